@@ -1,0 +1,186 @@
+//! Runs cargo for the device.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Arch, BuildError, DeviceToolchain};
+
+/// What the compiler is told of a device build, beside the architecture.
+///
+/// - JumpThreading is off because it may copy a barrier into two branches: rustc before 1.97 does not know that such a
+///   call is convergent.
+/// - A panic is a `trap`: there is nothing in PTX that could print a message.
+const RUSTFLAGS: [&str; 3] = ["-Zmir-enable-passes=-JumpThreading", "-Zunstable-options", "-Cpanic=immediate-abort"];
+
+/// The target's name for rustc.
+const TARGET: &str = "nvptx64-nvidia-cuda";
+
+/// One compilation's result.
+pub(crate) struct Output {
+    /// The PTX of the whole crate.
+    pub ptx: String,
+    /// The files that it was made from.
+    pub sources: Vec<PathBuf>,
+}
+
+/// Compiles the crate in `folder` for `arch`.
+pub(crate) fn compile(
+    toolchain: &DeviceToolchain,
+    folder: &Path,
+    package: &str,
+    arch: Arch,
+    target_dir: &Path,
+) -> Result<Output, BuildError> {
+    let ptx_file = target_dir.join(format!("{package}.{arch}.ptx"));
+    fs::create_dir_all(target_dir).map_err(|source| BuildError::io("create", target_dir, source))?;
+
+    let mut rustflags = vec![format!("-Ctarget-cpu={arch}")];
+    rustflags.extend(RUSTFLAGS.map(str::to_owned));
+    for at_least in Arch::ALL.into_iter().filter(|&at_least| at_least <= arch) {
+        rustflags.push(format!("--cfg=cuda_arch_at_least=\"{}\"", at_least.number()));
+    }
+
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(&cargo);
+    command
+        .current_dir(folder)
+        .args(["rustc", "--release", "--lib", "--crate-type", "cdylib", "--target", TARGET, "-Zbuild-std=core"])
+        .arg("--target-dir")
+        .arg(target_dir)
+        .args(["--color", "never", "--"])
+        .arg(format!("--emit=asm={},dep-info", ptx_file.display()))
+        // Nothing is linked, and `true` does that everywhere.
+        .args(["-Clinker=true", "-Clinker-flavor=llbc"]);
+    isolate(&mut command);
+    command
+        .env("RUSTC", &toolchain.rustc)
+        .env("RUSTC_BOOTSTRAP", "1")
+        .env("CARGO_ENCODED_RUSTFLAGS", rustflags.join("\x1f"))
+        // Debug information would turn the PTX into a debug module.
+        .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "3");
+
+    let output = command
+        .output()
+        .map_err(|source| BuildError::Run { program: Path::new(&cargo).display().to_string(), source })?;
+    if !output.status.success() {
+        let output = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+        return Err(BuildError::Compile { package: package.to_owned(), arch, output });
+    }
+    let ptx = fs::read_to_string(&ptx_file).map_err(|source| BuildError::io("read", &ptx_file, source))?;
+    let dep_info = target_dir.join(TARGET).join("release").join(format!("lib{}.d", package.replace('-', "_")));
+    Ok(Output { ptx, sources: sources(&dep_info, folder)? })
+}
+
+/// Takes out of the environment what belongs to the build that this one runs inside of: a build script's variables, and
+/// clippy's, which would lint in place of compiling.
+fn isolate(command: &mut Command) {
+    let outer = env::vars_os().filter_map(|(name, _)| name.into_string().ok()).filter(|name| {
+        let of_cargo = name.starts_with("CARGO_") && !matches!(name.as_str(), "CARGO_HOME" | "CARGO_NET_OFFLINE" | "CARGO_TERM_COLOR");
+        let of_rustc = matches!(
+            name.as_str(),
+            "RUSTFLAGS" | "RUSTDOCFLAGS" | "RUSTC_WRAPPER" | "RUSTC_WORKSPACE_WRAPPER" | "RUSTC_LINKER" | "RUSTDOC" | "MAKEFLAGS"
+                | "MFLAGS" | "NUM_JOBS" | "OUT_DIR" | "TARGET" | "HOST" | "PROFILE" | "OPT_LEVEL" | "DEBUG"
+        );
+        of_cargo && !name.starts_with("CARGO_REGISTRIES_") && !name.starts_with("CARGO_HTTP_") && !name.starts_with("CARGO_NET_")
+            || of_rustc
+    });
+    for name in outer {
+        command.env_remove(name);
+    }
+}
+
+/// The files of cargo's dep-info, and the manifests, which it leaves out.
+fn sources(dep_info: &Path, folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
+    let text = fs::read_to_string(dep_info).map_err(|source| BuildError::io("read", dep_info, source))?;
+    let mut files = dep_info_files(&text);
+    let mut manifests: Vec<PathBuf> = files
+        .iter()
+        .flat_map(|file| file.ancestors().skip(1).take(8))
+        .map(|dir| dir.join("Cargo.toml"))
+        .filter(|manifest| manifest.exists())
+        .collect();
+    manifests.push(folder.join("Cargo.toml"));
+    files.append(&mut manifests);
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
+/// The prerequisites in `target: prerequisite prerequisite ...`, where a space in a path is written `\ `.
+fn dep_info_files(text: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for line in text.lines() {
+        let Some((_, prerequisites)) = line.split_once(": ") else { continue };
+        let mut file = String::new();
+        let mut characters = prerequisites.chars().peekable();
+        while let Some(character) = characters.next() {
+            match character {
+                '\\' if characters.peek() == Some(&' ') => file.extend(characters.next()),
+                ' ' => files.push(PathBuf::from(std::mem::take(&mut file))),
+                other => file.push(other),
+            }
+        }
+        if !file.is_empty() {
+            files.push(PathBuf::from(file));
+        }
+    }
+    files
+}
+
+/// The package's name, from the manifest's `name = "..."` in `[package]`.
+pub(crate) fn package_name(folder: &Path) -> Result<String, BuildError> {
+    let manifest = folder.join("Cargo.toml");
+    let not_a_crate = |reason: String| BuildError::NotACrate { path: folder.to_owned(), reason };
+    let text = fs::read_to_string(&manifest).map_err(|error| not_a_crate(format!("`Cargo.toml`: {error}")))?;
+    let mut in_package = false;
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('[') {
+            in_package = line == "[package]";
+        } else if in_package
+            && let Some((key, value)) = line.split_once('=')
+            && key.trim() == "name"
+        {
+            return Ok(value.trim().trim_matches('"').to_owned());
+        }
+    }
+    Err(not_a_crate("`Cargo.toml` names no package".to_owned()))
+}
+
+/// `cuda-builder` in the target folder that `OUT_DIR` or this program lies in: all device builds of a workspace share
+/// what they compile.
+pub(crate) fn default_target_dir() -> Result<PathBuf, BuildError> {
+    let inside = match env::var_os("OUT_DIR") {
+        Some(out_dir) => PathBuf::from(out_dir),
+        None => env::current_exe().map_err(|source| BuildError::io("find", Path::new("the running program"), source))?,
+    };
+    // Cargo marks the root of every target folder.
+    let root = inside.ancestors().find(|dir| dir.join("CACHEDIR.TAG").exists());
+    Ok(root.or(inside.parent()).unwrap_or(&inside).join("cuda-builder"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dep_info_with_spaces_in_paths() {
+        let text = "/t/libk.d: /a/b.rs /with\\ space/c.rs\n\n/a/b.rs:\n";
+        assert_eq!(dep_info_files(text), [PathBuf::from("/a/b.rs"), PathBuf::from("/with space/c.rs")]);
+    }
+
+    #[test]
+    fn the_name_is_that_of_the_package() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("Cargo.toml"), "[lib]\nname = \"other\"\n[package]\nname = \"my-kernels\"\n").unwrap();
+        assert_eq!(package_name(dir.path()).unwrap(), "my-kernels");
+    }
+
+    #[test]
+    fn a_folder_without_a_crate_is_named() {
+        let error = package_name(Path::new("/no/such/crate")).unwrap_err().to_string();
+        assert!(error.contains("/no/such/crate"), "{error}");
+    }
+}

@@ -1,0 +1,80 @@
+//! What can go wrong in a build.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::Arch;
+use crate::toolchain::NoToolchain;
+
+/// Why there is no PTX.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// No compiler on this machine can build for the device.
+    #[error(transparent)]
+    NoToolchain(#[from] NoToolchain),
+
+    /// `cargo` could not be started.
+    #[error("cannot run `{program}`: {source}")]
+    Run {
+        /// What was to be run.
+        program: String,
+        /// Why it could not.
+        source: io::Error,
+    },
+
+    /// The kernel crate does not compile.
+    #[error("the kernel crate `{package}` does not compile for {arch}:\n{output}")]
+    Compile {
+        /// The crate.
+        package: String,
+        /// The architecture.
+        arch: Arch,
+        /// What the compiler said.
+        output: String,
+    },
+
+    /// A kernel calls a function that is not in its module: nothing links PTX.
+    #[error(
+        "kernel `{kernel}` ({arch}) calls `{function}`, which is not in the PTX: mark the function \
+         `#[inline(always)]`, or do without it (formatting and non-generic code of other crates cannot be called)"
+    )]
+    UnresolvedCall {
+        /// The kernel.
+        kernel: String,
+        /// The function that it calls, demangled as far as PTX allows.
+        function: String,
+        /// The architecture.
+        arch: Arch,
+    },
+
+    /// The folder has no `Cargo.toml` with a package's name.
+    #[error("`{}` is not the folder of a crate: {reason}", path.display())]
+    NotACrate {
+        /// The folder.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+
+    /// `embed` needs cargo's `OUT_DIR`.
+    #[error("OUT_DIR is not set: `embed` is for build scripts")]
+    NotABuildScript,
+
+    /// A file.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was to be done with it.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why it could not.
+        source: io::Error,
+    },
+}
+
+impl BuildError {
+    pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { action, path: path.to_owned(), source }
+    }
+}

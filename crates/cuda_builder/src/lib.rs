@@ -1,0 +1,205 @@
+//! Builds a kernel crate to PTX: stock rustc's NVPTX backend, no CUDA toolkit, no linker.
+//!
+//! From a build script:
+//!
+//! ```no_run
+//! use cuda_builder::{Arch, CudaBuilder};
+//!
+//! let built = CudaBuilder::new("../kernels").archs([Arch::SM_75, Arch::SM_90]).build().unwrap();
+//! built.rerun_if_changed();
+//! built.embed("kernels.rs").unwrap(); // in OUT_DIR, for `include!`
+//! ```
+//!
+//! How it is done: the crate and `core` are compiled for `nvptx64-nvidia-cuda` with `--emit=asm`. The assembly of that
+//! target *is* PTX, so the "linker" is a program that does nothing. What the kernels call must therefore be inlined or
+//! generic; a call that is left over is an error here that names the kernel ([`BuildError::UnresolvedCall`]).
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`arch`] | the architectures |
+//! | [`toolchain`] | the compiler that the device build uses, and what to do where there is none |
+//! | [`ptx`] | a PTX module, taken apart into its entries |
+
+#![warn(missing_docs)]
+
+pub mod arch;
+mod cargo;
+mod error;
+pub mod ptx;
+pub mod toolchain;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use arch::Arch;
+pub use error::BuildError;
+pub use ptx::Module;
+pub use toolchain::DeviceToolchain;
+
+/// A build of one kernel crate.
+#[derive(Clone, Debug)]
+pub struct CudaBuilder {
+    kernel_crate: PathBuf,
+    archs: Vec<Arch>,
+    copy_to: Option<PathBuf>,
+    target_dir: Option<PathBuf>,
+}
+
+/// What a build made: the crate's PTX, once for each architecture.
+#[derive(Clone, Debug)]
+pub struct Built {
+    /// The crate's name.
+    pub library: String,
+    /// A module for each architecture, in the order asked for.
+    pub modules: Vec<(Arch, Module)>,
+    /// The files that the PTX was made from.
+    pub sources: Vec<PathBuf>,
+}
+
+impl CudaBuilder {
+    /// A build of the crate in the folder `kernel_crate`, for [`Arch::SM_75`] if no other architecture is asked for.
+    pub fn new(kernel_crate: impl AsRef<Path>) -> Self {
+        Self { kernel_crate: kernel_crate.as_ref().to_owned(), archs: Vec::new(), copy_to: None, target_dir: None }
+    }
+
+    /// Also for this architecture.
+    pub fn arch(mut self, arch: Arch) -> Self {
+        self.archs.push(arch);
+        self
+    }
+
+    /// Also for these architectures.
+    pub fn archs(mut self, archs: impl IntoIterator<Item = Arch>) -> Self {
+        self.archs.extend(archs);
+        self
+    }
+
+    /// Copies the crate's PTX to this file. With several architectures the file's stem gets each one's name:
+    /// `add.ptx` becomes `add.sm_75.ptx`, `add.sm_90.ptx`.
+    pub fn copy_to(mut self, file: impl AsRef<Path>) -> Self {
+        self.copy_to = Some(file.as_ref().to_owned());
+        self
+    }
+
+    /// Builds in this folder. By default it is `cuda-builder` in the target folder of the build that this is part of.
+    pub fn target_dir(mut self, dir: impl AsRef<Path>) -> Self {
+        self.target_dir = Some(dir.as_ref().to_owned());
+        self
+    }
+
+    /// Builds.
+    ///
+    /// # Errors
+    /// No usable device toolchain, a crate that does not compile, a call in a kernel that nothing resolves, or a file
+    /// that cannot be read or written; each says which, and what to do.
+    pub fn build(&self) -> Result<Built, BuildError> {
+        let toolchain = DeviceToolchain::find()?;
+        let target_dir = match &self.target_dir {
+            Some(dir) => dir.clone(),
+            None => cargo::default_target_dir()?,
+        };
+        let archs: &[Arch] = if self.archs.is_empty() { &[Arch::SM_75] } else { &self.archs };
+        let package = cargo::package_name(&self.kernel_crate)?;
+        let mut modules = Vec::new();
+        let mut sources = Vec::new();
+        for &arch in archs {
+            let output = cargo::compile(&toolchain, &self.kernel_crate, &package, arch, &target_dir)?;
+            let module = Module::parse(&output.ptx);
+            if let Some(call) = module.unresolved_call() {
+                return Err(BuildError::UnresolvedCall { kernel: call.entry, function: call.function, arch });
+            }
+            modules.push((arch, module));
+            sources = output.sources;
+        }
+        let built = Built { library: package.replace('-', "_"), modules, sources };
+        if let Some(file) = &self.copy_to {
+            built.copy_to(file)?;
+        }
+        Ok(built)
+    }
+}
+
+impl Built {
+    /// Tells cargo, from a build script, which files the PTX depends on.
+    pub fn rerun_if_changed(&self) {
+        for source in &self.sources {
+            println!("cargo::rerun-if-changed={}", source.display());
+        }
+        for variable in toolchain::VARIABLES {
+            println!("cargo::rerun-if-env-changed={variable}");
+        }
+    }
+
+    fn copy_to(&self, file: &Path) -> Result<(), BuildError> {
+        if let [(_, module)] = &self.modules[..] {
+            return write(file, module.text());
+        }
+        for (arch, module) in &self.modules {
+            write(&file.with_extension(format!("{arch}.ptx")), module.text())?;
+        }
+        Ok(())
+    }
+
+    /// Writes to `dir/ARCH/` one PTX file for each entry, and removes those of entries that are no more. Gives the files.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn write_entries(&self, dir: &Path) -> Result<Vec<PathBuf>, BuildError> {
+        let mut files = Vec::new();
+        for (arch, module) in &self.modules {
+            let folder = dir.join(arch.to_string());
+            for entry in module.entries() {
+                let file = folder.join(format!("{}.ptx", entry.name));
+                write(&file, &module.of_entry(entry))?;
+                files.push(file);
+            }
+            let stale = fs::read_dir(&folder).into_iter().flatten().flatten().map(|file| file.path());
+            for file in stale.filter(|file| file.extension().is_some_and(|e| e == "ptx") && !files.contains(file)) {
+                fs::remove_file(&file).map_err(|source| BuildError::io("remove", &file, source))?;
+            }
+        }
+        Ok(files)
+    }
+
+    /// Writes to `OUT_DIR` a Rust expression with the PTX of every entry, for a build script: `include!` it as the
+    /// contents of a `warpfold::ptx::Library`. Its type is `&[(u32, &[(&str, &str)])]`: for each architecture's number,
+    /// the newest first, names and PTX of the entries, sorted by name.
+    ///
+    /// Each entry is a module of its own, so that a program compiles (on first use, in the driver) only the kernels that
+    /// it launches.
+    ///
+    /// # Errors
+    /// Called outside of a build script, or a file that cannot be written.
+    pub fn embed(&self, file_name: &str) -> Result<(), BuildError> {
+        let out_dir = std::env::var_os("OUT_DIR").map(PathBuf::from).ok_or(BuildError::NotABuildScript)?;
+        let ptx_dir = out_dir.join("ptx");
+        self.write_entries(&ptx_dir)?;
+        let mut modules: Vec<_> = self.modules.iter().collect();
+        modules.sort_by_key(|(arch, _)| std::cmp::Reverse(*arch));
+        let mut source = String::from("&[");
+        for (arch, module) in modules {
+            let mut names: Vec<&str> = module.entries().iter().map(|entry| entry.name.as_str()).collect();
+            names.sort_unstable();
+            let _ = write!(source, "\n    ({}, &[", arch.number());
+            for name in names {
+                let file = ptx_dir.join(arch.to_string()).join(format!("{name}.ptx"));
+                let _ = write!(source, "\n        ({name:?}, include_str!({:?})),", file.display().to_string());
+            }
+            source.push_str("\n    ]),");
+        }
+        source.push_str("\n]\n");
+        write(&out_dir.join(file_name), &source)
+    }
+}
+
+/// Writes a file if its contents differ, so that what depends on it by time is not built again.
+fn write(file: &Path, contents: &str) -> Result<(), BuildError> {
+    if fs::read_to_string(file).is_ok_and(|present| present == contents) {
+        return Ok(());
+    }
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(|source| BuildError::io("create", folder, source))?;
+    }
+    fs::write(file, contents).map_err(|source| BuildError::io("write", file, source))
+}

@@ -1,0 +1,267 @@
+//! A PTX module, taken apart into its entries.
+//!
+//! The compiler writes one module for a crate. The driver compiles a module as a whole, so a program that uses one kernel
+//! of a hundred should not load all: [`Module::of_entry`] makes a module of one entry and what it needs.
+
+use std::collections::BTreeSet;
+
+/// A module.
+#[derive(Clone, Debug)]
+pub struct Module {
+    text: String,
+    /// `.version`, `.target` and `.address_size`.
+    header: String,
+    entries: Vec<Entry>,
+    /// Functions, and variables at module scope.
+    others: Vec<Item>,
+}
+
+/// A kernel's entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name, by which the driver finds it.
+    pub name: String,
+    /// Its PTX, from `.visible .entry` to the closing brace.
+    pub text: String,
+}
+
+/// Something else at module scope.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Item {
+    name: String,
+    text: String,
+    is_extern_function: bool,
+}
+
+/// A call that nothing in the module resolves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnresolvedCall {
+    /// The entry that makes it, perhaps through other functions.
+    pub entry: String,
+    /// The function that is called.
+    pub function: String,
+}
+
+/// The launch's dynamic shared memory, as `cuda_std` names it. Only a module can declare it, not a function.
+const DYNAMIC_SHARED: &str = "shared_dynamic";
+
+impl Module {
+    /// Takes a module apart.
+    pub fn parse(text: &str) -> Self {
+        let mut module =
+            Self { text: text.to_owned(), header: String::new(), entries: Vec::new(), others: Vec::new() };
+        for item in top_level_items(text) {
+            let words: Vec<&str> = item.split_whitespace().take(8).collect();
+            if matches!(words.first(), Some(&(".version" | ".target" | ".address_size"))) {
+                module.header.push_str(item.trim());
+                module.header.push('\n');
+            } else if words.contains(&".entry") {
+                let name = symbol_after(&item, ".entry");
+                module.entries.push(Entry { name, text: item });
+            } else if words.contains(&".func") {
+                // `.func (.param .b32 result) name (...)`: the name is the last word before the parameters.
+                let name = function_name(&item);
+                module.others.push(Item { name, is_extern_function: words.contains(&".extern"), text: item });
+            } else if let Some(name) = variable_name(&item) {
+                module.others.push(Item { name, is_extern_function: false, text: item });
+            }
+        }
+        if symbols(text).contains(DYNAMIC_SHARED) {
+            module.others.push(Item {
+                name: DYNAMIC_SHARED.to_owned(),
+                text: format!(".extern .shared .align 16 .b8 {DYNAMIC_SHARED}[];"),
+                is_extern_function: false,
+            });
+            module.text = module.assemble(module.others.iter(), module.entries.iter());
+        }
+        module
+    }
+
+    /// The whole module.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its entries, in the compiler's order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// A module with this entry alone, and what it refers to.
+    pub fn of_entry(&self, entry: &Entry) -> String {
+        let needed = self.reachable(entry);
+        self.assemble(self.others.iter().filter(|item| needed.contains(item.name.as_str())), [entry])
+    }
+
+    /// A call that could not be linked, if there is one.
+    pub fn unresolved_call(&self) -> Option<UnresolvedCall> {
+        self.entries.iter().find_map(|entry| {
+            let needed = self.reachable(entry);
+            let function = self.others.iter().find(|item| item.is_extern_function && needed.contains(item.name.as_str()))?;
+            Some(UnresolvedCall { entry: entry.name.clone(), function: function.name.clone() })
+        })
+    }
+
+    /// The names of everything that the entry refers to, directly or not.
+    fn reachable(&self, entry: &Entry) -> BTreeSet<&str> {
+        let mut reached = BTreeSet::new();
+        let mut open = vec![entry.text.as_str()];
+        while let Some(text) = open.pop() {
+            let used = symbols(text);
+            for item in self.others.iter().filter(|item| used.contains(item.name.as_str())) {
+                if reached.insert(item.name.as_str()) {
+                    open.push(&item.text);
+                }
+            }
+        }
+        reached
+    }
+
+    fn assemble<'a>(
+        &self,
+        others: impl IntoIterator<Item = &'a Item>,
+        entries: impl IntoIterator<Item = &'a Entry>,
+    ) -> String {
+        let mut text = self.header.clone();
+        let others = others.into_iter().map(|item| item.text.trim());
+        for item in others.chain(entries.into_iter().map(|entry| entry.text.trim())) {
+            text.push('\n');
+            text.push_str(item);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// The items at module scope: directives that fill a line, declarations up to their `;`, definitions up to their `}`.
+fn top_level_items(text: &str) -> Vec<String> {
+    let mut items = Vec::new();
+    let mut item = String::new();
+    let mut depth = 0_usize;
+    for line in text.lines() {
+        let code = line.split("//").next().unwrap_or_default();
+        if item.is_empty() && code.trim().is_empty() {
+            continue;
+        }
+        item.push_str(line);
+        item.push('\n');
+        let had_body = depth > 0 || code.contains('{');
+        depth = (depth + code.matches('{').count()).saturating_sub(code.matches('}').count());
+        let code = code.trim_end();
+        let is_header = [".version", ".target", ".address_size"].iter().any(|word| item.trim_start().starts_with(word));
+        if depth == 0 && (is_header || (had_body && code.ends_with(['}', ';'])) || code.ends_with(';')) {
+            items.push(std::mem::take(&mut item));
+        }
+    }
+    items
+}
+
+/// All words of a text that could name something.
+fn symbols(text: &str) -> BTreeSet<&str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.'))).filter(|word| !word.is_empty()).collect()
+}
+
+fn symbol_after(item: &str, directive: &str) -> String {
+    let rest = item.split_once(directive).map_or("", |(_, rest)| rest);
+    rest.trim_start().chars().take_while(|&c| c.is_ascii_alphanumeric() || c == '_' || c == '$').collect()
+}
+
+fn function_name(item: &str) -> String {
+    let rest = item.split_once(".func").map_or("", |(_, rest)| rest).trim_start();
+    // The result, if there is one, stands in parentheses before the name.
+    let rest = if rest.starts_with('(') { rest.split_once(')').map_or("", |(_, rest)| rest) } else { rest };
+    rest.trim_start().chars().take_while(|&c| c.is_ascii_alphanumeric() || c == '_' || c == '$').collect()
+}
+
+/// The name in `.global .align 4 .b8 NAME[16] = {...};`, and in the same with other spaces.
+fn variable_name(item: &str) -> Option<String> {
+    let declaration = item.split(['=', '[', ';']).next()?;
+    let name = declaration.split_whitespace().last()?;
+    (!name.starts_with('.')).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODULE: &str = "
+//
+// Generated by LLVM NVPTX Back-End
+//
+
+.version 6.3
+.target sm_75
+.address_size 64
+
+.extern .func  (.param .b64 func_retval0) elsewhere
+(
+\t.param .b64 elsewhere_param_0
+)
+;
+.func helper(
+\t.param .b32 helper_param_0
+)
+{
+\tld.global.b32 %r1, [table];
+\tret;
+}
+.global .align 4 .b8 table[8] = {1, 0, 0, 0, 2, 0, 0, 0};
+.global .align 4 .b8 unused[4] = {1, 0, 0, 0};
+
+\t// .globl\tfirst
+.visible .entry first(
+\t.param .u64 first_param_0
+)
+{
+\tmov.u32 %r1, shared_dynamic;
+\t{ // callseq 0, 0
+\tcall.uni helper, (param0);
+\t} // callseq 0
+\tret;
+}
+\t// -- End function
+.visible .entry second(
+)
+{
+\tcall.uni (retval0), elsewhere, (param0);
+\tret;
+}
+";
+
+    #[test]
+    fn entries_are_found_in_order() {
+        let module = Module::parse(MODULE);
+        let names: Vec<_> = module.entries().iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names, ["first", "second"]);
+    }
+
+    #[test]
+    fn an_entry_takes_along_what_it_needs_and_no_more() {
+        let module = Module::parse(MODULE);
+        let first = module.of_entry(&module.entries()[0]);
+        assert!(first.starts_with(".version 6.3\n.target sm_75\n.address_size 64\n"), "{first}");
+        assert!(first.contains(".entry first") && first.contains(".func helper") && first.contains(" table[8]"), "{first}");
+        assert!(!first.contains("second") && !first.contains("unused") && !first.contains("elsewhere"), "{first}");
+    }
+
+    #[test]
+    fn dynamic_shared_memory_is_declared_where_it_is_used() {
+        let module = Module::parse(MODULE);
+        let declaration = ".extern .shared .align 16 .b8 shared_dynamic[];";
+        assert!(module.of_entry(&module.entries()[0]).contains(declaration));
+        assert!(!module.of_entry(&module.entries()[1]).contains(declaration));
+        assert!(module.text().contains(declaration));
+    }
+
+    #[test]
+    fn an_unresolved_call_names_kernel_and_function() {
+        let call = Module::parse(MODULE).unresolved_call().unwrap();
+        assert_eq!((call.entry.as_str(), call.function.as_str()), ("second", "elsewhere"));
+    }
+
+    #[test]
+    fn a_module_whose_calls_all_resolve_is_accepted() {
+        let text = MODULE.replace("elsewhere, (param0)", "helper, (param0)");
+        assert_eq!(Module::parse(&text).unresolved_call(), None);
+    }
+}

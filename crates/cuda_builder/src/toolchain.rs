@@ -1,0 +1,117 @@
+//! The compiler that the device build uses.
+//!
+//! Any rustc of 1.95 or later does, if the sources of the standard library lie beside it: `core` is compiled for the
+//! device too. rustup's component `rust-src` brings them for its own compiler; Debian's and Ubuntu's packages
+//! `rustc-web` and `rust-web-src` bring both.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The oldest rustc that is known to build the kernels.
+pub const OLDEST: (u32, u32) = (1, 95);
+
+/// Environment variables that decide which compiler is found.
+pub const VARIABLES: [&str; 2] = ["WARPFOLD_DEVICE_RUSTC", "RUSTUP_TOOLCHAIN"];
+
+/// Where Debian's and Ubuntu's packages put the compiler.
+const DISTRIBUTION_RUSTC: &str = "/usr/bin/rustc";
+
+/// A compiler with the sources of its standard library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceToolchain {
+    /// The compiler.
+    pub rustc: PathBuf,
+    /// What it says of itself: `1.95.0`.
+    pub version: String,
+    /// Who it is from.
+    pub origin: Origin,
+}
+
+/// Where a compiler is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The compiler of the build itself: rustup's, with the component `rust-src`.
+    Toolchain,
+    /// The packages of Debian or Ubuntu.
+    Distribution,
+    /// `WARPFOLD_DEVICE_RUSTC` names it.
+    Environment,
+}
+
+/// No compiler on this machine can build for the device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no compiler here can build kernels ({}): run `cargo xtask setup` (or `rustup component add rust-src`)", tried.join("; "))]
+pub struct NoToolchain {
+    /// Each compiler that was looked at, and what it lacks.
+    pub tried: Vec<String>,
+}
+
+impl DeviceToolchain {
+    /// The first that can build kernels of: the one that `WARPFOLD_DEVICE_RUSTC` names, the build's own, Debian's.
+    ///
+    /// # Errors
+    /// None can.
+    pub fn find() -> Result<Self, NoToolchain> {
+        if let Some(named) = env::var_os("WARPFOLD_DEVICE_RUSTC") {
+            return Self::inspect(Path::new(&named), Origin::Environment).map_err(|why| NoToolchain { tried: vec![why] });
+        }
+        let own = env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
+        let mut tried = Vec::new();
+        for (rustc, origin) in [(Path::new(&own), Origin::Toolchain), (Path::new(DISTRIBUTION_RUSTC), Origin::Distribution)]
+        {
+            match Self::inspect(rustc, origin) {
+                Ok(found) => return Ok(found),
+                Err(why) => tried.push(why),
+            }
+        }
+        Err(NoToolchain { tried })
+    }
+
+    /// Looks at one compiler; the error says what it lacks.
+    fn inspect(rustc: &Path, origin: Origin) -> Result<Self, String> {
+        let says = |argument: &[&str]| {
+            let output = Command::new(rustc).args(argument).output().ok().filter(|output| output.status.success())?;
+            Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        };
+        let name = rustc.display();
+        let version = says(&["--version"])
+            .and_then(|line| line.split_whitespace().nth(1).map(str::to_owned))
+            .ok_or_else(|| format!("`{name}` is not there"))?;
+        if !is_recent(&version) {
+            return Err(format!("`{name}` is {version}, older than {}.{}", OLDEST.0, OLDEST.1));
+        }
+        let sysroot = says(&["--print", "sysroot"]).ok_or_else(|| format!("`{name}` has no sysroot"))?;
+        let sources = Path::new(&sysroot).join("lib/rustlib/src/rust/library/Cargo.lock");
+        if !sources.exists() {
+            return Err(format!("`{name}` {version} has no rust-src"));
+        }
+        Ok(Self { rustc: rustc.to_owned(), version, origin })
+    }
+}
+
+fn is_recent(version: &str) -> bool {
+    let mut numbers = version.split(['.', '-']).map_while(|number| number.parse::<u32>().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), Some(minor)) => (major, minor) >= OLDEST,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert!(is_recent("1.95.0") && is_recent("1.100.0-nightly") && is_recent("2.0.0"));
+        assert!(!is_recent("1.63.0") && !is_recent("1.9.0") && !is_recent("unknown"));
+    }
+
+    #[test]
+    fn a_compiler_that_is_not_there_is_named() {
+        let why = DeviceToolchain::inspect(Path::new("/no/such/rustc"), Origin::Environment).unwrap_err();
+        assert!(why.contains("/no/such/rustc"), "{why}");
+    }
+}

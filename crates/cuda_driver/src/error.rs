@@ -1,0 +1,96 @@
+//! Why no driver could be loaded.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Why [`load`](crate::load()) found no driver that can be used.
+///
+/// It says nothing about devices: a driver that loads may still have no GPU to drive, which
+/// `cuInit` reports.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// No driver library could be opened.
+    #[error(
+        "found no CUDA driver ({}); install the NVIDIA driver, or run on the CPU with `Gpu::simt()`",
+        join(.tried)
+    )]
+    NoDriver {
+        /// What was looked for, in order.
+        tried: Vec<Attempt>,
+    },
+
+    /// A library was opened, but it lacks a function that every driver has.
+    #[error("{} is not a CUDA driver: it has no function `{missing}`", .path.display())]
+    NotADriver {
+        /// The library.
+        path: PathBuf,
+        /// The function that it lacks.
+        missing: &'static str,
+    },
+
+    /// The library is the CUDA toolkit's stub, which has every function and serves linking only.
+    #[error(
+        "{} is the CUDA toolkit's stub for linking, not a driver; remove its folder from \
+         LD_LIBRARY_PATH, or install the NVIDIA driver",
+        .path.display()
+    )]
+    StubLibrary {
+        /// The library.
+        path: PathBuf,
+    },
+
+    /// The driver does not say which version of CUDA it implements.
+    #[error(
+        "the CUDA driver {} failed to tell its version: cuDriverGetVersion returned {code}",
+        .path.display()
+    )]
+    NoVersion {
+        /// The library.
+        path: PathBuf,
+        /// The `CUresult` of `cuDriverGetVersion`.
+        code: i32,
+    },
+}
+
+/// One place where [`load`](crate::load()) looked for a driver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Attempt {
+    /// The name or path of the library.
+    pub library: String,
+    /// Why it could not be opened.
+    pub reason: String,
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.library, self.reason)
+    }
+}
+
+fn join(attempts: &[Attempt]) -> String {
+    let lines: Vec<String> = attempts.iter().map(Attempt::to_string).collect();
+    lines.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_driver_says_what_was_tried_and_what_to_do() {
+        let attempt = |library: &str| Attempt {
+            library: library.into(),
+            reason: "no such file".into(),
+        };
+        let error = LoadError::NoDriver {
+            tried: vec![attempt("libcuda.so.1"), attempt("libcuda.so")],
+        };
+        assert_eq!(
+            error.to_string(),
+            "found no CUDA driver (libcuda.so.1: no such file; libcuda.so: no such file); install \
+             the NVIDIA driver, or run on the CPU with `Gpu::simt()`"
+        );
+    }
+}

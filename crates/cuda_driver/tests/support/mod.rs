@@ -1,0 +1,49 @@
+//! What the tests that load a driver share.
+//!
+//! `cuda_driver::load` looks for a driver once in a process, and the machine that runs the tests
+//! may have a real one. So each of these tests runs itself again in a process of its own, where
+//! `WARPFOLD_LIBCUDA` says what to load.
+
+#[path = "../../src/symbols.rs"]
+mod symbols;
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+use symbols::with_driver_functions;
+
+const CHILD: &str = "CUDA_DRIVER_TEST_CHILD";
+
+/// Whether this process is the one that [`run_child`] started.
+pub fn is_child() -> bool {
+    env::var_os(CHILD).is_some()
+}
+
+/// Runs the test function `name` again in a child process that has `library` as its
+/// `WARPFOLD_LIBCUDA`, and fails if it fails there.
+pub fn run_child(name: &str, library: &Path) {
+    let child = Command::new(env::current_exe().expect("the path of this test"))
+        .args([name, "--exact", "--nocapture"])
+        .env(CHILD, name)
+        .env(cuda_driver::OVERRIDE_VARIABLE, library)
+        .output()
+        .expect("this test starts again");
+    let printed = String::from_utf8_lossy(&child.stdout);
+    let complaints = String::from_utf8_lossy(&child.stderr);
+    assert!(
+        child.status.success() && printed.contains("1 passed"),
+        "in the child process:\n{printed}\n{complaints}"
+    );
+}
+
+macro_rules! linked_functions {
+    ($($name:ident)*) => {
+        vec![$((stringify!($name), cust::sys::$name as *const ())),*]
+    };
+}
+
+/// Every driver function: its name, and the address that `cust` links to.
+pub fn driver_functions() -> Vec<(&'static str, *const ())> {
+    with_driver_functions!(linked_functions)
+}

@@ -1,0 +1,61 @@
+//! What the expansion of `#[kernel]` names.
+
+#[cfg(target_arch = "nvptx64")]
+use crate::element::Plain;
+#[cfg(target_arch = "nvptx64")]
+use crate::global::{Global, GlobalMut};
+
+/// A PTX entry. The unstable ABI stands here so that a kernel crate needs no feature of its own.
+#[cfg(target_arch = "nvptx64")]
+#[macro_export]
+#[doc(hidden)]
+#[allow_internal_unstable(abi_ptx)]
+macro_rules! __entry {
+    ($name:ident ($($parameter:ident: $type:ty),* $(,)?) $body:block) => {
+        #[unsafe(no_mangle)]
+        pub unsafe extern "ptx-kernel" fn $name($($parameter: $type),*) $body
+    };
+}
+
+/// A parameter that is an address and a length: an entry takes the two apart, because every load through a slice or
+/// struct that is passed whole is a generic one.
+#[cfg(target_arch = "nvptx64")]
+pub trait Span {
+    /// The address's type.
+    type Pointer;
+    /// Puts the parameter together.
+    ///
+    /// # Safety
+    /// Address and length are those of a view or slice of the host's.
+    unsafe fn from_parts(start: Self::Pointer, len: usize) -> Self;
+}
+
+#[cfg(target_arch = "nvptx64")]
+impl<T: Plain> Span for Global<'_, T> {
+    type Pointer = *const T;
+    #[inline(always)]
+    unsafe fn from_parts(start: *const T, len: usize) -> Self {
+        // SAFETY: as promised by the caller.
+        unsafe { Global::from_raw(start, len) }
+    }
+}
+
+#[cfg(target_arch = "nvptx64")]
+impl<T: Plain> Span for GlobalMut<'_, T> {
+    type Pointer = *mut T;
+    #[inline(always)]
+    unsafe fn from_parts(start: *mut T, len: usize) -> Self {
+        // SAFETY: as promised by the caller.
+        unsafe { GlobalMut::from_raw(start, len) }
+    }
+}
+
+#[cfg(target_arch = "nvptx64")]
+impl<T: Plain> Span for &[T] {
+    type Pointer = *const T;
+    #[inline(always)]
+    unsafe fn from_parts(start: *const T, len: usize) -> Self {
+        // SAFETY: as promised by the caller.
+        unsafe { core::slice::from_raw_parts(start, len) }
+    }
+}

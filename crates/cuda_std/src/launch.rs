@@ -1,0 +1,234 @@
+//! The host's side of a kernel: a typed handle, and how arguments reach a parameter.
+//!
+//! `#[kernel]` generates for each kernel a module of its name with a function `handle`. What it returns knows the
+//! kernel's entry in PTX, its parameter types, its block if its type fixes one, and how to run one thread of it on the
+//! CPU. The host crate launches it on either machine; nothing here does.
+//!
+//! On the way to a kernel each argument is one or two 64-bit *slots*: the bits of a scalar, or a view's address and
+//! length. A CUDA launch and the executor get the same slots.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+pub use simt::Dim3;
+
+use crate::element::Plain;
+use crate::global::{Global, GlobalMut};
+
+/// A kernel with its block: ready to be launched with a grid and arguments of the types `Args`, a tuple of the kernel's
+/// parameters.
+pub struct Kernel<Args> {
+    id: KernelId,
+    block: Dim3,
+    thread: unsafe fn(&[u64]),
+    args: PhantomData<fn(Args)>,
+}
+
+/// A kernel that takes any block: [`AnyBlock::with_block`] makes it a [`Kernel`].
+pub struct AnyBlock<Args> {
+    id: KernelId,
+    thread: unsafe fn(&[u64]),
+    args: PhantomData<fn(Args)>,
+}
+
+/// Where a kernel is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KernelId {
+    /// The crate that it is written in.
+    pub library: &'static str,
+    /// Its entry in that crate's PTX.
+    pub entry: &'static str,
+}
+
+impl fmt::Display for KernelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.entry)
+    }
+}
+
+// By hand: a derive would ask for `Args: Clone`.
+impl<Args> Clone for Kernel<Args> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<Args> Copy for Kernel<Args> {}
+impl<Args> Clone for AnyBlock<Args> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<Args> Copy for AnyBlock<Args> {}
+
+impl<Args> fmt::Debug for Kernel<Args> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").field("id", &self.id).field("block", &self.block).finish()
+    }
+}
+
+impl<Args> fmt::Debug for AnyBlock<Args> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyBlock").field("id", &self.id).finish()
+    }
+}
+
+impl<Args> Kernel<Args> {
+    /// For the expansion of `#[kernel]`.
+    ///
+    /// # Safety
+    /// `thread` runs one thread of the kernel named by `id` when it gets the slots of `Args`, in a block of `block`.
+    #[doc(hidden)]
+    pub const unsafe fn new(id: KernelId, block: Dim3, thread: unsafe fn(&[u64])) -> Self {
+        Self { id, block, thread, args: PhantomData }
+    }
+
+    /// Where the kernel is found.
+    pub fn id(&self) -> KernelId {
+        self.id
+    }
+
+    /// The block that it is launched with.
+    pub fn block(&self) -> Dim3 {
+        self.block
+    }
+
+    /// What runs one thread of it on the CPU.
+    ///
+    /// Calling it is unsafe: inside of a launch of the executor, with the slots of arguments of the types `Args`.
+    pub fn thread(&self) -> unsafe fn(&[u64]) {
+        self.thread
+    }
+}
+
+impl<Args> AnyBlock<Args> {
+    /// For the expansion of `#[kernel]`.
+    ///
+    /// # Safety
+    /// As [`Kernel::new`], for any block.
+    #[doc(hidden)]
+    pub const unsafe fn new(id: KernelId, thread: unsafe fn(&[u64])) -> Self {
+        Self { id, thread, args: PhantomData }
+    }
+
+    /// Where the kernel is found.
+    pub fn id(&self) -> KernelId {
+        self.id
+    }
+
+    /// The kernel with a block of `block` threads: `256`, `(16, 16)` or `(8, 8, 8)`. The launch checks it.
+    pub fn with_block(self, block: impl Into<Dim3>) -> Kernel<Args> {
+        Kernel { id: self.id, block: block.into(), thread: self.thread, args: PhantomData }
+    }
+}
+
+/// A type that a kernel's parameter may have, as `#[kernel]` hands it over.
+///
+/// # Safety
+/// `from_slots` makes the value of [`Parameter::SLOTS`] slots exactly as the PTX entry makes it of its parameters.
+pub unsafe trait Parameter {
+    /// How many slots it takes: 1 for a scalar or a pointer, 2 for a view or a slice.
+    const SLOTS: usize;
+
+    /// The parameter that these slots hold.
+    ///
+    /// # Safety
+    /// There are [`Parameter::SLOTS`] of them, made of an argument for this parameter type; memory that they name is
+    /// valid for as long as the value is used.
+    unsafe fn from_slots(slots: &[u64]) -> Self;
+}
+
+macro_rules! scalars {
+    ($($type:ty),*) => {$(
+        // SAFETY: the low bytes of the slot are the value, on the little-endian machines that CUDA has.
+        unsafe impl Parameter for $type {
+            const SLOTS: usize = 1;
+            unsafe fn from_slots(slots: &[u64]) -> Self {
+                let bytes = slots[0].to_le_bytes();
+                let mut own = [0; size_of::<$type>()];
+                own.copy_from_slice(&bytes[..size_of::<$type>()]);
+                <$type>::from_le_bytes(own)
+            }
+        }
+    )*};
+}
+
+scalars!(i8, u8, i16, u16, i32, u32, i64, u64, isize, usize, f32, f64);
+
+// SAFETY: the slot is the address.
+unsafe impl<T: Plain> Parameter for *const T {
+    const SLOTS: usize = 1;
+    unsafe fn from_slots(slots: &[u64]) -> Self {
+        slots[0] as usize as *const T
+    }
+}
+
+// SAFETY: the slot is the address.
+unsafe impl<T: Plain> Parameter for *mut T {
+    const SLOTS: usize = 1;
+    unsafe fn from_slots(slots: &[u64]) -> Self {
+        slots[0] as usize as *mut T
+    }
+}
+
+// SAFETY: the slots are address and length.
+unsafe impl<T: Plain> Parameter for &[T] {
+    const SLOTS: usize = 2;
+    unsafe fn from_slots(slots: &[u64]) -> Self {
+        // SAFETY: as promised by the caller. An empty buffer has a dangling but aligned address.
+        unsafe { core::slice::from_raw_parts(slots[0] as usize as *const T, slots[1] as usize) }
+    }
+}
+
+// SAFETY: the slots are address and length.
+unsafe impl<T: Plain> Parameter for Global<'_, T> {
+    const SLOTS: usize = 2;
+    unsafe fn from_slots(slots: &[u64]) -> Self {
+        // SAFETY: as promised by the caller.
+        unsafe { Global::from_raw(slots[0] as usize as *const T, slots[1] as usize) }
+    }
+}
+
+// SAFETY: the slots are address and length.
+unsafe impl<T: Plain> Parameter for GlobalMut<'_, T> {
+    const SLOTS: usize = 2;
+    unsafe fn from_slots(slots: &[u64]) -> Self {
+        // SAFETY: as promised by the caller.
+        unsafe { GlobalMut::from_raw(slots[0] as usize as *mut T, slots[1] as usize) }
+    }
+}
+
+/// Takes parameters off a launch's slots, in order.
+#[doc(hidden)]
+pub struct Slots<'a>(&'a [u64]);
+
+impl<'a> Slots<'a> {
+    /// All slots of a launch.
+    pub fn new(slots: &'a [u64]) -> Self {
+        Self(slots)
+    }
+
+    /// The next parameter.
+    ///
+    /// # Safety
+    /// As [`Parameter::from_slots`].
+    pub unsafe fn take<P: Parameter>(&mut self) -> P {
+        let (own, rest) = self.0.split_at(P::SLOTS);
+        self.0 = rest;
+        // SAFETY: as promised by the caller.
+        unsafe { P::from_slots(own) }
+    }
+}
+
+/// An instance of a generic kernel: it exists for the arguments that `#[kernel(instances = ...)]` lists.
+#[diagnostic::on_unimplemented(
+    message = "the kernel has no instance `{Self}`",
+    label = "not among the instances that `#[kernel(instances = ...)]` lists for it",
+    note = "choose one of the listed element types and block sizes, or add this one to the list"
+)]
+#[doc(hidden)]
+pub trait Instance {
+    /// The instance's entry in PTX.
+    const ENTRY: &'static str;
+    /// The instance's block, if the kernel's type fixes it; else `[0; 3]`.
+    const BLOCK: [u32; 3];
+}

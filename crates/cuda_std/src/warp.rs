@@ -1,0 +1,220 @@
+//! What the 32 lanes of a warp do together.
+//!
+//! Each operation takes a mask of the lanes that do it, bit `i` for lane `i`. Every lane of the mask must come to the
+//! same operation with the same mask, the caller among them; lanes come together there even if they had diverged. A
+//! wrong mask is undefined on a GPU (lanes wait for ever, or receive anything); the executor reports it.
+
+use crate::machine;
+
+/// The mask of all lanes.
+pub const FULL_MASK: u32 = u32::MAX;
+
+/// The thread's lane in its warp, 0 to 31.
+#[inline(always)]
+pub fn lane_id() -> u32 {
+    machine::index::lane_id()
+}
+
+/// The lanes that happen to run this instruction together now. Which they are is the scheduler's choice: never a mask
+/// for "all lanes that took this branch".
+#[inline(always)]
+#[track_caller]
+pub fn activemask() -> u32 {
+    machine::active_mask()
+}
+
+/// The warp's barrier: waits for the lanes of `mask`, and orders their memory accesses.
+#[inline(always)]
+#[track_caller]
+pub fn sync_warp(mask: u32) {
+    machine::sync_warp(mask);
+}
+
+/// A value that a shuffle moves: 32 or 64 bits.
+pub trait WarpShuffleValue: Copy + private::Sealed {
+    /// How many 32-bit words it has.
+    #[doc(hidden)]
+    const WORDS: usize;
+    /// Its bits, in the low end.
+    #[doc(hidden)]
+    fn to_bits(self) -> u64;
+    /// The value of such bits.
+    #[doc(hidden)]
+    fn from_bits(bits: u64) -> Self;
+}
+
+mod private {
+    pub trait Sealed {}
+}
+
+macro_rules! shuffle_values {
+    ($($type:ty, $words:literal, $to:expr, $from:expr;)*) => {$(
+        impl private::Sealed for $type {}
+        impl WarpShuffleValue for $type {
+            const WORDS: usize = $words;
+            #[inline(always)]
+            fn to_bits(self) -> u64 {
+                ($to)(self)
+            }
+            #[inline(always)]
+            fn from_bits(bits: u64) -> Self {
+                ($from)(bits)
+            }
+        }
+    )*};
+}
+
+shuffle_values! {
+    u8, 1, |v: u8| v as u64, |b: u64| b as u8;
+    i8, 1, |v: i8| v as u8 as u64, |b: u64| b as i8;
+    u16, 1, |v: u16| v as u64, |b: u64| b as u16;
+    i16, 1, |v: i16| v as u16 as u64, |b: u64| b as i16;
+    half::f16, 1, |v: half::f16| v.to_bits() as u64, |b: u64| half::f16::from_bits(b as u16);
+    half::bf16, 1, |v: half::bf16| v.to_bits() as u64, |b: u64| half::bf16::from_bits(b as u16);
+    u32, 1, |v: u32| v as u64, |b: u64| b as u32;
+    i32, 1, |v: i32| v as u32 as u64, |b: u64| b as i32;
+    f32, 1, |v: f32| v.to_bits() as u64, |b: u64| f32::from_bits(b as u32);
+    u64, 2, |v: u64| v, |b: u64| b;
+    i64, 2, |v: i64| v as u64, |b: u64| b as i64;
+    f64, 2, |v: f64| v.to_bits(), f64::from_bits;
+}
+
+/// The value of the lane `delta` above, within segments of `width` lanes (2, 4, 8, 16 or 32), and whether there is one;
+/// if not, the caller's own.
+#[inline(always)]
+#[track_caller]
+pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, width: u32) -> (T, bool) {
+    let bits = machine::shuffle_down(mask, value.to_bits(), delta, width, T::WORDS);
+    // `delta` may be anything, so the sum could wrap.
+    (T::from_bits(bits), delta < width && lane_id() % width + delta < width)
+}
+
+/// The value of the lane `delta` below, within segments of `width` lanes, and whether there is one; if not, the caller's.
+#[inline(always)]
+#[track_caller]
+pub fn warp_shuffle_up<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, width: u32) -> (T, bool) {
+    let bits = machine::shuffle_up(mask, value.to_bits(), delta, width, T::WORDS);
+    (T::from_bits(bits), delta <= lane_id() % width)
+}
+
+/// The value of lane `lane % width` of the caller's segment of `width` lanes, and whether `lane` is less than `width`.
+#[inline(always)]
+#[track_caller]
+pub fn warp_shuffle_idx<T: WarpShuffleValue>(mask: u32, value: T, lane: u32, width: u32) -> (T, bool) {
+    // PTX takes only the five low bits of the lane, and those of the segment from the caller's own.
+    let bits = machine::shuffle_idx(mask, value.to_bits(), lane % width, width, T::WORDS);
+    (T::from_bits(bits), lane < width)
+}
+
+/// The value of the lane whose number is the caller's XOR `lanes`, and whether that lane is in a segment no later than
+/// the caller's; if it is later, the caller's own value.
+#[inline(always)]
+#[track_caller]
+pub fn warp_shuffle_xor<T: WarpShuffleValue>(mask: u32, value: T, lanes: u32, width: u32) -> (T, bool) {
+    let bits = machine::shuffle_xor(mask, value.to_bits(), lanes, width, T::WORDS);
+    let last_of_segment = lane_id() | (width - 1);
+    (T::from_bits(bits), (lane_id() ^ (lanes & 31)) <= last_of_segment)
+}
+
+/// Whether `predicate` holds in every lane of the mask.
+#[inline(always)]
+#[track_caller]
+pub fn warp_vote_all(mask: u32, predicate: bool) -> bool {
+    machine::vote_all(mask, predicate)
+}
+
+/// Whether `predicate` holds in some lane of the mask.
+#[inline(always)]
+#[track_caller]
+pub fn warp_vote_any(mask: u32, predicate: bool) -> bool {
+    machine::vote_any(mask, predicate)
+}
+
+/// The lanes of the mask in which `predicate` holds.
+#[inline(always)]
+#[track_caller]
+pub fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
+    machine::vote_ballot(mask, predicate)
+}
+
+/// A value that `redux.sync` combines: `u32` or `i32`.
+pub trait WarpReduceValue: Copy + private::Sealed {
+    /// The sum over the lanes of the mask, wrapping.
+    fn reduce_add(mask: u32, value: Self) -> Self;
+    /// The least value in the lanes of the mask.
+    fn reduce_min(mask: u32, value: Self) -> Self;
+    /// The greatest value in the lanes of the mask.
+    fn reduce_max(mask: u32, value: Self) -> Self;
+    /// AND over the lanes of the mask.
+    fn reduce_and(mask: u32, value: Self) -> Self;
+    /// OR over the lanes of the mask.
+    fn reduce_or(mask: u32, value: Self) -> Self;
+    /// XOR over the lanes of the mask.
+    fn reduce_xor(mask: u32, value: Self) -> Self;
+}
+
+impl WarpReduceValue for u32 {
+    #[inline(always)]
+    #[track_caller]
+    fn reduce_add(mask: u32, value: Self) -> Self {
+        machine::reduce_add(mask, value)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn reduce_min(mask: u32, value: Self) -> Self {
+        machine::reduce_min(mask, value)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn reduce_max(mask: u32, value: Self) -> Self {
+        machine::reduce_max(mask, value)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn reduce_and(mask: u32, value: Self) -> Self {
+        machine::reduce_and(mask, value)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn reduce_or(mask: u32, value: Self) -> Self {
+        machine::reduce_or(mask, value)
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn reduce_xor(mask: u32, value: Self) -> Self {
+        machine::reduce_xor(mask, value)
+    }
+}
+
+impl WarpReduceValue for i32 {
+    #[inline(always)]
+    #[track_caller]
+    fn reduce_add(mask: u32, value: Self) -> Self {
+        machine::reduce_add(mask, value as u32) as i32
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn reduce_min(mask: u32, value: Self) -> Self {
+        machine::reduce_min_signed(mask, value as u32) as i32
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn reduce_max(mask: u32, value: Self) -> Self {
+        machine::reduce_max_signed(mask, value as u32) as i32
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn reduce_and(mask: u32, value: Self) -> Self {
+        machine::reduce_and(mask, value as u32) as i32
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn reduce_or(mask: u32, value: Self) -> Self {
+        machine::reduce_or(mask, value as u32) as i32
+    }
+    #[inline(always)]
+    #[track_caller]
+    fn reduce_xor(mask: u32, value: Self) -> Self {
+        machine::reduce_xor(mask, value as u32) as i32
+    }
+}

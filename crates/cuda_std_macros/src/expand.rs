@@ -1,0 +1,244 @@
+//! What `#[kernel]` becomes: the function itself, and a module of its name with the PTX entries (on a GPU) or the handle
+//! (on the host).
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{Error, Expr, GenericParam, Ident, ItemFn, Result, ReturnType};
+
+use crate::instances::{Attribute, Instance, instances};
+use crate::parameters::{Parameter, parameters, with_static_lifetimes};
+
+/// Expands the attribute on `function`.
+pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
+    let signature = &function.sig;
+    if signature.asyncness.is_some() || signature.constness.is_some() || signature.abi.is_some() {
+        return Err(Error::new_spanned(signature, "a kernel is a plain `fn` or `unsafe fn`"));
+    }
+    if let ReturnType::Type(_, ty) = &signature.output {
+        return Err(Error::new_spanned(ty, "a kernel returns nothing: it writes to a `GlobalMut`"));
+    }
+    if let Some(clause) = &signature.generics.where_clause {
+        return Err(Error::new_spanned(clause, "a kernel's bounds stand with its generic parameters"));
+    }
+    let kernel = Kernel {
+        function,
+        name: &signature.ident,
+        generics: signature.generics.params.iter().collect(),
+        parameters: parameters(signature)?,
+        instances: instances(attribute, &signature.generics)?,
+        block: &attribute.block,
+    };
+    Ok(kernel.expand())
+}
+
+struct Kernel<'a> {
+    function: &'a ItemFn,
+    name: &'a Ident,
+    generics: Vec<&'a GenericParam>,
+    parameters: Vec<Parameter>,
+    instances: Vec<Instance>,
+    block: &'a [Expr],
+}
+
+impl Kernel<'_> {
+    fn expand(&self) -> TokenStream {
+        let Self { function, name, .. } = self;
+        let visibility = &function.vis;
+        let entries = self.instances.iter().map(|instance| self.entry(instance));
+        let host = self.host();
+        let doc = format!("The entries and the handle of the kernel [`{name}`](fn@{name}).");
+        quote! {
+            #[inline(always)]
+            #function
+
+            #[doc = #doc]
+            #visibility mod #name {
+                #[allow(unused_imports)]
+                use super::*;
+
+                #[cfg(target_arch = "nvptx64")]
+                mod entries {
+                    #(#entries)*
+                }
+
+                #host
+            }
+        }
+    }
+
+    /// The entry's name in PTX.
+    fn entry_name(&self, instance: &Instance) -> Ident {
+        match instance.suffix.as_str() {
+            "" => self.name.clone(),
+            suffix => format_ident!("{}_{}", self.name, suffix),
+        }
+    }
+
+    /// Names the instance's arguments as the kernel names its generic parameters, so that parameter types and the
+    /// block's sides can be used as they were written.
+    fn aliases(&self, instance: &Instance) -> TokenStream {
+        self.generics
+            .iter()
+            .zip(&instance.arguments)
+            .map(|(parameter, argument)| match parameter {
+                GenericParam::Type(ty) => {
+                    let name = &ty.ident;
+                    quote!(#[allow(dead_code)] type #name = #argument;)
+                }
+                GenericParam::Const(constant) => {
+                    let (name, ty) = (&constant.ident, &constant.ty);
+                    quote!(#[allow(dead_code)] const #name: #ty = #argument;)
+                }
+                GenericParam::Lifetime(_) => unreachable!("refused with the instances"),
+            })
+            .collect()
+    }
+
+    /// The PTX entry of one instance.
+    fn entry(&self, instance: &Instance) -> TokenStream {
+        let entry = self.entry_name(instance);
+        let aliases = self.aliases(instance);
+        let (name, arguments) = (self.name, &instance.arguments);
+        let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
+        let mut taken = Vec::new();
+        let mut passed = Vec::new();
+        for Parameter { name, ty, is_span } in &self.parameters {
+            if *is_span {
+                let len = format_ident!("{name}_len");
+                taken.push(quote!(#name: <#ty as ::cuda_std::internal::Span>::Pointer));
+                taken.push(quote!(#len: usize));
+                passed.push(quote!(<#ty as ::cuda_std::internal::Span>::from_parts(#name, #len)));
+            } else {
+                taken.push(quote!(#name: #ty));
+                passed.push(quote!(#name));
+            }
+        }
+        quote! {
+            mod #entry {
+                #[allow(unused_imports)]
+                use super::super::super::*;
+                #aliases
+                ::cuda_std::__entry! {
+                    #entry(#(#taken),*) {
+                        // SAFETY: the host's launch has made the parameters for this entry.
+                        #[allow(unused_unsafe)]
+                        unsafe { super::super::super::#name #turbofish(#(#passed),*) }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The host's handle.
+    fn host(&self) -> TokenStream {
+        let name = self.name;
+        let generics = &self.generics;
+        let arguments: Vec<TokenStream> = generics.iter().map(|parameter| argument_of(parameter)).collect();
+        let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
+        let types = self.parameters.iter().map(|parameter| with_static_lifetimes(&parameter.ty));
+        let args = quote!((#(#types,)*));
+        let unsafety = &self.function.sig.unsafety;
+        let safety = unsafety.map(|_| {
+            quote! {
+                ///
+                /// # Safety
+                /// Every launch made with the handle keeps the kernel's contract.
+            }
+        });
+        let take = self.parameters.iter().map(|_| quote!(slots.take()));
+        let thread = quote! {
+            unsafe fn thread<#(#generics),*>(slots: &[u64]) {
+                #[allow(unused_mut, unused_variables)]
+                let mut slots = ::cuda_std::launch::Slots::new(slots);
+                // SAFETY: the launch has made the slots of arguments for this kernel.
+                #[allow(unused_unsafe)]
+                unsafe { super::#name #turbofish(#(#take),*) }
+            }
+        };
+        let instance = quote!(<Instance #turbofish as ::cuda_std::launch::Instance>);
+        let id = quote! {
+            ::cuda_std::launch::KernelId { library: env!("CARGO_CRATE_NAME"), entry: #instance::ENTRY }
+        };
+        let (handle_type, new) = if self.block.is_empty() {
+            (quote!(::cuda_std::launch::AnyBlock<#args>), quote!(::cuda_std::launch::AnyBlock::new(#id, thread #turbofish)))
+        } else {
+            (
+                quote!(::cuda_std::launch::Kernel<#args>),
+                quote! {{
+                    let [x, y, z] = #instance::BLOCK;
+                    ::cuda_std::launch::Kernel::new(#id, ::cuda_std::launch::Dim3::new(x, y, z), thread #turbofish)
+                }},
+            )
+        };
+        let bound = (!generics.is_empty())
+            .then(|| quote!(where Instance #turbofish: ::cuda_std::launch::Instance));
+        let marker_fields = generics.iter().filter_map(|parameter| match parameter {
+            GenericParam::Type(ty) => {
+                let name = &ty.ident;
+                Some(quote!(::core::marker::PhantomData<#name>))
+            }
+            _ => None,
+        });
+        let bare_generics = generics.iter().map(|parameter| match parameter {
+            GenericParam::Type(ty) => {
+                let name = &ty.ident;
+                quote!(#name)
+            }
+            other => quote!(#other),
+        });
+        let implementations = self.instances.iter().map(|instance| self.implementation(instance));
+        quote! {
+            #[cfg(not(target_arch = "nvptx64"))]
+            #[doc(hidden)]
+            #[allow(dead_code)]
+            pub struct Instance<#(#bare_generics),*>(#(#marker_fields),*);
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            const _: () = { #(#implementations)* };
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            #thread
+
+            /// The kernel, for a launch.
+            #safety
+            #[cfg(not(target_arch = "nvptx64"))]
+            pub #unsafety fn handle<#(#generics),*>() -> #handle_type #bound {
+                // SAFETY: `thread` runs this kernel, whose parameters these are.
+                unsafe { #new }
+            }
+        }
+    }
+
+    fn implementation(&self, instance: &Instance) -> TokenStream {
+        let arguments = &instance.arguments;
+        let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
+        let entry = self.entry_name(instance).to_string();
+        let aliases = self.aliases(instance);
+        let sides = (0..3).map(|axis| match (self.block.is_empty(), self.block.get(axis)) {
+            (true, _) => quote!(0),
+            (false, Some(side)) => quote!((#side) as u32),
+            (false, None) => quote!(1),
+        });
+        quote! {
+            impl ::cuda_std::launch::Instance for Instance #turbofish {
+                const ENTRY: &'static str = #entry;
+                const BLOCK: [u32; 3] = { #aliases [#(#sides),*] };
+            }
+        }
+    }
+}
+
+/// A generic parameter as an argument: its name alone.
+fn argument_of(parameter: &GenericParam) -> TokenStream {
+    match parameter {
+        GenericParam::Type(ty) => {
+            let name = &ty.ident;
+            quote!(#name)
+        }
+        GenericParam::Const(constant) => {
+            let name = &constant.ident;
+            quote!(#name)
+        }
+        GenericParam::Lifetime(lifetime) => quote!(#lifetime),
+    }
+}

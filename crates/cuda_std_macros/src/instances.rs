@@ -1,0 +1,145 @@
+//! The attribute's arguments, and the instances that they list.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{Error, Expr, ExprLit, GenericParam, Ident, Lit, Result, Token, Type, bracketed};
+
+/// `instances = [...] x [...], block = ...`
+#[derive(Default)]
+pub struct Attribute {
+    lists: Vec<Vec<Argument>>,
+    pub block: Vec<Expr>,
+}
+
+/// A generic argument of an instance: a type, or a constant.
+#[derive(Clone)]
+pub enum Argument {
+    Type(Type),
+    Constant(ExprLit),
+}
+
+impl Parse for Attribute {
+    fn parse(input: ParseStream) -> Result<Self> {
+        let mut attribute = Self::default();
+        while !input.is_empty() {
+            let key: Ident = input.parse()?;
+            input.parse::<Token![=]>()?;
+            if key == "instances" {
+                attribute.lists.push(list(input)?);
+                while input.peek(Ident) {
+                    let times: Ident = input.parse()?;
+                    if times != "x" {
+                        return Err(Error::new(times.span(), "lists of instances are joined by `x`"));
+                    }
+                    attribute.lists.push(list(input)?);
+                }
+            } else if key == "block" {
+                attribute.block = match input.parse()? {
+                    Expr::Array(sides) => sides.elems.into_iter().collect(),
+                    side => vec![side],
+                };
+                if attribute.block.is_empty() || attribute.block.len() > 3 {
+                    return Err(Error::new(key.span(), "a block has one to three sides"));
+                }
+            } else {
+                return Err(Error::new(key.span(), "expected `instances` or `block`"));
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(attribute)
+    }
+}
+
+fn list(input: ParseStream) -> Result<Vec<Argument>> {
+    let inside;
+    let bracket = bracketed!(inside in input);
+    let arguments = Punctuated::<Argument, Token![,]>::parse_terminated(&inside)?;
+    if arguments.is_empty() {
+        return Err(Error::new(bracket.span.join(), "a list of instances names at least one"));
+    }
+    Ok(arguments.into_iter().collect())
+}
+
+impl Parse for Argument {
+    fn parse(input: ParseStream) -> Result<Self> {
+        if input.peek(syn::Lit) { input.parse().map(Self::Constant) } else { input.parse().map(Self::Type) }
+    }
+}
+
+impl ToTokens for Argument {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        match self {
+            Self::Type(ty) => ty.to_tokens(tokens),
+            Self::Constant(literal) => literal.to_tokens(tokens),
+        }
+    }
+}
+
+impl Argument {
+    /// The argument's part of the entry's name: `f32`, `256`.
+    fn name(&self) -> Result<String> {
+        match self {
+            Self::Type(Type::Path(path)) => Ok(path.path.segments.last().expect("a path has a segment").ident.to_string()),
+            Self::Type(other) => Err(Error::new_spanned(other, "an instance's type is a path")),
+            Self::Constant(ExprLit { lit: Lit::Int(number), .. }) => Ok(number.base10_digits().to_owned()),
+            Self::Constant(ExprLit { lit: Lit::Bool(truth), .. }) => Ok(truth.value.to_string()),
+            Self::Constant(other) => Err(Error::new_spanned(other, "an instance's constant is an integer or a bool")),
+        }
+    }
+}
+
+/// One entry of a kernel: its arguments in the order of the generic parameters.
+pub struct Instance {
+    pub arguments: Vec<Argument>,
+    /// The entry's name without the kernel's: `f32_256`.
+    pub suffix: String,
+}
+
+/// Every combination of the lists; one instance without arguments for a kernel that is not generic.
+pub fn instances(attribute: &Attribute, generics: &syn::Generics) -> Result<Vec<Instance>> {
+    if let Some(lifetime) = generics.lifetimes().next() {
+        return Err(Error::new_spanned(lifetime, "a kernel has no lifetime parameters: leave them out"));
+    }
+    if attribute.lists.len() != generics.params.len() {
+        return Err(Error::new_spanned(
+            generics,
+            format!(
+                "the kernel has {} generic parameters, and `instances` {} lists: one for each, joined by `x`",
+                generics.params.len(),
+                attribute.lists.len()
+            ),
+        ));
+    }
+    for (list, parameter) in attribute.lists.iter().zip(&generics.params) {
+        for argument in list {
+            match (argument, parameter) {
+                (Argument::Type(_), GenericParam::Type(_)) | (Argument::Constant(_), GenericParam::Const(_)) => {}
+                _ => return Err(Error::new_spanned(argument, format!("does not fit `{}`", quote!(#parameter)))),
+            }
+        }
+    }
+    let mut combinations = vec![Vec::new()];
+    for list in &attribute.lists {
+        combinations = combinations
+            .iter()
+            .flat_map(|head| {
+                list.iter().map(move |next| {
+                    let mut longer: Vec<Argument> = head.clone();
+                    longer.push(next.clone());
+                    longer
+                })
+            })
+            .collect();
+    }
+    combinations
+        .into_iter()
+        .map(|arguments| {
+            let names = arguments.iter().map(Argument::name).collect::<Result<Vec<_>>>()?;
+            Ok(Instance { arguments, suffix: names.join("_") })
+        })
+        .collect()
+}

@@ -1,0 +1,43 @@
+//! `#[kernel]`: makes a function an entry of the PTX module, and gives the host a typed handle of it.
+
+use proc_macro::TokenStream;
+
+mod expand;
+mod instances;
+mod parameters;
+
+/// Makes a function a kernel.
+///
+/// A plain function is one entry, of its own name, and its block is the launch's choice:
+///
+/// ```ignore
+/// #[kernel]
+/// pub unsafe fn vecadd(a: &[f32], b: &[f32], c: *mut f32) { ... }
+///
+/// vecadd::handle()                      // on the host; `unsafe`, as the kernel is
+/// ```
+///
+/// A generic function lists its instances: one list for each generic parameter, in order. Each combination is an entry,
+/// named after the function and its arguments (`sum_f32_256`). With `block`, an expression or up to three in brackets,
+/// the instance's block is fixed:
+///
+/// ```ignore
+/// #[kernel(instances = [f32, i32] x [64, 128, 256], block = BLOCK)]
+/// pub fn sum<T: Element, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) { ... }
+///
+/// sum::handle::<f32, 256>()             // on the host; `sum::handle::<f32, 100>()` does not compile
+/// ```
+///
+/// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`. A kernel that is an `unsafe fn` has an unsafe
+/// `handle`: who takes it promises that every launch keeps the kernel's contract. A safe one, which can reach memory
+/// through views only, has a safe one.
+#[proc_macro_attribute]
+pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let expanded = syn::parse(attribute)
+        .and_then(|attribute| Ok((attribute, syn::parse(item)?)))
+        .and_then(|(attribute, function)| expand::kernel(&attribute, &function));
+    match expanded {
+        Ok(tokens) => tokens.into(),
+        Err(error) => error.into_compile_error().into(),
+    }
+}

@@ -1,0 +1,78 @@
+//! A kernel's parameters, and how the PTX entry takes them.
+
+use syn::visit_mut::{self, VisitMut};
+use syn::{Error, FnArg, GenericArgument, Ident, Lifetime, Pat, PathArguments, Result, Type, TypeReference};
+
+/// A parameter of the kernel.
+pub struct Parameter {
+    pub name: Ident,
+    pub ty: Type,
+    /// Whether the entry takes it as an address and a length.
+    pub is_span: bool,
+}
+
+/// The parameters of a kernel's signature.
+pub fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
+    signature
+        .inputs
+        .iter()
+        .map(|input| {
+            let FnArg::Typed(argument) = input else {
+                return Err(Error::new_spanned(input, "a kernel is a free function"));
+            };
+            let Pat::Ident(pattern) = &*argument.pat else {
+                return Err(Error::new_spanned(&argument.pat, "a kernel's parameter is a plain name"));
+            };
+            let ty = (*argument.ty).clone();
+            let is_span = is_span(&ty)?;
+            Ok(Parameter { name: pattern.ident.clone(), ty, is_span })
+        })
+        .collect()
+}
+
+fn is_span(ty: &Type) -> Result<bool> {
+    match ty {
+        Type::Reference(TypeReference { mutability: Some(_), .. }) => {
+            Err(Error::new_spanned(ty, "every thread would have the same `&mut`: take a `GlobalMut` or a `*mut`"))
+        }
+        Type::Reference(reference) => match &*reference.elem {
+            Type::Slice(_) => Ok(true),
+            _ => Err(Error::new_spanned(ty, "a reference in a kernel's parameters is a slice")),
+        },
+        Type::Path(path) => {
+            let name = &path.path.segments.last().expect("a path has a segment").ident;
+            Ok(name == "Global" || name == "GlobalMut")
+        }
+        _ => Ok(false),
+    }
+}
+
+/// The type with every lifetime `'static`, as a handle names it.
+pub fn with_static_lifetimes(ty: &Type) -> Type {
+    let mut ty = ty.clone();
+    MakeStatic.visit_type_mut(&mut ty);
+    ty
+}
+
+struct MakeStatic;
+
+impl VisitMut for MakeStatic {
+    fn visit_lifetime_mut(&mut self, lifetime: &mut Lifetime) {
+        lifetime.ident = Ident::new("static", lifetime.ident.span());
+    }
+
+    fn visit_type_reference_mut(&mut self, reference: &mut TypeReference) {
+        reference.lifetime = Some(syn::parse_quote!('static));
+        visit_mut::visit_type_reference_mut(self, reference);
+    }
+
+    fn visit_path_segment_mut(&mut self, segment: &mut syn::PathSegment) {
+        if (segment.ident == "Global" || segment.ident == "GlobalMut")
+            && let PathArguments::AngleBracketed(arguments) = &mut segment.arguments
+            && !arguments.args.iter().any(|argument| matches!(argument, GenericArgument::Lifetime(_)))
+        {
+            arguments.args.insert(0, syn::parse_quote!('static));
+        }
+        visit_mut::visit_path_segment_mut(self, segment);
+    }
+}

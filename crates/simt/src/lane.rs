@@ -1,0 +1,158 @@
+//! What a running lane can do. Each function speaks for the lane that calls it.
+//!
+//! # Panics
+//! Every function but [`is_running`] panics if no lane is running, that is outside of [`crate::run`].
+
+use std::panic::Location;
+
+use crate::Dim3;
+use crate::shared::Refusal;
+use crate::worker::{self, Operation};
+
+/// The kinds of the block's barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Barrier {
+    /// Only waits.
+    Sync,
+    /// Counts the threads whose predicate is true.
+    Count,
+    /// 1 if all predicates are true.
+    And,
+    /// 1 if some predicate is true.
+    Or,
+}
+
+/// The kinds of shuffle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shuffle {
+    /// From the lane `operand` above.
+    Down,
+    /// From the lane `operand` below.
+    Up,
+    /// From lane `operand` of the segment.
+    Idx,
+    /// From the lane whose number is the caller's XOR `operand`.
+    Xor,
+}
+
+/// The kinds of vote, and of reduction by `redux.sync`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vote {
+    /// 1 if all values are not 0.
+    All,
+    /// 1 if some value is not 0.
+    Any,
+    /// The lanes whose values are not 0, as bits.
+    Ballot,
+    /// The sum, wrapping.
+    ReduceAdd,
+    /// The least, unsigned.
+    ReduceMin,
+    /// The greatest, unsigned.
+    ReduceMax,
+    /// The least, signed.
+    ReduceMinSigned,
+    /// The greatest, signed.
+    ReduceMaxSigned,
+    /// AND of all bits.
+    ReduceAnd,
+    /// OR of all bits.
+    ReduceOr,
+    /// XOR of all bits.
+    ReduceXor,
+}
+
+/// Whether the caller is a lane.
+pub fn is_running() -> bool {
+    worker::is_running()
+}
+
+/// The thread's index in its block.
+pub fn thread_idx() -> Dim3 {
+    worker::with_lane(|context, lane| context.slots[lane].thread.get())
+}
+
+/// The block's index in the grid.
+pub fn block_idx() -> Dim3 {
+    worker::with_lane(|context, _| context.block_idx.get())
+}
+
+/// The block's size.
+pub fn block_dim() -> Dim3 {
+    worker::with_lane(|context, _| context.block_dim.get())
+}
+
+/// The grid's size.
+pub fn grid_dim() -> Dim3 {
+    worker::with_lane(|context, _| context.grid_dim.get())
+}
+
+/// The lane's number in its warp: the thread's linear index modulo 32.
+pub fn lane_id() -> u32 {
+    worker::with_lane(|_, lane| (lane % 32) as u32)
+}
+
+/// Waits at the block's barrier for all threads of the block. Gives what the kind computes of their predicates; for
+/// [`Barrier::Sync`] 0.
+#[track_caller]
+pub fn barrier(kind: Barrier, predicate: bool) -> u32 {
+    worker::wait(Operation::Barrier(kind), u32::MAX, u64::from(predicate), 0, 32, Location::caller()).0 as u32
+}
+
+/// Waits for the lanes of `mask`.
+#[track_caller]
+pub fn sync_warp(mask: u32) {
+    worker::wait(Operation::SyncWarp, mask, 0, 0, 32, Location::caller());
+}
+
+/// Gives another lane's `value`, and whether that lane is in range (PTX's `shfl.sync` with its predicate). `width`, a
+/// power of two up to 32, cuts the warp into segments.
+#[track_caller]
+pub fn shuffle(kind: Shuffle, mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
+    if !width.is_power_of_two() || width > 32 {
+        fault(format!("a shuffle of width {width}, which is not 1, 2, 4, 8, 16 or 32"));
+    }
+    worker::wait(Operation::Shuffle(kind), mask, value, operand, width, Location::caller())
+}
+
+/// Gives what the kind computes of the values of the lanes of `mask`.
+#[track_caller]
+pub fn vote(kind: Vote, mask: u32, value: u32) -> u32 {
+    worker::wait(Operation::Vote(kind), mask, u64::from(value), 0, 32, Location::caller()).0 as u32
+}
+
+/// The lanes that come here together: those of the warp that do, before any of it must wait for a lane that does not.
+#[track_caller]
+pub fn active_mask() -> u32 {
+    worker::wait(Operation::ActiveMask, u32::MAX, 0, 0, 32, Location::caller()).0 as u32
+}
+
+/// The block's static shared array `id`: `bytes` bytes at a multiple of 16, at the same address for every lane of the
+/// block. The first lane to ask makes it. A fault if the block has it with another size, or has no room for it.
+#[track_caller]
+pub fn shared_array(id: u64, bytes: usize, align: usize) -> *mut u8 {
+    debug_assert!(align <= 16, "shared memory is handed out in units of 16 bytes");
+    let array = worker::with_lane(|context, _| context.shared.array(id, bytes, context.shared_limit.get()));
+    match array {
+        Ok(address) => address,
+        Err(Refusal::OtherSize(before)) => {
+            fault(format!("one shared array is declared with {before} bytes and with {bytes}"))
+        }
+        Err(Refusal::TooLarge(total)) => {
+            let limit = worker::with_lane(|context, _| context.shared_limit.get());
+            fault(format!("the block's shared memory is {total} bytes, the limit is {limit}"))
+        }
+    }
+}
+
+/// The launch's dynamic shared memory: its address, a multiple of 16, and its bytes.
+pub fn dynamic_shared() -> (*mut u8, usize) {
+    worker::with_lane(|context, _| context.shared.dynamic())
+}
+
+/// Ends the launch with [`crate::Fault::Access`]: the caller did something that a kernel must not, as `message` says.
+#[track_caller]
+#[cold]
+pub fn fault(message: String) -> ! {
+    worker::fault(message, Location::caller())
+}

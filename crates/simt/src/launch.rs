@@ -1,0 +1,164 @@
+//! A launch: its shape, its limits, and how its blocks are spread over the cores.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use rayon::prelude::*;
+
+use crate::fault::Fault;
+use crate::{Dim3, lane, worker};
+
+/// What is to be run: a kernel's name, for messages, and the shape of the grid.
+#[derive(Clone, Debug)]
+pub struct Launch<'a> {
+    /// The kernel's name.
+    pub kernel: &'a str,
+    /// Blocks.
+    pub grid: Dim3,
+    /// Threads of a block.
+    pub block: Dim3,
+    /// Bytes of shared memory beside the kernel's own arrays.
+    pub dynamic_shared: usize,
+    /// What is allowed.
+    pub limits: Limits,
+}
+
+impl<'a> Launch<'a> {
+    /// A launch without dynamic shared memory, within CUDA's limits.
+    pub fn new(kernel: &'a str, grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
+        Self { kernel, grid: grid.into(), block: block.into(), dynamic_shared: 0, limits: Limits::default() }
+    }
+}
+
+/// What a launch may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Threads of a block in all.
+    pub threads_per_block: u32,
+    /// Threads of a block along each axis.
+    pub block: Dim3,
+    /// Blocks along each axis.
+    pub grid: Dim3,
+    /// Bytes of shared memory of a block, the kernel's arrays and the launch's dynamic part together.
+    pub shared_bytes: usize,
+}
+
+/// CUDA's limits, which all of its devices have had since compute capability 3.0.
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            threads_per_block: 1024,
+            block: Dim3::new(1024, 1024, 64),
+            grid: Dim3::new(i32::MAX as u32, 65535, 65535),
+            shared_bytes: 48 * 1024,
+        }
+    }
+}
+
+/// Calls `thread` once for each thread of the grid, in the way that the crate's documentation describes.
+///
+/// # Errors
+/// A launch outside of its limits, started from inside of another, or a [`Fault`] of one of its threads. If several
+/// blocks have one, it is that of the block with the lowest index, whatever the order that they ran in; then blocks
+/// after it may or may not have run.
+pub fn run(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<(), Fault> {
+    check(launch)?;
+    let blocks = launch.grid.count() as u64;
+    let first_fault = FirstFault::default();
+    let run_block = |index: u64| {
+        if first_fault.is_after(index)
+            && let Err(fault) = worker::run_block(launch, launch.grid.place(index), thread)
+        {
+            first_fault.report(index, fault);
+        }
+    };
+    if blocks == 1 {
+        run_block(0);
+    } else {
+        pool().install(|| (0..blocks).into_par_iter().for_each(run_block));
+    }
+    first_fault.into_result()
+}
+
+fn check(launch: &Launch<'_>) -> Result<(), Fault> {
+    let invalid = |what, value: String, limit: String| {
+        Err(Fault::InvalidLaunch { kernel: launch.kernel.to_owned(), what, value, limit })
+    };
+    if lane::is_running() {
+        return invalid("a launch from inside of a kernel", "one".to_owned(), "none".to_owned());
+    }
+    let limits = &launch.limits;
+    let sides = [
+        ("the grid's size along x", launch.grid.x, limits.grid.x),
+        ("the grid's size along y", launch.grid.y, limits.grid.y),
+        ("the grid's size along z", launch.grid.z, limits.grid.z),
+        ("the block's size along x", launch.block.x, limits.block.x),
+        ("the block's size along y", launch.block.y, limits.block.y),
+        ("the block's size along z", launch.block.z, limits.block.z),
+    ];
+    for (what, value, limit) in sides {
+        if value == 0 || value > limit {
+            return invalid(what, value.to_string(), format!("1 to {limit}"));
+        }
+    }
+    if launch.block.count() > u128::from(limits.threads_per_block) {
+        return invalid("the block", format!("{} threads", launch.block.count()), limits.threads_per_block.to_string());
+    }
+    if launch.grid.count() > u128::from(u64::MAX) {
+        return invalid("the grid", format!("{} blocks", launch.grid.count()), u64::MAX.to_string());
+    }
+    if launch.dynamic_shared > limits.shared_bytes {
+        return invalid(
+            "dynamic shared memory",
+            format!("{} bytes", launch.dynamic_shared),
+            format!("{} bytes", limits.shared_bytes),
+        );
+    }
+    Ok(())
+}
+
+/// The cores that run blocks.
+///
+/// At most 16: a thread may hold 1024 stacks, each two mappings, and Linux allows a process 65530.
+fn pool() -> &'static rayon::ThreadPool {
+    static POOL: OnceLock<rayon::ThreadPool> = OnceLock::new();
+    POOL.get_or_init(|| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(cores.min(16))
+            .thread_name(|i| format!("simt-{i}"))
+            .build()
+            .expect("a process can start a few threads")
+    })
+}
+
+/// The fault of the lowest block so far.
+struct FirstFault {
+    block: AtomicU64,
+    fault: Mutex<Option<Fault>>,
+}
+
+impl Default for FirstFault {
+    fn default() -> Self {
+        Self { block: AtomicU64::new(u64::MAX), fault: Mutex::new(None) }
+    }
+}
+
+impl FirstFault {
+    /// Whether no block up to `block` is known to have a fault.
+    fn is_after(&self, block: u64) -> bool {
+        block < self.block.load(Ordering::Relaxed)
+    }
+
+    fn report(&self, block: u64, fault: Fault) {
+        let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_after(block) {
+            self.block.store(block, Ordering::Relaxed);
+            *first = Some(fault);
+        }
+    }
+
+    fn into_result(self) -> Result<(), Fault> {
+        self.fault.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+}

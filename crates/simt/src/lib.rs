@@ -1,0 +1,49 @@
+//! The SIMT executor: runs CUDA-style kernels on the CPU.
+//!
+//! A launch is a function that is called once for each thread of a grid ([`run`]). Inside of it the functions of [`lane`]
+//! say which thread it is, and let it meet others: barriers of the block, shuffles and votes of the warp, shared memory.
+//! The device standard library `cuda_std` is these functions' user; this crate knows nothing of kernels' arguments.
+//!
+//! # How it works
+//!
+//! *Blocks* are independent, so they are spread over the cores.
+//!
+//! *The lanes of one block run on one core, one at a time*, as coroutines. A lane runs until it has to wait for others.
+//! Then the scheduler ([`block`]) runs the next one, in the order of their numbers, warp by warp. Operations of a warp are
+//! done as soon as all lanes of their mask have come; the block's barrier when all lanes of the block have. So lanes need
+//! no locks, and a run is repeatable.
+//!
+//! *A wait that cannot end is an error.* When no lane can go on, and not all of them wait at the same barrier, the launch
+//! ends with a [`Fault`] that says who waits where. A GPU would hang, or go on with wrong values.
+//!
+//! A coroutine costs a stack. A lane that never waits needs none of its own: one [`fibre`](worker) runs lane after lane,
+//! and only when a lane waits does it keep the fibre, and the next lane gets another.
+//!
+//! ```
+//! use std::sync::atomic::{AtomicU32, Ordering};
+//!
+//! // 2 blocks of 64 threads; each warp's lanes add their numbers by a reduction over the full mask.
+//! let total = AtomicU32::new(0);
+//! let launch = simt::Launch::new("example", 2, 64);
+//! simt::run(&launch, &|| {
+//!     let sum = simt::lane::vote(simt::lane::Vote::ReduceAdd, u32::MAX, simt::lane::lane_id());
+//!     if simt::lane::lane_id() == 0 {
+//!         total.fetch_add(sum, Ordering::Relaxed);
+//!     }
+//! })?;
+//! assert_eq!(total.into_inner(), 4 * (31 * 32 / 2));
+//! # Ok::<(), simt::Fault>(())
+//! ```
+
+mod block;
+mod dim;
+mod fault;
+pub mod lane;
+mod launch;
+mod shared;
+mod warp;
+mod worker;
+
+pub use dim::Dim3;
+pub use fault::{Fault, Place, Threads};
+pub use launch::{Launch, Limits, run};

@@ -1,0 +1,90 @@
+//! The shared memory of the block that runs on this core.
+
+use std::cell::{Cell, RefCell, UnsafeCell};
+
+/// What shared memory holds before anybody writes it: no number that a kernel could want.
+const UNWRITTEN: u8 = 0xA5;
+
+/// One 16-byte unit, so that arrays are aligned for the widest access.
+type Unit = UnsafeCell<u128>;
+
+/// Static arrays, by their identity, and the launch's dynamic part.
+#[derive(Default)]
+pub(crate) struct SharedMemory {
+    units: RefCell<Vec<Unit>>,
+    arrays: RefCell<Vec<Array>>,
+    used: Cell<usize>,
+    dynamic_bytes: Cell<usize>,
+}
+
+struct Array {
+    id: u64,
+    bytes: usize,
+    offset: usize,
+}
+
+/// A request for an array that cannot be met.
+pub(crate) enum Refusal {
+    /// The same array was asked for before, with this many bytes.
+    OtherSize(usize),
+    /// All arrays together would have this many bytes.
+    TooLarge(usize),
+}
+
+impl SharedMemory {
+    /// Forgets the arrays of the last block. The dynamic part comes first, at the start.
+    pub(crate) fn begin_block(&self, limit: usize, dynamic_bytes: usize) {
+        let units = limit.div_ceil(16);
+        let mut memory = self.units.borrow_mut();
+        if memory.len() < units {
+            memory.resize_with(units, || UnsafeCell::new(0));
+        }
+        self.arrays.borrow_mut().clear();
+        self.used.set(0);
+        self.dynamic_bytes.set(dynamic_bytes);
+        drop(memory);
+        self.allocate(dynamic_bytes);
+    }
+
+    /// The array `id` of the block; the first to ask makes it.
+    pub(crate) fn array(&self, id: u64, bytes: usize, limit: usize) -> Result<*mut u8, Refusal> {
+        let mut arrays = self.arrays.borrow_mut();
+        if let Some(array) = arrays.iter().find(|array| array.id == id) {
+            if array.bytes != bytes {
+                return Err(Refusal::OtherSize(array.bytes));
+            }
+            return Ok(self.address(array.offset));
+        }
+        let total = self.used.get().saturating_add(bytes);
+        if total > limit {
+            return Err(Refusal::TooLarge(total));
+        }
+        let offset = self.allocate(bytes);
+        arrays.push(Array { id, bytes, offset });
+        Ok(self.address(offset))
+    }
+
+    /// The dynamic part: address and bytes.
+    pub(crate) fn dynamic(&self) -> (*mut u8, usize) {
+        (self.address(0), self.dynamic_bytes.get())
+    }
+
+    /// Takes `bytes`, rounded up to whole units, and fills them; gives their offset. The caller has checked the limit.
+    fn allocate(&self, bytes: usize) -> usize {
+        let offset = self.used.get();
+        let end = offset + bytes.next_multiple_of(16);
+        let memory = self.units.borrow();
+        for unit in &memory[offset / 16..(end / 16).min(memory.len())] {
+            // SAFETY: nobody has the address of these units yet, in this block.
+            unsafe { unit.get().write(u128::from_ne_bytes([UNWRITTEN; 16])) };
+        }
+        self.used.set(end);
+        offset
+    }
+
+    fn address(&self, offset: usize) -> *mut u8 {
+        let memory = self.units.borrow();
+        // The pointer is of the whole slice, so that it is good for all of an array.
+        UnsafeCell::raw_get(memory.as_ptr()).cast::<u8>().wrapping_add(offset)
+    }
+}

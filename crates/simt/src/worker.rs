@@ -1,0 +1,402 @@
+//! One core's state: the block that it runs, the lanes of that block, and the fibres that run them.
+//!
+//! Scheduler and lanes take turns on one OS thread, and both see the block's [`Context`] through a thread-local pointer,
+//! so all of it is in [`Cell`]s and nothing is ever borrowed across a switch.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{self, AssertUnwindSafe, Location};
+use std::sync::Once;
+use std::{ptr, thread};
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, Yielder};
+
+use crate::block;
+use crate::fault::{Fault, Place};
+use crate::lane::{Barrier, Shuffle, Vote};
+use crate::shared::SharedMemory;
+use crate::{Dim3, Launch};
+
+/// A stack's size. Only the pages that a kernel touches cost memory.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// What a lane waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Barrier(Barrier),
+    SyncWarp,
+    Shuffle(Shuffle),
+    Vote(Vote),
+    ActiveMask,
+}
+
+/// Where a lane is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    NotStarted,
+    /// Waits for others, at the slot's operation.
+    Waiting,
+    /// What it waited for has come: it can be resumed.
+    Ready,
+    Exited,
+}
+
+/// A lane of the block.
+pub(crate) struct Slot {
+    pub thread: Cell<Dim3>,
+    pub state: Cell<State>,
+    /// The fibre that a lane which has started and not exited is on.
+    pub fibre: Cell<usize>,
+    pub operation: Cell<Operation>,
+    pub mask: Cell<u32>,
+    pub value: Cell<u64>,
+    pub operand: Cell<u32>,
+    pub width: Cell<u32>,
+    pub result: Cell<(u64, bool)>,
+    pub location: Cell<&'static Location<'static>>,
+}
+
+impl Slot {
+    #[track_caller]
+    fn new() -> Self {
+        Self {
+            thread: Cell::new(Dim3::new(0, 0, 0)),
+            state: Cell::new(State::NotStarted),
+            fibre: Cell::new(usize::MAX),
+            operation: Cell::new(Operation::SyncWarp),
+            mask: Cell::new(0),
+            value: Cell::new(0),
+            operand: Cell::new(0),
+            width: Cell::new(32),
+            result: Cell::new((0, false)),
+            location: Cell::new(Location::caller()),
+        }
+    }
+}
+
+/// What a fibre runs for a thread of the grid. The lifetime is erased: it is set for the length of one block.
+type Thread = *const (dyn Fn() + Sync);
+
+/// The block that runs on this core.
+pub(crate) struct Context {
+    /// At least as many as the block has threads.
+    pub slots: Vec<Slot>,
+    pub threads: Cell<usize>,
+    pub block_idx: Cell<Dim3>,
+    pub block_dim: Cell<Dim3>,
+    pub grid_dim: Cell<Dim3>,
+    pub shared: SharedMemory,
+    pub shared_limit: Cell<usize>,
+    pub fault: RefCell<Option<Fault>>,
+    kernel: RefCell<String>,
+    thread: Cell<Option<Thread>>,
+    /// The lane that runs now.
+    current: Cell<usize>,
+    /// Lanes from here to `start_end` are to be started, by whichever fibre comes first.
+    start_next: Cell<usize>,
+    start_end: Cell<usize>,
+    /// Lanes that are resumed shall unwind: the block has a fault.
+    abandoned: Cell<bool>,
+    yielder: Cell<*const Yielder<(), ()>>,
+    panic_location: RefCell<Option<String>>,
+}
+
+/// The core's fibres. Those not in `idle` hold a lane that waits.
+struct Fibres {
+    all: Vec<Coroutine<(), (), (), DefaultStack>>,
+    idle: Vec<usize>,
+}
+
+struct Worker {
+    context: Context,
+    fibres: RefCell<Fibres>,
+}
+
+/// The payload of the unwinding that takes a lane off its stack. It is no panic: no hook sees it.
+struct Abandoned;
+
+thread_local! {
+    static WORKER: Worker = Worker {
+        context: Context {
+            slots: (0..1024).map(|_| Slot::new()).collect(),
+            threads: Cell::new(0),
+            block_idx: Cell::new(Dim3::new(0, 0, 0)),
+            block_dim: Cell::new(Dim3::new(0, 0, 0)),
+            grid_dim: Cell::new(Dim3::new(0, 0, 0)),
+            shared: SharedMemory::default(),
+            shared_limit: Cell::new(0),
+            fault: RefCell::new(None),
+            kernel: RefCell::new(String::new()),
+            thread: Cell::new(None),
+            current: Cell::new(0),
+            start_next: Cell::new(0),
+            start_end: Cell::new(0),
+            abandoned: Cell::new(false),
+            yielder: Cell::new(ptr::null()),
+            panic_location: RefCell::new(None),
+        },
+        fibres: RefCell::new(Fibres { all: Vec::new(), idle: Vec::new() }),
+    };
+
+    /// The context while a lane runs, else null.
+    static RUNNING: Cell<*const Context> = const { Cell::new(ptr::null()) };
+}
+
+/// Whether this code is called by a lane.
+pub(crate) fn is_running() -> bool {
+    !RUNNING.get().is_null()
+}
+
+/// Calls `f` with the context and the number of the lane that runs.
+#[inline]
+pub(crate) fn with_lane<R>(f: impl FnOnce(&Context, usize) -> R) -> R {
+    let running = RUNNING.get();
+    assert!(!running.is_null(), "no lane is running: this function is for kernels, inside of `simt::run`");
+    // SAFETY: it points into `WORKER` of this thread, which is running a block, so it is alive; and it is only ever
+    // borrowed shared.
+    let context = unsafe { &*running };
+    f(context, context.current.get())
+}
+
+/// Parks the lane until the operation is done, and gives its result.
+pub(crate) fn wait(
+    operation: Operation,
+    mask: u32,
+    value: u64,
+    operand: u32,
+    width: u32,
+    location: &'static Location<'static>,
+) -> (u64, bool) {
+    if thread::panicking() {
+        // A destructor of a lane that is unwinding: nobody will come.
+        return (value, false);
+    }
+    with_lane(|context, lane| {
+        if mask >> (lane % 32) & 1 == 0 {
+            fault(format!("lane {} is not in the mask {mask:#010x} of its own operation", lane % 32), location);
+        }
+        let slot = &context.slots[lane];
+        slot.operation.set(operation);
+        slot.mask.set(mask);
+        slot.value.set(value);
+        slot.operand.set(operand);
+        slot.width.set(width);
+        slot.location.set(location);
+        slot.state.set(State::Waiting);
+        let yielder = context.yielder.get();
+        // SAFETY: the fibre that runs this lane has set it to its own, which lives as long as the fibre.
+        unsafe { (*yielder).suspend(()) };
+        context.yielder.set(yielder);
+        context.current.set(lane);
+        if context.abandoned.get() {
+            panic::resume_unwind(Box::new(Abandoned));
+        }
+        slot.result.get()
+    })
+}
+
+/// Ends the launch: the lane did what it must not.
+pub(crate) fn fault(message: String, location: &Location<'_>) -> ! {
+    with_lane(|context, lane| {
+        context.report(Fault::Access {
+            kernel: context.kernel(),
+            place: context.place(lane),
+            message,
+            location: location.to_string(),
+        });
+    });
+    panic::resume_unwind(Box::new(Abandoned))
+}
+
+impl Context {
+    pub(crate) fn kernel(&self) -> String {
+        self.kernel.borrow().clone()
+    }
+
+    pub(crate) fn place(&self, lane: usize) -> Place {
+        Place { block: self.block_idx.get(), thread: self.slots[lane].thread.get() }
+    }
+
+    /// Keeps the block's first fault.
+    pub(crate) fn report(&self, fault: Fault) {
+        self.fault.borrow_mut().get_or_insert(fault);
+    }
+
+    pub(crate) fn has_fault(&self) -> bool {
+        self.fault.borrow().is_some()
+    }
+
+    /// Runs one lane to its end, on the fibre that calls.
+    fn run_lane(&self, lane: usize) {
+        self.current.set(lane);
+        let thread = self.thread.get().expect("a fibre runs only while its block does");
+        // SAFETY: `run_block` has set it, and outlives the block.
+        let end = panic::catch_unwind(AssertUnwindSafe(|| unsafe { (*thread)() }));
+        self.slots[lane].state.set(State::Exited);
+        if let Err(payload) = end
+            && !payload.is::<Abandoned>()
+        {
+            let location = self.panic_location.take().unwrap_or_default();
+            self.report(Fault::Panic {
+                kernel: self.kernel(),
+                place: self.place(lane),
+                message: panic_message(&*payload),
+                location,
+            });
+        }
+    }
+
+    /// The next lane to be started, if there is one.
+    fn take_unstarted(&self) -> Option<usize> {
+        let lane = self.start_next.get();
+        if lane >= self.start_end.get() || self.has_fault() {
+            return None;
+        }
+        self.start_next.set(lane + 1);
+        Some(lane)
+    }
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "(no message)".to_owned())
+}
+
+/// A fibre starts lanes for as long as there are any. When one of them waits, the fibre is suspended inside of it.
+fn fibre() -> std::io::Result<Coroutine<(), (), (), DefaultStack>> {
+    let stack = DefaultStack::new(STACK_BYTES)?;
+    Ok(Coroutine::with_stack(stack, |yielder: &Yielder<(), ()>, ()| {
+        loop {
+            let running = RUNNING.get();
+            // SAFETY: a fibre is resumed only by `resume`, which has set it to this thread's context.
+            let context = unsafe { &*running };
+            context.yielder.set(yielder);
+            while let Some(lane) = context.take_unstarted() {
+                context.run_lane(lane);
+                context.yielder.set(yielder);
+            }
+            yielder.suspend(());
+        }
+    }))
+}
+
+/// The scheduler's side of the fibres.
+pub(crate) struct Scheduler<'a> {
+    pub context: &'a Context,
+    fibres: &'a RefCell<Fibres>,
+}
+
+impl Scheduler<'_> {
+    /// Starts the lanes `from..to`, in order, each until it waits or exits.
+    pub(crate) fn start(&self, from: usize, to: usize) -> std::io::Result<()> {
+        self.context.start_next.set(from);
+        self.context.start_end.set(to);
+        while self.context.start_next.get() < to && !self.context.has_fault() {
+            let idle = self.fibres.borrow_mut().idle.pop();
+            let index = match idle {
+                Some(index) => index,
+                None => {
+                    let new = fibre()?;
+                    let mut fibres = self.fibres.borrow_mut();
+                    fibres.all.push(new);
+                    fibres.all.len() - 1
+                }
+            };
+            self.switch_to(index);
+        }
+        Ok(())
+    }
+
+    /// Lets a lane go on until it waits again or exits.
+    pub(crate) fn resume(&self, lane: usize) {
+        self.switch_to(self.context.slots[lane].fibre.get());
+    }
+
+    /// Runs a fibre until it is suspended: inside of a lane, which then keeps it, or with nothing left to do.
+    fn switch_to(&self, index: usize) {
+        RUNNING.set(self.context);
+        let mut fibres = self.fibres.borrow_mut();
+        fibres.all[index].resume(());
+        RUNNING.set(ptr::null());
+        let lane = self.context.current.get();
+        let slot = &self.context.slots[lane];
+        if slot.state.get() == State::Waiting {
+            slot.fibre.set(index);
+        } else {
+            fibres.idle.push(index);
+        }
+    }
+
+    /// Unwinds every lane that waits.
+    pub(crate) fn abandon(&self) {
+        self.context.abandoned.set(true);
+        self.context.start_end.set(0);
+        for lane in 0..self.context.threads.get() {
+            if matches!(self.context.slots[lane].state.get(), State::Waiting | State::Ready) {
+                self.resume(lane);
+            }
+        }
+        self.context.abandoned.set(false);
+    }
+}
+
+/// Runs one block of a launch on this core.
+pub(crate) fn run_block(launch: &Launch<'_>, block_idx: Dim3, thread: &(dyn Fn() + Sync)) -> Result<(), Fault> {
+    silence_panics_of_lanes();
+    WORKER.with(|worker| {
+        let context = &worker.context;
+        let threads = launch.block.count() as usize;
+        context.begin(launch, block_idx, threads);
+        // SAFETY: only the lifetime changes; the pointer is used by lanes of this block alone, and taken back below.
+        let erased = unsafe { std::mem::transmute::<*const (dyn Fn() + Sync + '_), Thread>(thread) };
+        context.thread.set(Some(erased));
+        let scheduler = Scheduler { context, fibres: &worker.fibres };
+        block::run(&scheduler);
+        if context.has_fault() {
+            scheduler.abandon();
+        }
+        context.thread.set(None);
+        context.fault.take().map_or(Ok(()), Err)
+    })
+}
+
+impl Context {
+    fn begin(&self, launch: &Launch<'_>, block_idx: Dim3, threads: usize) {
+        if self.block_dim.get() != launch.block {
+            for (lane, slot) in self.slots[..threads].iter().enumerate() {
+                slot.thread.set(launch.block.place(lane as u64));
+            }
+        }
+        if *self.kernel.borrow() != launch.kernel {
+            self.kernel.replace(launch.kernel.to_owned());
+        }
+        self.threads.set(threads);
+        self.block_idx.set(block_idx);
+        self.block_dim.set(launch.block);
+        self.grid_dim.set(launch.grid);
+        self.shared_limit.set(launch.limits.shared_bytes);
+        self.shared.begin_block(launch.limits.shared_bytes, launch.dynamic_shared);
+        for slot in &self.slots[..threads] {
+            slot.state.set(State::NotStarted);
+        }
+    }
+}
+
+/// A panic of a lane is reported as the launch's fault: the process's hook must not print it too.
+fn silence_panics_of_lanes() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let others = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let running = RUNNING.get();
+            if running.is_null() {
+                others(info);
+            } else {
+                // SAFETY: as in `with_lane`.
+                let context = unsafe { &*running };
+                context.panic_location.replace(info.location().map(|location| location.to_string()));
+            }
+        }));
+    });
+}

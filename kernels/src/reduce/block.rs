@@ -1,0 +1,38 @@
+//! The sum of the values that the threads of a block hold.
+
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, warp_shuffle_down};
+
+use crate::ops::Number;
+
+/// One place for each warp that a block can have.
+pub type WarpSums<T> = SharedArray<T, 32>;
+
+/// The sum over the warp, in lane 0: five shuffles, no memory.
+#[inline(always)]
+pub fn sum_of_warp<T: Number>(value: T) -> T {
+    let mut sum = value;
+    let mut delta = 16;
+    while delta > 0 {
+        sum = sum.plus(warp_shuffle_down(FULL_MASK, sum, delta, 32).0);
+        delta /= 2;
+    }
+    sum
+}
+
+/// The sum over a block of `BLOCK` threads, a multiple of 32, in thread 0. `sums` is scratch memory; a barrier must stand
+/// between two uses of it.
+///
+/// Each warp folds by shuffles and leaves its sum in shared memory; the first warp folds those.
+#[inline(always)]
+pub fn sum_of_block<T: Number, const BLOCK: usize>(value: T, sums: &WarpSums<T>) -> T {
+    let thread = thread::index_in_block::<BLOCK>();
+    let sum = sum_of_warp(value);
+    if thread % 32 == 0 {
+        sums.store(thread / 32, sum);
+    }
+    thread::sync_threads();
+    let warps = BLOCK / 32;
+    let own = if thread < warps { sums.load(thread) } else { T::NEUTRAL };
+    if thread < 32 { sum_of_warp(own) } else { own }
+}

@@ -1,0 +1,161 @@
+//! The sum of a whole buffer in one launch.
+
+use cuda_std::atomic::{self, Scope};
+use cuda_std::prelude::*;
+
+use super::block::sum_of_block;
+use crate::ops::Number;
+
+/// Threads of a block.
+pub const BLOCK: usize = 512;
+
+/// 16-byte packs that a thread has in flight at once.
+const PACKS_IN_FLIGHT: usize = 4;
+
+/// The most blocks that are launched. More would only give the last block more partials to fold; it is enough for any
+/// GPU of today to have all of its multiprocessors busy.
+pub const MAX_BLOCKS: usize = 1056;
+
+/// How many blocks fold `len` elements of `size` bytes: a function of these two alone, so that the sum's order, and its
+/// bits, are the same on every machine.
+pub const fn blocks_for(len: usize, size: usize) -> usize {
+    let elements_per_round = BLOCK * PACKS_IN_FLIGHT * (16 / size);
+    let blocks = len.div_ceil(elements_per_round);
+    if blocks == 0 {
+        1
+    } else if blocks < MAX_BLOCKS {
+        blocks
+    } else {
+        MAX_BLOCKS
+    }
+}
+
+/// The last rung: the whole sum in one launch, and the kernel behind `Gpu::sum`.
+///
+/// - *Loads are 16 bytes wide*, four of them in flight in each thread before the first addition, and a warp's are
+///   consecutive. What bounds a sum is how many bytes are on their way from memory (Little's law), and this is what puts
+///   them there.
+/// - *Blocks stride over the input* so that a thousand blocks fold any length: each thread adds in registers, and shared
+///   memory is touched once for each block.
+/// - *Warps fold by shuffles.*
+/// - *The last block to finish folds the partials.* Each block writes its sum, then draws a ticket; who draws the last
+///   one knows that all sums are written. That saves a second launch, which costs more than the whole sum of a short
+///   input. The ticket goes back to 0 by itself ([`atomic::inc`]).
+///
+/// The order of additions is fixed by length and type: packs go to threads by index, a thread adds lane by lane, and the
+/// partials are folded in block order, whichever block comes last. An address that is not a multiple of 16 changes the
+/// instructions, not the order.
+///
+/// `partials` has a place for each block, `ticket` is one 0, `output` one element.
+///
+/// Sources: the ticket is `threadFenceReduction` in NVIDIA's samples; the rest is past the seeds.
+#[kernel(instances = [f32, i32], block = BLOCK)]
+pub fn single_launch<T: Number>(input: Global<T>, partials: GlobalMut<T>, ticket: GlobalMut<u32>, output: GlobalMut<T>) {
+    let warp_sums = shared_array![T; 32];
+    let last_ticket = shared_array![u32; 1];
+    let thread = thread::index_in_block::<BLOCK>();
+    let block = thread::block_idx_x() as usize;
+    let blocks = thread::grid_dim_x() as usize;
+
+    let own = sum_of_thread(&input, block * BLOCK * PACKS_IN_FLIGHT + thread, blocks * BLOCK * PACKS_IN_FLIGHT);
+    let sum = sum_of_block::<T, BLOCK>(own, &warp_sums);
+    if blocks == 1 {
+        if thread == 0 {
+            output.store(0, sum);
+        }
+        return;
+    }
+
+    if thread == 0 {
+        partials.store_volatile(block, sum);
+        thread::device_fence();
+        last_ticket.store(0, atomic::inc(&ticket, 0, blocks as u32 - 1, Scope::Device));
+    }
+    thread::sync_threads();
+    if last_ticket.load(0) as usize != blocks - 1 {
+        return;
+    }
+
+    thread::device_fence();
+    let mut sum = T::NEUTRAL;
+    let mut i = thread;
+    while i < blocks {
+        // The other blocks wrote these during this launch: L1 may not answer for them.
+        sum = sum.plus(partials.load_volatile(i));
+        i += BLOCK;
+    }
+    let sum = sum_of_block::<T, BLOCK>(sum, &warp_sums);
+    if thread == 0 {
+        output.store(0, sum);
+    }
+}
+
+/// What one thread adds: rounds of [`PACKS_IN_FLIGHT`] packs that lie a block apart, from pack `first` on, a grid's round
+/// (`stride` packs) apart; then the elements behind the last whole pack, one for each of the first threads.
+#[inline(always)]
+fn sum_of_thread<T: Number>(input: &Global<T>, first: usize, stride: usize) -> T {
+    let lanes = T::Pack::LEN;
+    let packs = input.len() / lanes;
+    let aligned = input.elements_to_alignment() == 0;
+    let load = |pack: usize| {
+        let start = pack * lanes;
+        if aligned {
+            // SAFETY: `pack < packs` at every call, and the view begins at a multiple of 16 bytes.
+            unsafe { input.load_pack_unchecked(start) }
+        } else {
+            let mut gathered = neutral_pack::<T>();
+            let mut lane = 0;
+            while lane < lanes {
+                // SAFETY: `pack < packs` at every call.
+                gathered = gathered.with(lane, unsafe { input.load_unchecked(start + lane) });
+                lane += 1;
+            }
+            gathered
+        }
+    };
+
+    let mut sums = [neutral_pack::<T>(); PACKS_IN_FLIGHT];
+    let mut pack = first;
+    while pack + (PACKS_IN_FLIGHT - 1) * BLOCK < packs {
+        let loaded = [load(pack), load(pack + BLOCK), load(pack + 2 * BLOCK), load(pack + 3 * BLOCK)];
+        let mut i = 0;
+        while i < PACKS_IN_FLIGHT {
+            sums[i] = plus_pack::<T>(sums[i], loaded[i]);
+            i += 1;
+        }
+        pack += stride;
+    }
+    let mut i = 0;
+    while i < PACKS_IN_FLIGHT {
+        if pack + i * BLOCK < packs {
+            sums[i] = plus_pack::<T>(sums[i], load(pack + i * BLOCK));
+        }
+        i += 1;
+    }
+
+    let all = plus_pack::<T>(plus_pack::<T>(sums[0], sums[1]), plus_pack::<T>(sums[2], sums[3]));
+    let mut sum = all.get(0);
+    let mut lane = 1;
+    while lane < lanes {
+        sum = sum.plus(all.get(lane));
+        lane += 1;
+    }
+    // `first` counts up from 0 over the first block's threads, and there are fewer such elements than those.
+    sum.plus(input.load_or(packs * lanes + first, T::NEUTRAL))
+}
+
+#[inline(always)]
+fn neutral_pack<T: Number>() -> T::Pack {
+    T::Pack::splat(T::NEUTRAL)
+}
+
+#[inline(always)]
+fn plus_pack<T: Number>(a: T::Pack, b: T::Pack) -> T::Pack {
+    let mut sum = a;
+    let mut lane = 0;
+    while lane < T::Pack::LEN {
+        sum = sum.with(lane, a.get(lane).plus(b.get(lane)));
+        lane += 1;
+    }
+    sum
+}

@@ -1,0 +1,33 @@
+use cuda_std::prelude::*;
+
+use crate::ops::Number;
+
+/// Rung 1: thread `t` works in a step if `t` is a multiple of twice the stride.
+///
+/// In the first step every second lane of each warp works, in the second every fourth: each warp runs until the last
+/// step though fewer and fewer of its lanes do anything, and `%` by a number that the compiler does not know is slow on
+/// top. **Cost:** divergence in every warp. **Counter:** lanes active per instruction.
+///
+/// Source: seed 003, `reduce0`.
+#[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]
+pub fn divergent_modulo<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
+    let tile = shared_array![T; BLOCK];
+    let thread = thread::index_in_block::<BLOCK>();
+    let block = thread::block_idx_x() as usize;
+
+    tile.store(thread, input.load_or(block * BLOCK + thread, T::NEUTRAL));
+    thread::sync_threads();
+
+    let mut stride = 1;
+    while stride < BLOCK {
+        if thread % (2 * stride) == 0 {
+            tile.store(thread, tile.load(thread).plus(tile.load(thread + stride)));
+        }
+        thread::sync_threads();
+        stride *= 2;
+    }
+
+    if thread == 0 {
+        partials.store(block, tile.load(0));
+    }
+}

@@ -1,0 +1,35 @@
+use cuda_std::prelude::*;
+
+use crate::ops::Number;
+
+/// Rung 2: the same additions, by the first threads of the block instead of scattered ones.
+///
+/// Thread `t` adds at index `2 * stride * t`. The working threads are neighbours, so whole warps work or do not: no warp
+/// diverges until fewer than 32 threads are left. But the lanes of a warp now read at a distance of `2 * stride`, which
+/// is 2, 4, ... 32 words: they meet in the same banks. **Saves:** divergence. **Costs:** bank conflicts, 2-way in the
+/// first step, 32-way from the fifth. **Counter:** bank conflicts per request.
+///
+/// Source: seed 003, `reduce1`.
+#[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]
+pub fn strided_index<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
+    let tile = shared_array![T; BLOCK];
+    let thread = thread::index_in_block::<BLOCK>();
+    let block = thread::block_idx_x() as usize;
+
+    tile.store(thread, input.load_or(block * BLOCK + thread, T::NEUTRAL));
+    thread::sync_threads();
+
+    let mut stride = 1;
+    while stride < BLOCK {
+        let left = 2 * stride * thread;
+        if left < BLOCK {
+            tile.store(left, tile.load(left).plus(tile.load(left + stride)));
+        }
+        thread::sync_threads();
+        stride *= 2;
+    }
+
+    if thread == 0 {
+        partials.store(block, tile.load(0));
+    }
+}

@@ -1,0 +1,33 @@
+use cuda_std::prelude::*;
+
+use crate::ops::Number;
+
+/// Rung 3: the stride starts at half the block and halves, so that neighbours read neighbours.
+///
+/// Thread `t` adds element `t + stride` to element `t`: the lanes of a warp read 32 words in a row, one from each bank.
+/// **Saves:** every bank conflict. **Still there:** half of the threads do nothing but load one element, and each later
+/// step idles half of the rest. **Counter:** bank conflicts, now 0.
+///
+/// Source: seed 003, `reduce2`.
+#[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]
+pub fn sequential<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
+    let tile = shared_array![T; BLOCK];
+    let thread = thread::index_in_block::<BLOCK>();
+    let block = thread::block_idx_x() as usize;
+
+    tile.store(thread, input.load_or(block * BLOCK + thread, T::NEUTRAL));
+    thread::sync_threads();
+
+    let mut stride = BLOCK / 2;
+    while stride > 0 {
+        if thread < stride {
+            tile.store(thread, tile.load(thread).plus(tile.load(thread + stride)));
+        }
+        thread::sync_threads();
+        stride /= 2;
+    }
+
+    if thread == 0 {
+        partials.store(block, tile.load(0));
+    }
+}

@@ -1,0 +1,64 @@
+use cuda_std::prelude::*;
+use cuda_std::warp::FULL_MASK;
+
+use crate::ops::Number;
+
+/// Rung 5: the last 64 elements need no barrier of the block, because one warp folds them.
+///
+/// Once the stride is 32, only the first warp works. The loop stops there, the other warps leave, and six unrolled steps
+/// by [`fold_last_warp`] finish. **Saves:** six block barriers and their loop. **Counter:** barriers per block, `log2`
+/// of the block less 5.
+///
+/// Source: seed 002, 2.1.
+#[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]
+pub fn unroll_last_warp<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
+    let tile = shared_array![T; BLOCK];
+    let thread = thread::index_in_block::<BLOCK>();
+    let block = thread::block_idx_x() as usize;
+
+    let first = block * (2 * BLOCK) + thread;
+    tile.store(thread, input.load_or(first, T::NEUTRAL).plus(input.load_or(first + BLOCK, T::NEUTRAL)));
+    thread::sync_threads();
+
+    let mut stride = BLOCK / 2;
+    while stride > 32 {
+        if thread < stride {
+            tile.store(thread, tile.load(thread).plus(tile.load(thread + stride)));
+        }
+        thread::sync_threads();
+        stride /= 2;
+    }
+
+    if thread < 32 {
+        fold_last_warp(&tile, thread);
+    }
+    if thread == 0 {
+        partials.store(block, tile.load_volatile(0));
+    }
+}
+
+/// Folds the first 64 elements of `tile` to its first, by the 32 threads of one warp.
+///
+/// Volatile keeps the compiler from holding an element in a register while another lane needs it. It does not order the
+/// lanes: since Volta each has its own program counter, and the seeds' version, which relies on lock-step, is a race. So
+/// a warp barrier stands between the read and the write of each step, and after the write.
+///
+/// Lanes from `stride` on add too, to elements that nobody reads again: all lanes must reach the barriers, and a branch
+/// would cost more than the additions.
+#[inline(always)]
+pub(super) fn fold_last_warp<T: Number, const BLOCK: usize>(tile: &SharedArray<T, BLOCK>, lane: usize) {
+    fold_step::<T, BLOCK, 32>(tile, lane);
+    fold_step::<T, BLOCK, 16>(tile, lane);
+    fold_step::<T, BLOCK, 8>(tile, lane);
+    fold_step::<T, BLOCK, 4>(tile, lane);
+    fold_step::<T, BLOCK, 2>(tile, lane);
+    fold_step::<T, BLOCK, 1>(tile, lane);
+}
+
+#[inline(always)]
+fn fold_step<T: Number, const BLOCK: usize, const STRIDE: usize>(tile: &SharedArray<T, BLOCK>, lane: usize) {
+    let sum = tile.load_volatile(lane).plus(tile.load_volatile(lane + STRIDE));
+    warp::sync_warp(FULL_MASK);
+    tile.store_volatile(lane, sum);
+    warp::sync_warp(FULL_MASK);
+}

@@ -1,0 +1,45 @@
+use cuda_std::prelude::*;
+
+use super::rung5_unroll_last_warp::fold_last_warp;
+use crate::ops::Number;
+
+/// Rung 6: no loop at all. The block's size is in the type, so each step is kept or dropped when the kernel is compiled.
+///
+/// The seed's version tests `BLOCKSIZE >= 512` down to 128 and so would drop half of a block of 1024: the step from 1024
+/// is here too. **Saves:** the loop's counter, test and branch. **Counter:** instructions per block. A compiler that
+/// knows `BLOCK` unrolls the loop of the rung before by itself, so the two differ little: that is the lesson.
+///
+/// Source: seed 002, 2.2.
+#[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]
+pub fn complete_unroll<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
+    let tile = shared_array![T; BLOCK];
+    let thread = thread::index_in_block::<BLOCK>();
+    let block = thread::block_idx_x() as usize;
+
+    let first = block * (2 * BLOCK) + thread;
+    tile.store(thread, input.load_or(first, T::NEUTRAL).plus(input.load_or(first + BLOCK, T::NEUTRAL)));
+    thread::sync_threads();
+
+    step::<T, BLOCK, 512>(&tile, thread);
+    step::<T, BLOCK, 256>(&tile, thread);
+    step::<T, BLOCK, 128>(&tile, thread);
+    step::<T, BLOCK, 64>(&tile, thread);
+
+    if thread < 32 {
+        fold_last_warp(&tile, thread);
+    }
+    if thread == 0 {
+        partials.store(block, tile.load_volatile(0));
+    }
+}
+
+/// Adds the upper `STRIDE` elements to the lower ones, if the block has that many.
+#[inline(always)]
+fn step<T: Number, const BLOCK: usize, const STRIDE: usize>(tile: &SharedArray<T, BLOCK>, thread: usize) {
+    if BLOCK >= 2 * STRIDE {
+        if thread < STRIDE {
+            tile.store(thread, tile.load(thread).plus(tile.load(thread + STRIDE)));
+        }
+        thread::sync_threads();
+    }
+}

@@ -1,0 +1,3 @@
+//! Transposes. [`ladder`] has the rungs.
+
+pub mod ladder;
