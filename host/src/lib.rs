@@ -1,1 +1,44 @@
-//! warpfold
+//! Reductions and transposes for NVIDIA GPUs, in Rust from end to end.
+//!
+//! ```
+//! use warpfold::Gpu;
+//!
+//! // The first CUDA device, or the SIMT executor on this machine's cores: the calls are the same, and so are the bits.
+//! let gpu = Gpu::first_or_simt()?;
+//!
+//! let x = gpu.upload(&[1.5_f32, 2.5, 3.0])?;
+//! assert_eq!(gpu.sum(&x)?, 7.0);
+//!
+//! let a = gpu.upload_matrix(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3)?;
+//! let t = gpu.transpose(&a)?;
+//! assert_eq!((t.rows(), t.columns()), (3, 2));
+//! assert_eq!(gpu.download_matrix(&t)?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+//! # Ok::<(), warpfold::Error>(())
+//! ```
+//!
+//! A kernel of one's own, written with `cuda_std` and built by `cuda_builder`, is launched with checked arguments by
+//! [`Gpu::launch`]; [`ladder`] has the teaching kernels by name.
+//!
+//! Nothing here panics or is undefined for any argument: what cannot be done is an [`Error`] that names it.
+
+mod argument;
+mod buffer;
+mod device;
+mod error;
+mod gpu;
+pub mod ladder;
+mod machine;
+mod matrix;
+pub mod ptx;
+mod sum;
+mod transpose;
+
+pub use argument::{Argument, Arguments};
+pub use buffer::{Buffer, View, ViewMut};
+pub use cuda_std::element::{Element, Plain};
+pub use cuda_std::launch::{AnyBlock, Dim3, Kernel, KernelId};
+pub use device::DeviceInfo;
+pub use error::Error;
+pub use gpu::Gpu;
+pub use matrix::Matrix;
+pub use sum::Summable;

@@ -70,7 +70,7 @@ pub(crate) fn compile(
         return Err(BuildError::Compile { package: package.to_owned(), arch, output });
     }
     let ptx = fs::read_to_string(&ptx_file).map_err(|source| BuildError::io("read", &ptx_file, source))?;
-    let dep_info = target_dir.join(TARGET).join("release").join(format!("lib{}.d", package.replace('-', "_")));
+    let dep_info = target_dir.join(TARGET).join("release").join(format!("{}.d", package.replace('-', "_")));
     Ok(Output { ptx, sources: sources(&dep_info, folder)? })
 }
 

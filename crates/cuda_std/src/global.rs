@@ -106,7 +106,7 @@ impl<T: Element> Global<'_, T> {
         }
         // SAFETY: `i` is inside of the view.
         let place = unsafe { self.start.add(i) };
-        if place as usize % 16 != 0 {
+        if !(place as usize).is_multiple_of(16) {
             machine::misaligned("a view of global memory", i);
         }
         // SAFETY: all of the pack is inside of the view, and aligned.
@@ -226,7 +226,7 @@ impl<T: Element> GlobalMut<'_, T> {
         }
         // SAFETY: `i` is inside of the view.
         let place = unsafe { self.start.add(i) };
-        if place as usize % 16 != 0 {
+        if !(place as usize).is_multiple_of(16) {
             machine::misaligned("a view of global memory", i);
         }
         // SAFETY: all of the pack is inside of the view, and aligned.

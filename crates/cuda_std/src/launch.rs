@@ -20,6 +20,7 @@ use crate::global::{Global, GlobalMut};
 pub struct Kernel<Args> {
     id: KernelId,
     block: Dim3,
+    dynamic_shared: usize,
     thread: unsafe fn(&[u64]),
     args: PhantomData<fn(Args)>,
 }
@@ -79,7 +80,7 @@ impl<Args> Kernel<Args> {
     /// `thread` runs one thread of the kernel named by `id` when it gets the slots of `Args`, in a block of `block`.
     #[doc(hidden)]
     pub const unsafe fn new(id: KernelId, block: Dim3, thread: unsafe fn(&[u64])) -> Self {
-        Self { id, block, thread, args: PhantomData }
+        Self { id, block, dynamic_shared: 0, thread, args: PhantomData }
     }
 
     /// Where the kernel is found.
@@ -90,6 +91,17 @@ impl<Args> Kernel<Args> {
     /// The block that it is launched with.
     pub fn block(&self) -> Dim3 {
         self.block
+    }
+
+    /// The kernel with `bytes` bytes of dynamic shared memory, which it reaches by
+    /// [`dynamic_shared`](crate::shared::dynamic_shared). The launch checks it.
+    pub fn with_dynamic_shared(self, bytes: usize) -> Self {
+        Self { dynamic_shared: bytes, ..self }
+    }
+
+    /// Bytes of dynamic shared memory that it is launched with.
+    pub fn dynamic_shared(&self) -> usize {
+        self.dynamic_shared
     }
 
     /// What runs one thread of it on the CPU.
@@ -117,7 +129,7 @@ impl<Args> AnyBlock<Args> {
 
     /// The kernel with a block of `block` threads: `256`, `(16, 16)` or `(8, 8, 8)`. The launch checks it.
     pub fn with_block(self, block: impl Into<Dim3>) -> Kernel<Args> {
-        Kernel { id: self.id, block: block.into(), thread: self.thread, args: PhantomData }
+        Kernel { id: self.id, block: block.into(), dynamic_shared: 0, thread: self.thread, args: PhantomData }
     }
 }
 

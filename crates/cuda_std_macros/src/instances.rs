@@ -66,7 +66,7 @@ fn list(input: ParseStream) -> Result<Vec<Argument>> {
 
 impl Parse for Argument {
     fn parse(input: ParseStream) -> Result<Self> {
-        if input.peek(syn::Lit) { input.parse().map(Self::Constant) } else { input.parse().map(Self::Type) }
+        if input.peek(Lit) { input.parse().map(Self::Constant) } else { input.parse().map(Self::Type) }
     }
 }
 

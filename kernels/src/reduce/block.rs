@@ -28,7 +28,7 @@ pub fn sum_of_warp<T: Number>(value: T) -> T {
 pub fn sum_of_block<T: Number, const BLOCK: usize>(value: T, sums: &WarpSums<T>) -> T {
     let thread = thread::index_in_block::<BLOCK>();
     let sum = sum_of_warp(value);
-    if thread % 32 == 0 {
+    if thread.is_multiple_of(32) {
         sums.store(thread / 32, sum);
     }
     thread::sync_threads();

@@ -20,7 +20,7 @@ pub fn divergent_modulo<T: Number, const BLOCK: usize>(input: Global<T>, partial
 
     let mut stride = 1;
     while stride < BLOCK {
-        if thread % (2 * stride) == 0 {
+        if thread.is_multiple_of(2 * stride) {
             tile.store(thread, tile.load(thread).plus(tile.load(thread + stride)));
         }
         thread::sync_threads();

@@ -1,0 +1,219 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use warpfold::{Error, Gpu};
+
+/// Runs warpfold's reductions and transposes, checks every result against the CPU, and times them.
+///
+/// On a machine with a CUDA device the times are the device's. On one without, the same kernels run in the SIMT executor,
+/// on the CPU: the results are the same to the last bit, the times are not a GPU's.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    after_help = "Examples:
+  bench                                     both ladders, on the first GPU or in the executor
+  bench ladder reduce --n 2^28 --block 128  the reduction ladder over 2^28 numbers, blocks of 128 threads
+  bench sum --input samples.npy             the sum of a NumPy file (f32 or i32)
+  bench transpose --rows 1000 --cols 30000  one transpose, timed
+  bench transpose --input a.npy --output t.npy
+  bench --device simt --format json         the executor even where there is a GPU, for a machine to read
+
+Exit code: 0 all results right, 1 a wrong result or a kernel that failed, 2 input that cannot be used."
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    #[command(flatten)]
+    pub device: DeviceChoice,
+    #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
+    pub shape: Shape,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// What the device is: memory, clocks, theoretical bandwidth
+    Device,
+    /// The ladders: every rung's time, bandwidth and speed-up
+    Ladder(LadderArguments),
+    /// Sums numbers
+    Sum(SumArguments),
+    /// Transposes a matrix of f32
+    Transpose(TransposeArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct DeviceChoice {
+    /// Where to run: `cuda:N`, or `simt` for the executor [default: the first CUDA device, else the executor]
+    #[arg(long, global = true, value_name = "cuda:N|simt")]
+    pub device: Option<DeviceName>,
+}
+
+/// `--device`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceName {
+    Cuda(u32),
+    Simt,
+}
+
+impl FromStr for DeviceName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "simt" => Ok(Self::Simt),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => name
+                .strip_prefix("cuda:")
+                .and_then(|ordinal| ordinal.parse().ok())
+                .map(Self::Cuda)
+                .ok_or_else(|| "a device is `simt`, or `cuda:N` with N from 0 on".to_owned()),
+        }
+    }
+}
+
+impl DeviceChoice {
+    /// The device.
+    pub fn open(&self) -> Result<Gpu, Error> {
+        match self.device {
+            Some(DeviceName::Simt) => Ok(Gpu::simt()),
+            Some(DeviceName::Cuda(ordinal)) => Gpu::new(ordinal),
+            None => Gpu::first_or_simt(),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Output {
+    /// How to print results
+    #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// How often each kernel is timed; the median counts [default: 25 on a GPU, 3 in the executor]
+    #[arg(long, global = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub samples: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// An aligned table
+    Table,
+    /// One JSON document
+    Json,
+    /// Comma-separated values with a header
+    Csv,
+}
+
+/// What is reduced and transposed.
+#[derive(Debug, Args)]
+pub struct Shape {
+    /// How many numbers to reduce: `1000000` or `2^24` [default: 2^24 on a GPU, 2^20 in the executor]
+    #[arg(long, global = true, value_parser = count)]
+    pub n: Option<usize>,
+    /// Rows of the matrix [default: 4096 on a GPU, 1024 in the executor]
+    #[arg(long, global = true, value_parser = count)]
+    pub rows: Option<usize>,
+    /// Columns of the matrix [default: 4096 on a GPU, 1024 in the executor]
+    #[arg(long, global = true, value_parser = count)]
+    pub cols: Option<usize>,
+    /// Threads of a block in the reduction ladder: 64, 128, 256, 512 or 1024
+    #[arg(long, global = true, default_value_t = 256)]
+    pub block: usize,
+    /// The type of the numbers that are reduced
+    #[arg(long, global = true, value_enum, default_value_t = Dtype::F32)]
+    pub dtype: Dtype,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Dtype {
+    F32,
+    I32,
+}
+
+#[derive(Debug, Args)]
+pub struct LadderArguments {
+    /// Which ladder [default: both]
+    #[arg(value_enum)]
+    pub family: Option<Family>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Family {
+    Reduce,
+    Transpose,
+}
+
+#[derive(Debug, Args)]
+pub struct SumArguments {
+    /// Sums the array in this NumPy file (.npy: f32 or i32, C order) instead of random numbers
+    #[arg(long, value_name = "FILE.npy")]
+    pub input: Option<PathBuf>,
+    /// Sums by this rung of the ladder instead of the library's own kernel
+    #[arg(long, value_name = "NAME")]
+    pub rung: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct TransposeArguments {
+    /// Transposes the array in this NumPy file (.npy: f32, C order, two axes, or one with --rows and --cols)
+    #[arg(long, value_name = "FILE.npy")]
+    pub input: Option<PathBuf>,
+    /// Writes the transpose to this NumPy file
+    #[arg(long, value_name = "FILE.npy")]
+    pub output: Option<PathBuf>,
+    /// Replaces the output file if it exists
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// Transposes by this rung of the ladder instead of the library's own kernel
+    #[arg(long, value_name = "NAME")]
+    pub rung: Option<String>,
+}
+
+/// A count: `4096`, `4_096` or `2^12`.
+fn count(text: &str) -> Result<usize, String> {
+    let digits = text.replace('_', "");
+    let value = match digits.split_once('^') {
+        Some((base, exponent)) => match (base.parse::<usize>(), exponent.parse::<u32>()) {
+            (Ok(base), Ok(exponent)) => Some(base.checked_pow(exponent).ok_or("too large for this machine")?),
+            _ => None,
+        },
+        None if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some(digits.parse().map_err(|_| "too large for this machine")?)
+        }
+        None => None,
+    };
+    value.ok_or_else(|| "a count is a whole number from 0 on, such as 1000000 or 2^24".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn counts() {
+        assert_eq!(count("4096"), Ok(4096));
+        assert_eq!(count("1_000"), Ok(1000));
+        assert_eq!(count("2^24"), Ok(1 << 24));
+        for wrong in ["", "-1", "1.5", "2^", "^3", "2^64", "99999999999999999999", "x"] {
+            assert!(count(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn devices() {
+        assert_eq!("simt".parse(), Ok(DeviceName::Simt));
+        assert_eq!("cuda:3".parse(), Ok(DeviceName::Cuda(3)));
+        for wrong in ["cuda:", "cuda:x", "cuda:-1", "gpu"] {
+            assert!(wrong.parse::<DeviceName>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Inputs, and what the CPU makes of them.
+
+use anyhow::{Context, ensure};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use warpfold::ladder::LadderElement;
+use warpfold::{Gpu, Summable};
+
+/// A number that `bench` reduces.
+pub trait Number: LadderElement {
+    /// A random number from a few whole ones around 0. Sums of them are exact in any order, so that a kernel that drops
+    /// one element, or takes it twice, is found out: a tolerance would hide it.
+    fn random(source: &mut SmallRng) -> Self;
+
+    /// The sum, and how far a result may be off.
+    fn reference(numbers: &[Self]) -> Reference;
+
+    /// Whether a result is the reference, within its bound.
+    fn agrees(self, reference: &Reference) -> bool;
+
+    /// For printing.
+    fn as_f64(self) -> f64;
+
+    /// Its name.
+    const NAME: &'static str;
+}
+
+/// The CPU's sum.
+#[derive(Clone, Copy, Debug)]
+pub struct Reference {
+    pub sum: f64,
+    /// The most that a float result may differ from it; 0 where sums are exact.
+    pub bound: f64,
+}
+
+impl Number for f32 {
+    const NAME: &'static str = "f32";
+
+    fn random(source: &mut SmallRng) -> Self {
+        source.random_range(-8_i8..=8).into()
+    }
+
+    fn reference(numbers: &[Self]) -> Reference {
+        let sum: f64 = numbers.iter().map(|&x| f64::from(x)).sum();
+        let magnitude: f64 = numbers.iter().map(|&x| f64::from(x.abs())).sum();
+        let whole = numbers.iter().all(|x| x.fract() == 0.0) && magnitude <= f64::from(1 << 24);
+        // Each addition on the way from an element to the sum rounds once, by half an epsilon at most. No rung has more
+        // of them than a thread's run over the input and a fold of 2^11 partials.
+        let roundings = 64.0 + numbers.len() as f64 / 65_536.0;
+        Reference { sum, bound: if whole { 0.0 } else { roundings * f64::from(Self::EPSILON) / 2.0 * magnitude } }
+    }
+
+    fn agrees(self, reference: &Reference) -> bool {
+        if !reference.sum.is_finite() || reference.sum.abs() > f64::from(Self::MAX) {
+            return if reference.sum.is_nan() { self.is_nan() } else { f64::from(self) == f64::from(reference.sum as Self) };
+        }
+        (f64::from(self) - reference.sum).abs() <= reference.bound.max(0.0)
+    }
+
+    fn as_f64(self) -> f64 {
+        self.into()
+    }
+}
+
+impl Number for i32 {
+    const NAME: &'static str = "i32";
+
+    fn random(source: &mut SmallRng) -> Self {
+        source.random_range(-8..=8)
+    }
+
+    fn reference(numbers: &[Self]) -> Reference {
+        let sum = numbers.iter().fold(0_i32, |sum, &x| sum.wrapping_add(x));
+        Reference { sum: sum.into(), bound: 0.0 }
+    }
+
+    fn agrees(self, reference: &Reference) -> bool {
+        f64::from(self) == reference.sum
+    }
+
+    fn as_f64(self) -> f64 {
+        self.into()
+    }
+}
+
+/// `len` random numbers, fresh in every run.
+pub fn random<T: Number>(gpu: &Gpu, len: usize) -> anyhow::Result<Vec<T>> {
+    fill(gpu, len, T::random)
+}
+
+/// `len` random bit patterns that are no NaN, for what must move unchanged.
+pub fn random_bits(gpu: &Gpu, len: usize) -> anyhow::Result<Vec<f32>> {
+    fill(gpu, len, |source| source.random())
+}
+
+fn fill<T>(gpu: &Gpu, len: usize, mut next: impl FnMut(&mut SmallRng) -> T) -> anyhow::Result<Vec<T>> {
+    let memory = gpu.info()?.memory_bytes;
+    let bytes = len.checked_mul(size_of::<T>());
+    ensure!(
+        bytes.is_some_and(|bytes| bytes <= memory),
+        "{len} numbers of {} bytes do not fit in the device's memory of {memory} bytes",
+        size_of::<T>()
+    );
+    let mut numbers = Vec::new();
+    numbers.try_reserve_exact(len).with_context(|| format!("no host memory for {len} numbers"))?;
+    let mut source = SmallRng::from_os_rng();
+    numbers.extend((0..len).map(|_| next(&mut source)));
+    Ok(numbers)
+}
+
+/// The transpose, by the CPU.
+pub fn transposed(elements: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    let mut result = vec![0.0; elements.len()];
+    for (row, line) in elements.chunks_exact(columns.max(1)).enumerate() {
+        for (column, &element) in line.iter().enumerate() {
+            result[column * rows + row] = element;
+        }
+    }
+    result
+}
+
+/// Whether two lists have the same bits.
+pub fn same_bits(a: &[f32], b: &[f32]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+}
+
+/// The sum of a type whose result is known to be `T`'s: for messages.
+pub fn show<T: Number + Summable>(value: T) -> String {
+    value.as_f64().to_string()
+}

@@ -1,0 +1,41 @@
+//! `bench device`.
+
+use warpfold::Gpu;
+
+use crate::cli::{Format, Output};
+use crate::report::Device;
+
+pub fn run(gpu: &Gpu, output: &Output) -> anyhow::Result<bool> {
+    let device = Device::of(gpu)?;
+    let lines = lines(&device);
+    match output.format {
+        Format::Json => println!("{}", serde_json::to_string_pretty(&device)?),
+        Format::Csv => {
+            println!("property,value");
+            lines.iter().for_each(|(property, value)| println!("{property},\"{value}\""));
+        }
+        Format::Table => {
+            let width = lines.iter().map(|(property, _)| property.len()).max().unwrap_or(0);
+            lines.iter().for_each(|(property, value)| println!("{property:width$}  {value}"));
+        }
+    }
+    Ok(true)
+}
+
+fn lines(device: &Device) -> Vec<(&'static str, String)> {
+    let cuda = device.backend == "cuda";
+    let mut lines = vec![
+        ("name", device.name.clone()),
+        (if cuda { "multiprocessors" } else { "CPU cores" }, device.multiprocessors.to_string()),
+        ("memory", format!("{:.1} GiB", device.memory_bytes as f64 / f64::from(1 << 30))),
+    ];
+    let mut add = |property, value: Option<String>| lines.extend(value.map(|value| (property, value)));
+    add("compute capability", device.compute_capability.clone());
+    add("L2 cache", device.l2_bytes.map(|bytes| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))));
+    add("clock", device.clock_khz.map(|khz| format!("{} MHz", khz / 1000)));
+    add("memory clock", device.memory_clock_khz.map(|khz| format!("{} MHz", khz / 1000)));
+    add("memory bus", device.memory_bus_bits.map(|bits| format!("{bits} bit")));
+    add("theoretical peak", device.peak_gigabytes_per_second.map(|peak| format!("{peak:.0} GB/s")));
+    add("CUDA driver", device.driver.clone());
+    lines
+}

@@ -1,0 +1,50 @@
+//! `bench`: runs warpfold's kernels, checks them against the CPU, and times them.
+
+mod cli;
+mod data;
+mod device;
+mod ladder;
+mod measure;
+mod npy;
+mod report;
+mod sum;
+mod transpose;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+/// All results were right.
+const RIGHT: u8 = 0;
+/// A result was wrong, or a kernel failed.
+const WRONG: u8 = 1;
+/// The input cannot be used. (clap exits with the same for a command line that cannot.)
+const BAD_INPUT: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(true) => ExitCode::from(RIGHT),
+        Ok(false) => ExitCode::from(WRONG),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            let of_kernel = error.downcast_ref::<warpfold::Error>();
+            let failed = matches!(of_kernel, Some(warpfold::Error::Trap { .. } | warpfold::Error::Fault(_)));
+            ExitCode::from(if failed { WRONG } else { BAD_INPUT })
+        }
+    }
+}
+
+/// Whether all results were right.
+fn run(cli: &Cli) -> anyhow::Result<bool> {
+    let gpu = cli.device.open()?;
+    match &cli.command {
+        None => ladder::both(&gpu, &cli.output, &cli.shape),
+        Some(Command::Device) => device::run(&gpu, &cli.output),
+        Some(Command::Ladder(arguments)) => ladder::run(&gpu, &cli.output, &cli.shape, arguments),
+        Some(Command::Sum(arguments)) => sum::run(&gpu, &cli.output, &cli.shape, arguments),
+        Some(Command::Transpose(arguments)) => transpose::run(&gpu, &cli.output, &cli.shape, arguments),
+    }
+}

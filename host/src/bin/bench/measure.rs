@@ -1,0 +1,74 @@
+//! Timing: the median of many samples, over inputs that rotate through more memory than the caches hold.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use warpfold::{Error, Gpu};
+
+use crate::cli::Output;
+
+/// How to measure on a device.
+pub struct Plan {
+    pub samples: u32,
+    /// Copies of an input of so many bytes that are needed to have none of it in the cache when its turn comes.
+    l2_bytes: usize,
+    is_gpu: bool,
+}
+
+/// What was measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Timing {
+    pub median: Duration,
+    pub fastest: Duration,
+}
+
+impl Plan {
+    pub fn new(gpu: &Gpu, output: &Output) -> Result<Self, Error> {
+        let l2_bytes = gpu.info()?.l2_bytes.unwrap_or(0);
+        let is_gpu = gpu.is_cuda();
+        let samples = output.samples.unwrap_or(if is_gpu { 25 } else { 3 });
+        Ok(Self { samples, l2_bytes, is_gpu })
+    }
+
+    /// How many inputs of `bytes` bytes to rotate through.
+    pub fn rotation(&self, bytes: usize) -> usize {
+        if !self.is_gpu || bytes == 0 {
+            return 1;
+        }
+        // Twice the cache, beside the one in use. A thousand tiny inputs are enough of a rotation.
+        (2 * self.l2_bytes).div_ceil(bytes).clamp(1, 1024) + 1
+    }
+
+    /// Times `work`, which gets the number of the sample.
+    pub fn time(&self, gpu: &Gpu, mut work: impl FnMut(usize) -> Result<(), Error>) -> Result<Timing, Error> {
+        let warm_ups = if self.is_gpu { 3 } else { 0 };
+        for i in 0..warm_ups {
+            gpu.time(|| work(i))?;
+        }
+        let mut times = Vec::with_capacity(self.samples as usize);
+        for i in 0..self.samples as usize {
+            times.push(gpu.time(|| work(i))?);
+        }
+        times.sort_unstable();
+        Ok(Timing { median: times[times.len() / 2], fastest: times[0] })
+    }
+}
+
+/// The bandwidth of a copy on the device, in bytes read and written per second; nothing in the executor.
+pub fn copy_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, Error> {
+    if !gpu.is_cuda() {
+        return Ok(None);
+    }
+    // Large enough for the rate of a long copy.
+    const ELEMENTS: usize = 1 << 28;
+    let from = gpu.zeroed::<f32>(ELEMENTS)?;
+    let mut to = gpu.zeroed::<f32>(ELEMENTS)?;
+    let timing = plan.time(gpu, |_| gpu.copy(&from, &mut to))?;
+    Ok(Some(2.0 * (ELEMENTS * size_of::<f32>()) as f64 / timing.median.as_secs_f64()))
+}
+
+/// A bar on standard error that shows how many of `steps` are done; nothing where that is no terminal.
+pub fn progress(steps: usize) -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}").expect("the template is valid");
+    ProgressBar::new(steps as u64).with_style(style)
+}

@@ -1,0 +1,230 @@
+//! Results, as a table for people, and as JSON and CSV for machines.
+
+use std::io::{self, Write};
+
+use anyhow::Context;
+use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use serde::Serialize;
+use warpfold::{DeviceInfo, Gpu};
+
+use crate::cli::Format;
+use crate::measure::Timing;
+
+/// A measured kernel.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    pub kernel: String,
+    /// What it changes from the one before.
+    pub change: String,
+    pub launches: usize,
+    /// Whether its result was right; where not, what it was and should have been.
+    pub correct: bool,
+    pub wrong: Option<String>,
+    pub median_us: f64,
+    pub fastest_us: f64,
+    pub gigabytes_per_second: f64,
+    pub share_of_peak: Option<f64>,
+    pub share_of_copy: Option<f64>,
+    pub speedup_over_first: f64,
+}
+
+/// Several kernels over one input.
+#[derive(Debug, Serialize)]
+pub struct Section {
+    pub family: &'static str,
+    /// What they were run over: `16777216 f32`.
+    pub input: String,
+    pub rows: Vec<Row>,
+}
+
+/// Everything that a command printed.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub device: Device,
+    pub copy_gigabytes_per_second: Option<f64>,
+    pub sections: Vec<Section>,
+}
+
+/// The device, as a report names it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Device {
+    pub name: String,
+    pub backend: &'static str,
+    pub compute_capability: Option<String>,
+    pub multiprocessors: u32,
+    pub memory_bytes: usize,
+    pub l2_bytes: Option<usize>,
+    pub clock_khz: Option<u32>,
+    pub memory_clock_khz: Option<u32>,
+    pub memory_bus_bits: Option<u32>,
+    pub peak_gigabytes_per_second: Option<f64>,
+    pub driver: Option<String>,
+}
+
+impl Device {
+    pub fn of(gpu: &Gpu) -> Result<Self, warpfold::Error> {
+        let info: DeviceInfo = gpu.info()?;
+        Ok(Self {
+            peak_gigabytes_per_second: info.theoretical_bandwidth().map(|bandwidth| bandwidth / 1e9),
+            name: info.name,
+            backend: if gpu.is_cuda() { "cuda" } else { "simt" },
+            compute_capability: info.compute_capability.map(|(major, minor)| format!("{major}.{minor}")),
+            multiprocessors: info.multiprocessors,
+            memory_bytes: info.memory_bytes,
+            l2_bytes: info.l2_bytes,
+            clock_khz: info.clock_khz,
+            memory_clock_khz: info.memory_clock_khz,
+            memory_bus_bits: info.memory_bus_bits,
+            driver: info.driver.map(|driver| driver.to_string()),
+        })
+    }
+
+    /// The device in one line, and what its times mean.
+    fn headline(&self) -> String {
+        match (&self.compute_capability, self.peak_gigabytes_per_second) {
+            (Some(capability), Some(peak)) => format!(
+                "{} (compute capability {capability}, {} multiprocessors, {peak:.0} GB/s theoretical peak, CUDA {})",
+                self.name,
+                self.multiprocessors,
+                self.driver.as_deref().unwrap_or("unknown")
+            ),
+            _ => format!(
+                "{}\nThe results are those of a GPU, bit for bit. The times are not: a CPU plays all threads in turn.",
+                self.name
+            ),
+        }
+    }
+}
+
+/// What the kernels of a section have in common.
+pub struct Scale<'a> {
+    pub device: &'a Device,
+    pub copy: Option<f64>,
+    /// Bytes that each kernel has to move.
+    pub bytes: usize,
+}
+
+impl Section {
+    /// Appends a kernel. Speed-ups are over the first one.
+    pub fn push(
+        &mut self,
+        scale: &Scale<'_>,
+        kernel: &str,
+        change: &str,
+        launches: usize,
+        wrong: Option<String>,
+        timing: Timing,
+    ) {
+        let median_us = timing.median.as_secs_f64() * 1e6;
+        let gigabytes_per_second = if median_us > 0.0 { scale.bytes as f64 / median_us / 1e3 } else { 0.0 };
+        let first = self.rows.first().map_or(median_us, |row| row.median_us);
+        self.rows.push(Row {
+            kernel: kernel.to_owned(),
+            change: change.to_owned(),
+            launches,
+            correct: wrong.is_none(),
+            wrong,
+            median_us,
+            fastest_us: timing.fastest.as_secs_f64() * 1e6,
+            gigabytes_per_second,
+            share_of_peak: scale.device.peak_gigabytes_per_second.map(|peak| gigabytes_per_second / peak),
+            share_of_copy: scale.copy.map(|copy| gigabytes_per_second * 1e9 / copy),
+            speedup_over_first: if median_us > 0.0 { first / median_us } else { 1.0 },
+        });
+    }
+}
+
+impl Report {
+    pub fn is_correct(&self) -> bool {
+        self.sections.iter().flat_map(|section| &section.rows).all(|row| row.correct)
+    }
+
+    /// Prints everything to standard output.
+    pub fn print(&self, format: Format) -> anyhow::Result<()> {
+        let mut out = io::stdout().lock();
+        let written = match format {
+            Format::Table => self.write_tables(&mut out),
+            Format::Json => serde_json::to_writer_pretty(&mut out, self).map_err(io::Error::from).and_then(|()| writeln!(out)),
+            Format::Csv => self.write_csv(&mut out),
+        };
+        written.context("cannot write the results")
+    }
+
+    fn write_tables(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "{}", self.device.headline())?;
+        if let Some(copy) = self.copy_gigabytes_per_second {
+            writeln!(out, "A copy on the device moves {copy:.0} GB/s.")?;
+        }
+        for section in &self.sections {
+            writeln!(out, "\n{} of {}\n{}", section.family, section.input, section.table())?;
+            for row in section.rows.iter().filter(|row| !row.correct) {
+                writeln!(out, "WRONG: {}: {}", row.kernel, row.wrong.as_deref().unwrap_or("the result"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "family,input,kernel,launches,correct,median_us,fastest_us,gigabytes_per_second,share_of_peak,share_of_copy,\
+             speedup_over_first"
+        )?;
+        for section in &self.sections {
+            for row in &section.rows {
+                let share = |share: Option<f64>| share.map(|share| format!("{share:.4}")).unwrap_or_default();
+                writeln!(
+                    out,
+                    "{},{},{},{},{},{:.3},{:.3},{:.3},{},{},{:.3}",
+                    section.family,
+                    section.input,
+                    row.kernel,
+                    row.launches,
+                    row.correct,
+                    row.median_us,
+                    row.fastest_us,
+                    row.gigabytes_per_second,
+                    share(row.share_of_peak),
+                    share(row.share_of_copy),
+                    row.speedup_over_first
+                )?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Section {
+    fn table(&self) -> Table {
+        let is_gpu = self.rows.iter().any(|row| row.share_of_peak.is_some());
+        let mut header = vec!["kernel", "result", "time", "GB/s"];
+        if is_gpu {
+            header.extend(["of peak", "of copy"]);
+        }
+        header.extend(["speed-up", "change"]);
+        let mut table = Table::new();
+        table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
+        for row in &self.rows {
+            let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+            let share = |share: Option<f64>| right(share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share)));
+            let result = if row.correct { Cell::new("right") } else { Cell::new("WRONG").fg(Color::Red) };
+            let mut cells =
+                vec![Cell::new(&row.kernel), result, right(time(row.median_us)), right(format!("{:.1}", row.gigabytes_per_second))];
+            if is_gpu {
+                cells.extend([share(row.share_of_peak), share(row.share_of_copy)]);
+            }
+            cells.extend([right(format!("{:.2} x", row.speedup_over_first)), Cell::new(&row.change)]);
+            table.add_row(cells);
+        }
+        table
+    }
+}
+
+/// A time with its unit.
+fn time(microseconds: f64) -> String {
+    match microseconds {
+        us if us < 1e3 => format!("{us:.2} us"),
+        us if us < 1e6 => format!("{:.2} ms", us / 1e3),
+        us => format!("{:.2} s ", us / 1e6),
+    }
+}

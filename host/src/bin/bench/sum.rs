@@ -1,0 +1,65 @@
+//! `bench sum`.
+
+use warpfold::ladder::ReduceRung;
+use warpfold::{Error, Gpu};
+
+use crate::cli::{Dtype, Output, Shape, SumArguments};
+use crate::data::{self, Number};
+use crate::measure::{Plan, copy_ceiling};
+use crate::npy::{self, Array};
+use crate::report::{Device, Report, Scale, Section};
+
+pub fn run(gpu: &Gpu, output: &Output, shape: &Shape, arguments: &SumArguments) -> anyhow::Result<bool> {
+    let rung = match &arguments.rung {
+        Some(name) => ReduceRung::from_name(name)?,
+        None => ReduceRung::SingleLaunch,
+    };
+    let n = shape.n.unwrap_or(if gpu.is_cuda() { 1 << 24 } else { 1 << 20 });
+    match &arguments.input {
+        Some(file) => match npy::read(file)?.array {
+            Array::F32(numbers) => sum(gpu, output, shape, rung, &numbers, true),
+            Array::I32(numbers) => sum(gpu, output, shape, rung, &numbers, true),
+        },
+        None => match shape.dtype {
+            Dtype::F32 => sum::<f32>(gpu, output, shape, rung, &data::random(gpu, n)?, false),
+            Dtype::I32 => sum::<i32>(gpu, output, shape, rung, &data::random(gpu, n)?, false),
+        },
+    }
+}
+
+fn sum<T: Number>(
+    gpu: &Gpu,
+    output: &Output,
+    shape: &Shape,
+    rung: ReduceRung,
+    numbers: &[T],
+    is_from_file: bool,
+) -> anyhow::Result<bool> {
+    let plan = Plan::new(gpu, output)?;
+    let device = Device::of(gpu)?;
+    let copy = copy_ceiling(gpu, &plan)?;
+    let bytes = size_of_val(numbers);
+    let inputs = (0..plan.rotation(bytes)).map(|_| gpu.upload(numbers)).collect::<Result<Vec<_>, Error>>()?;
+    let reference = T::reference(numbers);
+    let mut reduction = rung.prepare::<T>(gpu, numbers.len(), shape.block)?;
+    let sum = if rung == ReduceRung::SingleLaunch {
+        gpu.sum(&inputs[0])?
+    } else {
+        reduction.start(gpu, &inputs[0])?;
+        reduction.finish(gpu)?
+    };
+    let wrong =
+        (!sum.agrees(&reference)).then(|| format!("the sum is {}, should be {}", data::show(sum), reference.sum));
+    let timing = if numbers.is_empty() {
+        plan.time(gpu, |_| Ok(()))?
+    } else {
+        plan.time(gpu, |i| reduction.start(gpu, &inputs[i % inputs.len()]))?
+    };
+    let mut section = Section { family: "Sum", input: format!("{} {}", numbers.len(), T::NAME), rows: Vec::new() };
+    let change = if is_from_file { format!("sum = {}", data::show(sum)) } else { format!("sum = {} of random numbers", data::show(sum)) };
+    let scale = Scale { device: &device, copy, bytes };
+    section.push(&scale, rung.name(), &change, reduction.launches(), wrong, timing);
+    let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
+    report.print(output.format)?;
+    Ok(report.is_correct())
+}

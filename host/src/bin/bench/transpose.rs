@@ -1,0 +1,82 @@
+//! `bench transpose`.
+
+use anyhow::{bail, ensure};
+use warpfold::ladder::TransposeRung;
+use warpfold::{Error, Gpu};
+
+use crate::cli::{Output, Shape, TransposeArguments};
+use crate::data;
+use crate::ladder::gpu_len;
+use crate::measure::{Plan, copy_ceiling};
+use crate::npy::{self, Array};
+use crate::report::{Device, Report, Scale, Section};
+
+pub fn run(gpu: &Gpu, output: &Output, shape: &Shape, arguments: &TransposeArguments) -> anyhow::Result<bool> {
+    if let Some(file) = &arguments.output {
+        npy::check_writable(file, arguments.force)?;
+    }
+    let rung = arguments.rung.as_deref().map(TransposeRung::from_name).transpose()?;
+    let (elements, rows, columns) = matrix(gpu, shape, arguments)?;
+
+    let plan = Plan::new(gpu, output)?;
+    let device = Device::of(gpu)?;
+    let copy = copy_ceiling(gpu, &plan)?;
+    let bytes = 2 * size_of_val(&elements[..]);
+    let inputs = (0..plan.rotation(bytes))
+        .map(|_| gpu.upload_matrix(&elements, rows, columns))
+        .collect::<Result<Vec<_>, Error>>()?;
+    let mut result = gpu.zeroed_matrix(columns, rows)?;
+    let mut start = |i: usize| match rung {
+        Some(rung) => rung.start(gpu, &inputs[i % inputs.len()], &mut result),
+        None => gpu.transpose_into(&inputs[i % inputs.len()], &mut result),
+    };
+    start(0)?;
+    let timing = plan.time(gpu, start)?;
+    let transposed = gpu.download_matrix(&result)?;
+    let wrong = (!data::same_bits(&transposed, &data::transposed(&elements, rows, columns)))
+        .then(|| "the elements are not those of the transpose".to_owned());
+
+    let mut section = Section { family: "Transpose", input: format!("{rows} x {columns} f32"), rows: Vec::new() };
+    let scale = Scale { device: &device, copy, bytes };
+    let name = rung.map_or("transpose", TransposeRung::name);
+    let is_right = wrong.is_none();
+    section.push(&scale, name, rung.map_or("the library's choice", TransposeRung::summary), 1, wrong, timing);
+    if let Some(file) = &arguments.output
+        && is_right
+    {
+        npy::write(file, &transposed, columns, rows, arguments.force)?;
+    }
+    let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
+    report.print(output.format)?;
+    Ok(report.is_correct())
+}
+
+/// The input's elements, rows and columns.
+fn matrix(gpu: &Gpu, shape: &Shape, arguments: &TransposeArguments) -> anyhow::Result<(Vec<f32>, usize, usize)> {
+    let Some(file) = &arguments.input else {
+        let side = if gpu.is_cuda() { 4096 } else { 1024 };
+        let (rows, columns) = (shape.rows.unwrap_or(side), shape.cols.unwrap_or(side));
+        return Ok((data::random_bits(gpu, gpu_len(gpu, rows, columns)?)?, rows, columns));
+    };
+    let read = npy::read(file)?;
+    let Array::F32(elements) = read.array else {
+        bail!("`{}` holds i32, and a transpose takes f32", file.display());
+    };
+    let (rows, columns) = match (&read.shape[..], shape.rows, shape.cols) {
+        (&[rows, columns], None, None) => (rows, columns),
+        (_, Some(rows), Some(columns)) => (rows, columns),
+        (axes, ..) => bail!(
+            "`{}` has {} axes, a matrix has two: give both --rows and --cols, or neither for a file with two axes",
+            file.display(),
+            axes.len()
+        ),
+    };
+    let expected = gpu_len(gpu, rows, columns)?;
+    ensure!(
+        elements.len() == expected,
+        "`{}` has {} elements, and {rows} rows of {columns} columns are {expected}",
+        file.display(),
+        elements.len()
+    );
+    Ok((elements, rows, columns))
+}

@@ -1,0 +1,224 @@
+//! Memory of a device, with a type.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::size_of;
+use std::sync::Arc;
+
+use cuda_std::element::Plain;
+
+use crate::machine::{Machine, Memory};
+use crate::{Error, Gpu};
+
+/// Elements in a device's memory.
+///
+/// It belongs to the [`Gpu`] that made it, and goes back to it when it is dropped.
+pub struct Buffer<T> {
+    memory: Memory,
+    len: usize,
+    elements: PhantomData<T>,
+}
+
+impl<T: Plain> Buffer<T> {
+    pub(crate) fn new(machine: &Arc<dyn Machine>, len: usize, operation: &'static str) -> Result<Self, Error> {
+        let bytes = len.checked_mul(size_of::<T>()).ok_or(Error::ShapeOverflow {
+            rows: 1,
+            columns: len,
+            size: size_of::<T>(),
+        })?;
+        Ok(Self { memory: Memory::new(machine, bytes, operation)?, len, elements: PhantomData })
+    }
+
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All of it, for a kernel to read.
+    pub fn view(&self) -> View<'_, T> {
+        View { memory: &self.memory, address: self.memory.address(), len: self.len, elements: PhantomData }
+    }
+
+    /// All of it, for a kernel to read and write.
+    pub fn view_mut(&mut self) -> ViewMut<'_, T> {
+        ViewMut { address: self.memory.address(), memory: &mut self.memory, len: self.len, elements: PhantomData }
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+}
+
+impl<T> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Buffer").field("len", &self.len).field("address", &self.memory.address()).finish()
+    }
+}
+
+/// Elements that a kernel reads.
+#[derive(Clone, Copy)]
+pub struct View<'a, T> {
+    memory: &'a Memory,
+    address: u64,
+    len: usize,
+    elements: PhantomData<&'a [T]>,
+}
+
+/// Elements that a kernel reads and writes. Nothing else can use them meanwhile.
+pub struct ViewMut<'a, T> {
+    memory: &'a mut Memory,
+    address: u64,
+    len: usize,
+    elements: PhantomData<&'a mut [T]>,
+}
+
+impl<'a, T: Plain> View<'a, T> {
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// `len` elements from `start` on.
+    ///
+    /// # Errors
+    /// They are not all in this view.
+    pub fn slice(self, start: usize, len: usize) -> Result<Self, Error> {
+        let address = slice(self.address, self.len, start, len, size_of::<T>())?;
+        Ok(Self { address, len, ..self })
+    }
+
+    pub(crate) fn slots(&self) -> [u64; 2] {
+        [self.address, self.len as u64]
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        self.memory
+    }
+}
+
+impl<'a, T: Plain> ViewMut<'a, T> {
+    /// How many elements there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// `len` elements from `start` on.
+    ///
+    /// # Errors
+    /// They are not all in this view.
+    pub fn slice(self, start: usize, len: usize) -> Result<Self, Error> {
+        let address = slice(self.address, self.len, start, len, size_of::<T>())?;
+        Ok(Self { address, len, ..self })
+    }
+
+    pub(crate) fn slots(&self) -> [u64; 2] {
+        [self.address, self.len as u64]
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        self.memory
+    }
+}
+
+/// The address of element `start`, if `len` elements from there on are among `whole`.
+fn slice(address: u64, whole: usize, start: usize, len: usize, size: usize) -> Result<u64, Error> {
+    match start.checked_add(len) {
+        Some(end) if end <= whole => Ok(address + (start * size) as u64),
+        end => Err(Error::Length {
+            operation: "slice",
+            what: "the view",
+            found: whole,
+            expected: end.unwrap_or(usize::MAX),
+        }),
+    }
+}
+
+impl Gpu {
+    /// Memory for `len` elements, all of their bits 0.
+    ///
+    /// # Errors
+    /// The device has not that much memory.
+    pub fn zeroed<T: Plain>(&self, len: usize) -> Result<Buffer<T>, Error> {
+        let buffer = Buffer::new(self.machine(), len, "allocate a buffer")?;
+        self.fill_bytes(&buffer, 0)?;
+        Ok(buffer)
+    }
+
+    /// Sets every byte of a buffer.
+    pub(crate) fn fill_bytes<T: Plain>(&self, buffer: &Buffer<T>, byte: u8) -> Result<(), Error> {
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the buffer's own memory.
+        unsafe { self.machine().fill(buffer.memory.address(), byte, buffer.memory.bytes()) }
+    }
+
+    /// Memory with a copy of `elements`.
+    ///
+    /// # Errors
+    /// The device has not that much memory.
+    pub fn upload<T: Plain>(&self, elements: &[T]) -> Result<Buffer<T>, Error> {
+        let buffer = Buffer::new(self.machine(), elements.len(), "upload")?;
+        if !elements.is_empty() {
+            // SAFETY: `Plain` types are all bytes, none of them padding.
+            let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) };
+            // SAFETY: the buffer has been made for them.
+            unsafe { self.machine().upload(bytes, buffer.memory.address())? };
+        }
+        Ok(buffer)
+    }
+
+    /// A copy of a buffer's elements, after all work on it that was started before.
+    ///
+    /// # Errors
+    /// The buffer is another device's, or work before has failed.
+    pub fn download<T: Plain>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, Error> {
+        self.own(&buffer.memory, "download")?;
+        let mut elements: Vec<T> = Vec::with_capacity(buffer.len);
+        if !buffer.is_empty() {
+            // SAFETY: the vector has room for the buffer's elements, and any bits are one (`Plain`).
+            unsafe {
+                self.machine().download(buffer.memory.address(), elements.as_mut_ptr().cast(), buffer.memory.bytes())?;
+                elements.set_len(buffer.len);
+            }
+        }
+        Ok(elements)
+    }
+
+    /// Copies one buffer to another on the device.
+    ///
+    /// # Errors
+    /// Their lengths differ, or one of them is another device's.
+    pub fn copy<T: Plain>(&self, from: &Buffer<T>, to: &mut Buffer<T>) -> Result<(), Error> {
+        self.own(&from.memory, "copy")?;
+        self.own(&to.memory, "copy")?;
+        if from.len != to.len {
+            return Err(Error::Length { operation: "copy", what: "the target", found: to.len, expected: from.len });
+        }
+        if from.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: two buffers, one borrowed mutably, so they do not overlap; both have these bytes.
+        unsafe { self.machine().copy(from.memory.address(), to.memory.address(), from.memory.bytes()) }
+    }
+
+    /// Whether memory is this device's.
+    pub(crate) fn own(&self, memory: &Memory, operation: &'static str) -> Result<(), Error> {
+        if Arc::ptr_eq(&memory.machine, self.machine()) { Ok(()) } else { Err(Error::OtherDevice { operation }) }
+    }
+}

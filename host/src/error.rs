@@ -1,0 +1,156 @@
+//! The one error type of the library.
+
+use cuda_driver::DriverVersion;
+
+/// Why a call did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// This machine has no CUDA driver.
+    #[error("{0}")]
+    NoDriver(#[from] cuda_driver::LoadError),
+
+    /// The driver is older than the kernels' PTX.
+    #[error(
+        "the CUDA driver is {have}, and kernel `{kernel}` needs at least {need}: install a newer driver, or run on the \
+         CPU with `Gpu::simt()`"
+    )]
+    DriverTooOld {
+        /// The driver's CUDA version.
+        have: DriverVersion,
+        /// The version that the PTX needs.
+        need: DriverVersion,
+        /// The kernel.
+        kernel: String,
+    },
+
+    /// There is no such device.
+    #[error("there is no CUDA device {ordinal}: {}", devices_found(*count))]
+    NoDevice {
+        /// The number that was asked for.
+        ordinal: u32,
+        /// How many devices there are, counted from 0.
+        count: u32,
+    },
+
+    /// The device is older than every PTX that the kernel was built for.
+    #[error("kernel `{kernel}` was built for sm_{oldest} and later, and the device is sm_{device}")]
+    UnsupportedDevice {
+        /// The kernel.
+        kernel: String,
+        /// The device's compute capability, without its dot.
+        device: u32,
+        /// The oldest architecture that the kernel has PTX for.
+        oldest: u32,
+    },
+
+    /// No PTX library of this [`crate::Gpu`] has the kernel.
+    #[error("kernel `{entry}` of the crate `{library}` has no PTX here: add its library with `Gpu::with_library`")]
+    UnknownKernel {
+        /// The kernel's entry.
+        entry: String,
+        /// The crate that it is from.
+        library: String,
+    },
+
+    /// The device has not that much memory left.
+    #[error("out of memory: {operation} needs {requested} bytes, and {device} has {free} bytes free")]
+    OutOfMemory {
+        /// What was to be done.
+        operation: &'static str,
+        /// Bytes asked for.
+        requested: usize,
+        /// Bytes that are free.
+        free: usize,
+        /// The device.
+        device: String,
+    },
+
+    /// A length does not fit.
+    #[error("{operation}: {what} has {found} elements, expected {expected}")]
+    Length {
+        /// The operation.
+        operation: &'static str,
+        /// What has the length.
+        what: &'static str,
+        /// Its length.
+        found: usize,
+        /// What it has to be.
+        expected: usize,
+    },
+
+    /// A shape has more elements than a length can say.
+    #[error("a matrix of {rows} x {columns} elements of {size} bytes is larger than any memory")]
+    ShapeOverflow {
+        /// Rows.
+        rows: usize,
+        /// Columns.
+        columns: usize,
+        /// Bytes of an element.
+        size: usize,
+    },
+
+    /// A kernel cannot be launched like this.
+    #[error("kernel `{kernel}` cannot be launched: {what} is {value}, the limit is {limit}")]
+    InvalidLaunch {
+        /// The kernel.
+        kernel: String,
+        /// What is out of range.
+        what: &'static str,
+        /// What was asked for.
+        value: String,
+        /// What is allowed.
+        limit: String,
+    },
+
+    /// A rung of a ladder is not there under that name or with that block.
+    #[error("{what} `{value}` does not exist: choose from {}", allowed.join(", "))]
+    NoSuchRung {
+        /// The kind of thing: a rung, or a block size.
+        what: &'static str,
+        /// What was asked for.
+        value: String,
+        /// What there is.
+        allowed: Vec<String>,
+    },
+
+    /// A buffer of one [`crate::Gpu`] was given to another.
+    #[error("{operation}: the buffer belongs to another device; copy it over the host")]
+    OtherDevice {
+        /// The operation.
+        operation: &'static str,
+    },
+
+    /// A kernel stopped itself: an access outside of a view, a failed check, a panic.
+    #[error(
+        "a kernel trapped before `{operation}` was done: an index outside of a view, or another failed check. The \
+         executor (`Gpu::simt()`) says which kernel, thread and line. This device's context is lost"
+    )]
+    Trap {
+        /// The call that found out, which may be later than the launch.
+        operation: &'static str,
+    },
+
+    /// The executor found a fault in a kernel.
+    #[error(transparent)]
+    Fault(Box<simt::Fault>),
+
+    /// Any other error of the driver.
+    #[error("cannot {operation}: {name} (error {code} of the CUDA driver)")]
+    Cuda {
+        /// What was to be done.
+        operation: &'static str,
+        /// CUDA's error.
+        code: u32,
+        /// CUDA's name for it.
+        name: String,
+    },
+}
+
+fn devices_found(count: u32) -> String {
+    match count {
+        0 => "the driver found none".to_owned(),
+        1 => "there is one, 0".to_owned(),
+        _ => format!("there are {count}, 0 to {}", count - 1),
+    }
+}

@@ -1,0 +1,157 @@
+//! A device, and launches on it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cuda_std::launch::{Dim3, Kernel};
+
+use crate::argument::Arguments;
+use crate::machine::cuda::CudaDevice;
+use crate::machine::executor::Executor;
+use crate::machine::{Call, Machine};
+use crate::ptx::{self, Library};
+use crate::sum::Workspaces;
+use crate::{DeviceInfo, Error};
+
+/// A CUDA device, or the SIMT executor, which runs the same kernels on the CPU.
+///
+/// A clone is another handle of the same device. All work on it is in one order; calls return when their work is
+/// started, and those that give something to the host, when it is done.
+#[derive(Clone)]
+pub struct Gpu {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    // Buffers in here keep the machine alive, so this goes first.
+    workspaces: Workspaces,
+    machine: Arc<dyn Machine>,
+}
+
+impl Gpu {
+    /// The CUDA device `ordinal`, counted from 0.
+    ///
+    /// # Errors
+    /// No driver, no such device, or a device that cannot be used now.
+    pub fn new(ordinal: u32) -> Result<Self, Error> {
+        Self::with_libraries(ordinal, &[])
+    }
+
+    /// The CUDA device `ordinal`, with kernels of other crates beside warpfold's own.
+    ///
+    /// The executor needs no libraries: [`Gpu::simt`] runs any kernel.
+    ///
+    /// # Errors
+    /// As [`Gpu::new`].
+    pub fn with_libraries(ordinal: u32, libraries: &[&'static Library]) -> Result<Self, Error> {
+        let mut all = vec![&ptx::KERNELS];
+        all.extend_from_slice(libraries);
+        Ok(Self::on(Arc::new(CudaDevice::new(ordinal, all)?)))
+    }
+
+    /// The executor, on this machine's cores.
+    pub fn simt() -> Self {
+        Self::on(Arc::new(Executor::default()))
+    }
+
+    /// The first CUDA device, or the executor where there is no driver or no device.
+    ///
+    /// # Errors
+    /// There is a device and it cannot be used.
+    pub fn first_or_simt() -> Result<Self, Error> {
+        Self::first_or_simt_with_libraries(&[])
+    }
+
+    /// [`Gpu::first_or_simt`], with kernels of other crates beside warpfold's own.
+    ///
+    /// # Errors
+    /// There is a device and it cannot be used.
+    pub fn first_or_simt_with_libraries(libraries: &[&'static Library]) -> Result<Self, Error> {
+        match Self::with_libraries(0, libraries) {
+            Err(Error::NoDriver(_) | Error::NoDevice { .. }) => Ok(Self::simt()),
+            other => other,
+        }
+    }
+
+    fn on(machine: Arc<dyn Machine>) -> Self {
+        Self { shared: Arc::new(Shared { workspaces: Workspaces::default(), machine }) }
+    }
+
+    pub(crate) fn machine(&self) -> &Arc<dyn Machine> {
+        &self.shared.machine
+    }
+
+    pub(crate) fn workspaces(&self) -> &Workspaces {
+        &self.shared.workspaces
+    }
+
+    /// Whether it is a CUDA device, not the executor.
+    pub fn is_cuda(&self) -> bool {
+        self.machine().is_gpu()
+    }
+
+    /// What it is.
+    ///
+    /// # Errors
+    /// The driver does not answer.
+    pub fn info(&self) -> Result<DeviceInfo, Error> {
+        self.machine().info()
+    }
+
+    /// Launches a kernel on `grid` blocks (a number, or two or three in a tuple) of the kernel's own block.
+    ///
+    /// The arguments are a tuple with one for each of the kernel's parameters; others do not compile. The call returns
+    /// when the kernel is started, in the executor when it is done.
+    ///
+    /// # Errors
+    /// A grid or block that the device does not take, a buffer of another device, a kernel without PTX for this device;
+    /// in the executor also a fault of the kernel, which a CUDA device tells at a later call ([`Error::Trap`]).
+    pub fn launch<Args, A: Arguments<Args>>(
+        &self,
+        kernel: Kernel<Args>,
+        grid: impl Into<Dim3>,
+        arguments: A,
+    ) -> Result<(), Error> {
+        let (mut slots, mut memories) = (Vec::with_capacity(16), Vec::with_capacity(8));
+        arguments.write(&mut slots, &mut memories);
+        for memory in memories {
+            self.own(memory, "launch")?;
+        }
+        let call = Call {
+            kernel: kernel.id(),
+            grid: grid.into(),
+            block: kernel.block(),
+            dynamic_shared: kernel.dynamic_shared(),
+            slots: &slots,
+            thread: kernel.thread(),
+        };
+        // SAFETY: `Arguments` has made the slots for the parameters of this kernel, and the memory is this device's. It
+        // is borrowed by the views, and while the kernel runs on, all other uses of it come after it in the device's
+        // order.
+        unsafe { self.machine().launch(&call) }
+    }
+
+    /// Waits until all work that was started is done.
+    ///
+    /// # Errors
+    /// Some of it has failed.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.machine().synchronize()
+    }
+
+    /// How long the device takes for what `work` starts on it, by the device's own clock (CUDA events); in the executor,
+    /// by the host's.
+    ///
+    /// # Errors
+    /// Those of `work`, or work on the device has failed.
+    pub fn time(&self, mut work: impl FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
+        self.machine().time(&mut work)
+    }
+}
+
+impl fmt::Debug for Gpu {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_cuda() { "Gpu(CUDA)" } else { "Gpu(SIMT executor)" })
+    }
+}

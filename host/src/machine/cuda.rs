@@ -1,0 +1,269 @@
+//! A CUDA device as a machine, through `cust`.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cuda_driver::Driver;
+use cust::CudaFlags;
+use cust::context::{Context, CurrentContext};
+use cust::device::{Device, DeviceAttribute};
+use cust::error::CudaError;
+use cust::event::{Event, EventFlags};
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+use cust::sys;
+
+use crate::machine::driver_api::{self as api, check};
+use crate::machine::{Call, Machine};
+use crate::ptx::{self, Library};
+use crate::{DeviceInfo, Error, KernelId};
+
+/// A device with its primary context, and one stream for all of its work.
+pub(crate) struct CudaDevice {
+    // Fields are dropped in this order, and the context has to go last.
+    modules: Mutex<HashMap<KernelId, Arc<Module>>>,
+    stream: Stream,
+    device: Device,
+    compute: u32,
+    limits: simt::Limits,
+    driver: &'static Driver,
+    libraries: Vec<&'static Library>,
+    context: Context,
+}
+
+/// An error of the driver in `operation`.
+fn failed(operation: &'static str) -> impl Fn(CudaError) -> Error {
+    move |code| failed_with(operation)(code as api::Code)
+}
+
+/// An error of the driver in `operation`, by its number.
+fn failed_with(operation: &'static str) -> impl Fn(api::Code) -> Error {
+    move |code| match code {
+        api::ILLEGAL_INSTRUCTION | api::LAUNCH_FAILED | api::ILLEGAL_ADDRESS => Error::Trap { operation },
+        code => Error::Cuda { operation, code, name: api::name(code) },
+    }
+}
+
+/// Loads the driver and starts it.
+fn driver() -> Result<&'static Driver, Error> {
+    let driver = cuda_driver::load()?;
+    match cust::init(CudaFlags::empty()) {
+        Ok(()) => Ok(driver),
+        Err(CudaError::NoDevice) => Err(Error::NoDevice { ordinal: 0, count: 0 }),
+        Err(code) => Err(failed("start the CUDA driver")(code)),
+    }
+}
+
+impl CudaDevice {
+    /// The device `ordinal`, with the kernels of `libraries`.
+    pub(crate) fn new(ordinal: u32, libraries: Vec<&'static Library>) -> Result<Self, Error> {
+        let driver = driver().map_err(|error| match error {
+            Error::NoDevice { count, .. } => Error::NoDevice { ordinal, count },
+            other => other,
+        })?;
+        let count = Device::num_devices().map_err(failed("count the CUDA devices"))?;
+        if ordinal >= count {
+            return Err(Error::NoDevice { ordinal, count });
+        }
+        let device = Device::get_device(ordinal).map_err(failed("find the CUDA device"))?;
+        let context = Context::new(device).map_err(failed("create a context on the CUDA device"))?;
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("create a CUDA stream"))?;
+        let ask = |attribute| attribute_of(device, attribute);
+        let compute = 10 * raw_attribute(device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?
+            + raw_attribute(device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        let limits = simt::Limits {
+            threads_per_block: ask(DeviceAttribute::MaxThreadsPerBlock)?,
+            block: (
+                ask(DeviceAttribute::MaxBlockDimX)?,
+                ask(DeviceAttribute::MaxBlockDimY)?,
+                ask(DeviceAttribute::MaxBlockDimZ)?,
+            )
+                .into(),
+            grid: (
+                ask(DeviceAttribute::MaxGridDimX)?,
+                ask(DeviceAttribute::MaxGridDimY)?,
+                ask(DeviceAttribute::MaxGridDimZ)?,
+            )
+                .into(),
+            shared_bytes: ask(DeviceAttribute::MaxSharedMemoryPerBlock)? as usize,
+        };
+        Ok(Self { modules: Mutex::default(), stream, device, compute, limits, driver, libraries, context })
+    }
+
+    /// Makes the context this thread's. Every call that reaches the driver begins with it.
+    fn enter(&self) -> Result<(), Error> {
+        CurrentContext::set_current(&self.context).map_err(failed("enter the device's context"))
+    }
+
+    /// The kernel's module, loaded at its first use.
+    fn module(&self, kernel: KernelId) -> Result<Arc<Module>, Error> {
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = modules.get(&kernel) {
+            return Ok(module.clone());
+        }
+        let library = self.libraries.iter().find(|library| library.name() == kernel.library);
+        let unknown = || Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() };
+        let text = library.ok_or_else(unknown)?.find(kernel, self.compute)?;
+        // The driver's own answer to PTX that is too new is a code that `cust` does not know.
+        if let Some(need) = ptx::cuda_version(text)
+            && need > self.driver.version()
+        {
+            return Err(Error::DriverTooOld { have: self.driver.version(), need, kernel: kernel.entry.to_owned() });
+        }
+        let module = Arc::new(Module::from_ptx(text, &[]).map_err(failed("compile a kernel's PTX"))?);
+        modules.insert(kernel, module.clone());
+        Ok(module)
+    }
+
+    fn check(&self, call: &Call<'_>) -> Result<(), Error> {
+        let invalid = |what, value: String, limit: String| {
+            Err(Error::InvalidLaunch { kernel: call.kernel.entry.to_owned(), what, value, limit })
+        };
+        let limits = &self.limits;
+        let sides = [
+            ("the grid's size along x", call.grid.x, limits.grid.x),
+            ("the grid's size along y", call.grid.y, limits.grid.y),
+            ("the grid's size along z", call.grid.z, limits.grid.z),
+            ("the block's size along x", call.block.x, limits.block.x),
+            ("the block's size along y", call.block.y, limits.block.y),
+            ("the block's size along z", call.block.z, limits.block.z),
+        ];
+        for (what, value, limit) in sides {
+            if value == 0 || value > limit {
+                return invalid(what, value.to_string(), format!("1 to {limit}"));
+            }
+        }
+        if call.block.count() > u128::from(limits.threads_per_block) {
+            return invalid("the block", format!("{} threads", call.block.count()), limits.threads_per_block.to_string());
+        }
+        if call.dynamic_shared > limits.shared_bytes {
+            let limit = format!("{} bytes", limits.shared_bytes);
+            return invalid("dynamic shared memory", format!("{} bytes", call.dynamic_shared), limit);
+        }
+        Ok(())
+    }
+}
+
+fn attribute_of(device: Device, attribute: DeviceAttribute) -> Result<u32, Error> {
+    let value = device.get_attribute(attribute).map_err(failed("ask for an attribute of the CUDA device"))?;
+    Ok(value.max(0) as u32)
+}
+
+/// An attribute that `cust` has no name for.
+fn raw_attribute(device: Device, attribute: sys::CUdevice_attribute_enum) -> Result<u32, Error> {
+    let mut value = 0;
+    // SAFETY: writes one integer.
+    let code = unsafe { api::cuDeviceGetAttribute(&mut value, attribute, device.as_raw()) };
+    check(code).map_err(failed_with("ask for an attribute of the CUDA device"))?;
+    Ok(value.max(0) as u32)
+}
+
+impl Machine for CudaDevice {
+    fn info(&self) -> Result<DeviceInfo, Error> {
+        let ask = |attribute| attribute_of(self.device, attribute);
+        let l2 = raw_attribute(self.device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?;
+        Ok(DeviceInfo {
+            name: self.device.name().map_err(failed("ask for the CUDA device's name"))?,
+            compute_capability: Some((self.compute / 10, self.compute % 10)),
+            multiprocessors: ask(DeviceAttribute::MultiprocessorCount)?,
+            memory_bytes: self.device.total_memory().map_err(failed("ask for the CUDA device's memory"))?,
+            l2_bytes: Some(l2 as usize),
+            memory_clock_khz: Some(ask(DeviceAttribute::MemoryClockRate)?),
+            memory_bus_bits: Some(ask(DeviceAttribute::GlobalMemoryBusWidth)?),
+            clock_khz: Some(ask(DeviceAttribute::ClockRate)?),
+            driver: Some(self.driver.version()),
+        })
+    }
+
+    fn is_gpu(&self) -> bool {
+        true
+    }
+
+    fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
+        self.enter()?;
+        let mut address = 0;
+        // SAFETY: writes the address of new memory.
+        match check(unsafe { api::cuMemAlloc_v2(&mut address, bytes) }) {
+            Ok(()) => Ok(address),
+            Err(api::OUT_OF_MEMORY) => {
+                let (mut free, mut total) = (0, 0);
+                // SAFETY: writes two sizes.
+                let _ = unsafe { api::cuMemGetInfo_v2(&mut free, &mut total) };
+                let device = self.device.name().unwrap_or_else(|_| "the device".to_owned());
+                Err(Error::OutOfMemory { operation, requested: bytes, free, device })
+            }
+            Err(code) => Err(failed_with(operation)(code)),
+        }
+    }
+
+    unsafe fn free(&self, address: u64, _bytes: usize) {
+        if self.enter().is_ok() {
+            // SAFETY: as promised by the caller. The driver waits for work that uses it. An error here is one of work
+            // before, and has been or will be told by the next call.
+            let _ = unsafe { api::cuMemFree_v2(address) };
+        }
+    }
+
+    unsafe fn upload(&self, from: &[u8], to: u64) -> Result<(), Error> {
+        self.enter()?;
+        // SAFETY: as promised by the caller; `from` lives until the stream is done, below.
+        check(unsafe { api::cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), from.len(), self.stream.as_inner()) })
+            .map_err(failed_with("copy to the device"))?;
+        self.stream.synchronize().map_err(failed("copy to the device"))
+    }
+
+    unsafe fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), Error> {
+        self.enter()?;
+        // SAFETY: as promised by the caller; `to` lives until the stream is done, below.
+        check(unsafe { api::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.stream.as_inner()) })
+            .map_err(failed_with("copy from the device"))?;
+        self.stream.synchronize().map_err(failed("copy from the device"))
+    }
+
+    unsafe fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), Error> {
+        self.enter()?;
+        // SAFETY: as promised by the caller.
+        check(unsafe { api::cuMemcpyDtoDAsync_v2(to, from, bytes, self.stream.as_inner()) })
+            .map_err(failed_with("copy on the device"))
+    }
+
+    unsafe fn fill(&self, address: u64, byte: u8, bytes: usize) -> Result<(), Error> {
+        self.enter()?;
+        // SAFETY: as promised by the caller.
+        check(unsafe { api::cuMemsetD8Async(address, byte, bytes, self.stream.as_inner()) })
+            .map_err(failed_with("fill memory of the device"))
+    }
+
+    unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error> {
+        self.check(call)?;
+        self.enter()?;
+        let module = self.module(call.kernel)?;
+        let function = module.get_function(call.kernel.entry).map_err(failed("find a kernel in its module"))?;
+        let arguments: Vec<*mut c_void> =
+            call.slots.iter().map(|slot| std::ptr::from_ref(slot).cast_mut().cast()).collect();
+        let grid = (call.grid.x, call.grid.y, call.grid.z);
+        let block = (call.block.x, call.block.y, call.block.z);
+        // SAFETY: as promised by the caller. The driver copies the arguments before it returns.
+        unsafe { self.stream.launch(&function, grid, block, call.dynamic_shared as u32, &arguments) }
+            .map_err(failed("launch a kernel"))
+    }
+
+    fn synchronize(&self) -> Result<(), Error> {
+        self.enter()?;
+        self.stream.synchronize().map_err(failed("wait for the device"))
+    }
+
+    fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
+        self.enter()?;
+        let event = || Event::new(EventFlags::DEFAULT).map_err(failed("create a CUDA event"));
+        let (start, end) = (event()?, event()?);
+        start.record(&self.stream).map_err(failed("record a CUDA event"))?;
+        work()?;
+        end.record(&self.stream).map_err(failed("record a CUDA event"))?;
+        end.synchronize().map_err(failed("wait for the device"))?;
+        let milliseconds = end.elapsed_time_f32(&start).map_err(failed("read a CUDA event"))?;
+        Ok(Duration::from_secs_f64(f64::from(milliseconds) / 1e3))
+    }
+}

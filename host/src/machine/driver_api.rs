@@ -1,0 +1,47 @@
+//! The driver's functions that `cust` wraps for typed buffers only, or not at all.
+//!
+//! They are declared here a second time because `cust` returns their codes as a closed Rust enum, which does not know
+//! all codes of today's drivers: a code outside of it would be undefined behaviour. Here a code is a number.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+use cust::sys::{CUdevice, CUdevice_attribute, CUdeviceptr, CUstream};
+
+pub(crate) const OUT_OF_MEMORY: u32 = 2;
+pub(crate) const ILLEGAL_ADDRESS: u32 = 700;
+pub(crate) const ILLEGAL_INSTRUCTION: u32 = 715;
+pub(crate) const LAUNCH_FAILED: u32 = 719;
+
+/// A `CUresult` as a number.
+pub(crate) type Code = c_uint;
+
+#[allow(non_snake_case)]
+unsafe extern "C" {
+    pub(crate) fn cuDeviceGetAttribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice) -> Code;
+    pub(crate) fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) -> Code;
+    pub(crate) fn cuMemFree_v2(address: CUdeviceptr) -> Code;
+    pub(crate) fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code;
+    pub(crate) fn cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream) -> Code;
+    pub(crate) fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
+    pub(crate) fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
+    pub(crate) fn cuMemsetD8Async(address: CUdeviceptr, byte: u8, bytes: usize, stream: CUstream) -> Code;
+    fn cuGetErrorName(code: Code, name: *mut *const c_char) -> Code;
+}
+
+/// A code as a result.
+pub(crate) fn check(code: Code) -> Result<(), Code> {
+    if code == 0 { Ok(()) } else { Err(code) }
+}
+
+/// The driver's name for a code, `CUDA_ERROR_...`.
+pub(crate) fn name(code: Code) -> String {
+    let mut name = std::ptr::null();
+    // SAFETY: writes a pointer to a string that lives as long as the driver, or leaves it null.
+    unsafe {
+        if cuGetErrorName(code, &mut name) == 0 && !name.is_null() {
+            CStr::from_ptr(name).to_string_lossy().into_owned()
+        } else {
+            format!("CUDA error {code}")
+        }
+    }
+}

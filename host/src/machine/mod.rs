@@ -1,0 +1,119 @@
+//! The two machines that run kernels, behind one interface: memory, copies, launches, time.
+
+pub(crate) mod cuda;
+mod driver_api;
+pub(crate) mod executor;
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cuda_std::launch::{Dim3, KernelId};
+
+use crate::{DeviceInfo, Error};
+
+/// A machine. All of its work is in one order: what a call starts sees what the calls before it did.
+pub trait Machine: Send + Sync + Any {
+    /// What it is.
+    fn info(&self) -> Result<DeviceInfo, Error>;
+
+    /// Whether its times are those of a GPU.
+    fn is_gpu(&self) -> bool;
+
+    /// New memory of `bytes` bytes, not 0: its address, a multiple of 256.
+    fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error>;
+
+    /// Gives memory back.
+    ///
+    /// # Safety
+    /// It is from [`Machine::allocate`] of this machine, with this size, and used no more.
+    unsafe fn free(&self, address: u64, bytes: usize);
+
+    /// Copies to the machine.
+    ///
+    /// # Safety
+    /// `to` has room for `from` in one allocation of this machine.
+    unsafe fn upload(&self, from: &[u8], to: u64) -> Result<(), Error>;
+
+    /// Copies from the machine, after all that was started before.
+    ///
+    /// # Safety
+    /// `from` has `bytes` bytes in one allocation of this machine, `to` is valid for writing as many.
+    unsafe fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), Error>;
+
+    /// Copies within the machine.
+    ///
+    /// # Safety
+    /// Both have `bytes` bytes, each in one allocation of this machine, and do not overlap.
+    unsafe fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), Error>;
+
+    /// Sets bytes.
+    ///
+    /// # Safety
+    /// `address` has `bytes` bytes in one allocation of this machine.
+    unsafe fn fill(&self, address: u64, byte: u8, bytes: usize) -> Result<(), Error>;
+
+    /// Starts a kernel.
+    ///
+    /// # Safety
+    /// `call.slots` are the slots of arguments for `call.thread` and for the PTX entry `call.kernel`, and the memory in
+    /// them is this machine's.
+    unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error>;
+
+    /// Waits for everything that was started.
+    fn synchronize(&self) -> Result<(), Error>;
+
+    /// How long the machine takes for what `work` starts: by its own clock if it has one.
+    fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error>;
+}
+
+/// A launch with everything checked that its types can say.
+pub struct Call<'a> {
+    /// The kernel.
+    pub kernel: KernelId,
+    /// Blocks.
+    pub grid: Dim3,
+    /// Threads of a block.
+    pub block: Dim3,
+    /// Bytes of dynamic shared memory.
+    pub dynamic_shared: usize,
+    /// The arguments.
+    pub slots: &'a [u64],
+    /// What runs one thread on the CPU.
+    pub thread: unsafe fn(&[u64]),
+}
+
+/// Memory of a machine.
+pub struct Memory {
+    pub(crate) machine: Arc<dyn Machine>,
+    address: u64,
+    bytes: usize,
+}
+
+/// Where empty memory is said to be: aligned for everything, and never used.
+const NOWHERE: u64 = 256;
+
+impl Memory {
+    /// New memory, of any contents.
+    pub(crate) fn new(machine: &Arc<dyn Machine>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
+        let address = if bytes == 0 { NOWHERE } else { machine.allocate(bytes, operation)? };
+        Ok(Self { machine: machine.clone(), address, bytes })
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            // SAFETY: it is ours, from `new`, and this is its end.
+            unsafe { self.machine.free(self.address, self.bytes) };
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Matrices in a device's memory.
+
+use std::mem::size_of;
+
+use cuda_std::element::Plain;
+
+use crate::{Buffer, Error, Gpu};
+
+/// A matrix in row-major order, without gaps between its rows.
+#[derive(Debug)]
+pub struct Matrix<T> {
+    buffer: Buffer<T>,
+    rows: usize,
+    columns: usize,
+}
+
+impl<T: Plain> Matrix<T> {
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Its elements, row after row.
+    pub fn buffer(&self) -> &Buffer<T> {
+        &self.buffer
+    }
+
+    /// Its elements, row after row.
+    pub fn buffer_mut(&mut self) -> &mut Buffer<T> {
+        &mut self.buffer
+    }
+}
+
+/// Rows times columns, if memory could hold that many elements of this size.
+fn elements_of<T>(rows: usize, columns: usize) -> Result<usize, Error> {
+    let overflow = Error::ShapeOverflow { rows, columns, size: size_of::<T>() };
+    let Some(elements) = rows.checked_mul(columns) else { return Err(overflow) };
+    match elements.checked_mul(size_of::<T>()) {
+        Some(bytes) if bytes <= isize::MAX as usize => Ok(elements),
+        _ => Err(overflow),
+    }
+}
+
+impl Gpu {
+    /// A matrix with a copy of `elements`, row after row.
+    ///
+    /// # Errors
+    /// `elements` has not `rows * columns` elements, that product overflows, or the device has not that much memory.
+    pub fn upload_matrix<T: Plain>(&self, elements: &[T], rows: usize, columns: usize) -> Result<Matrix<T>, Error> {
+        let expected = elements_of::<T>(rows, columns)?;
+        if elements.len() != expected {
+            let found = elements.len();
+            return Err(Error::Length { operation: "upload a matrix", what: "the data", found, expected });
+        }
+        Ok(Matrix { buffer: self.upload(elements)?, rows, columns })
+    }
+
+    /// A matrix whose elements' bits are all 0.
+    ///
+    /// # Errors
+    /// `rows * columns` overflows, or the device has not that much memory.
+    pub fn zeroed_matrix<T: Plain>(&self, rows: usize, columns: usize) -> Result<Matrix<T>, Error> {
+        let len = elements_of::<T>(rows, columns)?;
+        Ok(Matrix { buffer: self.zeroed(len)?, rows, columns })
+    }
+
+    /// A copy of a matrix's elements, row after row, after all work on it that was started before.
+    ///
+    /// # Errors
+    /// The matrix is another device's, or work before has failed.
+    pub fn download_matrix<T: Plain>(&self, matrix: &Matrix<T>) -> Result<Vec<T>, Error> {
+        self.download(&matrix.buffer)
+    }
+}

@@ -1,0 +1,103 @@
+//! PTX that a program carries, found by kernel and device.
+
+use cuda_driver::DriverVersion;
+
+use crate::{Error, KernelId};
+
+/// The PTX of one kernel crate: each entry a module of its own, for one or more architectures.
+///
+/// ```ignore
+/// // In build.rs: CudaBuilder::new("../kernels").arch(Arch::SM_75).build()?.embed("kernels.rs")?;
+/// static KERNELS: Library = Library::new("my_kernels", include!(concat!(env!("OUT_DIR"), "/kernels.rs")));
+/// ```
+#[derive(Debug)]
+pub struct Library {
+    name: &'static str,
+    archs: &'static [(u32, &'static [Entry])],
+}
+
+/// An entry's name and its PTX.
+pub type Entry = (&'static str, &'static str);
+
+/// warpfold's own kernels.
+pub(crate) static KERNELS: Library =
+    Library::new("kernels", include!(concat!(env!("OUT_DIR"), "/kernels.rs")));
+
+impl Library {
+    /// The library of the crate `name`: for each architecture's number (90 for `sm_90`), the newest first, the entries
+    /// sorted by name, as `cuda_builder`'s `embed` writes them.
+    pub const fn new(name: &'static str, archs: &'static [(u32, &'static [Entry])]) -> Self {
+        Self { name, archs }
+    }
+
+    /// The crate's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The entries' names, for the newest architecture.
+    pub fn entries(&self) -> impl Iterator<Item = &'static str> {
+        self.archs.first().into_iter().flat_map(|(_, entries)| entries.iter().map(|(name, _)| *name))
+    }
+
+    /// The newest PTX of a kernel that a device of this compute capability takes.
+    pub(crate) fn find(&self, kernel: KernelId, compute: u32) -> Result<&'static str, Error> {
+        let (_, entries) = self.archs.iter().find(|(arch, _)| *arch <= compute).ok_or_else(|| Error::UnsupportedDevice {
+            kernel: kernel.entry.to_owned(),
+            device: compute,
+            oldest: self.archs.last().map_or(0, |(arch, _)| *arch),
+        })?;
+        let found = entries.binary_search_by_key(&kernel.entry, |(name, _)| name).map(|i| entries[i].1);
+        found.map_err(|_| Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() })
+    }
+}
+
+/// The first CUDA version that reads this PTX, from its `.version`.
+///
+/// Source: PTX ISA, "Release Notes": 6.3 to 6.5 came with CUDA 10.0 to 10.2, and from 7.0 on PTX x.y came with CUDA
+/// (x + 4).y.
+pub(crate) fn cuda_version(ptx: &str) -> Option<DriverVersion> {
+    let version = ptx.lines().find_map(|line| line.strip_prefix(".version "))?;
+    let (major, minor) = version.trim().split_once('.')?;
+    let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+    Some(if major >= 7 {
+        DriverVersion { major: major + 4, minor }
+    } else {
+        DriverVersion { major: 10, minor: minor.saturating_sub(3) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static LIBRARY: Library = Library::new("k", &[(90, &[("a", "new a"), ("b", "new b")]), (75, &[("a", "old a")])]);
+
+    fn kernel(entry: &'static str) -> KernelId {
+        KernelId { library: "k", entry }
+    }
+
+    #[test]
+    fn the_newest_that_the_device_takes() {
+        assert_eq!(LIBRARY.find(kernel("a"), 100).unwrap(), "new a");
+        assert_eq!(LIBRARY.find(kernel("b"), 90).unwrap(), "new b");
+        assert_eq!(LIBRARY.find(kernel("a"), 89).unwrap(), "old a");
+    }
+
+    #[test]
+    fn what_is_not_there_is_named() {
+        assert!(LIBRARY.find(kernel("a"), 70).unwrap_err().to_string().contains("sm_75"));
+        assert!(LIBRARY.find(kernel("c"), 90).unwrap_err().to_string().contains("`c`"));
+    }
+
+    #[test]
+    fn every_embedded_module_says_which_driver_it_needs() {
+        for (_, entries) in KERNELS.archs {
+            for (name, ptx) in *entries {
+                assert!(cuda_version(ptx).is_some(), "{name}");
+            }
+        }
+        assert_eq!(cuda_version(".version 6.3\n"), Some(DriverVersion { major: 10, minor: 0 }));
+        assert_eq!(cuda_version("// x\n.version 7.8\n"), Some(DriverVersion { major: 11, minor: 8 }));
+    }
+}
