@@ -193,7 +193,11 @@ impl Gpu {
         if !buffer.is_empty() {
             // SAFETY: the vector has room for the buffer's elements, and any bits are one (`Plain`).
             unsafe {
-                self.machine().download(buffer.memory.address(), elements.as_mut_ptr().cast(), buffer.memory.bytes())?;
+                self.machine().download(
+                    buffer.memory.address(),
+                    elements.as_mut_ptr().cast(),
+                    buffer.memory.bytes(),
+                )?;
                 elements.set_len(buffer.len);
             }
         }

@@ -167,7 +167,10 @@ pub struct Reduction<T: 'static> {
 
 enum Steps<T: 'static> {
     /// The same kernel again and again, each time over the partials of the time before.
-    Stages { kernel: Partials<T>, stages: Vec<Buffer<T>> },
+    Stages {
+        kernel: Partials<T>,
+        stages: Vec<Buffer<T>>,
+    },
     Single(Workspace<T>),
 }
 

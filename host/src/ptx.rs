@@ -20,8 +20,7 @@ pub struct Library {
 pub type Entry = (&'static str, &'static str);
 
 /// warpfold's own kernels.
-pub(crate) static KERNELS: Library =
-    Library::new("kernels", include!(concat!(env!("OUT_DIR"), "/kernels.rs")));
+pub(crate) static KERNELS: Library = Library::new("kernels", include!(concat!(env!("OUT_DIR"), "/kernels.rs")));
 
 impl Library {
     /// The library of the crate `name`: for each architecture's number (90 for `sm_90`), the newest first, the entries
@@ -42,11 +41,12 @@ impl Library {
 
     /// The newest PTX of a kernel that a device of this compute capability takes.
     pub(crate) fn find(&self, kernel: KernelId, compute: u32) -> Result<&'static str, Error> {
-        let (_, entries) = self.archs.iter().find(|(arch, _)| *arch <= compute).ok_or_else(|| Error::UnsupportedDevice {
-            kernel: kernel.entry.to_owned(),
-            device: compute,
-            oldest: self.archs.last().map_or(0, |(arch, _)| *arch),
-        })?;
+        let (_, entries) =
+            self.archs.iter().find(|(arch, _)| *arch <= compute).ok_or_else(|| Error::UnsupportedDevice {
+                kernel: kernel.entry.to_owned(),
+                device: compute,
+                oldest: self.archs.last().map_or(0, |(arch, _)| *arch),
+            })?;
         let found = entries.binary_search_by_key(&kernel.entry, |(name, _)| name).map(|i| entries[i].1);
         found.map_err(|_| Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() })
     }

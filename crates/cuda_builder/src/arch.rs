@@ -51,10 +51,7 @@ impl FromStr for Arch {
     type Err = UnknownArch;
 
     fn from_str(name: &str) -> Result<Self, UnknownArch> {
-        Self::ALL
-            .into_iter()
-            .find(|arch| arch.to_string() == name)
-            .ok_or_else(|| UnknownArch { name: name.to_owned() })
+        Self::ALL.into_iter().find(|arch| arch.to_string() == name).ok_or_else(|| UnknownArch { name: name.to_owned() })
     }
 }
 

@@ -78,13 +78,30 @@ pub(crate) fn compile(
 /// clippy's, which would lint in place of compiling.
 fn isolate(command: &mut Command) {
     let outer = env::vars_os().filter_map(|(name, _)| name.into_string().ok()).filter(|name| {
-        let of_cargo = name.starts_with("CARGO_") && !matches!(name.as_str(), "CARGO_HOME" | "CARGO_NET_OFFLINE" | "CARGO_TERM_COLOR");
+        let of_cargo = name.starts_with("CARGO_")
+            && !matches!(name.as_str(), "CARGO_HOME" | "CARGO_NET_OFFLINE" | "CARGO_TERM_COLOR");
         let of_rustc = matches!(
             name.as_str(),
-            "RUSTFLAGS" | "RUSTDOCFLAGS" | "RUSTC_WRAPPER" | "RUSTC_WORKSPACE_WRAPPER" | "RUSTC_LINKER" | "RUSTDOC" | "MAKEFLAGS"
-                | "MFLAGS" | "NUM_JOBS" | "OUT_DIR" | "TARGET" | "HOST" | "PROFILE" | "OPT_LEVEL" | "DEBUG"
+            "RUSTFLAGS"
+                | "RUSTDOCFLAGS"
+                | "RUSTC_WRAPPER"
+                | "RUSTC_WORKSPACE_WRAPPER"
+                | "RUSTC_LINKER"
+                | "RUSTDOC"
+                | "MAKEFLAGS"
+                | "MFLAGS"
+                | "NUM_JOBS"
+                | "OUT_DIR"
+                | "TARGET"
+                | "HOST"
+                | "PROFILE"
+                | "OPT_LEVEL"
+                | "DEBUG"
         );
-        of_cargo && !name.starts_with("CARGO_REGISTRIES_") && !name.starts_with("CARGO_HTTP_") && !name.starts_with("CARGO_NET_")
+        of_cargo
+            && !name.starts_with("CARGO_REGISTRIES_")
+            && !name.starts_with("CARGO_HTTP_")
+            && !name.starts_with("CARGO_NET_")
             || of_rustc
     });
     for name in outer {
@@ -154,7 +171,9 @@ pub(crate) fn package_name(folder: &Path) -> Result<String, BuildError> {
 pub(crate) fn default_target_dir() -> Result<PathBuf, BuildError> {
     let inside = match env::var_os("OUT_DIR") {
         Some(out_dir) => PathBuf::from(out_dir),
-        None => env::current_exe().map_err(|source| BuildError::io("find", Path::new("the running program"), source))?,
+        None => {
+            env::current_exe().map_err(|source| BuildError::io("find", Path::new("the running program"), source))?
+        }
     };
     // Cargo marks the root of every target folder.
     let root = inside.ancestors().find(|dir| dir.join("CACHEDIR.TAG").exists());
@@ -174,7 +193,8 @@ mod tests {
     #[test]
     fn the_name_is_that_of_the_package() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("Cargo.toml"), "[lib]\nname = \"other\"\n[package]\nname = \"my-kernels\"\n").unwrap();
+        fs::write(dir.path().join("Cargo.toml"), "[lib]\nname = \"other\"\n[package]\nname = \"my-kernels\"\n")
+            .unwrap();
         assert_eq!(package_name(dir.path()).unwrap(), "my-kernels");
     }
 

@@ -48,8 +48,7 @@ const DYNAMIC_SHARED: &str = "shared_dynamic";
 impl Module {
     /// Takes a module apart.
     pub fn parse(text: &str) -> Self {
-        let mut module =
-            Self { text: text.to_owned(), header: String::new(), entries: Vec::new(), others: Vec::new() };
+        let mut module = Self { text: String::new(), header: String::new(), entries: Vec::new(), others: Vec::new() };
         for item in top_level_items(text) {
             let words: Vec<&str> = item.split_whitespace().take(8).collect();
             if matches!(words.first(), Some(&(".version" | ".target" | ".address_size"))) {
@@ -57,7 +56,7 @@ impl Module {
                 module.header.push('\n');
             } else if words.contains(&".entry") {
                 let name = symbol_after(&item, ".entry");
-                module.entries.push(Entry { name, text: item });
+                module.entries.push(Entry { name, text: with_block(&item) });
             } else if words.contains(&".func") {
                 // `.func (.param .b32 result) name (...)`: the name is the last word before the parameters.
                 let name = function_name(&item);
@@ -66,14 +65,15 @@ impl Module {
                 module.others.push(Item { name, is_extern_function: false, text: item });
             }
         }
-        if symbols(text).contains(DYNAMIC_SHARED) {
+        let uses_dynamic_shared = module.entries.iter().any(|entry| symbols(&entry.text).contains(DYNAMIC_SHARED));
+        if uses_dynamic_shared {
             module.others.push(Item {
                 name: DYNAMIC_SHARED.to_owned(),
                 text: format!(".extern .shared .align 16 .b8 {DYNAMIC_SHARED}[];"),
                 is_extern_function: false,
             });
-            module.text = module.assemble(module.others.iter(), module.entries.iter());
         }
+        module.text = module.assemble(module.others.iter(), module.entries.iter());
         module
     }
 
@@ -97,7 +97,8 @@ impl Module {
     pub fn unresolved_call(&self) -> Option<UnresolvedCall> {
         self.entries.iter().find_map(|entry| {
             let needed = self.reachable(entry);
-            let function = self.others.iter().find(|item| item.is_extern_function && needed.contains(item.name.as_str()))?;
+            let function =
+                self.others.iter().find(|item| item.is_extern_function && needed.contains(item.name.as_str()))?;
             Some(UnresolvedCall { entry: entry.name.clone(), function: function.name.clone() })
         })
     }
@@ -133,6 +134,17 @@ impl Module {
     }
 }
 
+/// Makes of the comment by which `cuda_std` says an entry's block the directive that PTX has for it, which stands between
+/// the parameters and the body.
+fn with_block(entry: &str) -> String {
+    const COMMENT: &str = "// reqntid ";
+    let block = entry.lines().find_map(|line| line.trim_start().strip_prefix(COMMENT));
+    match (block, entry.split_once("\n{")) {
+        (Some(block), Some((head, body))) => format!("{head}\n.reqntid {block}\n{{{body}"),
+        _ => entry.to_owned(),
+    }
+}
+
 /// The items at module scope: directives that fill a line, declarations up to their `;`, definitions up to their `}`.
 fn top_level_items(text: &str) -> Vec<String> {
     let mut items = Vec::new();
@@ -158,7 +170,9 @@ fn top_level_items(text: &str) -> Vec<String> {
 
 /// All words of a text that could name something.
 fn symbols(text: &str) -> BTreeSet<&str> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.'))).filter(|word| !word.is_empty()).collect()
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.')))
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
 fn symbol_after(item: &str, directive: &str) -> String {
@@ -240,7 +254,10 @@ mod tests {
         let module = Module::parse(MODULE);
         let first = module.of_entry(&module.entries()[0]);
         assert!(first.starts_with(".version 6.3\n.target sm_75\n.address_size 64\n"), "{first}");
-        assert!(first.contains(".entry first") && first.contains(".func helper") && first.contains(" table[8]"), "{first}");
+        assert!(
+            first.contains(".entry first") && first.contains(".func helper") && first.contains(" table[8]"),
+            "{first}"
+        );
         assert!(!first.contains("second") && !first.contains("unused") && !first.contains("elsewhere"), "{first}");
     }
 
@@ -251,6 +268,14 @@ mod tests {
         assert!(module.of_entry(&module.entries()[0]).contains(declaration));
         assert!(!module.of_entry(&module.entries()[1]).contains(declaration));
         assert!(module.text().contains(declaration));
+    }
+
+    #[test]
+    fn a_block_becomes_a_directive() {
+        let text = MODULE.replace("\tmov.u32 %r1, shared_dynamic;", "\t// reqntid 32, 8, 1\n\tmov.u32 %r1, %tid.x;");
+        let module = Module::parse(&text);
+        assert!(module.text().contains(")\n.reqntid 32, 8, 1\n{"), "{}", module.text());
+        assert_eq!(module.text().matches(".reqntid").count(), 1, "the other entry takes any block");
     }
 
     #[test]

@@ -55,11 +55,13 @@ impl DeviceToolchain {
     /// None can.
     pub fn find() -> Result<Self, NoToolchain> {
         if let Some(named) = env::var_os("WARPFOLD_DEVICE_RUSTC") {
-            return Self::inspect(Path::new(&named), Origin::Environment).map_err(|why| NoToolchain { tried: vec![why] });
+            return Self::inspect(Path::new(&named), Origin::Environment)
+                .map_err(|why| NoToolchain { tried: vec![why] });
         }
         let own = env::var_os("RUSTC").unwrap_or_else(|| OsString::from("rustc"));
         let mut tried = Vec::new();
-        for (rustc, origin) in [(Path::new(&own), Origin::Toolchain), (Path::new(DISTRIBUTION_RUSTC), Origin::Distribution)]
+        for (rustc, origin) in
+            [(Path::new(&own), Origin::Toolchain), (Path::new(DISTRIBUTION_RUSTC), Origin::Distribution)]
         {
             match Self::inspect(rustc, origin) {
                 Ok(found) => return Ok(found),

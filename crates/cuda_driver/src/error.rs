@@ -80,13 +80,8 @@ mod tests {
 
     #[test]
     fn no_driver_says_what_was_tried_and_what_to_do() {
-        let attempt = |library: &str| Attempt {
-            library: library.into(),
-            reason: "no such file".into(),
-        };
-        let error = LoadError::NoDriver {
-            tried: vec![attempt("libcuda.so.1"), attempt("libcuda.so")],
-        };
+        let attempt = |library: &str| Attempt { library: library.into(), reason: "no such file".into() };
+        let error = LoadError::NoDriver { tried: vec![attempt("libcuda.so.1"), attempt("libcuda.so")] };
         assert_eq!(
             error.to_string(),
             "found no CUDA driver (libcuda.so.1: no such file; libcuda.so: no such file); install \

@@ -22,11 +22,7 @@ pub const OVERRIDE_VARIABLE: &str = "WARPFOLD_LIBCUDA";
 
 /// Where a driver may be, the likeliest first. The second is where WSL keeps the driver of the
 /// Windows host, and the third the name that some containers give it.
-const USUAL_LIBRARIES: [&str; 3] = [
-    "libcuda.so.1",
-    "/usr/lib/wsl/lib/libcuda.so.1",
-    "libcuda.so",
-];
+const USUAL_LIBRARIES: [&str; 3] = ["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so"];
 
 /// The driver that this process uses.
 #[derive(Debug)]
@@ -69,10 +65,7 @@ impl Driver {
 /// The functions keep returning `CUDA_ERROR_STUB_LIBRARY` (34) after an error.
 pub fn load() -> Result<&'static Driver, LoadError> {
     static DRIVER: OnceLock<Result<Driver, LoadError>> = OnceLock::new();
-    DRIVER
-        .get_or_init(find_and_connect)
-        .as_ref()
-        .map_err(LoadError::clone)
+    DRIVER.get_or_init(find_and_connect).as_ref().map_err(LoadError::clone)
 }
 
 fn find_and_connect() -> Result<Driver, LoadError> {
@@ -87,10 +80,7 @@ fn find_and_connect() -> Result<Driver, LoadError> {
     .map_err(|tried| LoadError::NoDriver { tried })?;
 
     let function = |symbol: &'static str| {
-        address_in(&library, symbol).ok_or_else(|| LoadError::NotADriver {
-            path: name.clone(),
-            missing: symbol,
-        })
+        address_in(&library, symbol).ok_or_else(|| LoadError::NotADriver { path: name.clone(), missing: symbol })
     };
     let init = function("cuInit")?;
     let driver_get_version = function("cuDriverGetVersion")?;
@@ -99,20 +89,13 @@ fn find_and_connect() -> Result<Driver, LoadError> {
     // `cuDriverGetVersion`.
     let version = unsafe { version_from(driver_get_version) }.map_err(|code| match code {
         CUDA_ERROR_STUB_LIBRARY => LoadError::StubLibrary { path: path.clone() },
-        code => LoadError::NoVersion {
-            path: path.clone(),
-            code,
-        },
+        code => LoadError::NoVersion { path: path.clone(), code },
     })?;
 
     // SAFETY: each address is what the driver exports by that name, and `load` never drops the
     // `Driver` that holds the library.
     unsafe { trampoline::connect(|symbol| address_in(&library, symbol)) };
-    Ok(Driver {
-        version,
-        path,
-        _library: library,
-    })
+    Ok(Driver { version, path, _library: library })
 }
 
 /// Opens the first of these libraries that there is.
@@ -132,9 +115,7 @@ fn open_first(names: &[&OsStr]) -> Result<(Library, PathBuf), Vec<Attempt>> {
 fn failed_attempt(name: &OsStr, error: &libloading::Error) -> Attempt {
     let library = name.to_string_lossy().into_owned();
     // What `dlopen` has to say is in the source, and often begins with the name.
-    let reason = std::error::Error::source(error)
-        .unwrap_or(error)
-        .to_string();
+    let reason = std::error::Error::source(error).unwrap_or(error).to_string();
     let reason = match reason.strip_prefix(&format!("{library}: ")) {
         Some(rest) => rest.to_owned(),
         None => reason,

@@ -17,10 +17,7 @@ pub struct DriverVersion {
 impl DriverVersion {
     /// Decodes what `cuDriverGetVersion` reports: 1000 times major plus 10 times minor.
     pub(crate) fn decode(encoded: u32) -> Self {
-        Self {
-            major: encoded / 1000,
-            minor: encoded % 1000 / 10,
-        }
+        Self { major: encoded / 1000, minor: encoded % 1000 / 10 }
     }
 }
 

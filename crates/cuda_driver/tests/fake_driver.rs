@@ -28,11 +28,7 @@ fn compile(source: &str, folder: &Path) -> PathBuf {
     fs::write(&source_file, source).expect("a writable temporary folder");
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let status = Command::new(rustc)
-        .args([
-            "--edition=2024",
-            "--crate-type=cdylib",
-            "--crate-name=driver",
-        ])
+        .args(["--edition=2024", "--crate-type=cdylib", "--crate-name=driver"])
         .args(["-Cpanic=abort", "-Cdebuginfo=0", "-o"])
         .args([&library, &source_file])
         .status()
@@ -60,13 +56,7 @@ fn loads_once_from_many_threads() {
         let driver = thread.join().expect("no panic").expect("it loads");
         assert!(std::ptr::eq(driver, first));
     }
-    assert_eq!(
-        first.version(),
-        DriverVersion {
-            major: 12,
-            minor: 4
-        }
-    );
+    assert_eq!(first.version(), DriverVersion { major: 12, minor: 4 });
     assert_eq!(first.path().file_name(), Some(FILE_NAME.as_ref()));
     assert!(first.path().is_absolute());
 }
@@ -110,22 +100,7 @@ fn arguments_arrive_intact() {
     };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
     let shared_bytes = u32::MAX as usize;
-    assert_eq!(
-        received,
-        [
-            function,
-            2,
-            3,
-            4,
-            5,
-            6,
-            7,
-            shared_bytes,
-            stream,
-            parameters,
-            extra
-        ]
-    );
+    assert_eq!(received, [function, 2, 3, 4, 5, 6, 7, shared_bytes, stream, parameters, extra]);
     // SAFETY: the fake driver does not look at the handle.
     let code = unsafe { sys::cuTexRefSetMipmapLevelBias(std::ptr::null_mut(), 0.25) };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
@@ -134,10 +109,7 @@ fn arguments_arrive_intact() {
 #[test]
 fn a_function_that_the_driver_lacks_is_not_found() {
     if !is_child() {
-        return run_child_with_driver(
-            "a_function_that_the_driver_lacks_is_not_found",
-            SMALL_DRIVER,
-        );
+        return run_child_with_driver("a_function_that_the_driver_lacks_is_not_found", SMALL_DRIVER);
     }
     cuda_driver::load().expect("the fake driver loads");
     // SAFETY: there is no function behind this one to misuse.
@@ -155,11 +127,8 @@ fn every_trampoline_reaches_the_function_of_its_name() {
         );
         for (place, (name, _)) in functions.iter().enumerate() {
             if *name != "cuDriverGetVersion" {
-                write!(
-                    source,
-                    "\n#[unsafe(no_mangle)] extern \"C\" fn {name}() -> usize {{ {place} }}"
-                )
-                .expect("a string can be written to");
+                write!(source, "\n#[unsafe(no_mangle)] extern \"C\" fn {name}() -> usize {{ {place} }}")
+                    .expect("a string can be written to");
             }
         }
         return run_child_with_driver("every_trampoline_reaches_the_function_of_its_name", &source);
@@ -202,10 +171,7 @@ fn driver_without_version(code: i32) -> String {
 #[test]
 fn the_toolkits_stub_is_recognised() {
     if !is_child() {
-        return run_child_with_driver(
-            "the_toolkits_stub_is_recognised",
-            &driver_without_version(34),
-        );
+        return run_child_with_driver("the_toolkits_stub_is_recognised", &driver_without_version(34));
     }
     let error = cuda_driver::load().expect_err("it is a stub");
     assert!(matches!(error, LoadError::StubLibrary { .. }), "{error}");
@@ -214,14 +180,8 @@ fn the_toolkits_stub_is_recognised() {
 #[test]
 fn a_driver_that_hides_its_version_is_refused() {
     if !is_child() {
-        return run_child_with_driver(
-            "a_driver_that_hides_its_version_is_refused",
-            &driver_without_version(999),
-        );
+        return run_child_with_driver("a_driver_that_hides_its_version_is_refused", &driver_without_version(999));
     }
     let error = cuda_driver::load().expect_err("it tells no version");
-    assert!(
-        matches!(error, LoadError::NoVersion { code: 999, .. }),
-        "{error}"
-    );
+    assert!(matches!(error, LoadError::NoVersion { code: 999, .. }), "{error}");
 }

@@ -14,10 +14,7 @@ use support::{driver_functions, is_child, run_child};
 #[test]
 fn every_function_reports_the_stub_before_and_after_a_failed_load() {
     if !is_child() {
-        return run_child(
-            "every_function_reports_the_stub_before_and_after_a_failed_load",
-            Path::new("none"),
-        );
+        return run_child("every_function_reports_the_stub_before_and_after_a_failed_load", Path::new("none"));
     }
     assert_every_function_reports_the_stub();
     for _ in 0..2 {
@@ -47,10 +44,7 @@ fn assert_every_function_reports_the_stub() {
 #[test]
 fn an_error_of_cust_can_be_printed_without_a_driver() {
     if !is_child() {
-        return run_child(
-            "an_error_of_cust_can_be_printed_without_a_driver",
-            Path::new("none"),
-        );
+        return run_child("an_error_of_cust_can_be_printed_without_a_driver", Path::new("none"));
     }
     let error = cust::init(CudaFlags::empty()).expect_err("no driver is loaded");
     assert_eq!(error.to_string(), "\"no CUDA driver is loaded\"");
@@ -63,10 +57,7 @@ fn an_error_of_cust_can_be_printed_without_a_driver() {
 fn a_library_that_is_not_there_is_named_with_the_reason() {
     let missing = Path::new("/nowhere/libcuda.so.1");
     if !is_child() {
-        return run_child(
-            "a_library_that_is_not_there_is_named_with_the_reason",
-            missing,
-        );
+        return run_child("a_library_that_is_not_there_is_named_with_the_reason", missing);
     }
     let error = cuda_driver::load().expect_err("there is no such library");
     let LoadError::NoDriver { tried } = &error else {
@@ -74,12 +65,7 @@ fn a_library_that_is_not_there_is_named_with_the_reason() {
     };
     assert_eq!(tried.len(), 1);
     assert_eq!(Path::new(&tried[0].library), missing);
-    assert!(
-        tried[0]
-            .reason
-            .starts_with("cannot open shared object file"),
-        "{error}"
-    );
+    assert!(tried[0].reason.starts_with("cannot open shared object file"), "{error}");
 }
 
 #[test]

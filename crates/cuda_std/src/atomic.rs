@@ -23,11 +23,11 @@ pub enum Scope {
 /// A number that memory can combine by itself.
 pub trait Atomic: Plain {
     /// Adds at `i`, wrapping; gives the value before. Traps outside of the view.
-    fn add(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self;
+    fn fetch_add(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self;
     /// Keeps the lesser at `i`; gives the value before. Traps outside of the view.
-    fn min(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self;
+    fn fetch_min(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self;
     /// Keeps the greater at `i`; gives the value before. Traps outside of the view.
-    fn max(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self;
+    fn fetch_max(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self;
     /// Stores `new` at `i` if `expected` is there; gives the value before. Traps outside of the view.
     fn compare_and_swap(view: &GlobalMut<'_, Self>, i: usize, expected: Self, new: Self, scope: Scope) -> Self;
 }
@@ -37,19 +37,19 @@ macro_rules! atomics {
         impl Atomic for $type {
             #[inline(always)]
             #[track_caller]
-            fn add(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
+            fn fetch_add(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
                 // SAFETY: `place` has checked the index.
                 unsafe { machine::$add(view.place(i), operand, scope) }
             }
             #[inline(always)]
             #[track_caller]
-            fn min(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
+            fn fetch_min(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
                 // SAFETY: `place` has checked the index.
                 unsafe { machine::$min(view.place(i), operand, scope) }
             }
             #[inline(always)]
             #[track_caller]
-            fn max(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
+            fn fetch_max(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
                 // SAFETY: `place` has checked the index.
                 unsafe { machine::$max(view.place(i), operand, scope) }
             }

@@ -17,6 +17,28 @@ macro_rules! __entry {
     };
 }
 
+/// Says in the PTX with which block the entry is launched, as a comment that `cuda_builder` makes a `.reqntid` of: rustc
+/// has no attribute for it. The assembler then gives each thread the registers that such a block leaves it, and the
+/// driver refuses any other block.
+#[cfg(target_arch = "nvptx64")]
+#[macro_export]
+#[doc(hidden)]
+#[allow_internal_unstable(asm_experimental_arch)]
+macro_rules! __block {
+    ($x:expr, $y:expr, $z:expr) => {
+        // SAFETY: a comment.
+        unsafe {
+            ::core::arch::asm!(
+                "// reqntid {x}, {y}, {z}",
+                x = const $x,
+                y = const $y,
+                z = const $z,
+                options(nomem, nostack, preserves_flags),
+            )
+        }
+    };
+}
+
 /// A parameter that is an address and a length: an entry takes the two apart, because every load through a slice or
 /// struct that is passed whole is a generic one.
 #[cfg(target_arch = "nvptx64")]

@@ -243,4 +243,6 @@ pub trait Instance {
     const ENTRY: &'static str;
     /// The instance's block, if the kernel's type fixes it; else `[0; 3]`.
     const BLOCK: [u32; 3];
+    /// Runs one thread of the instance on the CPU, of the slots of its arguments.
+    const THREAD: unsafe fn(&[u64]);
 }

@@ -29,6 +29,7 @@
 //!         sum.store(i, a.load(i) + b.load(i));
 //!     }
 //! }
+//! # fn main() {}
 //! ```
 #![no_std]
 #![cfg_attr(

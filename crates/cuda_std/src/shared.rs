@@ -16,7 +16,9 @@ use crate::machine;
 #[macro_export]
 macro_rules! shared_array {
     ($type:ty; $len:expr) => {
-        $crate::shared::SharedArray::<$type, { $len }>::declare::<{ $crate::shared::array_id(file!(), line!(), column!()) }>()
+        $crate::shared::SharedArray::<$type, { $len }>::declare::<
+            { $crate::shared::array_id(file!(), line!(), column!()) },
+        >()
     };
 }
 

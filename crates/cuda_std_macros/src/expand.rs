@@ -49,6 +49,7 @@ impl Kernel<'_> {
         let doc = format!("The entries and the handle of the kernel [`{name}`](fn@{name}).");
         quote! {
             #[inline(always)]
+            #[allow(clippy::too_many_arguments)]
             #function
 
             #[doc = #doc]
@@ -113,6 +114,8 @@ impl Kernel<'_> {
                 passed.push(quote!(#name));
             }
         }
+        let sides = (0..3).map(|axis| self.block.get(axis).map_or(quote!(1), |side| quote!((#side) as u32)));
+        let block = (!self.block.is_empty()).then(|| quote!(::cuda_std::__block!(#(#sides),*);));
         quote! {
             mod #entry {
                 #[allow(unused_imports)]
@@ -120,6 +123,7 @@ impl Kernel<'_> {
                 #aliases
                 ::cuda_std::__entry! {
                     #entry(#(#taken),*) {
+                        #block
                         // SAFETY: the host's launch has made the parameters for this entry.
                         #[allow(unused_unsafe)]
                         unsafe { super::super::super::#name #turbofish(#(#passed),*) }
@@ -131,7 +135,6 @@ impl Kernel<'_> {
 
     /// The host's handle.
     fn host(&self) -> TokenStream {
-        let name = self.name;
         let generics = &self.generics;
         let arguments: Vec<TokenStream> = generics.iter().map(|parameter| argument_of(parameter)).collect();
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
@@ -145,33 +148,25 @@ impl Kernel<'_> {
                 /// Every launch made with the handle keeps the kernel's contract.
             }
         });
-        let take = self.parameters.iter().map(|_| quote!(slots.take()));
-        let thread = quote! {
-            unsafe fn thread<#(#generics),*>(slots: &[u64]) {
-                #[allow(unused_mut, unused_variables)]
-                let mut slots = ::cuda_std::launch::Slots::new(slots);
-                // SAFETY: the launch has made the slots of arguments for this kernel.
-                #[allow(unused_unsafe)]
-                unsafe { super::#name #turbofish(#(#take),*) }
-            }
-        };
         let instance = quote!(<Instance #turbofish as ::cuda_std::launch::Instance>);
         let id = quote! {
             ::cuda_std::launch::KernelId { library: env!("CARGO_CRATE_NAME"), entry: #instance::ENTRY }
         };
         let (handle_type, new) = if self.block.is_empty() {
-            (quote!(::cuda_std::launch::AnyBlock<#args>), quote!(::cuda_std::launch::AnyBlock::new(#id, thread #turbofish)))
+            (
+                quote!(::cuda_std::launch::AnyBlock<#args>),
+                quote!(::cuda_std::launch::AnyBlock::new(#id, #instance::THREAD)),
+            )
         } else {
             (
                 quote!(::cuda_std::launch::Kernel<#args>),
                 quote! {{
                     let [x, y, z] = #instance::BLOCK;
-                    ::cuda_std::launch::Kernel::new(#id, ::cuda_std::launch::Dim3::new(x, y, z), thread #turbofish)
+                    ::cuda_std::launch::Kernel::new(#id, ::cuda_std::launch::Dim3::new(x, y, z), #instance::THREAD)
                 }},
             )
         };
-        let bound = (!generics.is_empty())
-            .then(|| quote!(where Instance #turbofish: ::cuda_std::launch::Instance));
+        let bound = (!generics.is_empty()).then(|| quote!(where Instance #turbofish: ::cuda_std::launch::Instance));
         let marker_fields = generics.iter().filter_map(|parameter| match parameter {
             GenericParam::Type(ty) => {
                 let name = &ty.ident;
@@ -196,24 +191,23 @@ impl Kernel<'_> {
             #[cfg(not(target_arch = "nvptx64"))]
             const _: () = { #(#implementations)* };
 
-            #[cfg(not(target_arch = "nvptx64"))]
-            #thread
-
             /// The kernel, for a launch.
             #safety
             #[cfg(not(target_arch = "nvptx64"))]
             pub #unsafety fn handle<#(#generics),*>() -> #handle_type #bound {
-                // SAFETY: `thread` runs this kernel, whose parameters these are.
+                // SAFETY: `THREAD` runs this kernel, whose parameters these are.
                 unsafe { #new }
             }
         }
     }
 
+    /// What the handle finds by the instance's type.
     fn implementation(&self, instance: &Instance) -> TokenStream {
-        let arguments = &instance.arguments;
+        let (name, arguments) = (self.name, &instance.arguments);
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
         let entry = self.entry_name(instance).to_string();
         let aliases = self.aliases(instance);
+        let take = self.parameters.iter().map(|_| quote!(slots.take()));
         let sides = (0..3).map(|axis| match (self.block.is_empty(), self.block.get(axis)) {
             (true, _) => quote!(0),
             (false, Some(side)) => quote!((#side) as u32),
@@ -223,6 +217,16 @@ impl Kernel<'_> {
             impl ::cuda_std::launch::Instance for Instance #turbofish {
                 const ENTRY: &'static str = #entry;
                 const BLOCK: [u32; 3] = { #aliases [#(#sides),*] };
+                const THREAD: unsafe fn(&[u64]) = {
+                    unsafe fn thread(slots: &[u64]) {
+                        #[allow(unused_mut, unused_variables)]
+                        let mut slots = ::cuda_std::launch::Slots::new(slots);
+                        // SAFETY: the launch has made the slots of arguments for this kernel.
+                        #[allow(unused_unsafe)]
+                        unsafe { super::#name #turbofish(#(#take),*) }
+                    }
+                    thread
+                };
             }
         }
     }

@@ -83,7 +83,9 @@ impl Argument {
     /// The argument's part of the entry's name: `f32`, `256`.
     fn name(&self) -> Result<String> {
         match self {
-            Self::Type(Type::Path(path)) => Ok(path.path.segments.last().expect("a path has a segment").ident.to_string()),
+            Self::Type(Type::Path(path)) => {
+                Ok(path.path.segments.last().expect("a path has a segment").ident.to_string())
+            }
             Self::Type(other) => Err(Error::new_spanned(other, "an instance's type is a path")),
             Self::Constant(ExprLit { lit: Lit::Int(number), .. }) => Ok(number.base10_digits().to_owned()),
             Self::Constant(ExprLit { lit: Lit::Bool(truth), .. }) => Ok(truth.value.to_string()),

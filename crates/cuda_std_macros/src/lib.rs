@@ -6,7 +6,7 @@ mod expand;
 mod instances;
 mod parameters;
 
-/// Makes a function a kernel.
+/// Makes a function at module scope a kernel.
 ///
 /// A plain function is one entry, of its own name, and its block is the launch's choice:
 ///

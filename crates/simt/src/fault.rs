@@ -48,7 +48,9 @@ pub enum Fault {
     },
 
     /// Threads wait at the block's barrier that others never reach.
-    #[error("kernel `{kernel}`, block ({block}): {waiting} wait at the barrier at {location}, which {others} never reach")]
+    #[error(
+        "kernel `{kernel}`, block ({block}): {waiting} wait at the barrier at {location}, which {others} never reach"
+    )]
     BarrierLeft {
         /// The kernel.
         kernel: String,

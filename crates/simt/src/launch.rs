@@ -1,12 +1,11 @@
 //! A launch: its shape, its limits, and how its blocks are spread over the cores.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
-
-use rayon::prelude::*;
+use std::sync::{Mutex, PoisonError};
 
 use crate::fault::Fault;
-use crate::{Dim3, lane, worker};
+use crate::worker::{MOST_THREADS, Worker};
+use crate::{Dim3, cores, lane};
 
 /// What is to be run: a kernel's name, for messages, and the shape of the grid.
 #[derive(Clone, Debug)]
@@ -33,13 +32,14 @@ impl<'a> Launch<'a> {
 /// What a launch may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Threads of a block in all.
+    /// Threads of a block in all. The executor takes no more than 1024, whatever is said here.
     pub threads_per_block: u32,
     /// Threads of a block along each axis.
     pub block: Dim3,
     /// Blocks along each axis.
     pub grid: Dim3,
-    /// Bytes of shared memory of a block, the kernel's arrays and the launch's dynamic part together.
+    /// Bytes of shared memory of a block, the kernel's arrays and the launch's dynamic part together. The executor has no
+    /// more than 1 MiB, whatever is said here.
     pub shared_bytes: usize,
 }
 
@@ -55,28 +55,52 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// These limits, but none above what the executor has room for.
+    fn of_executor(self) -> Self {
+        const MOST_SHARED_BYTES: usize = 1 << 20;
+        Self {
+            threads_per_block: self.threads_per_block.min(MOST_THREADS as u32),
+            shared_bytes: self.shared_bytes.min(MOST_SHARED_BYTES),
+            ..self
+        }
+    }
+}
+
 /// Calls `thread` once for each thread of the grid, in the way that the crate's documentation describes.
 ///
 /// # Errors
 /// A launch outside of its limits, started from inside of another, or a [`Fault`] of one of its threads. If several
 /// blocks have one, it is that of the block with the lowest index, whatever the order that they ran in; then blocks
 /// after it may or may not have run.
+///
+/// # Panics
+/// If the process cannot start a single thread to run blocks on.
 pub fn run(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<(), Fault> {
+    let launch = &Launch { limits: launch.limits.of_executor(), ..launch.clone() };
     check(launch)?;
     let blocks = launch.grid.count() as u64;
+    let next = AtomicU64::new(0);
     let first_fault = FirstFault::default();
-    let run_block = |index: u64| {
-        if first_fault.is_after(index)
-            && let Err(fault) = worker::run_block(launch, launch.grid.place(index), thread)
-        {
-            first_fault.report(index, fault);
+    // Enough pieces that the cores finish together, and large enough that they seldom meet at the counter. They are
+    // taken in order, so that a block may wait for those before it, as kernels with a chained scan do.
+    let piece = (blocks / 1024).clamp(1, 64);
+    cores::run(blocks.div_ceil(piece), &|worker: &Worker| {
+        loop {
+            let from = next.fetch_add(piece, Ordering::Relaxed);
+            for index in from..from.saturating_add(piece).min(blocks) {
+                if !first_fault.is_after(index) {
+                    return;
+                }
+                if let Err(fault) = worker.run_block(launch, launch.grid.place(index), thread) {
+                    first_fault.report(index, fault);
+                }
+            }
+            if from >= blocks {
+                return;
+            }
         }
-    };
-    if blocks == 1 {
-        run_block(0);
-    } else {
-        pool().install(|| (0..blocks).into_par_iter().for_each(run_block));
-    }
+    });
     first_fault.into_result()
 }
 
@@ -115,21 +139,6 @@ fn check(launch: &Launch<'_>) -> Result<(), Fault> {
         );
     }
     Ok(())
-}
-
-/// The cores that run blocks.
-///
-/// At most 16: a thread may hold 1024 stacks, each two mappings, and Linux allows a process 65530.
-fn pool() -> &'static rayon::ThreadPool {
-    static POOL: OnceLock<rayon::ThreadPool> = OnceLock::new();
-    POOL.get_or_init(|| {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(cores.min(16))
-            .thread_name(|i| format!("simt-{i}"))
-            .build()
-            .expect("a process can start a few threads")
-    })
 }
 
 /// The fault of the lowest block so far.

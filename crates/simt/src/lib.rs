@@ -6,18 +6,30 @@
 //!
 //! # How it works
 //!
-//! *Blocks* are independent, so they are spread over the cores.
+//! *Blocks* are independent, so they are spread over the cores: threads of the executor's own, which take them in the order
+//! of their indices. So a block may wait for one before it, never for one after it.
 //!
 //! *The lanes of one block run on one core, one at a time*, as coroutines. A lane runs until it has to wait for others.
-//! Then the scheduler ([`block`]) runs the next one, in the order of their numbers, warp by warp. Operations of a warp are
+//! Then the scheduler (`block.rs`) runs the next one, in the order of their numbers, warp by warp. Operations of a warp are
 //! done as soon as all lanes of their mask have come; the block's barrier when all lanes of the block have. So lanes need
 //! no locks, and a run is repeatable.
 //!
 //! *A wait that cannot end is an error.* When no lane can go on, and not all of them wait at the same barrier, the launch
 //! ends with a [`Fault`] that says who waits where. A GPU would hang, or go on with wrong values.
 //!
-//! A coroutine costs a stack. A lane that never waits needs none of its own: one [`fibre`](worker) runs lane after lane,
+//! A coroutine costs a stack. A lane that never waits needs none of its own: one fibre (`worker.rs`) runs lane after lane,
 //! and only when a lane waits does it keep the fibre, and the next lane gets another.
+//!
+//! # What a kernel must know
+//!
+//! - A lane that spins until another lane of its block writes something spins for ever: lanes change only where they wait
+//!   by the functions of [`lane`].
+//! - Its stack is 256 KiB. A lane that needs more ends the process at the stack's guard page, by a signal.
+//! - It may use rayon and threads, but what runs on them is no lane.
+//! - A lane that waits when its block has a [`Fault`] is unwound, without a panic's message: destructors run, and those
+//!   that wait for others go on at once. As everywhere, a panic or fault inside of a destructor that runs while its thread
+//!   unwinds ends the process.
+//! - The process's panic hook is replaced once, at the first launch, by one that passes on all panics but those of lanes.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicU32, Ordering};
@@ -36,6 +48,7 @@
 //! ```
 
 mod block;
+mod cores;
 mod dim;
 mod fault;
 pub mod lane;

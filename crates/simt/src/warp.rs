@@ -12,12 +12,11 @@ pub(crate) fn source(kind: Shuffle, lane: u32, operand: u32, width: u32) -> (u32
     let (wanted, in_range) = match kind {
         Shuffle::Down => (lane + operand, lane + operand <= last),
         Shuffle::Up => (lane.wrapping_sub(operand), lane >= segment + operand),
-        Shuffle::Idx => (segment | (operand & (width - 1)), segment + operand <= last),
+        // An index past its segment wraps into it, and so is always in range.
+        Shuffle::Idx => (segment | (operand & (width - 1)), true),
         Shuffle::Xor => (lane ^ operand, lane ^ operand <= last),
     };
-    // An index past its segment wraps into it; the other kinds read themselves.
-    let reads = in_range || kind == Shuffle::Idx;
-    (if reads { wanted } else { lane }, in_range)
+    (if in_range { wanted } else { lane }, in_range)
 }
 
 /// What a vote gives each lane of it. `values` holds the operands of the lanes that vote, by lane.
@@ -26,7 +25,9 @@ pub(crate) fn vote(kind: Vote, voters: u32, values: &[u32; 32]) -> u32 {
     match kind {
         Vote::All => u32::from(operands.all(|value| value != 0)),
         Vote::Any => u32::from(operands.any(|value| value != 0)),
-        Vote::Ballot => (0..32).filter(|&lane| voters >> lane & 1 == 1 && values[lane] != 0).fold(0, |bits, lane| bits | 1 << lane),
+        Vote::Ballot => {
+            (0..32).filter(|&lane| voters >> lane & 1 == 1 && values[lane] != 0).fold(0, |bits, lane| bits | 1 << lane)
+        }
         Vote::ReduceAdd => operands.fold(0, u32::wrapping_add),
         Vote::ReduceMin => operands.min().unwrap_or(u32::MAX),
         Vote::ReduceMax => operands.max().unwrap_or(0),
@@ -60,7 +61,7 @@ mod tests {
     #[test]
     fn an_index_counts_from_the_start_of_the_segment() {
         assert_eq!(source(Shuffle::Idx, 13, 2, 8), (10, true));
-        assert_eq!(source(Shuffle::Idx, 13, 9, 8), (9, false));
+        assert_eq!(source(Shuffle::Idx, 13, 9, 8), (9, true));
         assert_eq!(source(Shuffle::Idx, 13, 0, 32), (0, true));
     }
 

@@ -1,7 +1,8 @@
 //! One core's state: the block that it runs, the lanes of that block, and the fibres that run them.
 //!
-//! Scheduler and lanes take turns on one OS thread, and both see the block's [`Context`] through a thread-local pointer,
-//! so all of it is in [`Cell`]s and nothing is ever borrowed across a switch.
+//! Scheduler and lanes take turns on one OS thread, the lanes see the block's [`Context`] through a thread-local pointer,
+//! and so all of it is in [`Cell`]s and none of them is ever borrowed across a switch. The fibres are borrowed while one of
+//! them runs, but only the scheduler can name them, and a lane never calls it.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -17,6 +18,9 @@ use crate::fault::{Fault, Place};
 use crate::lane::{Barrier, Shuffle, Vote};
 use crate::shared::SharedMemory;
 use crate::{Dim3, Launch};
+
+/// The threads that a block may have.
+pub(crate) const MOST_THREADS: usize = 1024;
 
 /// A stack's size. Only the pages that a kernel touches cost memory.
 const STACK_BYTES: usize = 256 * 1024;
@@ -98,6 +102,8 @@ pub(crate) struct Context {
     start_end: Cell<usize>,
     /// Lanes that are resumed shall unwind: the block has a fault.
     abandoned: Cell<bool>,
+    /// A lane has begun to unwind, and is not known to have stopped.
+    unwinding: Cell<bool>,
     yielder: Cell<*const Yielder<(), ()>>,
     panic_location: RefCell<Option<String>>,
 }
@@ -108,7 +114,8 @@ struct Fibres {
     idle: Vec<usize>,
 }
 
-struct Worker {
+/// A core: it runs one block after the other.
+pub(crate) struct Worker {
     context: Context,
     fibres: RefCell<Fibres>,
 }
@@ -117,28 +124,6 @@ struct Worker {
 struct Abandoned;
 
 thread_local! {
-    static WORKER: Worker = Worker {
-        context: Context {
-            slots: (0..1024).map(|_| Slot::new()).collect(),
-            threads: Cell::new(0),
-            block_idx: Cell::new(Dim3::new(0, 0, 0)),
-            block_dim: Cell::new(Dim3::new(0, 0, 0)),
-            grid_dim: Cell::new(Dim3::new(0, 0, 0)),
-            shared: SharedMemory::default(),
-            shared_limit: Cell::new(0),
-            fault: RefCell::new(None),
-            kernel: RefCell::new(String::new()),
-            thread: Cell::new(None),
-            current: Cell::new(0),
-            start_next: Cell::new(0),
-            start_end: Cell::new(0),
-            abandoned: Cell::new(false),
-            yielder: Cell::new(ptr::null()),
-            panic_location: RefCell::new(None),
-        },
-        fibres: RefCell::new(Fibres { all: Vec::new(), idle: Vec::new() }),
-    };
-
     /// The context while a lane runs, else null.
     static RUNNING: Cell<*const Context> = const { Cell::new(ptr::null()) };
 }
@@ -153,7 +138,7 @@ pub(crate) fn is_running() -> bool {
 pub(crate) fn with_lane<R>(f: impl FnOnce(&Context, usize) -> R) -> R {
     let running = RUNNING.get();
     assert!(!running.is_null(), "no lane is running: this function is for kernels, inside of `simt::run`");
-    // SAFETY: it points into `WORKER` of this thread, which is running a block, so it is alive; and it is only ever
+    // SAFETY: `switch_to` has set it to a context that it borrows until the lane is off the core again. It is only ever
     // borrowed shared.
     let context = unsafe { &*running };
     f(context, context.current.get())
@@ -173,6 +158,11 @@ pub(crate) fn wait(
         return (value, false);
     }
     with_lane(|context, lane| {
+        if context.abandoned.get() {
+            // The kernel has caught the first unwinding. Nobody would resume the lane again.
+            context.abandon_lane();
+        }
+        context.unwinding.set(false);
         if mask >> (lane % 32) & 1 == 0 {
             fault(format!("lane {} is not in the mask {mask:#010x} of its own operation", lane % 32), location);
         }
@@ -190,7 +180,7 @@ pub(crate) fn wait(
         context.yielder.set(yielder);
         context.current.set(lane);
         if context.abandoned.get() {
-            panic::resume_unwind(Box::new(Abandoned));
+            context.abandon_lane();
         }
         slot.result.get()
     })
@@ -205,8 +195,8 @@ pub(crate) fn fault(message: String, location: &Location<'_>) -> ! {
             message,
             location: location.to_string(),
         });
-    });
-    panic::resume_unwind(Box::new(Abandoned))
+        context.abandon_lane()
+    })
 }
 
 impl Context {
@@ -227,9 +217,16 @@ impl Context {
         self.fault.borrow().is_some()
     }
 
+    /// Takes the lane that calls off its stack.
+    fn abandon_lane(&self) -> ! {
+        self.unwinding.set(true);
+        panic::resume_unwind(Box::new(Abandoned))
+    }
+
     /// Runs one lane to its end, on the fibre that calls.
     fn run_lane(&self, lane: usize) {
         self.current.set(lane);
+        self.unwinding.set(false);
         let thread = self.thread.get().expect("a fibre runs only while its block does");
         // SAFETY: `run_block` has set it, and outlives the block.
         let end = panic::catch_unwind(AssertUnwindSafe(|| unsafe { (*thread)() }));
@@ -237,13 +234,15 @@ impl Context {
         if let Err(payload) = end
             && !payload.is::<Abandoned>()
         {
-            let location = self.panic_location.take().unwrap_or_default();
+            // No hook has seen a panic that comes from another thread, as rayon passes them on.
+            let location = self.panic_location.take().unwrap_or_else(|| "an unknown place".to_owned());
             self.report(Fault::Panic {
                 kernel: self.kernel(),
                 place: self.place(lane),
                 message: panic_message(&*payload),
                 location,
             });
+            drop_quietly(payload);
         }
     }
 
@@ -258,6 +257,13 @@ impl Context {
     }
 }
 
+/// Drops a panic's payload. Its destructor is the kernel's, and may panic again: that must not unwind the fibre.
+fn drop_quietly(payload: Box<dyn Any + Send>) {
+    if let Err(again) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(again);
+    }
+}
+
 fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "(no message)".to_owned())
@@ -269,7 +275,7 @@ fn fibre() -> std::io::Result<Coroutine<(), (), (), DefaultStack>> {
     Ok(Coroutine::with_stack(stack, |yielder: &Yielder<(), ()>, ()| {
         loop {
             let running = RUNNING.get();
-            // SAFETY: a fibre is resumed only by `resume`, which has set it to this thread's context.
+            // SAFETY: a fibre is resumed only by `switch_to`, which has set it to the context of this core.
             let context = unsafe { &*running };
             context.yielder.set(yielder);
             while let Some(lane) = context.take_unstarted() {
@@ -341,28 +347,71 @@ impl Scheduler<'_> {
     }
 }
 
-/// Runs one block of a launch on this core.
-pub(crate) fn run_block(launch: &Launch<'_>, block_idx: Dim3, thread: &(dyn Fn() + Sync)) -> Result<(), Fault> {
-    silence_panics_of_lanes();
-    WORKER.with(|worker| {
-        let context = &worker.context;
-        let threads = launch.block.count() as usize;
-        context.begin(launch, block_idx, threads);
+impl Worker {
+    pub(crate) fn new() -> Self {
+        silence_panics_of_lanes();
+        RUNNING.set(ptr::null());
+        let nowhere = Dim3::new(0, 0, 0);
+        Self {
+            context: Context {
+                slots: (0..MOST_THREADS).map(|_| Slot::new()).collect(),
+                threads: Cell::new(0),
+                block_idx: Cell::new(nowhere),
+                block_dim: Cell::new(nowhere),
+                grid_dim: Cell::new(nowhere),
+                shared: SharedMemory::default(),
+                shared_limit: Cell::new(0),
+                fault: RefCell::new(None),
+                kernel: RefCell::new(String::new()),
+                thread: Cell::new(None),
+                current: Cell::new(0),
+                start_next: Cell::new(0),
+                start_end: Cell::new(0),
+                abandoned: Cell::new(false),
+                unwinding: Cell::new(false),
+                yielder: Cell::new(ptr::null()),
+                panic_location: RefCell::new(None),
+            },
+            // They never grow: it would be when stacks have taken the memory, and a `Vec` ends the process then.
+            fibres: RefCell::new(Fibres {
+                all: Vec::with_capacity(MOST_THREADS),
+                idle: Vec::with_capacity(MOST_THREADS),
+            }),
+        }
+    }
+
+    /// Runs one block of a launch on this core.
+    pub(crate) fn run_block(
+        &self,
+        launch: &Launch<'_>,
+        block_idx: Dim3,
+        thread: &(dyn Fn() + Sync),
+    ) -> Result<(), Fault> {
+        let context = &self.context;
+        context.begin(launch, block_idx);
         // SAFETY: only the lifetime changes; the pointer is used by lanes of this block alone, and taken back below.
         let erased = unsafe { std::mem::transmute::<*const (dyn Fn() + Sync + '_), Thread>(thread) };
         context.thread.set(Some(erased));
-        let scheduler = Scheduler { context, fibres: &worker.fibres };
+        let scheduler = Scheduler { context, fibres: &self.fibres };
         block::run(&scheduler);
         if context.has_fault() {
             scheduler.abandon();
         }
         context.thread.set(None);
-        context.fault.take().map_or(Ok(()), Err)
-    })
+        let fault = context.fault.take();
+        if let Some(Fault::OutOfMemory { .. }) = fault {
+            // All stacks are idle now. Other cores, and the caller, need the memory more.
+            let mut fibres = self.fibres.borrow_mut();
+            fibres.idle.clear();
+            fibres.all.clear();
+        }
+        fault.map_or(Ok(()), Err)
+    }
 }
 
 impl Context {
-    fn begin(&self, launch: &Launch<'_>, block_idx: Dim3, threads: usize) {
+    fn begin(&self, launch: &Launch<'_>, block_idx: Dim3) {
+        let threads = launch.block.count() as usize;
         if self.block_dim.get() != launch.block {
             for (lane, slot) in self.slots[..threads].iter().enumerate() {
                 slot.thread.set(launch.block.place(lane as u64));
@@ -384,6 +433,8 @@ impl Context {
 }
 
 /// A panic of a lane is reported as the launch's fault: the process's hook must not print it too.
+///
+/// Called on the executor's own threads, as the hook cannot be set on one that is panicking.
 fn silence_panics_of_lanes() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -391,11 +442,14 @@ fn silence_panics_of_lanes() {
         panic::set_hook(Box::new(move |info| {
             let running = RUNNING.get();
             if running.is_null() {
+                return others(info);
+            }
+            // SAFETY: as in `with_lane`.
+            let context = unsafe { &*running };
+            context.panic_location.replace(info.location().map(|location| location.to_string()));
+            // A panic within an unwinding aborts the process, which must not happen without a word.
+            if context.unwinding.replace(true) {
                 others(info);
-            } else {
-                // SAFETY: as in `with_lane`.
-                let context = unsafe { &*running };
-                context.panic_location.replace(info.location().map(|location| location.to_string()));
             }
         }));
     });

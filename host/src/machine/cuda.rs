@@ -71,7 +71,8 @@ impl CudaDevice {
         let context = Context::new(device).map_err(failed("create a context on the CUDA device"))?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("create a CUDA stream"))?;
         let ask = |attribute| attribute_of(device, attribute);
-        let compute = 10 * raw_attribute(device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?
+        let compute = 10
+            * raw_attribute(device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?
             + raw_attribute(device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         let limits = simt::Limits {
             threads_per_block: ask(DeviceAttribute::MaxThreadsPerBlock)?,
@@ -136,7 +137,11 @@ impl CudaDevice {
             }
         }
         if call.block.count() > u128::from(limits.threads_per_block) {
-            return invalid("the block", format!("{} threads", call.block.count()), limits.threads_per_block.to_string());
+            return invalid(
+                "the block",
+                format!("{} threads", call.block.count()),
+                limits.threads_per_block.to_string(),
+            );
         }
         if call.dynamic_shared > limits.shared_bytes {
             let limit = format!("{} bytes", limits.shared_bytes);

@@ -113,7 +113,9 @@ impl Machine for Executor {
         let lane = || unsafe { thread(slots) };
         let _in_order = self.order.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         simt::run(&launch, &lane).map_err(|fault| match fault {
-            simt::Fault::InvalidLaunch { kernel, what, value, limit } => Error::InvalidLaunch { kernel, what, value, limit },
+            simt::Fault::InvalidLaunch { kernel, what, value, limit } => {
+                Error::InvalidLaunch { kernel, what, value, limit }
+            }
             other => Error::Fault(Box::new(other)),
         })
     }

@@ -12,19 +12,31 @@ pub const BLOCK: usize = 512;
 /// 16-byte packs that a thread has in flight at once.
 const PACKS_IN_FLIGHT: usize = 4;
 
-/// The most blocks that are launched. More would only give the last block more partials to fold; it is enough for any
-/// GPU of today to have all of its multiprocessors busy.
-pub const MAX_BLOCKS: usize = 1056;
+/// The most blocks that are launched.
+///
+/// Blocks beyond those that a device runs at once only wait for them: 528 are four for each of an H200's 132
+/// multiprocessors, which had the highest bandwidth from 2^28 elements on (see `docs/benchmarks/h200.md`). The number is
+/// the same for every device, because it is part of the order of additions.
+pub const MAX_BLOCKS: usize = 528;
 
 /// How many blocks fold `len` elements of `size` bytes: a function of these two alone, so that the sum's order, and its
 /// bits, are the same on every machine.
+///
+/// One for each round of loads, up to two for each multiprocessor of an H200; then as many as have eight rounds each, so
+/// that starting a block costs little beside what it loads.
 pub const fn blocks_for(len: usize, size: usize) -> usize {
+    const TWO_EACH: usize = 264;
+    const ROUNDS_EACH: usize = 8;
     let elements_per_round = BLOCK * PACKS_IN_FLIGHT * (16 / size);
-    let blocks = len.div_ceil(elements_per_round);
-    if blocks == 0 {
+    let rounds = len.div_ceil(elements_per_round);
+    if rounds == 0 {
         1
-    } else if blocks < MAX_BLOCKS {
-        blocks
+    } else if rounds <= TWO_EACH {
+        rounds
+    } else if rounds / ROUNDS_EACH <= TWO_EACH {
+        TWO_EACH
+    } else if rounds / ROUNDS_EACH < MAX_BLOCKS {
+        rounds / ROUNDS_EACH
     } else {
         MAX_BLOCKS
     }
@@ -50,7 +62,12 @@ pub const fn blocks_for(len: usize, size: usize) -> usize {
 ///
 /// Sources: the ticket is `threadFenceReduction` in NVIDIA's samples; the rest is past the seeds.
 #[kernel(instances = [f32, i32], block = BLOCK)]
-pub fn single_launch<T: Number>(input: Global<T>, partials: GlobalMut<T>, ticket: GlobalMut<u32>, output: GlobalMut<T>) {
+pub fn single_launch<T: Number>(
+    input: Global<T>,
+    partials: GlobalMut<T>,
+    ticket: GlobalMut<u32>,
+    output: GlobalMut<T>,
+) {
     let warp_sums = shared_array![T; 32];
     let last_ticket = shared_array![u32; 1];
     let thread = thread::index_in_block::<BLOCK>();

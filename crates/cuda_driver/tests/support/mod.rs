@@ -31,10 +31,7 @@ pub fn run_child(name: &str, library: &Path) {
         .expect("this test starts again");
     let printed = String::from_utf8_lossy(&child.stdout);
     let complaints = String::from_utf8_lossy(&child.stderr);
-    assert!(
-        child.status.success() && printed.contains("1 passed"),
-        "in the child process:\n{printed}\n{complaints}"
-    );
+    assert!(child.status.success() && printed.contains("1 passed"), "in the child process:\n{printed}\n{complaints}");
 }
 
 macro_rules! linked_functions {

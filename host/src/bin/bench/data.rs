@@ -52,7 +52,11 @@ impl Number for f32 {
 
     fn agrees(self, reference: &Reference) -> bool {
         if !reference.sum.is_finite() || reference.sum.abs() > f64::from(Self::MAX) {
-            return if reference.sum.is_nan() { self.is_nan() } else { f64::from(self) == f64::from(reference.sum as Self) };
+            return if reference.sum.is_nan() {
+                self.is_nan()
+            } else {
+                f64::from(self) == f64::from(reference.sum as Self)
+            };
         }
         (f64::from(self) - reference.sum).abs() <= reference.bound.max(0.0)
     }

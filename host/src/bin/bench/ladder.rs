@@ -32,7 +32,13 @@ pub fn run(gpu: &Gpu, output: &Output, shape: &Shape, arguments: &LadderArgument
     Ok(report.is_correct())
 }
 
-fn reduce<T: Number>(gpu: &Gpu, plan: &Plan, device: &Device, copy: Option<f64>, shape: &Shape) -> anyhow::Result<Section> {
+fn reduce<T: Number>(
+    gpu: &Gpu,
+    plan: &Plan,
+    device: &Device,
+    copy: Option<f64>,
+    shape: &Shape,
+) -> anyhow::Result<Section> {
     let n = shape.n.unwrap_or(if gpu.is_cuda() { 1 << 24 } else { 1 << 20 });
     let numbers: Vec<T> = data::random(gpu, n)?;
     let reference = T::reference(&numbers);
@@ -45,8 +51,8 @@ fn reduce<T: Number>(gpu: &Gpu, plan: &Plan, device: &Device, copy: Option<f64>,
         let mut reduction = rung.prepare::<T>(gpu, n, shape.block)?;
         reduction.start(gpu, &inputs[0])?;
         let sum = reduction.finish(gpu)?;
-        let wrong = (!sum.agrees(&reference))
-            .then(|| format!("the sum is {}, should be {}", data::show(sum), reference.sum));
+        let wrong =
+            (!sum.agrees(&reference)).then(|| format!("the sum is {}, should be {}", data::show(sum), reference.sum));
         let timing = plan.time(gpu, |i| reduction.start(gpu, &inputs[i % inputs.len()]))?;
         let scale = Scale { device, copy, bytes };
         section.push(&scale, rung.name(), rung.summary(), reduction.launches(), wrong, timing);

@@ -7,6 +7,9 @@ use warpfold::{Error, Gpu};
 
 use crate::cli::Output;
 
+/// How long a sample should take on a GPU.
+const SAMPLE_SECONDS: f64 = 3e-3;
+
 /// How to measure on a device.
 pub struct Plan {
     pub samples: u32,
@@ -39,16 +42,31 @@ impl Plan {
         (2 * self.l2_bytes).div_ceil(bytes).clamp(1, 1024) + 1
     }
 
-    /// Times `work`, which gets the number of the sample.
+    /// Times `work`, which gets a number that counts up, so that it can take another input each time.
+    ///
+    /// On a GPU a sample is as many starts in a row as fill some milliseconds, divided by their number: alone, a short
+    /// kernel is over before the host has told the device of it, and the time would be the host's.
     pub fn time(&self, gpu: &Gpu, mut work: impl FnMut(usize) -> Result<(), Error>) -> Result<Timing, Error> {
-        let warm_ups = if self.is_gpu { 3 } else { 0 };
-        for i in 0..warm_ups {
-            gpu.time(|| work(i))?;
-        }
-        let mut times = Vec::with_capacity(self.samples as usize);
-        for i in 0..self.samples as usize {
-            times.push(gpu.time(|| work(i))?);
-        }
+        let mut next = 0;
+        let mut sample = |starts: u32| {
+            let time = gpu.time(|| {
+                for _ in 0..starts {
+                    work(next)?;
+                    next += 1;
+                }
+                Ok(())
+            })?;
+            Ok::<_, Error>(time / starts)
+        };
+        let starts = if self.is_gpu {
+            // The first loads the kernel.
+            sample(1)?;
+            let one = sample(3)?.as_secs_f64();
+            (SAMPLE_SECONDS / one.max(1e-7)).ceil().clamp(1.0, 1000.0) as u32
+        } else {
+            1
+        };
+        let mut times = (0..self.samples).map(|_| sample(starts)).collect::<Result<Vec<_>, _>>()?;
         times.sort_unstable();
         Ok(Timing { median: times[times.len() / 2], fastest: times[0] })
     }

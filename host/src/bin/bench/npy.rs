@@ -35,7 +35,8 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
     );
     let mut elements = 1_u64;
     for &side in npy.shape() {
-        elements = elements.checked_mul(side).with_context(|| format!("the shape in `{shown}` is larger than any memory"))?;
+        elements =
+            elements.checked_mul(side).with_context(|| format!("the shape in `{shown}` is larger than any memory"))?;
     }
     // Before anything is allocated for them. The header takes less than what is left over at most.
     let needed = elements.checked_mul(4);
@@ -68,7 +69,8 @@ pub fn check_writable(path: &Path, force: bool) -> anyhow::Result<()> {
 /// Writes a matrix. An interrupted write leaves no file of that name.
 pub fn write(path: &Path, elements: &[f32], rows: usize, columns: usize, force: bool) -> anyhow::Result<()> {
     let shown = path.display();
-    let mut file = tempfile::NamedTempFile::new_in(folder_of(path)).with_context(|| format!("cannot write `{shown}`"))?;
+    let mut file =
+        tempfile::NamedTempFile::new_in(folder_of(path)).with_context(|| format!("cannot write `{shown}`"))?;
     let write = |file: &mut File| -> std::io::Result<()> {
         let mut out = BufWriter::new(file);
         let mut npy = npyz::WriteOptions::new()

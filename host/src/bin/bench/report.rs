@@ -144,7 +144,9 @@ impl Report {
         let mut out = io::stdout().lock();
         let written = match format {
             Format::Table => self.write_tables(&mut out),
-            Format::Json => serde_json::to_writer_pretty(&mut out, self).map_err(io::Error::from).and_then(|()| writeln!(out)),
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut out, self).map_err(io::Error::from).and_then(|()| writeln!(out))
+            }
             Format::Csv => self.write_csv(&mut out),
         };
         written.context("cannot write the results")
@@ -203,13 +205,21 @@ impl Section {
         }
         header.extend(["speed-up", "change"]);
         let mut table = Table::new();
-        table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
+        table
+            .load_preset(presets::UTF8_BORDERS_ONLY)
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_header(header);
         for row in &self.rows {
             let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-            let share = |share: Option<f64>| right(share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share)));
+            let share =
+                |share: Option<f64>| right(share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share)));
             let result = if row.correct { Cell::new("right") } else { Cell::new("WRONG").fg(Color::Red) };
-            let mut cells =
-                vec![Cell::new(&row.kernel), result, right(time(row.median_us)), right(format!("{:.1}", row.gigabytes_per_second))];
+            let mut cells = vec![
+                Cell::new(&row.kernel),
+                result,
+                right(time(row.median_us)),
+                right(bandwidth(row.gigabytes_per_second)),
+            ];
             if is_gpu {
                 cells.extend([share(row.share_of_peak), share(row.share_of_copy)]);
             }
@@ -217,6 +227,15 @@ impl Section {
             table.add_row(cells);
         }
         table
+    }
+}
+
+/// A bandwidth in GB/s, with three digits that count.
+fn bandwidth(gigabytes_per_second: f64) -> String {
+    match gigabytes_per_second {
+        small if small < 10.0 => format!("{small:.3}"),
+        medium if medium < 100.0 => format!("{medium:.1}"),
+        large => format!("{large:.0}"),
     }
 }
 

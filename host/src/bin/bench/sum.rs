@@ -56,7 +56,11 @@ fn sum<T: Number>(
         plan.time(gpu, |i| reduction.start(gpu, &inputs[i % inputs.len()]))?
     };
     let mut section = Section { family: "Sum", input: format!("{} {}", numbers.len(), T::NAME), rows: Vec::new() };
-    let change = if is_from_file { format!("sum = {}", data::show(sum)) } else { format!("sum = {} of random numbers", data::show(sum)) };
+    let change = if is_from_file {
+        format!("sum = {}", data::show(sum))
+    } else {
+        format!("sum = {} of random numbers", data::show(sum))
+    };
     let scale = Scale { device: &device, copy, bytes };
     section.push(&scale, rung.name(), &change, reduction.launches(), wrong, timing);
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };

@@ -15,16 +15,16 @@
 //!
 //! Lengths are free: past the end of the input a thread takes the neutral element.
 
-mod rung6_complete_unroll;
 mod rung1_divergent_modulo;
-mod rung4_first_add_on_load;
-mod rung3_sequential;
 mod rung2_strided_index;
+mod rung3_sequential;
+mod rung4_first_add_on_load;
 mod rung5_unroll_last_warp;
+mod rung6_complete_unroll;
 
-pub use rung6_complete_unroll::complete_unroll;
 pub use rung1_divergent_modulo::divergent_modulo;
-pub use rung4_first_add_on_load::first_add_on_load;
-pub use rung3_sequential::sequential;
 pub use rung2_strided_index::strided_index;
+pub use rung3_sequential::sequential;
+pub use rung4_first_add_on_load::first_add_on_load;
 pub use rung5_unroll_last_warp::unroll_last_warp;
+pub use rung6_complete_unroll::complete_unroll;

@@ -1,0 +1,37 @@
+//! Adds two vectors with a kernel of one's own: `cargo run -p vecadd`, with or without a GPU.
+
+use anyhow::ensure;
+use vecadd_kernels::{vecadd, vecadd_views};
+use warpfold::Gpu;
+use warpfold::ptx::Library;
+
+static KERNELS: Library = Library::new("vecadd_kernels", include!(concat!(env!("OUT_DIR"), "/vecadd_kernels.rs")));
+
+fn main() -> anyhow::Result<()> {
+    let gpu = Gpu::first_or_simt_with_libraries(&[&KERNELS])?;
+    println!("on {}", gpu.info()?.name);
+
+    let n = 100_000_u32;
+    let a = gpu.upload(&(0..n).map(|i| i as f32).collect::<Vec<_>>())?;
+    let b = gpu.upload(&(0..n).map(|i| (2 * i) as f32).collect::<Vec<_>>())?;
+    let mut c = gpu.zeroed::<f32>(n as usize)?;
+    let blocks = n.div_ceil(256);
+
+    // SAFETY: `c` has as many elements as `a`.
+    let with_pointer = unsafe { vecadd::handle() }.with_block(256);
+    gpu.launch(with_pointer, blocks, (a.view(), b.view(), c.view_mut()))?;
+    check(&gpu.download(&c)?)?;
+
+    let mut c = gpu.zeroed::<f32>(n as usize)?;
+    gpu.launch(vecadd_views::handle().with_block(256), blocks, (a.view(), b.view(), c.view_mut()))?;
+    check(&gpu.download(&c)?)?;
+
+    println!("{n} sums are right, twice");
+    Ok(())
+}
+
+fn check(sums: &[f32]) -> anyhow::Result<()> {
+    let wrong = sums.iter().enumerate().find(|(i, sum)| **sum != (3 * i) as f32);
+    ensure!(wrong.is_none(), "element {wrong:?} is not its sum");
+    Ok(())
+}

@@ -1,0 +1,304 @@
+//! `bench` as a person uses it: every command in the executor, and everything that can be given to it wrong.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+use std::{env, fs};
+
+/// The program: where the bundle says it is, else built now.
+static BENCH: LazyLock<PathBuf> = LazyLock::new(|| match env::var_os("WARPFOLD_BENCH") {
+    Some(program) => PathBuf::from(program),
+    None => {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
+        let built = Command::new(cargo)
+            .args(["build", "--quiet", "--package", "warpfold", "--bin", "bench", "--manifest-path", manifest])
+            .status();
+        assert!(built.is_ok_and(|status| status.success()), "cargo cannot build bench");
+        // This test is at target/PROFILE/deps/cli-HASH.
+        let target =
+            env::current_exe().expect("a test has a path").ancestors().nth(3).expect("a target folder").to_owned();
+        target.join("debug").join("bench")
+    }
+});
+
+fn bench(arguments: &[&str]) -> Output {
+    bench_in(Path::new("."), arguments)
+}
+
+fn bench_in(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(&*BENCH);
+    command.current_dir(folder).arg("--device").arg("simt").args(arguments).output().expect("bench starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs `bench` with input that cannot be used: exit code 2, nothing on standard output, and a message with these parts.
+fn refused(arguments: &[&str], parts: &[&str]) {
+    let output = bench(arguments);
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+    assert_eq!(stdout(&output), "", "{arguments:?}");
+    assert!(!message.contains("panicked"), "{arguments:?}: {message}");
+    for part in parts {
+        assert!(message.contains(part), "{arguments:?}: `{part}` is not in: {message}");
+    }
+}
+
+#[test]
+fn both_ladders_in_one_table_each() {
+    let output = bench(&["--n", "5000", "--rows", "70", "--cols", "50"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for part in [
+        "SIMT executor",
+        "The times are not",
+        "Sum of 5000 f32",
+        "Transpose of 70 x 50 f32",
+        "divergent_modulo",
+        "single_launch",
+        "tiled_padded",
+        "right",
+        "GB/s",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+    assert!(!text.contains("WRONG"), "{text}");
+    assert!(!text.contains('\x1b'), "no colours where standard output is no terminal");
+    assert_eq!(stderr(&output), "", "no progress bar where standard error is no terminal");
+}
+
+#[test]
+fn a_ladder_for_machines() {
+    let output = bench(&[
+        "ladder",
+        "reduce",
+        "--n",
+        "4097",
+        "--block",
+        "128",
+        "--dtype",
+        "i32",
+        "--format",
+        "json",
+        "--samples",
+        "2",
+    ]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = report["sections"][0]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 7);
+    for row in rows {
+        assert_eq!(row["correct"], true, "{row}");
+        assert!(row["median_us"].as_f64().unwrap() > 0.0, "{row}");
+    }
+    // 4097 = 32 blocks of 128 and one element; 33 partials are one more block.
+    assert_eq!(rows[0]["launches"], 2);
+    assert_eq!(rows[6]["launches"], 1);
+
+    let text = stdout(&bench(&["ladder", "transpose", "--rows", "33", "--cols", "65", "--format", "csv"]));
+    let mut lines = text.lines();
+    let columns = lines.next().unwrap().split(',').count();
+    assert!(lines.clone().count() == 5 && lines.all(|line| line.split(',').count() == columns), "{text}");
+}
+
+#[test]
+fn lengths_around_a_warp_and_none_at_all() {
+    for n in ["0", "1", "31", "33"] {
+        for arguments in [["sum", "--n", n].as_slice(), &["ladder", "reduce", "--n", n]] {
+            let output = bench(arguments);
+            assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}{}", stdout(&output), stderr(&output));
+        }
+    }
+    for (rows, columns) in [("0", "5"), ("1", "1"), ("1", "33"), ("33", "1")] {
+        let output = bench(&["transpose", "--rows", rows, "--cols", columns]);
+        assert_eq!(output.status.code(), Some(0), "{rows} x {columns}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_device_is_described() {
+    let output = bench(&["device", "--format", "json"]);
+    let device: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(device["backend"], "simt");
+    assert!(stdout(&bench(&["device"])).contains("CPU cores"));
+}
+
+#[test]
+fn the_help_teaches() {
+    let text = stdout(&bench(&["--help"]));
+    for part in ["Examples:", "bench sum --input samples.npy", "Exit code:", "--device", "--format"] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+}
+
+#[test]
+fn arguments_that_mean_nothing() {
+    refused(&["--n", "-5"], &["-5"]);
+    refused(&["--n", "1.5"], &["1.5", "whole number"]);
+    refused(&["--samples", "0"], &["--samples"]);
+    refused(&["--format", "xml"], &["xml", "json"]);
+    refused(&["ladder", "sideways"], &["sideways", "reduce"]);
+    refused(&["sum", "--rung", "nonsense"], &["`nonsense`", "divergent_modulo"]);
+    refused(&["ladder", "reduce", "--n", "10", "--block", "100"], &["`100`", "64, 128, 256, 512, 1024"]);
+    refused(&["transpose", "--force"], &["--output"]);
+}
+
+#[test]
+fn sizes_that_no_machine_has() {
+    refused(&["sum", "--n", "2^50"], &["do not fit"]);
+    refused(&["sum", "--n", "2^63"], &["do not fit"]);
+    refused(&["sum", "--n", "2^64"], &["too large"]);
+    refused(&["transpose", "--rows", "2^40", "--cols", "2^40"], &["larger than any memory"]);
+    refused(&["transpose", "--rows", "2^25", "--cols", "2^25"], &["bytes"]);
+}
+
+#[test]
+fn devices_that_are_not_there() {
+    let at = |device: &str, driver: &str| {
+        Command::new(&*BENCH)
+            .args(["device", "--device", device])
+            .env("WARPFOLD_LIBCUDA", driver)
+            .output()
+            .expect("bench starts")
+    };
+    let none = at("cuda:0", "none");
+    assert_eq!(none.status.code(), Some(2));
+    assert!(stderr(&none).contains("driver"), "{}", stderr(&none));
+    assert_eq!(at("gpu", "none").status.code(), Some(2));
+    // With a driver there is no tenth device; without one, no driver.
+    let output = Command::new(&*BENCH).args(["device", "--device", "cuda:9"]).output().expect("bench starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        ["no CUDA device 9", "no CUDA driver"].iter().any(|part| stderr(&output).contains(part)),
+        "{}",
+        stderr(&output)
+    );
+    // And without being asked for one, the executor.
+    let output = Command::new(&*BENCH).args(["device"]).env("WARPFOLD_LIBCUDA", "none").output().expect("bench starts");
+    assert!(stdout(&output).contains("SIMT executor"), "{}", stderr(&output));
+}
+
+/// An `.npy` file of version 1.0, as NumPy writes it.
+fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
+    let fortran = if fortran { "True" } else { "False" };
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    file.extend(data);
+    file
+}
+
+fn floats(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn write(&self, name: &str, contents: &[u8]) -> String {
+        fs::write(self.0.path().join(name), contents).expect("a file is written");
+        self.path(name)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+}
+
+#[test]
+fn sums_of_files() {
+    let files = Files::new();
+    let f32s = files.write("f.npy", &npy("<f4", false, "(2, 3)", &floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.5])));
+    assert!(stdout(&bench(&["sum", "--input", &f32s])).contains("sum = 21.5"));
+    let i32s: Vec<u8> = [i32::MAX, 1, 5].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let i32s = files.write("i.npy", &npy("<i4", false, "(3,)", &i32s));
+    assert!(stdout(&bench(&["sum", "--input", &i32s])).contains("sum = -2147483643"), "integers wrap");
+    let none = files.write("none.npy", &npy("<f4", false, "(0,)", &[]));
+    assert!(stdout(&bench(&["sum", "--input", &none])).contains("sum = 0"));
+    let nan = files.write("nan.npy", &npy("<f4", false, "(2,)", &floats(&[f32::NAN, 1.0])));
+    assert_eq!(bench(&["sum", "--input", &nan]).status.code(), Some(0));
+}
+
+#[test]
+fn transposes_of_files() {
+    let files = Files::new();
+    let input = files.write("a.npy", &npy("<f4", false, "(2, 3)", &floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
+    let output = files.path("t.npy");
+    let done = bench(&["transpose", "--input", &input, "--output", &output]);
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    let written = fs::read(&output).expect("the output is there");
+    assert!(written.ends_with(&floats(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0])), "{written:?}");
+    assert!(String::from_utf8_lossy(&written).contains("(3, 2"));
+    // It reads its own output.
+    let back = files.path("back.npy");
+    assert_eq!(bench(&["transpose", "--input", &output, "--output", &back]).status.code(), Some(0));
+    assert!(fs::read(&back).unwrap().ends_with(&floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
+    // A flat file with the shape on the command line.
+    let flat = files.write("flat.npy", &npy("<f4", false, "(6,)", &floats(&[1.0; 6])));
+    assert_eq!(bench(&["transpose", "--input", &flat, "--rows", "3", "--cols", "2"]).status.code(), Some(0));
+    refused(&["transpose", "--input", &flat], &["1 axes", "--rows"]);
+    refused(&["transpose", "--input", &flat, "--rows", "4", "--cols", "2"], &["6 elements", "8"]);
+}
+
+#[test]
+fn outputs_are_never_lost() {
+    let files = Files::new();
+    let input = files.write("a.npy", &npy("<f4", false, "(1, 2)", &floats(&[1.0, 2.0])));
+    let precious = files.write("precious.npy", b"precious");
+    refused(&["transpose", "--input", &input, "--output", &precious], &["exists", "--force"]);
+    assert_eq!(fs::read(&precious).unwrap(), b"precious");
+    assert_eq!(bench(&["transpose", "--input", &input, "--output", &precious, "--force"]).status.code(), Some(0));
+    assert_ne!(fs::read(&precious).unwrap(), b"precious");
+    refused(&["transpose", "--input", &input, "--output", &files.path("no/such/folder/t.npy")], &["cannot write"]);
+    refused(&["transpose", "--input", &input, "--output", &files.path(""), "--force"], &["folder"]);
+    let left: Vec<_> = fs::read_dir(files.0.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "only the two files: {left:?}");
+    // A path without a folder is in the caller's.
+    assert_eq!(
+        bench_in(files.0.path(), &["transpose", "--input", "a.npy", "--output", "t.npy"]).status.code(),
+        Some(0)
+    );
+    assert!(files.0.path().join("t.npy").exists());
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let files = Files::new();
+    let data = floats(&[1.0, 2.0, 3.0, 4.0]);
+    let good = npy("<f4", false, "(2, 2)", &data);
+    let check = |name: &str, contents: &[u8], parts: &[&str]| {
+        let file = files.write(name, contents);
+        for command in ["sum", "transpose"] {
+            refused(&[command, "--input", &file], &[&[name], parts].concat());
+        }
+    };
+    check("empty.npy", b"", &["empty"]);
+    check("text.npy", b"hello, this is no array\n", &["not an .npy file"]);
+    check("magic.npy", &good[..6], &["not an .npy file"]);
+    check("header.npy", &good[..40], &["not an .npy file"]);
+    check("truncated.npy", &good[..good.len() - 1], &["truncated"]);
+    check("huge.npy", &npy("<f4", false, "(4294967296, 4294967296)", &data), &["larger than any memory"]);
+    check("long.npy", &npy("<f4", false, "(1000000000,)", &data), &["truncated"]);
+    check("f8.npy", &npy("<f8", false, "(2,)", &data), &["f8", "astype"]);
+    check("u1.npy", &npy("|u1", false, "(16,)", &[0; 64]), &["u1"]);
+    check("fortran.npy", &npy("<f4", true, "(2, 2)", &data), &["Fortran", "ascontiguousarray"]);
+    refused(&["sum", "--input", &files.path("missing.npy")], &["missing.npy", "cannot open"]);
+    refused(&["sum", "--input", &files.path("")], &["folder"]);
+    let i32s = files.write("i.npy", &npy("<i4", false, "(2, 2)", &data));
+    refused(&["transpose", "--input", &i32s], &["i32", "f32"]);
+}

@@ -1,0 +1,3 @@
+fn main() {
+    kernels::reduce::ladder::sequential::handle::<f32, 100>();
+}

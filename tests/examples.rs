@@ -1,0 +1,19 @@
+//! The examples, as a person runs them, in the executor.
+
+use std::process::Command;
+use std::{env, path::Path};
+
+#[test]
+fn vecadd_adds_by_a_kernel_crate_of_its_own() {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let output = Command::new(cargo)
+        .current_dir(workspace)
+        .args(["run", "--quiet", "--package", "vecadd"])
+        .env("WARPFOLD_LIBCUDA", "none")
+        .output()
+        .expect("cargo starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("SIMT executor") && text.contains("100000 sums are right, twice"), "{text}");
+}

@@ -1,0 +1,183 @@
+//! The kernels on a CUDA device: right against the CPU, and equal to the executor bit for bit.
+//!
+//! Where there is no device every test is shown as ignored, and a line says why.
+
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use warpfold::ladder::{BLOCKS, ReduceRung, TransposeRung};
+use warpfold::{Buffer, Error, Gpu};
+use warpfold_tests::reference::{Sum, first_difference, transposed};
+use warpfold_tests::{device_library, first_gpu};
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let gpu = match first_gpu() {
+        Ok(gpu) => {
+            println!("on {}", gpu.info().map_or_else(|error| error.to_string(), |info| info.name));
+            Some(Arc::new(gpu))
+        }
+        Err(error) => {
+            println!("skipped, every one of them: {error}");
+            None
+        }
+    };
+    libtest_mimic::run(&arguments, trials(gpu)).exit();
+}
+
+/// What a test does on the device.
+type Test = Box<dyn Fn(&Gpu) -> Result<(), Failed> + Send>;
+
+/// Every test; without a device, to be shown as ignored.
+fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    let mut add = |name: String, test: Test| {
+        let own = gpu.clone();
+        let run = move || own.as_deref().map_or_else(|| Err("no CUDA device".into()), &test);
+        trials.push(Trial::test(name, run).with_ignored_flag(gpu.is_none()));
+    };
+    for (name, run) in device_library::RUNS {
+        add(format!("device library: {name}"), Box::new(move |gpu| same_as_executor(gpu, run)));
+    }
+    for rung in ReduceRung::ALL {
+        add(format!("sum of f32 by {}", rung.name()), Box::new(move |gpu| sums::<f32>(gpu, rung)));
+        add(format!("sum of i32 by {}", rung.name()), Box::new(move |gpu| sums::<i32>(gpu, rung)));
+    }
+    for rung in TransposeRung::ALL {
+        add(format!("transpose by {}", rung.name()), Box::new(move |gpu| transposes(gpu, rung)));
+    }
+    add("sum through the library".into(), Box::new(library_sums));
+    add("out of memory is an error, and no more".into(), Box::new(out_of_memory));
+    add("a launch that no device takes is refused".into(), Box::new(refused_launches));
+    trials
+}
+
+/// Smaller inputs under compute-sanitizer, which makes kernels a hundred times slower.
+fn is_sanitized() -> bool {
+    std::env::var_os("WARPFOLD_SANITIZER").is_some()
+}
+
+fn same_as_executor(gpu: &Gpu, run: device_library::Run) -> Result<(), Failed> {
+    let (found, expected) = (run(gpu)?, run(&Gpu::simt())?);
+    if let Some(at) = (0..expected.len().max(found.len())).find(|&i| found.get(i) != expected.get(i)) {
+        let (found, expected) = (found.get(at), expected.get(at));
+        return Err(format!("word {at} is {found:x?} on the GPU and {expected:x?} in the executor").into());
+    }
+    Ok(())
+}
+
+/// Lengths around every boundary of blocks and packs.
+fn lengths() -> Vec<usize> {
+    let mut lengths = vec![
+        0, 1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257, 511, 513, 1023, 1025, 2047, 2048, 2049, 4097,
+    ];
+    lengths.extend([8191, 8192, 8193, 16_385, 65_537, 100_003]);
+    if !is_sanitized() {
+        lengths.extend([(1 << 20) - 1, 1 << 20, (1 << 22) + 3]);
+    }
+    lengths
+}
+
+fn sums<T: Sum>(gpu: &Gpu, rung: ReduceRung) -> Result<(), Failed> {
+    let executor = Gpu::simt();
+    let mut source = SmallRng::from_os_rng();
+    for len in lengths() {
+        let numbers: Vec<T> = (0..len).map(|_| T::random(&mut source)).collect();
+        let (on_gpu, on_executor) = (gpu.upload(&numbers)?, executor.upload(&numbers)?);
+        let blocks: &[usize] = if rung == ReduceRung::SingleLaunch { &[512] } else { &BLOCKS };
+        for &block in blocks {
+            let case = format!("{len} numbers, blocks of {block}");
+            let found = sum_by(gpu, rung, block, &on_gpu)?;
+            T::check(found, &numbers).map_err(|difference| format!("{case}: {difference}"))?;
+            // The executor is slow: long inputs are compared for one block.
+            if len < 20_000 || block == 512 {
+                let simulated = sum_by(&executor, rung, block, &on_executor)?;
+                if found.bits() != simulated.bits() {
+                    return Err(format!("{case}: {found:?} on the GPU, {simulated:?} in the executor").into());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn sum_by<T: Sum>(gpu: &Gpu, rung: ReduceRung, block: usize, input: &Buffer<T>) -> Result<T, Error> {
+    let mut reduction = rung.prepare::<T>(gpu, input.len(), block)?;
+    reduction.start(gpu, input)?;
+    reduction.finish(gpu)
+}
+
+fn library_sums(gpu: &Gpu) -> Result<(), Failed> {
+    let mut source = SmallRng::from_os_rng();
+    for len in lengths() {
+        let floats: Vec<f32> = (0..len).map(|_| f32::random(&mut source)).collect();
+        let integers: Vec<i32> = (0..len).map(|_| i32::random(&mut source)).collect();
+        let case = |difference| format!("{len} numbers: {difference}");
+        f32::check(gpu.sum(&gpu.upload(&floats)?)?, &floats).map_err(case)?;
+        i32::check(gpu.sum(&gpu.upload(&integers)?)?, &integers).map_err(case)?;
+    }
+    Ok(())
+}
+
+fn transposes(gpu: &Gpu, rung: TransposeRung) -> Result<(), Failed> {
+    let mut source = SmallRng::from_os_rng();
+    let mut shapes =
+        vec![(1, 1), (1, 2), (7, 9), (8, 8), (15, 17), (16, 16), (31, 33), (32, 32), (33, 31), (64, 96), (1, 5000)];
+    shapes.extend([(5000, 1), (3, 4099), (257, 129)]);
+    if !is_sanitized() {
+        shapes.extend([(1023, 1025), (1024, 1024), (2_100_000, 2), (2, 2_100_000), (5000, 3001)]);
+    }
+    for (rows, columns) in shapes {
+        // Any bits: a transpose must keep the payloads of NaNs too.
+        let elements: Vec<f32> = (0..rows * columns).map(|_| f32::from_bits(source.random())).collect();
+        let matrix = gpu.upload_matrix(&elements, rows, columns)?;
+        // What is not written shows.
+        let poison = vec![f32::from_bits(0xFFFF_FFFF); rows * columns];
+        let mut result = gpu.upload_matrix(&poison, columns, rows)?;
+        rung.start(gpu, &matrix, &mut result)?;
+        let found = gpu.download_matrix(&result)?;
+        if let Some(at) = first_difference(&found, &transposed(&elements, rows, columns)) {
+            return Err(format!("{rows} x {columns}: element {at} of the transpose is wrong").into());
+        }
+        let again = gpu.download_matrix(&gpu.transpose(&gpu.transpose(&matrix)?)?)?;
+        if first_difference(&again, &elements).is_some() {
+            return Err(format!("{rows} x {columns}: transposed twice it is another matrix").into());
+        }
+    }
+    Ok(())
+}
+
+fn out_of_memory(gpu: &Gpu) -> Result<(), Failed> {
+    match gpu.zeroed::<f32>(1 << 46) {
+        Err(Error::OutOfMemory { requested, .. }) if requested == 1 << 48 => {}
+        other => return Err(format!("expected `OutOfMemory`, got {other:?}").into()),
+    }
+    let sum = gpu.sum(&gpu.upload(&[1.0_f32, 2.0])?)?;
+    if sum == 3.0 { Ok(()) } else { Err(format!("afterwards 1 + 2 is {sum}").into()) }
+}
+
+fn refused_launches(gpu: &Gpu) -> Result<(), Failed> {
+    let mut out = gpu.zeroed::<u32>(test_kernels::INDEX_WORDS)?;
+    let kernel = test_kernels::indices::handle();
+    for (grid, block) in [
+        ((0, 1, 1), (1, 1, 1)),
+        ((1, 65_536, 1), (1, 1, 1)),
+        ((1, 1, 1), (1025, 1, 1)),
+        ((1, 1, 1), (1, 1, 65)),
+        ((1, 1, 1), (0, 1, 1)),
+    ] {
+        match gpu.launch(kernel.with_block(block), grid, (out.view_mut(),)) {
+            Err(Error::InvalidLaunch { .. }) => {}
+            other => {
+                return Err(format!("{grid:?} blocks of {block:?}: expected `InvalidLaunch`, got {other:?}").into());
+            }
+        }
+    }
+    let mut other = Gpu::simt().zeroed::<u32>(test_kernels::INDEX_WORDS)?;
+    match gpu.launch(kernel.with_block(1), 1, (other.view_mut(),)) {
+        Err(Error::OtherDevice { .. }) => Ok(()),
+        other => Err(format!("expected `OtherDevice`, got {other:?}").into()),
+    }
+}

@@ -1,0 +1,181 @@
+//! The kernels in the executor, against the CPU.
+
+use proptest::prelude::*;
+use warpfold::ladder::{BLOCKS, ReduceRung, TransposeRung};
+use warpfold::{Error, Gpu};
+use warpfold_tests::device_library;
+use warpfold_tests::reference::{Sum, first_difference, transposed};
+
+/// The sum of `numbers` by a rung.
+fn sum_by<T: Sum>(rung: ReduceRung, block: usize, numbers: &[T]) -> Result<T, Error> {
+    let gpu = Gpu::simt();
+    let input = gpu.upload(numbers)?;
+    let mut reduction = rung.prepare::<T>(&gpu, numbers.len(), block)?;
+    reduction.start(&gpu, &input)?;
+    reduction.finish(&gpu)
+}
+
+fn any_rung() -> impl Strategy<Value = ReduceRung> {
+    prop::sample::select(&ReduceRung::ALL[..])
+}
+
+fn any_block() -> impl Strategy<Value = usize> {
+    prop::sample::select(&BLOCKS[..])
+}
+
+/// Lengths near the boundaries of blocks and packs, and any others.
+fn any_len() -> impl Strategy<Value = usize> {
+    let near = prop::sample::select(vec![0_usize, 1, 4, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192]);
+    prop_oneof![(near, 0_usize..5).prop_map(|(at, off)| (at + off).saturating_sub(2)), 0_usize..20_000]
+}
+
+/// Floats of every class, signalling NaNs among them.
+fn any_special() -> impl Strategy<Value = f32> {
+    prop_oneof![
+        4 => -1.0_f32..1.0,
+        1 => prop::num::f32::ANY,
+        1 => prop::sample::select(vec![
+            0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::from_bits(0x7F80_0001), f32::from_bits(1),
+            f32::MIN_POSITIVE, -f32::MIN_POSITIVE, f32::MAX, f32::MIN,
+        ]),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn sums_of_floats(rung in any_rung(), block in any_block(), len in any_len(), seed: u64) {
+        let mut source = <rand::rngs::SmallRng as rand::SeedableRng>::seed_from_u64(seed);
+        let numbers: Vec<f32> = (0..len).map(|_| f32::random(&mut source)).collect();
+        f32::check(sum_by(rung, block, &numbers)?, &numbers).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn sums_of_integers(rung in any_rung(), block in any_block(), len in any_len(), seed: u64) {
+        let mut source = <rand::rngs::SmallRng as rand::SeedableRng>::seed_from_u64(seed);
+        let numbers: Vec<i32> = (0..len).map(|_| i32::random(&mut source)).collect();
+        i32::check(sum_by(rung, block, &numbers)?, &numbers).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn sums_of_special_floats(rung in any_rung(), block in any_block(), numbers in prop::collection::vec(any_special(), 0..600)) {
+        f32::check(sum_by(rung, block, &numbers)?, &numbers).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn a_sum_of_negative_zeros_is_one(rung in any_rung(), block in any_block(), len in 1_usize..3000) {
+        prop_assert_eq!(sum_by(rung, block, &vec![-0.0_f32; len])?.to_bits(), (-0.0_f32).to_bits());
+    }
+
+    #[test]
+    fn the_library_and_its_kernel_agree(len in any_len(), seed: u64) {
+        let mut source = <rand::rngs::SmallRng as rand::SeedableRng>::seed_from_u64(seed);
+        let numbers: Vec<f32> = (0..len).map(|_| f32::random(&mut source)).collect();
+        let gpu = Gpu::simt();
+        let sum = gpu.sum(&gpu.upload(&numbers)?)?;
+        f32::check(sum, &numbers).map_err(TestCaseError::fail)?;
+        if len > 0 {
+            prop_assert_eq!(sum.to_bits(), sum_by(ReduceRung::SingleLaunch, 512, &numbers)?.to_bits());
+        }
+    }
+
+    #[test]
+    fn transposes(rung in prop::sample::select(&TransposeRung::ALL[..]), rows in 1_usize..80, columns in 1_usize..80, first: u32) {
+        // Each element its own bits, NaNs among them.
+        let elements: Vec<f32> =
+            (0..rows * columns).map(|i| f32::from_bits(first.wrapping_add(0x9E37_79B9_u32.wrapping_mul(i as u32)))).collect();
+        let gpu = Gpu::simt();
+        let matrix = gpu.upload_matrix(&elements, rows, columns)?;
+        let mut result = gpu.upload_matrix(&vec![f32::from_bits(u32::MAX); rows * columns], columns, rows)?;
+        rung.start(&gpu, &matrix, &mut result)?;
+        prop_assert_eq!(first_difference(&gpu.download_matrix(&result)?, &transposed(&elements, rows, columns)), None);
+    }
+}
+
+#[test]
+fn the_device_library_runs() {
+    let gpu = Gpu::simt();
+    for (name, run) in device_library::RUNS {
+        let words = run(&gpu).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(words.iter().any(|&word| word != 0), "{name} wrote nothing");
+    }
+}
+
+#[test]
+fn every_step_of_the_grid_is_summed() {
+    // More than one round for each block of the production kernel: 264 blocks of 512 threads with 16 numbers each.
+    let len = 3 * 264 * 512 * 16 + 12_345;
+    let numbers: Vec<i32> = (0..len).collect();
+    let gpu = Gpu::simt();
+    let sum = gpu.sum(&gpu.upload(&numbers).unwrap()).unwrap();
+    i32::check(sum, &numbers).unwrap();
+}
+
+#[test]
+fn sums_at_any_alignment_have_the_same_bits() {
+    // A view that starts at any element: the address changes the loads, never the order of additions.
+    let gpu = Gpu::simt();
+    let numbers: Vec<f32> = (0..5000).map(|i| 1.0 / (i + 1) as f32).collect();
+    let expected = gpu.sum(&gpu.upload(&numbers).unwrap()).unwrap();
+    for shift in 0..5 {
+        let shifted: Vec<f32> = std::iter::repeat_n(f32::NAN, shift).chain(numbers.iter().copied()).collect();
+        let buffer = gpu.upload(&shifted).unwrap();
+        let view = buffer.view().slice(shift, numbers.len()).unwrap();
+        let mut partials = gpu.zeroed::<f32>(kernels::reduce::device::MAX_BLOCKS).unwrap();
+        let mut ticket = gpu.zeroed::<u32>(1).unwrap();
+        let mut output = gpu.zeroed::<f32>(1).unwrap();
+        let blocks = kernels::reduce::device::blocks_for(numbers.len(), 4) as u32;
+        let kernel = kernels::reduce::device::single_launch::handle::<f32>();
+        gpu.launch(kernel, blocks, (view, partials.view_mut(), ticket.view_mut(), output.view_mut())).unwrap();
+        assert_eq!(gpu.download(&output).unwrap()[0].to_bits(), expected.to_bits(), "shifted by {shift}");
+        assert_eq!(gpu.download(&ticket).unwrap(), [0], "the ticket is ready for the next launch");
+    }
+}
+
+#[test]
+fn an_index_outside_of_a_view_is_named() {
+    let gpu = Gpu::simt();
+    let mut out = gpu.zeroed::<u32>(10).unwrap();
+    let error =
+        gpu.launch(test_kernels::out_of_bounds::handle(), 3, (out.view_mut(), 10_usize)).unwrap_err().to_string();
+    for part in
+        ["`out_of_bounds`", "block (0, 0, 0)", "thread (0, 0, 0)", "index 10", "length 10", "tests/kernels/src/lib.rs"]
+    {
+        assert!(error.contains(part), "{part} is not in: {error}");
+    }
+    assert_eq!(gpu.sum(&gpu.upload(&[1, 2]).unwrap()).unwrap(), 3, "the executor works on");
+}
+
+#[test]
+fn shapes_and_lengths_that_do_not_fit_are_errors() {
+    let gpu = Gpu::simt();
+    assert!(matches!(gpu.upload_matrix(&[1.0_f32; 5], 2, 3), Err(Error::Length { found: 5, expected: 6, .. })));
+    assert!(matches!(gpu.upload_matrix::<f32>(&[], usize::MAX, 2), Err(Error::ShapeOverflow { .. })));
+    assert!(matches!(
+        gpu.zeroed_matrix::<f32>(1 << 31, 1 << 31),
+        Err(Error::ShapeOverflow { .. } | Error::OutOfMemory { .. })
+    ));
+    assert!(matches!(gpu.zeroed::<f32>(1 << 46), Err(Error::OutOfMemory { .. })));
+    assert!(matches!(gpu.zeroed::<f64>(usize::MAX), Err(Error::ShapeOverflow { .. })));
+    let matrix = gpu.zeroed_matrix::<f32>(2, 3).unwrap();
+    let mut wrong = gpu.zeroed_matrix::<f32>(2, 3).unwrap();
+    assert!(matches!(gpu.transpose_into(&matrix, &mut wrong), Err(Error::Length { .. })));
+    let other = Gpu::simt().upload(&[1.0_f32]).unwrap();
+    assert!(matches!(gpu.sum(&other), Err(Error::OtherDevice { operation: "sum" })));
+    assert!(matches!(other.view().slice(1, 1), Err(Error::Length { .. })));
+    assert!(matches!(other.view().slice(usize::MAX, 2), Err(Error::Length { .. })));
+    assert!(matches!(ReduceRung::Sequential.prepare::<f32>(&gpu, 10, 100), Err(Error::NoSuchRung { .. })));
+    assert!(ReduceRung::from_name("nonsense").unwrap_err().to_string().contains("divergent_modulo"));
+}
+
+#[test]
+fn empty_inputs() {
+    let gpu = Gpu::simt();
+    assert_eq!(gpu.sum(&gpu.upload::<f32>(&[]).unwrap()).unwrap().to_bits(), 0.0_f32.to_bits());
+    assert_eq!(gpu.sum(&gpu.upload::<i32>(&[]).unwrap()).unwrap(), 0);
+    for (rows, columns) in [(0, 0), (0, 5), (5, 0)] {
+        let result = gpu.transpose(&gpu.upload_matrix::<f32>(&[], rows, columns).unwrap()).unwrap();
+        assert_eq!((result.rows(), result.columns()), (columns, rows));
+    }
+}

@@ -1,0 +1,210 @@
+//! Runs of the test kernels: each gives all that the kernel wrote, as words to compare.
+
+use cuda_std::element::Element;
+use cuda_std::warp::WarpShuffleValue;
+use test_kernels as k;
+use warpfold::{Error, Gpu};
+
+/// A run of one or more test kernels.
+pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
+
+/// Every run, by name.
+pub const RUNS: [(&str, Run); 14] = [
+    ("indices", indices),
+    ("shuffles of 32 bits", shuffles_32),
+    ("shuffles of 64 bits", shuffles_64),
+    ("votes and reductions", votes),
+    ("barriers that count", barriers),
+    ("shared memory", shared_memory),
+    ("16-byte packs", packs),
+    ("atomics of 32 bits", atomics_32),
+    ("atomics of 64 bits", atomics_64),
+    ("tickets", tickets),
+    ("half conversions", half_conversions),
+    ("volatile and fences", volatile_and_fences),
+    ("scalars", scalars),
+    ("slices and pointers", raw_parameters),
+];
+
+/// Numbers without a pattern, the same in every run: a 64-bit linear congruential generator (Knuth's MMIX).
+fn noise(seed: u64) -> impl Iterator<Item = u64> {
+    std::iter::successors(Some(seed), |x| {
+        Some(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407))
+    })
+    .skip(1)
+    .map(|x| x >> 16 ^ x << 48)
+}
+
+fn words<T: Element + WarpShuffleValue>(values: Vec<T>) -> impl Iterator<Item = u64> {
+    values.into_iter().map(WarpShuffleValue::to_bits)
+}
+
+fn indices(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut all = Vec::new();
+    for (grid, block) in [((3, 1, 1), (64, 1, 1)), ((2, 3, 2), (5, 4, 3)), ((1, 1, 4), (8, 8, 8))] {
+        let threads = (grid.0 * grid.1 * grid.2 * block.0 * block.1 * block.2) as usize;
+        let mut out = gpu.zeroed::<u32>(threads * k::INDEX_WORDS)?;
+        gpu.launch(k::indices::handle().with_block(block), grid, (out.view_mut(),))?;
+        all.extend(words(gpu.download(&out)?));
+    }
+    Ok(all)
+}
+
+fn shuffles<T: Element + WarpShuffleValue>(gpu: &Gpu) -> Result<Vec<u64>, Error>
+where
+    k::shuffles::Instance<T>: cuda_std::launch::Instance,
+{
+    let values: Vec<T> = noise(1).take(64).map(T::from_bits).collect();
+    let values = gpu.upload(&values)?;
+    let mut all = Vec::new();
+    for width in [2, 4, 8, 16, 32] {
+        for operand in [0, 1, 2, 3, 5, 8, 15, 16, 31] {
+            let mut out = gpu.zeroed::<T>(64 * 4)?;
+            let mut in_range = gpu.zeroed::<u32>(64 * 4)?;
+            let arguments = (values.view(), out.view_mut(), in_range.view_mut(), operand, width);
+            gpu.launch(k::shuffles::handle::<T>(), 1, arguments)?;
+            all.extend(words(gpu.download(&out)?));
+            all.extend(words(gpu.download(&in_range)?));
+        }
+    }
+    Ok(all)
+}
+
+fn shuffles_32(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    Ok([shuffles::<u32>(gpu)?, shuffles::<i32>(gpu)?, shuffles::<f32>(gpu)?].concat())
+}
+
+fn shuffles_64(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    Ok([shuffles::<u64>(gpu)?, shuffles::<f64>(gpu)?].concat())
+}
+
+fn votes(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut all = Vec::new();
+    let same_parity = |parity: u64| noise(3).take(64).map(move |x| x as u32 & !1 | parity as u32).collect::<Vec<u32>>();
+    for values in [noise(2).take(64).map(|x| x as u32).collect(), same_parity(0), same_parity(1)] {
+        let values = gpu.upload(&values)?;
+        let mut out = gpu.zeroed::<u32>(64 * k::VOTE_WORDS)?;
+        gpu.launch(k::votes::handle(), 1, (values.view(), out.view_mut()))?;
+        all.extend(words(gpu.download(&out)?));
+    }
+    Ok(all)
+}
+
+fn barriers(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut values: Vec<u32> = noise(4).take(96 * 4).map(|x| x as u32).collect();
+    values[96..192].fill(1);
+    values[192..288].fill(2);
+    let values = gpu.upload(&values)?;
+    let mut out = gpu.zeroed::<u32>(96 * 4 * 3)?;
+    gpu.launch(k::barriers::handle(), 4, (values.view(), out.view_mut()))?;
+    Ok(words(gpu.download(&out)?).collect())
+}
+
+fn through_shared<T: Element + WarpShuffleValue>(gpu: &Gpu) -> Result<Vec<u64>, Error>
+where
+    k::shared_memory::Instance<T>: cuda_std::launch::Instance,
+{
+    let input: Vec<T> = noise(5).take(64).map(T::from_bits).collect();
+    let input = gpu.upload(&input)?;
+    let mut out = gpu.zeroed::<T>(64 * 5)?;
+    let kernel = k::shared_memory::handle::<T>().with_dynamic_shared(64 * size_of::<T>());
+    gpu.launch(kernel, 1, (input.view(), out.view_mut()))?;
+    Ok(words(gpu.download(&out)?).collect())
+}
+
+fn shared_memory(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let small = [through_shared::<u8>(gpu)?, through_shared::<u16>(gpu)?, through_shared::<f32>(gpu)?];
+    Ok([small.concat(), through_shared::<u64>(gpu)?, through_shared::<f64>(gpu)?].concat())
+}
+
+fn reversed_packs<T: Element + WarpShuffleValue>(gpu: &Gpu) -> Result<Vec<u64>, Error>
+where
+    k::packs::Instance<T>: cuda_std::launch::Instance,
+{
+    let input: Vec<T> = noise(6).take(1600).map(T::from_bits).collect();
+    let input = gpu.upload(&input)?;
+    let mut out = gpu.zeroed::<T>(1600)?;
+    gpu.launch(k::packs::handle::<T>(), 20, (input.view(), out.view_mut()))?;
+    Ok(words(gpu.download(&out)?).collect())
+}
+
+fn packs(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    Ok([
+        reversed_packs::<i8>(gpu)?,
+        reversed_packs::<u16>(gpu)?,
+        reversed_packs::<f32>(gpu)?,
+        reversed_packs::<i64>(gpu)?,
+    ]
+    .concat())
+}
+
+fn combined<T>(gpu: &Gpu, one: T) -> Result<Vec<u64>, Error>
+where
+    T: Element + WarpShuffleValue + cuda_std::atomic::Atomic + std::ops::Add<Output = T> + warpfold::Argument<T>,
+    k::atomics::Instance<T>: cuda_std::launch::Instance,
+{
+    let values: Vec<T> = noise(7).take(64 * 10).map(T::from_bits).collect();
+    let values = gpu.upload(&values)?;
+    let mut out = gpu.zeroed::<T>(8 + 10)?;
+    gpu.launch(k::atomics::handle::<T>(), 10, (values.view(), out.view_mut(), one))?;
+    Ok(words(gpu.download(&out)?).collect())
+}
+
+fn atomics_32(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    Ok([combined(gpu, 1_u32)?, combined(gpu, 1_i32)?].concat())
+}
+
+fn atomics_64(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    Ok([combined(gpu, 1_u64)?, combined(gpu, 1_i64)?].concat())
+}
+
+fn tickets(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut counter = gpu.zeroed::<u32>(1)?;
+    let mut drawn = gpu.zeroed::<u32>(10)?;
+    gpu.launch(k::tickets::handle(), 10, (counter.view_mut(), drawn.view_mut(), 9_u32))?;
+    Ok(words(gpu.download(&drawn)?).chain(words(gpu.download(&counter)?)).collect())
+}
+
+fn half_conversions(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let bits: Vec<u16> = (0..=u16::MAX).collect();
+    // NaNs are left out: which of them a conversion gives is not defined.
+    let floats: Vec<f32> =
+        noise(8).map(|x| f32::from_bits(x as u32)).filter(|x| !x.is_nan()).take(bits.len()).collect();
+    let mut out = gpu.zeroed::<u32>(4 * bits.len())?;
+    let arguments = (&gpu.upload(&bits)?, &gpu.upload(&floats)?);
+    gpu.launch(k::half_conversions::handle(), 1024, (arguments.0.view(), arguments.1.view(), out.view_mut()))?;
+    // All NaNs count as one, for the same reason.
+    let one_nan = |word: u64| if f32::from_bits(word as u32).is_nan() { u64::MAX } else { word };
+    Ok(words(gpu.download(&out)?).map(one_nan).collect())
+}
+
+fn volatile_and_fences(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let input: Vec<f32> = (0..256_u16).map(f32::from).collect();
+    let input = gpu.upload(&input)?;
+    let mut out = gpu.zeroed::<f32>(256)?;
+    gpu.launch(k::volatile_and_fences::handle(), 4, (input.view(), out.view_mut()))?;
+    Ok(words(gpu.download(&out)?).collect())
+}
+
+fn scalars(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut out = gpu.zeroed::<u64>(7)?;
+    let arguments = (out.view_mut(), 0x81_u8, u64::MAX - 5, -7_i16, 1.5_f32, -9_i32, -2.25_f64, 1_usize << 40);
+    gpu.launch(k::scalars::handle(), 1, arguments)?;
+    let found = gpu.download(&out)?;
+    let expected =
+        [0x81, u64::MAX - 5, -7_i64 as u64, 1.5_f32.to_bits().into(), -9_i64 as u64, (-2.25_f64).to_bits(), 1 << 40];
+    assert_eq!(found, expected);
+    Ok(found)
+}
+
+fn raw_parameters(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let numbers: Vec<f32> = (0..1000_u16).map(f32::from).collect();
+    let (a, b) = (gpu.upload(&numbers)?, gpu.upload(&numbers)?);
+    let mut c = gpu.zeroed::<f32>(1000)?;
+    // SAFETY: `c` has 1000 elements.
+    let kernel = unsafe { k::raw_parameters::handle() }.with_block(128);
+    gpu.launch(kernel, 8, (a.view(), b.view(), c.view_mut(), 1000_usize))?;
+    let sums = gpu.download(&c)?;
+    assert!(sums.iter().zip(&numbers).all(|(sum, x)| *sum == 2.0 * x));
+    Ok(words(sums).collect())
+}

@@ -1,0 +1,89 @@
+//! What the CPU makes of the same input, independently of any kernel.
+
+use std::fmt::Debug;
+
+use rand::Rng;
+use rand::rngs::SmallRng;
+use warpfold::ladder::LadderElement;
+
+/// A number whose sums are checked.
+pub trait Sum: LadderElement + Debug {
+    /// A random number of the whole range that sums are defined for.
+    fn random(source: &mut SmallRng) -> Self;
+
+    /// Whether `sum` is the sum of `numbers`: exactly for integers, for floats within the bound of any order of
+    /// additions that a rung uses.
+    ///
+    /// # Errors
+    /// It is not; the message says what it should have been.
+    fn check(sum: Self, numbers: &[Self]) -> Result<(), String>;
+
+    /// All of its bits.
+    fn bits(self) -> u32;
+}
+
+impl Sum for f32 {
+    fn random(source: &mut SmallRng) -> Self {
+        source.random_range(-1.0..1.0)
+    }
+
+    fn check(sum: Self, numbers: &[Self]) -> Result<(), String> {
+        let exact: f64 = numbers.iter().map(|&x| f64::from(x)).sum();
+        let magnitude: f64 = numbers.iter().map(|&x| f64::from(x).abs()).sum();
+        if exact.is_nan() || exact.is_infinite() || magnitude > f64::from(Self::MAX) {
+            // An intermediate sum may overflow where the exact one does not: only NaN, and infinities that no order of
+            // additions avoids, are sure.
+            let has_nan = numbers.iter().any(|x| x.is_nan());
+            let infinities = [Self::INFINITY, Self::NEG_INFINITY].map(|infinity| numbers.contains(&infinity));
+            let agrees = match (has_nan, infinities) {
+                (true, _) | (_, [true, true]) => sum.is_nan(),
+                (false, [true, false]) => sum == Self::INFINITY || sum.is_nan(),
+                (false, [false, true]) => sum == Self::NEG_INFINITY || sum.is_nan(),
+                (false, [false, false]) => true,
+            };
+            return if agrees { Ok(()) } else { Err(format!("{sum:?}, the CPU has {exact:?}")) };
+        }
+        // Half an epsilon for each addition on an element's way to the sum, plus one subnormal step for each.
+        let roundings = 64.0 + numbers.len() as f64 / 65_536.0;
+        let bound = roundings * (f64::from(Self::EPSILON) / 2.0 * magnitude + f64::from(Self::from_bits(1)));
+        let off = (f64::from(sum) - exact).abs();
+        if off <= bound {
+            Ok(())
+        } else {
+            Err(format!("{sum:?}, the CPU has {exact:?}: {off:e} off, allowed {bound:e}"))
+        }
+    }
+
+    fn bits(self) -> u32 {
+        self.to_bits()
+    }
+}
+
+impl Sum for i32 {
+    fn random(source: &mut SmallRng) -> Self {
+        source.random()
+    }
+
+    fn check(sum: Self, numbers: &[Self]) -> Result<(), String> {
+        let exact = numbers.iter().fold(0, |sum: Self, &x| sum.wrapping_add(x));
+        if sum == exact { Ok(()) } else { Err(format!("{sum}, the CPU has {exact}")) }
+    }
+
+    fn bits(self) -> u32 {
+        self as u32
+    }
+}
+
+/// The transpose of a matrix in row-major order.
+pub fn transposed(elements: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    let mut result = Vec::with_capacity(elements.len());
+    for column in 0..columns {
+        result.extend((0..rows).map(|row| elements[row * columns + column]));
+    }
+    result
+}
+
+/// The first place where two lists differ in a bit.
+pub fn first_difference(a: &[f32], b: &[f32]) -> Option<usize> {
+    (0..a.len().max(b.len())).find(|&i| a.get(i).map(|x| x.to_bits()) != b.get(i).map(|x| x.to_bits()))
+}

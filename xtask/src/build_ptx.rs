@@ -1,0 +1,73 @@
+//! `cargo xtask build-ptx`.
+
+use std::fs;
+
+use anyhow::{Context, bail};
+use cuda_builder::{Arch, Built, CudaBuilder};
+
+use crate::{ptxas, setup, workspace};
+
+/// Builds the kernels for each architecture, writes a file for each entry, and prints a line for each.
+pub fn run(archs: &[Arch], verify: bool) -> anyhow::Result<()> {
+    setup::run(verify)?;
+    let built = build(archs)?;
+    let folder = workspace::target().join("ptx");
+    built.write_entries(&folder)?;
+    if verify {
+        assemble(&built)?;
+    } else {
+        println!("{:<8} entry", "arch");
+        for (arch, module) in &built.modules {
+            module.entries().iter().for_each(|entry| println!("{:<8} {}", arch.to_string(), entry.name));
+        }
+    }
+    let entries: usize = built.modules.iter().map(|(_, module)| module.entries().len()).sum();
+    println!("{entries} entries in {}", folder.display());
+    Ok(())
+}
+
+/// The kernels' PTX.
+pub fn build(archs: &[Arch]) -> anyhow::Result<Built> {
+    let kernels = workspace::root().join("kernels");
+    let target = workspace::target().join("cuda-builder");
+    Ok(CudaBuilder::new(kernels).archs(archs.iter().copied()).target_dir(target).build()?)
+}
+
+/// Assembles every module, and fails on a spill.
+fn assemble(built: &Built) -> anyhow::Result<()> {
+    let ptxas = ptxas::find_or_install()?;
+    let scratch = workspace::target().join("cuda-builder").join("verify");
+    fs::create_dir_all(&scratch).context("cannot create a folder for ptxas")?;
+    let mut spilling = Vec::new();
+    println!("{:<8} {:<28} {:>9} {:>12} {:>8}", "arch", "entry", "registers", "shared bytes", "spilled");
+    for (arch, module) in &built.modules {
+        let file = scratch.join(format!("{}.{arch}.ptx", built.library));
+        fs::write(&file, module.text()).with_context(|| format!("cannot write `{}`", file.display()))?;
+        let usages =
+            ptxas::assemble(&ptxas, &file, *arch).with_context(|| format!("the kernels do not assemble for {arch}"))?;
+        for entry in module.entries() {
+            let Some(usage) = usages.iter().find(|usage| usage.entry == entry.name) else {
+                bail!("ptxas said nothing of `{}` for {arch}", entry.name);
+            };
+            println!(
+                "{:<8} {:<28} {:>9} {:>12} {:>8}",
+                arch.to_string(),
+                usage.entry,
+                usage.registers,
+                usage.shared,
+                usage.spilled
+            );
+            if usage.spilled > 0 || usage.stack > 0 {
+                spilling.push(format!(
+                    "`{}` for {arch}: {} bytes spilled, {} bytes of stack",
+                    usage.entry, usage.spilled, usage.stack
+                ));
+            }
+        }
+    }
+    if !spilling.is_empty() {
+        bail!("kernels keep registers in memory:\n  {}", spilling.join("\n  "));
+    }
+    println!("all assembled by {}", ptxas.display());
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! `cargo xtask bundle`: a folder that runs on a CUDA machine without Rust.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use cuda_builder::Arch;
+
+use crate::{build_ptx, setup, workspace};
+
+/// What may travel to the device machine at once.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The tests that are worth running where the GPU is.
+const TESTS: [&str; 3] = ["gpu", "cli", "simt"];
+
+/// Runs tests and then the benchmark; `bench` and `tests` stand beside it.
+const RUN: &str = r#"#!/usr/bin/env bash
+# Runs warpfold's tests and its benchmark on this machine. Needs an NVIDIA driver, nothing else.
+#   ./run.sh              tests, then both ladders
+#   ./run.sh sanitize     the GPU tests' kernels under compute-sanitizer's four tools (from the CUDA toolkit)
+set -uo pipefail
+cd "$(dirname "$0")"
+export WARPFOLD_BENCH="$PWD/bench"
+failed=0
+case "${1:-all}" in
+all)
+    for test in tests/*; do
+        echo "== $test"
+        "$test" || failed=1
+    done
+    echo "== the example vecadd"
+    ./vecadd || failed=1
+    echo "== bench"
+    ./bench || failed=1
+    ;;
+sanitize)
+    for tool in memcheck racecheck initcheck synccheck; do
+        echo "== compute-sanitizer --tool $tool"
+        # One test asks for more memory than there is, on purpose.
+        quiet=""
+        [ "$tool" = memcheck ] && quiet="--report-api-errors no"
+        WARPFOLD_SANITIZER=1 compute-sanitizer --tool "$tool" --error-exitcode 9 $quiet tests/gpu --test-threads 1 || failed=1
+    done
+    ;;
+*)
+    echo "usage: ./run.sh [sanitize]" >&2
+    exit 2
+    ;;
+esac
+exit $failed
+"#;
+
+/// Makes `target/bundle/`.
+pub fn run() -> anyhow::Result<()> {
+    setup::run(false)?;
+    let bundle = workspace::target().join("bundle");
+    if bundle.exists() {
+        fs::remove_dir_all(&bundle).context("cannot remove the old bundle")?;
+    }
+    fs::create_dir_all(bundle.join("tests")).context("cannot create the bundle's folder")?;
+
+    for (name, program) in executables()? {
+        let folder = if TESTS.contains(&name.as_str()) { bundle.join("tests") } else { bundle.clone() };
+        let to = folder.join(&name);
+        fs::copy(&program, &to).with_context(|| format!("cannot copy `{}`", program.display()))?;
+    }
+    build_ptx::build(&[Arch::SM_75, Arch::SM_80, Arch::SM_90])?.write_entries(&bundle.join("ptx"))?;
+    let peers = workspace::root().join("peers");
+    if peers.exists() {
+        copy_folder(&peers, &bundle.join("peers"))?;
+    }
+    let run = bundle.join("run.sh");
+    fs::write(&run, RUN).context("cannot write run.sh")?;
+    make_executable(&run)?;
+
+    let bytes = size(&bundle)?;
+    ensure!(bytes <= MOST_BYTES, "the bundle is {} MiB, and at most {} may travel", bytes >> 20, MOST_BYTES >> 20);
+    println!(
+        "{} ({:.1} MiB): copy it to a CUDA machine and run ./run.sh",
+        bundle.display(),
+        bytes as f64 / f64::from(1 << 20)
+    );
+    Ok(())
+}
+
+/// Builds the benchmark and the tests, and gives their names and files.
+fn executables() -> anyhow::Result<Vec<(String, PathBuf)>> {
+    let mut cargo = workspace::cargo();
+    cargo.current_dir(workspace::root()).args([
+        "build",
+        "--quiet",
+        "--profile",
+        "portable",
+        "--message-format",
+        "json",
+    ]);
+    cargo.args(["--package", "warpfold", "--bin", "bench"]);
+    cargo.args(["--package", "vecadd", "--bin", "vecadd", "--package", "warpfold-tests"]);
+    TESTS.iter().for_each(|test| {
+        cargo.args(["--test", test]);
+    });
+    let output = workspace::output(&mut cargo)?;
+    let text = String::from_utf8(output.stdout).context("cargo's messages are not text")?;
+    let mut found = Vec::new();
+    for line in text.lines() {
+        let message: serde_json::Value = serde_json::from_str(line).context("cargo's messages are not JSON")?;
+        if let (Some(name), Some(file)) = (message["target"]["name"].as_str(), message["executable"].as_str()) {
+            found.push((name.to_owned(), PathBuf::from(file)));
+        }
+    }
+    for wanted in TESTS.iter().chain(&["bench", "vecadd"]) {
+        ensure!(found.iter().any(|(name, _)| name == wanted), "cargo built no `{wanted}`");
+    }
+    Ok(found)
+}
+
+fn make_executable(file: &Path) -> anyhow::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).context("cannot make run.sh executable")
+}
+
+fn copy_folder(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to).with_context(|| format!("cannot create `{}`", to.display()))?;
+    for entry in fs::read_dir(from).with_context(|| format!("cannot list `{}`", from.display()))? {
+        let (path, target) = {
+            let entry = entry?;
+            (entry.path(), to.join(entry.file_name()))
+        };
+        if path.is_dir() {
+            copy_folder(&path, &target)?;
+        } else {
+            fs::copy(&path, &target).with_context(|| format!("cannot copy `{}`", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn size(folder: &Path) -> anyhow::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot list `{}`", folder.display()))? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() { size(&entry.path())? } else { metadata.len() };
+    }
+    Ok(bytes)
+}

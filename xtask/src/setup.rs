@@ -1,0 +1,94 @@
+//! `cargo xtask setup`: what the device build needs, from wherever this machine can get it.
+
+use std::process::Command;
+
+use anyhow::bail;
+use cuda_builder::DeviceToolchain;
+use cuda_builder::toolchain::{OLDEST, Origin};
+
+use crate::{ptxas, workspace};
+
+/// The distributions' packages: a compiler, and the sources of its standard library.
+const PACKAGES: [(&str, &str); 3] =
+    [("rustc-web", "rust-web-src"), ("rustc-1.95", "rust-1.95-src"), ("rustc", "rust-src")];
+
+/// Sets up the device compiler, and with `ptxas` the assembler.
+pub fn run(ptxas: bool) -> anyhow::Result<()> {
+    let toolchain = match DeviceToolchain::find() {
+        Ok(present) => present,
+        Err(missing) => install(&missing.to_string())?,
+    };
+    if ptxas {
+        ptxas::find_or_install()?;
+    } else if toolchain.origin != Origin::Toolchain {
+        eprintln!("setup: kernels are compiled by {} ({})", toolchain.rustc.display(), toolchain.version);
+    }
+    Ok(())
+}
+
+fn install(missing: &str) -> anyhow::Result<DeviceToolchain> {
+    eprintln!("setup: {missing}");
+    let mut failures = Vec::new();
+    for attempt in [rustup as fn() -> anyhow::Result<()>, apt] {
+        match attempt() {
+            Ok(()) => match DeviceToolchain::find() {
+                Ok(found) => {
+                    eprintln!("setup: kernels can be built, by {} ({})", found.rustc.display(), found.version);
+                    return Ok(found);
+                }
+                Err(still) => failures.push(still.to_string()),
+            },
+            Err(why) => failures.push(format!("{why:#}")),
+        }
+    }
+    bail!(
+        "no way to a device compiler worked:\n  - {}\nRun this where the network reaches rustup's server, then try again:\n  \
+         rustup component add rust-src --toolchain 1.95.0",
+        failures.join("\n  - ").replace('\n', "\n    ")
+    )
+}
+
+/// rustup's component, for the toolchain that runs this.
+fn rustup() -> anyhow::Result<()> {
+    let mut command = Command::new("rustup");
+    command.current_dir(workspace::root()).args(["component", "add", "rust-src"]);
+    eprintln!("setup: installing rust-src with {}", workspace::shown(&command));
+    workspace::output(&mut command).map(|_| ())
+}
+
+/// Debian's or Ubuntu's packages, if they are recent enough.
+fn apt() -> anyhow::Result<()> {
+    // Best effort: without it an old list of packages may do.
+    let _ = privileged("apt-get").args(["update", "-qq"]).output();
+    let recent =
+        PACKAGES.into_iter().find(|(compiler, _)| candidate(compiler).is_some_and(|version| version >= OLDEST));
+    let Some((compiler, sources)) = recent else {
+        bail!("apt-get has no rustc of {}.{} or later", OLDEST.0, OLDEST.1);
+    };
+    let mut command = privileged("apt-get");
+    command.args(["install", "-y", "-qq", "--no-install-recommends", compiler, sources]);
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    eprintln!("setup: installing {compiler} and {sources} with {}", workspace::shown(&command));
+    workspace::output(&mut command).map(|_| ())
+}
+
+/// The version of a package that would be installed, major and minor.
+fn candidate(package: &str) -> Option<(u32, u32)> {
+    let output = Command::new("apt-cache").args(["policy", package]).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let version = text.lines().find_map(|line| line.trim().strip_prefix("Candidate:"))?.trim();
+    let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map_while(|number| number.parse().ok());
+    Some((numbers.next()?, numbers.next()?))
+}
+
+/// A command that changes the system: by `sudo` for anybody but root, where that asks no password.
+fn privileged(program: &str) -> Command {
+    let id = Command::new("id").arg("-u").output();
+    let is_root = id.is_ok_and(|output| output.stdout.trim_ascii() == b"0");
+    if is_root {
+        return Command::new(program);
+    }
+    let mut command = Command::new("sudo");
+    command.args(["-n", program]);
+    command
+}

@@ -1,0 +1,47 @@
+//! Where things are, and how other programs are run.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use anyhow::{Context, bail};
+
+/// The workspace's folder.
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
+}
+
+/// The workspace's target folder.
+pub fn target() -> PathBuf {
+    match env::var_os("CARGO_TARGET_DIR") {
+        Some(dir) => env::current_dir().unwrap_or_default().join(dir),
+        None => root().join("target"),
+    }
+}
+
+/// The cargo that runs this tool.
+pub fn cargo() -> Command {
+    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs a program to its end, its output shown, and gives its exit code.
+pub fn exit_code(command: &mut Command) -> anyhow::Result<u8> {
+    let status = command.status().with_context(|| format!("cannot run {}", shown(command)))?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+/// Runs a program that has to succeed, and gives its output.
+pub fn output(command: &mut Command) -> anyhow::Result<Output> {
+    let output = command.output().with_context(|| format!("cannot run {}", shown(command)))?;
+    if !output.status.success() {
+        bail!("{} failed:\n{}", shown(command), String::from_utf8_lossy(&output.stderr).trim_end());
+    }
+    Ok(output)
+}
+
+/// The command line, as a person would type it.
+pub fn shown(command: &Command) -> String {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    format!("`{}`", words.join(" "))
+}
