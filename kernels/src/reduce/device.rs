@@ -74,7 +74,14 @@ pub fn single_launch<T: Number>(
     let block = thread::block_idx_x() as usize;
     let blocks = thread::grid_dim_x() as usize;
 
-    let own = sum_of_thread(&input, block * BLOCK * PACKS_IN_FLIGHT + thread, blocks * BLOCK * PACKS_IN_FLIGHT);
+    let first = block * BLOCK * PACKS_IN_FLIGHT + thread;
+    let stride = blocks * BLOCK * PACKS_IN_FLIGHT;
+    // Two loops, so that the one with wide loads tests nothing.
+    let own = if input.elements_to_alignment() == 0 {
+        sum_of_thread::<T, true>(&input, first, stride)
+    } else {
+        sum_of_thread::<T, false>(&input, first, stride)
+    };
     let sum = sum_of_block::<T, BLOCK>(own, &warp_sums);
     if blocks == 1 {
         if thread == 0 {
@@ -110,26 +117,11 @@ pub fn single_launch<T: Number>(
 /// What one thread adds: rounds of [`PACKS_IN_FLIGHT`] packs that lie a block apart, from pack `first` on, a grid's round
 /// (`stride` packs) apart; then the elements behind the last whole pack, one for each of the first threads.
 #[inline(always)]
-fn sum_of_thread<T: Number>(input: &Global<T>, first: usize, stride: usize) -> T {
+fn sum_of_thread<T: Number, const ALIGNED: bool>(input: &Global<T>, first: usize, stride: usize) -> T {
     let lanes = T::Pack::LEN;
     let packs = input.len() / lanes;
-    let aligned = input.elements_to_alignment() == 0;
-    let load = |pack: usize| {
-        let start = pack * lanes;
-        if aligned {
-            // SAFETY: `pack < packs` at every call, and the view begins at a multiple of 16 bytes.
-            unsafe { input.load_pack_unchecked(start) }
-        } else {
-            let mut gathered = neutral_pack::<T>();
-            let mut lane = 0;
-            while lane < lanes {
-                // SAFETY: `pack < packs` at every call.
-                gathered = gathered.with(lane, unsafe { input.load_unchecked(start + lane) });
-                lane += 1;
-            }
-            gathered
-        }
-    };
+    // SAFETY: at every call below, `pack` is less than `packs`.
+    let load = |pack: usize| unsafe { load_pack::<T, ALIGNED>(input, pack * lanes) };
 
     let mut sums = [neutral_pack::<T>(); PACKS_IN_FLIGHT];
     let mut pack = first;
@@ -159,6 +151,26 @@ fn sum_of_thread<T: Number>(input: &Global<T>, first: usize, stride: usize) -> T
     }
     // `first` counts up from 0 over the first block's threads, and there are fewer such elements than those.
     sum.plus(input.load_or(packs * lanes + first, T::NEUTRAL))
+}
+
+/// The pack that begins at `start`: in one load, or an element at a time where addresses are not multiples of 16.
+///
+/// # Safety
+/// The pack is inside of the view, and if it is said to be `ALIGNED`, so is the view.
+#[inline(always)]
+unsafe fn load_pack<T: Number, const ALIGNED: bool>(input: &Global<T>, start: usize) -> T::Pack {
+    if ALIGNED {
+        // SAFETY: as promised by the caller.
+        return unsafe { input.load_pack_unchecked(start) };
+    }
+    let mut pack = neutral_pack::<T>();
+    let mut lane = 0;
+    while lane < T::Pack::LEN {
+        // SAFETY: as promised by the caller.
+        pack = pack.with(lane, unsafe { input.load_unchecked(start + lane) });
+        lane += 1;
+    }
+    pack
 }
 
 #[inline(always)]
