@@ -27,19 +27,62 @@ fn count(ptx: &str, instruction: &str) -> usize {
 /// The instances of every rung of the reduction ladder.
 fn instances(rung: &str) -> Vec<(u32, String)> {
     let blocks = [64, 128, 256, 512, 1024];
-    blocks.iter().flat_map(|&block| ["f32", "i32"].map(|ty| (block, format!("{rung}_{ty}_{block}")))).collect()
+    blocks
+        .iter()
+        .flat_map(|&block| ["f32", "f64", "i32", "i64"].map(|ty| (block, format!("{rung}_{ty}_{block}"))))
+        .collect()
 }
 
 #[test]
-fn every_rung_is_there_for_every_type_and_block() {
-    let mut expected: Vec<String> =
-        ["divergent_modulo", "strided_index", "sequential", "first_add_on_load", "unroll_last_warp", "complete_unroll"]
-            .iter()
-            .flat_map(|rung| instances(rung).into_iter().map(|(_, name)| name))
-            .collect();
-    expected.extend(["single_launch_f32", "single_launch_i32", "per_element_f32"].map(str::to_owned));
-    expected
-        .extend(["tiled", "tiled_padded"].iter().flat_map(|rung| [8, 16, 32].map(|tile| format!("{rung}_f32_{tile}"))));
+fn every_kernel_of_the_ladders_is_there() {
+    let blocks = [64, 128, 256, 512, 1024];
+    let mut expected = Vec::new();
+    let mut add = |kernel: &str, types: &[&str], sizes: &[u32]| {
+        for ty in types {
+            expected.extend(sizes.iter().map(|size| format!("{kernel}_{ty}_{size}")));
+            if sizes.is_empty() {
+                expected.push(format!("{kernel}_{ty}"));
+            }
+        }
+    };
+    for kernel in [
+        "neighbored",
+        "neighbored_less",
+        "interleaved",
+        "unroll2",
+        "unroll4",
+        "unroll8",
+        "unroll8_warp_tail",
+        "unroll8_complete",
+    ] {
+        add(kernel, &["f32", "i32"], &[]);
+    }
+    add("unroll8_complete_const", &["f32", "i32"], &blocks);
+    for kernel in LOOPING.iter().chain(&WITH_TAIL).chain(&["grid_stride", "warp_shuffle", "vectorized"]) {
+        add(kernel, &["f32", "f64", "i32", "i64"], &blocks);
+    }
+    add("single_launch", &["f32", "f64", "i32", "i64"], &[]);
+    for kernel in
+        ["copy_row", "copy_column", "serial", "per_row", "per_element", "tiled_rows", "diagonal", "vectorized"]
+    {
+        add(kernel, &["f32"], &[]);
+    }
+    add("tiled", &["f32"], &[8, 16, 32]);
+    add("tiled_padded", &["f32"], &[8, 16, 32]);
+    expected.extend(
+        [
+            "branch_by_thread",
+            "branch_by_warp",
+            "predicated",
+            "loop_rolled",
+            "loop_unrolled",
+            "sync_count",
+            "sync_and",
+            "sync_or",
+            "warps_of_cube",
+        ]
+        .map(str::to_owned),
+    );
     expected.sort();
     for (arch, module) in &KERNELS.modules {
         let mut found: Vec<_> = module.entries().iter().map(|entry| entry.name.clone()).collect();
@@ -47,6 +90,12 @@ fn every_rung_is_there_for_every_type_and_block() {
         assert_eq!(found, expected, "{arch}");
     }
 }
+
+/// The rungs whose every step has a barrier of the block.
+const LOOPING: [&str; 4] = ["divergent_modulo", "strided_index", "sequential", "first_add_on_load"];
+
+/// The rungs that end with one warp in volatile shared memory.
+const WITH_TAIL: [&str; 2] = ["unroll_last_warp", "complete_unroll"];
 
 #[test]
 fn nothing_is_left_to_be_linked() {
@@ -60,7 +109,7 @@ fn nothing_is_left_to_be_linked() {
 /// `log2(block)` steps, and one barrier after the load.
 #[test]
 fn barriers_of_the_looping_rungs() {
-    for rung in ["divergent_modulo", "strided_index", "sequential", "first_add_on_load"] {
+    for rung in LOOPING {
         for (block, name) in instances(rung) {
             for (arch, ptx) in entries(&name) {
                 assert_eq!(count(&ptx, "bar.sync"), 1 + block.ilog2() as usize, "{name} {arch}\n{ptx}");
@@ -72,7 +121,7 @@ fn barriers_of_the_looping_rungs() {
 /// The last six steps are one warp's: its own barriers, two a step, and volatile accesses of shared memory.
 #[test]
 fn the_volatile_tail() {
-    for rung in ["unroll_last_warp", "complete_unroll"] {
+    for rung in WITH_TAIL {
         for (block, name) in instances(rung) {
             for (arch, ptx) in entries(&name) {
                 assert_eq!(count(&ptx, "bar.sync"), 1 + block.ilog2() as usize - 6, "{name} {arch}");
@@ -107,10 +156,16 @@ fn shared_memory_is_never_reached_by_a_generic_address() {
 
 #[test]
 fn the_production_sum_loads_16_bytes_at_once() {
-    for name in ["single_launch_f32", "single_launch_i32"] {
+    for (name, words) in
+        [("single_launch_f32", 1), ("single_launch_i32", 1), ("single_launch_f64", 2), ("single_launch_i64", 2)]
+    {
         for (arch, ptx) in entries(name) {
             assert!(count(&ptx, "ld.global.v4") >= 4, "{name} {arch}: four are in flight");
-            assert_eq!(count(&ptx, "shfl.sync.down"), 20, "{name} {arch}: two folds of a block, each two of a warp");
+            assert_eq!(
+                count(&ptx, "shfl.sync.down"),
+                20 * words,
+                "{name} {arch}: two folds of a block, each two of a warp"
+            );
             assert_eq!(count(&ptx, "atom."), 1, "{name} {arch}: one ticket");
         }
     }
@@ -127,6 +182,69 @@ fn tiles_turn_between_one_barrier() {
                 assert_eq!((count(&ptx, "st.shared"), count(&ptx, "ld.shared")), (1, 1), "{name} {arch}");
                 assert!(ptx.contains(&format!("[{bytes}];")), "{name} {arch}: {bytes} bytes of shared memory");
             }
+        }
+    }
+}
+
+#[test]
+fn the_vectorized_transpose_moves_16_bytes_at_once() {
+    for (arch, ptx) in entries("vectorized_f32") {
+        for access in ["ld.global.v4", "st.global.v4", "ld.shared.v4", "st.shared.v4"] {
+            assert_eq!(count(&ptx, access), 4, "{access} {arch}");
+        }
+        assert_eq!(count(&ptx, "bar.sync"), 1, "{arch}");
+    }
+}
+
+/// The tail in global memory: its accesses are volatile and the warp's barriers order them.
+#[test]
+fn the_volatile_tail_in_global_memory() {
+    for name in ["unroll8_warp_tail_f32", "unroll8_complete_i32", "unroll8_complete_const_f32_512"] {
+        for (arch, ptx) in entries(name) {
+            assert_eq!(count(&ptx, "bar.warp.sync"), 12, "{name} {arch}");
+            assert_eq!(count(&ptx, "ld.volatile.global"), 13, "{name} {arch}");
+        }
+    }
+}
+
+/// A block that is in the type needs no test of the block's size, and is said to the assembler.
+#[test]
+fn a_const_generic_block_is_known() {
+    for (arch, ptx) in entries("unroll8_complete_const_f32_256") {
+        assert!(ptx.contains(".reqntid 256, 1, 1"), "{arch}");
+    }
+    for (arch, ptx) in entries("unroll8_complete_f32") {
+        assert!(!ptx.contains(".reqntid") && ptx.contains("%ntid.x"), "{arch}");
+    }
+}
+
+/// A small branch is a choice between two values, not a jump.
+#[test]
+fn the_predicated_branch_is_a_select() {
+    for (arch, ptx) in entries("predicated") {
+        assert_eq!(count(&ptx, "selp"), 1, "{arch}");
+    }
+}
+
+#[test]
+fn the_rolled_loop_is_rolled() {
+    for (arch, ptx) in entries("loop_rolled") {
+        assert_eq!(count(&ptx, "mad.lo"), 1, "{arch}");
+    }
+    for (arch, ptx) in entries("loop_unrolled") {
+        assert_eq!(count(&ptx, "mad.lo"), 8, "{arch}");
+    }
+}
+
+#[test]
+fn barriers_that_count_are_one_instruction() {
+    for (name, instruction) in [("sync_count", "bar.red.popc"), ("sync_and", "bar.red.and"), ("sync_or", "bar.red.or")]
+    {
+        for (arch, ptx) in entries(name) {
+            assert!(
+                ptx.contains(instruction) || ptx.contains(&instruction.replace("bar.", "barrier.cta.")),
+                "{name} {arch}\n{ptx}"
+            );
         }
     }
 }

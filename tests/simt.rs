@@ -1,7 +1,7 @@
 //! The kernels in the executor, against the CPU.
 
 use proptest::prelude::*;
-use warpfold::ladder::{BLOCKS, ReduceRung, TransposeRung};
+use warpfold::ladder::{BLOCKS, ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu};
 use warpfold_tests::device_library;
 use warpfold_tests::reference::{Sum, first_difference, transposed};
@@ -11,12 +11,18 @@ fn sum_by<T: Sum>(rung: ReduceRung, block: usize, numbers: &[T]) -> Result<T, Er
     let gpu = Gpu::simt();
     let input = gpu.upload(numbers)?;
     let mut reduction = rung.prepare::<T>(&gpu, numbers.len(), block)?;
+    reduction.load(&gpu, &input)?;
     reduction.start(&gpu, &input)?;
     reduction.finish(&gpu)
 }
 
 fn any_rung() -> impl Strategy<Value = ReduceRung> {
-    prop::sample::select(&ReduceRung::ALL[..])
+    prop::sample::select(ReduceRung::all().collect::<Vec<_>>())
+}
+
+/// The rungs that 64-bit numbers have too.
+fn any_shared_rung() -> impl Strategy<Value = ReduceRung> {
+    prop::sample::select(&ReduceRung::SHARED[..])
 }
 
 fn any_block() -> impl Strategy<Value = usize> {
@@ -59,6 +65,40 @@ proptest! {
     }
 
     #[test]
+    fn sums_of_wide_floats(rung in any_shared_rung(), block in any_block(), len in any_len(), seed: u64) {
+        let mut source = <rand::rngs::SmallRng as rand::SeedableRng>::seed_from_u64(seed);
+        let numbers: Vec<f64> = (0..len).map(|_| f64::random(&mut source)).collect();
+        f64::check(sum_by(rung, block, &numbers)?, &numbers).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn sums_of_wide_integers(rung in any_shared_rung(), block in any_block(), len in any_len(), seed: u64) {
+        let mut source = <rand::rngs::SmallRng as rand::SeedableRng>::seed_from_u64(seed);
+        let numbers: Vec<i64> = (0..len).map(|_| i64::random(&mut source)).collect();
+        i64::check(sum_by(rung, block, &numbers)?, &numbers).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn control_flow(rung in prop::sample::select(&ControlFlowRung::ALL[..]), words in prop::collection::vec(any::<u32>(), 0..1000), all_odd: bool) {
+        let words: Vec<u32> = words.into_iter().map(|word| word | u32::from(all_odd)).collect();
+        let gpu = Gpu::simt();
+        let mut result = gpu.zeroed::<u32>(words.len())?;
+        rung.start(&gpu, &gpu.upload(&words)?, &mut result)?;
+        prop_assert_eq!(gpu.download(&result)?, rung.expected(&words));
+    }
+
+    #[test]
+    fn an_input_is_never_changed(rung in any_rung(), block in any_block(), len in any_len()) {
+        let gpu = Gpu::simt();
+        let numbers: Vec<i32> = (0..len as i32).collect();
+        let input = gpu.upload(&numbers)?;
+        let mut reduction = rung.prepare::<i32>(&gpu, len, block)?;
+        reduction.load(&gpu, &input)?;
+        reduction.start(&gpu, &input)?;
+        prop_assert_eq!(gpu.download(&input)?, numbers);
+    }
+
+    #[test]
     fn sums_of_special_floats(rung in any_rung(), block in any_block(), numbers in prop::collection::vec(any_special(), 0..600)) {
         f32::check(sum_by(rung, block, &numbers)?, &numbers).map_err(TestCaseError::fail)?;
     }
@@ -81,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn transposes(rung in prop::sample::select(&TransposeRung::ALL[..]), rows in 1_usize..80, columns in 1_usize..80, first: u32) {
+    fn transposes(rung in prop::sample::select(&TransposeRung::ALL[..]), rows in 1_usize..140, columns in 1_usize..140, first: u32) {
         // Each element its own bits, NaNs among them.
         let elements: Vec<f32> =
             (0..rows * columns).map(|i| f32::from_bits(first.wrapping_add(0x9E37_79B9_u32.wrapping_mul(i as u32)))).collect();
@@ -89,7 +129,8 @@ proptest! {
         let matrix = gpu.upload_matrix(&elements, rows, columns)?;
         let mut result = gpu.upload_matrix(&vec![f32::from_bits(u32::MAX); rows * columns], columns, rows)?;
         rung.start(&gpu, &matrix, &mut result)?;
-        prop_assert_eq!(first_difference(&gpu.download_matrix(&result)?, &transposed(&elements, rows, columns)), None);
+        let expected = if rung.is_copy() { elements } else { transposed(&elements, rows, columns) };
+        prop_assert_eq!(first_difference(&gpu.download_matrix(&result)?, &expected), None);
     }
 }
 
@@ -99,6 +140,26 @@ fn the_device_library_runs() {
     for (name, run) in device_library::RUNS {
         let words = run(&gpu).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(words.iter().any(|&word| word != 0), "{name} wrote nothing");
+    }
+}
+
+#[test]
+fn threads_of_a_cube_are_in_warps_by_their_linear_index() {
+    assert!(warpfold_tests::warps_of_cube(&Gpu::simt()).unwrap());
+}
+
+#[test]
+fn lengths_around_every_boundary_of_every_rung() {
+    for rung in ReduceRung::all() {
+        for block in [64, 256] {
+            for elements in [block, 2 * block, 4 * block, 8 * block, 16 * block] {
+                for len in [elements - 1, elements, elements + 1] {
+                    let numbers: Vec<i32> = (1..=len as i32).collect();
+                    let sum = sum_by(rung, block, &numbers).unwrap();
+                    i32::check(sum, &numbers).unwrap_or_else(|wrong| panic!("{} of {len}: {wrong}", rung.name()));
+                }
+            }
+        }
     }
 }
 

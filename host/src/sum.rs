@@ -26,28 +26,28 @@ pub trait Summable: Number + private::Sealed {
 
 mod private {
     pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for i32 {}
 }
 
-impl Summable for f32 {
-    const ZERO: Self = 0.0;
-    fn kernel() -> Kernel<Parameters<Self>> {
-        single_launch::handle::<Self>()
-    }
-    fn workspace(workspaces: &Workspaces) -> &Mutex<Option<Workspace<Self>>> {
-        &workspaces.f32
-    }
+macro_rules! summable {
+    ($($type:ident, $zero:literal;)*) => {$(
+        impl private::Sealed for $type {}
+        impl Summable for $type {
+            const ZERO: Self = $zero;
+            fn kernel() -> Kernel<Parameters<Self>> {
+                single_launch::handle::<Self>()
+            }
+            fn workspace(workspaces: &Workspaces) -> &Mutex<Option<Workspace<Self>>> {
+                &workspaces.$type
+            }
+        }
+    )*};
 }
 
-impl Summable for i32 {
-    const ZERO: Self = 0;
-    fn kernel() -> Kernel<Parameters<Self>> {
-        single_launch::handle::<Self>()
-    }
-    fn workspace(workspaces: &Workspaces) -> &Mutex<Option<Workspace<Self>>> {
-        &workspaces.i32
-    }
+summable! {
+    f32, 0.0;
+    f64, 0.0;
+    i32, 0;
+    i64, 0;
 }
 
 /// What a sum needs beside its input, kept from call to call.
@@ -64,7 +64,9 @@ pub struct Workspace<T> {
 #[derive(Default)]
 pub struct Workspaces {
     f32: Mutex<Option<Workspace<f32>>>,
+    f64: Mutex<Option<Workspace<f64>>>,
     i32: Mutex<Option<Workspace<i32>>>,
+    i64: Mutex<Option<Workspace<i64>>>,
 }
 
 impl<T: Summable> Workspace<T> {

@@ -5,11 +5,13 @@
 //!
 //! | module | what is in it |
 //! |---|---|
+//! | [`control_flow`] | what branches, loops and barriers cost |
 //! | [`ops`] | the numbers that are reduced |
 //! | [`reduce`] | reductions: the [ladder](reduce::ladder) for learning, and the production kernel |
 //! | [`transpose`] | transposes: the [ladder](transpose::ladder) |
 #![no_std]
 
+pub mod control_flow;
 pub mod ops;
 pub mod reduce;
 pub mod transpose;

@@ -12,21 +12,32 @@ pub trait Number: Element + WarpShuffleValue {
     fn plus(self, other: Self) -> Self;
 }
 
-impl Number for f32 {
-    // Not 0.0: adding that to -0.0 gives 0.0.
-    const NEUTRAL: Self = -0.0;
+macro_rules! floats {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            // Not 0.0: adding that to -0.0 gives 0.0.
+            const NEUTRAL: Self = -0.0;
 
-    #[inline(always)]
-    fn plus(self, other: Self) -> Self {
-        self + other
-    }
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+        }
+    )*};
 }
 
-impl Number for i32 {
-    const NEUTRAL: Self = 0;
+macro_rules! integers {
+    ($($type:ty),*) => {$(
+        impl Number for $type {
+            const NEUTRAL: Self = 0;
 
-    #[inline(always)]
-    fn plus(self, other: Self) -> Self {
-        self.wrapping_add(other)
-    }
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+        }
+    )*};
 }
+
+floats!(f32, f64);
+integers!(i32, i64);

@@ -16,3 +16,14 @@ pub static TEST_KERNELS: Library = Library::new("test_kernels", include!(concat!
 pub fn first_gpu() -> Result<Gpu, Error> {
     Gpu::with_libraries(0, &[&TEST_KERNELS])
 }
+
+/// Whether the threads of a block of 8 x 8 x 8 are in warps as CUDA says: 32 in a row of x + 8 y + 64 z.
+///
+/// # Errors
+/// The kernel cannot be run.
+pub fn warps_of_cube(gpu: &Gpu) -> Result<bool, Error> {
+    let mut out = gpu.zeroed::<u32>(512)?;
+    gpu.launch(kernels::control_flow::warps_of_cube::handle(), 1, (out.view_mut(),))?;
+    let expected = (0..512).map(|thread| 256 * (thread / 32 * 32) + thread % 32);
+    Ok(gpu.download(&out)?.into_iter().eq(expected))
+}

@@ -13,6 +13,7 @@
 //! | [`atomic`] | atomic operations with a scope |
 //! | [`element`] | what may lie in such memory, and its 16-byte packs |
 //! | [`float`] | hardware conversions of `f16` and `bf16` |
+//! | [`hint`] | keeping a loop rolled |
 //! | [`launch`] | (CPU only) the typed handle of a kernel, which the host crate launches |
 //!
 //! Names follow Rust-CUDA's `cuda_std` where it has them, so that a kernel that stays inside the common subset
@@ -45,6 +46,7 @@ pub mod atomic;
 pub mod element;
 pub mod float;
 pub mod global;
+pub mod hint;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
 mod machine;

@@ -61,7 +61,7 @@ pub const fn blocks_for(len: usize, size: usize) -> usize {
 /// `partials` has a place for each block, `ticket` is one 0, `output` one element.
 ///
 /// Sources: the ticket is `threadFenceReduction` in NVIDIA's samples; the rest is past the seeds.
-#[kernel(instances = [f32, i32], block = BLOCK)]
+#[kernel(instances = [f32, f64, i32, i64], block = BLOCK)]
 pub fn single_launch<T: Number>(
     input: Global<T>,
     partials: GlobalMut<T>,
@@ -74,15 +74,7 @@ pub fn single_launch<T: Number>(
     let block = thread::block_idx_x() as usize;
     let blocks = thread::grid_dim_x() as usize;
 
-    let first = block * BLOCK * PACKS_IN_FLIGHT + thread;
-    let stride = blocks * BLOCK * PACKS_IN_FLIGHT;
-    // Two loops, so that the one with wide loads tests nothing.
-    let own = if input.elements_to_alignment() == 0 {
-        sum_of_thread::<T, true>(&input, first, stride)
-    } else {
-        sum_of_thread::<T, false>(&input, first, stride)
-    };
-    let sum = sum_of_block::<T, BLOCK>(own, &warp_sums);
+    let sum = sum_of_block::<T, BLOCK>(sum_of_thread::<T, BLOCK>(&input), &warp_sums);
     if blocks == 1 {
         if thread == 0 {
             output.store(0, sum);
@@ -114,10 +106,23 @@ pub fn single_launch<T: Number>(
     }
 }
 
-/// What one thread adds: rounds of [`PACKS_IN_FLIGHT`] packs that lie a block apart, from pack `first` on, a grid's round
-/// (`stride` packs) apart; then the elements behind the last whole pack, one for each of the first threads.
+/// What one thread adds in a grid of blocks of `BLOCK` threads: rounds of [`PACKS_IN_FLIGHT`] packs that lie a block
+/// apart, each round a whole grid's behind the last; then the elements behind the last whole pack, one for each of the
+/// first threads.
 #[inline(always)]
-fn sum_of_thread<T: Number, const ALIGNED: bool>(input: &Global<T>, first: usize, stride: usize) -> T {
+pub(super) fn sum_of_thread<T: Number, const BLOCK: usize>(input: &Global<T>) -> T {
+    // Two loops, so that the one with wide loads tests nothing.
+    if input.elements_to_alignment() == 0 {
+        sum_of_thread_by::<T, BLOCK, true>(input)
+    } else {
+        sum_of_thread_by::<T, BLOCK, false>(input)
+    }
+}
+
+#[inline(always)]
+fn sum_of_thread_by<T: Number, const BLOCK: usize, const ALIGNED: bool>(input: &Global<T>) -> T {
+    let first = thread::block_idx_x() as usize * BLOCK * PACKS_IN_FLIGHT + thread::index_in_block::<BLOCK>();
+    let stride = thread::grid_dim_x() as usize * BLOCK * PACKS_IN_FLIGHT;
     let lanes = T::Pack::LEN;
     let packs = input.len() / lanes;
     // SAFETY: at every call below, `pack` is less than `packs`.

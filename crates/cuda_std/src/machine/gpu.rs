@@ -291,6 +291,15 @@ pub(crate) fn fence_system() {
     unsafe { intrinsic::membar_sys() }
 }
 
+/// To LLVM the number may be any after this, so that it knows no trip count; to ptxas it is a pragma at the loop's head.
+#[inline(always)]
+pub(crate) fn keep_rolled(counter: u32) -> u32 {
+    let mut counter = counter;
+    // SAFETY: a directive that makes no instruction.
+    unsafe { asm!(".pragma \"nounroll\"; // {}", inlateout(reg32) counter, options(nomem, nostack, preserves_flags)) };
+    counter
+}
+
 /// Reads global memory.
 ///
 /// # Safety

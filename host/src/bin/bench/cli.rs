@@ -14,7 +14,7 @@ use warpfold::{Error, Gpu};
 #[command(
     version,
     after_help = "Examples:
-  bench                                     both ladders, on the first GPU or in the executor
+  bench                                     all ladders, on the first GPU or in the executor
   bench ladder reduce --n 2^28 --block 128  the reduction ladder over 2^28 numbers, blocks of 128 threads
   bench sum --input samples.npy             the sum of a NumPy file (f32 or i32)
   bench transpose --rows 1000 --cols 30000  one transpose, timed
@@ -130,20 +130,26 @@ pub struct Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Dtype {
     F32,
+    F64,
     I32,
+    I64,
 }
 
 #[derive(Debug, Args)]
 pub struct LadderArguments {
-    /// Which ladder [default: both]
+    /// Which ladder [default: all]
     #[arg(value_enum)]
     pub family: Option<Family>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Family {
+    /// Sums, in global and in shared memory
     Reduce,
+    /// Transposes of a matrix of f32
     Transpose,
+    /// Branches, loops and barriers
+    ControlFlow,
 }
 
 #[derive(Debug, Args)]

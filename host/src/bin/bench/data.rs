@@ -66,26 +66,53 @@ impl Number for f32 {
     }
 }
 
-impl Number for i32 {
-    const NAME: &'static str = "i32";
+impl Number for f64 {
+    const NAME: &'static str = "f64";
 
     fn random(source: &mut SmallRng) -> Self {
-        source.random_range(-8..=8)
+        source.random_range(-8_i8..=8).into()
     }
 
     fn reference(numbers: &[Self]) -> Reference {
-        let sum = numbers.iter().fold(0_i32, |sum, &x| sum.wrapping_add(x));
-        Reference { sum: sum.into(), bound: 0.0 }
+        // Of the whole numbers above, which is all that is summed in f64 here.
+        Reference { sum: numbers.iter().sum(), bound: 0.0 }
     }
 
     fn agrees(self, reference: &Reference) -> bool {
-        f64::from(self) == reference.sum
+        self == reference.sum
     }
 
     fn as_f64(self) -> f64 {
-        self.into()
+        self
     }
 }
+
+macro_rules! integers {
+    ($($type:ident),*) => {$(
+        impl Number for $type {
+            const NAME: &'static str = stringify!($type);
+
+            fn random(source: &mut SmallRng) -> Self {
+                source.random_range(-8..=8)
+            }
+
+            fn reference(numbers: &[Self]) -> Reference {
+                let sum = numbers.iter().fold(0 as $type, |sum, &x| sum.wrapping_add(x));
+                Reference { sum: sum as f64, bound: 0.0 }
+            }
+
+            fn agrees(self, reference: &Reference) -> bool {
+                self as f64 == reference.sum
+            }
+
+            fn as_f64(self) -> f64 {
+                self as f64
+            }
+        }
+    )*};
+}
+
+integers!(i32, i64);
 
 /// `len` random numbers, fresh in every run.
 pub fn random<T: Number>(gpu: &Gpu, len: usize) -> anyhow::Result<Vec<T>> {
@@ -121,6 +148,11 @@ pub fn transposed(elements: &[f32], rows: usize, columns: usize) -> Vec<f32> {
         }
     }
     result
+}
+
+/// `len` random words.
+pub fn random_words(gpu: &Gpu, len: usize) -> anyhow::Result<Vec<u32>> {
+    fill(gpu, len, |source| source.random())
 }
 
 /// Whether two lists have the same bits.

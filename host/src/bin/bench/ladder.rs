@@ -1,15 +1,15 @@
 //! `bench ladder`: every rung, checked and timed.
 
-use warpfold::ladder::{ReduceRung, TransposeRung};
+use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu};
 
 use crate::cli::{Dtype, Family, LadderArguments, Output, Shape};
 use crate::data::{self, Number};
 use crate::measure::{Plan, copy_ceiling, progress};
-use crate::report::{Device, Report, Scale, Section};
+use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
-/// Both ladders.
-pub fn both(gpu: &Gpu, output: &Output, shape: &Shape) -> anyhow::Result<bool> {
+/// All ladders.
+pub fn all(gpu: &Gpu, output: &Output, shape: &Shape) -> anyhow::Result<bool> {
     run(gpu, output, shape, &LadderArguments { family: None })
 }
 
@@ -17,77 +17,157 @@ pub fn run(gpu: &Gpu, output: &Output, shape: &Shape, arguments: &LadderArgument
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
     let copy = copy_ceiling(gpu, &plan)?;
+    let bench = Bench { gpu, plan: &plan, device: &device, copy, shape };
+    let wanted = |family| arguments.family.is_none_or(|only| only == family);
     let mut sections = Vec::new();
-    if arguments.family != Some(Family::Transpose) {
-        sections.push(match shape.dtype {
-            Dtype::F32 => reduce::<f32>(gpu, &plan, &device, copy, shape)?,
-            Dtype::I32 => reduce::<i32>(gpu, &plan, &device, copy, shape)?,
+    if wanted(Family::Reduce) {
+        sections.extend(match shape.dtype {
+            Dtype::F32 => bench.reduce::<f32>(true)?,
+            Dtype::F64 => bench.reduce::<f64>(false)?,
+            Dtype::I32 => bench.reduce::<i32>(true)?,
+            Dtype::I64 => bench.reduce::<i64>(false)?,
         });
     }
-    if arguments.family != Some(Family::Reduce) {
-        sections.push(transpose(gpu, &plan, &device, copy, shape)?);
+    if wanted(Family::Transpose) {
+        sections.push(bench.transpose()?);
+    }
+    if wanted(Family::ControlFlow) {
+        sections.push(bench.control_flow()?);
     }
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections };
     report.print(output.format)?;
     Ok(report.is_correct())
 }
 
-fn reduce<T: Number>(
-    gpu: &Gpu,
-    plan: &Plan,
-    device: &Device,
+/// What all ladders are run with.
+struct Bench<'a> {
+    gpu: &'a Gpu,
+    plan: &'a Plan,
+    device: &'a Device,
     copy: Option<f64>,
-    shape: &Shape,
-) -> anyhow::Result<Section> {
-    let n = shape.n.unwrap_or(if gpu.is_cuda() { 1 << 24 } else { 1 << 20 });
-    let numbers: Vec<T> = data::random(gpu, n)?;
-    let reference = T::reference(&numbers);
-    let bytes = size_of_val(&numbers[..]);
-    let inputs = (0..plan.rotation(bytes)).map(|_| gpu.upload(&numbers)).collect::<Result<Vec<_>, Error>>()?;
-    let mut section = Section { family: "Sum", input: format!("{n} {}", T::NAME), rows: Vec::new() };
-    let bar = progress(ReduceRung::ALL.len());
-    for rung in ReduceRung::ALL {
-        bar.set_message(rung.name());
-        let mut reduction = rung.prepare::<T>(gpu, n, shape.block)?;
-        reduction.start(gpu, &inputs[0])?;
-        let sum = reduction.finish(gpu)?;
-        let wrong =
-            (!sum.agrees(&reference)).then(|| format!("the sum is {}, should be {}", data::show(sum), reference.sum));
-        let timing = plan.time(gpu, |i| reduction.start(gpu, &inputs[i % inputs.len()]))?;
-        let scale = Scale { device, copy, bytes };
-        section.push(&scale, rung.name(), rung.summary(), reduction.launches(), wrong, timing);
-        bar.inc(1);
-    }
-    bar.finish_and_clear();
-    Ok(section)
+    shape: &'a Shape,
 }
 
-fn transpose(gpu: &Gpu, plan: &Plan, device: &Device, copy: Option<f64>, shape: &Shape) -> anyhow::Result<Section> {
-    let side = if gpu.is_cuda() { 4096 } else { 1024 };
-    let (rows, columns) = (shape.rows.unwrap_or(side), shape.cols.unwrap_or(side));
-    // The product is checked before anything is made of it.
-    let len = gpu_len(gpu, rows, columns)?;
-    let elements = data::random_bits(gpu, len)?;
-    let expected = data::transposed(&elements, rows, columns);
-    let bytes = 2 * size_of_val(&elements[..]);
-    let inputs = (0..plan.rotation(bytes))
-        .map(|_| gpu.upload_matrix(&elements, rows, columns))
-        .collect::<Result<Vec<_>, Error>>()?;
-    let mut section = Section { family: "Transpose", input: format!("{rows} x {columns} f32"), rows: Vec::new() };
-    let bar = progress(TransposeRung::ALL.len());
-    for rung in TransposeRung::ALL {
-        bar.set_message(rung.name());
-        let mut result = gpu.zeroed_matrix(columns, rows)?;
-        rung.start(gpu, &inputs[0], &mut result)?;
-        let wrong = (!data::same_bits(&gpu.download_matrix(&result)?, &expected))
-            .then(|| "the elements are not those of the transpose".to_owned());
-        let timing = plan.time(gpu, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
-        let scale = Scale { device, copy, bytes };
-        section.push(&scale, rung.name(), rung.summary(), 1, wrong, timing);
-        bar.inc(1);
+impl Bench<'_> {
+    fn scale(&self, bytes: usize) -> Scale<'_> {
+        Scale { device: self.device, copy: self.copy, bytes }
     }
-    bar.finish_and_clear();
-    Ok(section)
+
+    /// How many numbers: what was asked for, or what such a device does in a moment.
+    fn n(&self) -> usize {
+        self.shape.n.unwrap_or(if self.gpu.is_cuda() { 1 << 24 } else { 1 << 20 })
+    }
+
+    /// The reduction ladders: in global memory, for the types that have it, and in shared memory.
+    fn reduce<T: Number>(&self, has_global: bool) -> anyhow::Result<Vec<Section>> {
+        let (gpu, n) = (self.gpu, self.n());
+        let numbers: Vec<T> = data::random(gpu, n)?;
+        let mut sections = Vec::new();
+        if has_global {
+            sections.push(self.reduce_by("Sum in global memory", &ReduceRung::GLOBAL, &numbers)?);
+        }
+        sections.push(self.reduce_by("Sum in shared memory", &ReduceRung::SHARED, &numbers)?);
+        Ok(sections)
+    }
+
+    fn reduce_by<T: Number>(
+        &self,
+        family: &'static str,
+        rungs: &[ReduceRung],
+        numbers: &[T],
+    ) -> anyhow::Result<Section> {
+        let (gpu, plan) = (self.gpu, self.plan);
+        let reference = T::reference(numbers);
+        let bytes = size_of_val(numbers);
+        let rotation = plan.rotation(bytes);
+        let inputs = (0..rotation).map(|_| gpu.upload(numbers)).collect::<Result<Vec<_>, Error>>()?;
+        let mut section = Section { family, input: format!("{} {}", numbers.len(), T::NAME), rows: Vec::new() };
+        let bar = progress(rungs.len());
+        for &rung in rungs {
+            bar.set_message(rung.name());
+            // What works in place reads its own copy, so it is the copies that have to rotate.
+            let copies = if rung.is_in_place() { rotation } else { 1 };
+            let mut reductions = (0..copies)
+                .map(|_| rung.prepare::<T>(gpu, numbers.len(), self.shape.block))
+                .collect::<Result<Vec<_>, Error>>()?;
+            for reduction in &mut reductions {
+                reduction.load(gpu, &inputs[0])?;
+            }
+            reductions[0].start(gpu, &inputs[0])?;
+            let sum = reductions[0].finish(gpu)?;
+            let wrong = (!sum.agrees(&reference))
+                .then(|| format!("the sum is {}, should be {}", data::show(sum), reference.sum));
+            let timing = plan.time(gpu, |i| reductions[i % copies].start(gpu, &inputs[i % rotation]))?;
+            let launches = reductions[0].launches();
+            let place = if Some(&rung) == rungs.first() { Place::First } else { Place::Next };
+            let (kernel, change) = (rung.name(), rung.summary());
+            section.push(&self.scale(bytes), Measured { kernel, change, launches, wrong, timing, place });
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        Ok(section)
+    }
+
+    fn transpose(&self) -> anyhow::Result<Section> {
+        let (gpu, plan) = (self.gpu, self.plan);
+        let side = if gpu.is_cuda() { 4096 } else { 1024 };
+        let (rows, columns) = (self.shape.rows.unwrap_or(side), self.shape.cols.unwrap_or(side));
+        // The product is checked before anything is made of it.
+        let len = gpu_len(gpu, rows, columns)?;
+        let elements = data::random_bits(gpu, len)?;
+        let transposed = data::transposed(&elements, rows, columns);
+        let bytes = 2 * size_of_val(&elements[..]);
+        let inputs = (0..plan.rotation(bytes))
+            .map(|_| gpu.upload_matrix(&elements, rows, columns))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let mut section = Section { family: "Transpose", input: format!("{rows} x {columns} f32"), rows: Vec::new() };
+        let bar = progress(TransposeRung::ALL.len());
+        for rung in TransposeRung::ALL {
+            bar.set_message(rung.name());
+            let mut result = gpu.zeroed_matrix(columns, rows)?;
+            rung.start(gpu, &inputs[0], &mut result)?;
+            let expected = if rung.is_copy() { &elements } else { &transposed };
+            let wrong = (!data::same_bits(&gpu.download_matrix(&result)?, expected))
+                .then(|| "the elements are not the expected ones".to_owned());
+            let timing = plan.time(gpu, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
+            let (kernel, change) = (rung.name(), rung.summary());
+            let place = match rung {
+                rung if rung.is_copy() => Place::Bound,
+                TransposeRung::Serial => Place::First,
+                _ => Place::Next,
+            };
+            section.push(&self.scale(bytes), Measured { kernel, change, launches: 1, wrong, timing, place });
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        Ok(section)
+    }
+
+    fn control_flow(&self) -> anyhow::Result<Section> {
+        let (gpu, plan, n) = (self.gpu, self.plan, self.n());
+        let words = data::random_words(gpu, n)?;
+        let bytes = 2 * size_of_val(&words[..]);
+        let inputs = (0..plan.rotation(bytes)).map(|_| gpu.upload(&words)).collect::<Result<Vec<_>, Error>>()?;
+        let mut result = gpu.zeroed::<u32>(n)?;
+        let mut section = Section { family: "Control flow", input: format!("{n} u32"), rows: Vec::new() };
+        let bar = progress(ControlFlowRung::ALL.len());
+        for rung in ControlFlowRung::ALL {
+            bar.set_message(rung.name());
+            rung.start(gpu, &inputs[0], &mut result)?;
+            let found = gpu.download(&result)?;
+            let expected = rung.expected(&words);
+            let wrong = (0..n)
+                .find(|&i| found[i] != expected[i])
+                .map(|i| format!("number {i} is {}, should be {}", found[i], expected[i]));
+            let timing = plan.time(gpu, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
+            let (kernel, change) = (rung.name(), rung.summary());
+            let place = if rung.is_variant() { Place::Next } else { Place::First };
+            section.push(&self.scale(bytes), Measured { kernel, change, launches: 1, wrong, timing, place });
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        Ok(section)
+    }
 }
 
 /// Rows times columns, if a device could hold them.

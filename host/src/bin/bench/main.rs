@@ -41,7 +41,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> anyhow::Result<bool> {
     let gpu = cli.device.open()?;
     match &cli.command {
-        None => ladder::both(&gpu, &cli.output, &cli.shape),
+        None => ladder::all(&gpu, &cli.output, &cli.shape),
         Some(Command::Device) => device::run(&gpu, &cli.output),
         Some(Command::Ladder(arguments)) => ladder::run(&gpu, &cli.output, &cli.shape, arguments),
         Some(Command::Sum(arguments)) => sum::run(&gpu, &cli.output, &cli.shape, arguments),

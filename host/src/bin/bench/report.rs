@@ -24,8 +24,45 @@ pub struct Row {
     pub fastest_us: f64,
     pub gigabytes_per_second: f64,
     pub share_of_peak: Option<f64>,
+    /// The share of the peak in a word.
+    pub band: Option<Band>,
     pub share_of_copy: Option<f64>,
-    pub speedup_over_first: f64,
+    pub speedup_over_first: Option<f64>,
+    pub speedup_over_previous: Option<f64>,
+    #[serde(skip)]
+    is_first: bool,
+}
+
+/// How good a share of the theoretical peak is.
+///
+/// Source: seed 004, "DRAM utilization": 40 to 60 % is okay, 60 to 75 % good, above excellent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Band {
+    Poor,
+    Okay,
+    Good,
+    Excellent,
+}
+
+impl Band {
+    fn of(share_of_peak: f64) -> Self {
+        match share_of_peak {
+            share if share < 0.4 => Self::Poor,
+            share if share < 0.6 => Self::Okay,
+            share if share < 0.75 => Self::Good,
+            _ => Self::Excellent,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Poor => "poor",
+            Self::Okay => "okay",
+            Self::Good => "good",
+            Self::Excellent => "excellent",
+        }
+    }
 }
 
 /// Several kernels over one input.
@@ -104,20 +141,40 @@ pub struct Scale<'a> {
     pub bytes: usize,
 }
 
+/// One kernel's measurement, before it is compared with others.
+pub struct Measured<'a> {
+    pub kernel: &'a str,
+    pub change: &'a str,
+    pub launches: usize,
+    /// What was wrong with its result.
+    pub wrong: Option<String>,
+    pub timing: Timing,
+    pub place: Place,
+}
+
+/// What a kernel is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Nothing: it is a ceiling or a floor beside the ladder.
+    Bound,
+    /// Those that follow are compared with it.
+    First,
+    /// The last first one, and the one before.
+    Next,
+}
+
 impl Section {
-    /// Appends a kernel. Speed-ups are over the first one.
-    pub fn push(
-        &mut self,
-        scale: &Scale<'_>,
-        kernel: &str,
-        change: &str,
-        launches: usize,
-        wrong: Option<String>,
-        timing: Timing,
-    ) {
+    /// Appends a kernel. Speed-ups are over the first rung and over the one before.
+    pub fn push(&mut self, scale: &Scale<'_>, measured: Measured<'_>) {
+        let Measured { kernel, change, launches, wrong, timing, place } = measured;
         let median_us = timing.median.as_secs_f64() * 1e6;
         let gigabytes_per_second = if median_us > 0.0 { scale.bytes as f64 / median_us / 1e3 } else { 0.0 };
-        let first = self.rows.first().map_or(median_us, |row| row.median_us);
+        let share_of_peak = scale.device.peak_gigabytes_per_second.map(|peak| gigabytes_per_second / peak);
+        let speedup_over = |other: Option<&Row>| Some(other?.median_us / median_us).filter(|_| median_us > 0.0);
+        let (first, previous) = match place {
+            Place::Bound | Place::First => (None, None),
+            Place::Next => (self.rows.iter().rfind(|row| row.is_first), self.rows.last()),
+        };
         self.rows.push(Row {
             kernel: kernel.to_owned(),
             change: change.to_owned(),
@@ -127,9 +184,12 @@ impl Section {
             median_us,
             fastest_us: timing.fastest.as_secs_f64() * 1e6,
             gigabytes_per_second,
-            share_of_peak: scale.device.peak_gigabytes_per_second.map(|peak| gigabytes_per_second / peak),
+            share_of_peak,
+            band: share_of_peak.map(Band::of),
             share_of_copy: scale.copy.map(|copy| gigabytes_per_second * 1e9 / copy),
-            speedup_over_first: if median_us > 0.0 { first / median_us } else { 1.0 },
+            speedup_over_first: speedup_over(first),
+            speedup_over_previous: speedup_over(previous),
+            is_first: place == Place::First,
         });
     }
 }
@@ -169,15 +229,15 @@ impl Report {
     fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
-            "family,input,kernel,launches,correct,median_us,fastest_us,gigabytes_per_second,share_of_peak,share_of_copy,\
-             speedup_over_first"
+            "family,input,kernel,launches,correct,median_us,fastest_us,gigabytes_per_second,share_of_peak,band,share_of_copy,\
+             speedup_over_first,speedup_over_previous"
         )?;
         for section in &self.sections {
             for row in &section.rows {
-                let share = |share: Option<f64>| share.map(|share| format!("{share:.4}")).unwrap_or_default();
+                let number = |number: Option<f64>| number.map(|number| format!("{number:.4}")).unwrap_or_default();
                 writeln!(
                     out,
-                    "{},{},{},{},{},{:.3},{:.3},{:.3},{},{},{:.3}",
+                    "{},{},{},{},{},{:.3},{:.3},{:.3},{},{},{},{},{}",
                     section.family,
                     section.input,
                     row.kernel,
@@ -186,9 +246,11 @@ impl Report {
                     row.median_us,
                     row.fastest_us,
                     row.gigabytes_per_second,
-                    share(row.share_of_peak),
-                    share(row.share_of_copy),
-                    row.speedup_over_first
+                    number(row.share_of_peak),
+                    row.band.map_or("", Band::name),
+                    number(row.share_of_copy),
+                    number(row.speedup_over_first),
+                    number(row.speedup_over_previous)
                 )?;
             }
         }
@@ -201,9 +263,9 @@ impl Section {
         let is_gpu = self.rows.iter().any(|row| row.share_of_peak.is_some());
         let mut header = vec!["kernel", "result", "time", "GB/s"];
         if is_gpu {
-            header.extend(["of peak", "of copy"]);
+            header.extend(["of peak", "", "of copy"]);
         }
-        header.extend(["speed-up", "change"]);
+        header.extend(["vs first", "vs last", "change"]);
         let mut table = Table::new();
         table
             .load_preset(presets::UTF8_BORDERS_ONLY)
@@ -221,9 +283,12 @@ impl Section {
                 right(bandwidth(row.gigabytes_per_second)),
             ];
             if is_gpu {
-                cells.extend([share(row.share_of_peak), share(row.share_of_copy)]);
+                let band = Cell::new(row.band.map_or("", Band::name));
+                cells.extend([share(row.share_of_peak), band, share(row.share_of_copy)]);
             }
-            cells.extend([right(format!("{:.2} x", row.speedup_over_first)), Cell::new(&row.change)]);
+            let times =
+                |speedup: Option<f64>| right(speedup.map_or("-".to_owned(), |speedup| format!("{speedup:.2} x")));
+            cells.extend([times(row.speedup_over_first), times(row.speedup_over_previous), Cell::new(&row.change)]);
             table.add_row(cells);
         }
         table

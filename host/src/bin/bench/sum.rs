@@ -7,7 +7,7 @@ use crate::cli::{Dtype, Output, Shape, SumArguments};
 use crate::data::{self, Number};
 use crate::measure::{Plan, copy_ceiling};
 use crate::npy::{self, Array};
-use crate::report::{Device, Report, Scale, Section};
+use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
 pub fn run(gpu: &Gpu, output: &Output, shape: &Shape, arguments: &SumArguments) -> anyhow::Result<bool> {
     let rung = match &arguments.rung {
@@ -22,7 +22,9 @@ pub fn run(gpu: &Gpu, output: &Output, shape: &Shape, arguments: &SumArguments) 
         },
         None => match shape.dtype {
             Dtype::F32 => sum::<f32>(gpu, output, shape, rung, &data::random(gpu, n)?, false),
+            Dtype::F64 => sum::<f64>(gpu, output, shape, rung, &data::random(gpu, n)?, false),
             Dtype::I32 => sum::<i32>(gpu, output, shape, rung, &data::random(gpu, n)?, false),
+            Dtype::I64 => sum::<i64>(gpu, output, shape, rung, &data::random(gpu, n)?, false),
         },
     }
 }
@@ -45,6 +47,7 @@ fn sum<T: Number>(
     let sum = if rung == ReduceRung::SingleLaunch {
         gpu.sum(&inputs[0])?
     } else {
+        reduction.load(gpu, &inputs[0])?;
         reduction.start(gpu, &inputs[0])?;
         reduction.finish(gpu)?
     };
@@ -62,7 +65,9 @@ fn sum<T: Number>(
         format!("sum = {} of random numbers", data::show(sum))
     };
     let scale = Scale { device: &device, copy, bytes };
-    section.push(&scale, rung.name(), &change, reduction.launches(), wrong, timing);
+    let launches = reduction.launches();
+    section
+        .push(&scale, Measured { kernel: rung.name(), change: &change, launches, wrong, timing, place: Place::First });
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
     report.print(output.format)?;
     Ok(report.is_correct())

@@ -1,22 +1,42 @@
 //! The transpose ladder: each rung is one kernel that changes one thing of the rung before.
 //!
-//! Every rung writes the transpose of `input`, `rows` x `columns` in row-major order, to `output`. A block does one square
-//! tile. The grid is one-dimensional, tiles counted along the rows: CUDA allows 65535 blocks along y, too few for a tall
-//! matrix.
+//! Every rung writes the transpose of `input`, `rows` x `columns` in row-major order, to `output`; the two copies, which
+//! are the ceiling and the floor of what a transpose can be, write the input itself. The grid is one-dimensional, tiles
+//! counted along the rows: CUDA allows 65535 blocks along y, too few for a tall matrix.
 //!
 //! | rung | changes | removes |
 //! |---|---|---|
-//! | [`per_element`](fn@per_element) | | |
+//! | [`copy_row`](fn@copy_row) | (the ceiling) | |
+//! | [`copy_column`](fn@copy_column) | (the floor) | |
+//! | [`serial`](fn@serial) | one thread does it all | |
+//! | [`per_row`](fn@per_row) | a thread a row | waiting for one thread |
+//! | [`per_element`](fn@per_element) | a thread an element | scattered reads |
 //! | [`tiled`](fn@tiled) | a tile in shared memory turns | scattered writes |
 //! | [`tiled_padded`](fn@tiled_padded) | one column of padding | bank conflicts |
+//! | [`tiled_rows`](fn@tiled_rows) | four elements a thread | threads at the barrier |
+//! | [`diagonal`](fn@diagonal) | the order of blocks | (once) crowded memory partitions |
+//! | [`vectorized`](fn@vectorized) | 16 bytes an access, turned in registers | three of four accesses |
 
-mod rung1_per_element;
-mod rung2_tiled;
-mod rung3_tiled_padded;
+mod rung1_copy_row;
+mod rung2_copy_column;
+mod rung3_serial;
+mod rung4_per_row;
+mod rung5_per_element;
+mod rung6_tiled;
+mod rung7_tiled_padded;
+mod rung8_tiled_rows;
+mod rung9_diagonal;
 
-pub use rung1_per_element::per_element;
-pub use rung2_tiled::tiled;
-pub use rung3_tiled_padded::tiled_padded;
+pub use super::vectorized::vectorized;
+pub use rung1_copy_row::copy_row;
+pub use rung2_copy_column::copy_column;
+pub use rung3_serial::serial;
+pub use rung4_per_row::per_row;
+pub use rung5_per_element::per_element;
+pub use rung6_tiled::tiled;
+pub use rung7_tiled_padded::tiled_padded;
+pub use rung8_tiled_rows::tiled_rows;
+pub use rung9_diagonal::diagonal;
 
 use cuda_std::prelude::*;
 
@@ -25,7 +45,7 @@ pub const fn tiles(rows: usize, columns: usize, tile: usize) -> usize {
     rows.div_ceil(tile) * columns.div_ceil(tile)
 }
 
-/// The first row and column of the block's tile.
+/// The first row and column of the block's tile, where consecutive blocks go along the rows.
 #[inline(always)]
 fn tile_corner<const TILE: usize>(columns: usize) -> (usize, usize) {
     let across = columns.div_ceil(TILE) as u32;

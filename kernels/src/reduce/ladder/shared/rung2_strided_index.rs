@@ -10,7 +10,7 @@ use crate::ops::Number;
 /// first step, 32-way from the fifth. **Counter:** bank conflicts per request.
 ///
 /// Source: seed 003, `reduce1`.
-#[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]
+#[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
 pub fn strided_index<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
     let tile = shared_array![T; BLOCK];
     let thread = thread::index_in_block::<BLOCK>();

@@ -10,7 +10,7 @@ use crate::ops::Number;
 /// of the block less 5.
 ///
 /// Source: seed 002, 2.1.
-#[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]
+#[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
 pub fn unroll_last_warp<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
     let tile = shared_array![T; BLOCK];
     let thread = thread::index_in_block::<BLOCK>();

@@ -9,7 +9,7 @@ use crate::ops::Number;
 /// step idles half of the rest. **Counter:** bank conflicts, now 0.
 ///
 /// Source: seed 003, `reduce2`.
-#[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]
+#[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
 pub fn sequential<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
     let tile = shared_array![T; BLOCK];
     let thread = thread::index_in_block::<BLOCK>();

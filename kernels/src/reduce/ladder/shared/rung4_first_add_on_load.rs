@@ -9,7 +9,7 @@ use crate::ops::Number;
 /// barrier nor shared memory. **Saves:** idle threads, half of the blocks. **Counter:** bytes in flight per thread.
 ///
 /// Source: seed 002, "remove idle threads".
-#[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]
+#[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
 pub fn first_add_on_load<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
     let tile = shared_array![T; BLOCK];
     let thread = thread::index_in_block::<BLOCK>();

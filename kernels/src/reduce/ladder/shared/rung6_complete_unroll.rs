@@ -10,7 +10,7 @@ use crate::ops::Number;
 /// knows `BLOCK` unrolls the loop of the rung before by itself, so the two differ little: that is the lesson.
 ///
 /// Source: seed 002, 2.2.
-#[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]
+#[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
 pub fn complete_unroll<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
     let tile = shared_array![T; BLOCK];
     let thread = thread::index_in_block::<BLOCK>();
@@ -35,7 +35,7 @@ pub fn complete_unroll<T: Number, const BLOCK: usize>(input: Global<T>, partials
 
 /// Adds the upper `STRIDE` elements to the lower ones, if the block has that many.
 #[inline(always)]
-fn step<T: Number, const BLOCK: usize, const STRIDE: usize>(tile: &SharedArray<T, BLOCK>, thread: usize) {
+pub(super) fn step<T: Number, const BLOCK: usize, const STRIDE: usize>(tile: &SharedArray<T, BLOCK>, thread: usize) {
     if BLOCK >= 2 * STRIDE {
         if thread < STRIDE {
             tile.store(thread, tile.load(thread).plus(tile.load(thread + STRIDE)));

@@ -1,0 +1,40 @@
+//! The teaching kernels, by name: each rung of the ladders, ready to be run, checked and timed.
+//!
+//! | ladder | rungs | kernels |
+//! |---|---|---|
+//! | reductions | [`ReduceRung`] | [`kernels::reduce::ladder`] |
+//! | transposes | [`TransposeRung`] | [`kernels::transpose::ladder`] |
+//! | control flow and synchronisation | [`ControlFlowRung`] | [`kernels::control_flow`] |
+
+mod control_flow;
+mod reduce;
+mod transpose;
+
+pub use control_flow::ControlFlowRung;
+pub use reduce::{BLOCKS, LadderElement, ReduceRung, Reduction};
+pub use transpose::TransposeRung;
+
+use cuda_std::launch::KernelId;
+
+use crate::Error;
+
+/// The grid of `blocks` blocks along x.
+pub(crate) fn grid_of(kernel: KernelId, blocks: usize) -> Result<u32, Error> {
+    // CUDA's limit along x, on every device.
+    const MOST: usize = i32::MAX as usize;
+    u32::try_from(blocks).ok().filter(|_| blocks <= MOST).ok_or_else(|| Error::InvalidLaunch {
+        kernel: kernel.entry.to_owned(),
+        what: "the grid's size along x",
+        value: blocks.to_string(),
+        limit: MOST.to_string(),
+    })
+}
+
+/// The rung of that name.
+fn find<R: Copy>(rungs: &[R], name: &str, name_of: impl Fn(R) -> &'static str) -> Result<R, Error> {
+    rungs.iter().copied().find(|&rung| name_of(rung) == name).ok_or_else(|| Error::NoSuchRung {
+        what: "the rung",
+        value: name.to_owned(),
+        allowed: rungs.iter().map(|&rung| name_of(rung).to_owned()).collect(),
+    })
+}

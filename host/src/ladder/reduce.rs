@@ -1,0 +1,394 @@
+//! The reduction ladders, by name.
+
+use std::mem::size_of;
+
+use cuda_std::global::{Global, GlobalMut};
+use cuda_std::launch::Kernel;
+use kernels::reduce::device::{self, MAX_BLOCKS, blocks_for};
+use kernels::reduce::ladder::{global, shared};
+
+use super::{find, grid_of};
+use crate::sum::Workspace;
+use crate::{Buffer, Error, Gpu, Summable};
+
+/// The block sizes that every rung with a choice has an instance for.
+pub const BLOCKS: [usize; 5] = [64, 128, 256, 512, 1024];
+
+/// A rung that reads its input and leaves a partial sum for each block.
+type Reading<T> = Kernel<(Global<'static, T>, GlobalMut<'static, T>)>;
+
+/// A rung that folds its input in place, and leaves a partial sum for each block.
+type InPlace<T> = Kernel<(GlobalMut<'static, T>, GlobalMut<'static, T>)>;
+
+/// A number that the reduction ladders have instances for: the ladder in shared memory for all of them, that in global
+/// memory for `f32` and `i32`.
+pub trait LadderElement: Summable {
+    #[doc(hidden)]
+    fn reading(rung: ReduceRung, block: usize) -> Option<Reading<Self>>;
+    #[doc(hidden)]
+    fn in_place(rung: ReduceRung, block: usize) -> Option<InPlace<Self>>;
+}
+
+macro_rules! by_block {
+    ($ladder:ident::$rung:ident, $type:ty, $block:expr) => {
+        match $block {
+            64 => Some($ladder::$rung::handle::<$type, 64>()),
+            128 => Some($ladder::$rung::handle::<$type, 128>()),
+            256 => Some($ladder::$rung::handle::<$type, 256>()),
+            512 => Some($ladder::$rung::handle::<$type, 512>()),
+            1024 => Some($ladder::$rung::handle::<$type, 1024>()),
+            _ => None,
+        }
+    };
+}
+
+macro_rules! reading {
+    ($type:ty) => {
+        fn reading(rung: ReduceRung, block: usize) -> Option<Reading<Self>> {
+            match rung {
+                ReduceRung::DivergentModulo => by_block!(shared::divergent_modulo, $type, block),
+                ReduceRung::StridedIndex => by_block!(shared::strided_index, $type, block),
+                ReduceRung::Sequential => by_block!(shared::sequential, $type, block),
+                ReduceRung::FirstAddOnLoad => by_block!(shared::first_add_on_load, $type, block),
+                ReduceRung::UnrollLastWarp => by_block!(shared::unroll_last_warp, $type, block),
+                ReduceRung::CompleteUnroll => by_block!(shared::complete_unroll, $type, block),
+                ReduceRung::GridStride => by_block!(shared::grid_stride, $type, block),
+                ReduceRung::WarpShuffle => by_block!(shared::warp_shuffle, $type, block),
+                ReduceRung::Vectorized => by_block!(shared::vectorized, $type, block),
+                _ => None,
+            }
+        }
+    };
+}
+
+macro_rules! in_both_memories {
+    ($($type:ty),*) => {$(
+        impl LadderElement for $type {
+            reading!($type);
+
+            fn in_place(rung: ReduceRung, block: usize) -> Option<InPlace<Self>> {
+                if !BLOCKS.contains(&block) {
+                    return None;
+                }
+                let any_block = match rung {
+                    ReduceRung::Neighbored => global::neighbored::handle::<$type>(),
+                    ReduceRung::NeighboredLess => global::neighbored_less::handle::<$type>(),
+                    ReduceRung::Interleaved => global::interleaved::handle::<$type>(),
+                    ReduceRung::Unroll2 => global::unroll2::handle::<$type>(),
+                    ReduceRung::Unroll4 => global::unroll4::handle::<$type>(),
+                    ReduceRung::Unroll8 => global::unroll8::handle::<$type>(),
+                    ReduceRung::Unroll8WarpTail => global::unroll8_warp_tail::handle::<$type>(),
+                    ReduceRung::Unroll8Complete => global::unroll8_complete::handle::<$type>(),
+                    ReduceRung::Unroll8CompleteConst => {
+                        return by_block!(global::unroll8_complete_const, $type, block);
+                    }
+                    _ => return None,
+                };
+                Some(any_block.with_block(block as u32))
+            }
+        }
+    )*};
+}
+
+macro_rules! in_shared_memory {
+    ($($type:ty),*) => {$(
+        impl LadderElement for $type {
+            reading!($type);
+
+            fn in_place(_: ReduceRung, _: usize) -> Option<InPlace<Self>> {
+                None
+            }
+        }
+    )*};
+}
+
+in_both_memories!(f32, i32);
+in_shared_memory!(f64, i64);
+
+/// The rungs of the reduction ladders, from the first to the last. Each is named as its kernel in
+/// [`kernels::reduce::ladder`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+#[allow(missing_docs)] // each is documented at its kernel, and in a few words by `summary`
+pub enum ReduceRung {
+    Neighbored,
+    NeighboredLess,
+    Interleaved,
+    Unroll2,
+    Unroll4,
+    Unroll8,
+    Unroll8WarpTail,
+    Unroll8Complete,
+    Unroll8CompleteConst,
+    DivergentModulo,
+    StridedIndex,
+    Sequential,
+    FirstAddOnLoad,
+    UnrollLastWarp,
+    CompleteUnroll,
+    GridStride,
+    WarpShuffle,
+    Vectorized,
+    SingleLaunch,
+}
+
+impl ReduceRung {
+    /// The ladder in global memory.
+    pub const GLOBAL: [Self; 9] = [
+        Self::Neighbored,
+        Self::NeighboredLess,
+        Self::Interleaved,
+        Self::Unroll2,
+        Self::Unroll4,
+        Self::Unroll8,
+        Self::Unroll8WarpTail,
+        Self::Unroll8Complete,
+        Self::Unroll8CompleteConst,
+    ];
+
+    /// The ladder in shared memory, and on to the kernel that [`Gpu::sum`] uses.
+    pub const SHARED: [Self; 10] = [
+        Self::DivergentModulo,
+        Self::StridedIndex,
+        Self::Sequential,
+        Self::FirstAddOnLoad,
+        Self::UnrollLastWarp,
+        Self::CompleteUnroll,
+        Self::GridStride,
+        Self::WarpShuffle,
+        Self::Vectorized,
+        Self::SingleLaunch,
+    ];
+
+    /// All of both ladders.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::GLOBAL.into_iter().chain(Self::SHARED)
+    }
+
+    /// The kernel's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Neighbored => "neighbored",
+            Self::NeighboredLess => "neighbored_less",
+            Self::Interleaved => "interleaved",
+            Self::Unroll2 => "unroll2",
+            Self::Unroll4 => "unroll4",
+            Self::Unroll8 => "unroll8",
+            Self::Unroll8WarpTail => "unroll8_warp_tail",
+            Self::Unroll8Complete => "unroll8_complete",
+            Self::Unroll8CompleteConst => "unroll8_complete_const",
+            Self::DivergentModulo => "divergent_modulo",
+            Self::StridedIndex => "strided_index",
+            Self::Sequential => "sequential",
+            Self::FirstAddOnLoad => "first_add_on_load",
+            Self::UnrollLastWarp => "unroll_last_warp",
+            Self::CompleteUnroll => "complete_unroll",
+            Self::GridStride => "grid_stride",
+            Self::WarpShuffle => "warp_shuffle",
+            Self::Vectorized => "vectorized",
+            Self::SingleLaunch => "single_launch",
+        }
+    }
+
+    /// What it changes from the rung before, in a few words.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::Neighbored => "every 2nd, 4th, ... thread adds",
+            Self::NeighboredLess => "the first threads add: no divergence",
+            Self::Interleaved => "neighbours read neighbours: coalesced",
+            Self::Unroll2 => "two elements a thread: half the blocks",
+            Self::Unroll4 => "four elements a thread",
+            Self::Unroll8 => "eight elements a thread",
+            Self::Unroll8WarpTail => "the last warp needs no block barrier",
+            Self::Unroll8Complete => "no loop",
+            Self::Unroll8CompleteConst => "the block is in the type",
+            Self::DivergentModulo => "every 2nd, 4th, ... thread adds",
+            Self::StridedIndex => "the first threads add: no divergence",
+            Self::Sequential => "neighbours read neighbours: no bank conflicts",
+            Self::FirstAddOnLoad => "two elements a thread: no idle threads",
+            Self::UnrollLastWarp => "the last warp needs no block barrier",
+            Self::CompleteUnroll => "no loop: the block is in the type",
+            Self::GridStride => "few blocks, each over the whole input",
+            Self::WarpShuffle => "registers instead of shared memory",
+            Self::Vectorized => "16-byte loads, four in flight",
+            Self::SingleLaunch => "the last block folds the partials",
+        }
+    }
+
+    /// The rung of that name.
+    ///
+    /// # Errors
+    /// There is none; the error lists them.
+    pub fn from_name(name: &str) -> Result<Self, Error> {
+        let all: Vec<Self> = Self::all().collect();
+        find(&all, name, Self::name)
+    }
+
+    /// Whether the rung folds its input in place, of which it then gets a copy.
+    pub fn is_in_place(self) -> bool {
+        Self::GLOBAL.contains(&self)
+    }
+
+    /// How many blocks of `block` threads fold `len` elements.
+    fn blocks(self, len: usize, block: usize) -> usize {
+        let elements_per_block = match self {
+            Self::FirstAddOnLoad | Self::UnrollLastWarp | Self::CompleteUnroll | Self::Unroll2 => 2 * block,
+            Self::Unroll4 => 4 * block,
+            Self::Unroll8 | Self::Unroll8WarpTail | Self::Unroll8Complete | Self::Unroll8CompleteConst => 8 * block,
+            _ => block,
+        };
+        let blocks = len.div_ceil(elements_per_block).max(1);
+        match self {
+            // As many threads as the production kernel has at most, whatever the block; and one block to end with.
+            Self::GridStride | Self::WarpShuffle | Self::Vectorized => {
+                if len <= MAX_BLOCKS * device::BLOCK / 64 {
+                    1
+                } else {
+                    blocks.min(MAX_BLOCKS * device::BLOCK / block)
+                }
+            }
+            _ => blocks,
+        }
+    }
+
+    /// Makes ready to sum `len` elements by this rung: allocates all that it needs.
+    ///
+    /// `block` chooses among [`BLOCKS`]; `single_launch` has its own and ignores it.
+    ///
+    /// # Errors
+    /// There is no instance for that type or block, or no memory.
+    pub fn prepare<T: LadderElement>(self, gpu: &Gpu, len: usize, block: usize) -> Result<Reduction<T>, Error> {
+        let stages = |kernel_id| {
+            let mut stages = Vec::new();
+            let mut left = len;
+            while left > 1 || stages.is_empty() {
+                left = self.blocks(left, block);
+                grid_of(kernel_id, left)?;
+                stages.push(gpu.zeroed(left)?);
+            }
+            Ok::<_, Error>(stages)
+        };
+        let steps = if self == Self::SingleLaunch {
+            Steps::Single(Workspace::new(gpu)?)
+        } else if self.is_in_place() {
+            let kernel = T::in_place(self, block).ok_or_else(|| no_instance::<T>(block))?;
+            Steps::InPlace { kernel, scratch: gpu.zeroed(len)?, stages: stages(kernel.id())? }
+        } else {
+            let kernel = T::reading(self, block).ok_or_else(|| no_instance::<T>(block))?;
+            Steps::Reading { kernel, stages: stages(kernel.id())? }
+        };
+        Ok(Reduction { len, steps })
+    }
+}
+
+/// A sum by one rung, ready to be started as often as one likes.
+pub struct Reduction<T: 'static> {
+    len: usize,
+    steps: Steps<T>,
+}
+
+/// The same kernel again and again, each time over the partials of the time before; or one launch.
+enum Steps<T: 'static> {
+    Reading { kernel: Reading<T>, stages: Vec<Buffer<T>> },
+    InPlace { kernel: InPlace<T>, scratch: Buffer<T>, stages: Vec<Buffer<T>> },
+    Single(Workspace<T>),
+}
+
+impl<T: LadderElement> Reduction<T> {
+    /// Gives a rung that works in place its own copy of `input`; does nothing for the others.
+    ///
+    /// To be called before each start whose result counts. A start that is only timed can do without.
+    ///
+    /// # Errors
+    /// `input` has not the length that the reduction was prepared for, or is another device's.
+    pub fn load(&mut self, gpu: &Gpu, input: &Buffer<T>) -> Result<(), Error> {
+        self.check(input)?;
+        match &mut self.steps {
+            Steps::InPlace { scratch, .. } => gpu.copy(input, scratch),
+            _ => Ok(()),
+        }
+    }
+
+    /// Starts the sum of `input`; of a rung that works in place, of its copy.
+    ///
+    /// # Errors
+    /// `input` has not the length that the reduction was prepared for, or is another device's.
+    pub fn start(&mut self, gpu: &Gpu, input: &Buffer<T>) -> Result<(), Error> {
+        self.check(input)?;
+        match &mut self.steps {
+            Steps::Single(workspace) => workspace.start(gpu, input),
+            Steps::Reading { kernel, stages } => {
+                let mut source = input;
+                for partials in stages {
+                    let blocks = partials.len() as u32;
+                    gpu.launch(*kernel, blocks, (source.view(), partials.view_mut()))?;
+                    source = partials;
+                }
+                Ok(())
+            }
+            Steps::InPlace { kernel, scratch, stages } => {
+                let mut source = scratch;
+                for partials in stages {
+                    let blocks = partials.len() as u32;
+                    gpu.launch(*kernel, blocks, (source.view_mut(), partials.view_mut()))?;
+                    source = partials;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn check(&self, input: &Buffer<T>) -> Result<(), Error> {
+        let (found, expected) = (input.len(), self.len);
+        if found == expected {
+            Ok(())
+        } else {
+            Err(Error::Length { operation: "reduce", what: "the input", found, expected })
+        }
+    }
+
+    /// The result of the last start.
+    ///
+    /// # Errors
+    /// Work before has failed.
+    pub fn finish(&self, gpu: &Gpu) -> Result<T, Error> {
+        match &self.steps {
+            Steps::Single(workspace) => workspace.finish(gpu),
+            Steps::Reading { stages, .. } | Steps::InPlace { stages, .. } => match stages.last() {
+                Some(last) => Ok(gpu.download(last)?[0]),
+                None => Ok(T::ZERO),
+            },
+        }
+    }
+
+    /// Launches that one sum takes.
+    pub fn launches(&self) -> usize {
+        match &self.steps {
+            Steps::Single(_) => 1,
+            Steps::Reading { stages, .. } | Steps::InPlace { stages, .. } => stages.len(),
+        }
+    }
+
+    /// Blocks of the first launch.
+    pub fn blocks(&self) -> usize {
+        match &self.steps {
+            Steps::Single(_) => blocks_for(self.len, size_of::<T>()),
+            Steps::Reading { stages, .. } | Steps::InPlace { stages, .. } => stages.first().map_or(0, Buffer::len),
+        }
+    }
+}
+
+fn no_instance<T: LadderElement>(block: usize) -> Error {
+    if BLOCKS.contains(&block) {
+        return Error::NoSuchRung {
+            what: "an instance of the ladder in global memory for",
+            value: std::any::type_name::<T>().to_owned(),
+            allowed: vec!["f32".to_owned(), "i32".to_owned()],
+        };
+    }
+    Error::NoSuchRung {
+        what: "an instance for blocks of",
+        value: block.to_string(),
+        allowed: BLOCKS.iter().map(usize::to_string).collect(),
+    }
+}

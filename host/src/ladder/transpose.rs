@@ -1,0 +1,160 @@
+//! The transpose ladder, by name.
+
+use cuda_std::global::{Global, GlobalMut};
+use cuda_std::launch::Kernel;
+use kernels::transpose::ladder::{self, tiles};
+use kernels::transpose::vectorized::TILE;
+
+use super::{find, grid_of};
+use crate::{Error, Gpu, Matrix};
+
+/// A kernel that transposes: input, output, rows and columns of the input.
+pub(crate) type Transpose = Kernel<(Global<'static, f32>, GlobalMut<'static, f32>, usize, usize)>;
+
+/// The rungs of the transpose ladder, from the first to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TransposeRung {
+    /// [`kernels::transpose::ladder::copy_row`](fn@ladder::copy_row): a copy, the ceiling
+    CopyRow,
+    /// [`kernels::transpose::ladder::copy_column`](fn@ladder::copy_column): a copy, the floor
+    CopyColumn,
+    /// [`kernels::transpose::ladder::serial`](fn@ladder::serial)
+    Serial,
+    /// [`kernels::transpose::ladder::per_row`](fn@ladder::per_row)
+    PerRow,
+    /// [`kernels::transpose::ladder::per_element`](fn@ladder::per_element)
+    PerElement,
+    /// [`kernels::transpose::ladder::tiled`](fn@ladder::tiled), with tiles of 8 x 8
+    Tiled8,
+    /// The same with tiles of 16 x 16
+    Tiled16,
+    /// The same with tiles of 32 x 32
+    Tiled32,
+    /// [`kernels::transpose::ladder::tiled_padded`](fn@ladder::tiled_padded), with tiles of 32 x 32
+    TiledPadded,
+    /// [`kernels::transpose::ladder::tiled_rows`](fn@ladder::tiled_rows)
+    TiledRows,
+    /// [`kernels::transpose::ladder::diagonal`](fn@ladder::diagonal)
+    Diagonal,
+    /// [`kernels::transpose::vectorized`](fn@ladder::vectorized), which [`Gpu::transpose`] uses
+    Vectorized,
+}
+
+impl TransposeRung {
+    /// All of them, in order.
+    pub const ALL: [Self; 12] = [
+        Self::CopyRow,
+        Self::CopyColumn,
+        Self::Serial,
+        Self::PerRow,
+        Self::PerElement,
+        Self::Tiled8,
+        Self::Tiled16,
+        Self::Tiled32,
+        Self::TiledPadded,
+        Self::TiledRows,
+        Self::Diagonal,
+        Self::Vectorized,
+    ];
+
+    /// The kernel's name, and its tile where there is a choice.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CopyRow => "copy_row",
+            Self::CopyColumn => "copy_column",
+            Self::Serial => "serial",
+            Self::PerRow => "per_row",
+            Self::PerElement => "per_element",
+            Self::Tiled8 => "tiled_8",
+            Self::Tiled16 => "tiled_16",
+            Self::Tiled32 => "tiled_32",
+            Self::TiledPadded => "tiled_padded",
+            Self::TiledRows => "tiled_rows",
+            Self::Diagonal => "diagonal",
+            Self::Vectorized => "vectorized",
+        }
+    }
+
+    /// What it changes from the rung before, in a few words.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::CopyRow => "a copy along the rows: the ceiling",
+            Self::CopyColumn => "a copy along the columns: the floor",
+            Self::Serial => "one thread",
+            Self::PerRow => "a thread a row: scattered reads",
+            Self::PerElement => "a thread an element: scattered writes",
+            Self::Tiled8 => "a tile turns in shared memory",
+            Self::Tiled16 => "longer rows",
+            Self::Tiled32 => "full lines, and 32-way bank conflicts",
+            Self::TiledPadded => "one unused column: no bank conflicts",
+            Self::TiledRows => "four elements a thread",
+            Self::Diagonal => "blocks along a diagonal",
+            Self::Vectorized => "16-byte accesses, turned in registers",
+        }
+    }
+
+    /// The rung of that name.
+    ///
+    /// # Errors
+    /// There is none; the error lists them.
+    pub fn from_name(name: &str) -> Result<Self, Error> {
+        find(&Self::ALL, name, Self::name)
+    }
+
+    /// Whether the rung copies the matrix as it is: a bound for those that turn it.
+    pub fn is_copy(self) -> bool {
+        matches!(self, Self::CopyRow | Self::CopyColumn)
+    }
+
+    fn kernel(self) -> Transpose {
+        match self {
+            Self::CopyRow => ladder::copy_row::handle::<f32>(),
+            Self::CopyColumn => ladder::copy_column::handle::<f32>(),
+            Self::Serial => ladder::serial::handle::<f32>(),
+            Self::PerRow => ladder::per_row::handle::<f32>(),
+            Self::PerElement => ladder::per_element::handle::<f32>(),
+            Self::Tiled8 => ladder::tiled::handle::<f32, 8>(),
+            Self::Tiled16 => ladder::tiled::handle::<f32, 16>(),
+            Self::Tiled32 => ladder::tiled::handle::<f32, 32>(),
+            Self::TiledPadded => ladder::tiled_padded::handle::<f32, 32>(),
+            Self::TiledRows => ladder::tiled_rows::handle::<f32>(),
+            Self::Diagonal => ladder::diagonal::handle::<f32>(),
+            Self::Vectorized => ladder::vectorized::handle::<f32>(),
+        }
+    }
+
+    /// Blocks of a launch.
+    fn blocks(self, rows: usize, columns: usize) -> usize {
+        match self {
+            Self::Serial => 1,
+            Self::PerRow => rows.div_ceil(256),
+            Self::Tiled8 => tiles(rows, columns, 8),
+            Self::Tiled16 => tiles(rows, columns, 16),
+            Self::Vectorized => tiles(rows, columns, TILE),
+            _ => tiles(rows, columns, 32),
+        }
+    }
+
+    /// Starts the transpose of `matrix` into `result`; a copy fills `result` with the elements in their order. Allocates
+    /// nothing.
+    ///
+    /// # Errors
+    /// `result` has not the transposed shape, or one of the two is another device's.
+    pub fn start(self, gpu: &Gpu, matrix: &Matrix<f32>, result: &mut Matrix<f32>) -> Result<(), Error> {
+        let (rows, columns) = (matrix.rows(), matrix.columns());
+        let sides = [("the result's rows", result.rows(), columns), ("the result's columns", result.columns(), rows)];
+        for (what, found, expected) in sides {
+            if found != expected {
+                return Err(Error::Length { operation: "transpose", what, found, expected });
+            }
+        }
+        if rows == 0 || columns == 0 {
+            gpu.own(matrix.buffer().memory(), "transpose")?;
+            return gpu.own(result.buffer().memory(), "transpose");
+        }
+        let kernel = self.kernel();
+        let grid = grid_of(kernel.id(), self.blocks(rows, columns))?;
+        gpu.launch(kernel, grid, (matrix.buffer().view(), result.buffer_mut().view_mut(), rows, columns))
+    }
+}

@@ -1,0 +1,40 @@
+use cuda_std::prelude::*;
+
+use super::{finish, fold_by_halves, gather, start_of_run};
+use crate::ops::Number;
+
+/// Rung 4: each thread first adds two elements, so that there are half as many blocks.
+///
+/// The first addition of a thread needs no barrier, and its two loads do not wait for one another. **Saves:** half of the
+/// blocks with all of their barriers. **Counters:** blocks, bytes in flight.
+///
+/// Source: seed 000, `reduceUnroll2`.
+#[kernel(instances = [f32, i32])]
+pub fn unroll2<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
+    let start = start_of_run(2);
+    gather::<T, 2>(&data, start);
+    fold_by_halves(&data, start, 1);
+    finish(&data, &partials, start);
+}
+
+/// Rung 5: four elements. As [`unroll2`](fn@unroll2), twice.
+///
+/// Source: seed 000 (its picture of the results; the code is the pattern of `reduceUnroll2`).
+#[kernel(instances = [f32, i32])]
+pub fn unroll4<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
+    let start = start_of_run(4);
+    gather::<T, 4>(&data, start);
+    fold_by_halves(&data, start, 1);
+    finish(&data, &partials, start);
+}
+
+/// Rung 6: eight elements: 32 bytes in flight in each thread, and an eighth of the blocks of rung 3.
+///
+/// Source: seed 000, "unroll 8".
+#[kernel(instances = [f32, i32])]
+pub fn unroll8<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
+    let start = start_of_run(8);
+    gather::<T, 8>(&data, start);
+    fold_by_halves(&data, start, 1);
+    finish(&data, &partials, start);
+}

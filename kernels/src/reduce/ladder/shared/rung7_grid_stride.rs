@@ -1,0 +1,45 @@
+use cuda_std::prelude::*;
+
+use super::rung5_unroll_last_warp::fold_last_warp;
+use super::rung6_complete_unroll::step;
+use crate::ops::Number;
+
+/// Rung 7: few blocks, each of which strides over the whole input.
+///
+/// In the rungs before a block lives for two elements a thread, and then the next one is started: half a million of them
+/// for 2^28 elements. Here a thread adds every `grid * BLOCK`-th element in a register, and the fold in shared memory comes
+/// once. **Saves:** starting blocks, and nearly all barriers. **Counters:** blocks; barriers per element.
+///
+/// Source: past the seeds; Harris, "Optimizing Parallel Reduction in CUDA" (2007), kernel 7.
+#[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
+pub fn grid_stride<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
+    let tile = shared_array![T; BLOCK];
+    let thread = thread::index_in_block::<BLOCK>();
+
+    tile.store(thread, sum_of_thread::<T, BLOCK>(&input));
+    thread::sync_threads();
+
+    step::<T, BLOCK, 512>(&tile, thread);
+    step::<T, BLOCK, 256>(&tile, thread);
+    step::<T, BLOCK, 128>(&tile, thread);
+    step::<T, BLOCK, 64>(&tile, thread);
+    if thread < 32 {
+        fold_last_warp(&tile, thread);
+    }
+    if thread == 0 {
+        partials.store(thread::block_idx_x() as usize, tile.load_volatile(0));
+    }
+}
+
+/// What one thread adds: every element that lies a multiple of the grid's threads behind its first.
+#[inline(always)]
+pub(super) fn sum_of_thread<T: Number, const BLOCK: usize>(input: &Global<T>) -> T {
+    let mut i = thread::block_idx_x() as usize * BLOCK + thread::index_in_block::<BLOCK>();
+    let stride = thread::grid_dim_x() as usize * BLOCK;
+    let mut sum = T::NEUTRAL;
+    while i < input.len() {
+        sum = sum.plus(input.load(i));
+        i += stride;
+    }
+    sum
+}

@@ -1,0 +1,23 @@
+use cuda_std::prelude::*;
+
+/// One thread transposes the whole matrix.
+///
+/// A GPU's thread is slow, and waits for each access to memory with nobody to take its place. **Counter:** one lane of one
+/// warp of one multiprocessor.
+///
+/// Source: seed 004, "serial".
+#[kernel(instances = [f32], block = 1)]
+pub fn serial<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize) {
+    if thread::block_idx_x() > 0 {
+        return;
+    }
+    let mut row = 0;
+    while row < rows {
+        let mut column = 0;
+        while column < columns {
+            output.store(column * rows + row, input.load(row * columns + column));
+            column += 1;
+        }
+        row += 1;
+    }
+}

@@ -1,0 +1,49 @@
+use cuda_std::prelude::*;
+
+use super::tile_corner;
+
+/// The padded tile, by a quarter of the threads: 32 x 8, each of which moves four elements.
+///
+/// Seed 004 sees that 1024 threads wait at the barrier for the slowest of them, with one element each to load meanwhile,
+/// and makes the tile smaller. Here the tile stays and the block shrinks: four independent loads a thread are in flight,
+/// eight blocks of 256 threads fit on a multiprocessor in place of two of 1024, and index arithmetic is shared by four.
+/// **Saves:** waiting. **Counters:** bytes in flight, resident blocks.
+///
+/// Source: past seed 004, from its section on Little's law; NVIDIA, "An Efficient Matrix Transpose in CUDA C/C++" (2013).
+#[kernel(instances = [f32], block = [32, 8])]
+pub fn tiled_rows<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize) {
+    let (top, left) = tile_corner::<32>(columns);
+    transpose_tile(&input, &output, rows, columns, top, left);
+}
+
+/// Transposes the tile of 32 x 32 whose corner is at row `top` and column `left`, by a block of 32 x 8.
+#[inline(always)]
+pub(super) fn transpose_tile<T: Element>(
+    input: &Global<T>,
+    output: &GlobalMut<T>,
+    rows: usize,
+    columns: usize,
+    top: usize,
+    left: usize,
+) {
+    const TILE: usize = 32;
+    const STEP: usize = 8;
+    let tile = shared_tile![T; TILE x TILE + 1];
+    let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+
+    let mut i = y;
+    while i < TILE {
+        if top + i < rows && left + x < columns {
+            tile.store(i, x, input.load((top + i) * columns + left + x));
+        }
+        i += STEP;
+    }
+    thread::sync_threads();
+    let mut i = y;
+    while i < TILE {
+        if left + i < columns && top + x < rows {
+            output.store((left + i) * rows + top + x, tile.load(x, i));
+        }
+        i += STEP;
+    }
+}
