@@ -59,7 +59,6 @@ fn all_ladders_in_a_table_each() {
     for part in [
         "SIMT executor",
         "The times are not",
-        "Sum of 5000 f32",
         "Transpose of 70 x 50 f32",
         "divergent_modulo",
         "single_launch",
@@ -123,6 +122,16 @@ fn lengths_around_a_warp_and_none_at_all() {
 }
 
 #[test]
+fn the_sum_of_nothing_is_zero() {
+    for rung in ["neighbored", "sequential", "single_launch"] {
+        let output = bench(&["sum", "--n", "0", "--rung", rung, "--format", "json"]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let result = report["sections"][0]["rows"][0]["result"].as_f64().expect("a result");
+        assert_eq!(result.to_bits(), 0.0_f64.to_bits(), "{rung}");
+    }
+}
+
+#[test]
 fn the_device_is_described() {
     let output = bench(&["device", "--format", "json"]);
     let device: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -148,6 +157,10 @@ fn arguments_that_mean_nothing() {
     refused(&["sum", "--rung", "nonsense"], &["`nonsense`", "divergent_modulo"]);
     refused(&["ladder", "reduce", "--n", "10", "--block", "100"], &["`100`", "64, 128, 256, 512, 1024"]);
     refused(&["transpose", "--force"], &["--output"]);
+    refused(&["transpose", "--n", "5"], &["--n"]);
+    refused(&["device", "--rows", "5"], &["--rows"]);
+    refused(&["--n", "5", "sum"], &["--n", "after"]);
+    refused(&["sum", "--input", "a.npy", "--n", "3"], &["--input", "--n"]);
 }
 
 #[test]
@@ -226,6 +239,8 @@ fn sums_of_files() {
     let files = Files::new();
     let f32s = files.write("f.npy", &npy("<f4", false, "(2, 3)", &floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.5])));
     assert!(stdout(&bench(&["sum", "--input", &f32s])).contains("sum = 21.5"));
+    let csv = stdout(&bench(&["sum", "--input", &f32s, "--format", "csv"]));
+    assert_eq!(csv.lines().nth(1).and_then(|row| row.split(',').nth(4)), Some("21.5"), "{csv}");
     let i32s: Vec<u8> = [i32::MAX, 1, 5].iter().flat_map(|x| x.to_le_bytes()).collect();
     let i32s = files.write("i.npy", &npy("<i4", false, "(3,)", &i32s));
     assert!(stdout(&bench(&["sum", "--input", &i32s])).contains("sum = -2147483643"), "integers wrap");
@@ -266,7 +281,8 @@ fn outputs_are_never_lost() {
     assert_eq!(bench(&["transpose", "--input", &input, "--output", &precious, "--force"]).status.code(), Some(0));
     assert_ne!(fs::read(&precious).unwrap(), b"precious");
     refused(&["transpose", "--input", &input, "--output", &files.path("no/such/folder/t.npy")], &["cannot write"]);
-    refused(&["transpose", "--input", &input, "--output", &files.path(""), "--force"], &["folder"]);
+    refused(&["transpose", "--input", &input, "--output", &files.path(""), "--force"], &["not a regular file"]);
+    refused(&["transpose", "--input", &input, "--output", "/dev/null", "--force"], &["not a regular file"]);
     let left: Vec<_> = fs::read_dir(files.0.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "only the two files: {left:?}");
     // A path without a folder is in the caller's.

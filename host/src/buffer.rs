@@ -189,7 +189,13 @@ impl Gpu {
     /// The buffer is another device's, or work before has failed.
     pub fn download<T: Plain>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, Error> {
         self.own(&buffer.memory, "download")?;
-        let mut elements: Vec<T> = Vec::with_capacity(buffer.len);
+        let mut elements: Vec<T> = Vec::new();
+        elements.try_reserve_exact(buffer.len).map_err(|_| Error::OutOfMemory {
+            operation: "download",
+            requested: buffer.memory.bytes(),
+            free: crate::machine::executor::free_host_memory(),
+            device: "the host".to_owned(),
+        })?;
         if !buffer.is_empty() {
             // SAFETY: the vector has room for the buffer's elements, and any bits are one (`Plain`).
             unsafe {

@@ -104,7 +104,7 @@ pub enum Error {
     },
 
     /// A rung of a ladder is not there under that name or with that block.
-    #[error("{what} `{value}` does not exist: choose from {}", allowed.join(", "))]
+    #[error("there is no {what} `{value}`: choose from {}", allowed.join(", "))]
     NoSuchRung {
         /// The kind of thing: a rung, or a block size.
         what: &'static str,
@@ -115,7 +115,7 @@ pub enum Error {
     },
 
     /// A buffer of one [`crate::Gpu`] was given to another.
-    #[error("{operation}: the buffer belongs to another device; copy it over the host")]
+    #[error("{operation}: the buffer was made by another `Gpu`; make both by the same one, or copy it over the host")]
     OtherDevice {
         /// The operation.
         operation: &'static str,

@@ -16,18 +16,19 @@ const PACKAGES: [(&str, &str); 3] =
 pub fn run(ptxas: bool) -> anyhow::Result<()> {
     let toolchain = match DeviceToolchain::find() {
         Ok(present) => present,
-        Err(missing) => install(&missing.to_string())?,
+        Err(missing) => install(&missing.tried)?,
     };
+    if toolchain.origin != Origin::Toolchain {
+        eprintln!("setup: kernels are compiled by {} ({})", toolchain.rustc.display(), toolchain.version);
+    }
     if ptxas {
         ptxas::find_or_install()?;
-    } else if toolchain.origin != Origin::Toolchain {
-        eprintln!("setup: kernels are compiled by {} ({})", toolchain.rustc.display(), toolchain.version);
     }
     Ok(())
 }
 
-fn install(missing: &str) -> anyhow::Result<DeviceToolchain> {
-    eprintln!("setup: {missing}");
+fn install(missing: &[String]) -> anyhow::Result<DeviceToolchain> {
+    eprintln!("setup: no compiler here can build kernels: {}", missing.join("; "));
     let mut failures = Vec::new();
     for attempt in [rustup as fn() -> anyhow::Result<()>, apt] {
         match attempt() {
@@ -36,7 +37,7 @@ fn install(missing: &str) -> anyhow::Result<DeviceToolchain> {
                     eprintln!("setup: kernels can be built, by {} ({})", found.rustc.display(), found.version);
                     return Ok(found);
                 }
-                Err(still) => failures.push(still.to_string()),
+                Err(still) => failures.push(format!("it was installed, and still: {}", still.tried.join("; "))),
             },
             Err(why) => failures.push(format!("{why:#}")),
         }
@@ -44,7 +45,7 @@ fn install(missing: &str) -> anyhow::Result<DeviceToolchain> {
     bail!(
         "no way to a device compiler worked:\n  - {}\nRun this where the network reaches rustup's server, then try again:\n  \
          rustup component add rust-src --toolchain 1.95.0",
-        failures.join("\n  - ").replace('\n', "\n    ")
+        failures.iter().map(|failure| failure.replace('\n', "\n    ")).collect::<Vec<_>>().join("\n  - ")
     )
 }
 

@@ -38,17 +38,13 @@ pub trait Packed: Plain {
 #[repr(C, align(16))]
 pub struct Pack<T, const N: usize>(pub [T; N]);
 
-// SAFETY: `N` elements fill 16 bytes exactly (checked when a pack is used, below), so there is no padding.
-unsafe impl<T: Plain, const N: usize> Plain for Pack<T, N> {}
-
-impl<T: Plain, const N: usize> Packed for Pack<T, N> {
+impl<T: Plain, const N: usize> Packed for Pack<T, N>
+where
+    Self: Plain,
+{
     type Item = T;
 
-    const LEN: usize = {
-        assert!(N * size_of::<T>() == 16, "a pack is 16 bytes");
-        assert!(align_of::<T>() <= 16);
-        N
-    };
+    const LEN: usize = N;
 
     #[inline(always)]
     fn splat(value: T) -> Self {
@@ -71,6 +67,9 @@ macro_rules! elements {
     ($($type:ty, $pack:literal;)*) => {$(
         // SAFETY: a primitive number, or a transparent wrapper of one, of a size in the list.
         unsafe impl Plain for $type {}
+        const _: () = assert!($pack * size_of::<$type>() == 16 && align_of::<$type>() <= 16);
+        // SAFETY: so many of them fill 16 bytes exactly, as just asserted: there is no padding.
+        unsafe impl Plain for Pack<$type, $pack> {}
         impl Element for $type {
             type Pack = Pack<$type, $pack>;
         }

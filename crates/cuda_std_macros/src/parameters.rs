@@ -24,6 +24,12 @@ pub fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
                 return Err(Error::new_spanned(&argument.pat, "a kernel's parameter is a plain name"));
             };
             let ty = (*argument.ty).clone();
+            if matches!(ty, Type::Reference(_) | Type::Ptr(_)) && signature.unsafety.is_none() {
+                return Err(Error::new_spanned(
+                    &ty,
+                    "nothing checks accesses through it: make the kernel an `unsafe fn`, or take a `Global` or `GlobalMut`",
+                ));
+            }
             let is_span = is_span(&ty)?;
             Ok(Parameter { name: pattern.ident.clone(), ty, is_span })
         })

@@ -33,7 +33,7 @@ pub(crate) fn grid_of(kernel: KernelId, blocks: usize) -> Result<u32, Error> {
 /// The rung of that name.
 fn find<R: Copy>(rungs: &[R], name: &str, name_of: impl Fn(R) -> &'static str) -> Result<R, Error> {
     rungs.iter().copied().find(|&rung| name_of(rung) == name).ok_or_else(|| Error::NoSuchRung {
-        what: "the rung",
+        what: "rung",
         value: name.to_owned(),
         allowed: rungs.iter().map(|&rung| name_of(rung).to_owned()).collect(),
     })

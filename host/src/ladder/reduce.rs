@@ -352,6 +352,10 @@ impl<T: LadderElement> Reduction<T> {
     /// # Errors
     /// Work before has failed.
     pub fn finish(&self, gpu: &Gpu) -> Result<T, Error> {
+        if self.len == 0 {
+            // The kernels' neutral element is -0.0.
+            return Ok(T::ZERO);
+        }
         match &self.steps {
             Steps::Single(workspace) => workspace.finish(gpu),
             Steps::Reading { stages, .. } | Steps::InPlace { stages, .. } => match stages.last() {
@@ -381,13 +385,13 @@ impl<T: LadderElement> Reduction<T> {
 fn no_instance<T: LadderElement>(block: usize) -> Error {
     if BLOCKS.contains(&block) {
         return Error::NoSuchRung {
-            what: "an instance of the ladder in global memory for",
+            what: "kernel of the ladder in global memory for",
             value: std::any::type_name::<T>().to_owned(),
             allowed: vec!["f32".to_owned(), "i32".to_owned()],
         };
     }
     Error::NoSuchRung {
-        what: "an instance for blocks of",
+        what: "kernel for blocks of",
         value: block.to_string(),
         allowed: BLOCKS.iter().map(usize::to_string).collect(),
     }

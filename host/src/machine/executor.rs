@@ -28,6 +28,11 @@ fn cores() -> u32 {
     thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
+/// Bytes of the host's memory that are free; all that there could be, where it does not say.
+pub(crate) fn free_host_memory() -> usize {
+    meminfo("MemAvailable").unwrap_or(usize::MAX)
+}
+
 /// A line of `/proc/meminfo`, in bytes. Without one, no limit is known.
 fn meminfo(key: &str) -> Option<usize> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
@@ -55,7 +60,7 @@ impl Machine for Executor {
     }
 
     fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
-        let free = meminfo("MemAvailable").unwrap_or(usize::MAX);
+        let free = free_host_memory();
         let refusal = || Error::OutOfMemory { operation, requested: bytes, free, device: Self::name() };
         // Linux would hand out more than there is, and end the process when it is used.
         if bytes > free {

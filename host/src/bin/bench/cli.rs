@@ -12,6 +12,7 @@ use warpfold::{Error, Gpu};
 /// on the CPU: the results are the same to the last bit, the times are not a GPU's.
 #[derive(Debug, Parser)]
 #[command(
+    name = "bench",
     version,
     after_help = "Examples:
   bench                                     all ladders, on the first GPU or in the executor
@@ -31,7 +32,29 @@ pub struct Cli {
     #[command(flatten)]
     pub output: Output,
     #[command(flatten)]
-    pub shape: Shape,
+    pub numbers: Numbers,
+    #[command(flatten)]
+    pub sides: Sides,
+}
+
+impl Cli {
+    /// Refuses a size that stands before a command, where it would mean nothing.
+    pub fn check(&self) -> anyhow::Result<()> {
+        let Numbers { n, dtype, block } = &self.numbers;
+        let stray = [
+            ("--n", n.is_some()),
+            ("--dtype", dtype.is_some()),
+            ("--block", block.is_some()),
+            ("--rows", self.sides.rows.is_some()),
+            ("--cols", self.sides.cols.is_some()),
+        ];
+        match stray.iter().find(|(_, is_given)| *is_given && self.command.is_some()) {
+            Some((option, _)) => {
+                anyhow::bail!("{option} stands before the command: give it after, if the command takes it")
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -92,7 +115,7 @@ pub struct Output {
     /// How to print results
     #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
     pub format: Format,
-    /// How often each kernel is timed; the median counts [default: 25 on a GPU, 3 in the executor]
+    /// How often each kernel is timed; the median counts [default: 25 on a GPU, 1 in the executor]
     #[arg(long, global = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: Option<u32>,
 }
@@ -107,24 +130,52 @@ pub enum Format {
     Csv,
 }
 
-/// What is reduced and transposed.
+/// What is reduced.
 #[derive(Debug, Args)]
-pub struct Shape {
-    /// How many numbers to reduce: `1000000` or `2^24` [default: 2^24 on a GPU, 2^20 in the executor]
-    #[arg(long, global = true, value_parser = count)]
+pub struct Numbers {
+    /// How many numbers: `1000000` or `2^24` [default: 2^24 on a GPU, 2^20 in the executor]
+    #[arg(long, value_parser = count)]
     pub n: Option<usize>,
+    /// The type of the numbers [default: f32]
+    #[arg(long, value_enum)]
+    pub dtype: Option<Dtype>,
+    /// Threads of a block, of kernels with a choice: 64, 128, 256, 512 or 1024 [default: 256]
+    #[arg(long)]
+    pub block: Option<usize>,
+}
+
+impl Numbers {
+    /// How many: what was asked for, or what such a device does in a moment.
+    pub fn n(&self, gpu: &Gpu) -> usize {
+        self.n.unwrap_or(if gpu.is_cuda() { 1 << 24 } else { 1 << 20 })
+    }
+
+    pub fn dtype(&self) -> Dtype {
+        self.dtype.unwrap_or(Dtype::F32)
+    }
+
+    pub fn block(&self) -> usize {
+        self.block.unwrap_or(256)
+    }
+}
+
+/// What is transposed.
+#[derive(Debug, Args)]
+pub struct Sides {
     /// Rows of the matrix [default: 4096 on a GPU, 1024 in the executor]
-    #[arg(long, global = true, value_parser = count)]
+    #[arg(long, value_parser = count)]
     pub rows: Option<usize>,
     /// Columns of the matrix [default: 4096 on a GPU, 1024 in the executor]
-    #[arg(long, global = true, value_parser = count)]
+    #[arg(long, value_parser = count)]
     pub cols: Option<usize>,
-    /// Threads of a block in the reduction ladder: 64, 128, 256, 512 or 1024
-    #[arg(long, global = true, default_value_t = 256)]
-    pub block: usize,
-    /// The type of the numbers that are reduced
-    #[arg(long, global = true, value_enum, default_value_t = Dtype::F32)]
-    pub dtype: Dtype,
+}
+
+impl Sides {
+    /// Rows and columns: what was asked for, or what such a device does in a moment.
+    pub fn get(&self, gpu: &Gpu) -> (usize, usize) {
+        let side = if gpu.is_cuda() { 4096 } else { 1024 };
+        (self.rows.unwrap_or(side), self.cols.unwrap_or(side))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -140,6 +191,10 @@ pub struct LadderArguments {
     /// Which ladder [default: all]
     #[arg(value_enum)]
     pub family: Option<Family>,
+    #[command(flatten)]
+    pub numbers: Numbers,
+    #[command(flatten)]
+    pub sides: Sides,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -155,8 +210,10 @@ pub enum Family {
 #[derive(Debug, Args)]
 pub struct SumArguments {
     /// Sums the array in this NumPy file (.npy: f32 or i32, C order) instead of random numbers
-    #[arg(long, value_name = "FILE.npy")]
+    #[arg(long, value_name = "FILE.npy", conflicts_with_all = ["n", "dtype"])]
     pub input: Option<PathBuf>,
+    #[command(flatten)]
+    pub numbers: Numbers,
     /// Sums by this rung of the ladder instead of the library's own kernel
     #[arg(long, value_name = "NAME")]
     pub rung: Option<String>,
@@ -173,6 +230,8 @@ pub struct TransposeArguments {
     /// Replaces the output file if it exists
     #[arg(long, requires = "output")]
     pub force: bool,
+    #[command(flatten)]
+    pub sides: Sides,
     /// Transposes by this rung of the ladder instead of the library's own kernel
     #[arg(long, value_name = "NAME")]
     pub rung: Option<String>,

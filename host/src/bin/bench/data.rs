@@ -8,12 +8,18 @@ use warpfold::{Gpu, Summable};
 
 /// A number that `bench` reduces.
 pub trait Number: LadderElement {
-    /// A random number from a few whole ones around 0. Sums of them are exact in any order, so that a kernel that drops
-    /// one element, or takes it twice, is found out: a tolerance would hide it.
+    /// A random number from -8 to 8, whole. Sums of n of them stay within some 20 times the root of n, so up to 2^39 of
+    /// them each partial sum is a whole number that f32 has, and any order of additions gives the same: a kernel that drops
+    /// one element, or takes it twice, is found out, where a tolerance would hide it.
     fn random(source: &mut SmallRng) -> Self;
 
-    /// The sum, and how far a result may be off.
+    /// The sum of any numbers, and how far a result may be off.
     fn reference(numbers: &[Self]) -> Reference;
+
+    /// The sum of numbers from [`Number::random`], to be met exactly.
+    fn exact_reference(numbers: &[Self]) -> Reference {
+        Reference { bound: 0.0, ..Self::reference(numbers) }
+    }
 
     /// Whether a result is the reference, within its bound.
     fn agrees(self, reference: &Reference) -> bool;
@@ -43,11 +49,10 @@ impl Number for f32 {
     fn reference(numbers: &[Self]) -> Reference {
         let sum: f64 = numbers.iter().map(|&x| f64::from(x)).sum();
         let magnitude: f64 = numbers.iter().map(|&x| f64::from(x.abs())).sum();
-        let whole = numbers.iter().all(|x| x.fract() == 0.0) && magnitude <= f64::from(1 << 24);
         // Each addition on the way from an element to the sum rounds once, by half an epsilon at most. No rung has more
         // of them than a thread's run over the input and a fold of 2^11 partials.
         let roundings = 64.0 + numbers.len() as f64 / 65_536.0;
-        Reference { sum, bound: if whole { 0.0 } else { roundings * f64::from(Self::EPSILON) / 2.0 * magnitude } }
+        Reference { sum, bound: roundings * f64::from(Self::EPSILON) / 2.0 * magnitude }
     }
 
     fn agrees(self, reference: &Reference) -> bool {
@@ -140,14 +145,16 @@ fn fill<T>(gpu: &Gpu, len: usize, mut next: impl FnMut(&mut SmallRng) -> T) -> a
 }
 
 /// The transpose, by the CPU.
-pub fn transposed(elements: &[f32], rows: usize, columns: usize) -> Vec<f32> {
-    let mut result = vec![0.0; elements.len()];
+pub fn transposed(elements: &[f32], rows: usize, columns: usize) -> anyhow::Result<Vec<f32>> {
+    let mut result = Vec::new();
+    result.try_reserve_exact(elements.len()).context("no host memory for the transpose to compare with")?;
+    result.resize(elements.len(), 0.0);
     for (row, line) in elements.chunks_exact(columns.max(1)).enumerate() {
         for (column, &element) in line.iter().enumerate() {
             result[column * rows + row] = element;
         }
     }
-    result
+    Ok(result)
 }
 
 /// `len` random words.

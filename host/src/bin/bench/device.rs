@@ -1,25 +1,34 @@
 //! `bench device`.
 
+use std::io::{self, Write};
+
 use warpfold::Gpu;
 
 use crate::cli::{Format, Output};
-use crate::report::Device;
+use crate::report::{Device, finish};
 
 pub fn run(gpu: &Gpu, output: &Output) -> anyhow::Result<bool> {
     let device = Device::of(gpu)?;
-    let lines = lines(&device);
-    match output.format {
-        Format::Json => println!("{}", serde_json::to_string_pretty(&device)?),
+    finish(write(&mut io::stdout().lock(), &device, output.format))?;
+    Ok(true)
+}
+
+fn write(out: &mut impl Write, device: &Device, format: Format) -> io::Result<()> {
+    let lines = lines(device);
+    match format {
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *out, device)?;
+            writeln!(out)
+        }
         Format::Csv => {
-            println!("property,value");
-            lines.iter().for_each(|(property, value)| println!("{property},\"{value}\""));
+            writeln!(out, "property,value")?;
+            lines.iter().try_for_each(|(property, value)| writeln!(out, "{property},\"{value}\""))
         }
         Format::Table => {
             let width = lines.iter().map(|(property, _)| property.len()).max().unwrap_or(0);
-            lines.iter().for_each(|(property, value)| println!("{property:width$}  {value}"));
+            lines.iter().try_for_each(|(property, value)| writeln!(out, "{property:width$}  {value}"))
         }
     }
-    Ok(true)
 }
 
 fn lines(device: &Device) -> Vec<(&'static str, String)> {

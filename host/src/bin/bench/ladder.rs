@@ -3,39 +3,45 @@
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu};
 
-use crate::cli::{Dtype, Family, LadderArguments, Output, Shape};
+use crate::cli::{Dtype, Family, Numbers, Output, Sides};
 use crate::data::{self, Number};
+use crate::interrupt;
 use crate::measure::{Plan, copy_ceiling, progress};
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
-/// All ladders.
-pub fn all(gpu: &Gpu, output: &Output, shape: &Shape) -> anyhow::Result<bool> {
-    run(gpu, output, shape, &LadderArguments { family: None })
-}
-
-pub fn run(gpu: &Gpu, output: &Output, shape: &Shape, arguments: &LadderArguments) -> anyhow::Result<bool> {
+/// One ladder, or all.
+pub fn run(
+    gpu: &Gpu,
+    output: &Output,
+    family: Option<Family>,
+    numbers: &Numbers,
+    sides: &Sides,
+) -> anyhow::Result<bool> {
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
     let copy = copy_ceiling(gpu, &plan)?;
-    let bench = Bench { gpu, plan: &plan, device: &device, copy, shape };
-    let wanted = |family| arguments.family.is_none_or(|only| only == family);
+    let bench = Bench { gpu, plan: &plan, device: &device, copy, numbers, sides };
+    let is_wanted = |wanted| family.is_none_or(|only| only == wanted) && !interrupt::is_pending();
     let mut sections = Vec::new();
-    if wanted(Family::Reduce) {
-        sections.extend(match shape.dtype {
+    if is_wanted(Family::Reduce) {
+        sections.extend(match numbers.dtype() {
             Dtype::F32 => bench.reduce::<f32>(true)?,
             Dtype::F64 => bench.reduce::<f64>(false)?,
             Dtype::I32 => bench.reduce::<i32>(true)?,
             Dtype::I64 => bench.reduce::<i64>(false)?,
         });
     }
-    if wanted(Family::Transpose) {
+    if is_wanted(Family::Transpose) {
         sections.push(bench.transpose()?);
     }
-    if wanted(Family::ControlFlow) {
+    if is_wanted(Family::ControlFlow) {
         sections.push(bench.control_flow()?);
     }
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections };
     report.print(output.format)?;
+    if interrupt::is_pending() {
+        anyhow::bail!("interrupted: what was measured before is above");
+    }
     Ok(report.is_correct())
 }
 
@@ -45,7 +51,8 @@ struct Bench<'a> {
     plan: &'a Plan,
     device: &'a Device,
     copy: Option<f64>,
-    shape: &'a Shape,
+    numbers: &'a Numbers,
+    sides: &'a Sides,
 }
 
 impl Bench<'_> {
@@ -53,14 +60,9 @@ impl Bench<'_> {
         Scale { device: self.device, copy: self.copy, bytes }
     }
 
-    /// How many numbers: what was asked for, or what such a device does in a moment.
-    fn n(&self) -> usize {
-        self.shape.n.unwrap_or(if self.gpu.is_cuda() { 1 << 24 } else { 1 << 20 })
-    }
-
     /// The reduction ladders: in global memory, for the types that have it, and in shared memory.
     fn reduce<T: Number>(&self, has_global: bool) -> anyhow::Result<Vec<Section>> {
-        let (gpu, n) = (self.gpu, self.n());
+        let (gpu, n) = (self.gpu, self.numbers.n(self.gpu));
         let numbers: Vec<T> = data::random(gpu, n)?;
         let mut sections = Vec::new();
         if has_global {
@@ -77,18 +79,21 @@ impl Bench<'_> {
         numbers: &[T],
     ) -> anyhow::Result<Section> {
         let (gpu, plan) = (self.gpu, self.plan);
-        let reference = T::reference(numbers);
+        let reference = T::exact_reference(numbers);
         let bytes = size_of_val(numbers);
         let rotation = plan.rotation(bytes);
         let inputs = (0..rotation).map(|_| gpu.upload(numbers)).collect::<Result<Vec<_>, Error>>()?;
         let mut section = Section { family, input: format!("{} {}", numbers.len(), T::NAME), rows: Vec::new() };
         let bar = progress(rungs.len());
         for &rung in rungs {
+            if interrupt::is_pending() {
+                break;
+            }
             bar.set_message(rung.name());
             // What works in place reads its own copy, so it is the copies that have to rotate.
             let copies = if rung.is_in_place() { rotation } else { 1 };
             let mut reductions = (0..copies)
-                .map(|_| rung.prepare::<T>(gpu, numbers.len(), self.shape.block))
+                .map(|_| rung.prepare::<T>(gpu, numbers.len(), self.numbers.block()))
                 .collect::<Result<Vec<_>, Error>>()?;
             for reduction in &mut reductions {
                 reduction.load(gpu, &inputs[0])?;
@@ -101,7 +106,10 @@ impl Bench<'_> {
             let launches = reductions[0].launches();
             let place = if Some(&rung) == rungs.first() { Place::First } else { Place::Next };
             let (kernel, change) = (rung.name(), rung.summary());
-            section.push(&self.scale(bytes), Measured { kernel, change, launches, wrong, timing, place });
+            section.push(
+                &self.scale(bytes),
+                Measured { kernel, change, launches, result: Some(sum.as_f64()), wrong, timing, place },
+            );
             bar.inc(1);
         }
         bar.finish_and_clear();
@@ -110,12 +118,11 @@ impl Bench<'_> {
 
     fn transpose(&self) -> anyhow::Result<Section> {
         let (gpu, plan) = (self.gpu, self.plan);
-        let side = if gpu.is_cuda() { 4096 } else { 1024 };
-        let (rows, columns) = (self.shape.rows.unwrap_or(side), self.shape.cols.unwrap_or(side));
+        let (rows, columns) = self.sides.get(gpu);
         // The product is checked before anything is made of it.
         let len = gpu_len(gpu, rows, columns)?;
         let elements = data::random_bits(gpu, len)?;
-        let transposed = data::transposed(&elements, rows, columns);
+        let transposed = data::transposed(&elements, rows, columns)?;
         let bytes = 2 * size_of_val(&elements[..]);
         let inputs = (0..plan.rotation(bytes))
             .map(|_| gpu.upload_matrix(&elements, rows, columns))
@@ -123,6 +130,9 @@ impl Bench<'_> {
         let mut section = Section { family: "Transpose", input: format!("{rows} x {columns} f32"), rows: Vec::new() };
         let bar = progress(TransposeRung::ALL.len());
         for rung in TransposeRung::ALL {
+            if interrupt::is_pending() {
+                break;
+            }
             bar.set_message(rung.name());
             let mut result = gpu.zeroed_matrix(columns, rows)?;
             rung.start(gpu, &inputs[0], &mut result)?;
@@ -136,7 +146,8 @@ impl Bench<'_> {
                 TransposeRung::Serial => Place::First,
                 _ => Place::Next,
             };
-            section.push(&self.scale(bytes), Measured { kernel, change, launches: 1, wrong, timing, place });
+            section
+                .push(&self.scale(bytes), Measured { kernel, change, launches: 1, result: None, wrong, timing, place });
             bar.inc(1);
         }
         bar.finish_and_clear();
@@ -144,7 +155,7 @@ impl Bench<'_> {
     }
 
     fn control_flow(&self) -> anyhow::Result<Section> {
-        let (gpu, plan, n) = (self.gpu, self.plan, self.n());
+        let (gpu, plan, n) = (self.gpu, self.plan, self.numbers.n(self.gpu));
         let words = data::random_words(gpu, n)?;
         let bytes = 2 * size_of_val(&words[..]);
         let inputs = (0..plan.rotation(bytes)).map(|_| gpu.upload(&words)).collect::<Result<Vec<_>, Error>>()?;
@@ -152,6 +163,9 @@ impl Bench<'_> {
         let mut section = Section { family: "Control flow", input: format!("{n} u32"), rows: Vec::new() };
         let bar = progress(ControlFlowRung::ALL.len());
         for rung in ControlFlowRung::ALL {
+            if interrupt::is_pending() {
+                break;
+            }
             bar.set_message(rung.name());
             rung.start(gpu, &inputs[0], &mut result)?;
             let found = gpu.download(&result)?;
@@ -162,7 +176,8 @@ impl Bench<'_> {
             let timing = plan.time(gpu, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
             let (kernel, change) = (rung.name(), rung.summary());
             let place = if rung.is_variant() { Place::Next } else { Place::First };
-            section.push(&self.scale(bytes), Measured { kernel, change, launches: 1, wrong, timing, place });
+            section
+                .push(&self.scale(bytes), Measured { kernel, change, launches: 1, result: None, wrong, timing, place });
             bar.inc(1);
         }
         bar.finish_and_clear();

@@ -3,6 +3,7 @@
 mod cli;
 mod data;
 mod device;
+mod interrupt;
 mod ladder;
 mod measure;
 mod npy;
@@ -39,12 +40,16 @@ fn main() -> ExitCode {
 
 /// Whether all results were right.
 fn run(cli: &Cli) -> anyhow::Result<bool> {
+    cli.check()?;
+    interrupt::catch();
     let gpu = cli.device.open()?;
     match &cli.command {
-        None => ladder::all(&gpu, &cli.output, &cli.shape),
+        None => ladder::run(&gpu, &cli.output, None, &cli.numbers, &cli.sides),
         Some(Command::Device) => device::run(&gpu, &cli.output),
-        Some(Command::Ladder(arguments)) => ladder::run(&gpu, &cli.output, &cli.shape, arguments),
-        Some(Command::Sum(arguments)) => sum::run(&gpu, &cli.output, &cli.shape, arguments),
-        Some(Command::Transpose(arguments)) => transpose::run(&gpu, &cli.output, &cli.shape, arguments),
+        Some(Command::Ladder(arguments)) => {
+            ladder::run(&gpu, &cli.output, arguments.family, &arguments.numbers, &arguments.sides)
+        }
+        Some(Command::Sum(arguments)) => sum::run(&gpu, &cli.output, arguments),
+        Some(Command::Transpose(arguments)) => transpose::run(&gpu, &cli.output, arguments),
     }
 }

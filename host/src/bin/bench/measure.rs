@@ -32,7 +32,7 @@ impl Plan {
     pub fn new(gpu: &Gpu, output: &Output) -> Result<Self, Error> {
         let l2_bytes = gpu.info()?.l2_bytes.unwrap_or(0);
         let is_gpu = gpu.is_cuda();
-        let samples = output.samples.unwrap_or(if is_gpu { 25 } else { 3 });
+        let samples = output.samples.unwrap_or(if is_gpu { 25 } else { 1 });
         Ok(Self { samples, l2_bytes, is_gpu })
     }
 
@@ -66,13 +66,17 @@ impl Plan {
         if first.as_secs_f64() > LONG_SECONDS {
             return Ok(Timing { median: first, fastest: first });
         }
+        let mut times = Vec::with_capacity(self.samples as usize);
         let starts = if self.is_gpu {
             let one = sample(3)?.as_secs_f64();
             (SAMPLE_SECONDS / one.max(1e-7)).ceil().clamp(1.0, 1000.0) as u32
         } else {
+            times.push(first);
             1
         };
-        let mut times = (0..self.samples).map(|_| sample(starts)).collect::<Result<Vec<_>, _>>()?;
+        while times.len() < self.samples as usize {
+            times.push(sample(starts)?);
+        }
         times.sort_unstable();
         Ok(Timing { median: times[times.len() / 2], fastest: times[0] })
     }

@@ -1,6 +1,6 @@
 //! NumPy's files: read with everything checked that a file can say wrong, written whole or not at all.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 
@@ -61,8 +61,9 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
 pub fn check_writable(path: &Path, force: bool) -> anyhow::Result<()> {
     let shown = path.display();
     ensure!(force || !path.exists(), "`{shown}` exists: give --force to replace it");
-    ensure!(!path.is_dir(), "`{shown}` is a folder");
-    tempfile::NamedTempFile::new_in(folder_of(path)).with_context(|| format!("cannot write `{shown}`"))?;
+    // To replace a device or a pipe by a file is never what is meant.
+    ensure!(!path.exists() || path.is_file(), "`{shown}` is not a regular file");
+    temporary(path).with_context(|| format!("cannot write `{shown}`"))?;
     Ok(())
 }
 
@@ -83,15 +84,17 @@ pub fn write(path: &Path, elements: &[f32], rows: usize, columns: usize, force: 
         out.flush()
     };
     write(file.as_file_mut()).with_context(|| format!("cannot write `{shown}`"))?;
-    // A temporary file is its owner's alone; this one shall be as any new file would.
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let _ = fs::set_permissions(file.path(), fs::Permissions::from_mode(0o644));
-    }
     let persisted = if force { file.persist(path) } else { file.persist_noclobber(path) };
     persisted.map_err(|error| error.error).with_context(|| format!("cannot write `{shown}`"))?;
     Ok(())
+}
+
+/// A file beside `path`, with the permissions that any new file gets.
+fn temporary(path: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder_of(path))
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -104,6 +107,7 @@ fn folder_of(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn what_is_written_is_read() {

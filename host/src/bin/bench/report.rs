@@ -17,6 +17,8 @@ pub struct Row {
     /// What it changes from the one before.
     pub change: String,
     pub launches: usize,
+    /// The number that it computed, if it computes one.
+    pub result: Option<f64>,
     /// Whether its result was right; where not, what it was and should have been.
     pub correct: bool,
     pub wrong: Option<String>,
@@ -146,6 +148,8 @@ pub struct Measured<'a> {
     pub kernel: &'a str,
     pub change: &'a str,
     pub launches: usize,
+    /// The number that it computed, if it computes one.
+    pub result: Option<f64>,
     /// What was wrong with its result.
     pub wrong: Option<String>,
     pub timing: Timing,
@@ -166,19 +170,22 @@ pub enum Place {
 impl Section {
     /// Appends a kernel. Speed-ups are over the first rung and over the one before.
     pub fn push(&mut self, scale: &Scale<'_>, measured: Measured<'_>) {
-        let Measured { kernel, change, launches, wrong, timing, place } = measured;
+        let Measured { kernel, change, launches, result, wrong, timing, place } = measured;
         let median_us = timing.median.as_secs_f64() * 1e6;
         let gigabytes_per_second = if median_us > 0.0 { scale.bytes as f64 / median_us / 1e3 } else { 0.0 };
         let share_of_peak = scale.device.peak_gigabytes_per_second.map(|peak| gigabytes_per_second / peak);
         let speedup_over = |other: Option<&Row>| Some(other?.median_us / median_us).filter(|_| median_us > 0.0);
         let (first, previous) = match place {
             Place::Bound | Place::First => (None, None),
+            // In the executor a faster kernel may take longer: the ratio of its times would teach the wrong thing.
+            Place::Next if scale.device.backend != "cuda" => (None, None),
             Place::Next => (self.rows.iter().rfind(|row| row.is_first), self.rows.last()),
         };
         self.rows.push(Row {
             kernel: kernel.to_owned(),
             change: change.to_owned(),
             launches,
+            result,
             correct: wrong.is_none(),
             wrong,
             median_us,
@@ -209,7 +216,7 @@ impl Report {
             }
             Format::Csv => self.write_csv(&mut out),
         };
-        written.context("cannot write the results")
+        finish(written)
     }
 
     fn write_tables(&self, out: &mut impl Write) -> io::Result<()> {
@@ -229,7 +236,7 @@ impl Report {
     fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
-            "family,input,kernel,launches,correct,median_us,fastest_us,gigabytes_per_second,share_of_peak,band,share_of_copy,\
+            "family,input,kernel,launches,result,correct,median_us,fastest_us,gigabytes_per_second,share_of_peak,band,share_of_copy,\
              speedup_over_first,speedup_over_previous"
         )?;
         for section in &self.sections {
@@ -237,11 +244,12 @@ impl Report {
                 let number = |number: Option<f64>| number.map(|number| format!("{number:.4}")).unwrap_or_default();
                 writeln!(
                     out,
-                    "{},{},{},{},{},{:.3},{:.3},{:.3},{},{},{},{},{}",
+                    "{},{},{},{},{},{},{:.3},{:.3},{:.3},{},{},{},{},{}",
                     section.family,
                     section.input,
                     row.kernel,
                     row.launches,
+                    row.result.map(|result| result.to_string()).unwrap_or_default(),
                     row.correct,
                     row.median_us,
                     row.fastest_us,
@@ -265,7 +273,10 @@ impl Section {
         if is_gpu {
             header.extend(["of peak", "", "of copy"]);
         }
-        header.extend(["vs first", "vs last", "change"]);
+        if is_gpu {
+            header.extend(["vs first", "vs last"]);
+        }
+        header.push("change");
         let mut table = Table::new();
         table
             .load_preset(presets::UTF8_BORDERS_ONLY)
@@ -288,10 +299,21 @@ impl Section {
             }
             let times =
                 |speedup: Option<f64>| right(speedup.map_or("-".to_owned(), |speedup| format!("{speedup:.2} x")));
-            cells.extend([times(row.speedup_over_first), times(row.speedup_over_previous), Cell::new(&row.change)]);
+            if is_gpu {
+                cells.extend([times(row.speedup_over_first), times(row.speedup_over_previous)]);
+            }
+            cells.push(Cell::new(&row.change));
             table.add_row(cells);
         }
         table
+    }
+}
+
+/// What came of writing to standard output. A reader that has left (`bench | head`) has seen what it wanted.
+pub fn finish(written: io::Result<()>) -> anyhow::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write the results"),
     }
 }
 

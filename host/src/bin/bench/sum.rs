@@ -3,28 +3,28 @@
 use warpfold::ladder::ReduceRung;
 use warpfold::{Error, Gpu};
 
-use crate::cli::{Dtype, Output, Shape, SumArguments};
+use crate::cli::{Dtype, Output, SumArguments};
 use crate::data::{self, Number};
 use crate::measure::{Plan, copy_ceiling};
 use crate::npy::{self, Array};
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
-pub fn run(gpu: &Gpu, output: &Output, shape: &Shape, arguments: &SumArguments) -> anyhow::Result<bool> {
+pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Result<bool> {
     let rung = match &arguments.rung {
         Some(name) => ReduceRung::from_name(name)?,
         None => ReduceRung::SingleLaunch,
     };
-    let n = shape.n.unwrap_or(if gpu.is_cuda() { 1 << 24 } else { 1 << 20 });
+    let (n, block) = (arguments.numbers.n(gpu), arguments.numbers.block());
     match &arguments.input {
         Some(file) => match npy::read(file)?.array {
-            Array::F32(numbers) => sum(gpu, output, shape, rung, &numbers, true),
-            Array::I32(numbers) => sum(gpu, output, shape, rung, &numbers, true),
+            Array::F32(numbers) => sum(gpu, output, block, rung, &numbers, true),
+            Array::I32(numbers) => sum(gpu, output, block, rung, &numbers, true),
         },
-        None => match shape.dtype {
-            Dtype::F32 => sum::<f32>(gpu, output, shape, rung, &data::random(gpu, n)?, false),
-            Dtype::F64 => sum::<f64>(gpu, output, shape, rung, &data::random(gpu, n)?, false),
-            Dtype::I32 => sum::<i32>(gpu, output, shape, rung, &data::random(gpu, n)?, false),
-            Dtype::I64 => sum::<i64>(gpu, output, shape, rung, &data::random(gpu, n)?, false),
+        None => match arguments.numbers.dtype() {
+            Dtype::F32 => sum::<f32>(gpu, output, block, rung, &data::random(gpu, n)?, false),
+            Dtype::F64 => sum::<f64>(gpu, output, block, rung, &data::random(gpu, n)?, false),
+            Dtype::I32 => sum::<i32>(gpu, output, block, rung, &data::random(gpu, n)?, false),
+            Dtype::I64 => sum::<i64>(gpu, output, block, rung, &data::random(gpu, n)?, false),
         },
     }
 }
@@ -32,7 +32,7 @@ pub fn run(gpu: &Gpu, output: &Output, shape: &Shape, arguments: &SumArguments) 
 fn sum<T: Number>(
     gpu: &Gpu,
     output: &Output,
-    shape: &Shape,
+    block: usize,
     rung: ReduceRung,
     numbers: &[T],
     is_from_file: bool,
@@ -42,8 +42,8 @@ fn sum<T: Number>(
     let copy = copy_ceiling(gpu, &plan)?;
     let bytes = size_of_val(numbers);
     let inputs = (0..plan.rotation(bytes)).map(|_| gpu.upload(numbers)).collect::<Result<Vec<_>, Error>>()?;
-    let reference = T::reference(numbers);
-    let mut reduction = rung.prepare::<T>(gpu, numbers.len(), shape.block)?;
+    let reference = if is_from_file { T::reference(numbers) } else { T::exact_reference(numbers) };
+    let mut reduction = rung.prepare::<T>(gpu, numbers.len(), block)?;
     let sum = if rung == ReduceRung::SingleLaunch {
         gpu.sum(&inputs[0])?
     } else {
@@ -66,8 +66,18 @@ fn sum<T: Number>(
     };
     let scale = Scale { device: &device, copy, bytes };
     let launches = reduction.launches();
-    section
-        .push(&scale, Measured { kernel: rung.name(), change: &change, launches, wrong, timing, place: Place::First });
+    section.push(
+        &scale,
+        Measured {
+            kernel: rung.name(),
+            change: &change,
+            launches,
+            result: Some(sum.as_f64()),
+            wrong,
+            timing,
+            place: Place::First,
+        },
+    );
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
     report.print(output.format)?;
     Ok(report.is_correct())

@@ -4,19 +4,19 @@ use anyhow::{bail, ensure};
 use warpfold::ladder::TransposeRung;
 use warpfold::{Error, Gpu};
 
-use crate::cli::{Output, Shape, TransposeArguments};
+use crate::cli::{Output, TransposeArguments};
 use crate::data;
 use crate::ladder::gpu_len;
 use crate::measure::{Plan, copy_ceiling};
 use crate::npy::{self, Array};
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
-pub fn run(gpu: &Gpu, output: &Output, shape: &Shape, arguments: &TransposeArguments) -> anyhow::Result<bool> {
+pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow::Result<bool> {
     if let Some(file) = &arguments.output {
         npy::check_writable(file, arguments.force)?;
     }
     let rung = arguments.rung.as_deref().map(TransposeRung::from_name).transpose()?;
-    let (elements, rows, columns) = matrix(gpu, shape, arguments)?;
+    let (elements, rows, columns) = matrix(gpu, arguments)?;
 
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
@@ -36,7 +36,7 @@ pub fn run(gpu: &Gpu, output: &Output, shape: &Shape, arguments: &TransposeArgum
     let expected = if rung.is_some_and(TransposeRung::is_copy) {
         elements.clone()
     } else {
-        data::transposed(&elements, rows, columns)
+        data::transposed(&elements, rows, columns)?
     };
     let wrong =
         (!data::same_bits(&transposed, &expected)).then(|| "the elements are not those of the transpose".to_owned());
@@ -46,7 +46,8 @@ pub fn run(gpu: &Gpu, output: &Output, shape: &Shape, arguments: &TransposeArgum
     let name = rung.map_or("transpose", TransposeRung::name);
     let is_right = wrong.is_none();
     let change = rung.map_or("the library's choice", TransposeRung::summary);
-    section.push(&scale, Measured { kernel: name, change, launches: 1, wrong, timing, place: Place::First });
+    section
+        .push(&scale, Measured { kernel: name, change, launches: 1, result: None, wrong, timing, place: Place::First });
     if let Some(file) = &arguments.output
         && is_right
     {
@@ -58,17 +59,16 @@ pub fn run(gpu: &Gpu, output: &Output, shape: &Shape, arguments: &TransposeArgum
 }
 
 /// The input's elements, rows and columns.
-fn matrix(gpu: &Gpu, shape: &Shape, arguments: &TransposeArguments) -> anyhow::Result<(Vec<f32>, usize, usize)> {
+fn matrix(gpu: &Gpu, arguments: &TransposeArguments) -> anyhow::Result<(Vec<f32>, usize, usize)> {
     let Some(file) = &arguments.input else {
-        let side = if gpu.is_cuda() { 4096 } else { 1024 };
-        let (rows, columns) = (shape.rows.unwrap_or(side), shape.cols.unwrap_or(side));
+        let (rows, columns) = arguments.sides.get(gpu);
         return Ok((data::random_bits(gpu, gpu_len(gpu, rows, columns)?)?, rows, columns));
     };
     let read = npy::read(file)?;
     let Array::F32(elements) = read.array else {
         bail!("`{}` holds i32, and a transpose takes f32", file.display());
     };
-    let (rows, columns) = match (&read.shape[..], shape.rows, shape.cols) {
+    let (rows, columns) = match (&read.shape[..], arguments.sides.rows, arguments.sides.cols) {
         (&[rows, columns], None, None) => (rows, columns),
         (_, Some(rows), Some(columns)) => (rows, columns),
         (axes, ..) => bail!(
