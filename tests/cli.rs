@@ -140,6 +140,25 @@ fn the_device_is_described() {
 }
 
 #[test]
+fn occupancy_without_a_gpu() {
+    refused(&["occupancy", "nonsense", "--arch", "sm_90"], &["`nonsense`"]);
+    refused(&["occupancy", "sequential", "--arch", "sm_70"], &["sm_70", "sm_75"]);
+    refused(&["occupancy", "sequential"], &["--arch"]);
+    let output = bench(&["occupancy", "unroll_last_warp_f32", "--arch", "sm_86", "--format", "json"]);
+    if stderr(&output).contains("--ptxas") {
+        println!("skipped: no ptxas here");
+        return;
+    }
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = report["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 5);
+    // 1536 threads: one block of 1024, six of 256.
+    assert_eq!((&rows[4]["threads_per_block"], &rows[4]["blocks_per_multiprocessor"]), (&1024.into(), &1.into()));
+    assert_eq!(rows[2]["blocks_per_multiprocessor"], 6);
+    assert_eq!(rows[2]["limit"], "threads");
+}
+
+#[test]
 fn the_help_teaches() {
     let text = stdout(&bench(&["--help"]));
     for part in ["Examples:", "bench sum --input samples.npy", "Exit code:", "--device", "--format"] {

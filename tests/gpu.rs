@@ -8,7 +8,9 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use warpfold::ladder::{BLOCKS, ControlFlowRung, ReduceRung, TransposeRung};
-use warpfold::{Buffer, Error, Gpu};
+use warpfold::occupancy::Multiprocessor;
+use warpfold::ptx::KERNELS;
+use warpfold::{Buffer, Error, Gpu, KernelId};
 use warpfold_tests::reference::{Sum, first_difference, transposed};
 use warpfold_tests::{device_library, first_gpu};
 
@@ -56,6 +58,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     for rung in TransposeRung::ALL {
         add(format!("transpose by {}", rung.name()), Box::new(move |gpu| transposes(gpu, rung)));
     }
+    add("occupancy is what the driver says".into(), Box::new(occupancies));
     add("sum through the library".into(), Box::new(library_sums));
     add("out of memory is an error, and no more".into(), Box::new(out_of_memory));
     add("a launch that no device takes is refused".into(), Box::new(refused_launches));
@@ -176,6 +179,32 @@ fn transposes(gpu: &Gpu, rung: TransposeRung) -> Result<(), Failed> {
         let again = gpu.download_matrix(&gpu.transpose(&gpu.transpose(&matrix)?)?)?;
         if first_difference(&again, &elements).is_some() {
             return Err(format!("{rows} x {columns}: transposed twice it is another matrix").into());
+        }
+    }
+    Ok(())
+}
+
+fn occupancies(gpu: &Gpu) -> Result<(), Failed> {
+    let info = gpu.info()?;
+    let own = info.multiprocessor.ok_or("a CUDA device has multiprocessors")?;
+    if let Some(known) = Multiprocessor::of(own.compute)
+        && known != own
+    {
+        return Err(format!("the table has {known:?}, the device is {own:?}").into());
+    }
+    for entry in KERNELS.entries() {
+        let ptx = KERNELS.ptx(entry, own.compute).ok_or("an entry without PTX")?;
+        let fixed: Option<u32> = ptx.lines().find_map(|line| {
+            line.strip_prefix(".reqntid ")?.split(", ").map(str::parse::<u32>).product::<Result<u32, _>>().ok()
+        });
+        for threads in fixed.map_or(vec![64, 256, 1024], |fixed| vec![fixed]) {
+            let id = KernelId { library: KERNELS.name(), entry };
+            let driver = gpu.kernel_occupancy(id, threads)?.ok_or("a CUDA device knows")?;
+            let computed = own.occupancy(driver.resources);
+            if computed.blocks != driver.blocks {
+                let message = format!("{entry} of {threads}: {computed:?}, the driver says {driver:?}");
+                return Err(message.into());
+            }
         }
     }
     Ok(())

@@ -248,3 +248,20 @@ fn barriers_that_count_are_one_instruction() {
         }
     }
 }
+
+/// Every entry assembles, and keeps all that it holds in registers.
+#[test]
+fn nothing_spills() {
+    let Some(ptxas) = cuda_builder::ptxas::find() else {
+        println!("skipped: no ptxas here (`cargo xtask setup --ptxas` brings it)");
+        return;
+    };
+    let scratch = tempfile::NamedTempFile::new().expect("a temporary file");
+    for (arch, module) in &KERNELS.modules {
+        let usages = cuda_builder::ptxas::assemble(&ptxas, module.text(), *arch, scratch.path()).expect("it assembles");
+        assert_eq!(usages.len(), module.entries().len(), "{arch}");
+        for usage in usages {
+            assert_eq!((usage.spilled, usage.stack), (0, 0), "{} {arch}", usage.entry);
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! What a device is.
 
+use crate::occupancy::Multiprocessor;
+
 /// A device's name and sizes. What an executor has not is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -20,6 +22,8 @@ pub struct DeviceInfo {
     pub memory_bus_bits: Option<u32>,
     /// The processors' highest clock, in kHz.
     pub clock_khz: Option<u32>,
+    /// What one multiprocessor has room for.
+    pub multiprocessor: Option<Multiprocessor>,
     /// The driver's CUDA version.
     pub driver: Option<cuda_driver::DriverVersion>,
 }

@@ -4,12 +4,12 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cuda_std::launch::{Dim3, Kernel};
+use cuda_std::launch::{Dim3, Kernel, KernelId};
 
 use crate::argument::Arguments;
 use crate::machine::cuda::CudaDevice;
 use crate::machine::executor::Executor;
-use crate::machine::{Call, Machine};
+use crate::machine::{Call, KernelOccupancy, Machine};
 use crate::ptx::{self, Library};
 use crate::sum::Workspaces;
 use crate::{DeviceInfo, Error};
@@ -130,6 +130,15 @@ impl Gpu {
         // is borrowed by the views, and while the kernel runs on, all other uses of it come after it in the device's
         // order.
         unsafe { self.machine().launch(&call) }
+    }
+
+    /// What a kernel needs in blocks of `threads_per_block` threads, and how many of them the driver says that a
+    /// multiprocessor runs at once. `None` in the executor, which has no registers.
+    ///
+    /// # Errors
+    /// The kernel has no PTX for this device.
+    pub fn kernel_occupancy(&self, kernel: KernelId, threads_per_block: u32) -> Result<Option<KernelOccupancy>, Error> {
+        self.machine().resources(kernel, threads_per_block)
     }
 
     /// Waits until all work that was started is done.

@@ -20,7 +20,7 @@ pub struct Library {
 pub type Entry = (&'static str, &'static str);
 
 /// warpfold's own kernels.
-pub(crate) static KERNELS: Library = Library::new("kernels", include!(concat!(env!("OUT_DIR"), "/kernels.rs")));
+pub static KERNELS: Library = Library::new("kernels", include!(concat!(env!("OUT_DIR"), "/kernels.rs")));
 
 impl Library {
     /// The library of the crate `name`: for each architecture's number (90 for `sm_90`), the newest first, the entries
@@ -39,16 +39,28 @@ impl Library {
         self.archs.first().into_iter().flat_map(|(_, entries)| entries.iter().map(|(name, _)| *name))
     }
 
+    /// The newest PTX of an entry that a device of this compute capability (90 for `sm_90`) takes, if there is one.
+    pub fn ptx(&self, entry: &str, compute: u32) -> Option<&'static str> {
+        let (_, entries) = self.archs.iter().find(|(arch, _)| *arch <= compute)?;
+        entries.binary_search_by_key(&entry, |(name, _)| name).ok().map(|i| entries[i].1)
+    }
+
     /// The newest PTX of a kernel that a device of this compute capability takes.
     pub(crate) fn find(&self, kernel: KernelId, compute: u32) -> Result<&'static str, Error> {
-        let (_, entries) =
-            self.archs.iter().find(|(arch, _)| *arch <= compute).ok_or_else(|| Error::UnsupportedDevice {
-                kernel: kernel.entry.to_owned(),
-                device: compute,
-                oldest: self.archs.last().map_or(0, |(arch, _)| *arch),
-            })?;
-        let found = entries.binary_search_by_key(&kernel.entry, |(name, _)| name).map(|i| entries[i].1);
-        found.map_err(|_| Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() })
+        let oldest = self.archs.last().map_or(0, |(arch, _)| *arch);
+        if compute < oldest {
+            return Err(Error::UnsupportedDevice { kernel: kernel.entry.to_owned(), device: compute, oldest });
+        }
+        self.ptx(kernel.entry, compute)
+            .ok_or_else(|| Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() })
+    }
+}
+
+/// Whether a driver can read a kernel's PTX.
+pub(crate) fn check_driver(have: DriverVersion, kernel: KernelId, ptx: &str) -> Result<(), Error> {
+    match cuda_version(ptx) {
+        Some(need) if need > have => Err(Error::DriverTooOld { have, need, kernel: kernel.entry.to_owned() }),
+        _ => Ok(()),
     }
 }
 
@@ -88,6 +100,14 @@ mod tests {
     fn what_is_not_there_is_named() {
         assert!(LIBRARY.find(kernel("a"), 70).unwrap_err().to_string().contains("sm_75"));
         assert!(LIBRARY.find(kernel("c"), 90).unwrap_err().to_string().contains("`c`"));
+    }
+
+    #[test]
+    fn a_driver_that_is_too_old_is_named_with_what_it_should_be() {
+        let check = |major, minor| check_driver(DriverVersion { major, minor }, kernel("a"), ".version 7.8\n");
+        let message = check(11, 7).unwrap_err().to_string();
+        assert!(message.contains("11.7") && message.contains("11.8") && message.contains("`a`"), "{message}");
+        assert!(check(11, 8).is_ok() && check(13, 0).is_ok());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 
 use anyhow::{Context, bail};
+use cuda_builder::ptxas::assemble as assemble_for;
 use cuda_builder::{Arch, Built, CudaBuilder};
 
 use crate::{ptxas, setup, workspace};
@@ -42,9 +43,7 @@ fn assemble(built: &Built) -> anyhow::Result<()> {
     println!("{:<8} {:<28} {:>9} {:>12} {:>8}", "arch", "entry", "registers", "shared bytes", "spilled");
     for (arch, module) in &built.modules {
         let file = scratch.join(format!("{}.{arch}.ptx", built.library));
-        fs::write(&file, module.text()).with_context(|| format!("cannot write `{}`", file.display()))?;
-        let usages =
-            ptxas::assemble(&ptxas, &file, *arch).with_context(|| format!("the kernels do not assemble for {arch}"))?;
+        let usages = assemble_for(&ptxas, module.text(), *arch, &file)?;
         for entry in module.entries() {
             let Some(usage) = usages.iter().find(|usage| usage.entry == entry.name) else {
                 bail!("ptxas said nothing of `{}` for {arch}", entry.name);

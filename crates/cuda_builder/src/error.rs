@@ -48,6 +48,15 @@ pub enum BuildError {
         arch: Arch,
     },
 
+    /// The PTX does not assemble.
+    #[error("the kernels do not assemble for {arch}:\n{output}")]
+    Assemble {
+        /// The architecture.
+        arch: Arch,
+        /// What ptxas said.
+        output: String,
+    },
+
     /// The folder has no `Cargo.toml` with a package's name.
     #[error("`{}` is not the folder of a crate: {reason}", path.display())]
     NotACrate {

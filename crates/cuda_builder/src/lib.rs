@@ -19,6 +19,7 @@
 //! | [`arch`] | the architectures |
 //! | [`toolchain`] | the compiler that the device build uses, and what to do where there is none |
 //! | [`ptx`] | a PTX module, taken apart into its entries |
+//! | [`ptxas`] | NVIDIA's assembler, to verify them |
 
 #![warn(missing_docs)]
 
@@ -26,6 +27,7 @@ pub mod arch;
 mod cargo;
 mod error;
 pub mod ptx;
+pub mod ptxas;
 pub mod toolchain;
 
 use std::fmt::Write as _;

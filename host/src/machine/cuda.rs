@@ -16,7 +16,8 @@ use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
 use crate::machine::driver_api::{self as api, check};
-use crate::machine::{Call, Machine};
+use crate::machine::{Call, KernelOccupancy, Machine};
+use crate::occupancy::{Multiprocessor, Resources};
 use crate::ptx::{self, Library};
 use crate::{DeviceInfo, Error, KernelId};
 
@@ -108,11 +109,7 @@ impl CudaDevice {
         let unknown = || Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() };
         let text = library.ok_or_else(unknown)?.find(kernel, self.compute)?;
         // The driver's own answer to PTX that is too new is a code that `cust` does not know.
-        if let Some(need) = ptx::cuda_version(text)
-            && need > self.driver.version()
-        {
-            return Err(Error::DriverTooOld { have: self.driver.version(), need, kernel: kernel.entry.to_owned() });
-        }
+        ptx::check_driver(self.driver.version(), kernel, text)?;
         let module = Arc::new(Module::from_ptx(text, &[]).map_err(failed("compile a kernel's PTX"))?);
         modules.insert(kernel, module.clone());
         Ok(module)
@@ -168,7 +165,9 @@ fn raw_attribute(device: Device, attribute: sys::CUdevice_attribute_enum) -> Res
 impl Machine for CudaDevice {
     fn info(&self) -> Result<DeviceInfo, Error> {
         let ask = |attribute| attribute_of(self.device, attribute);
-        let l2 = raw_attribute(self.device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?;
+        let raw = |attribute| raw_attribute(self.device, attribute);
+        let l2 = raw(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?;
+        let known = Multiprocessor::of(self.compute);
         Ok(DeviceInfo {
             name: self.device.name().map_err(failed("ask for the CUDA device's name"))?,
             compute_capability: Some((self.compute / 10, self.compute % 10)),
@@ -178,6 +177,18 @@ impl Machine for CudaDevice {
             memory_clock_khz: Some(ask(DeviceAttribute::MemoryClockRate)?),
             memory_bus_bits: Some(ask(DeviceAttribute::GlobalMemoryBusWidth)?),
             clock_khz: Some(ask(DeviceAttribute::ClockRate)?),
+            multiprocessor: Some(Multiprocessor {
+                compute: self.compute,
+                threads: ask(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
+                blocks: raw(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?,
+                registers: raw(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)?,
+                shared_bytes: raw(
+                    sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+                )?,
+                // The driver says neither in a way that `cust` knows, but they are the architecture's.
+                reserved_shared_bytes: known.map_or(1024, |known| known.reserved_shared_bytes),
+                shared_granularity: known.map_or(128, |known| known.shared_granularity),
+            }),
             driver: Some(self.driver.version()),
         })
     }
@@ -253,6 +264,35 @@ impl Machine for CudaDevice {
         // SAFETY: as promised by the caller. The driver copies the arguments before it returns.
         unsafe { self.stream.launch(&function, grid, block, call.dynamic_shared as u32, &arguments) }
             .map_err(failed("launch a kernel"))
+    }
+
+    fn resources(&self, kernel: KernelId, threads_per_block: u32) -> Result<Option<KernelOccupancy>, Error> {
+        self.enter()?;
+        let module = self.module(kernel)?;
+        let function = module.get_function(kernel.entry).map_err(failed("find a kernel in its module"))?;
+        let ask = |attribute| {
+            let mut value = 0;
+            // SAFETY: writes one integer; the function is of a module that is loaded.
+            let code = unsafe { api::cuFuncGetAttribute(&mut value, attribute, function.to_raw()) };
+            check(code).map_err(failed_with("ask for a kernel's attribute")).map(|()| value.max(0) as u32)
+        };
+        let resources = Resources {
+            threads_per_block,
+            registers_per_thread: ask(sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            shared_bytes: ask(sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+        };
+        let mut blocks = 0;
+        // SAFETY: as above.
+        let code = unsafe {
+            api::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut blocks,
+                function.to_raw(),
+                threads_per_block as i32,
+                0,
+            )
+        };
+        check(code).map_err(failed_with("ask for a kernel's occupancy"))?;
+        Ok(Some(KernelOccupancy { resources, blocks: blocks.max(0) as u32 }))
     }
 
     fn synchronize(&self) -> Result<(), Error> {

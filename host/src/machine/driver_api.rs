@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use cust::sys::{CUdevice, CUdevice_attribute, CUdeviceptr, CUstream};
+use cust::sys::{CUdevice, CUdevice_attribute, CUdeviceptr, CUfunction, CUfunction_attribute, CUstream};
 
 pub(crate) const OUT_OF_MEMORY: u32 = 2;
 pub(crate) const ILLEGAL_ADDRESS: u32 = 700;
@@ -18,6 +18,13 @@ pub(crate) type Code = c_uint;
 #[allow(non_snake_case)]
 unsafe extern "C" {
     pub(crate) fn cuDeviceGetAttribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice) -> Code;
+    pub(crate) fn cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction) -> Code;
+    pub(crate) fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: *mut c_int,
+        function: CUfunction,
+        threads_per_block: c_int,
+        dynamic_shared: usize,
+    ) -> Code;
     pub(crate) fn cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize) -> Code;
     pub(crate) fn cuMemFree_v2(address: CUdeviceptr) -> Code;
     pub(crate) fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code;

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use std::{fs, ptr, thread};
 
-use crate::machine::{Call, Machine};
-use crate::{DeviceInfo, Error};
+use crate::machine::{Call, KernelOccupancy, Machine};
+use crate::{DeviceInfo, Error, KernelId};
 
 /// The alignment of CUDA's allocations.
 const ALIGNMENT: usize = 256;
@@ -51,6 +51,7 @@ impl Machine for Executor {
             memory_clock_khz: None,
             memory_bus_bits: None,
             clock_khz: None,
+            multiprocessor: None,
             driver: None,
         })
     }
@@ -123,6 +124,10 @@ impl Machine for Executor {
             }
             other => Error::Fault(Box::new(other)),
         })
+    }
+
+    fn resources(&self, _: KernelId, _: u32) -> Result<Option<KernelOccupancy>, Error> {
+        Ok(None)
     }
 
     fn synchronize(&self) -> Result<(), Error> {

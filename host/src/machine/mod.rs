@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use cuda_std::launch::{Dim3, KernelId};
 
+use crate::occupancy::Resources;
 use crate::{DeviceInfo, Error};
 
 /// A machine. All of its work is in one order: what a call starts sees what the calls before it did.
@@ -60,11 +61,24 @@ pub trait Machine: Send + Sync + Any {
     /// them is this machine's.
     unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error>;
 
+    /// What a kernel needs in blocks of so many threads, and how many of them a multiprocessor runs at once; nothing in
+    /// the executor, which has no registers.
+    fn resources(&self, kernel: KernelId, threads_per_block: u32) -> Result<Option<KernelOccupancy>, Error>;
+
     /// Waits for everything that was started.
     fn synchronize(&self) -> Result<(), Error>;
 
     /// How long the machine takes for what `work` starts: by its own clock if it has one.
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error>;
+}
+
+/// What a kernel needs, and the driver's word on how many blocks of it a multiprocessor runs at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelOccupancy {
+    /// What it needs.
+    pub resources: Resources,
+    /// Blocks.
+    pub blocks: u32,
 }
 
 /// A launch with everything checked that its types can say.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use cuda_builder::Arch;
 use warpfold::{Error, Gpu};
 
 /// Runs warpfold's reductions and transposes, checks every result against the CPU, and times them.
@@ -17,6 +18,7 @@ use warpfold::{Error, Gpu};
     after_help = "Examples:
   bench                                     all ladders, on the first GPU or in the executor
   bench ladder reduce --n 2^28 --block 128  the reduction ladder over 2^28 numbers, blocks of 128 threads
+  bench occupancy unroll_last_warp_f32 --arch sm_86
   bench sum --input samples.npy             the sum of a NumPy file (f32 or i32)
   bench transpose --rows 1000 --cols 30000  one transpose, timed
   bench transpose --input a.npy --output t.npy
@@ -63,6 +65,8 @@ pub enum Command {
     Device,
     /// The ladders: every rung's time, bandwidth and speed-up
     Ladder(LadderArguments),
+    /// How much of a multiprocessor a kernel fills, and what limits it
+    Occupancy(OccupancyArguments),
     /// Sums numbers
     Sum(SumArguments),
     /// Transposes a matrix of f32
@@ -128,6 +132,8 @@ pub enum Format {
     Json,
     /// Comma-separated values with a header
     Csv,
+    /// A table for a Markdown document
+    Markdown,
 }
 
 /// What is reduced.
@@ -208,6 +214,19 @@ pub enum Family {
 }
 
 #[derive(Debug, Args)]
+pub struct OccupancyArguments {
+    /// The kernel, as the ladders name it: `unroll_last_warp`, or with a type `unroll_last_warp_f32`
+    pub kernel: String,
+    /// For this architecture instead of the device, which then need not be there: sm_75, sm_80, sm_86, sm_89, sm_90,
+    /// sm_100 or sm_120
+    #[arg(long)]
+    pub arch: Option<Arch>,
+    /// How long a load from memory takes, in nanoseconds: some 500 to 800 on GPUs of today
+    #[arg(long, default_value_t = 600.0, value_parser = latency)]
+    pub latency_ns: f64,
+}
+
+#[derive(Debug, Args)]
 pub struct SumArguments {
     /// Sums the array in this NumPy file (.npy: f32 or i32, C order) instead of random numbers
     #[arg(long, value_name = "FILE.npy", conflicts_with_all = ["n", "dtype"])]
@@ -235,6 +254,12 @@ pub struct TransposeArguments {
     /// Transposes by this rung of the ladder instead of the library's own kernel
     #[arg(long, value_name = "NAME")]
     pub rung: Option<String>,
+}
+
+/// A latency in nanoseconds.
+fn latency(text: &str) -> Result<f64, String> {
+    let latency: f64 = text.parse().map_err(|_| "a latency is a number of nanoseconds")?;
+    if latency.is_finite() && latency > 0.0 { Ok(latency) } else { Err("a latency is more than 0".to_owned()) }
 }
 
 /// A count: `4096`, `4_096` or `2^12`.

@@ -7,6 +7,7 @@ mod interrupt;
 mod ladder;
 mod measure;
 mod npy;
+mod occupancy;
 mod report;
 mod sum;
 mod transpose;
@@ -49,6 +50,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
         Some(Command::Ladder(arguments)) => {
             ladder::run(&gpu, &cli.output, arguments.family, &arguments.numbers, &arguments.sides)
         }
+        Some(Command::Occupancy(arguments)) => occupancy::run(&gpu, &cli.output, arguments),
         Some(Command::Sum(arguments)) => sum::run(&gpu, &cli.output, arguments),
         Some(Command::Transpose(arguments)) => transpose::run(&gpu, &cli.output, arguments),
     }

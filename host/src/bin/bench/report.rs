@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anyhow::Context;
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use serde::Serialize;
+use warpfold::occupancy::Multiprocessor;
 use warpfold::{DeviceInfo, Gpu};
 
 use crate::cli::Format;
@@ -98,6 +99,8 @@ pub struct Device {
     pub memory_bus_bits: Option<u32>,
     pub peak_gigabytes_per_second: Option<f64>,
     pub driver: Option<String>,
+    #[serde(skip)]
+    pub multiprocessor: Option<Multiprocessor>,
 }
 
 impl Device {
@@ -105,6 +108,7 @@ impl Device {
         let info: DeviceInfo = gpu.info()?;
         Ok(Self {
             peak_gigabytes_per_second: info.theoretical_bandwidth().map(|bandwidth| bandwidth / 1e9),
+            multiprocessor: info.multiprocessor,
             name: info.name,
             backend: if gpu.is_cuda() { "cuda" } else { "simt" },
             compute_capability: info.compute_capability.map(|(major, minor)| format!("{major}.{minor}")),
@@ -210,7 +214,8 @@ impl Report {
     pub fn print(&self, format: Format) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
         let written = match format {
-            Format::Table => self.write_tables(&mut out),
+            Format::Table => self.write_tables(&mut out, presets::UTF8_BORDERS_ONLY),
+            Format::Markdown => self.write_tables(&mut out, presets::ASCII_MARKDOWN),
             Format::Json => {
                 serde_json::to_writer_pretty(&mut out, self).map_err(io::Error::from).and_then(|()| writeln!(out))
             }
@@ -219,13 +224,13 @@ impl Report {
         finish(written)
     }
 
-    fn write_tables(&self, out: &mut impl Write) -> io::Result<()> {
+    fn write_tables(&self, out: &mut impl Write, preset: &str) -> io::Result<()> {
         writeln!(out, "{}", self.device.headline())?;
         if let Some(copy) = self.copy_gigabytes_per_second {
             writeln!(out, "A copy on the device moves {copy:.0} GB/s.")?;
         }
         for section in &self.sections {
-            writeln!(out, "\n{} of {}\n{}", section.family, section.input, section.table())?;
+            writeln!(out, "\n{} of {}\n{}", section.family, section.input, section.table(preset))?;
             for row in section.rows.iter().filter(|row| !row.correct) {
                 writeln!(out, "WRONG: {}: {}", row.kernel, row.wrong.as_deref().unwrap_or("the result"))?;
             }
@@ -267,7 +272,7 @@ impl Report {
 }
 
 impl Section {
-    fn table(&self) -> Table {
+    fn table(&self, preset: &str) -> Table {
         let is_gpu = self.rows.iter().any(|row| row.share_of_peak.is_some());
         let mut header = vec!["kernel", "result", "time", "GB/s"];
         if is_gpu {
@@ -278,10 +283,7 @@ impl Section {
         }
         header.push("change");
         let mut table = Table::new();
-        table
-            .load_preset(presets::UTF8_BORDERS_ONLY)
-            .set_content_arrangement(ContentArrangement::Dynamic)
-            .set_header(header);
+        table.load_preset(preset).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
         for row in &self.rows {
             let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
             let share =
