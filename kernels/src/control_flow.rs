@@ -198,7 +198,7 @@ pub fn sync_or(input: Global<u32>, output: GlobalMut<u32>) {
 /// thread is the first of its warp: `256 * first + lane`, at the place `x + 8 y + 64 z`.
 ///
 /// Warps are made of threads in the order x, then y, then z: (0, 0, 0) and (1, 0, 0) share one, (7, 7, 0) and (7, 7, 1) do
-/// not, and whoever picks twelve threads along z to do a block's last work wakes three warps for it.
+/// not. A layer of z is two warps: whoever picks eight threads along z for a block's last work wakes eight of them for it.
 ///
 /// Source: seed 001, (1): the block of (8, 8, 8).
 #[kernel(block = [8, 8, 8])]

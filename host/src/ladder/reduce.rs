@@ -210,7 +210,7 @@ impl ReduceRung {
             Self::CompleteUnroll => "no loop: the block is in the type",
             Self::GridStride => "few blocks, each over the whole input",
             Self::WarpShuffle => "registers instead of shared memory",
-            Self::Vectorized => "16-byte loads, four in flight",
+            Self::Vectorized => "16-byte loads, several in flight",
             Self::SingleLaunch => "the last block folds the partials",
         }
     }

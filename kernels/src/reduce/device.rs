@@ -47,7 +47,7 @@ pub const fn blocks_for(len: usize, size: usize) -> usize {
 /// - *Loads are 16 bytes wide*, four of them in flight in each thread before the first addition, and a warp's are
 ///   consecutive. What bounds a sum is how many bytes are on their way from memory (Little's law), and this is what puts
 ///   them there.
-/// - *Blocks stride over the input* so that a thousand blocks fold any length: each thread adds in registers, and shared
+/// - *Blocks stride over the input* so that a few hundred blocks fold any length: each thread adds in registers, and shared
 ///   memory is touched once for each block.
 /// - *Warps fold by shuffles.*
 /// - *The last block to finish folds the partials.* Each block writes its sum, then draws a ticket; who draws the last

@@ -2,7 +2,7 @@ use cuda_std::prelude::*;
 
 use super::tile_corner;
 
-/// The floor: copies the matrix, lanes along the columns on both sides.
+/// The floor of the kernels with an element a thread: copies the matrix, lanes along the columns on both sides.
 ///
 /// Each lane of a warp is in a row, and so in a 32-byte sector, of its own, in reading and in writing. What makes it
 /// bearable is the cache: the sector's other elements are wanted by the block's other warps. **Counters:** load and store

@@ -5,7 +5,8 @@ use super::tile_corner;
 /// The same tile with one unused column, so that a column lies across the banks.
 ///
 /// A row of 33 words shifts each row's banks by one: the 32 elements of a column are in 32 banks. **Saves:** every bank
-/// conflict. **Costs:** `TILE` unused elements. **Counter:** bank conflicts, now 0.
+/// conflict of a tile of 32; rows of 9 and 17 words still have 2-way ones. **Costs:** `TILE` unused elements. **Counter:**
+/// bank conflicts.
 ///
 /// Source: past seed 004, which stops at "shared memory replay overhead is high"; NVIDIA, "An Efficient Matrix Transpose
 /// in CUDA C/C++" (2013).

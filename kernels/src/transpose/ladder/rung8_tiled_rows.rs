@@ -27,23 +27,32 @@ pub(super) fn transpose_tile<T: Element>(
     left: usize,
 ) {
     const TILE: usize = 32;
-    const STEP: usize = 8;
+    const THREADS_Y: usize = 8;
     let tile = shared_tile![T; TILE x TILE + 1];
     let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
 
-    let mut i = y;
-    while i < TILE {
-        if top + i < rows && left + x < columns {
-            tile.store(i, x, input.load((top + i) * columns + left + x));
+    // Counted from 0, so that the compiler knows how often, unrolls, and has all four loads on their way.
+    let mut loaded = [T::default(); TILE / THREADS_Y];
+    let mut k = 0;
+    while k < loaded.len() {
+        let row = top + y + k * THREADS_Y;
+        if row < rows && left + x < columns {
+            loaded[k] = input.load(row * columns + left + x);
         }
-        i += STEP;
+        k += 1;
+    }
+    let mut k = 0;
+    while k < loaded.len() {
+        tile.store(y + k * THREADS_Y, x, loaded[k]);
+        k += 1;
     }
     thread::sync_threads();
-    let mut i = y;
-    while i < TILE {
-        if left + i < columns && top + x < rows {
-            output.store((left + i) * rows + top + x, tile.load(x, i));
+    let mut k = 0;
+    while k < loaded.len() {
+        let row = left + y + k * THREADS_Y;
+        if row < columns && top + x < rows {
+            output.store(row * rows + top + x, tile.load(x, y + k * THREADS_Y));
         }
-        i += STEP;
+        k += 1;
     }
 }

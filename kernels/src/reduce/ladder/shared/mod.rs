@@ -14,7 +14,7 @@
 //! | [`complete_unroll`](fn@complete_unroll) | the loop | loop arithmetic |
 //! | [`grid_stride`](fn@grid_stride) | few blocks, each over the whole input | starting blocks |
 //! | [`warp_shuffle`](fn@warp_shuffle) | registers instead of shared memory | barriers |
-//! | [`vectorized`](fn@vectorized) | 16-byte loads, four in flight | waiting for memory |
+//! | [`vectorized`](fn@vectorized) | 16-byte loads, several in flight | waiting for memory |
 //! | [`single_launch`](fn@crate::reduce::device::single_launch) | the last block folds the partials | the second launch |
 //!
 //! Lengths are free: past the end of the input a thread takes the neutral element.
