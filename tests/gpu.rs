@@ -15,6 +15,9 @@ use warpfold_tests::reference::{Sum, first_difference, transposed};
 use warpfold_tests::{device_library, first_gpu};
 
 fn main() {
+    if std::env::var_os(TRAPPING).is_some() {
+        trap_here();
+    }
     let arguments = Arguments::from_args();
     let gpu = match first_gpu() {
         Ok(gpu) => {
@@ -27,6 +30,25 @@ fn main() {
         }
     };
     libtest_mimic::run(&arguments, trials(gpu)).exit();
+}
+
+/// Set in the child process whose kernel traps: a trap loses the context, and all tests of a process share one.
+const TRAPPING: &str = "WARPFOLD_TEST_TRAPPING";
+
+/// Launches a kernel that leaves its view, and exits with 0 if that is told as it should be.
+fn trap_here() -> ! {
+    let told = first_gpu().and_then(|gpu| {
+        let mut out = gpu.zeroed::<u32>(10)?;
+        gpu.launch(test_kernels::out_of_bounds::handle(), 1, (out.view_mut(), 10_usize))?;
+        gpu.synchronize()
+    });
+    println!("{told:?}");
+    std::process::exit(i32::from(!matches!(told, Err(Error::Trap { .. }))))
+}
+
+fn a_trap_is_told(_: &Gpu) -> Result<(), Failed> {
+    let child = std::process::Command::new(std::env::current_exe()?).env(TRAPPING, "1").output()?;
+    if child.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&child.stdout).into_owned().into()) }
 }
 
 /// What a test does on the device.
@@ -61,6 +83,9 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     add("occupancy is what the driver says".into(), Box::new(occupancies));
     add("sum through the library".into(), Box::new(library_sums));
     add("out of memory is an error, and no more".into(), Box::new(out_of_memory));
+    if !is_sanitized() {
+        add("an index outside of a view traps, and is told".into(), Box::new(a_trap_is_told));
+    }
     add("a launch that no device takes is refused".into(), Box::new(refused_launches));
     trials
 }

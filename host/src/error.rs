@@ -147,6 +147,17 @@ pub enum Error {
     },
 }
 
+impl From<simt::Fault> for Error {
+    fn from(fault: simt::Fault) -> Self {
+        match fault {
+            simt::Fault::InvalidLaunch { kernel, what, value, limit } => {
+                Self::InvalidLaunch { kernel, what, value, limit }
+            }
+            other => Self::Fault(Box::new(other)),
+        }
+    }
+}
+
 fn devices_found(count: u32) -> String {
     match count {
         0 => "the driver found none".to_owned(),

@@ -27,6 +27,48 @@ impl<'a> Launch<'a> {
     pub fn new(kernel: &'a str, grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
         Self { kernel, grid: grid.into(), block: block.into(), dynamic_shared: 0, limits: Limits::default() }
     }
+
+    /// Whether the launch is within its limits.
+    ///
+    /// # Errors
+    /// [`Fault::InvalidLaunch`], which names what is not.
+    pub fn check(&self) -> Result<(), Fault> {
+        let invalid = |what, value: String, limit: String| {
+            Err(Fault::InvalidLaunch { kernel: self.kernel.to_owned(), what, value, limit })
+        };
+        let limits = &self.limits;
+        let sides = [
+            ("the grid's size along x", self.grid.x, limits.grid.x),
+            ("the grid's size along y", self.grid.y, limits.grid.y),
+            ("the grid's size along z", self.grid.z, limits.grid.z),
+            ("the block's size along x", self.block.x, limits.block.x),
+            ("the block's size along y", self.block.y, limits.block.y),
+            ("the block's size along z", self.block.z, limits.block.z),
+        ];
+        for (what, value, limit) in sides {
+            if value == 0 || value > limit {
+                return invalid(what, value.to_string(), format!("1 to {limit}"));
+            }
+        }
+        if self.block.count() > u128::from(limits.threads_per_block) {
+            return invalid(
+                "the block",
+                format!("{} threads", self.block.count()),
+                limits.threads_per_block.to_string(),
+            );
+        }
+        if self.grid.count() > u128::from(u64::MAX) {
+            return invalid("the grid", format!("{} blocks", self.grid.count()), u64::MAX.to_string());
+        }
+        if self.dynamic_shared > limits.shared_bytes {
+            return invalid(
+                "dynamic shared memory",
+                format!("{} bytes", self.dynamic_shared),
+                format!("{} bytes", limits.shared_bytes),
+            );
+        }
+        Ok(())
+    }
 }
 
 /// What a launch may ask for.
@@ -78,7 +120,15 @@ impl Limits {
 /// If the process cannot start a single thread to run blocks on.
 pub fn run(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<(), Fault> {
     let launch = &Launch { limits: launch.limits.of_executor(), ..launch.clone() };
-    check(launch)?;
+    if lane::is_running() {
+        return Err(Fault::InvalidLaunch {
+            kernel: launch.kernel.to_owned(),
+            what: "a launch from inside of a kernel",
+            value: "one".to_owned(),
+            limit: "none".to_owned(),
+        });
+    }
+    launch.check()?;
     let blocks = launch.grid.count() as u64;
     let next = AtomicU64::new(0);
     let first_fault = FirstFault::default();
@@ -102,43 +152,6 @@ pub fn run(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<(), Fault>
         }
     });
     first_fault.into_result()
-}
-
-fn check(launch: &Launch<'_>) -> Result<(), Fault> {
-    let invalid = |what, value: String, limit: String| {
-        Err(Fault::InvalidLaunch { kernel: launch.kernel.to_owned(), what, value, limit })
-    };
-    if lane::is_running() {
-        return invalid("a launch from inside of a kernel", "one".to_owned(), "none".to_owned());
-    }
-    let limits = &launch.limits;
-    let sides = [
-        ("the grid's size along x", launch.grid.x, limits.grid.x),
-        ("the grid's size along y", launch.grid.y, limits.grid.y),
-        ("the grid's size along z", launch.grid.z, limits.grid.z),
-        ("the block's size along x", launch.block.x, limits.block.x),
-        ("the block's size along y", launch.block.y, limits.block.y),
-        ("the block's size along z", launch.block.z, limits.block.z),
-    ];
-    for (what, value, limit) in sides {
-        if value == 0 || value > limit {
-            return invalid(what, value.to_string(), format!("1 to {limit}"));
-        }
-    }
-    if launch.block.count() > u128::from(limits.threads_per_block) {
-        return invalid("the block", format!("{} threads", launch.block.count()), limits.threads_per_block.to_string());
-    }
-    if launch.grid.count() > u128::from(u64::MAX) {
-        return invalid("the grid", format!("{} blocks", launch.grid.count()), u64::MAX.to_string());
-    }
-    if launch.dynamic_shared > limits.shared_bytes {
-        return invalid(
-            "dynamic shared memory",
-            format!("{} bytes", launch.dynamic_shared),
-            format!("{} bytes", limits.shared_bytes),
-        );
-    }
-    Ok(())
 }
 
 /// The fault of the lowest block so far.

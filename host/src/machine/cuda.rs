@@ -114,38 +114,6 @@ impl CudaDevice {
         modules.insert(kernel, module.clone());
         Ok(module)
     }
-
-    fn check(&self, call: &Call<'_>) -> Result<(), Error> {
-        let invalid = |what, value: String, limit: String| {
-            Err(Error::InvalidLaunch { kernel: call.kernel.entry.to_owned(), what, value, limit })
-        };
-        let limits = &self.limits;
-        let sides = [
-            ("the grid's size along x", call.grid.x, limits.grid.x),
-            ("the grid's size along y", call.grid.y, limits.grid.y),
-            ("the grid's size along z", call.grid.z, limits.grid.z),
-            ("the block's size along x", call.block.x, limits.block.x),
-            ("the block's size along y", call.block.y, limits.block.y),
-            ("the block's size along z", call.block.z, limits.block.z),
-        ];
-        for (what, value, limit) in sides {
-            if value == 0 || value > limit {
-                return invalid(what, value.to_string(), format!("1 to {limit}"));
-            }
-        }
-        if call.block.count() > u128::from(limits.threads_per_block) {
-            return invalid(
-                "the block",
-                format!("{} threads", call.block.count()),
-                limits.threads_per_block.to_string(),
-            );
-        }
-        if call.dynamic_shared > limits.shared_bytes {
-            let limit = format!("{} bytes", limits.shared_bytes);
-            return invalid("dynamic shared memory", format!("{} bytes", call.dynamic_shared), limit);
-        }
-        Ok(())
-    }
 }
 
 fn attribute_of(device: Device, attribute: DeviceAttribute) -> Result<u32, Error> {
@@ -253,7 +221,7 @@ impl Machine for CudaDevice {
     }
 
     unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error> {
-        self.check(call)?;
+        call.as_simt_launch(self.limits).check().map_err(Error::from)?;
         self.enter()?;
         let module = self.module(call.kernel)?;
         let function = module.get_function(call.kernel.entry).map_err(failed("find a kernel in its module"))?;

@@ -112,18 +112,12 @@ impl Machine for Executor {
     }
 
     unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error> {
-        let mut launch = simt::Launch::new(call.kernel.entry, call.grid, call.block);
-        launch.dynamic_shared = call.dynamic_shared;
+        let launch = call.as_simt_launch(simt::Limits::default());
         let (thread, slots) = (call.thread, call.slots);
         // SAFETY: as promised by the caller; a lane of this launch calls it.
         let lane = || unsafe { thread(slots) };
         let _in_order = self.order.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        simt::run(&launch, &lane).map_err(|fault| match fault {
-            simt::Fault::InvalidLaunch { kernel, what, value, limit } => {
-                Error::InvalidLaunch { kernel, what, value, limit }
-            }
-            other => Error::Fault(Box::new(other)),
-        })
+        simt::run(&launch, &lane).map_err(Error::from)
     }
 
     fn resources(&self, _: KernelId, _: u32) -> Result<Option<KernelOccupancy>, Error> {

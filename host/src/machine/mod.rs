@@ -97,6 +97,14 @@ pub struct Call<'a> {
     pub thread: unsafe fn(&[u64]),
 }
 
+impl Call<'_> {
+    /// The same for the executor, whose checks of a launch are those of both machines.
+    fn as_simt_launch(&self, limits: simt::Limits) -> simt::Launch<'_> {
+        let Self { kernel, grid, block, dynamic_shared, .. } = *self;
+        simt::Launch { kernel: kernel.entry, grid, block, dynamic_shared, limits }
+    }
+}
+
 /// Memory of a machine.
 pub struct Memory {
     pub(crate) machine: Arc<dyn Machine>,

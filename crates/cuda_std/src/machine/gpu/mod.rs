@@ -1,0 +1,337 @@
+//! The primitives on a GPU: LLVM's NVPTX intrinsics and PTX.
+//!
+//! **Convergent operations are intrinsics, never `asm!`.** rustc before 1.97 does not mark inline assembly convergent,
+//! so LLVM could duplicate a barrier into the two arms of a branch (rust#137086). The intrinsics carry the attribute
+//! themselves. For the same reason everything that contains one is `#[inline(always)]`.
+//!
+//! **Shared memory is addressed by `asm!`.** rustc has no statics in an address space (rust#135516), and a generic
+//! pointer to shared memory costs generic loads, so an array is declared by the assembly that takes its 32-bit shared
+//! address, and is read and written by `ld.shared` and `st.shared`.
+
+mod atomic;
+mod global;
+mod shared;
+
+use core::arch::asm;
+use core::arch::nvptx;
+
+pub(crate) use atomic::*;
+pub(crate) use global::*;
+pub(crate) use shared::*;
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    trap()
+}
+
+/// Stops the grid; the host sees an illegal instruction.
+#[inline(always)]
+pub(crate) fn trap() -> ! {
+    // SAFETY: `trap` ends the kernel and touches nothing.
+    unsafe { nvptx::trap() }
+}
+
+/// An index outside of an array: a GPU has no words for it.
+#[inline(always)]
+pub(crate) fn out_of_bounds(_array: &'static str, _index: usize, _len: usize) -> ! {
+    trap()
+}
+
+/// A kernel that was launched with a block that is not the one in its type.
+#[inline(always)]
+pub(crate) fn wrong_block(_threads: usize) -> ! {
+    trap()
+}
+
+/// An address that is not a multiple of the access's size.
+#[inline(always)]
+pub(crate) fn misaligned(_array: &'static str, _index: usize) -> ! {
+    trap()
+}
+
+pub(crate) mod index {
+    //! Special registers.
+    use core::arch::nvptx;
+
+    macro_rules! registers {
+        ($($name:ident = $intrinsic:ident),* $(,)?) => {$(
+            #[inline(always)]
+            pub(crate) fn $name() -> u32 {
+                // SAFETY: reads a register that every thread has.
+                unsafe { nvptx::$intrinsic() }
+            }
+        )*};
+    }
+
+    registers! {
+        thread_idx_x = _thread_idx_x, thread_idx_y = _thread_idx_y, thread_idx_z = _thread_idx_z,
+        block_idx_x = _block_idx_x, block_idx_y = _block_idx_y, block_idx_z = _block_idx_z,
+        block_dim_x = _block_dim_x, block_dim_y = _block_dim_y, block_dim_z = _block_dim_z,
+        grid_dim_x = _grid_dim_x, grid_dim_y = _grid_dim_y, grid_dim_z = _grid_dim_z,
+    }
+
+    unsafe extern "C" {
+        #[link_name = "llvm.nvvm.read.ptx.sreg.laneid"]
+        fn laneid() -> u32;
+    }
+
+    #[inline(always)]
+    pub(crate) fn lane_id() -> u32 {
+        // SAFETY: reads a register that every thread has.
+        unsafe { laneid() }
+    }
+}
+
+mod intrinsic {
+    //! LLVM's names, with LLVM's types.
+    unsafe extern "C" {
+        #[link_name = "llvm.nvvm.barrier0.popc"]
+        pub(super) fn barrier_popc(predicate: i32) -> i32;
+        #[link_name = "llvm.nvvm.barrier0.and"]
+        pub(super) fn barrier_and(predicate: i32) -> i32;
+        #[link_name = "llvm.nvvm.barrier0.or"]
+        pub(super) fn barrier_or(predicate: i32) -> i32;
+
+        #[link_name = "llvm.nvvm.bar.warp.sync"]
+        pub(super) fn bar_warp_sync(mask: u32);
+        #[link_name = "llvm.nvvm.activemask"]
+        pub(super) fn activemask() -> u32;
+        #[link_name = "llvm.nvvm.shfl.sync.down.i32"]
+        pub(super) fn shfl_down(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+        #[link_name = "llvm.nvvm.shfl.sync.up.i32"]
+        pub(super) fn shfl_up(mask: u32, value: u32, delta: u32, clamp: u32) -> u32;
+        #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
+        pub(super) fn shfl_idx(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+        #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
+        pub(super) fn shfl_bfly(mask: u32, value: u32, lanes: u32, clamp: u32) -> u32;
+        #[link_name = "llvm.nvvm.vote.all.sync"]
+        pub(super) fn vote_all(mask: u32, predicate: bool) -> bool;
+        #[link_name = "llvm.nvvm.vote.any.sync"]
+        pub(super) fn vote_any(mask: u32, predicate: bool) -> bool;
+        #[link_name = "llvm.nvvm.vote.ballot.sync"]
+        pub(super) fn vote_ballot(mask: u32, predicate: bool) -> u32;
+
+        #[link_name = "llvm.nvvm.membar.cta"]
+        pub(super) fn membar_cta();
+        #[link_name = "llvm.nvvm.membar.gl"]
+        pub(super) fn membar_gl();
+        #[link_name = "llvm.nvvm.membar.sys"]
+        pub(super) fn membar_sys();
+    }
+
+    #[cfg(cuda_arch_at_least = "80")]
+    unsafe extern "C" {
+        #[link_name = "llvm.nvvm.redux.sync.add"]
+        pub(super) fn redux_add(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.umin"]
+        pub(super) fn redux_umin(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.umax"]
+        pub(super) fn redux_umax(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.min"]
+        pub(super) fn redux_min(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.max"]
+        pub(super) fn redux_max(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.and"]
+        pub(super) fn redux_and(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.or"]
+        pub(super) fn redux_or(value: u32, mask: u32) -> u32;
+        #[link_name = "llvm.nvvm.redux.sync.xor"]
+        pub(super) fn redux_xor(value: u32, mask: u32) -> u32;
+    }
+}
+
+// Every barrier, shuffle and vote below is sound to call: a wrong mask or a barrier in divergent code makes the values
+// that lanes receive undefined, or makes them wait for ever, but neither touches memory that is not theirs.
+
+#[inline(always)]
+pub(crate) fn barrier() {
+    // SAFETY: see above.
+    unsafe { nvptx::_syncthreads() }
+}
+
+#[inline(always)]
+pub(crate) fn barrier_count(predicate: bool) -> u32 {
+    // SAFETY: see above.
+    unsafe { intrinsic::barrier_popc(i32::from(predicate)) as u32 }
+}
+
+#[inline(always)]
+pub(crate) fn barrier_and(predicate: bool) -> bool {
+    // SAFETY: see above.
+    unsafe { intrinsic::barrier_and(i32::from(predicate)) != 0 }
+}
+
+#[inline(always)]
+pub(crate) fn barrier_or(predicate: bool) -> bool {
+    // SAFETY: see above.
+    unsafe { intrinsic::barrier_or(i32::from(predicate)) != 0 }
+}
+
+#[inline(always)]
+pub(crate) fn sync_warp(mask: u32) {
+    // SAFETY: see above.
+    unsafe { intrinsic::bar_warp_sync(mask) }
+}
+
+#[inline(always)]
+pub(crate) fn active_mask() -> u32 {
+    // SAFETY: see above.
+    unsafe { intrinsic::activemask() }
+}
+
+#[inline(always)]
+pub(crate) fn vote_all(mask: u32, predicate: bool) -> bool {
+    // SAFETY: see above.
+    unsafe { intrinsic::vote_all(mask, predicate) }
+}
+
+#[inline(always)]
+pub(crate) fn vote_any(mask: u32, predicate: bool) -> bool {
+    // SAFETY: see above.
+    unsafe { intrinsic::vote_any(mask, predicate) }
+}
+
+#[inline(always)]
+pub(crate) fn vote_ballot(mask: u32, predicate: bool) -> u32 {
+    // SAFETY: see above.
+    unsafe { intrinsic::vote_ballot(mask, predicate) }
+}
+
+/// PTX's third operand of `shfl.sync`: the segment mask in bits 8 to 12, the clamp in bits 0 to 4.
+#[inline(always)]
+const fn segments_of(width: u32, clamp: u32) -> u32 {
+    ((32 - width) << 8) | clamp
+}
+
+/// Moves 64 bits as two words; a caller with 32 bits drops the upper half, and LLVM its shuffle.
+#[inline(always)]
+fn by_words(value: u64, shuffle: impl Fn(u32) -> u32) -> u64 {
+    u64::from(shuffle(value as u32)) | (u64::from(shuffle((value >> 32) as u32)) << 32)
+}
+
+macro_rules! shuffles {
+    ($($name:ident = $intrinsic:ident, clamp $clamp:expr;)*) => {$(
+        #[inline(always)]
+        pub(crate) fn $name(mask: u32, value: u64, operand: u32, width: u32, words: usize) -> u64 {
+            let segments = segments_of(width, $clamp);
+            // SAFETY: see above.
+            let shuffle = |word| unsafe { intrinsic::$intrinsic(mask, word, operand, segments) };
+            if words == 1 { u64::from(shuffle(value as u32)) } else { by_words(value, shuffle) }
+        }
+    )*};
+}
+
+shuffles! {
+    shuffle_down = shfl_down, clamp 31;
+    shuffle_up = shfl_up, clamp 0;
+    shuffle_idx = shfl_idx, clamp 31;
+    shuffle_xor = shfl_bfly, clamp 31;
+}
+
+/// `redux.sync` where there is one, from sm_80 on; a butterfly of shuffles before.
+macro_rules! reductions {
+    ($($name:ident = $intrinsic:ident, $combine:expr;)*) => {$(
+        #[inline(always)]
+        pub(crate) fn $name(mask: u32, value: u32) -> u32 {
+            #[cfg(cuda_arch_at_least = "80")]
+            // SAFETY: see above.
+            return unsafe { intrinsic::$intrinsic(value, mask) };
+            #[cfg(not(cuda_arch_at_least = "80"))]
+            return masked_reduction(mask, value, $combine);
+        }
+    )*};
+}
+
+/// Combines the values of the lanes of `mask`, in lane order, in every one of them.
+#[cfg(not(cuda_arch_at_least = "80"))]
+#[inline(always)]
+fn masked_reduction(mask: u32, value: u32, combine: impl Fn(u32, u32) -> u32) -> u32 {
+    let mut remaining = mask;
+    let mut result = None;
+    while remaining != 0 {
+        let lane = remaining.trailing_zeros();
+        // SAFETY: see above; the loop is the same for all lanes of the mask.
+        let next = unsafe { intrinsic::shfl_idx(mask, value, lane, segments_of(32, 31)) };
+        result = Some(match result {
+            None => next,
+            Some(so_far) => combine(so_far, next),
+        });
+        remaining &= remaining - 1;
+    }
+    match result {
+        None => value,
+        Some(all) => all,
+    }
+}
+
+reductions! {
+    reduce_add = redux_add, |a, b| a.wrapping_add(b);
+    reduce_min = redux_umin, |a, b| if b < a { b } else { a };
+    reduce_max = redux_umax, |a, b| if b > a { b } else { a };
+    reduce_min_signed = redux_min, |a, b| if (b as i32) < a as i32 { b } else { a };
+    reduce_max_signed = redux_max, |a, b| if (b as i32) > a as i32 { b } else { a };
+    reduce_and = redux_and, |a, b| a & b;
+    reduce_or = redux_or, |a, b| a | b;
+    reduce_xor = redux_xor, |a, b| a ^ b;
+}
+
+#[inline(always)]
+pub(crate) fn fence_block() {
+    // SAFETY: orders memory accesses and makes none.
+    unsafe { intrinsic::membar_cta() }
+}
+
+#[inline(always)]
+pub(crate) fn fence_device() {
+    // SAFETY: orders memory accesses and makes none.
+    unsafe { intrinsic::membar_gl() }
+}
+
+#[inline(always)]
+pub(crate) fn fence_system() {
+    // SAFETY: orders memory accesses and makes none.
+    unsafe { intrinsic::membar_sys() }
+}
+
+/// To LLVM the number may be any after this, so that it knows no trip count; to ptxas it is a pragma at the loop's head.
+#[inline(always)]
+pub(crate) fn keep_rolled(counter: u32) -> u32 {
+    let mut counter = counter;
+    // SAFETY: a directive that makes no instruction.
+    unsafe { asm!(".pragma \"nounroll\"; // {}", inlateout(reg32) counter, options(nomem, nostack, preserves_flags)) };
+    counter
+}
+
+/// `f16` to `f32`, in one instruction. Exact.
+#[inline(always)]
+pub(crate) fn f32_from_f16(bits: u16) -> f32 {
+    let value: f32;
+    // SAFETY: arithmetic only.
+    unsafe { asm!("cvt.f32.f16 {}, {};", out(reg32) value, in(reg16) bits, options(pure, nomem, nostack)) };
+    value
+}
+
+/// `f32` to the nearest `f16`, ties to even.
+#[inline(always)]
+pub(crate) fn f16_from_f32(value: f32) -> u16 {
+    let bits: u16;
+    // SAFETY: arithmetic only.
+    unsafe { asm!("cvt.rn.f16.f32 {}, {};", out(reg16) bits, in(reg32) value, options(pure, nomem, nostack)) };
+    bits
+}
+
+/// `f32` to the nearest `bf16`, ties to even. Hardware from sm_80 on.
+#[inline(always)]
+pub(crate) fn bf16_from_f32(value: f32) -> u16 {
+    #[cfg(cuda_arch_at_least = "80")]
+    {
+        let bits: u16;
+        // SAFETY: arithmetic only.
+        unsafe { asm!("cvt.rn.bf16.f32 {}, {};", out(reg16) bits, in(reg32) value, options(pure, nomem, nostack)) };
+        bits
+    }
+    #[cfg(not(cuda_arch_at_least = "80"))]
+    {
+        half::bf16::from_f32(value).to_bits()
+    }
+}
