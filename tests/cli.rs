@@ -159,6 +159,20 @@ fn occupancy_without_a_gpu() {
 }
 
 #[test]
+fn ladders_as_charts() {
+    let files = Files::new();
+    let file = files.path("ladder.svg");
+    let output = bench(&["ladder", "reduce", "--n", "1000", "--plot", &file]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let svg = fs::read_to_string(&file).expect("the plot is there");
+    for part in ["<svg", "GB/s", "divergent_modulo", "single_launch", "Sum in shared memory of 1000 f32"] {
+        assert!(svg.contains(part), "`{part}` is not in the plot");
+    }
+    refused(&["--plot", "ladder.png"], &[".svg"]);
+    refused(&["ladder", "reduce", "--n", "10", "--plot", &files.path("no/such/folder/a.svg")], &["cannot write"]);
+}
+
+#[test]
 fn the_help_teaches() {
     let text = stdout(&bench(&["--help"]));
     for part in ["Examples:", "bench sum --input samples.npy", "Exit code:", "--device", "--format"] {

@@ -38,7 +38,7 @@ pub fn run(
         sections.push(bench.control_flow()?);
     }
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections };
-    report.print(output.format)?;
+    report.print(output)?;
     if interrupt::is_pending() {
         anyhow::bail!("interrupted: what was measured before is above");
     }

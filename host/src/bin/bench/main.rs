@@ -3,11 +3,13 @@
 mod cli;
 mod data;
 mod device;
+mod files;
 mod interrupt;
 mod ladder;
 mod measure;
 mod npy;
 mod occupancy;
+mod plot;
 mod report;
 mod sum;
 mod transpose;

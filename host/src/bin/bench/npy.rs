@@ -7,6 +7,8 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use npyz::{DType, NpyFile, Order, WriterBuilder};
 
+use crate::files;
+
 /// What a file holds.
 #[derive(Debug)]
 pub struct Contents {
@@ -63,15 +65,17 @@ pub fn check_writable(path: &Path, force: bool) -> anyhow::Result<()> {
     ensure!(force || !path.exists(), "`{shown}` exists: give --force to replace it");
     // To replace a device or a pipe by a file is never what is meant.
     ensure!(!path.exists() || path.is_file(), "`{shown}` is not a regular file");
-    temporary(path).with_context(|| format!("cannot write `{shown}`"))?;
+    files::temporary(path).with_context(|| format!("cannot write `{shown}`"))?;
     Ok(())
 }
 
 /// Writes a matrix. An interrupted write leaves no file of that name.
 pub fn write(path: &Path, elements: &[f32], rows: usize, columns: usize, force: bool) -> anyhow::Result<()> {
     let shown = path.display();
-    let mut file =
-        tempfile::NamedTempFile::new_in(folder_of(path)).with_context(|| format!("cannot write `{shown}`"))?;
+    check_writable(path, force)?;
+    // Behind a link it is the file that is replaced, not the link.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut file = files::temporary(path).with_context(|| format!("cannot write `{shown}`"))?;
     let write = |file: &mut File| -> std::io::Result<()> {
         let mut out = BufWriter::new(file);
         let mut npy = npyz::WriteOptions::new()
@@ -89,21 +93,6 @@ pub fn write(path: &Path, elements: &[f32], rows: usize, columns: usize, force: 
     Ok(())
 }
 
-/// A file beside `path`, with the permissions that any new file gets.
-fn temporary(path: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder_of(path))
-}
-
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +107,22 @@ mod tests {
         let read = read(&file).unwrap();
         assert_eq!(read.shape, [2, 3]);
         assert!(matches!(read.array, Array::F32(found) if found == elements));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_stay_and_permissions_are_those_of_any_new_file() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link, other) = (dir.path().join("a.npy"), dir.path().join("link.npy"), dir.path().join("other"));
+        write(&file, &[1.0], 1, 1, false).unwrap();
+        symlink(&file, &link).unwrap();
+        write(&link, &[2.0], 1, 1, true).unwrap();
+        assert!(link.is_symlink());
+        assert!(matches!(read(&file).unwrap().array, Array::F32(found) if found == [2.0]));
+        fs::write(&other, "").unwrap();
+        let mode = |file| fs::metadata(file).unwrap().permissions().mode();
+        assert_eq!(mode(&file), mode(&other));
     }
 
     #[test]

@@ -8,8 +8,9 @@ use serde::Serialize;
 use warpfold::occupancy::Multiprocessor;
 use warpfold::{DeviceInfo, Gpu};
 
-use crate::cli::Format;
+use crate::cli::{Format, Output};
 use crate::measure::Timing;
+use crate::plot;
 
 /// A measured kernel.
 #[derive(Debug, Serialize)]
@@ -210,10 +211,13 @@ impl Report {
         self.sections.iter().flat_map(|section| &section.rows).all(|row| row.correct)
     }
 
-    /// Prints everything to standard output.
-    pub fn print(&self, format: Format) -> anyhow::Result<()> {
+    /// Prints everything to standard output, and draws it if that was asked for.
+    pub fn print(&self, output: &Output) -> anyhow::Result<()> {
+        if let Some(file) = &output.plot {
+            plot::draw(self, file)?;
+        }
         let mut out = io::stdout().lock();
-        let written = match format {
+        let written = match output.format {
             Format::Table => self.write_tables(&mut out, presets::UTF8_BORDERS_ONLY),
             Format::Markdown => self.write_tables(&mut out, presets::ASCII_MARKDOWN),
             Format::Json => {

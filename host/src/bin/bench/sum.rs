@@ -79,6 +79,6 @@ fn sum<T: Number>(
         },
     );
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
-    report.print(output.format)?;
+    report.print(output)?;
     Ok(report.is_correct())
 }

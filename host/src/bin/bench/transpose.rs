@@ -54,7 +54,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
         npy::write(file, &transposed, columns, rows, arguments.force)?;
     }
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
-    report.print(output.format)?;
+    report.print(output)?;
     Ok(report.is_correct())
 }
 
