@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Arch, BuildError, DeviceToolchain};
+use crate::{Arch, BuildError, DeviceToolchain, stamp};
 
 /// What the compiler is told of a device build, beside the architecture.
 ///
@@ -42,6 +42,16 @@ pub(crate) fn compile(
         rustflags.push(format!("--cfg=cuda_arch_at_least=\"{}\"", at_least.number()));
     }
 
+    // A build script names the folder by a relative path, xtask by an absolute one.
+    let crate_folder = folder.canonicalize().map_err(|source| BuildError::io("find", folder, source))?;
+    let key = format!("{} {} {} {rustflags:?}", toolchain.rustc.display(), toolchain.version, crate_folder.display());
+    let stamp_file = ptx_file.with_extension("stamp");
+    if let Some(sources) = stamp::unchanged(&stamp_file, &key)
+        && let Ok(ptx) = fs::read_to_string(&ptx_file)
+    {
+        return Ok(Output { ptx, sources });
+    }
+
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
     command
@@ -71,7 +81,9 @@ pub(crate) fn compile(
     }
     let ptx = fs::read_to_string(&ptx_file).map_err(|source| BuildError::io("read", &ptx_file, source))?;
     let dep_info = target_dir.join(TARGET).join("release").join(format!("{}.d", package.replace('-', "_")));
-    Ok(Output { ptx, sources: sources(&dep_info, folder)? })
+    let sources = sources(&dep_info, folder)?;
+    stamp::write(&stamp_file, &key, &sources).map_err(|source| BuildError::io("write", &stamp_file, source))?;
+    Ok(Output { ptx, sources })
 }
 
 /// Takes out of the environment what belongs to the build that this one runs inside of: a build script's variables, and
@@ -109,14 +121,14 @@ fn isolate(command: &mut Command) {
     }
 }
 
-/// The files of cargo's dep-info, and the manifests, which it leaves out.
+/// The files of cargo's dep-info, and the manifests and locked versions, which it leaves out.
 fn sources(dep_info: &Path, folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
     let text = fs::read_to_string(dep_info).map_err(|source| BuildError::io("read", dep_info, source))?;
     let mut files = dep_info_files(&text);
     let mut manifests: Vec<PathBuf> = files
         .iter()
         .flat_map(|file| file.ancestors().skip(1).take(8))
-        .map(|dir| dir.join("Cargo.toml"))
+        .flat_map(|dir| [dir.join("Cargo.toml"), dir.join("Cargo.lock")])
         .filter(|manifest| manifest.exists())
         .collect();
     manifests.push(folder.join("Cargo.toml"));

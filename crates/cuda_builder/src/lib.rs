@@ -28,6 +28,7 @@ mod cargo;
 mod error;
 pub mod ptx;
 pub mod ptxas;
+mod stamp;
 pub mod toolchain;
 
 use std::fmt::Write as _;
