@@ -1,5 +1,6 @@
 use cuda_std::prelude::*;
 
+use super::block_run::{load_one, store_first};
 use crate::ops::Number;
 
 /// Rung 1: thread `t` works in a step if `t` is a multiple of twice the stride.
@@ -15,10 +16,7 @@ use crate::ops::Number;
 pub fn divergent_modulo<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
     let tile = shared_array![T; BLOCK];
     let thread = thread::index_in_block::<BLOCK>();
-    let block = thread::block_idx_x() as usize;
-
-    tile.store(thread, input.load_or(block * BLOCK + thread, T::NEUTRAL));
-    thread::sync_threads();
+    load_one(&tile, &input);
 
     let mut stride = 1;
     while stride < BLOCK {
@@ -29,7 +27,5 @@ pub fn divergent_modulo<T: Number, const BLOCK: usize>(input: Global<T>, partial
         stride *= 2;
     }
 
-    if thread == 0 {
-        partials.store(block, tile.load(0));
-    }
+    store_first(&tile, &partials);
 }

@@ -1,5 +1,6 @@
 use cuda_std::prelude::*;
 
+use super::block_run::{load_one, store_first};
 use crate::ops::Number;
 
 /// Rung 3: the stride starts at half the block and halves, so that neighbours read neighbours.
@@ -12,22 +13,21 @@ use crate::ops::Number;
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
 pub fn sequential<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
     let tile = shared_array![T; BLOCK];
+    load_one(&tile, &input);
+    fold_halves::<T, BLOCK, 0>(&tile);
+    store_first(&tile, &partials);
+}
+
+/// Adds the upper half of `tile` to the lower one, then the upper half of that, and so on down to a stride above `LAST`.
+#[inline(always)]
+pub(super) fn fold_halves<T: Number, const BLOCK: usize, const LAST: usize>(tile: &SharedArray<T, BLOCK>) {
     let thread = thread::index_in_block::<BLOCK>();
-    let block = thread::block_idx_x() as usize;
-
-    tile.store(thread, input.load_or(block * BLOCK + thread, T::NEUTRAL));
-    thread::sync_threads();
-
     let mut stride = BLOCK / 2;
-    while stride > 0 {
+    while stride > LAST {
         if thread < stride {
             tile.store(thread, tile.load(thread).plus(tile.load(thread + stride)));
         }
         thread::sync_threads();
         stride /= 2;
-    }
-
-    if thread == 0 {
-        partials.store(block, tile.load(0));
     }
 }

@@ -1,5 +1,7 @@
 use cuda_std::prelude::*;
 
+use super::block_run::store_first;
+use super::rung3_sequential::fold_halves;
 use crate::ops::Number;
 
 /// Rung 4: each thread loads two elements and adds them on the way to shared memory.
@@ -12,23 +14,16 @@ use crate::ops::Number;
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
 pub fn first_add_on_load<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
     let tile = shared_array![T; BLOCK];
-    let thread = thread::index_in_block::<BLOCK>();
-    let block = thread::block_idx_x() as usize;
+    load_two(&tile, &input);
+    fold_halves::<T, BLOCK, 0>(&tile);
+    store_first(&tile, &partials);
+}
 
-    let first = block * (2 * BLOCK) + thread;
+/// Loads the block's run of `2 * BLOCK` elements, adds those that lie a block apart, and waits for all of them.
+#[inline(always)]
+pub(super) fn load_two<T: Number, const BLOCK: usize>(tile: &SharedArray<T, BLOCK>, input: &Global<T>) {
+    let thread = thread::index_in_block::<BLOCK>();
+    let first = thread::block_idx_x() as usize * (2 * BLOCK) + thread;
     tile.store(thread, input.load_or(first, T::NEUTRAL).plus(input.load_or(first + BLOCK, T::NEUTRAL)));
     thread::sync_threads();
-
-    let mut stride = BLOCK / 2;
-    while stride > 0 {
-        if thread < stride {
-            tile.store(thread, tile.load(thread).plus(tile.load(thread + stride)));
-        }
-        thread::sync_threads();
-        stride /= 2;
-    }
-
-    if thread == 0 {
-        partials.store(block, tile.load(0));
-    }
 }

@@ -1,6 +1,8 @@
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
 
+use super::rung3_sequential::fold_halves;
+use super::rung4_first_add_on_load::load_two;
 use crate::ops::Number;
 
 /// Rung 5: the last 64 elements need no barrier of the block, because one warp folds them.
@@ -13,27 +15,23 @@ use crate::ops::Number;
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
 pub fn unroll_last_warp<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
     let tile = shared_array![T; BLOCK];
+    load_two(&tile, &input);
+    fold_halves::<T, BLOCK, 32>(&tile);
+    finish_by_last_warp(&tile, &partials);
+}
+
+/// What is left once 64 elements are: the first warp folds them, and its first thread writes the block's sum.
+#[inline(always)]
+pub(super) fn finish_by_last_warp<T: Number, const BLOCK: usize>(
+    tile: &SharedArray<T, BLOCK>,
+    partials: &GlobalMut<T>,
+) {
     let thread = thread::index_in_block::<BLOCK>();
-    let block = thread::block_idx_x() as usize;
-
-    let first = block * (2 * BLOCK) + thread;
-    tile.store(thread, input.load_or(first, T::NEUTRAL).plus(input.load_or(first + BLOCK, T::NEUTRAL)));
-    thread::sync_threads();
-
-    let mut stride = BLOCK / 2;
-    while stride > 32 {
-        if thread < stride {
-            tile.store(thread, tile.load(thread).plus(tile.load(thread + stride)));
-        }
-        thread::sync_threads();
-        stride /= 2;
-    }
-
     if thread < 32 {
-        fold_last_warp(&tile, thread);
+        fold_last_warp(tile, thread);
     }
     if thread == 0 {
-        partials.store(block, tile.load_volatile(0));
+        partials.store(thread::block_idx_x() as usize, tile.load_volatile(0));
     }
 }
 

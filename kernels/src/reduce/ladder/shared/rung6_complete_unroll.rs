@@ -1,6 +1,7 @@
 use cuda_std::prelude::*;
 
-use super::rung5_unroll_last_warp::fold_last_warp;
+use super::rung4_first_add_on_load::load_two;
+use super::rung5_unroll_last_warp::finish_by_last_warp;
 use crate::ops::Number;
 
 /// Rung 6: no loop at all. The block's size is in the type, so each step is kept or dropped when the kernel is compiled.
@@ -13,29 +14,24 @@ use crate::ops::Number;
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
 pub fn complete_unroll<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
     let tile = shared_array![T; BLOCK];
+    load_two(&tile, &input);
+    fold_to_64(&tile);
+    finish_by_last_warp(&tile, &partials);
+}
+
+/// Folds all of `tile` to its first 64 elements, by the steps that a block of this size has.
+#[inline(always)]
+pub(super) fn fold_to_64<T: Number, const BLOCK: usize>(tile: &SharedArray<T, BLOCK>) {
     let thread = thread::index_in_block::<BLOCK>();
-    let block = thread::block_idx_x() as usize;
-
-    let first = block * (2 * BLOCK) + thread;
-    tile.store(thread, input.load_or(first, T::NEUTRAL).plus(input.load_or(first + BLOCK, T::NEUTRAL)));
-    thread::sync_threads();
-
-    step::<T, BLOCK, 512>(&tile, thread);
-    step::<T, BLOCK, 256>(&tile, thread);
-    step::<T, BLOCK, 128>(&tile, thread);
-    step::<T, BLOCK, 64>(&tile, thread);
-
-    if thread < 32 {
-        fold_last_warp(&tile, thread);
-    }
-    if thread == 0 {
-        partials.store(block, tile.load_volatile(0));
-    }
+    step::<T, BLOCK, 512>(tile, thread);
+    step::<T, BLOCK, 256>(tile, thread);
+    step::<T, BLOCK, 128>(tile, thread);
+    step::<T, BLOCK, 64>(tile, thread);
 }
 
 /// Adds the upper `STRIDE` elements to the lower ones, if the block has that many.
 #[inline(always)]
-pub(super) fn step<T: Number, const BLOCK: usize, const STRIDE: usize>(tile: &SharedArray<T, BLOCK>, thread: usize) {
+fn step<T: Number, const BLOCK: usize, const STRIDE: usize>(tile: &SharedArray<T, BLOCK>, thread: usize) {
     if BLOCK >= 2 * STRIDE {
         if thread < STRIDE {
             tile.store(thread, tile.load(thread).plus(tile.load(thread + STRIDE)));

@@ -1,7 +1,7 @@
 use cuda_std::prelude::*;
 
 use super::rung5_unroll_last_warp::fold_last_warp;
-use super::rung6_complete_unroll::step;
+use super::rung6_complete_unroll::fold_to_64;
 use crate::ops::Number;
 
 /// Rung 7: few blocks, each of which strides over the whole input.
@@ -18,11 +18,7 @@ pub fn grid_stride<T: Number, const BLOCK: usize>(input: Global<T>, partials: Gl
 
     tile.store(thread, sum_of_thread::<T, BLOCK>(&input));
     thread::sync_threads();
-
-    step::<T, BLOCK, 512>(&tile, thread);
-    step::<T, BLOCK, 256>(&tile, thread);
-    step::<T, BLOCK, 128>(&tile, thread);
-    step::<T, BLOCK, 64>(&tile, thread);
+    fold_to_64(&tile);
     if thread < 32 {
         fold_last_warp(&tile, thread);
     }

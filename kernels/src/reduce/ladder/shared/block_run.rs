@@ -1,0 +1,27 @@
+//! What the rungs with a run of the input for each block begin and end with.
+//!
+//! A rung's file shows what the rung changes. Loading and the last store are here, so that they stand once; what a rung
+//! adds and later ones keep stands in that rung's file (`load_two` in rung 4, `fold_last_warp` in rung 5, ...).
+
+use cuda_std::prelude::*;
+
+use crate::ops::Number;
+
+/// Loads the block's run of `BLOCK` elements to `tile`, an element a thread, and waits for all of them.
+///
+/// Inlined always, as is everything with a barrier in it: a call is where the compiler could move or copy one.
+#[inline(always)]
+pub(super) fn load_one<T: Number, const BLOCK: usize>(tile: &SharedArray<T, BLOCK>, input: &Global<T>) {
+    let thread = thread::index_in_block::<BLOCK>();
+    let block = thread::block_idx_x() as usize;
+    tile.store(thread, input.load_or(block * BLOCK + thread, T::NEUTRAL));
+    thread::sync_threads();
+}
+
+/// Writes the block's sum, which is the first element of `tile` after the last barrier, to the block's place.
+#[inline(always)]
+pub(super) fn store_first<T: Number, const BLOCK: usize>(tile: &SharedArray<T, BLOCK>, partials: &GlobalMut<T>) {
+    if thread::index_in_block::<BLOCK>() == 0 {
+        partials.store(thread::block_idx_x() as usize, tile.load(0));
+    }
+}
