@@ -156,6 +156,13 @@ fn occupancy_without_a_gpu() {
     assert_eq!((&rows[4]["threads_per_block"], &rows[4]["blocks_per_multiprocessor"]), (&1024.into(), &1.into()));
     assert_eq!(rows[2]["blocks_per_multiprocessor"], 6);
     assert_eq!(rows[2]["limit"], "threads");
+    // Two f32 of each of 1536 threads.
+    assert_eq!(rows[2]["bytes_in_flight_per_thread"], 8);
+    assert_eq!(rows[2]["bytes_in_flight_per_multiprocessor"], 8 * 1536);
+    assert!(rows[2]["share_of_bytes_in_flight_needed"].is_null(), "an architecture has no bandwidth");
+    let csv = stdout(&bench(&["occupancy", "unroll_last_warp_f32", "--arch", "sm_86", "--format", "csv"]));
+    assert!(csv.lines().nth(3).is_some_and(|row| row.ends_with(",threads,8,12288,")), "{csv}");
+    assert!(stdout(&bench(&["occupancy", "unroll_last_warp_f32", "--arch", "sm_86"])).contains("12288 B"));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod device;
 mod files;
 mod interrupt;
 mod ladder;
+mod loads;
 mod measure;
 mod npy;
 mod occupancy;

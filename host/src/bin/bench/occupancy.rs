@@ -12,6 +12,7 @@ use warpfold::ptx::KERNELS;
 use warpfold::{Gpu, KernelId};
 
 use crate::cli::{Format, OccupancyArguments, Output};
+use crate::loads;
 use crate::report::finish;
 
 /// One kernel with one block.
@@ -25,6 +26,12 @@ struct Row {
     warps_per_multiprocessor: u32,
     occupancy: f64,
     limit: &'static str,
+    /// What the kernel's PTX lets a thread have on its way from memory at once.
+    bytes_in_flight_per_thread: u32,
+    /// That of all resident threads.
+    bytes_in_flight_per_multiprocessor: u32,
+    /// Of what is needed to fill the bandwidth, where that is known.
+    share_of_bytes_in_flight_needed: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -54,10 +61,15 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
         "there is no kernel `{}`: `cargo xtask build-ptx` lists them; a type may be added, as in sequential_f32",
         arguments.kernel
     );
+    let needed = info
+        .theoretical_bandwidth()
+        .filter(|_| arguments.arch.is_none())
+        .map(|bandwidth| bytes_in_flight(bandwidth, arguments.latency_ns) / f64::from(info.multiprocessors));
     let mut rows = Vec::new();
     for entry in entries {
         let ptx =
             KERNELS.ptx(entry, multiprocessor.compute).with_context(|| format!("no PTX of `{entry}` for {device}"))?;
+        let per_thread = loads::bytes_in_flight(ptx);
         let blocks = match fixed_block(ptx) {
             Some(block) => vec![block],
             None => BLOCKS.map(|block| block as u32).to_vec(),
@@ -70,24 +82,10 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
                     gpu.kernel_occupancy(id, threads_per_block)?.context("a CUDA device knows its kernels")?.resources
                 }
             };
-            let occupancy = multiprocessor.occupancy(resources);
-            rows.push(Row {
-                kernel: entry,
-                threads_per_block,
-                registers_per_thread: resources.registers_per_thread,
-                shared_bytes: resources.shared_bytes,
-                blocks_per_multiprocessor: occupancy.blocks,
-                warps_per_multiprocessor: occupancy.warps,
-                occupancy: occupancy.share,
-                limit: occupancy.limit.name(),
-            });
+            rows.push(Row::new(entry, resources, &multiprocessor, per_thread, needed));
         }
     }
     rows.sort_by_key(|row| (row.kernel.rsplit_once('_').map(|(name, _)| name), row.threads_per_block));
-    let needed = info
-        .theoretical_bandwidth()
-        .filter(|_| arguments.arch.is_none())
-        .map(|bandwidth| bytes_in_flight(bandwidth, arguments.latency_ns) / f64::from(info.multiprocessors));
     let report = Report {
         device,
         multiprocessor: format!(
@@ -103,6 +101,34 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
     };
     finish(report.write(&mut io::stdout().lock(), output.format))?;
     Ok(true)
+}
+
+impl Row {
+    /// `needed` is how many bytes a multiprocessor must have in flight.
+    fn new(
+        kernel: &'static str,
+        resources: Resources,
+        multiprocessor: &Multiprocessor,
+        bytes_in_flight_per_thread: u32,
+        needed: Option<f64>,
+    ) -> Self {
+        let occupancy = multiprocessor.occupancy(resources);
+        let threads = occupancy.blocks * resources.threads_per_block;
+        let in_flight = bytes_in_flight_per_thread * threads;
+        Self {
+            kernel,
+            threads_per_block: resources.threads_per_block,
+            registers_per_thread: resources.registers_per_thread,
+            shared_bytes: resources.shared_bytes,
+            blocks_per_multiprocessor: occupancy.blocks,
+            warps_per_multiprocessor: occupancy.warps,
+            occupancy: occupancy.share,
+            limit: occupancy.limit.name(),
+            bytes_in_flight_per_thread,
+            bytes_in_flight_per_multiprocessor: in_flight,
+            share_of_bytes_in_flight_needed: needed.map(|needed| f64::from(in_flight) / needed),
+        }
+    }
 }
 
 /// Whether an entry is an instance of that kernel: its name, or its name with a type and a block.
@@ -140,12 +166,13 @@ impl Report {
                 writeln!(
                     out,
                     "kernel,threads_per_block,registers_per_thread,shared_bytes,blocks_per_multiprocessor,\
-                     warps_per_multiprocessor,occupancy,limit"
+                     warps_per_multiprocessor,occupancy,limit,bytes_in_flight_per_thread,\
+                     bytes_in_flight_per_multiprocessor,share_of_bytes_in_flight_needed"
                 )?;
                 self.rows.iter().try_for_each(|row| {
                     writeln!(
                         out,
-                        "{},{},{},{},{},{},{:.4},{}",
+                        "{},{},{},{},{},{},{:.4},{},{},{},{}",
                         row.kernel,
                         row.threads_per_block,
                         row.registers_per_thread,
@@ -153,7 +180,10 @@ impl Report {
                         row.blocks_per_multiprocessor,
                         row.warps_per_multiprocessor,
                         row.occupancy,
-                        row.limit
+                        row.limit,
+                        row.bytes_in_flight_per_thread,
+                        row.bytes_in_flight_per_multiprocessor,
+                        row.share_of_bytes_in_flight_needed.map(|share| format!("{share:.4}")).unwrap_or_default()
                     )
                 })
             }
@@ -169,19 +199,15 @@ impl Report {
         } else {
             presets::UTF8_BORDERS_ONLY
         });
-        table.set_header([
-            "kernel",
-            "block",
-            "registers",
-            "shared bytes",
-            "blocks",
-            "warps",
-            "occupancy",
-            "limited by",
-        ]);
+        let mut header =
+            vec!["kernel", "block", "registers", "shared bytes", "blocks", "warps", "occupancy", "limited by"];
+        header.extend(["in flight: a thread", "all"]);
+        let needed = self.bytes_in_flight_needed_per_multiprocessor;
+        header.extend(needed.map(|_| "of needed"));
+        table.set_header(header);
         for row in &self.rows {
             let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-            table.add_row([
+            let mut cells = vec![
                 Cell::new(row.kernel),
                 right(row.threads_per_block.to_string()),
                 right(row.registers_per_thread.to_string()),
@@ -190,14 +216,23 @@ impl Report {
                 right(row.warps_per_multiprocessor.to_string()),
                 right(format!("{:.0} %", 100.0 * row.occupancy)),
                 Cell::new(row.limit),
-            ]);
+                right(format!("{} B", row.bytes_in_flight_per_thread)),
+                right(format!("{} B", row.bytes_in_flight_per_multiprocessor)),
+            ];
+            cells.extend(row.share_of_bytes_in_flight_needed.map(|share| right(format!("{:.0} %", 100.0 * share))));
+            table.add_row(cells);
         }
         writeln!(out, "{table}")?;
-        if let Some(needed) = self.bytes_in_flight_needed_per_multiprocessor {
+        writeln!(
+            out,
+            "In flight: the most that the PTX lets a thread load before it waits, and that times the resident threads of a\n\
+             multiprocessor. ptxas may move loads apart to save registers."
+        )?;
+        if let Some(needed) = needed {
             writeln!(
                 out,
                 "To fill the memory's bandwidth at a latency of {:.0} ns, each multiprocessor must have {needed:.0} bytes in\n\
-                 flight (Little's law): its resident threads times what each has loaded before it waits.",
+                 flight (Little's law).",
                 self.latency_ns
             )?;
         }
@@ -208,6 +243,32 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_in_flight_are_those_of_the_resident_threads() {
+        let hopper = Multiprocessor::of(90).unwrap();
+        let resources = Resources { threads_per_block: 256, registers_per_thread: 64, shared_bytes: 0 };
+        let row = Row::new("k", resources, &hopper, 16, Some(32_768.0));
+        // 64 registers leave room for 1024 of the 2048 threads.
+        assert_eq!((row.blocks_per_multiprocessor, row.bytes_in_flight_per_multiprocessor), (4, 16_384));
+        assert_eq!(row.share_of_bytes_in_flight_needed, Some(0.5));
+        assert_eq!(Row::new("k", resources, &hopper, 16, None).share_of_bytes_in_flight_needed, None);
+    }
+
+    #[test]
+    fn the_reductions_load_what_their_documentation_says() {
+        let of = |entry| loads::bytes_in_flight(KERNELS.ptx(entry, 90).unwrap());
+        for (entry, bytes) in [
+            ("sequential_f32_256", 4),
+            ("first_add_on_load_f32_256", 8),
+            ("first_add_on_load_f64_256", 16),
+            ("unroll4_f32", 16),
+            ("unroll8_f32", 32),
+            ("vectorized_f32_256", 64),
+        ] {
+            assert_eq!(of(entry), bytes, "{entry}");
+        }
+    }
 
     #[test]
     fn instances_are_told_from_longer_names() {
