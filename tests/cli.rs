@@ -175,8 +175,38 @@ fn ladders_as_charts() {
     for part in ["<svg", "GB/s", "divergent_modulo", "single_launch", "Sum in shared memory of 1000 f32"] {
         assert!(svg.contains(part), "`{part}` is not in the plot");
     }
-    refused(&["--plot", "ladder.png"], &[".svg"]);
+    for unknown in ["ladder.jpg", "ladder", "png"] {
+        refused(&["--plot", unknown], &[unknown, ".svg", ".png"]);
+    }
     refused(&["ladder", "reduce", "--n", "10", "--plot", &files.path("no/such/folder/a.svg")], &["cannot write"]);
+}
+
+#[test]
+fn ladders_as_pictures_for_print() {
+    let files = Files::new();
+    let file = files.path("ladder.png");
+    let output = bench(&["ladder", "reduce", "--n", "1000", "--dtype", "f64", "--plot", &file]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let bytes = fs::read(&file).expect("the plot is there");
+    assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
+    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("a PNG");
+    let density = reader.info().pixel_dims.expect("it says how large its pixels are");
+    assert!(f64::from(density.xppu) * 0.0254 > 200.0, "dots per inch of {density:?}");
+    let (width, height) = (reader.info().width as usize, reader.info().height as usize);
+    assert!(width >= 1800 && height > 400, "{width} x {height}");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("it fits in memory")];
+    reader.next_frame(&mut pixels).expect("pixels");
+    let dark_in = |columns: std::ops::Range<usize>| {
+        let rows = pixels.chunks_exact(3 * width);
+        rows.map(|row| {
+            row[3 * columns.start..3 * columns.end].chunks_exact(3).filter(|p| p.iter().all(|&x| x < 100)).count()
+        })
+        .sum::<usize>()
+    };
+    // The kernels' names stand in the first fifth, with nothing else that is dark: without a font it is empty.
+    assert!(dark_in(0..width / 5) > 1000, "no names of kernels");
+    let bar = pixels.chunks_exact(3).filter(|pixel| pixel == &[70, 110, 160]).count();
+    assert!(bar > width * height / 50, "no bars");
 }
 
 #[test]

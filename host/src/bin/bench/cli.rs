@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuda_builder::Arch;
 use warpfold::{Error, Gpu};
 
+use crate::plot::PlotFile;
+
 /// Runs warpfold's reductions and transposes, checks every result against the CPU, and times them.
 ///
 /// On a machine with a CUDA device the times are the device's. On one without, the same kernels run in the SIMT executor,
@@ -18,7 +20,7 @@ use warpfold::{Error, Gpu};
     after_help = "Examples:
   bench                                     all ladders, on the first GPU or in the executor
   bench ladder reduce --n 2^28 --block 128  the reduction ladder over 2^28 numbers, blocks of 128 threads
-  bench ladder reduce --plot ladder.svg     a chart beside the table
+  bench ladder reduce --plot ladder.png     a chart beside the table, as PNG or SVG
   bench occupancy unroll_last_warp_f32 --arch sm_86
   bench sum --input samples.npy             the sum of a NumPy file (f32 or i32)
   bench transpose --rows 1000 --cols 30000  one transpose, timed
@@ -123,9 +125,9 @@ pub struct Output {
     /// How often each kernel is timed; the median counts [default: 25 on a GPU, 1 in the executor]
     #[arg(long, global = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: Option<u32>,
-    /// Also draws the bandwidths, each ladder a chart, to this file; it is replaced if it exists
-    #[arg(long, global = true, value_name = "FILE.svg", value_parser = svg)]
-    pub plot: Option<PathBuf>,
+    /// Also draws the bandwidths, each ladder a chart, to this file, as SVG or PNG; it is replaced if it exists
+    #[arg(long, global = true, value_name = "FILE.svg|FILE.png")]
+    pub plot: Option<PlotFile>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -258,16 +260,6 @@ pub struct TransposeArguments {
     /// Transposes by this rung of the ladder instead of the library's own kernel
     #[arg(long, value_name = "NAME")]
     pub rung: Option<String>,
-}
-
-/// The file of a plot.
-fn svg(text: &str) -> Result<PathBuf, String> {
-    let file = PathBuf::from(text);
-    if file.extension().is_some_and(|extension| extension == "svg") {
-        Ok(file)
-    } else {
-        Err("plots are drawn as SVG: name a file that ends in .svg".to_owned())
-    }
 }
 
 /// A latency in nanoseconds.
