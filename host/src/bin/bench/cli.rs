@@ -128,6 +128,9 @@ pub struct Output {
     /// Also draws the bandwidths, each ladder a chart, to this file, as SVG or PNG; it is replaced if it exists
     #[arg(long, global = true, value_name = "FILE.svg|FILE.png")]
     pub plot: Option<PlotFile>,
+    /// Tells a profiler (nsys, or ncu with its own --nvtx) which kernel is measured: a range for each
+    #[arg(long, global = true)]
+    pub nvtx: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

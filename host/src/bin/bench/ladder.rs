@@ -66,8 +66,10 @@ impl Bench<'_> {
         let numbers: Vec<T> = data::random(gpu, n)?;
         let mut sections = Vec::new();
         if has_global {
+            let _range = self.plan.range("sum_global");
             sections.push(self.reduce_by("Sum in global memory", &ReduceRung::GLOBAL, &numbers)?);
         }
+        let _range = self.plan.range("sum_shared");
         sections.push(self.reduce_by("Sum in shared memory", &ReduceRung::SHARED, &numbers)?);
         Ok(sections)
     }
@@ -98,6 +100,7 @@ impl Bench<'_> {
             for reduction in &mut reductions {
                 reduction.load(gpu, &inputs[0])?;
             }
+            let _range = plan.range(rung.name());
             reductions[0].start(gpu, &inputs[0])?;
             let sum = reductions[0].finish(gpu)?;
             let wrong = (!sum.agrees(&reference))
@@ -128,6 +131,7 @@ impl Bench<'_> {
             .map(|_| gpu.upload_matrix(&elements, rows, columns))
             .collect::<Result<Vec<_>, Error>>()?;
         let mut section = Section { family: "Transpose", input: format!("{rows} x {columns} f32"), rows: Vec::new() };
+        let _range = plan.range("transpose");
         let bar = progress(TransposeRung::ALL.len());
         for rung in TransposeRung::ALL {
             if interrupt::is_pending() {
@@ -135,6 +139,7 @@ impl Bench<'_> {
             }
             bar.set_message(rung.name());
             let mut result = gpu.zeroed_matrix(columns, rows)?;
+            let _range = plan.range(rung.name());
             rung.start(gpu, &inputs[0], &mut result)?;
             let expected = if rung.is_copy() { &elements } else { &transposed };
             let wrong = (!data::same_bits(&gpu.download_matrix(&result)?, expected))
@@ -161,12 +166,14 @@ impl Bench<'_> {
         let inputs = (0..plan.rotation(bytes)).map(|_| gpu.upload(&words)).collect::<Result<Vec<_>, Error>>()?;
         let mut result = gpu.zeroed::<u32>(n)?;
         let mut section = Section { family: "Control flow", input: format!("{n} u32"), rows: Vec::new() };
+        let _range = plan.range("control_flow");
         let bar = progress(ControlFlowRung::ALL.len());
         for rung in ControlFlowRung::ALL {
             if interrupt::is_pending() {
                 break;
             }
             bar.set_message(rung.name());
+            let _range = plan.range(rung.name());
             rung.start(gpu, &inputs[0], &mut result)?;
             let found = gpu.download(&result)?;
             let expected = rung.expected(&words);

@@ -11,6 +11,7 @@ mod measure;
 mod npy;
 mod occupancy;
 mod plot;
+mod ranges;
 mod report;
 mod sum;
 mod transpose;

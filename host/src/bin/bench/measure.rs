@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use warpfold::{Error, Gpu};
 
 use crate::cli::Output;
+use crate::ranges::{self, Range};
 
 /// How long a sample should take on a GPU.
 const SAMPLE_SECONDS: f64 = 3e-3;
@@ -19,6 +20,7 @@ pub struct Plan {
     /// Copies of an input of so many bytes that are needed to have none of it in the cache when its turn comes.
     l2_bytes: usize,
     is_gpu: bool,
+    has_ranges: bool,
 }
 
 /// What was measured.
@@ -33,7 +35,12 @@ impl Plan {
         let l2_bytes = gpu.info()?.l2_bytes.unwrap_or(0);
         let is_gpu = gpu.is_cuda();
         let samples = output.samples.unwrap_or(if is_gpu { 25 } else { 1 });
-        Ok(Self { samples, l2_bytes, is_gpu })
+        Ok(Self { samples, l2_bytes, is_gpu, has_ranges: output.nvtx })
+    }
+
+    /// A profiler's range around what follows, if that was asked for.
+    pub fn range(&self, name: &str) -> Option<Range> {
+        self.has_ranges.then(|| ranges::open(name))
     }
 
     /// How many inputs of `bytes` bytes to rotate through.

@@ -30,8 +30,10 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
         Some(rung) => rung.start(gpu, &inputs[i % inputs.len()], &mut result),
         None => gpu.transpose_into(&inputs[i % inputs.len()], &mut result),
     };
+    let range = plan.range(rung.map_or("transpose", TransposeRung::name));
     start(0)?;
     let timing = plan.time(gpu, start)?;
+    drop(range);
     let transposed = gpu.download_matrix(&result)?;
     let expected = if rung.is_some_and(TransposeRung::is_copy) {
         elements.clone()

@@ -1,0 +1,67 @@
+//! `bench --nvtx`: what a profiler is told, by one that is built here, and that nobody misses one.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::{env, fs};
+
+use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
+
+/// Builds `bench`, and runs it in the executor with `tool` as the NVTX tool that is attached.
+fn bench(arguments: &[&str], tool: Option<&Path>) -> Output {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
+    let mut command = Command::new(cargo);
+    command.args(["run", "--quiet", "--package", "warpfold", "--bin", "bench", "--manifest-path", manifest, "--"]);
+    command.args(["--device", "simt"]).args(arguments).env_remove("NVTX_INJECTION64_PATH");
+    command.envs(tool.map(|tool| ("NVTX_INJECTION64_PATH", tool)));
+    let output = command.output().expect("cargo starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+const SMALL: [&str; 6] = ["--n", "100", "--rows", "5", "--cols", "7"];
+
+/// What the tool is told of a ladder: a range, and in it one for each kernel.
+fn ranges<'a>(ladder: &'a str, kernels: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let kernels = kernels.into_iter().flat_map(|kernel| [format!("push {kernel}"), "pop".to_owned()]);
+    [format!("push {ladder}")].into_iter().chain(kernels).chain(["pop".to_owned()]).collect()
+}
+
+#[test]
+fn a_tool_is_told_each_ladder_and_kernel() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tool = folder.path().join("tool.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/fakes/nvtx_tool.rs");
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let built =
+        Command::new(rustc).args(["--edition", "2024", "--crate-type", "cdylib", source, "-o"]).arg(&tool).status();
+    assert!(built.is_ok_and(|status| status.success()), "rustc cannot build the tool");
+
+    let expected = [
+        ranges("sum_global", ReduceRung::GLOBAL.map(ReduceRung::name)),
+        ranges("sum_shared", ReduceRung::SHARED.map(ReduceRung::name)),
+        ranges("transpose", TransposeRung::ALL.map(TransposeRung::name)),
+        ranges("control_flow", ControlFlowRung::ALL.map(ControlFlowRung::name)),
+    ];
+    let told = stderr(&bench(&[&["--nvtx"], &SMALL[..]].concat(), Some(&tool)));
+    assert_eq!(told.lines().collect::<Vec<_>>(), expected.concat());
+    let one = stderr(&bench(&["transpose", "--rows", "5", "--cols", "7", "--nvtx"], Some(&tool)));
+    assert_eq!(one.lines().collect::<Vec<_>>(), ["push transpose", "pop"]);
+    assert_eq!(stderr(&bench(&SMALL, Some(&tool))), "", "not asked for");
+}
+
+#[test]
+fn without_a_tool_nothing_happens() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let no_library = folder.path().join("text.so");
+    fs::write(&no_library, "text").expect("a file is written");
+    for tool in [None, Some(Path::new("/no/such/tool.so")), Some(&no_library)] {
+        let output = bench(&["ladder", "reduce", "--n", "100", "--nvtx"], tool);
+        assert_eq!(stderr(&output), "", "{tool:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("vectorized"));
+    }
+}
