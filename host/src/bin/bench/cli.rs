@@ -148,7 +148,7 @@ pub enum Format {
 /// What is reduced.
 #[derive(Debug, Args)]
 pub struct Numbers {
-    /// How many numbers: `1000000` or `2^24` [default: 2^24 on a GPU, 2^20 in the executor]
+    /// How many numbers: `1000000` or `2^24` [default: 2^24 on a GPU, 2^19 in the executor]
     #[arg(long, value_parser = count)]
     pub n: Option<usize>,
     /// The type of the numbers [default: f32]
@@ -162,7 +162,7 @@ pub struct Numbers {
 impl Numbers {
     /// How many: what was asked for, or what such a device does in a moment.
     pub fn n(&self, gpu: &Gpu) -> usize {
-        self.n.unwrap_or(if gpu.is_cuda() { 1 << 24 } else { 1 << 20 })
+        self.n.unwrap_or(if gpu.is_cuda() { 1 << 24 } else { 1 << 19 })
     }
 
     pub fn dtype(&self) -> Dtype {

@@ -101,11 +101,11 @@ impl Bench<'_> {
                 reduction.load(gpu, &inputs[0])?;
             }
             let _range = plan.range(rung.name());
-            reductions[0].start(gpu, &inputs[0])?;
+            let first = plan.first(gpu, || reductions[0].start(gpu, &inputs[0]))?;
             let sum = reductions[0].finish(gpu)?;
             let wrong = (!sum.agrees(&reference))
                 .then(|| format!("the sum is {}, should be {}", data::show(sum), reference.sum));
-            let timing = plan.time(gpu, |i| reductions[i % copies].start(gpu, &inputs[i % rotation]))?;
+            let timing = plan.time_after(gpu, first, |i| reductions[i % copies].start(gpu, &inputs[i % rotation]))?;
             let launches = reductions[0].launches();
             let place = if Some(&rung) == rungs.first() { Place::First } else { Place::Next };
             let (kernel, change) = (rung.name(), rung.summary());
@@ -140,11 +140,11 @@ impl Bench<'_> {
             bar.set_message(rung.name());
             let mut result = gpu.zeroed_matrix(columns, rows)?;
             let _range = plan.range(rung.name());
-            rung.start(gpu, &inputs[0], &mut result)?;
+            let first = plan.first(gpu, || rung.start(gpu, &inputs[0], &mut result))?;
             let expected = if rung.is_copy() { &elements } else { &transposed };
             let wrong = (!data::same_bits(&gpu.download_matrix(&result)?, expected))
                 .then(|| "the elements are not the expected ones".to_owned());
-            let timing = plan.time(gpu, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
+            let timing = plan.time_after(gpu, first, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
             let (kernel, change) = (rung.name(), rung.summary());
             let place = match rung {
                 rung if rung.is_copy() => Place::Bound,
@@ -174,13 +174,13 @@ impl Bench<'_> {
             }
             bar.set_message(rung.name());
             let _range = plan.range(rung.name());
-            rung.start(gpu, &inputs[0], &mut result)?;
+            let first = plan.first(gpu, || rung.start(gpu, &inputs[0], &mut result))?;
             let found = gpu.download(&result)?;
             let expected = rung.expected(&words);
             let wrong = (0..n)
                 .find(|&i| found[i] != expected[i])
                 .map(|i| format!("number {i} is {}, should be {}", found[i], expected[i]));
-            let timing = plan.time(gpu, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
+            let timing = plan.time_after(gpu, first, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
             let (kernel, change) = (rung.name(), rung.summary());
             let place = if rung.is_variant() { Place::Next } else { Place::First };
             section

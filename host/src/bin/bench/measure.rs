@@ -52,11 +52,33 @@ impl Plan {
         (2 * self.l2_bytes).div_ceil(bytes).clamp(1, 1024) + 1
     }
 
+    /// Starts `work` for the first time, for its result to be checked.
+    ///
+    /// In the executor its time is given, for [`Plan::time_after`]: there it is as good a sample as any, and to do the
+    /// work a second time is to wait twice. On a GPU the first start also loads the kernel.
+    pub fn first(&self, gpu: &Gpu, mut work: impl FnMut() -> Result<(), Error>) -> Result<Option<Duration>, Error> {
+        if self.is_gpu {
+            work()?;
+            return Ok(None);
+        }
+        gpu.time(work).map(Some)
+    }
+
     /// Times `work`, which gets a number that counts up, so that it can take another input each time.
     ///
     /// On a GPU a sample is as many starts in a row as fill some milliseconds, divided by their number: alone, a short
     /// kernel is over before the host has told the device of it, and the time would be the host's.
-    pub fn time(&self, gpu: &Gpu, mut work: impl FnMut(usize) -> Result<(), Error>) -> Result<Timing, Error> {
+    pub fn time(&self, gpu: &Gpu, work: impl FnMut(usize) -> Result<(), Error>) -> Result<Timing, Error> {
+        self.time_after(gpu, None, work)
+    }
+
+    /// [`Plan::time`], with the time that [`Plan::first`] gave as the first sample.
+    pub fn time_after(
+        &self,
+        gpu: &Gpu,
+        first: Option<Duration>,
+        mut work: impl FnMut(usize) -> Result<(), Error>,
+    ) -> Result<Timing, Error> {
         let mut next = 0;
         let mut sample = |starts: u32| {
             let time = gpu.time(|| {
@@ -68,8 +90,11 @@ impl Plan {
             })?;
             Ok::<_, Error>(time / starts)
         };
-        // The first start loads the kernel.
-        let first = sample(1)?;
+        let first = match first {
+            Some(first) => first,
+            // The first start loads the kernel.
+            None => sample(1)?,
+        };
         if first.as_secs_f64() > LONG_SECONDS {
             return Ok(Timing { median: first, fastest: first });
         }
