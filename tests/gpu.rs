@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use kernels::reduce::device::{BLOCK, MAX_BLOCKS};
 use libtest_mimic::{Arguments, Failed, Trial};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -12,7 +13,7 @@ use warpfold::occupancy::Multiprocessor;
 use warpfold::ptx::KERNELS;
 use warpfold::{Buffer, Error, Gpu, KernelId};
 use warpfold_tests::reference::{Sum, first_difference, transposed};
-use warpfold_tests::{device_library, first_gpu};
+use warpfold_tests::{device_library, first_gpu, sizes};
 
 fn main() {
     if std::env::var_os(TRAPPING).is_some() {
@@ -104,17 +105,19 @@ fn same_as_executor(gpu: &Gpu, run: device_library::Run) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Lengths around every boundary of blocks and packs.
+/// Lengths around every boundary of blocks, runs and packs, primes, and up to more than a float's 2^24.
 fn lengths() -> Vec<usize> {
-    let mut lengths = vec![
-        0, 1, 2, 3, 4, 5, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257, 511, 513, 1023, 1025, 2047, 2048, 2049, 4097,
-    ];
-    lengths.extend([8191, 8192, 8193, 16_385, 65_537, 100_003]);
+    let mut lengths = sizes::lengths();
+    lengths.extend(sizes::PRIMES);
+    // A grid of as many blocks as a striding rung has at most: one round, and the step to the next.
+    lengths.extend(sizes::around(MAX_BLOCKS * BLOCK));
     if !is_sanitized() {
-        lengths.extend([(1 << 20) - 1, 1 << 20, (1 << 22) + 3]);
+        lengths.extend([(1 << 20) - 1, 1 << 20, (1 << 22) + 3, LONGEST]);
     }
     lengths
 }
+
+const LONGEST: usize = (1 << 24) + 1;
 
 fn sums<T: Sum>(gpu: &Gpu, rung: ReduceRung) -> Result<(), Failed> {
     let executor = Gpu::simt();
@@ -127,8 +130,12 @@ fn sums<T: Sum>(gpu: &Gpu, rung: ReduceRung) -> Result<(), Failed> {
             let case = format!("{len} numbers, blocks of {block}");
             let found = sum_by(gpu, rung, block, &on_gpu)?;
             T::check(found, &numbers).map_err(|difference| format!("{case}: {difference}"))?;
-            // The executor is slow: long inputs are compared for one block.
-            if len < 20_000 || block == 512 {
+            // The executor is slow: long inputs are compared for one block, the longest for the kernel of the library.
+            let is_compared = match len {
+                LONGEST => rung == ReduceRung::SingleLaunch,
+                _ => len < 20_000 || block == 512,
+            };
+            if is_compared {
                 let simulated = sum_by(&executor, rung, block, &on_executor)?;
                 if found.bits() != simulated.bits() {
                     return Err(format!("{case}: {found:?} on the GPU, {simulated:?} in the executor").into());
@@ -178,9 +185,10 @@ fn library_sums(gpu: &Gpu) -> Result<(), Failed> {
 
 fn transposes(gpu: &Gpu, rung: TransposeRung) -> Result<(), Failed> {
     let mut source = SmallRng::from_os_rng();
-    let mut shapes =
-        vec![(1, 1), (1, 2), (7, 9), (8, 8), (15, 17), (16, 16), (31, 33), (32, 32), (33, 31), (64, 96), (1, 5000)];
-    shapes.extend([(5000, 1), (3, 4099), (257, 129)]);
+    let mut shapes = sizes::shapes();
+    // Several tiles a side, and around a block of a thread a row.
+    shapes.extend([(1, 1), (1, 2), (64, 96), (127, 129), (128, 128), (129, 127), (255, 3), (256, 3), (257, 129)]);
+    shapes.extend([(1, 5000), (5000, 1), (3, 4099)]);
     if !is_sanitized() {
         shapes.extend([(1023, 1025), (1024, 1024)]);
         // One thread alone would take its time for these.

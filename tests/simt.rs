@@ -1,10 +1,11 @@
 //! The kernels in the executor, against the CPU.
 
+use kernels::reduce::device::{BLOCK, MAX_BLOCKS};
 use proptest::prelude::*;
 use warpfold::ladder::{BLOCKS, ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu};
-use warpfold_tests::device_library;
 use warpfold_tests::reference::{Sum, first_difference, transposed};
+use warpfold_tests::{device_library, sizes};
 
 /// The sum of `numbers` by a rung.
 fn sum_by<T: Sum>(rung: ReduceRung, block: usize, numbers: &[T]) -> Result<T, Error> {
@@ -148,17 +149,58 @@ fn threads_of_a_cube_are_in_warps_by_their_linear_index() {
     assert!(warpfold_tests::warps_of_cube(&Gpu::simt()).unwrap());
 }
 
+/// Sums 1, 2, ... up to `len` by a rung.
+fn check_sum<T: Sum + From<i32>>(rung: ReduceRung, block: usize, len: usize) {
+    let numbers: Vec<T> = (1..=len as i32).map(T::from).collect();
+    let sum = sum_by(rung, block, &numbers).unwrap();
+    T::check(sum, &numbers).unwrap_or_else(|wrong| panic!("{} of {len}, blocks of {block}: {wrong}", rung.name()));
+}
+
 #[test]
 fn lengths_around_every_boundary_of_every_rung() {
-    for rung in ReduceRung::all() {
-        for block in [64, 256] {
-            for elements in [block, 2 * block, 4 * block, 8 * block, 16 * block] {
-                for len in [elements - 1, elements, elements + 1] {
-                    let numbers: Vec<i32> = (1..=len as i32).collect();
-                    let sum = sum_by(rung, block, &numbers).unwrap();
-                    i32::check(sum, &numbers).unwrap_or_else(|wrong| panic!("{} of {len}: {wrong}", rung.name()));
-                }
-            }
+    for block in BLOCKS {
+        for len in sizes::lengths_of_block(block) {
+            ReduceRung::all().for_each(|rung| check_sum::<i32>(rung, block, len));
+            // A pack has half as many of these.
+            ReduceRung::SHARED.into_iter().for_each(|rung| check_sum::<i64>(rung, block, len));
+        }
+    }
+}
+
+#[test]
+fn lengths_that_are_a_multiple_of_nothing() {
+    for len in sizes::PRIMES {
+        ReduceRung::all().for_each(|rung| check_sum::<i32>(rung, 256, len));
+    }
+}
+
+#[test]
+fn lengths_around_the_steps_of_the_grid() {
+    // Where a grid of the production kernel stops to grow, where it grows on, and where it is as large as it gets. Only
+    // that kernel is fast enough for these here; on a GPU every rung is tried with as many.
+    let round = BLOCK * 16;
+    for rounds in [264, 264 * 8, MAX_BLOCKS * 8] {
+        for len in sizes::around(rounds * round) {
+            check_sum::<i32>(ReduceRung::SingleLaunch, BLOCK, len);
+        }
+    }
+}
+
+#[test]
+fn shapes_around_every_tile() {
+    let gpu = Gpu::simt();
+    let mut shapes = sizes::shapes();
+    shapes.extend([(127, 129), (128, 128), (129, 127), (255, 3), (256, 3), (257, 3)]);
+    for (rows, columns) in shapes {
+        let elements: Vec<f32> = (0..rows * columns).map(|i| i as f32).collect();
+        let (matrix, turned) =
+            (gpu.upload_matrix(&elements, rows, columns).unwrap(), transposed(&elements, rows, columns));
+        for rung in TransposeRung::ALL {
+            let mut result = gpu.upload_matrix(&vec![-1.0; rows * columns], columns, rows).unwrap();
+            rung.start(&gpu, &matrix, &mut result).unwrap();
+            let expected = if rung.is_copy() { &elements } else { &turned };
+            let difference = first_difference(&gpu.download_matrix(&result).unwrap(), expected);
+            assert_eq!(difference, None, "{} of {rows} x {columns}", rung.name());
         }
     }
 }
@@ -183,7 +225,7 @@ fn sums_at_any_alignment_have_the_same_bits() {
         let shifted: Vec<f32> = std::iter::repeat_n(f32::NAN, shift).chain(numbers.iter().copied()).collect();
         let buffer = gpu.upload(&shifted).unwrap();
         let view = buffer.view().slice(shift, numbers.len()).unwrap();
-        let mut partials = gpu.zeroed::<f32>(kernels::reduce::device::MAX_BLOCKS).unwrap();
+        let mut partials = gpu.zeroed::<f32>(MAX_BLOCKS).unwrap();
         let mut ticket = gpu.zeroed::<u32>(1).unwrap();
         let mut output = gpu.zeroed::<f32>(1).unwrap();
         let blocks = kernels::reduce::device::blocks_for(numbers.len(), 4) as u32;

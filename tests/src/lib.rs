@@ -2,6 +2,7 @@
 
 pub mod device_library;
 pub mod reference;
+pub mod sizes;
 
 use warpfold::ptx::Library;
 use warpfold::{Error, Gpu};
