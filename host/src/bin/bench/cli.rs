@@ -68,7 +68,7 @@ pub enum Command {
     Device,
     /// The ladders: every rung's time, bandwidth and speed-up
     Ladder(LadderArguments),
-    /// How much of a multiprocessor a kernel fills, and what limits it
+    /// How much of a multiprocessor a kernel fills, what limits it, and how much it loads at once
     Occupancy(OccupancyArguments),
     /// Sums numbers
     Sum(SumArguments),
