@@ -12,6 +12,9 @@ use warpfold::ladder::{BLOCKS, ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
 use warpfold::ptx::KERNELS;
 use warpfold::{Buffer, Error, Gpu, KernelId};
+use warpfold_tests::reductions::data::KINDS;
+use warpfold_tests::reductions::shapes::Form;
+use warpfold_tests::reductions::{Case, PAIRS, Pair};
 use warpfold_tests::reference::{Sum, first_difference, transposed};
 use warpfold_tests::{device_library, first_gpu, sizes};
 
@@ -82,7 +85,10 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         add(format!("transpose by {}", rung.name()), Box::new(move |gpu| transposes(gpu, rung)));
     }
     add("occupancy is what the driver says".into(), Box::new(occupancies));
-    add("sum through the library".into(), Box::new(library_sums));
+    for pair in PAIRS {
+        let name = format!("reduction: {} of {}", pair.operator.name(), pair.dtype);
+        add(name, Box::new(move |gpu| reductions(gpu, pair)));
+    }
     add("out of memory is an error, and no more".into(), Box::new(out_of_memory));
     if !is_sanitized() {
         add("an index outside of a view traps, and is told".into(), Box::new(a_trap_is_told));
@@ -171,16 +177,46 @@ fn warps_of_cube(gpu: &Gpu) -> Result<(), Failed> {
     if warpfold_tests::warps_of_cube(gpu)? { Ok(()) } else { Err("threads are not in warps as CUDA says".into()) }
 }
 
-fn library_sums(gpu: &Gpu) -> Result<(), Failed> {
+/// Every shape and kind of element by one operator: right, and equal to the executor bit for bit.
+fn reductions(gpu: &Gpu, pair: &Pair) -> Result<(), Failed> {
     let mut source = SmallRng::from_os_rng();
-    for len in lengths() {
-        let floats: Vec<f32> = (0..len).map(|_| f32::random(&mut source)).collect();
-        let integers: Vec<i32> = (0..len).map(|_| i32::random(&mut source)).collect();
-        let case = |difference| format!("{len} numbers: {difference}");
-        f32::check(gpu.sum(&gpu.upload(&floats)?)?, &floats).map_err(case)?;
-        i32::check(gpu.sum(&gpu.upload(&integers)?)?, &integers).map_err(case)?;
+    let simt = Gpu::simt();
+    for form in forms() {
+        // Small inputs with everything that is special; a large one once.
+        let kinds = if form.elements() > 10_000 { &KINDS[..1] } else { &KINDS[..] };
+        for (i, &kind) in kinds.iter().enumerate() {
+            let case = Case { kind, seed: source.random(), form, offset: i };
+            let found = pair.check(gpu, &case)?;
+            let expected = pair.run(&simt, &case)?;
+            if found.bits != expected.bits {
+                return Err(format!("{pair:?} {case:?}: other bits than in the executor").into());
+            }
+        }
     }
     Ok(())
+}
+
+/// Shapes that reach every kernel with one part and with several, and every kind of tail.
+fn forms() -> Vec<Form> {
+    let mut forms: Vec<Form> = [1, 2, 3, 15, 16, 17, 31, 127, 128, 129, 1000, 4097].map(Form::All).to_vec();
+    forms.extend(
+        [(1, 1), (5, 3), (100, 16), (33, 31), (7, 127), (20, 129), (3, 1025)]
+            .map(|(rows, columns)| Form::Rows(rows, columns, columns + rows % 2)),
+    );
+    forms.extend(
+        [(1, 1), (3, 5), (16, 100), (31, 33), (127, 7), (129, 20), (1025, 3)]
+            .map(|(rows, columns)| Form::Columns(rows, columns, columns + rows % 2)),
+    );
+    forms.extend([Form::Axis([3, 5, 7, 11], 1), Form::Axis([2, 9, 4, 1], 2), Form::Axis([4, 6, 2, 3], 3)]);
+    if !is_sanitized() {
+        forms.extend([
+            Form::All(300_001),
+            Form::Rows(5, 40_001, 40_001),
+            Form::Columns(3001, 70, 70),
+            Form::Rows(9001, 20, 20),
+        ]);
+    }
+    forms
 }
 
 fn transposes(gpu: &Gpu, rung: TransposeRung) -> Result<(), Failed> {

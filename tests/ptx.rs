@@ -34,7 +34,7 @@ fn instances(rung: &str) -> Vec<(u32, String)> {
 }
 
 #[test]
-fn every_kernel_of_the_ladders_is_there() {
+fn every_kernel_is_there() {
     let blocks = [64, 128, 256, 512, 1024];
     let mut expected = Vec::new();
     let mut add = |kernel: &str, types: &[&str], sizes: &[u32]| {
@@ -83,6 +83,10 @@ fn every_kernel_of_the_ladders_is_there() {
         ]
         .map(str::to_owned),
     );
+    for pair in warpfold_tests::reductions::PAIRS {
+        let engines = ["spans", "rows", "columns"];
+        expected.extend(engines.map(|engine| format!("{engine}_{}_{}", pair.operator.name(), pair.dtype)));
+    }
     expected.sort();
     for (arch, module) in &KERNELS.modules {
         let mut found: Vec<_> = module.entries().iter().map(|entry| entry.name.clone()).collect();

@@ -106,7 +106,25 @@ impl<'a, T: Plain> View<'a, T> {
     }
 }
 
+impl<'a, T: Plain> From<&'a Buffer<T>> for View<'a, T> {
+    fn from(buffer: &'a Buffer<T>) -> Self {
+        buffer.view()
+    }
+}
+
+impl<'a, T: Plain> From<&'a mut Buffer<T>> for ViewMut<'a, T> {
+    fn from(buffer: &'a mut Buffer<T>) -> Self {
+        buffer.view_mut()
+    }
+}
+
 impl<'a, T: Plain> ViewMut<'a, T> {
+    /// The same memory as elements of another type, as many as fill it.
+    pub(crate) fn cast<U: Plain>(self) -> ViewMut<'a, U> {
+        let len = self.len * size_of::<T>() / size_of::<U>();
+        ViewMut { memory: self.memory, address: self.address, len, elements: PhantomData }
+    }
+
     /// How many elements there are.
     pub fn len(&self) -> usize {
         self.len

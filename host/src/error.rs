@@ -90,6 +90,37 @@ pub enum Error {
         size: usize,
     },
 
+    /// A reduction of nothing that has no result.
+    #[error("{operator} of no elements: it has no value; ask for it where there is at least one")]
+    Empty {
+        /// The operator.
+        operator: &'static str,
+    },
+
+    /// A shape that is none, or that does not fit what is reduced.
+    #[error("{operation}: {what} is {found}, {expected}")]
+    Shape {
+        /// The operation.
+        operation: &'static str,
+        /// What is out of range.
+        what: &'static str,
+        /// Its value.
+        found: usize,
+        /// What is allowed.
+        expected: String,
+    },
+
+    /// An operator has no kernel for a shape.
+    #[error("{operator} has no kernel for {shape}: implement `{method}` of its `Reduction`")]
+    NoReductionKernel {
+        /// The operator.
+        operator: &'static str,
+        /// The shape.
+        shape: &'static str,
+        /// What gives the kernel.
+        method: &'static str,
+    },
+
     /// A kernel cannot be launched like this.
     #[error("kernel `{kernel}` cannot be launched: {what} is {value}, the limit is {limit}")]
     InvalidLaunch {

@@ -11,7 +11,7 @@ use crate::machine::cuda::CudaDevice;
 use crate::machine::executor::Executor;
 use crate::machine::{Call, KernelOccupancy, Machine};
 use crate::ptx::{self, Library};
-use crate::sum::Workspaces;
+use crate::reduce::Workspaces;
 use crate::{DeviceInfo, Error};
 
 /// A CUDA device, or the SIMT executor, which runs the same kernels on the CPU.

@@ -31,8 +31,11 @@ mod machine;
 mod matrix;
 pub mod occupancy;
 pub mod ptx;
-mod sum;
+pub mod reduce;
 mod transpose;
+
+#[doc(inline)]
+pub use reduce::{Reducer, Reduction, Shape};
 
 pub use argument::{Argument, Arguments};
 pub use buffer::{Buffer, View, ViewMut};
@@ -41,6 +44,6 @@ pub use cuda_std::launch::{AnyBlock, Dim3, Kernel, KernelId};
 pub use device::DeviceInfo;
 pub use error::Error;
 pub use gpu::Gpu;
+pub use kernels::ops;
 pub use machine::KernelOccupancy;
 pub use matrix::Matrix;
-pub use sum::Summable;

@@ -4,7 +4,7 @@ use std::mem::size_of;
 
 use cuda_std::element::Plain;
 
-use crate::{Buffer, Error, Gpu};
+use crate::{Buffer, Error, Gpu, View};
 
 /// A matrix in row-major order, without gaps between its rows.
 #[derive(Debug)]
@@ -33,6 +33,12 @@ impl<T: Plain> Matrix<T> {
     /// Its elements, row after row.
     pub fn buffer_mut(&mut self) -> &mut Buffer<T> {
         &mut self.buffer
+    }
+}
+
+impl<'a, T: Plain> From<&'a Matrix<T>> for View<'a, T> {
+    fn from(matrix: &'a Matrix<T>) -> Self {
+        matrix.buffer.view()
     }
 }
 

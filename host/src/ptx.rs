@@ -16,8 +16,8 @@ pub struct Library {
     archs: &'static [(u32, &'static [Entry])],
 }
 
-/// An entry's name and its PTX.
-pub type Entry = (&'static str, &'static str);
+/// An entry's name and its PTX, packed by raw DEFLATE.
+pub type Entry = (&'static str, &'static [u8]);
 
 /// warpfold's own kernels.
 pub static KERNELS: Library = Library::new("kernels", include!(concat!(env!("OUT_DIR"), "/kernels.rs")));
@@ -40,13 +40,13 @@ impl Library {
     }
 
     /// The newest PTX of an entry that a device of this compute capability (90 for `sm_90`) takes, if there is one.
-    pub fn ptx(&self, entry: &str, compute: u32) -> Option<&'static str> {
+    pub fn ptx(&self, entry: &str, compute: u32) -> Option<String> {
         let (_, entries) = self.archs.iter().find(|(arch, _)| *arch <= compute)?;
-        entries.binary_search_by_key(&entry, |(name, _)| name).ok().map(|i| entries[i].1)
+        entries.binary_search_by_key(&entry, |(name, _)| name).ok().and_then(|i| unpack(entries[i].1))
     }
 
     /// The newest PTX of a kernel that a device of this compute capability takes.
-    pub(crate) fn find(&self, kernel: KernelId, compute: u32) -> Result<&'static str, Error> {
+    pub(crate) fn find(&self, kernel: KernelId, compute: u32) -> Result<String, Error> {
         let oldest = self.archs.last().map_or(0, |(arch, _)| *arch);
         if compute < oldest {
             return Err(Error::UnsupportedDevice { kernel: kernel.entry.to_owned(), device: compute, oldest });
@@ -54,6 +54,11 @@ impl Library {
         self.ptx(kernel.entry, compute)
             .ok_or_else(|| Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() })
     }
+}
+
+/// The text of a packed entry; none of bytes that `cuda_builder` has not packed.
+fn unpack(packed: &[u8]) -> Option<String> {
+    String::from_utf8(miniz_oxide::inflate::decompress_to_vec(packed).ok()?).ok()
 }
 
 /// Whether a driver can read a kernel's PTX.
@@ -83,7 +88,14 @@ pub(crate) fn cuda_version(ptx: &str) -> Option<DriverVersion> {
 mod tests {
     use super::*;
 
-    static LIBRARY: Library = Library::new("k", &[(90, &[("a", "new a"), ("b", "new b")]), (75, &[("a", "old a")])]);
+    /// Each a stored block, the plainest form of DEFLATE: a byte for "last", length and its complement, the bytes.
+    static LIBRARY: Library = Library::new(
+        "k",
+        &[
+            (90, &[("a", b"\x01\x05\0\xfa\xffnew a"), ("b", b"\x01\x05\0\xfa\xffnew b")]),
+            (75, &[("a", b"\x01\x05\0\xfa\xffold a")]),
+        ],
+    );
 
     fn kernel(entry: &'static str) -> KernelId {
         KernelId { library: "k", entry }
@@ -113,8 +125,8 @@ mod tests {
     #[test]
     fn every_embedded_module_says_which_driver_it_needs() {
         for (_, entries) in KERNELS.archs {
-            for (name, ptx) in *entries {
-                assert!(cuda_version(ptx).is_some(), "{name}");
+            for (name, packed) in *entries {
+                assert!(unpack(packed).is_some_and(|ptx| cuda_version(&ptx).is_some()), "{name}");
             }
         }
         assert_eq!(cuda_version(".version 6.3\n"), Some(DriverVersion { major: 10, minor: 0 }));

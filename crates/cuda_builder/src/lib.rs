@@ -136,10 +136,10 @@ impl Built {
 
     fn copy_to(&self, file: &Path) -> Result<(), BuildError> {
         if let [(_, module)] = &self.modules[..] {
-            return write(file, module.text());
+            return write(file, module.text().as_bytes());
         }
         for (arch, module) in &self.modules {
-            write(&file.with_extension(format!("{arch}.ptx")), module.text())?;
+            write(&file.with_extension(format!("{arch}.ptx")), module.text().as_bytes())?;
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ impl Built {
             let folder = dir.join(arch.to_string());
             for entry in module.entries() {
                 let file = folder.join(format!("{}.ptx", entry.name));
-                write(&file, &module.of_entry(entry))?;
+                write(&file, module.of_entry(entry).as_bytes())?;
                 files.push(file);
             }
             let stale = fs::read_dir(&folder).into_iter().flatten().flatten().map(|file| file.path());
@@ -166,39 +166,44 @@ impl Built {
     }
 
     /// Writes to `OUT_DIR` a Rust expression with the PTX of every entry, for a build script: `include!` it as the
-    /// contents of a `warpfold::ptx::Library`. Its type is `&[(u32, &[(&str, &str)])]`: for each architecture's number,
+    /// contents of a `warpfold::ptx::Library`. Its type is `&[(u32, &[(&str, &[u8])])]`: for each architecture's number,
     /// the newest first, names and PTX of the entries, sorted by name.
     ///
     /// Each entry is a module of its own, so that a program compiles (on first use, in the driver) only the kernels that
-    /// it launches.
+    /// it launches; and it is packed (raw DEFLATE), to about a tenth.
     ///
     /// # Errors
     /// Called outside of a build script, or a file that cannot be written.
     pub fn embed(&self, file_name: &str) -> Result<(), BuildError> {
         let out_dir = std::env::var_os("OUT_DIR").map(PathBuf::from).ok_or(BuildError::NotABuildScript)?;
         let ptx_dir = out_dir.join("ptx");
-        self.write_entries(&ptx_dir)?;
         let mut modules: Vec<_> = self.modules.iter().collect();
         modules.sort_by_key(|(arch, _)| std::cmp::Reverse(*arch));
         let mut source = String::from("&[");
         for (arch, module) in modules {
-            let mut names: Vec<&str> = module.entries().iter().map(|entry| entry.name.as_str()).collect();
-            names.sort_unstable();
+            let mut entries: Vec<_> = module.entries().iter().collect();
+            entries.sort_unstable_by_key(|entry| entry.name.as_str());
             let _ = write!(source, "\n    ({}, &[", arch.number());
-            for name in names {
-                let file = ptx_dir.join(arch.to_string()).join(format!("{name}.ptx"));
-                let _ = write!(source, "\n        ({name:?}, include_str!({:?})),", file.display().to_string());
+            for entry in entries {
+                let file = ptx_dir.join(arch.to_string()).join(format!("{}.ptx.deflate", entry.name));
+                let packed = miniz_oxide::deflate::compress_to_vec(module.of_entry(entry).as_bytes(), PACKING_EFFORT);
+                write(&file, &packed)?;
+                let _ =
+                    write!(source, "\n        ({:?}, include_bytes!({:?})),", entry.name, file.display().to_string());
             }
             source.push_str("\n    ]),");
         }
         source.push_str("\n]\n");
-        write(&out_dir.join(file_name), &source)
+        write(&out_dir.join(file_name), source.as_bytes())
     }
 }
 
+/// More than this takes longer and makes the text little shorter.
+const PACKING_EFFORT: u8 = 4;
+
 /// Writes a file if its contents differ, so that what depends on it by time is not built again.
-fn write(file: &Path, contents: &str) -> Result<(), BuildError> {
-    if fs::read_to_string(file).is_ok_and(|present| present == contents) {
+fn write(file: &Path, contents: &[u8]) -> Result<(), BuildError> {
+    if fs::read(file).is_ok_and(|present| present == contents) {
         return Ok(());
     }
     if let Some(folder) = file.parent() {

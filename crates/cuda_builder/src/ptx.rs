@@ -134,13 +134,16 @@ impl Module {
     }
 }
 
-/// Makes of the comment by which `cuda_std` says an entry's block the directive that PTX has for it, which stands between
-/// the parameters and the body.
+/// Makes of the comment by which `cuda_std` says an entry's block, or how many threads it has at most, the directive that
+/// PTX has for it, which stands between the parameters and the body.
 fn with_block(entry: &str) -> String {
-    const COMMENT: &str = "// reqntid ";
-    let block = entry.lines().find_map(|line| line.trim_start().strip_prefix(COMMENT));
-    match (block, entry.split_once("\n{")) {
-        (Some(block), Some((head, body))) => format!("{head}\n.reqntid {block}\n{{{body}"),
+    const DIRECTIVES: [&str; 2] = ["reqntid ", "maxntid "];
+    let said = entry.lines().find_map(|line| {
+        let comment = line.trim_start().strip_prefix("// ")?;
+        DIRECTIVES.iter().any(|directive| comment.starts_with(directive)).then_some(comment)
+    });
+    match (said, entry.split_once("\n{")) {
+        (Some(directive), Some((head, body))) => format!("{head}\n.{directive}\n{{{body}"),
         _ => entry.to_owned(),
     }
 }
@@ -276,6 +279,8 @@ mod tests {
         let module = Module::parse(&text);
         assert!(module.text().contains(")\n.reqntid 32, 8, 1\n{"), "{}", module.text());
         assert_eq!(module.text().matches(".reqntid").count(), 1, "the other entry takes any block");
+        let module = Module::parse(&text.replace("reqntid 32, 8, 1", "maxntid 1024"));
+        assert!(module.text().contains(")\n.maxntid 1024\n{"), "{}", module.text());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What may lie in global and shared memory.
 
-use core::mem::{align_of, size_of};
+use core::mem::{align_of, size_of, transmute_copy};
 
 /// A type that is nothing but its bits: every pattern of them is a value, none of them is padding, and copying them
 /// copies the value.
@@ -26,11 +26,31 @@ pub trait Packed: Plain {
     /// A pack of `LEN` times `value`.
     fn splat(value: Self::Item) -> Self;
 
+    /// A pack of bytes in memory's order, as four words.
+    #[doc(hidden)]
+    fn from_words(words: [u32; 4]) -> Self;
+
+    /// The pack's bytes in memory's order, as four words.
+    #[doc(hidden)]
+    fn to_words(self) -> [u32; 4];
+
+    /// Shows the elements to `visitor`, as the array whose length it then knows.
+    fn visit<V: PackVisitor<Self::Item>>(self, visitor: V) -> V::Result;
+
     /// The element at `place`, which must be less than [`Packed::LEN`].
     fn get(&self, place: usize) -> Self::Item;
 
     /// The same pack with another element at `place`, which must be less than [`Packed::LEN`].
     fn with(self, place: usize, value: Self::Item) -> Self;
+}
+
+/// What is done with the elements of a pack by code that is generic over their number.
+pub trait PackVisitor<T> {
+    /// What comes of it.
+    type Result;
+
+    /// All elements of the pack.
+    fn elements<const LEN: usize>(self, elements: [T; LEN]) -> Self::Result;
 }
 
 /// `N` elements, aligned as one 16-byte access needs it.
@@ -49,6 +69,25 @@ where
     #[inline(always)]
     fn splat(value: T) -> Self {
         Self([value; N])
+    }
+
+    #[inline(always)]
+    fn from_words(words: [u32; 4]) -> Self {
+        const { assert!(size_of::<Self>() == 16) };
+        // SAFETY: both are 16 bytes, and any bits are a pack (it is `Plain`).
+        unsafe { transmute_copy(&words) }
+    }
+
+    #[inline(always)]
+    fn to_words(self) -> [u32; 4] {
+        const { assert!(size_of::<Self>() == 16) };
+        // SAFETY: both are 16 bytes, none of a pack's is padding (it is `Plain`).
+        unsafe { transmute_copy(&self) }
+    }
+
+    #[inline(always)]
+    fn visit<V: PackVisitor<T>>(self, visitor: V) -> V::Result {
+        visitor.elements(self.0)
     }
 
     #[inline(always)]
@@ -74,6 +113,20 @@ macro_rules! elements {
             type Pack = Pack<$type, $pack>;
         }
     )*};
+}
+
+/// Pairs and quadruples of numbers that move as one value: the states of reductions.
+macro_rules! arrays {
+    ($($type:ty),* $(,)?) => {$(
+        const _: () = assert!(size_of::<$type>() <= 16 && size_of::<$type>().is_power_of_two());
+        // SAFETY: an array of primitive numbers has no padding, and its size was just asserted.
+        unsafe impl Plain for $type {}
+    )*};
+}
+
+arrays! {
+    [u8; 2], [i8; 2], [u16; 2], [i16; 2], [u32; 2], [i32; 2], [f32; 2], [u64; 2], [i64; 2], [f64; 2],
+    [u32; 4], [i32; 4], [f32; 4], [half::f16; 2], [half::bf16; 2],
 }
 
 elements! {

@@ -1,4 +1,5 @@
-//! `f16` and `bf16` as the hardware converts them: one instruction where `half`'s portable code takes about thirty.
+//! What `core` has not for floats: `f16` and `bf16` as the hardware converts them (one instruction where `half`'s portable
+//! code takes about thirty), square roots, and the extremes that let NaN through.
 
 use half::{bf16, f16};
 
@@ -26,4 +27,100 @@ pub fn f32_from_bf16(value: bf16) -> f32 {
 #[inline(always)]
 pub fn bf16_from_f32(value: f32) -> bf16 {
     bf16::from_bits(machine::bf16_from_f32(value))
+}
+
+/// A float with the operations that `core` lacks.
+pub trait Float: Copy + PartialOrd {
+    /// The square root, rounded to nearest; NaN of a negative number.
+    fn sqrt(self) -> Self;
+    /// The smaller: NaN if one is NaN, and -0.0 is less than 0.0. NaN has no particular sign and payload.
+    fn minimum(self, other: Self) -> Self;
+    /// The larger: NaN if one is NaN, and 0.0 is more than -0.0. NaN has no particular sign and payload.
+    fn maximum(self, other: Self) -> Self;
+}
+
+impl Float for f32 {
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        machine::sqrt_f32(self)
+    }
+    #[inline(always)]
+    fn minimum(self, other: Self) -> Self {
+        machine::minimum_f32(self, other)
+    }
+    #[inline(always)]
+    fn maximum(self, other: Self) -> Self {
+        machine::maximum_f32(self, other)
+    }
+}
+
+impl Float for f64 {
+    #[inline(always)]
+    fn sqrt(self) -> Self {
+        machine::sqrt_f64(self)
+    }
+    #[inline(always)]
+    fn minimum(self, other: Self) -> Self {
+        minimum_by_comparing(self, other)
+    }
+    #[inline(always)]
+    fn maximum(self, other: Self) -> Self {
+        maximum_by_comparing(self, other)
+    }
+}
+
+/// What tells floats apart that compare as equal, and is NaN.
+#[doc(hidden)]
+pub trait Zeros: Copy + PartialOrd {
+    const NAN: Self;
+    fn either_sign(self, other: Self) -> Self;
+    fn both_signs(self, other: Self) -> Self;
+}
+
+macro_rules! zeros {
+    ($($type:ident),*) => {$(
+        impl Zeros for $type {
+            const NAN: Self = $type::NAN;
+            #[inline(always)]
+            fn either_sign(self, other: Self) -> Self {
+                Self::from_bits(self.to_bits() | other.to_bits())
+            }
+            #[inline(always)]
+            fn both_signs(self, other: Self) -> Self {
+                Self::from_bits(self.to_bits() & other.to_bits())
+            }
+        }
+    )*};
+}
+
+zeros!(f32, f64);
+
+/// [`Float::minimum`] where there is no instruction for it. Equal numbers differ by the sign of zero at most.
+#[inline(always)]
+#[allow(dead_code, reason = "sm_80 and later have an instruction for f32")]
+pub(crate) fn minimum_by_comparing<T: Zeros>(a: T, b: T) -> T {
+    if a < b {
+        a
+    } else if b < a {
+        b
+    } else if a == b {
+        a.either_sign(b)
+    } else {
+        T::NAN
+    }
+}
+
+/// [`Float::maximum`] where there is no instruction for it.
+#[inline(always)]
+#[allow(dead_code, reason = "sm_80 and later have an instruction for f32")]
+pub(crate) fn maximum_by_comparing<T: Zeros>(a: T, b: T) -> T {
+    if a > b {
+        a
+    } else if b > a {
+        b
+    } else if a == b {
+        a.both_signs(b)
+    } else {
+        T::NAN
+    }
 }

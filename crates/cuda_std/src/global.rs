@@ -5,7 +5,7 @@
 //! range themselves; the executor checks those too.
 
 use core::marker::PhantomData;
-use core::mem::size_of;
+use core::mem::{size_of, transmute_copy};
 
 use crate::element::{Element, Packed, Plain};
 use crate::machine;
@@ -33,7 +33,8 @@ impl<'a, T: Plain> Global<'a, T> {
     /// The view of `len` elements at `start`.
     ///
     /// # Safety
-    /// The elements are readable for `'a` by whoever gets the view, and `start` is aligned for `T`.
+    /// The elements are readable for `'a` by whoever gets the view, on a GPU together with the rest of each 16 bytes, at a
+    /// multiple of 16, that they lie in; and `start` is a multiple of `T`'s size.
     #[inline(always)]
     pub unsafe fn from_raw(start: *const T, len: usize) -> Self {
         Self { start, len, memory: PhantomData }
@@ -128,12 +129,94 @@ impl<T: Element> Global<'_, T> {
     }
 }
 
+impl<T: Element> Global<'_, T> {
+    /// The four elements from `i` on, in one access (two of 16 bytes for elements of 8).
+    ///
+    /// # Safety
+    /// `i + 4` is at most [`Global::len`], and the address of element `i` is a multiple of the four's size, or of 16 if
+    /// that is less.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_four_unchecked(&self, i: usize) -> [T; 4] {
+        #[cfg(not(target_arch = "nvptx64"))]
+        if i >= self.len || self.len - i < 4 {
+            machine::out_of_bounds("a view of global memory (four elements that begin)", i, self.len);
+        }
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let place = self.start.add(i);
+            match size_of::<T>() {
+                1 => transmute_copy(&machine::load::<u32>(place.cast())),
+                2 => transmute_copy(&machine::load::<u64>(place.cast())),
+                4 => transmute_copy(&machine::load::<T::Pack>(place.cast())),
+                _ => transmute_copy(&[
+                    machine::load::<T::Pack>(place.cast()),
+                    machine::load::<T::Pack>(place.add(2).cast()),
+                ]),
+            }
+        }
+    }
+
+    /// Whether the address of element `i` is a multiple of `bytes`, a power of two.
+    #[inline(always)]
+    pub fn is_aligned_to(&self, i: usize, bytes: usize) -> bool {
+        (self.start as usize).wrapping_add(i * size_of::<T>()).is_multiple_of(bytes)
+    }
+
+    /// `PACKS` packs, the first of which begins at `i` and each further one `stride` elements behind the one before; at
+    /// any alignment.
+    ///
+    /// Where addresses are multiples of 16 a pack is one load. Where they are not it is cut out of the two aligned packs
+    /// that it lies in: two wide loads, of which the second finds its line in L1 since a neighbour's first has asked for
+    /// it, and a few shifts. All loads are on their way before the first is used.
+    ///
+    /// # Safety
+    /// All packs are inside of the view, and `stride` is a multiple of a pack's length.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_packs_unchecked<const PACKS: usize>(&self, i: usize, stride: usize) -> [T::Pack; PACKS] {
+        let mut packs = [T::Pack::splat(T::default()); PACKS];
+        // SAFETY: `i` is inside of the view.
+        let first: *const T::Pack = unsafe { self.start.add(i).cast() };
+        let off = machine::bytes_off_alignment(first);
+        let last = i + (PACKS - 1) * stride;
+        #[cfg(not(target_arch = "nvptx64"))]
+        if last >= self.len || self.len - last < T::Pack::LEN {
+            machine::out_of_bounds("a view of global memory (a pack that begins)", last, self.len);
+        }
+        let _ = last;
+        if off == 0 {
+            let mut k = 0;
+            while k < PACKS {
+                // SAFETY: the pack is inside of the view; `stride` elements are a multiple of 16 bytes.
+                packs[k] = unsafe { machine::load(first.byte_add(k * stride * size_of::<T>())) };
+                k += 1;
+            }
+        } else {
+            let mut around = [[T::Pack::splat(T::default()); 2]; PACKS];
+            let mut k = 0;
+            while k < PACKS {
+                // SAFETY: both packs have elements of the view, so they can be read (`from_raw`).
+                around[k] = unsafe { machine::load_around(first.byte_add(k * stride * size_of::<T>()), off) };
+                k += 1;
+            }
+            let mut k = 0;
+            while k < PACKS {
+                let [low, high] = around[k];
+                packs[k] = machine::cut(low, high, off, size_of::<T>());
+                k += 1;
+            }
+        }
+        packs
+    }
+}
+
 impl<'a, T: Plain> GlobalMut<'a, T> {
     /// The view of `len` elements at `start`.
     ///
     /// # Safety
     /// The elements are readable and writable for `'a` by whoever gets the view, by nothing else but through views and
-    /// atomics, and `start` is aligned for `T`.
+    /// atomics, and `start` is a multiple of `T`'s size.
     #[inline(always)]
     pub unsafe fn from_raw(start: *mut T, len: usize) -> Self {
         Self { start, len, memory: PhantomData }

@@ -39,6 +39,24 @@ macro_rules! __block {
     };
 }
 
+/// Says in the PTX how many threads a block of the entry has at most, as [`__block`](crate::__block) says the block.
+#[cfg(target_arch = "nvptx64")]
+#[macro_export]
+#[doc(hidden)]
+#[allow_internal_unstable(asm_experimental_arch)]
+macro_rules! __max_threads {
+    ($threads:expr) => {
+        // SAFETY: a comment.
+        unsafe {
+            ::core::arch::asm!(
+                "// maxntid {threads}",
+                threads = const $threads,
+                options(nomem, nostack, preserves_flags),
+            )
+        }
+    };
+}
+
 /// A parameter that is an address and a length: an entry takes the two apart, because every load through a slice or
 /// struct that is passed whole is a generic one.
 #[cfg(target_arch = "nvptx64")]

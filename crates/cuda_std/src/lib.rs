@@ -58,7 +58,7 @@ pub use cuda_std_macros::kernel;
 
 /// What nearly every kernel needs, by one `use`.
 pub mod prelude {
-    pub use crate::element::{Element, Pack, Packed};
+    pub use crate::element::{Element, Pack, Packed, Plain};
     pub use crate::global::{Global, GlobalMut};
     pub use crate::shared::{SharedArray, SharedTile};
     pub use crate::{kernel, shared_array, shared_tile, thread, warp};

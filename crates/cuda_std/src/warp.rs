@@ -4,6 +4,9 @@
 //! same operation with the same mask, the caller among them; lanes come together there even if they had diverged. A
 //! wrong mask is undefined on a GPU (lanes wait for ever, or receive anything); the executor reports it.
 
+use core::mem::{size_of, transmute_copy};
+
+use crate::element::Plain;
 use crate::machine;
 
 /// The mask of all lanes.
@@ -87,6 +90,27 @@ pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, w
     let bits = machine::shuffle_down(mask, value.to_bits(), delta, width, T::WORDS);
     // `delta` may be anything, so the sum could wrap.
     (T::from_bits(bits), delta < width && lane_id() % width + delta < width)
+}
+
+/// [`warp_shuffle_down`] of any plain value, of up to 16 bytes: the value of the lane `delta` above, within segments of
+/// `width` lanes; where there is none, the caller's own.
+#[inline(always)]
+#[track_caller]
+pub fn warp_shuffle_down_plain<T: Plain>(mask: u32, value: T, delta: u32, width: u32) -> T {
+    let down = |half: u64, words| machine::shuffle_down(mask, half, delta, width, words);
+    // SAFETY: each arm reads and makes exactly the bytes of a `T`, any of which are one (it is `Plain`).
+    unsafe {
+        match size_of::<T>() {
+            1 => transmute_copy(&(down(u64::from(transmute_copy::<T, u8>(&value)), 1) as u8)),
+            2 => transmute_copy(&(down(u64::from(transmute_copy::<T, u16>(&value)), 1) as u16)),
+            4 => transmute_copy(&(down(u64::from(transmute_copy::<T, u32>(&value)), 1) as u32)),
+            8 => transmute_copy(&down(transmute_copy::<T, u64>(&value), 2)),
+            _ => {
+                let [low, high]: [u64; 2] = transmute_copy(&value);
+                transmute_copy(&[down(low, 2), down(high, 2)])
+            }
+        }
+    }
 }
 
 /// The value of the lane `delta` below, within segments of `width` lanes, and whether there is one; if not, the caller's.

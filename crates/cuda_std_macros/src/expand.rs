@@ -20,6 +20,9 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
     if let Some(clause) = &signature.generics.where_clause {
         return Err(Error::new_spanned(clause, "a kernel's bounds stand with its generic parameters"));
     }
+    if let (Some(threads), false) = (&attribute.max_threads, attribute.block.is_empty()) {
+        return Err(Error::new_spanned(threads, "a kernel whose block is fixed has no other number of threads"));
+    }
     let kernel = Kernel {
         function,
         name: &signature.ident,
@@ -27,6 +30,7 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
         parameters: parameters(signature)?,
         instances: instances(attribute, &signature.generics)?,
         block: &attribute.block,
+        max_threads: attribute.max_threads.as_ref(),
     };
     Ok(kernel.expand())
 }
@@ -38,6 +42,7 @@ struct Kernel<'a> {
     parameters: Vec<Parameter>,
     instances: Vec<Instance>,
     block: &'a [Expr],
+    max_threads: Option<&'a Expr>,
 }
 
 impl Kernel<'_> {
@@ -115,7 +120,11 @@ impl Kernel<'_> {
             }
         }
         let sides = (0..3).map(|axis| self.block.get(axis).map_or(quote!(1), |side| quote!((#side) as u32)));
-        let block = (!self.block.is_empty()).then(|| quote!(::cuda_std::__block!(#(#sides),*);));
+        let block = match (self.block.is_empty(), self.max_threads) {
+            (false, _) => quote!(::cuda_std::__block!(#(#sides),*);),
+            (true, Some(threads)) => quote!(::cuda_std::__max_threads!((#threads) as u32);),
+            (true, None) => quote!(),
+        };
         quote! {
             mod #entry {
                 #[allow(unused_imports)]

@@ -4,13 +4,14 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, ExprLit, GenericParam, Ident, Lit, Result, Token, Type, bracketed};
+use syn::{Error, Expr, ExprLit, GenericParam, Ident, Lit, Result, Token, Type, bracketed, token};
 
 /// `instances = [...] x [...], block = ...`
 #[derive(Default)]
 pub struct Attribute {
-    lists: Vec<Vec<Argument>>,
+    products: Vec<Vec<Vec<Argument>>>,
     pub block: Vec<Expr>,
+    pub max_threads: Option<Expr>,
 }
 
 /// A generic argument of an instance: a type, or a constant.
@@ -27,14 +28,13 @@ impl Parse for Attribute {
             let key: Ident = input.parse()?;
             input.parse::<Token![=]>()?;
             if key == "instances" {
-                attribute.lists.push(list(input)?);
-                while input.peek(Ident) {
-                    let times: Ident = input.parse()?;
-                    if times != "x" {
-                        return Err(Error::new(times.span(), "lists of instances are joined by `x`"));
-                    }
-                    attribute.lists.push(list(input)?);
+                attribute.products.push(product(input)?);
+                while input.peek(Token![+]) {
+                    input.parse::<Token![+]>()?;
+                    attribute.products.push(product(input)?);
                 }
+            } else if key == "max_threads" {
+                attribute.max_threads = Some(input.parse()?);
             } else if key == "block" {
                 attribute.block = match input.parse()? {
                     Expr::Array(sides) => sides.elems.into_iter().collect(),
@@ -44,7 +44,7 @@ impl Parse for Attribute {
                     return Err(Error::new(key.span(), "a block has one to three sides"));
                 }
             } else {
-                return Err(Error::new(key.span(), "expected `instances` or `block`"));
+                return Err(Error::new(key.span(), "expected `instances`, `block` or `max_threads`"));
             }
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
@@ -52,6 +52,19 @@ impl Parse for Attribute {
         }
         Ok(attribute)
     }
+}
+
+/// `[...] x [...]`
+fn product(input: ParseStream) -> Result<Vec<Vec<Argument>>> {
+    let mut lists = vec![list(input)?];
+    while input.peek(Ident) && input.peek2(token::Bracket) {
+        let times: Ident = input.parse()?;
+        if times != "x" {
+            return Err(Error::new(times.span(), "lists of instances are joined by `x`"));
+        }
+        lists.push(list(input)?);
+    }
+    Ok(lists)
 }
 
 fn list(input: ParseStream) -> Result<Vec<Argument>> {
@@ -106,17 +119,35 @@ pub fn instances(attribute: &Attribute, generics: &syn::Generics) -> Result<Vec<
     if let Some(lifetime) = generics.lifetimes().next() {
         return Err(Error::new_spanned(lifetime, "a kernel has no lifetime parameters: leave them out"));
     }
-    if attribute.lists.len() != generics.params.len() {
+    let mut combinations = Vec::new();
+    if attribute.products.is_empty() {
+        combinations.extend(combinations_of(&[], generics)?);
+    }
+    for lists in &attribute.products {
+        combinations.extend(combinations_of(lists, generics)?);
+    }
+    combinations
+        .into_iter()
+        .map(|arguments| {
+            let names = arguments.iter().map(Argument::name).collect::<Result<Vec<_>>>()?;
+            Ok(Instance { arguments, suffix: names.join("_") })
+        })
+        .collect()
+}
+
+/// Every choice of one argument from each list.
+fn combinations_of(lists: &[Vec<Argument>], generics: &syn::Generics) -> Result<Vec<Vec<Argument>>> {
+    if lists.len() != generics.params.len() {
         return Err(Error::new_spanned(
             generics,
             format!(
                 "the kernel has {} generic parameters, and `instances` {} lists: one for each, joined by `x`",
                 generics.params.len(),
-                attribute.lists.len()
+                lists.len()
             ),
         ));
     }
-    for (list, parameter) in attribute.lists.iter().zip(&generics.params) {
+    for (list, parameter) in lists.iter().zip(&generics.params) {
         for argument in list {
             match (argument, parameter) {
                 (Argument::Type(_), GenericParam::Type(_)) | (Argument::Constant(_), GenericParam::Const(_)) => {}
@@ -125,7 +156,7 @@ pub fn instances(attribute: &Attribute, generics: &syn::Generics) -> Result<Vec<
         }
     }
     let mut combinations = vec![Vec::new()];
-    for list in &attribute.lists {
+    for list in lists {
         combinations = combinations
             .iter()
             .flat_map(|head| {
@@ -137,11 +168,5 @@ pub fn instances(attribute: &Attribute, generics: &syn::Generics) -> Result<Vec<
             })
             .collect();
     }
-    combinations
-        .into_iter()
-        .map(|arguments| {
-            let names = arguments.iter().map(Argument::name).collect::<Result<Vec<_>>>()?;
-            Ok(Instance { arguments, suffix: names.join("_") })
-        })
-        .collect()
+    Ok(combinations)
 }

@@ -28,6 +28,10 @@ mod parameters;
 /// sum::handle::<f32, 256>()             // on the host; `sum::handle::<f32, 100>()` does not compile
 /// ```
 ///
+/// Products of lists are joined by `+`, where not every type goes with every other: `instances = [Sum] x [f32, i32] +
+/// [CountNan] x [f32]`. A kernel without a `block` of its own may say how many threads one has at most, by
+/// `max_threads = 1024`, so that the assembler leaves each thread no more registers than such a block has.
+///
 /// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`. A kernel that is an `unsafe fn` has an unsafe
 /// `handle`: who takes it promises that every launch keeps the kernel's contract. A safe one, which can reach memory
 /// through views only, has a safe one.

@@ -8,6 +8,7 @@
 
 mod control_flow;
 mod reduce;
+mod single_launch;
 mod transpose;
 
 pub use control_flow::ControlFlowRung;

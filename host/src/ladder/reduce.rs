@@ -4,12 +4,13 @@ use std::mem::size_of;
 
 use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
+use kernels::ops::Number;
 use kernels::reduce::device::{self, MAX_BLOCKS, blocks_for};
 use kernels::reduce::ladder::{global, shared};
 
+use super::single_launch::{self, SingleLaunch};
 use super::{find, grid_of};
-use crate::sum::Workspace;
-use crate::{Buffer, Error, Gpu, Summable};
+use crate::{Buffer, Error, Gpu};
 
 /// The block sizes that every rung with a choice has an instance for.
 pub const BLOCKS: [usize; 5] = [64, 128, 256, 512, 1024];
@@ -22,7 +23,12 @@ type InPlace<T> = Kernel<(GlobalMut<'static, T>, GlobalMut<'static, T>)>;
 
 /// A number that the reduction ladders have instances for: the ladder in shared memory for all of them, that in global
 /// memory for `f32` and `i32`.
-pub trait LadderElement: Summable {
+pub trait LadderElement: Number {
+    /// The sum of nothing.
+    #[doc(hidden)]
+    const ZERO: Self;
+    #[doc(hidden)]
+    fn single_launch() -> Kernel<single_launch::Parameters<Self>>;
     #[doc(hidden)]
     fn reading(rung: ReduceRung, block: usize) -> Option<Reading<Self>>;
     #[doc(hidden)]
@@ -43,7 +49,13 @@ macro_rules! by_block {
 }
 
 macro_rules! reading {
-    ($type:ty) => {
+    ($type:ty, zero $zero:literal) => {
+        const ZERO: Self = $zero;
+
+        fn single_launch() -> Kernel<single_launch::Parameters<Self>> {
+            device::single_launch::handle::<$type>()
+        }
+
         fn reading(rung: ReduceRung, block: usize) -> Option<Reading<Self>> {
             match rung {
                 ReduceRung::DivergentModulo => by_block!(shared::divergent_modulo, $type, block),
@@ -62,9 +74,9 @@ macro_rules! reading {
 }
 
 macro_rules! in_both_memories {
-    ($($type:ty),*) => {$(
+    ($($type:ty, zero $zero:literal;)*) => {$(
         impl LadderElement for $type {
-            reading!($type);
+            reading!($type, zero $zero);
 
             fn in_place(rung: ReduceRung, block: usize) -> Option<InPlace<Self>> {
                 if !BLOCKS.contains(&block) {
@@ -91,9 +103,9 @@ macro_rules! in_both_memories {
 }
 
 macro_rules! in_shared_memory {
-    ($($type:ty),*) => {$(
+    ($($type:ty, zero $zero:literal;)*) => {$(
         impl LadderElement for $type {
-            reading!($type);
+            reading!($type, zero $zero);
 
             fn in_place(_: ReduceRung, _: usize) -> Option<InPlace<Self>> {
                 None
@@ -102,8 +114,14 @@ macro_rules! in_shared_memory {
     )*};
 }
 
-in_both_memories!(f32, i32);
-in_shared_memory!(f64, i64);
+in_both_memories! {
+    f32, zero 0.0;
+    i32, zero 0;
+}
+in_shared_memory! {
+    f64, zero 0.0;
+    i64, zero 0;
+}
 
 /// The rungs of the reduction ladders, from the first to the last. Each is named as its kernel in
 /// [`kernels::reduce::ladder`].
@@ -269,7 +287,7 @@ impl ReduceRung {
             Ok::<_, Error>(stages)
         };
         let steps = if self == Self::SingleLaunch {
-            Steps::Single(Workspace::new(gpu)?)
+            Steps::Single(SingleLaunch::new(gpu)?)
         } else if self.is_in_place() {
             let kernel = T::in_place(self, block).ok_or_else(|| no_instance::<T>(block))?;
             Steps::InPlace { kernel, scratch: gpu.zeroed(len)?, stages: stages(kernel.id())? }
@@ -291,7 +309,7 @@ pub struct Reduction<T: 'static> {
 enum Steps<T: 'static> {
     Reading { kernel: Reading<T>, stages: Vec<Buffer<T>> },
     InPlace { kernel: InPlace<T>, scratch: Buffer<T>, stages: Vec<Buffer<T>> },
-    Single(Workspace<T>),
+    Single(SingleLaunch<T>),
 }
 
 impl<T: LadderElement> Reduction<T> {
@@ -316,7 +334,7 @@ impl<T: LadderElement> Reduction<T> {
     pub fn start(&mut self, gpu: &Gpu, input: &Buffer<T>) -> Result<(), Error> {
         self.check(input)?;
         match &mut self.steps {
-            Steps::Single(workspace) => workspace.start(gpu, input),
+            Steps::Single(single) => single.start(gpu, input),
             Steps::Reading { kernel, stages } => {
                 let mut source = input;
                 for partials in stages {
@@ -357,7 +375,7 @@ impl<T: LadderElement> Reduction<T> {
             return Ok(T::ZERO);
         }
         match &self.steps {
-            Steps::Single(workspace) => workspace.finish(gpu),
+            Steps::Single(single) => single.finish(gpu),
             Steps::Reading { stages, .. } | Steps::InPlace { stages, .. } => match stages.last() {
                 Some(last) => Ok(gpu.download(last)?[0]),
                 None => Ok(T::ZERO),

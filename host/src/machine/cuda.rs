@@ -109,8 +109,8 @@ impl CudaDevice {
         let unknown = || Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() };
         let text = library.ok_or_else(unknown)?.find(kernel, self.compute)?;
         // The driver's own answer to PTX that is too new is a code that `cust` does not know.
-        ptx::check_driver(self.driver.version(), kernel, text)?;
-        let module = Arc::new(Module::from_ptx(text, &[]).map_err(failed("compile a kernel's PTX"))?);
+        ptx::check_driver(self.driver.version(), kernel, &text)?;
+        let module = Arc::new(Module::from_ptx(&text, &[]).map_err(failed("compile a kernel's PTX"))?);
         modules.insert(kernel, module.clone());
         Ok(module)
     }

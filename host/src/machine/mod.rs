@@ -115,11 +115,31 @@ pub struct Memory {
 /// Where empty memory is said to be: aligned for everything, and never used.
 const NOWHERE: u64 = 256;
 
+/// The widest access of a kernel, in bytes. Memory is a whole number of them, so that one that begins inside ends inside.
+const ACCESS: usize = 16;
+
+/// What is allocated for `bytes` bytes.
+fn padded(bytes: usize, operation: &'static str) -> Result<usize, Error> {
+    bytes.checked_next_multiple_of(ACCESS).ok_or(Error::OutOfMemory {
+        operation,
+        requested: bytes,
+        free: 0,
+        device: "any device".to_owned(),
+    })
+}
+
 impl Memory {
     /// New memory, of any contents.
     pub(crate) fn new(machine: &Arc<dyn Machine>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
-        let address = if bytes == 0 { NOWHERE } else { machine.allocate(bytes, operation)? };
-        Ok(Self { machine: machine.clone(), address, bytes })
+        let address = if bytes == 0 { NOWHERE } else { machine.allocate(padded(bytes, operation)?, operation)? };
+        let memory = Self { machine: machine.clone(), address, bytes };
+        if !bytes.is_multiple_of(ACCESS) {
+            // Kernels load 16 bytes of which they want some, and a checker should find the rest written.
+            let last = (bytes / ACCESS * ACCESS) as u64;
+            // SAFETY: the memory's own last 16 bytes.
+            unsafe { machine.fill(address + last, 0, ACCESS)? };
+        }
+        Ok(memory)
     }
 
     pub(crate) fn address(&self) -> u64 {
@@ -135,7 +155,7 @@ impl Drop for Memory {
     fn drop(&mut self) {
         if self.bytes > 0 {
             // SAFETY: it is ours, from `new`, and this is its end.
-            unsafe { self.machine.free(self.address, self.bytes) };
+            unsafe { self.machine.free(self.address, self.bytes.next_multiple_of(ACCESS)) };
         }
     }
 }

@@ -1,8 +1,22 @@
 //! Reductions.
 //!
-//! [`ladder`] has the rungs from the textbook's slowest to its fastest, [`device`] the kernel that the library calls,
-//! [`block`] what they share: the sum of the values that the threads of one block hold.
+//! | module | what is in it |
+//! |---|---|
+//! | [`spans`](mod@spans) | all of a buffer, long rows, equal segments: a block or several for each |
+//! | [`rows`](mod@rows) | short rows: a few lanes for each |
+//! | [`columns`](mod@columns) | columns: a column of threads for four |
+//! | [`fold`] | how the states of lanes, warps and blocks become one |
+//! | [`gather`] | the state of what a thread has loaded at once |
+//! | [`ladder`] | the rungs from the textbook's slowest to its fastest |
+//! | [`block`], [`device`] | the ladder's last rungs: the sum of a block, and of a buffer in one launch |
+//!
+//! The engines take any [`Operator`](crate::ops::Operator).
 
 pub mod block;
+pub mod columns;
 pub mod device;
+pub mod fold;
+pub mod gather;
 pub mod ladder;
+pub mod rows;
+pub mod spans;

@@ -10,7 +10,7 @@ use std::format;
 use simt::lane::{self, Barrier, Shuffle, Vote};
 
 use crate::atomic::Scope;
-use crate::element::Plain;
+use crate::element::{Packed, Plain};
 
 /// The address of shared memory.
 pub(crate) type SharedAddress = *mut u8;
@@ -191,6 +191,32 @@ pub(crate) unsafe fn store<T: Plain>(place: *mut T, value: T) {
     }
 }
 
+/// How many bytes an address is past a multiple of 16: of no matter here, where an access of a pack is any number of
+/// loads.
+pub(crate) fn bytes_off_alignment<T>(place: *const T) -> usize {
+    place as usize % 16
+}
+
+/// The 16 bytes at `place`, and nothing: a GPU has to read around them, which a checker of accesses should not see.
+///
+/// # Safety
+/// `place` is valid for a read of 16 bytes.
+pub(crate) unsafe fn load_around<P: Plain>(place: *const P, _off: usize) -> [P; 2] {
+    let mut bytes = [0_u8; 16];
+    for (i, byte) in bytes.iter_mut().enumerate() {
+        // SAFETY: as promised by the caller.
+        *byte = unsafe { load(place.cast::<u8>().add(i)) };
+    }
+    // SAFETY: any 16 bytes are a pack (it is `Plain`).
+    let pack = unsafe { transmute_copy(&bytes) };
+    [pack, pack]
+}
+
+/// The first of the two, which [`load_around`] has left there.
+pub(crate) fn cut<P: Packed>(low: P, _high: P, _off: usize, _size: usize) -> P {
+    low
+}
+
 /// An atomic access is never remembered: a volatile one is the same here.
 ///
 /// # Safety
@@ -262,6 +288,26 @@ pub(crate) unsafe fn shared_store_volatile<T: Plain>(base: SharedAddress, offset
 
 pub(crate) fn f32_from_f16(bits: u16) -> f32 {
     half::f16::from_bits(bits).to_f32()
+}
+
+/// The square root, rounded to nearest.
+pub(crate) fn sqrt_f32(value: f32) -> f32 {
+    value.sqrt()
+}
+
+/// The square root, rounded to nearest.
+pub(crate) fn sqrt_f64(value: f64) -> f64 {
+    value.sqrt()
+}
+
+/// The smaller; NaN if one is NaN.
+pub(crate) fn minimum_f32(a: f32, b: f32) -> f32 {
+    crate::float::minimum_by_comparing(a, b)
+}
+
+/// The larger; NaN if one is NaN.
+pub(crate) fn maximum_f32(a: f32, b: f32) -> f32 {
+    crate::float::maximum_by_comparing(a, b)
 }
 
 pub(crate) fn f16_from_f32(value: f32) -> u16 {

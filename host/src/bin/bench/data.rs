@@ -3,8 +3,8 @@
 use anyhow::{Context, ensure};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use warpfold::Gpu;
 use warpfold::ladder::LadderElement;
-use warpfold::{Gpu, Summable};
 
 /// A number that `bench` reduces.
 pub trait Number: LadderElement {
@@ -168,6 +168,6 @@ pub fn same_bits(a: &[f32], b: &[f32]) -> bool {
 }
 
 /// The sum of a type whose result is known to be `T`'s: for messages.
-pub fn show<T: Number + Summable>(value: T) -> String {
+pub fn show<T: Number>(value: T) -> String {
     value.as_f64().to_string()
 }

@@ -68,7 +68,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
     let mut rows = Vec::new();
     for entry in entries {
         let ptx =
-            KERNELS.ptx(entry, multiprocessor.compute).with_context(|| format!("no PTX of `{entry}` for {device}"))?;
+            &KERNELS.ptx(entry, multiprocessor.compute).with_context(|| format!("no PTX of `{entry}` for {device}"))?;
         let per_thread = loads::bytes_in_flight(ptx);
         let blocks = match fixed_block(ptx) {
             Some(block) => vec![block],
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn the_reductions_load_what_their_documentation_says() {
-        let of = |entry| loads::bytes_in_flight(KERNELS.ptx(entry, 90).unwrap());
+        let of = |entry| loads::bytes_in_flight(&KERNELS.ptx(entry, 90).unwrap());
         for (entry, bytes) in [
             ("sequential_f32_256", 4),
             ("first_add_on_load_f32_256", 8),

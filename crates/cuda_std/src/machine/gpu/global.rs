@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::mem::{size_of, transmute_copy};
 
-use crate::element::Plain;
+use crate::element::{Packed, Plain};
 
 /// Reads global memory.
 ///
@@ -64,8 +64,20 @@ pub(crate) unsafe fn store<T: Plain>(place: *mut T, value: T) {
 /// As [`load`].
 #[inline(always)]
 pub(crate) unsafe fn load_volatile<T: Plain>(place: *const T) -> T {
-    // SAFETY: as promised by the caller.
-    unsafe { place.read_volatile() }
+    // Word by word: LLVM keeps a volatile access of an array in memory.
+    // SAFETY: as promised by the caller; each arm reads a `T`'s bytes, any of which are one (it is `Plain`).
+    unsafe {
+        match size_of::<T>() {
+            2 => transmute_copy(&place.cast::<u16>().read_volatile()),
+            4 => transmute_copy(&place.cast::<u32>().read_volatile()),
+            8 => transmute_copy(&place.cast::<u64>().read_volatile()),
+            16 => {
+                let halves = place.cast::<u64>();
+                transmute_copy(&[halves.read_volatile(), halves.add(1).read_volatile()])
+            }
+            _ => place.read_volatile(),
+        }
+    }
 }
 
 /// Writes global memory at once.
@@ -74,6 +86,77 @@ pub(crate) unsafe fn load_volatile<T: Plain>(place: *const T) -> T {
 /// As [`store`].
 #[inline(always)]
 pub(crate) unsafe fn store_volatile<T: Plain>(place: *mut T, value: T) {
+    // SAFETY: as promised by the caller; each arm writes a `T`'s bytes, none of which is padding (it is `Plain`).
+    unsafe {
+        match size_of::<T>() {
+            2 => place.cast::<u16>().write_volatile(transmute_copy(&value)),
+            4 => place.cast::<u32>().write_volatile(transmute_copy(&value)),
+            8 => place.cast::<u64>().write_volatile(transmute_copy(&value)),
+            16 => {
+                let [low, high]: [u64; 2] = transmute_copy(&value);
+                let halves = place.cast::<u64>();
+                halves.write_volatile(low);
+                halves.add(1).write_volatile(high);
+            }
+            _ => place.write_volatile(value),
+        }
+    }
+}
+
+/// How many bytes an address is past a multiple of 16.
+#[inline(always)]
+pub(crate) fn bytes_off_alignment<T>(place: *const T) -> usize {
+    place as usize % 16
+}
+
+/// The two aligned packs that the 16 bytes at `place` lie in, where `place` is `off` bytes past a multiple of 16.
+///
+/// # Safety
+/// Both are valid for a read, and `off` is not 0.
+#[inline(always)]
+pub(crate) unsafe fn load_around<P: Plain>(place: *const P, off: usize) -> [P; 2] {
     // SAFETY: as promised by the caller.
-    unsafe { place.write_volatile(value) }
+    unsafe {
+        let low = place.byte_sub(off);
+        [load(low), load(low.byte_add(16))]
+    }
+}
+
+/// The 16 bytes that begin `off` bytes into two packs, which lie one behind the other and hold elements of `size` bytes.
+///
+/// Registers have no index, so the words are moved in two steps of two words and one, each taken or not, and then all by
+/// less than a word (`shf`), for elements that are smaller than one.
+#[inline(always)]
+pub(crate) fn cut<P: Packed>(low: P, high: P, off: usize, size: usize) -> P {
+    let ([a, b, c, d], [e, f, g, h]) = (low.to_words(), high.to_words());
+    let by_two = off & 8 != 0;
+    let pick = |taken: bool, moved: u32, kept: u32| if taken { moved } else { kept };
+    let [a, b, c, d] = [pick(by_two, c, a), pick(by_two, d, b), pick(by_two, e, c), pick(by_two, f, d)];
+    if size == 8 {
+        return P::from_words([a, b, c, d]);
+    }
+    let [e, f] = [pick(by_two, g, e), pick(by_two, h, f)];
+    let by_one = off & 4 != 0;
+    let [a, b, c, d, e] =
+        [pick(by_one, b, a), pick(by_one, c, b), pick(by_one, d, c), pick(by_one, e, d), pick(by_one, f, e)];
+    if size == 4 {
+        return P::from_words([a, b, c, d]);
+    }
+    let bits = off as u32 % 4 * 8;
+    P::from_words([funnel(a, b, bits), funnel(b, c, bits), funnel(c, d, bits), funnel(d, e, bits)])
+}
+
+/// The 32 bits that begin `bits` bits into two words.
+#[inline(always)]
+fn funnel(low: u32, high: u32, bits: u32) -> u32 {
+    let word: u32;
+    // SAFETY: arithmetic only.
+    unsafe {
+        asm!(
+            "shf.r.wrap.b32 {}, {}, {}, {};",
+            out(reg32) word, in(reg32) low, in(reg32) high, in(reg32) bits,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    word
 }

@@ -335,3 +335,52 @@ pub(crate) fn bf16_from_f32(value: f32) -> u16 {
         half::bf16::from_f32(value).to_bits()
     }
 }
+
+/// The square root, rounded to nearest.
+#[inline(always)]
+pub(crate) fn sqrt_f32(value: f32) -> f32 {
+    let root: f32;
+    // SAFETY: arithmetic only.
+    unsafe { asm!("sqrt.rn.f32 {}, {};", out(reg32) root, in(reg32) value, options(pure, nomem, nostack)) };
+    root
+}
+
+/// The square root, rounded to nearest.
+#[inline(always)]
+pub(crate) fn sqrt_f64(value: f64) -> f64 {
+    let root: f64;
+    // SAFETY: arithmetic only.
+    unsafe { asm!("sqrt.rn.f64 {}, {};", out(reg64) root, in(reg64) value, options(pure, nomem, nostack)) };
+    root
+}
+
+macro_rules! extremes {
+    ($($name:ident = $instruction:literal, or $portable:ident;)*) => {$(
+        /// The smaller or the larger; NaN if one is NaN. One instruction from sm_80 on.
+        #[inline(always)]
+        pub(crate) fn $name(a: f32, b: f32) -> f32 {
+            #[cfg(cuda_arch_at_least = "80")]
+            {
+                let extreme: f32;
+                // SAFETY: arithmetic only.
+                unsafe {
+                    asm!(
+                        concat!($instruction, " {}, {}, {};"),
+                        out(reg32) extreme, in(reg32) a, in(reg32) b,
+                        options(pure, nomem, nostack, preserves_flags)
+                    );
+                }
+                extreme
+            }
+            #[cfg(not(cuda_arch_at_least = "80"))]
+            {
+                crate::float::$portable(a, b)
+            }
+        }
+    )*};
+}
+
+extremes! {
+    minimum_f32 = "min.NaN.f32", or minimum_by_comparing;
+    maximum_f32 = "max.NaN.f32", or maximum_by_comparing;
+}

@@ -1,9 +1,9 @@
-//! The numbers that are reduced, and how they add.
+//! The numbers that the rungs of the ladder sum.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::WarpShuffleValue;
 
-/// A number that the reductions sum.
+/// A number that the rungs of the ladder sum.
 pub trait Number: Element + WarpShuffleValue {
     /// What changes nothing when it is added, to the last bit.
     const NEUTRAL: Self;

@@ -1,0 +1,51 @@
+//! The operators of [`crate::ops`], with their kernels.
+
+use half::{bf16, f16};
+use kernels::ops::{
+    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Product, Sum,
+    SumInF64, SumOfSquares, WrappingSum,
+};
+use kernels::reduce::{columns::columns, rows::rows, spans::spans};
+
+use super::{ColumnsParameters, Reduction, RowsParameters, SpansParameters};
+use crate::{AnyBlock, Kernel};
+
+macro_rules! reductions {
+    ($($operator:ident, $name:literal, of $($type:ident)*;)*) => {$($(
+        impl Reduction<$type> for $operator {
+            const NAME: &'static str = $name;
+
+            fn spans() -> AnyBlock<SpansParameters<Self, $type>> {
+                spans::handle::<Self, $type>()
+            }
+
+            fn rows() -> Option<Kernel<RowsParameters<Self, $type>>> {
+                Some(rows::handle::<Self, $type>())
+            }
+
+            fn columns() -> Option<Kernel<ColumnsParameters<Self, $type>>> {
+                Some(columns::handle::<Self, $type>())
+            }
+        }
+    )*)*};
+}
+
+reductions! {
+    Sum, "the sum", of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    Product, "the product", of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    Mean, "the mean", of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    SumOfSquares, "the sum of squares", of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    Norm, "the norm", of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    Min, "the minimum", of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    Max, "the maximum", of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    MinMax, "the minimum and maximum", of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    ArgMin, "the place of the minimum", of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    ArgMax, "the place of the maximum", of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    Any, "whether any is nonzero", of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    All, "whether all are nonzero", of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    CountNonzero, "the number of nonzero elements", of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    CountNan, "the number of NaN", of f32 f64 f16 bf16;
+    CountFinite, "the number of finite elements", of f32 f64 f16 bf16;
+    WrappingSum, "the wrapping sum", of i8 i16 i32 i64 u8 u16 u32 u64;
+    SumInF64, "the sum in f64", of f32;
+}

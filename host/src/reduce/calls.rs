@@ -1,0 +1,132 @@
+//! The calls: a reduction each, that waits for its result.
+
+use cuda_std::element::Element;
+use kernels::ops::{
+    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
+    Sum, SumOfSquares,
+};
+
+use super::reducer::{self, Reducer};
+use super::{Reduction, Shape};
+use crate::{Buffer, Error, Gpu, View};
+
+impl Gpu {
+    /// A reduction of one shape, with all the memory that it needs, to be started as often as needed.
+    ///
+    /// # Errors
+    /// The operator has no result for this shape, or there is no memory for the workspace.
+    pub fn reducer<O: Reduction<T>, T: Element>(&self, _operator: O, shape: Shape) -> Result<Reducer<O, T>, Error> {
+        Reducer::new(self, shape)
+    }
+
+    /// Reduces a whole view, a buffer or a matrix to one value.
+    ///
+    /// # Errors
+    /// There is nothing to reduce and the operator has no result for that, the view is another device's, there is no
+    /// memory for the workspace (64 KiB, once for each device), or work before has failed.
+    pub fn reduce<'a, O: Reduction<T>, T: Element>(
+        &self,
+        operator: O,
+        input: impl Into<View<'a, T>>,
+    ) -> Result<O::Output, Error> {
+        let input = input.into();
+        self.own(input.memory(), "reduce")?;
+        if input.is_empty() {
+            return if O::HAS_EMPTY { Ok(O::finish(O::NEUTRAL, 0)) } else { Err(Error::Empty { operator: O::NAME }) };
+        }
+        let output = self.reduce_to_buffer(operator, input, Shape::all(input.len()))?;
+        Ok(self.download(&output)?[0])
+    }
+
+    /// Reduces a view to a buffer of one output for each row, column or segment of its shape.
+    ///
+    /// # Errors
+    /// As [`Gpu::reduce`]; and the view has not the shape's length.
+    pub fn reduce_to_buffer<'a, O: Reduction<T>, T: Element>(
+        &self,
+        _operator: O,
+        input: impl Into<View<'a, T>>,
+        shape: Shape,
+    ) -> Result<Buffer<O::Output>, Error> {
+        let plan = reducer::check::<O, T>(shape)?;
+        let mut output = self.zeroed(shape.outputs())?;
+        let mut workspace = self.workspaces().take(self, plan.partials(), plan.tickets())?;
+        reducer::start::<O, T>(self, shape, plan, &mut workspace, input.into(), output.view_mut())?;
+        self.workspaces().put_back(workspace);
+        Ok(output)
+    }
+}
+
+/// The type of what an operator gives out.
+type OutputOf<O, T> = <O as Operator<T>>::Output;
+
+macro_rules! calls {
+    ($($(#[$doc:meta])* $name:ident by $operator:ident;)*) => {
+        impl Gpu {$(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// As [`Gpu::reduce`].
+            pub fn $name<'a, T: Element>(&self, input: impl Into<View<'a, T>>) -> Result<OutputOf<$operator, T>, Error>
+            where
+                $operator: Reduction<T>,
+            {
+                self.reduce($operator, input)
+            }
+        )*}
+    };
+}
+
+/// Those whose output does not depend on the element.
+macro_rules! calls_of_one_type {
+    ($($(#[$doc:meta])* $name:ident by $operator:ident, $raw:ident as $output:ident $convert:expr;)*) => {
+        impl Gpu {$(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// As [`Gpu::reduce`].
+            pub fn $name<'a, T: Element>(&self, input: impl Into<View<'a, T>>) -> Result<$output, Error>
+            where
+                $operator: Reduction<T> + Operator<T, Output = $raw>,
+            {
+                self.reduce($operator, input).map($convert)
+            }
+        )*}
+    };
+}
+
+calls! {
+    /// The sum, of nothing 0: of integers in 64 bits, of `f16` and `bf16` in `f32`. See [`Sum`].
+    sum by Sum;
+    /// The product, of nothing 1: of integers in 64 bits, of `f16` and `bf16` in `f32`. See [`Product`].
+    product by Product;
+    /// The mean, of nothing NaN. See [`Mean`].
+    mean by Mean;
+    /// The sum of squares, of nothing 0. See [`SumOfSquares`].
+    sum_of_squares by SumOfSquares;
+    /// The Euclidean norm, of nothing 0. See [`Norm`].
+    norm by Norm;
+    /// The smallest element; NaN if one is NaN. See [`Min`].
+    min by Min;
+    /// The largest element; NaN if one is NaN. See [`Max`].
+    max by Max;
+    /// The smallest and the largest element, in one pass over them. See [`MinMax`].
+    min_max by MinMax;
+}
+
+calls_of_one_type! {
+    /// The index of the first smallest element, or of the first NaN. See [`ArgMin`].
+    argmin by ArgMin, u64 as u64 |index| index;
+    /// The index of the first largest element, or of the first NaN. See [`ArgMax`].
+    argmax by ArgMax, u64 as u64 |index| index;
+    /// Whether some element is not 0; of nothing false. See [`Any`].
+    any by Any, u8 as bool |answer| answer != 0;
+    /// Whether no element is 0; of nothing true. See [`All`].
+    all by All, u8 as bool |answer| answer != 0;
+    /// How many elements are not 0. See [`CountNonzero`].
+    count_nonzero by CountNonzero, u64 as u64 |count| count;
+    /// How many elements are NaN. See [`CountNan`].
+    count_nan by CountNan, u64 as u64 |count| count;
+    /// How many elements are neither NaN nor infinite. See [`CountFinite`].
+    count_finite by CountFinite, u64 as u64 |count| count;
+}

@@ -1,0 +1,97 @@
+//! Reductions: any operator of [`crate::ops`] or of one's own, over any shape.
+//!
+//! ```
+//! use warpfold::ops::{ArgMax, Mean, Sum};
+//! use warpfold::{Gpu, Shape};
+//!
+//! let gpu = Gpu::first_or_simt()?;
+//! let x = gpu.upload(&[1_i32, 5, 3, 2, 4, 6])?;
+//! assert_eq!(gpu.sum(&x)?, 21_i64);
+//! assert_eq!(gpu.argmax(&x)?, 5);
+//!
+//! // The same numbers as a matrix of two rows: each row's sum, each column's mean.
+//! let sums = gpu.reduce_to_buffer(Sum, &x, Shape::rows(2, 3))?;
+//! assert_eq!(gpu.download(&sums)?, [9, 12]);
+//! let means = gpu.reduce_to_buffer(Mean, &x, Shape::columns(2, 3))?;
+//! assert_eq!(gpu.download(&means)?, [1.5, 4.5, 4.5]);
+//!
+//! // Without a word to the host and without allocating, as often as it is needed.
+//! let mut reducer = gpu.reducer(ArgMax, Shape::rows(2, 3))?;
+//! let mut places = gpu.zeroed::<u64>(2)?;
+//! reducer.start(&x, &mut places)?;
+//! assert_eq!(gpu.download(&places)?, [1, 2]);
+//! # Ok::<(), warpfold::Error>(())
+//! ```
+//!
+//! **Bits.** A result's bits depend on the elements, the shape and the operator alone: they are equal on every device, in
+//! every run and on every stream, in the executor, and at every alignment. How the elements are combined is a function of
+//! the shape, and NaN is always the same one.
+//!
+//! **Nothing.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. A minimum, a
+//! maximum and the place of one are an [`Error::Empty`](crate::Error::Empty).
+//!
+//! **Special numbers.** As in NumPy: NaN comes out of every sum, minimum and maximum that it goes into; of several NaN, or
+//! several equal elements, an index is that of the first; integers wrap, in 64 bits unless
+//! [`WrappingSum`](crate::ops::WrappingSum) says otherwise.
+
+mod builtin;
+mod calls;
+mod plan;
+mod reducer;
+mod shape;
+mod workspace;
+
+use cuda_std::element::Element;
+use cuda_std::global::{Global, GlobalMut};
+use kernels::ops::Operator;
+
+use crate::{AnyBlock, Kernel};
+
+pub use reducer::Reducer;
+pub use shape::Shape;
+pub(crate) use workspace::Workspaces;
+
+type State<O, T> = GlobalMut<'static, <O as Operator<T>>::State>;
+type Output<O, T> = GlobalMut<'static, <O as Operator<T>>::Output>;
+type Tickets = GlobalMut<'static, u32>;
+
+/// The parameters of [`spans`](fn@kernels::reduce::spans::spans).
+pub type SpansParameters<O, T> =
+    (Global<'static, T>, usize, usize, u32, usize, u32, State<O, T>, Tickets, Output<O, T>);
+
+/// The parameters of [`rows`](fn@kernels::reduce::rows::rows).
+pub type RowsParameters<O, T> = (Global<'static, T>, usize, usize, usize, u32, Output<O, T>);
+
+/// The parameters of [`columns`](fn@kernels::reduce::columns::columns).
+pub type ColumnsParameters<O, T> =
+    (Global<'static, T>, usize, usize, usize, usize, u32, u32, State<O, T>, Tickets, Output<O, T>);
+
+/// An operator whose kernels are there for elements of type `T`.
+///
+/// All of [`crate::ops`] are. For an operator of one's own, write kernels that call the engines of `kernels::reduce`, and
+/// give their handles here; `examples/operator` does.
+pub trait Reduction<T: Element>: Operator<T> {
+    /// Its name, for messages.
+    const NAME: &'static str;
+
+    /// The kernel for long spans: all of a buffer, long rows. It takes short ones too, if slowly.
+    fn spans() -> AnyBlock<SpansParameters<Self, T>>
+    where
+        Self: Sized;
+
+    /// The kernel for short rows; without one they are folded as long ones.
+    fn rows() -> Option<Kernel<RowsParameters<Self, T>>>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// The kernel for columns; without one they are an error.
+    fn columns() -> Option<Kernel<ColumnsParameters<Self, T>>>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}

@@ -1,0 +1,197 @@
+//! Which kernel reduces a shape, and in how many blocks: a function of the shape and of the element's size alone, never of
+//! the device, because it is part of the order in which elements are combined.
+
+use kernels::reduce::{columns, rows, spans};
+
+use super::shape::Kind;
+
+/// Blocks of 1024 threads that an H200 runs at once: two in each of its 132 multiprocessors.
+const LARGE_BLOCKS: usize = 264;
+
+/// Blocks of 256 threads that it runs at once: eight in each.
+const SMALL_BLOCKS: usize = 1056;
+
+/// Rows of at most so many 16-byte packs are folded by lanes of a warp, longer ones by blocks. A warp that has more to
+/// load than a few rounds leaves too few bytes in flight.
+const PACKS_OF_A_SHORT_ROW: usize = 128;
+
+/// How a shape is launched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// There is no output.
+    Nothing,
+    Spans {
+        spans: usize,
+        len: usize,
+        pitch: usize,
+        parts: u32,
+        tiles: usize,
+        longer: u32,
+        threads: u32,
+    },
+    Rows {
+        rows: usize,
+        len: usize,
+        pitch: usize,
+        lanes: u32,
+    },
+    Columns {
+        batches: usize,
+        rows: usize,
+        columns: usize,
+        pitch: usize,
+        batch_pitch: usize,
+        lanes: u32,
+        parts: u32,
+    },
+}
+
+impl Plan {
+    /// How elements of `size` bytes of this kind are reduced; `has_rows` says whether there is a kernel for short rows.
+    pub(super) fn of(kind: Kind, size: usize, has_rows: bool) -> Self {
+        match kind {
+            Kind::Spans { spans: 0, .. } => Self::Nothing,
+            Kind::Columns { batches, columns, .. } if batches == 0 || columns == 0 => Self::Nothing,
+            Kind::Spans { spans, len, pitch } => {
+                let packs = len.div_ceil(16 / size);
+                if has_rows && packs <= PACKS_OF_A_SHORT_ROW && spans > 1 {
+                    let lanes = packs.next_power_of_two().min(32) as u32;
+                    return Self::Rows { rows: spans, len, pitch, lanes };
+                }
+                let threads = threads_of_span(packs, spans);
+                let tiles = len / spans::tile(threads, size);
+                let parts = parts_of_span(tiles, spans);
+                let (tiles, longer) = (tiles / parts, tiles % parts);
+                Self::Spans {
+                    spans,
+                    len,
+                    pitch,
+                    parts: parts as u32,
+                    tiles,
+                    longer: longer as u32,
+                    threads: threads as u32,
+                }
+            }
+            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
+                let lanes = columns.div_ceil(columns::COLUMNS).next_power_of_two().min(32);
+                let tiles = columns.div_ceil(lanes * columns::COLUMNS) * batches;
+                // No part has less than a round of loads.
+                let rounds = rows.div_ceil(columns::BLOCK / lanes * columns::ROWS_IN_FLIGHT).max(1);
+                let parts = SMALL_BLOCKS.div_ceil(tiles).min(rounds);
+                let (lanes, parts) = (lanes as u32, parts as u32);
+                Self::Columns { batches, rows, columns, pitch, batch_pitch, lanes, parts }
+            }
+        }
+    }
+
+    /// How many states the parts leave for each other.
+    pub(super) fn partials(&self) -> usize {
+        match *self {
+            Self::Spans { spans, parts, .. } if parts > 1 => spans * parts as usize,
+            Self::Columns { batches, columns, parts, .. } if parts > 1 => batches * columns * parts as usize,
+            _ => 0,
+        }
+    }
+
+    /// How many tickets there are to draw.
+    pub(super) fn tickets(&self) -> usize {
+        match *self {
+            Self::Spans { spans, parts, .. } if parts > 1 => spans,
+            Self::Columns { batches, columns, lanes, parts, .. } if parts > 1 => {
+                batches * columns.div_ceil(lanes as usize * columns::COLUMNS)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Blocks in each direction of the grid.
+    pub(super) fn grid(&self) -> (usize, usize) {
+        match *self {
+            Self::Nothing => (0, 0),
+            Self::Spans { spans, parts: 1, .. } => (spans, 1),
+            Self::Spans { spans, parts, .. } => (parts as usize, spans),
+            Self::Rows { rows, lanes, .. } => ((rows * lanes as usize).div_ceil(rows::BLOCK), 1),
+            Self::Columns { batches, columns, lanes, parts, .. } => {
+                (columns.div_ceil(lanes as usize * columns::COLUMNS) * parts as usize * batches, 1)
+            }
+        }
+    }
+}
+
+/// Threads of a block that folds a span of so many packs, one of `spans`.
+///
+/// A span that one block can load in one round gets as many threads as that takes, and no partials. A single longer one is
+/// spread over the multiprocessors first, and gets large blocks, which have the fewest partials, once there is enough for
+/// all.
+fn threads_of_span(packs: usize, spans: usize) -> usize {
+    let of_one_round = packs.div_ceil(spans::PACKS_IN_FLIGHT).next_power_of_two();
+    if of_one_round <= 1024 || spans > 1 {
+        return of_one_round.clamp(128, 1024);
+    }
+    packs.div_ceil(LARGE_BLOCKS * spans::PACKS_IN_FLIGHT).next_power_of_two().clamp(128, 1024)
+}
+
+/// How many blocks fold a span of so many tiles, one of `spans`: as many as a chip runs at once, and up to eight times
+/// those where each still has forty tiles. Blocks beyond those that run at once wait for them, but with more of them the
+/// last ones end closer together.
+fn parts_of_span(tiles: usize, spans: usize) -> usize {
+    const TILES_EACH: usize = 40;
+    let rounds = (tiles.saturating_mul(spans) / (LARGE_BLOCKS * TILES_EACH)).clamp(1, 8);
+    (rounds * LARGE_BLOCKS / spans).clamp(1, tiles.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spans(spans: usize, len: usize, size: usize) -> Plan {
+        Plan::of(Kind::Spans { spans, len, pitch: len }, size, true)
+    }
+
+    #[test]
+    fn parts_are_all_tiles_once() {
+        for size in [1, 2, 4, 8] {
+            for len in [1_usize, 100, 5000, 1 << 16, (1 << 20) + 3, 1 << 30, (1 << 32) + 7] {
+                for count in [1, 3, 100] {
+                    let Plan::Spans { parts, tiles, longer, threads, .. } = spans(count, len, size) else { continue };
+                    let all = tiles * parts as usize + longer as usize;
+                    assert_eq!(all, len / spans::tile(threads as usize, size), "{count} x {len} of {size} bytes");
+                    assert!(longer < parts && (threads as usize).is_power_of_two() && threads <= 1024);
+                    assert!(parts == 1 || tiles > 0, "no part is empty");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_grid_is_one_that_devices_take() {
+        for kind in [
+            Kind::Spans { spans: 1 << 33, len: 3, pitch: 3 },
+            Kind::Spans { spans: 264, len: 1 << 24, pitch: 1 << 24 },
+            Kind::Spans { spans: 1 << 20, len: 1 << 16, pitch: 1 << 16 },
+            Kind::Columns { batches: 1 << 20, rows: 1 << 10, columns: 3, pitch: 3, batch_pitch: 3 << 10 },
+            Kind::Columns { batches: 1, rows: 16, columns: 1 << 34, pitch: 1 << 34, batch_pitch: 1 << 38 },
+        ] {
+            let (x, y) = Plan::of(kind, 1, true).grid();
+            assert!(x < 1 << 31 && y <= 65535, "{kind:?}: {x} x {y}");
+        }
+    }
+
+    #[test]
+    fn a_large_sum_fills_the_device_some_times_over() {
+        let parts = |len: usize| match spans(1, len, 4) {
+            Plan::Spans { parts, .. } => parts,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([parts(1 << 10), parts(1 << 20), parts(1 << 24)], [1, 128, 264]);
+        assert_eq!([parts(1 << 28), parts(1 << 30)], [792, 2112]);
+    }
+
+    #[test]
+    fn short_rows_have_as_many_lanes_as_packs() {
+        assert!(matches!(spans(1000, 16, 4), Plan::Rows { lanes: 4, .. }));
+        assert!(matches!(spans(1000, 1, 4), Plan::Rows { lanes: 1, .. }));
+        assert!(matches!(spans(1000, 127, 4), Plan::Rows { lanes: 32, .. }));
+        assert!(matches!(spans(1000, 4096, 4), Plan::Spans { parts: 1, threads: 512, .. }));
+    }
+}

@@ -1,0 +1,115 @@
+//! One reduction, made once and started as often as needed.
+
+use std::marker::PhantomData;
+
+use cuda_std::element::Element;
+
+use super::plan::Plan;
+use super::workspace::Workspace;
+use super::{Reduction, Shape};
+use crate::{Error, Gpu, View, ViewMut};
+
+/// A reduction of one shape by one operator, with all the memory that it needs: starting it allocates nothing and waits
+/// for nothing.
+///
+/// Made by [`Gpu::reducer`].
+pub struct Reducer<O, T> {
+    gpu: Gpu,
+    shape: Shape,
+    plan: Plan,
+    workspace: Workspace,
+    operator: PhantomData<fn(O, T)>,
+}
+
+impl<O: Reduction<T>, T: Element> Reducer<O, T> {
+    pub(super) fn new(gpu: &Gpu, shape: Shape) -> Result<Self, Error> {
+        let plan = check::<O, T>(shape)?;
+        let workspace = Workspace::new(gpu, plan.partials(), plan.tickets())?;
+        Ok(Self { gpu: gpu.clone(), shape, plan, workspace, operator: PhantomData })
+    }
+
+    /// What it reduces to what.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Starts the reduction of `input` into `output`, behind all work that was started before.
+    ///
+    /// # Errors
+    /// A view has not the shape's length, or is another device's; the launch is refused.
+    pub fn start<'i, 'o>(
+        &mut self,
+        input: impl Into<View<'i, T>>,
+        output: impl Into<ViewMut<'o, O::Output>>,
+    ) -> Result<(), Error> {
+        start::<O, T>(&self.gpu, self.shape, self.plan, &mut self.workspace, input.into(), output.into())
+    }
+}
+
+/// How a shape is reduced by an operator, if it can be.
+pub(super) fn check<O: Reduction<T>, T: Element>(shape: Shape) -> Result<Plan, Error> {
+    if shape.elements().and_then(|elements| elements.checked_mul(size_of::<T>())).is_none() {
+        return Err(Error::Shape {
+            operation: "reduce",
+            what: "the number of elements of each output",
+            found: shape.elements_each(),
+            expected: "with the outputs more than any memory has".to_owned(),
+        });
+    }
+    if shape.elements_each() == 0 && shape.outputs() > 0 && !O::HAS_EMPTY {
+        return Err(Error::Empty { operator: O::NAME });
+    }
+    Ok(Plan::of(shape.kind, size_of::<T>(), O::rows().is_some()))
+}
+
+/// Starts a reduction that [`check`] has planned, in a workspace that has the plan's room.
+pub(super) fn start<O: Reduction<T>, T: Element>(
+    gpu: &Gpu,
+    shape: Shape,
+    plan: Plan,
+    workspace: &mut Workspace,
+    input: View<'_, T>,
+    output: ViewMut<'_, O::Output>,
+) -> Result<(), Error> {
+    const OPERATION: &str = "reduce";
+    gpu.own(input.memory(), OPERATION)?;
+    gpu.own(output.memory(), OPERATION)?;
+    let length = |what, found, expected| Error::Length { operation: OPERATION, what, found, expected };
+    if let Some(elements) = shape.elements().filter(|&elements| input.len() < elements) {
+        return Err(length("the input", input.len(), elements));
+    }
+    if output.len() != shape.outputs() {
+        return Err(length("the output", output.len(), shape.outputs()));
+    }
+    let partials = workspace.partials.view_mut().cast::<O::State>();
+    let tickets = workspace.tickets.view_mut();
+    let (x, y) = plan.grid();
+    let too_many = |_| Error::Shape {
+        operation: OPERATION,
+        what: "the number of blocks",
+        found: x,
+        expected: "more than a grid has".to_owned(),
+    };
+    let grid = (u32::try_from(x).map_err(too_many)?, u32::try_from(y).map_err(too_many)?);
+    match plan {
+        Plan::Nothing => Ok(()),
+        Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } => gpu.launch(
+            O::spans().with_block(threads),
+            grid,
+            (input, len, pitch, parts, tiles, longer, partials, tickets, output),
+        ),
+        Plan::Rows { rows, len, pitch, lanes } => {
+            let kernel = O::rows().ok_or(no_kernel::<O, T>("short rows", "rows"))?;
+            gpu.launch(kernel, grid, (input, rows, len, pitch, lanes, output))
+        }
+        Plan::Columns { rows, columns, pitch, batch_pitch, lanes, parts, .. } => {
+            let kernel = O::columns().ok_or(no_kernel::<O, T>("columns", "columns"))?;
+            let arguments = (input, rows, columns, pitch, batch_pitch, lanes, parts, partials, tickets, output);
+            gpu.launch(kernel, grid, arguments)
+        }
+    }
+}
+
+fn no_kernel<O: Reduction<T>, T: Element>(shape: &'static str, method: &'static str) -> Error {
+    Error::NoReductionKernel { operator: O::NAME, shape, method }
+}

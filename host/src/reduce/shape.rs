@@ -1,0 +1,167 @@
+//! What is reduced to what.
+
+use crate::Error;
+
+/// Which elements of a view are reduced to one output each.
+///
+/// | shape | outputs | each over |
+/// |---|---|---|
+/// | [`Shape::all`] | 1 | everything |
+/// | [`Shape::rows`] | one for each row | the row's elements |
+/// | [`Shape::columns`] | one for each column | the column's elements |
+/// | [`Shape::axis`] | the other axes, in their order | one axis of an array |
+/// | [`Shape::segments`] | one for each segment | `len` neighbours |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `spans` runs of `len` elements, `pitch` apart.
+    Spans { spans: usize, len: usize, pitch: usize },
+    /// The columns of `batches` matrices, `batch_pitch` apart.
+    Columns { batches: usize, rows: usize, columns: usize, pitch: usize, batch_pitch: usize },
+}
+
+impl Shape {
+    /// All of `len` elements, to one output.
+    pub const fn all(len: usize) -> Self {
+        Self { kind: Kind::Spans { spans: 1, len, pitch: len } }
+    }
+
+    /// Each row of a matrix in row-major order.
+    pub const fn rows(rows: usize, columns: usize) -> Self {
+        Self { kind: Kind::Spans { spans: rows, len: columns, pitch: columns } }
+    }
+
+    /// `segments` segments of `len` neighbours each.
+    pub const fn segments(segments: usize, len: usize) -> Self {
+        Self::rows(segments, len)
+    }
+
+    /// Each column of a matrix in row-major order.
+    pub const fn columns(rows: usize, columns: usize) -> Self {
+        let batch_pitch = rows.saturating_mul(columns);
+        Self { kind: Kind::Columns { batches: 1, rows, columns, pitch: columns, batch_pitch } }
+    }
+
+    /// The same rows or columns of a matrix whose rows begin `pitch` elements apart, at least a row's length.
+    ///
+    /// # Errors
+    /// A smaller pitch: rows would overlap.
+    pub fn with_pitch(self, pitch: usize) -> Result<Self, Error> {
+        let check = |columns: usize| {
+            if pitch >= columns {
+                return Ok(());
+            }
+            let expected = format!("and rows of {columns} elements begin at least that far apart");
+            Err(Error::Shape { operation: "reduce", what: "the pitch", found: pitch, expected })
+        };
+        let kind = match self.kind {
+            Kind::Spans { spans, len, .. } => {
+                check(len)?;
+                Kind::Spans { spans, len, pitch }
+            }
+            Kind::Columns { batches, rows, columns, .. } => {
+                check(columns)?;
+                Kind::Columns { batches, rows, columns, pitch, batch_pitch: rows.saturating_mul(pitch) }
+            }
+        };
+        Ok(Self { kind })
+    }
+
+    /// Axis `axis` of an array with these extents, in C order: the last axis' neighbours are neighbours in memory. The
+    /// outputs are those of the other axes, in their order.
+    ///
+    /// # Errors
+    /// There is no such axis, or the array has more elements than a length can say.
+    pub fn axis(extents: &[usize], axis: usize) -> Result<Self, Error> {
+        let Some(&rows) = extents.get(axis) else {
+            let expected = format!("and the array has {} axes, counted from 0", extents.len());
+            return Err(Error::Shape { operation: "reduce", what: "the axis", found: axis, expected });
+        };
+        let product = |extents: &[usize]| {
+            extents.iter().try_fold(1_usize, |product, &extent| product.checked_mul(extent)).ok_or_else(|| {
+                Error::Shape {
+                    operation: "reduce",
+                    what: "an extent",
+                    found: extents.iter().copied().max().unwrap_or(0),
+                    expected: "with the others more elements than any memory has".to_owned(),
+                }
+            })
+        };
+        let (batches, columns) = (product(&extents[..axis])?, product(&extents[axis + 1..])?);
+        // All of it, so that nothing below overflows; of an array with an extent of 0, the others.
+        let others: Vec<usize> = extents.iter().copied().filter(|&extent| extent > 0).collect();
+        product(&others)?;
+        if columns == 1 {
+            return Ok(Self { kind: Kind::Spans { spans: batches, len: rows, pitch: rows } });
+        }
+        Ok(Self { kind: Kind::Columns { batches, rows, columns, pitch: columns, batch_pitch: rows * columns } })
+    }
+
+    /// How many outputs there are.
+    pub const fn outputs(&self) -> usize {
+        match self.kind {
+            Kind::Spans { spans, .. } => spans,
+            Kind::Columns { batches, columns, .. } => batches.saturating_mul(columns),
+        }
+    }
+
+    /// How many elements are reduced to each output.
+    pub const fn elements_each(&self) -> usize {
+        match self.kind {
+            Kind::Spans { len, .. } => len,
+            Kind::Columns { rows, .. } => rows,
+        }
+    }
+
+    /// The fewest elements that a view needs for this shape; none if no memory is that large.
+    pub(super) fn elements(&self) -> Option<usize> {
+        let run = |count: usize, pitch: usize, len: usize| match count {
+            0 => Some(0),
+            _ if len == 0 => Some(0),
+            _ => (count - 1).checked_mul(pitch)?.checked_add(len),
+        };
+        match self.kind {
+            Kind::Spans { spans, len, pitch } => run(spans, pitch, len),
+            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
+                run(batches, batch_pitch, run(rows, pitch, columns)?)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_is_the_cheapest_kind() {
+        assert_eq!(Shape::axis(&[2, 3, 4], 2).unwrap(), Shape::rows(6, 4));
+        assert_eq!(Shape::axis(&[2, 3], 0).unwrap(), Shape::columns(2, 3));
+        assert_eq!(Shape::axis(&[2, 3, 1, 1], 1).unwrap(), Shape::rows(2, 3));
+        let kind = Kind::Columns { batches: 2, rows: 3, columns: 20, pitch: 20, batch_pitch: 60 };
+        assert_eq!(Shape::axis(&[2, 3, 4, 5], 1).unwrap(), Shape { kind });
+        assert_eq!(Shape::axis(&[7], 0).unwrap(), Shape::all(7));
+    }
+
+    #[test]
+    fn outputs_and_elements() {
+        let shape = Shape::axis(&[2, 3, 4], 1).unwrap();
+        assert_eq!((shape.outputs(), shape.elements_each(), shape.elements()), (8, 3, Some(24)));
+        let pitched = Shape::rows(3, 5).with_pitch(8).unwrap();
+        assert_eq!((pitched.outputs(), pitched.elements()), (3, Some(21)));
+        assert_eq!(Shape::columns(0, 5).elements(), Some(0));
+        assert_eq!(Shape::rows(usize::MAX, 2).elements(), None);
+    }
+
+    #[test]
+    fn what_is_no_shape_is_said() {
+        let message = |error: Error| error.to_string();
+        assert!(message(Shape::axis(&[2, 3], 2).unwrap_err()).contains("the axis is 2"));
+        assert!(message(Shape::axis(&[1 << 40, 1 << 40, 0], 2).unwrap_err()).contains("more elements"));
+        assert!(message(Shape::rows(2, 3).with_pitch(2).unwrap_err()).contains("the pitch is 2"));
+    }
+}

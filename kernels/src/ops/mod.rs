@@ -1,0 +1,159 @@
+//! What is reduced, and how: one operator each.
+//!
+//! | operator | of | gives |
+//! |---|---|---|
+//! | [`Sum`] | all | `f32` of `f16`, `bf16` and `f32`; `f64`; 64 bits of integers |
+//! | [`WrappingSum`] | integers | the integers' own type |
+//! | [`SumInF64`] | `f32` | `f64` |
+//! | [`Product`] | all | as [`Sum`] |
+//! | [`Mean`] | all | `f32` of `f16`, `bf16` and `f32`; else `f64` |
+//! | [`SumOfSquares`] | all | as [`Sum`] |
+//! | [`Norm`] | all | as [`Mean`] |
+//! | [`Min`], [`Max`] | all | an element |
+//! | [`MinMax`] | all | two elements |
+//! | [`ArgMin`], [`ArgMax`] | all | an index |
+//! | [`Any`], [`All`] | all | 1 or 0 |
+//! | [`CountNonzero`] | all | a number |
+//! | [`CountNan`], [`CountFinite`] | floats | a number |
+//!
+//! An operator of one's own is a type that implements [`Operator`]: the engines in [`crate::reduce`] take any.
+
+mod arg;
+mod compensated;
+mod extremes;
+mod norm;
+mod number;
+mod predicates;
+mod product;
+mod scalar;
+mod sum;
+
+use cuda_std::prelude::*;
+
+pub use arg::{ArgMax, ArgMin};
+pub use compensated::Accumulator;
+pub use extremes::{Max, Min, MinMax};
+pub use norm::{Norm, SumOfSquares};
+pub use number::Number;
+pub use predicates::{All, Any, CountFinite, CountNan, CountNonzero};
+pub use product::Product;
+pub use scalar::{Float, Integer, Ordered, Scalar};
+pub use sum::{Mean, Sum, SumInF64, WrappingSum};
+
+/// A reduction of elements of type `T`: what becomes of one, how two results become one, and what is given out.
+///
+/// The engines give each thread some of the elements and fold the threads' states in a tree whose shape depends on the
+/// number of elements alone, so `combine` must be associative and commutative up to rounding.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use kernels::ops::Operator;
+///
+/// /// The largest absolute value.
+/// pub struct AbsMax;
+///
+/// impl Operator<f32> for AbsMax {
+///     type State = f32;
+///     type Output = f32;
+///     const NEUTRAL: f32 = 0.0;
+///
+///     fn lift(element: f32, _index: u64) -> f32 {
+///         element.abs()
+///     }
+///     fn combine(a: f32, b: f32) -> f32 {
+///         if a > b { a } else { b }
+///     }
+///     fn finish(state: f32, _count: u64) -> f32 {
+///         state
+///     }
+/// }
+/// ```
+pub trait Operator<T: Element>: 'static {
+    /// What is carried while elements are folded: a number, or an array of two or four.
+    type State: Plain;
+
+    /// What is given out.
+    type Output: Plain;
+
+    /// The state of no elements: combined with any other it gives that one, to the last bit of what is given out.
+    const NEUTRAL: Self::State;
+
+    /// The state of the one element at `index`, counted from the first that is reduced.
+    fn lift(element: T, index: u64) -> Self::State;
+
+    /// The state of the elements of both.
+    fn combine(a: Self::State, b: Self::State) -> Self::State;
+
+    /// Whether a reduction of no elements has a result. Without one it is an error, but for an empty segment among others,
+    /// which has to have some result and gets `finish(NEUTRAL, 0)`.
+    const HAS_EMPTY: bool = true;
+
+    /// What is given out for a state of `count` elements. Runs once for each result.
+    fn finish(state: Self::State, count: u64) -> Self::Output;
+
+    /// The state of `LEN` elements, a power of two, which a thread has in registers at once; `at` says the index of each.
+    /// An operator overrides this where it has something cheaper for many elements than lifting each.
+    #[inline(always)]
+    fn gather<const LEN: usize>(elements: [T; LEN], at: impl Fn(usize) -> u64) -> Self::State {
+        tree::<_, LEN>(|place| Self::lift(elements[place], at(place)), Self::combine)
+    }
+}
+
+/// Combines `LEN` leaves, a power of two up to 16: neighbours, then neighbours among the results, until one is left; so
+/// every leaf has as many roundings on its way as `LEN` has halvings.
+#[inline(always)]
+pub fn tree<S: Copy, const LEN: usize>(leaf: impl Fn(usize) -> S, combine: impl Fn(S, S) -> S) -> S {
+    // Without loops or arrays: what a compiler does not unroll here goes to memory.
+    const { assert!(LEN.is_power_of_two() && LEN <= 16) };
+    match LEN {
+        1 => leaf(0),
+        2 => two(&leaf, &combine, 0),
+        4 => four(&leaf, &combine, 0),
+        8 => eight(&leaf, &combine, 0),
+        _ => combine(eight(&leaf, &combine, 0), eight(&leaf, &combine, 8)),
+    }
+}
+
+#[inline(always)]
+fn two<S>(leaf: &impl Fn(usize) -> S, combine: &impl Fn(S, S) -> S, first: usize) -> S {
+    combine(leaf(first), leaf(first + 1))
+}
+
+#[inline(always)]
+fn four<S>(leaf: &impl Fn(usize) -> S, combine: &impl Fn(S, S) -> S, first: usize) -> S {
+    combine(two(leaf, combine, first), two(leaf, combine, first + 2))
+}
+
+#[inline(always)]
+fn eight<S>(leaf: &impl Fn(usize) -> S, combine: &impl Fn(S, S) -> S, first: usize) -> S {
+    combine(four(leaf, combine, first), four(leaf, combine, first + 4))
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::string::{String, ToString};
+
+    use super::tree;
+
+    /// Shows the tree's shape: the combination of two is a pair of brackets.
+    #[derive(Clone, Copy)]
+    struct Leaves(usize, usize, usize);
+
+    fn combine(a: Leaves, b: Leaves) -> Leaves {
+        assert_eq!(a.1, b.0, "neighbours only");
+        assert_eq!(a.2, b.2, "of the same height");
+        Leaves(a.0, b.1, a.2 + 1)
+    }
+
+    #[test]
+    fn a_tree_of_neighbours_has_one_height() {
+        fn height<const LEN: usize>() -> String {
+            let all = tree::<_, LEN>(|i| Leaves(i, i + 1, 0), combine);
+            assert_eq!((all.0, all.1), (0, LEN));
+            all.2.to_string()
+        }
+        assert_eq!([height::<1>(), height::<2>(), height::<8>(), height::<16>()], ["0", "1", "3", "4"]);
+    }
+}

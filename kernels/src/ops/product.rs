@@ -1,0 +1,34 @@
+//! Products.
+
+use super::scalar::{Arithmetic, Ordered, Scalar};
+use super::{Operator, tree};
+
+/// The product: of integers in 64 bits, wrapping past those; of `f16` and `bf16` in `f32`.
+///
+/// Of `n` floats it is within `1.01 n u` of the exact one, relative to it, `u` being half the distance from 1 to the next
+/// float, as long as no product on the way overflows or is subnormal: each multiplication rounds once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Product;
+
+impl<T: Scalar> Operator<T> for Product {
+    type State = T::Wide;
+    type Output = T::Wide;
+    const NEUTRAL: T::Wide = T::Wide::ONE;
+
+    #[inline(always)]
+    fn lift(element: T, _index: u64) -> T::Wide {
+        T::wide(element.partial())
+    }
+    #[inline(always)]
+    fn combine(a: T::Wide, b: T::Wide) -> T::Wide {
+        a.times(b)
+    }
+    #[inline(always)]
+    fn finish(state: T::Wide, _count: u64) -> T::Wide {
+        state.with_one_nan()
+    }
+    #[inline(always)]
+    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Wide {
+        tree::<_, LEN>(|i| T::wide(elements[i].partial()), T::Wide::times)
+    }
+}

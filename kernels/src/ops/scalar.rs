@@ -1,0 +1,374 @@
+//! The twelve types that are reduced, and what each is summed and compared as.
+
+use cuda_std::float;
+use cuda_std::prelude::*;
+use half::{bf16, f16};
+
+use super::compensated::Accumulator;
+
+/// A number that every operator takes.
+///
+/// A sum of many goes `Self` -> [`Scalar::Partial`], in which a thread adds what it has in registers, -> [`Scalar::Wide`],
+/// in which everything further is added.
+pub trait Scalar: Element {
+    /// What a few elements are added and multiplied in: wide enough for 64 elements, and cheap.
+    type Partial: Arithmetic;
+    /// What sums and products are given out as.
+    type Wide: Accumulator + Arithmetic;
+    /// What means and norms are given out as.
+    type Real: Accumulator + Arithmetic + float::Float;
+    /// What elements are summed in for their mean.
+    type MeanSum: Accumulator;
+    /// What elements are compared as.
+    type Ordered: Ordered;
+    /// Two elements.
+    type Pair: Plain;
+
+    /// Exact.
+    fn partial(self) -> Self::Partial;
+    /// Exact.
+    fn wide(partial: Self::Partial) -> Self::Wide;
+    /// Exact but for integers past 2^53.
+    fn real(self) -> Self::Real;
+    /// As [`Scalar::real`], or exact.
+    fn for_mean(self) -> Self::MeanSum;
+    /// A sum of `count` elements as a mean.
+    fn mean(sum: Self::MeanSum, count: u64) -> Self::Real;
+    /// Exact.
+    fn ordered(self) -> Self::Ordered;
+    /// Exact: of a value that [`Scalar::ordered`] has made, or of an extreme of it.
+    fn from_ordered(ordered: Self::Ordered) -> Self;
+    /// Both.
+    fn pair(first: Self, second: Self) -> Self::Pair;
+    /// Whether it is not 0; NaN is not.
+    fn is_nonzero(self) -> bool;
+}
+
+/// A [`Scalar`] that may be NaN or infinite.
+pub trait Float: Scalar {
+    /// Whether it is NaN.
+    fn is_nan(self) -> bool;
+    /// Whether it is neither NaN nor infinite.
+    fn is_finite(self) -> bool;
+}
+
+/// A [`Scalar`] whose arithmetic wraps.
+pub trait Integer: Scalar {
+    /// What changes no sum.
+    const ZERO: Self;
+    /// The sum, wrapping.
+    fn plus_wrapping(self, other: Self) -> Self;
+}
+
+/// Addition and multiplication; of integers both wrap.
+pub trait Arithmetic: Plain {
+    /// What changes no product.
+    const ONE: Self;
+    /// The sum.
+    fn plus(self, other: Self) -> Self;
+    /// The product.
+    fn times(self, other: Self) -> Self;
+}
+
+/// A number as it is compared: NaN is before everything in both directions, so that it comes out of a minimum and of a
+/// maximum alike.
+pub trait Ordered: Plain {
+    /// No value is less.
+    const LOWEST: Self;
+    /// No value is more.
+    const HIGHEST: Self;
+    /// Two of them.
+    type Pair: Plain;
+    /// [`Ordered::HIGHEST`] and [`Ordered::LOWEST`]: what changes no pair of a minimum and a maximum.
+    const WIDEST: Self::Pair;
+
+    /// The smaller; NaN if one is; -0.0 of zeros of both signs.
+    fn minimum(self, other: Self) -> Self;
+    /// The larger; NaN if one is; 0.0 of zeros of both signs.
+    fn maximum(self, other: Self) -> Self;
+    /// Whether it is less than `other`, or NaN when `other` is not. Zeros are equal.
+    fn is_below(self, other: Self) -> bool;
+    /// Whether it is more than `other`, or NaN when `other` is not. Zeros are equal.
+    fn is_above(self, other: Self) -> bool;
+    /// The same bits for every NaN; all else as it is.
+    fn with_one_nan(self) -> Self;
+    /// Its bits in the low end.
+    fn to_word(self) -> u64;
+    /// The value of such bits.
+    fn from_word(word: u64) -> Self;
+    /// Both.
+    fn pair(first: Self, second: Self) -> Self::Pair;
+    /// The two of a pair.
+    fn split(pair: Self::Pair) -> [Self; 2];
+}
+
+macro_rules! wrapping_arithmetic {
+    ($($type:ident),*) => {$(
+        impl Arithmetic for $type {
+            const ONE: Self = 1;
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+        }
+    )*};
+}
+
+macro_rules! float_arithmetic {
+    ($($type:ident),*) => {$(
+        impl Arithmetic for $type {
+            const ONE: Self = 1.0;
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self + other
+            }
+            #[inline(always)]
+            fn times(self, other: Self) -> Self {
+                self * other
+            }
+        }
+    )*};
+}
+
+wrapping_arithmetic!(i32, u32, i64, u64);
+float_arithmetic!(f32, f64);
+
+macro_rules! ordered_integers {
+    ($($type:ident as $unsigned:ident),*) => {$(
+        impl Ordered for $type {
+            const LOWEST: Self = Self::MIN;
+            const HIGHEST: Self = Self::MAX;
+            type Pair = [Self; 2];
+            const WIDEST: [Self; 2] = [Self::HIGHEST, Self::LOWEST];
+            #[inline(always)]
+            fn minimum(self, other: Self) -> Self {
+                if other < self { other } else { self }
+            }
+            #[inline(always)]
+            fn maximum(self, other: Self) -> Self {
+                if other > self { other } else { self }
+            }
+            #[inline(always)]
+            fn is_below(self, other: Self) -> bool {
+                self < other
+            }
+            #[inline(always)]
+            fn is_above(self, other: Self) -> bool {
+                self > other
+            }
+            #[inline(always)]
+            fn with_one_nan(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn to_word(self) -> u64 {
+                self as $unsigned as u64
+            }
+            #[inline(always)]
+            fn from_word(word: u64) -> Self {
+                word as Self
+            }
+            #[inline(always)]
+            fn pair(first: Self, second: Self) -> [Self; 2] {
+                [first, second]
+            }
+            #[inline(always)]
+            fn split(pair: [Self; 2]) -> [Self; 2] {
+                pair
+            }
+        }
+    )*};
+}
+
+macro_rules! ordered_floats {
+    ($($type:ident in $bits:ident),*) => {$(
+        impl Ordered for $type {
+            const LOWEST: Self = Self::NEG_INFINITY;
+            const HIGHEST: Self = Self::INFINITY;
+            type Pair = [Self; 2];
+            const WIDEST: [Self; 2] = [Self::HIGHEST, Self::LOWEST];
+            #[inline(always)]
+            fn minimum(self, other: Self) -> Self {
+                float::Float::minimum(self, other)
+            }
+            #[inline(always)]
+            fn maximum(self, other: Self) -> Self {
+                float::Float::maximum(self, other)
+            }
+            #[inline(always)]
+            fn is_below(self, other: Self) -> bool {
+                self < other || (self.is_nan() && !other.is_nan())
+            }
+            #[inline(always)]
+            fn is_above(self, other: Self) -> bool {
+                self > other || (self.is_nan() && !other.is_nan())
+            }
+            #[inline(always)]
+            fn with_one_nan(self) -> Self {
+                if self.is_nan() { Self::NAN } else { self }
+            }
+            #[inline(always)]
+            fn to_word(self) -> u64 {
+                self.to_bits() as u64
+            }
+            #[inline(always)]
+            fn from_word(word: u64) -> Self {
+                Self::from_bits(word as $bits)
+            }
+            #[inline(always)]
+            fn pair(first: Self, second: Self) -> [Self; 2] {
+                [first, second]
+            }
+            #[inline(always)]
+            fn split(pair: [Self; 2]) -> [Self; 2] {
+                pair
+            }
+        }
+    )*};
+}
+
+ordered_integers!(i8 as u8, u8 as u8, i16 as u16, u16 as u16, i32 as u32, u32 as u32, i64 as u64, u64 as u64);
+ordered_floats!(f32 in u32, f64 in u64);
+
+macro_rules! integers {
+    ($($type:ident by $partial:ident in $wide:ident, mean in $mean:ident;)*) => {$(
+        impl Scalar for $type {
+            type Partial = $partial;
+            type Wide = $wide;
+            type Real = f64;
+            type MeanSum = $mean;
+            type Ordered = Self;
+            type Pair = [Self; 2];
+
+            #[inline(always)]
+            fn partial(self) -> $partial {
+                self as $partial
+            }
+            #[inline(always)]
+            fn wide(partial: $partial) -> $wide {
+                partial as $wide
+            }
+            #[inline(always)]
+            fn real(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            fn for_mean(self) -> $mean {
+                self as $mean
+            }
+            #[inline(always)]
+            fn mean(sum: $mean, count: u64) -> f64 {
+                (sum as f64 / count as f64).with_one_nan()
+            }
+            #[inline(always)]
+            fn ordered(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn from_ordered(ordered: Self) -> Self {
+                ordered
+            }
+            #[inline(always)]
+            fn pair(first: Self, second: Self) -> [Self; 2] {
+                [first, second]
+            }
+            #[inline(always)]
+            fn is_nonzero(self) -> bool {
+                self != 0
+            }
+        }
+
+        impl Integer for $type {
+            const ZERO: Self = 0;
+            #[inline(always)]
+            fn plus_wrapping(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+        }
+    )*};
+}
+
+integers! {
+    i8 by i32 in i64, mean in i64;
+    u8 by u32 in u64, mean in u64;
+    i16 by i32 in i64, mean in i64;
+    u16 by u32 in u64, mean in u64;
+    i32 by i64 in i64, mean in i64;
+    u32 by u64 in u64, mean in u64;
+    // A sum of these may be past 64 bits where their mean is not.
+    i64 by i64 in i64, mean in f64;
+    u64 by u64 in u64, mean in f64;
+}
+
+macro_rules! floats {
+    ($($type:ident in $wide:ident, to $to:expr, from $from:expr, magnitude below $infinity:literal;)*) => {$(
+        impl Scalar for $type {
+            type Partial = $wide;
+            type Wide = $wide;
+            type Real = $wide;
+            type MeanSum = $wide;
+            type Ordered = $wide;
+            type Pair = [Self; 2];
+
+            #[inline(always)]
+            fn partial(self) -> $wide {
+                ($to)(self)
+            }
+            #[inline(always)]
+            fn wide(partial: $wide) -> $wide {
+                partial
+            }
+            #[inline(always)]
+            fn real(self) -> $wide {
+                ($to)(self)
+            }
+            #[inline(always)]
+            fn for_mean(self) -> $wide {
+                ($to)(self)
+            }
+            #[inline(always)]
+            fn mean(sum: $wide, count: u64) -> $wide {
+                (sum / count as $wide).with_one_nan()
+            }
+            #[inline(always)]
+            fn ordered(self) -> $wide {
+                ($to)(self)
+            }
+            #[inline(always)]
+            fn from_ordered(ordered: $wide) -> Self {
+                ($from)(ordered)
+            }
+            #[inline(always)]
+            fn pair(first: Self, second: Self) -> [Self; 2] {
+                [first, second]
+            }
+            #[inline(always)]
+            fn is_nonzero(self) -> bool {
+                // All bits but the sign.
+                self.to_bits() << 1 != 0
+            }
+        }
+
+        impl Float for $type {
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                self.to_bits() << 1 > $infinity << 1
+            }
+            #[inline(always)]
+            fn is_finite(self) -> bool {
+                self.to_bits() << 1 < $infinity << 1
+            }
+        }
+    )*};
+}
+
+floats! {
+    f16 in f32, to float::f32_from_f16, from float::f16_from_f32, magnitude below 0x7C00_u16;
+    bf16 in f32, to float::f32_from_bf16, from float::bf16_from_f32, magnitude below 0x7F80_u16;
+    f32 in f32, to |x| x, from |x| x, magnitude below 0x7F80_0000_u32;
+    f64 in f64, to |x| x, from |x| x, magnitude below 0x7FF0_0000_0000_0000_u64;
+}

@@ -1,0 +1,142 @@
+//! Long spans, each folded by one block or by several: all of a buffer, long rows of a matrix, equal segments.
+
+use cuda_std::prelude::*;
+use half::{bf16, f16};
+
+use super::fold::{fold_block, is_last_block};
+use super::gather::gather_packs;
+use crate::ops::{
+    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
+    Sum, SumInF64, SumOfSquares, WrappingSum,
+};
+
+/// 16-byte packs that a thread has in flight at once.
+pub const PACKS_IN_FLIGHT: usize = 2;
+
+/// The elements of `size` bytes that a block of `threads` threads folds in one round: a tile.
+pub const fn tile(threads: usize, size: usize) -> usize {
+    threads * PACKS_IN_FLIGHT * (16 / size)
+}
+
+/// Reduces spans of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
+///
+/// A span is folded by `parts` blocks. The first `longer` parts are runs of `tiles + 1` tiles, the others of `tiles`, and
+/// the last one takes what is left behind the last whole tile too. (The host divides; a block would need as long for it
+/// as for a tile.) With one part, blocks count spans; with more, the grid is `parts` wide and as high as there are spans.
+///
+/// - *Loads are 16 bytes wide*, two in flight in each thread before the first is used, and a warp's are consecutive. How
+///   many bytes are on their way is what bounds a reduction (Little's law): with 1024 threads of two packs, 64 KiB in each
+///   multiprocessor of an H200.
+/// - *A part is one run*: on an H200 runs were 1 % faster at 2^28 elements than tiles dealt to blocks in turn
+///   (`docs/benchmarks/h200.md`).
+/// - *Alignment changes instructions, not the order*: what a thread folds is counted from the span's first element.
+/// - *The last block to finish folds the partials*, in the order of the parts, whichever block comes last. That saves a
+///   second launch, which costs more than all of a short reduction.
+///
+/// `partials` has a place for each block and `tickets` one 0 for each span, if there is more than one part.
+#[kernel(
+    instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
+        x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
+        + [CountNan, CountFinite] x [f32, f64, f16, bf16]
+        + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
+        + [SumInF64] x [f32],
+    max_threads = 1024
+)]
+pub fn spans<O: Operator<T>, T: Element>(
+    input: Global<T>,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    tiles: usize,
+    longer: u32,
+    partials: GlobalMut<<O as Operator<T>>::State>,
+    tickets: GlobalMut<u32>,
+    output: GlobalMut<<O as Operator<T>>::Output>,
+) {
+    let warp_states = shared_array![O::State; 32];
+    let drawn = shared_array![u32; 1];
+    let thread = thread::thread_idx_x() as usize;
+    let (span, part) = match parts {
+        1 => (thread::block_idx_x() as usize, 0),
+        _ => (thread::block_idx_y() as usize, thread::block_idx_x()),
+    };
+    let run = Run::of_part(part, parts, tiles, longer);
+
+    let of_thread = fold_run::<O, T>(&input, span * pitch, len, run);
+    let state = fold_block::<O, T>(of_thread, &warp_states);
+    if parts == 1 {
+        if thread == 0 {
+            output.store(span, O::finish(state, len as u64));
+        }
+        return;
+    }
+
+    let first_partial = span * parts as usize;
+    if thread == 0 {
+        partials.store_volatile(first_partial + part as usize, state);
+    }
+    if !is_last_block(&tickets, span, parts, &drawn) {
+        return;
+    }
+    let mut state = O::NEUTRAL;
+    let mut i = thread;
+    while i < parts as usize {
+        // The other blocks wrote these during this launch: L1 may not answer for them.
+        state = O::combine(state, partials.load_volatile(first_partial + i));
+        i += thread::block_dim_x() as usize;
+    }
+    let state = fold_block::<O, T>(state, &warp_states);
+    if thread == 0 {
+        output.store(span, O::finish(state, len as u64));
+    }
+}
+
+/// The tiles of a part, by number.
+struct Run {
+    first: usize,
+    end: usize,
+    /// Whether what is left behind the last whole tile is this part's.
+    is_last: bool,
+}
+
+impl Run {
+    #[inline(always)]
+    fn of_part(part: u32, parts: u32, tiles: usize, longer: u32) -> Self {
+        let longer_before = if part < longer { part } else { longer };
+        let first = part as usize * tiles + longer_before as usize;
+        Self { first, end: first + tiles + usize::from(part < longer), is_last: part + 1 == parts }
+    }
+}
+
+/// What this thread folds of a run of the span of `len` elements that begins at `start`.
+#[inline(always)]
+fn fold_run<O: Operator<T>, T: Element>(input: &Global<T>, start: usize, len: usize, run: Run) -> O::State {
+    let lanes = T::Pack::LEN;
+    let stride = thread::block_dim_x() as usize * lanes;
+    let tile = PACKS_IN_FLIGHT * stride;
+    let own = thread::thread_idx_x() as usize * lanes;
+
+    let mut state = O::NEUTRAL;
+    let mut i = run.first * tile + own;
+    while i < run.end * tile {
+        // SAFETY: the tile is inside of the span.
+        let packs = unsafe { input.load_packs_unchecked::<PACKS_IN_FLIGHT>(start + i, stride) };
+        state = O::combine(state, gather_packs::<O, T, PACKS_IN_FLIGHT>(packs, i, stride));
+        i += tile;
+    }
+    if !run.is_last {
+        return state;
+    }
+    while i + lanes <= len {
+        // SAFETY: just compared.
+        let packs = unsafe { input.load_packs_unchecked::<1>(start + i, stride) };
+        state = O::combine(state, gather_packs::<O, T, 1>(packs, i, stride));
+        i += stride;
+    }
+    i = len / lanes * lanes + own / lanes;
+    if i < len {
+        // SAFETY: just compared.
+        state = O::combine(state, O::lift(unsafe { input.load_unchecked(start + i) }, i as u64));
+    }
+    state
+}

@@ -1,0 +1,152 @@
+//! Reductions of every operator, type and shape in the executor, against an independent reference.
+
+use proptest::prelude::*;
+use warpfold::{Error, Gpu, Shape, ops};
+use warpfold_tests::reductions::data::{KINDS, Kind};
+use warpfold_tests::reductions::shapes::Form;
+use warpfold_tests::reductions::{Case, PAIRS, Pair};
+
+fn any_pair() -> impl Strategy<Value = &'static Pair> {
+    prop::sample::select((0..PAIRS.len()).collect::<Vec<_>>()).prop_map(|i| &PAIRS[i])
+}
+
+/// Lengths near the boundaries of packs, tiles and parts, and any others.
+fn any_len(most: usize) -> impl Strategy<Value = usize> {
+    let near = (0..=most.ilog2()).prop_flat_map(|log| (Just(1_usize << log), 0_usize..5));
+    prop_oneof![near.prop_map(move |(at, off)| (at + off).saturating_sub(2).clamp(1, most)), 1..=most]
+}
+
+fn any_form() -> impl Strategy<Value = Form> {
+    let sides = |most: usize| (any_len(most), any_len(most)).prop_filter("not too many", |(a, b)| a * b <= 20_000);
+    prop_oneof![
+        any_len(40_000).prop_map(Form::All),
+        (sides(5000), 0_usize..9).prop_map(|((rows, columns), pad)| Form::Rows(rows, columns, columns + pad)),
+        (sides(5000), 0_usize..9).prop_map(|((rows, columns), pad)| Form::Columns(rows, columns, columns + pad)),
+        (prop::array::uniform4(1_usize..12), 0_usize..4).prop_map(|(extents, axis)| Form::Axis(extents, axis)),
+    ]
+}
+
+fn any_kind() -> impl Strategy<Value = Kind> {
+    prop::sample::select(&KINDS[..])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 700, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_operator_type_and_shape(pair in any_pair(), kind in any_kind(), form in any_form(), offset in 0_usize..20, seed: u64) {
+        pair.check(&Gpu::simt(), &Case { kind, seed, form, offset }).map_err(TestCaseError::fail)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The same elements at another address, and rows with gaps: the same bits.
+    #[test]
+    fn neither_alignment_nor_pitch_changes_a_bit(pair in any_pair(), rows in 1_usize..40, columns in any_len(500), pad in 0_usize..9, offset in 1_usize..20, seed: u64) {
+        let gpu = Gpu::simt();
+        let numbers: Vec<f32> = (0..rows * columns).map(|i| ((seed >> 40) as f32 + i as f32).sin()).collect();
+        let mut shifted = vec![9.0; offset];
+        for row in numbers.chunks(columns) {
+            shifted.extend_from_slice(row);
+            shifted.extend(std::iter::repeat_n(-7.0, pad));
+        }
+        let (plain, shifted) = (gpu.upload(&numbers)?, gpu.upload(&shifted)?);
+        let shifted = shifted.view().slice(offset, rows * (columns + pad))?;
+        for shape in [Shape::rows(rows, columns), Shape::columns(rows, columns)] {
+            let pitched = shape.with_pitch(columns + pad)?;
+            let bits = |sums: Vec<f32>| sums.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+            let expected = gpu.download(&gpu.reduce_to_buffer(ops::Sum, &plain, shape)?)?;
+            let found = gpu.download(&gpu.reduce_to_buffer(ops::Sum, shifted, pitched)?)?;
+            prop_assert_eq!(bits(found), bits(expected), "{:?}", pair);
+        }
+    }
+}
+
+/// Each pair once with a length that has tiles, packs and single elements, whatever proptest chooses.
+#[test]
+fn every_pair_once() {
+    for (i, pair) in PAIRS.iter().enumerate() {
+        let forms =
+            [Form::All(70_001), Form::Rows(37, 129, 131), Form::Rows(3, 9001, 9001), Form::Columns(301, 37, 37)];
+        for form in forms {
+            let case = Case { kind: KINDS[i % KINDS.len()], seed: i as u64, form, offset: i % 3 };
+            pair.check(&Gpu::simt(), &case).unwrap_or_else(|message| panic!("{message}"));
+        }
+    }
+}
+
+#[test]
+fn nothing_has_a_sum_and_no_minimum() {
+    let gpu = Gpu::simt();
+    let none = gpu.upload::<f32>(&[]).unwrap();
+    assert_eq!(gpu.sum(&none).unwrap().to_bits(), 0.0_f32.to_bits());
+    assert_eq!(gpu.product(&none).unwrap(), 1.0);
+    assert_eq!(gpu.norm(&none).unwrap(), 0.0);
+    assert!(gpu.mean(&none).unwrap().is_nan());
+    assert_eq!((gpu.any(&none).unwrap(), gpu.all(&none).unwrap()), (false, true));
+    assert_eq!((gpu.count_nonzero(&none).unwrap(), gpu.count_nan(&none).unwrap()), (0, 0));
+    for error in [gpu.min(&none).unwrap_err(), gpu.max(&none).unwrap_err()] {
+        assert!(matches!(error, Error::Empty { .. }), "{error}");
+    }
+    let error = gpu.argmax(&none).unwrap_err().to_string();
+    assert!(error.contains("the place of the maximum of no elements"), "{error}");
+    // Rows of nothing: each has the value of nothing, or none of them has one.
+    let sums = gpu.reduce_to_buffer(ops::Sum, &none, Shape::rows(3, 0)).unwrap();
+    assert_eq!(gpu.download(&sums).unwrap(), [0.0; 3]);
+    let products = gpu.reduce_to_buffer(ops::Product, &none, Shape::columns(0, 5)).unwrap();
+    assert_eq!(gpu.download(&products).unwrap(), [1.0; 5]);
+    assert!(matches!(gpu.reduce_to_buffer(ops::Min, &none, Shape::rows(3, 0)), Err(Error::Empty { .. })));
+    assert_eq!(gpu.reduce_to_buffer(ops::Min, &none, Shape::rows(0, 3)).unwrap().len(), 0);
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    let gpu = Gpu::simt();
+    let six = gpu.upload(&[1.0_f32; 6]).unwrap();
+    let message = gpu.reduce_to_buffer(ops::Sum, &six, Shape::rows(2, 4)).unwrap_err().to_string();
+    assert!(message.contains("6 elements, expected 8"), "{message}");
+    let mut reducer = gpu.reducer(ops::Sum, Shape::rows(2, 3)).unwrap();
+    let mut three = gpu.zeroed::<f32>(3).unwrap();
+    let message = reducer.start(&six, &mut three).unwrap_err().to_string();
+    assert!(message.contains("the output has 3 elements, expected 2"), "{message}");
+    assert!(gpu.reducer::<_, f64>(ops::Sum, Shape::rows(usize::MAX, 2)).is_err());
+    assert!(matches!(Gpu::simt().sum(&six), Err(Error::OtherDevice { .. })));
+}
+
+#[test]
+fn a_reducer_is_started_again_and_again() {
+    let gpu = Gpu::simt();
+    let numbers: Vec<i32> = (0..100_000).collect();
+    let input = gpu.upload(&numbers).unwrap();
+    let mut reducer = gpu.reducer(ops::Sum, Shape::all(numbers.len())).unwrap();
+    let mut sum = gpu.zeroed::<i64>(1).unwrap();
+    for _ in 0..3 {
+        reducer.start(&input, &mut sum).unwrap();
+        assert_eq!(gpu.download(&sum).unwrap(), [4_999_950_000]);
+    }
+}
+
+/// The sum is as near as pairwise summation is, and nearer, on numbers that cancel.
+#[test]
+fn sums_are_at_least_as_accurate_as_pairwise_ones() {
+    fn pairwise(numbers: &[f32]) -> f32 {
+        match numbers {
+            [x] => *x,
+            _ => {
+                let (low, high) = numbers.split_at(numbers.len() / 2);
+                pairwise(low) + pairwise(high)
+            }
+        }
+    }
+    let gpu = Gpu::simt();
+    for (seed, len) in [(1_u64, 1 << 10), (2, 100_003), (3, 1 << 18)] {
+        let numbers: Vec<f32> = (0..len).map(|i| ((i as u64 * 7919 + seed) as f32).sin() * 1e3 + 1e3).collect();
+        let exact: f64 = numbers.iter().map(|&x| f64::from(x)).sum();
+        let ours = (f64::from(gpu.sum(&gpu.upload(&numbers).unwrap()).unwrap()) - exact).abs();
+        let of_pairwise = (f64::from(pairwise(&numbers)) - exact).abs();
+        let half_a_step = exact.abs() * f64::from(f32::EPSILON) / 2.0;
+        assert!(ours <= of_pairwise.max(half_a_step * 1.5), "{len}: {ours:e} off, pairwise {of_pairwise:e}");
+    }
+}

@@ -1,0 +1,142 @@
+//! Reductions of any operator, type and shape, and what the CPU makes of them independently of any kernel.
+//!
+//! [`value`] has the numbers that everything is compared as, [`reference`](mod@reference) what each operator should give,
+//! [`shapes`] which elements go to which output, [`data`] the elements; here is what brings an operator and a type, both
+//! chosen at run time, to the library.
+
+pub mod data;
+pub mod reference;
+pub mod shapes;
+pub mod value;
+
+use half::{bf16, f16};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use warpfold::ops::{
+    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Product, Sum,
+    SumInF64, SumOfSquares, WrappingSum,
+};
+use warpfold::{Element, Error, Gpu, Reduction};
+
+use data::{Kind, Random};
+use reference::Operator;
+use shapes::Form;
+use value::{Value, Values};
+
+/// An operator and a type that it has kernels for.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    /// The operator.
+    pub operator: Operator,
+    /// The type's name.
+    pub dtype: &'static str,
+    run: fn(&Gpu, &Case) -> Result<Outcome, Error>,
+}
+
+/// What is reduced.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// Which elements.
+    pub kind: Kind,
+    /// Which of those, again and again the same.
+    pub seed: u64,
+    /// Which go to which output.
+    pub form: Form,
+    /// How many elements lie before the view.
+    pub offset: usize,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Every element that was there to be reduced.
+    pub elements: Vec<Value>,
+    /// The numbers of each output: one, or two of a minimum and maximum.
+    pub outputs: Vec<Vec<Value>>,
+    /// The outputs' bits.
+    pub bits: Vec<u8>,
+}
+
+impl Pair {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn run(&self, gpu: &Gpu, case: &Case) -> Result<Outcome, Error> {
+        (self.run)(gpu, case)
+    }
+
+    /// Runs it and compares every output with what it should be.
+    ///
+    /// # Errors
+    /// One is wrong, or the library's; the message says which and what it should have been.
+    pub fn check(&self, gpu: &Gpu, case: &Case) -> Result<Outcome, String> {
+        let outcome = self.run(gpu, case).map_err(|error| format!("{self:?} {case:?}: {error}"))?;
+        let groups = case.form.groups();
+        if groups.len() != outcome.outputs.len() {
+            return Err(format!("{self:?} {case:?}: {} outputs, should be {}", outcome.outputs.len(), groups.len()));
+        }
+        for (i, (group, found)) in groups.iter().zip(&outcome.outputs).enumerate() {
+            let elements: Vec<Value> = group.iter().map(|&at| outcome.elements[at]).collect();
+            let expected = self.operator.expected(self.dtype, &elements);
+            if expected.len() != found.len() || expected.iter().zip(found).any(|(expected, found)| !expected.is(*found))
+            {
+                return Err(format!(
+                    "{} of {}, {case:?}: output {i} is {found:?}, should be {expected:?}",
+                    self.operator.name(),
+                    self.dtype
+                ));
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+/// Reduces by operator `O`.
+fn run<O: Reduction<T> + Default, T: Element + Random>(gpu: &Gpu, case: &Case) -> Result<Outcome, Error>
+where
+    O::Output: Values,
+    Value: From<T>,
+{
+    let mut source = SmallRng::seed_from_u64(case.seed);
+    let len = case.form.elements();
+    let all: Vec<T> = (0..case.offset + len).map(|_| T::random(case.kind, &mut source)).collect();
+    let buffer = gpu.upload(&all)?;
+    let view = buffer.view().slice(case.offset, len)?;
+    let output = gpu.reduce_to_buffer(O::default(), view, case.form.shape()?)?;
+    let outputs = gpu.download(&output)?;
+    Ok(Outcome {
+        elements: all[case.offset..].iter().copied().map(Value::from).collect(),
+        bits: outputs.iter().flat_map(Values::bytes).collect(),
+        outputs: outputs.iter().map(Values::values).collect(),
+    })
+}
+
+macro_rules! pairs {
+    ($($operator:ident of $($type:ident)*;)*) => {
+        /// Every operator with every type that it has kernels for.
+        pub const PAIRS: &[Pair] = &[$($(
+            Pair { operator: Operator::$operator, dtype: stringify!($type), run: run::<$operator, $type> },
+        )*)*];
+    };
+}
+
+pairs! {
+    Sum of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    Product of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    Mean of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    SumOfSquares of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    Norm of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    Min of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    Max of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    MinMax of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    ArgMin of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    ArgMax of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    Any of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    All of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    CountNonzero of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    CountNan of f32 f64 f16 bf16;
+    CountFinite of f32 f64 f16 bf16;
+    WrappingSum of i8 i16 i32 i64 u8 u16 u32 u64;
+    SumInF64 of f32;
+}

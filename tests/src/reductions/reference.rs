@@ -1,0 +1,310 @@
+//! What each operator should give, computed in integers of 128 bits and in sums that keep what rounding takes.
+
+use super::value::Value;
+
+/// The operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "they have the names of `warpfold::ops`")]
+pub enum Operator {
+    Sum,
+    Product,
+    Mean,
+    SumOfSquares,
+    Norm,
+    Min,
+    Max,
+    MinMax,
+    ArgMin,
+    ArgMax,
+    Any,
+    All,
+    CountNonzero,
+    CountNan,
+    CountFinite,
+    WrappingSum,
+    SumInF64,
+}
+
+/// What a number should be.
+#[derive(Clone, Copy, Debug)]
+pub enum Expected {
+    /// This one, to the sign of zero.
+    Exactly(Value),
+    /// Within so much of this one.
+    Near(f64, f64),
+    /// NaN.
+    Nan,
+    /// An order of combinations decides: some of them overflow.
+    Anything,
+}
+
+impl Expected {
+    /// Whether `found` is what it should be.
+    pub fn is(self, found: Value) -> bool {
+        match (self, found) {
+            (Self::Exactly(Value::Int(expected)), Value::Int(found)) => expected == found,
+            (Self::Exactly(Value::Float(expected)), Value::Float(found)) => expected.to_bits() == found.to_bits(),
+            (Self::Near(expected, bound), Value::Float(found)) => (expected - found).abs() <= bound,
+            (Self::Nan, found) => found.is_nan(),
+            (Self::Anything, _) => true,
+            _ => false,
+        }
+    }
+}
+
+/// What a float type is like.
+struct Float {
+    /// Half the distance from 1 to the next.
+    u: f64,
+    max: f64,
+    /// The least that is not 0.
+    least: f64,
+}
+
+/// The type that sums of `dtype` are made in; none of integers.
+fn wide(dtype: &str) -> Option<Float> {
+    match dtype {
+        "f16" | "bf16" | "f32" => {
+            Some(Float { u: f64::from(f32::EPSILON) / 2.0, max: f32::MAX.into(), least: f32::from_bits(1).into() })
+        }
+        "f64" => Some(f64_type()),
+        _ => None,
+    }
+}
+
+fn f64_type() -> Float {
+    Float { u: f64::EPSILON / 2.0, max: f64::MAX, least: f64::from_bits(1) }
+}
+
+/// More additions than any element has on its way in a test.
+const DEPTH: f64 = 4096.0;
+
+impl Operator {
+    /// Its name.
+    pub fn name(self) -> String {
+        format!("{self:?}")
+    }
+
+    /// Whether it has no result of nothing.
+    pub fn needs_elements(self) -> bool {
+        matches!(self, Self::Min | Self::Max | Self::MinMax | Self::ArgMin | Self::ArgMax)
+    }
+
+    /// What it should give of elements of type `dtype`.
+    pub fn expected(self, dtype: &str, elements: &[Value]) -> Vec<Expected> {
+        let int = |x: usize| Expected::Exactly(Value::Int(x as i128));
+        let count = |predicate: fn(f64) -> bool| elements.iter().filter(|x| predicate(x.as_f64())).count();
+        match self {
+            Self::Sum => vec![sum(wide(dtype), dtype, elements, |x| x)],
+            Self::SumOfSquares => vec![sum(wide(dtype), dtype, elements, |x| x * x)],
+            Self::SumInF64 => vec![sum(Some(f64_type()), dtype, elements, |x| x)],
+            Self::WrappingSum => {
+                let total: i128 = elements.iter().map(|x| x.as_int()).sum();
+                vec![Expected::Exactly(Value::Int(wrap(total, dtype)))]
+            }
+            Self::Product => vec![product(dtype, elements)],
+            Self::Mean => vec![mean(dtype, elements)],
+            Self::Norm => vec![norm(dtype, elements)],
+            Self::Min => vec![extreme(elements, false)],
+            Self::Max => vec![extreme(elements, true)],
+            Self::MinMax => vec![extreme(elements, false), extreme(elements, true)],
+            Self::ArgMin => vec![int(place_of_extreme(elements, false))],
+            Self::ArgMax => vec![int(place_of_extreme(elements, true))],
+            Self::Any => vec![int(usize::from(count(|x| x != 0.0) > 0))],
+            Self::All => vec![int(usize::from(count(|x| x != 0.0) == elements.len()))],
+            Self::CountNonzero => vec![int(count(|x| x != 0.0))],
+            Self::CountNan => vec![int(count(f64::is_nan))],
+            Self::CountFinite => vec![int(count(f64::is_finite))],
+        }
+    }
+}
+
+/// An integer as a type of so many bits has it.
+fn wrap(x: i128, dtype: &str) -> i128 {
+    match dtype {
+        "i8" => i128::from(x as i8),
+        "i16" => i128::from(x as i16),
+        "i32" => i128::from(x as i32),
+        "i64" => i128::from(x as i64),
+        "u8" => i128::from(x as u8),
+        "u16" => i128::from(x as u16),
+        "u32" => i128::from(x as u32),
+        _ => i128::from(x as u64),
+    }
+}
+
+/// An integer as the 64-bit type that sums of `dtype` are made in has it.
+fn wrap_wide(x: i128, dtype: &str) -> i128 {
+    wrap(x, if dtype.starts_with('i') { "i64" } else { "u64" })
+}
+
+/// Two floats that are one number of twice the precision.
+#[derive(Clone, Copy)]
+struct Long(f64, f64);
+
+impl Long {
+    fn plus(self, x: f64) -> Self {
+        let sum = self.0 + x;
+        let part = sum - self.0;
+        let rest = self.1 + ((self.0 - (sum - part)) + (x - part));
+        Self(sum, rest)
+    }
+}
+
+fn sum(float: Option<Float>, dtype: &str, elements: &[Value], term: fn(f64) -> f64) -> Expected {
+    let Some(float) = float else {
+        let square = term(3.0) == 9.0;
+        let total = elements.iter().fold(0_i128, |sum, x| {
+            let x = x.as_int();
+            sum.wrapping_add(if square { x.wrapping_mul(x) } else { x })
+        });
+        return Expected::Exactly(Value::Int(wrap_wide(total, dtype)));
+    };
+    if elements.is_empty() {
+        return Expected::Exactly(Value::Float(0.0));
+    }
+    let terms = || elements.iter().map(|x| term(x.as_f64()));
+    match special_sum(terms()) {
+        Some(expected) => expected,
+        None => {
+            let total = terms().fold(Long(0.0, 0.0), Long::plus);
+            let magnitude: f64 = terms().map(f64::abs).sum();
+            if magnitude >= float.max {
+                return Expected::Anything;
+            }
+            if elements.iter().all(|x| x.as_f64() == 0.0) {
+                let is_negative = terms().all(|x| x.is_sign_negative());
+                return Expected::Exactly(Value::Float(if is_negative { -0.0 } else { 0.0 }));
+            }
+            let exact = total.0 + total.1;
+            Expected::Near(exact, bound(&float, exact, magnitude, elements.len()))
+        }
+    }
+}
+
+/// The bound that `warpfold::ops`' accumulator documents, with the rounding of a square and what is lost below the least
+/// number.
+fn bound(float: &Float, exact: f64, magnitude: f64, terms: usize) -> f64 {
+    let Float { u, least, .. } = float;
+    u * exact.abs() + (5.0 * u + 2.0 * DEPTH * DEPTH * u * u) * magnitude + terms as f64 * least
+}
+
+/// The sum of terms with NaN or infinities among them.
+fn special_sum(terms: impl Iterator<Item = f64>) -> Option<Expected> {
+    let (mut nan, mut up, mut down) = (false, false, false);
+    for x in terms {
+        nan |= x.is_nan();
+        up |= x == f64::INFINITY;
+        down |= x == f64::NEG_INFINITY;
+    }
+    match (nan, up, down) {
+        (true, ..) | (_, true, true) => Some(Expected::Nan),
+        (_, true, _) => Some(Expected::Exactly(Value::Float(f64::INFINITY))),
+        (_, _, true) => Some(Expected::Exactly(Value::Float(f64::NEG_INFINITY))),
+        _ => None,
+    }
+}
+
+fn product(dtype: &str, elements: &[Value]) -> Expected {
+    let Some(float) = wide(dtype) else {
+        let total = elements.iter().fold(1_i128, |product, x| wrap_wide(product.wrapping_mul(x.as_int()), dtype));
+        return Expected::Exactly(Value::Int(total));
+    };
+    let all = || elements.iter().map(|x| x.as_f64());
+    let (zero, infinite) = (all().any(|x| x == 0.0), all().any(f64::is_infinite));
+    if all().any(f64::is_nan) || (zero && infinite) {
+        return Expected::Nan;
+    }
+    // Where no product of some of them can leave the range, whatever the order.
+    let swing: f64 = all().filter(|&x| x != 0.0).map(|x| x.abs().log2().abs()).sum();
+    if !zero && (infinite || swing > float.max.log2() - 3.0) || zero && swing > float.max.log2() - 3.0 {
+        return Expected::Anything;
+    }
+    let negative = all().filter(|x| x.is_sign_negative()).count() % 2 == 1;
+    if zero {
+        return Expected::Exactly(Value::Float(if negative { -0.0 } else { 0.0 }));
+    }
+    let exact = all().fold(Long(1.0, 0.0), |Long(product, rest), x| {
+        let next = product * x;
+        Long(next, rest * x + product.mul_add(x, -next))
+    });
+    let exact = exact.0 + exact.1;
+    Expected::Near(exact, 1.01 * (elements.len() as f64 + 1.0) * float.u * exact.abs())
+}
+
+fn mean(dtype: &str, elements: &[Value]) -> Expected {
+    let n = elements.len() as f64;
+    if elements.is_empty() {
+        return Expected::Nan;
+    }
+    match wide(dtype) {
+        Some(float) => match sum(wide(dtype), dtype, elements, |x| x) {
+            Expected::Near(exact, bound) => {
+                Expected::Near(exact / n, bound / n + 3.0 * float.u * (exact / n).abs() + float.least)
+            }
+            // Infinities, and zeros of either sign, stay what they are.
+            other => other,
+        },
+        None => {
+            let exact: i128 = elements.iter().map(|x| x.as_int()).sum();
+            let magnitude: f64 = elements.iter().map(|x| x.as_f64().abs()).sum();
+            Expected::Near(exact as f64 / n, 8.0 * f64::EPSILON * magnitude / n)
+        }
+    }
+}
+
+fn norm(dtype: &str, elements: &[Value]) -> Expected {
+    let float = wide(dtype).unwrap_or_else(f64_type);
+    let squares = || elements.iter().map(|x| x.as_f64() * x.as_f64());
+    if elements.iter().any(|x| x.is_nan()) {
+        return Expected::Nan;
+    }
+    if squares().any(f64::is_infinite) {
+        return Expected::Exactly(Value::Float(f64::INFINITY));
+    }
+    let total: f64 = squares().sum();
+    if total >= float.max {
+        return Expected::Anything;
+    }
+    let exact = total.sqrt();
+    // The sum of squares is within 6u of itself, and its root within half of that and a rounding.
+    let relative = 6.0 * float.u + elements.len() as f64 * f64::EPSILON;
+    Expected::Near(exact, relative * exact + (elements.len() as f64 * float.least).sqrt())
+}
+
+/// Whether `x` comes out of a minimum (or maximum) that `y` goes into too; zeros are equal.
+fn is_before(x: Value, y: Value, is_max: bool) -> bool {
+    let less = |x: Value, y: Value| match (x, y) {
+        (Value::Int(x), Value::Int(y)) => x < y,
+        (x, y) => x.as_f64() < y.as_f64(),
+    };
+    if x.is_nan() || y.is_nan() {
+        return x.is_nan() && !y.is_nan();
+    }
+    if is_max { less(y, x) } else { less(x, y) }
+}
+
+fn place_of_extreme(elements: &[Value], is_max: bool) -> usize {
+    let mut best = 0;
+    for (i, &x) in elements.iter().enumerate() {
+        if is_before(x, elements[best], is_max) {
+            best = i;
+        }
+    }
+    best
+}
+
+fn extreme(elements: &[Value], is_max: bool) -> Expected {
+    let found = elements[place_of_extreme(elements, is_max)];
+    match found {
+        Value::Float(x) if x.is_nan() => Expected::Nan,
+        Value::Float(0.0) => {
+            let has = |negative: bool| {
+                elements.iter().any(|x| x.as_f64() == 0.0 && x.as_f64().is_sign_negative() == negative)
+            };
+            let is_negative = if is_max { !has(false) } else { has(true) };
+            Expected::Exactly(Value::Float(if is_negative { -0.0 } else { 0.0 }))
+        }
+        other => Expected::Exactly(other),
+    }
+}
