@@ -3,6 +3,7 @@
 //! Where there is no device every test is shown as ignored, and a line says why.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use kernels::reduce::device::{BLOCK, MAX_BLOCKS};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -11,12 +12,12 @@ use rand::{Rng, SeedableRng};
 use warpfold::ladder::{BLOCKS, ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
 use warpfold::ptx::KERNELS;
-use warpfold::{Buffer, Error, Gpu, KernelId};
+use warpfold::{Buffer, Error, Gpu, KernelId, Shape, ops};
 use warpfold_tests::reductions::data::KINDS;
 use warpfold_tests::reductions::shapes::Form;
 use warpfold_tests::reductions::{Case, PAIRS, Pair};
 use warpfold_tests::reference::{Sum, first_difference, transposed};
-use warpfold_tests::{device_library, first_gpu, sizes};
+use warpfold_tests::{device_library, first_gpu, orders, sizes};
 
 fn main() {
     if std::env::var_os(TRAPPING).is_some() {
@@ -85,6 +86,15 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         add(format!("transpose by {}", rung.name()), Box::new(move |gpu| transposes(gpu, rung)));
     }
     add("occupancy is what the driver says".into(), Box::new(occupancies));
+    add("recordings".into(), Box::new(|gpu| orders::recordings(gpu).map_err(Failed::from)));
+    add(
+        "64 threads with a stream each".into(),
+        Box::new(|gpu| {
+            let seconds = if is_sanitized() { 2 } else { 60 };
+            orders::threads(gpu, 64, Duration::from_secs(seconds)).map_err(Failed::from)
+        }),
+    );
+    add("10,000 calls leave no memory behind".into(), Box::new(no_leaks));
     for pair in PAIRS {
         let name = format!("reduction: {} of {}", pair.operator.name(), pair.dtype);
         add(name, Box::new(move |gpu| reductions(gpu, pair)));
@@ -286,6 +296,24 @@ fn out_of_memory(gpu: &Gpu) -> Result<(), Failed> {
     }
     let sum = gpu.sum(&gpu.upload(&[1.0_f32, 2.0])?)?;
     if sum == 3.0 { Ok(()) } else { Err(format!("afterwards 1 + 2 is {sum}").into()) }
+}
+
+/// Calls of every kind of shape, and then as much memory is free as before them.
+fn no_leaks(gpu: &Gpu) -> Result<(), Failed> {
+    let input = gpu.upload(&vec![1.0_f32; 100_000])?;
+    let call = || {
+        let all = gpu.sum(&input)?;
+        let rows = gpu.reduce_to_buffer(ops::Sum, &input, Shape::rows(100, 1000))?;
+        let columns = gpu.reduce_to_buffer(ops::ArgMax, &input, Shape::columns(100, 1000))?;
+        Ok::<_, Error>((all, rows.len(), columns.len()))
+    };
+    call()?;
+    let before = gpu.free_memory()?;
+    for _ in 0..if is_sanitized() { 10 } else { 10_000 } {
+        call()?;
+    }
+    let after = gpu.free_memory()?;
+    if after < before { Err(format!("{before} bytes were free before, {after} after").into()) } else { Ok(()) }
 }
 
 fn refused_launches(gpu: &Gpu) -> Result<(), Failed> {

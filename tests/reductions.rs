@@ -150,3 +150,13 @@ fn sums_are_at_least_as_accurate_as_pairwise_ones() {
         assert!(ours <= of_pairwise.max(half_a_step * 1.5), "{len}: {ours:e} off, pairwise {of_pairwise:e}");
     }
 }
+
+#[test]
+fn recordings_are_started_again_and_keep_their_memory() {
+    warpfold_tests::orders::recordings(&Gpu::simt()).unwrap();
+}
+
+#[test]
+fn threads_have_an_order_each() {
+    warpfold_tests::orders::threads(&Gpu::simt(), 8, std::time::Duration::from_millis(300)).unwrap();
+}

@@ -97,6 +97,11 @@ impl<'a, T: Plain> View<'a, T> {
         Ok(Self { address, len, ..self })
     }
 
+    /// Where they are in the device's memory, for other libraries.
+    pub fn device_address(&self) -> u64 {
+        self.address
+    }
+
     pub(crate) fn slots(&self) -> [u64; 2] {
         [self.address, self.len as u64]
     }
@@ -144,6 +149,11 @@ impl<'a, T: Plain> ViewMut<'a, T> {
         Ok(Self { address, len, ..self })
     }
 
+    /// Where they are in the device's memory, for other libraries.
+    pub fn device_address(&self) -> u64 {
+        self.address
+    }
+
     pub(crate) fn slots(&self) -> [u64; 2] {
         [self.address, self.len as u64]
     }
@@ -182,6 +192,7 @@ impl Gpu {
         if buffer.is_empty() {
             return Ok(());
         }
+        self.own(&buffer.memory, "fill")?;
         // SAFETY: the buffer's own memory.
         unsafe { self.machine().fill(buffer.memory.address(), byte, buffer.memory.bytes()) }
     }
@@ -245,8 +256,12 @@ impl Gpu {
         unsafe { self.machine().copy(from.memory.address(), to.memory.address(), from.memory.bytes()) }
     }
 
-    /// Whether memory is this device's.
+    /// Whether memory is this device's. Everything that uses memory asks, so that a recording can keep it.
     pub(crate) fn own(&self, memory: &Memory, operation: &'static str) -> Result<(), Error> {
-        if Arc::ptr_eq(&memory.machine, self.machine()) { Ok(()) } else { Err(Error::OtherDevice { operation }) }
+        if !memory.is_of(self.machine()) {
+            return Err(Error::OtherDevice { operation });
+        }
+        self.keep_for_recording(memory);
+        Ok(())
     }
 }

@@ -152,6 +152,13 @@ pub enum Error {
         operation: &'static str,
     },
 
+    /// Something that cannot be remembered was asked for while work is recorded.
+    #[error("{operation}: this cannot be recorded; do it before `Gpu::record`, or after")]
+    Recording {
+        /// The operation.
+        operation: &'static str,
+    },
+
     /// A kernel stopped itself: an access outside of a view, a failed check, a panic.
     #[error(
         "a kernel trapped before `{operation}` was done: an index outside of a view, or another failed check. The \

@@ -1,5 +1,6 @@
 //! A device, and launches on it.
 
+use std::ffi::c_void;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +12,15 @@ use crate::machine::cuda::CudaDevice;
 use crate::machine::executor::Executor;
 use crate::machine::{Call, KernelOccupancy, Machine};
 use crate::ptx::{self, Library};
+use crate::recording::Tape;
 use crate::reduce::Workspaces;
 use crate::{DeviceInfo, Error};
 
 /// A CUDA device, or the SIMT executor, which runs the same kernels on the CPU.
 ///
 /// A clone is another handle of the same device. All work on it is in one order; calls return when their work is
-/// started, and those that give something to the host, when it is done.
+/// started, and those that give something to the host, when it is done. [`Gpu::fork`] gives an order beside this one, and
+/// [`Gpu::record`] remembers work, to start it all at once.
 #[derive(Clone)]
 pub struct Gpu {
     shared: Arc<Shared>,
@@ -26,6 +29,7 @@ pub struct Gpu {
 struct Shared {
     // Buffers in here keep the machine alive, so this goes first.
     workspaces: Workspaces,
+    recording: Tape,
     machine: Arc<dyn Machine>,
 }
 
@@ -75,7 +79,30 @@ impl Gpu {
     }
 
     fn on(machine: Arc<dyn Machine>) -> Self {
-        Self { shared: Arc::new(Shared { workspaces: Workspaces::default(), machine }) }
+        let (workspaces, recording) = (Workspaces::default(), Tape::default());
+        Self { shared: Arc::new(Shared { workspaces, recording, machine }) }
+    }
+
+    /// The same device and memory with an order of work of its own: on CUDA, a stream. Threads that each have one do not
+    /// wait for each other.
+    ///
+    /// Buffers of one are buffers of the other. Nothing orders the work of the two: before one uses what the other has
+    /// written, [`Gpu::synchronize`] the other.
+    ///
+    /// # Errors
+    /// The driver has no more streams.
+    pub fn fork(&self) -> Result<Self, Error> {
+        Ok(Self::on(self.machine().fork()?))
+    }
+
+    /// The CUDA stream (`CUstream`) that all work goes through, to let another library work in the same order; `None` in
+    /// the executor. It is the stream's as long as this handle or a buffer of it is there.
+    pub fn cuda_stream(&self) -> Option<*mut c_void> {
+        self.machine().stream()
+    }
+
+    pub(crate) fn tape(&self) -> &Tape {
+        &self.shared.recording
     }
 
     pub(crate) fn machine(&self) -> &Arc<dyn Machine> {
@@ -139,6 +166,14 @@ impl Gpu {
     /// The kernel has no PTX for this device.
     pub fn kernel_occupancy(&self, kernel: KernelId, threads_per_block: u32) -> Result<Option<KernelOccupancy>, Error> {
         self.machine().resources(kernel, threads_per_block)
+    }
+
+    /// Bytes of the device's memory that are free.
+    ///
+    /// # Errors
+    /// The driver does not answer.
+    pub fn free_memory(&self) -> Result<usize, Error> {
+        self.machine().free_memory()
     }
 
     /// Waits until all work that was started is done.

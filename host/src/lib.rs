@@ -31,6 +31,7 @@ mod machine;
 mod matrix;
 pub mod occupancy;
 pub mod ptx;
+mod recording;
 pub mod reduce;
 mod transpose;
 
@@ -47,3 +48,4 @@ pub use gpu::Gpu;
 pub use kernels::ops;
 pub use machine::KernelOccupancy;
 pub use matrix::Matrix;
+pub use recording::Recording;

@@ -16,16 +16,21 @@ use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
 use crate::machine::driver_api::{self as api, check};
-use crate::machine::{Call, KernelOccupancy, Machine};
+use crate::machine::{Call, KernelOccupancy, Machine, Recorded};
 use crate::occupancy::{Multiprocessor, Resources};
 use crate::ptx::{self, Library};
 use crate::{DeviceInfo, Error, KernelId};
 
-/// A device with its primary context, and one stream for all of its work.
+/// A device, and one stream for all work on this handle of it.
 pub(crate) struct CudaDevice {
     // Fields are dropped in this order, and the context has to go last.
-    modules: Mutex<HashMap<KernelId, Arc<Module>>>,
     stream: Stream,
+    shared: Arc<Shared>,
+}
+
+/// What all handles of a device share: its primary context, and what is loaded there.
+struct Shared {
+    kernels: Mutex<HashMap<KernelId, Loaded>>,
     device: Device,
     compute: u32,
     limits: simt::Limits,
@@ -33,6 +38,16 @@ pub(crate) struct CudaDevice {
     libraries: Vec<&'static Library>,
     context: Context,
 }
+
+/// A kernel in the context, with the module that it is in.
+#[derive(Clone)]
+struct Loaded {
+    function: sys::CUfunction,
+    _module: Arc<Module>,
+}
+
+// SAFETY: a handle that the driver takes from any thread.
+unsafe impl Send for Loaded {}
 
 /// An error of the driver in `operation`.
 fn failed(operation: &'static str) -> impl Fn(CudaError) -> Error {
@@ -43,6 +58,7 @@ fn failed(operation: &'static str) -> impl Fn(CudaError) -> Error {
 fn failed_with(operation: &'static str) -> impl Fn(api::Code) -> Error {
     move |code| match code {
         api::ILLEGAL_INSTRUCTION | api::LAUNCH_FAILED | api::ILLEGAL_ADDRESS => Error::Trap { operation },
+        api::CAPTURE_UNSUPPORTED | api::CAPTURE_INVALIDATED | api::CAPTURE_IMPLICIT => Error::Recording { operation },
         code => Error::Cuda { operation, code, name: api::name(code) },
     }
 }
@@ -91,19 +107,22 @@ impl CudaDevice {
                 .into(),
             shared_bytes: ask(DeviceAttribute::MaxSharedMemoryPerBlock)? as usize,
         };
-        Ok(Self { modules: Mutex::default(), stream, device, compute, limits, driver, libraries, context })
+        let shared = Shared { kernels: Mutex::default(), device, compute, limits, driver, libraries, context };
+        Ok(Self { stream, shared: Arc::new(shared) })
     }
 
     /// Makes the context this thread's. Every call that reaches the driver begins with it.
     fn enter(&self) -> Result<(), Error> {
-        CurrentContext::set_current(&self.context).map_err(failed("enter the device's context"))
+        CurrentContext::set_current(&self.shared.context).map_err(failed("enter the device's context"))
     }
+}
 
-    /// The kernel's module, loaded at its first use.
-    fn module(&self, kernel: KernelId) -> Result<Arc<Module>, Error> {
-        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(module) = modules.get(&kernel) {
-            return Ok(module.clone());
+impl Shared {
+    /// The kernel, loaded at its first use.
+    fn kernel(&self, kernel: KernelId) -> Result<Loaded, Error> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(loaded) = kernels.get(&kernel) {
+            return Ok(loaded.clone());
         }
         let library = self.libraries.iter().find(|library| library.name() == kernel.library);
         let unknown = || Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() };
@@ -111,8 +130,10 @@ impl CudaDevice {
         // The driver's own answer to PTX that is too new is a code that `cust` does not know.
         ptx::check_driver(self.driver.version(), kernel, &text)?;
         let module = Arc::new(Module::from_ptx(&text, &[]).map_err(failed("compile a kernel's PTX"))?);
-        modules.insert(kernel, module.clone());
-        Ok(module)
+        let function = module.get_function(kernel.entry).map_err(failed("find a kernel in its module"))?.to_raw();
+        let loaded = Loaded { function, _module: module };
+        kernels.insert(kernel, loaded.clone());
+        Ok(loaded)
     }
 }
 
@@ -132,21 +153,21 @@ fn raw_attribute(device: Device, attribute: sys::CUdevice_attribute_enum) -> Res
 
 impl Machine for CudaDevice {
     fn info(&self) -> Result<DeviceInfo, Error> {
-        let ask = |attribute| attribute_of(self.device, attribute);
-        let raw = |attribute| raw_attribute(self.device, attribute);
+        let ask = |attribute| attribute_of(self.shared.device, attribute);
+        let raw = |attribute| raw_attribute(self.shared.device, attribute);
         let l2 = raw(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?;
-        let known = Multiprocessor::of(self.compute);
+        let known = Multiprocessor::of(self.shared.compute);
         Ok(DeviceInfo {
-            name: self.device.name().map_err(failed("ask for the CUDA device's name"))?,
-            compute_capability: Some((self.compute / 10, self.compute % 10)),
+            name: self.shared.device.name().map_err(failed("ask for the CUDA device's name"))?,
+            compute_capability: Some((self.shared.compute / 10, self.shared.compute % 10)),
             multiprocessors: ask(DeviceAttribute::MultiprocessorCount)?,
-            memory_bytes: self.device.total_memory().map_err(failed("ask for the CUDA device's memory"))?,
+            memory_bytes: self.shared.device.total_memory().map_err(failed("ask for the CUDA device's memory"))?,
             l2_bytes: Some(l2 as usize),
             memory_clock_khz: Some(ask(DeviceAttribute::MemoryClockRate)?),
             memory_bus_bits: Some(ask(DeviceAttribute::GlobalMemoryBusWidth)?),
             clock_khz: Some(ask(DeviceAttribute::ClockRate)?),
             multiprocessor: Some(Multiprocessor {
-                compute: self.compute,
+                compute: self.shared.compute,
                 threads: ask(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
                 blocks: raw(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?,
                 registers: raw(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)?,
@@ -157,12 +178,21 @@ impl Machine for CudaDevice {
                 reserved_shared_bytes: known.map_or(1024, |known| known.reserved_shared_bytes),
                 shared_granularity: known.map_or(128, |known| known.shared_granularity),
             }),
-            driver: Some(self.driver.version()),
+            driver: Some(self.shared.driver.version()),
         })
     }
 
     fn is_gpu(&self) -> bool {
         true
+    }
+
+    fn free_memory(&self) -> Result<usize, Error> {
+        self.enter()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: writes two sizes.
+        check(unsafe { api::cuMemGetInfo_v2(&mut free, &mut total) })
+            .map_err(failed_with("ask how much memory is free"))?;
+        Ok(free)
     }
 
     fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
@@ -172,10 +202,8 @@ impl Machine for CudaDevice {
         match check(unsafe { api::cuMemAlloc_v2(&mut address, bytes) }) {
             Ok(()) => Ok(address),
             Err(api::OUT_OF_MEMORY) => {
-                let (mut free, mut total) = (0, 0);
-                // SAFETY: writes two sizes.
-                let _ = unsafe { api::cuMemGetInfo_v2(&mut free, &mut total) };
-                let device = self.device.name().unwrap_or_else(|_| "the device".to_owned());
+                let free = self.free_memory().unwrap_or(0);
+                let device = self.shared.device.name().unwrap_or_else(|_| "the device".to_owned());
                 Err(Error::OutOfMemory { operation, requested: bytes, free, device })
             }
             Err(code) => Err(failed_with(operation)(code)),
@@ -221,27 +249,38 @@ impl Machine for CudaDevice {
     }
 
     unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error> {
-        call.as_simt_launch(self.limits).check().map_err(Error::from)?;
+        call.as_simt_launch(self.shared.limits).check().map_err(Error::from)?;
         self.enter()?;
-        let module = self.module(call.kernel)?;
-        let function = module.get_function(call.kernel.entry).map_err(failed("find a kernel in its module"))?;
-        let arguments: Vec<*mut c_void> =
+        let function = self.shared.kernel(call.kernel)?.function;
+        let mut arguments: Vec<*mut c_void> =
             call.slots.iter().map(|slot| std::ptr::from_ref(slot).cast_mut().cast()).collect();
-        let grid = (call.grid.x, call.grid.y, call.grid.z);
-        let block = (call.block.x, call.block.y, call.block.z);
+        let Call { grid, block, .. } = call;
         // SAFETY: as promised by the caller. The driver copies the arguments before it returns.
-        unsafe { self.stream.launch(&function, grid, block, call.dynamic_shared as u32, &arguments) }
-            .map_err(failed("launch a kernel"))
+        let code = unsafe {
+            api::cuLaunchKernel(
+                function,
+                grid.x,
+                grid.y,
+                grid.z,
+                block.x,
+                block.y,
+                block.z,
+                call.dynamic_shared as u32,
+                self.stream.as_inner(),
+                arguments.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        };
+        check(code).map_err(failed_with("launch a kernel"))
     }
 
     fn resources(&self, kernel: KernelId, threads_per_block: u32) -> Result<Option<KernelOccupancy>, Error> {
         self.enter()?;
-        let module = self.module(kernel)?;
-        let function = module.get_function(kernel.entry).map_err(failed("find a kernel in its module"))?;
+        let function = self.shared.kernel(kernel)?.function;
         let ask = |attribute| {
             let mut value = 0;
             // SAFETY: writes one integer; the function is of a module that is loaded.
-            let code = unsafe { api::cuFuncGetAttribute(&mut value, attribute, function.to_raw()) };
+            let code = unsafe { api::cuFuncGetAttribute(&mut value, attribute, function) };
             check(code).map_err(failed_with("ask for a kernel's attribute")).map(|()| value.max(0) as u32)
         };
         let resources = Resources {
@@ -252,12 +291,7 @@ impl Machine for CudaDevice {
         let mut blocks = 0;
         // SAFETY: as above.
         let code = unsafe {
-            api::cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                &mut blocks,
-                function.to_raw(),
-                threads_per_block as i32,
-                0,
-            )
+            api::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, function, threads_per_block as i32, 0)
         };
         check(code).map_err(failed_with("ask for a kernel's occupancy"))?;
         Ok(Some(KernelOccupancy { resources, blocks: blocks.max(0) as u32 }))
@@ -266,6 +300,40 @@ impl Machine for CudaDevice {
     fn synchronize(&self) -> Result<(), Error> {
         self.enter()?;
         self.stream.synchronize().map_err(failed("wait for the device"))
+    }
+
+    fn fork(&self) -> Result<Arc<dyn Machine>, Error> {
+        self.enter()?;
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("create a CUDA stream"))?;
+        Ok(Arc::new(Self { stream, shared: self.shared.clone() }))
+    }
+
+    fn device_id(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
+    }
+
+    fn begin_recording(&self) -> Result<(), Error> {
+        self.enter()?;
+        // SAFETY: the stream is ours; the capture ends in `end_recording`.
+        check(unsafe { api::cuStreamBeginCapture_v2(self.stream.as_inner(), api::CAPTURE_RELAXED) })
+            .map_err(failed_with("begin a recording"))
+    }
+
+    fn end_recording(&self) -> Result<Box<dyn Recorded>, Error> {
+        self.enter()?;
+        let mut graph =
+            Graph { graph: std::ptr::null_mut(), executable: std::ptr::null_mut(), shared: self.shared.clone() };
+        // SAFETY: writes a graph, which is ours from here on.
+        check(unsafe { api::cuStreamEndCapture(self.stream.as_inner(), &mut graph.graph) })
+            .map_err(failed_with("end a recording"))?;
+        // SAFETY: the graph is whole; writes its executable, which is ours too.
+        check(unsafe { api::cuGraphInstantiateWithFlags(&mut graph.executable, graph.graph, 0) })
+            .map_err(failed_with("make a graph of a recording"))?;
+        Ok(Box::new(graph))
+    }
+
+    fn stream(&self) -> Option<*mut c_void> {
+        Some(self.stream.as_inner().cast())
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
@@ -278,5 +346,44 @@ impl Machine for CudaDevice {
         end.synchronize().map_err(failed("wait for the device"))?;
         let milliseconds = end.elapsed_time_f32(&start).map_err(failed("read a CUDA event"))?;
         Ok(Duration::from_secs_f64(f64::from(milliseconds) / 1e3))
+    }
+}
+
+/// A CUDA graph.
+struct Graph {
+    graph: sys::CUgraph,
+    executable: sys::CUgraphExec,
+    shared: Arc<Shared>,
+}
+
+// SAFETY: handles that the driver takes from any thread; a launch does not change them.
+unsafe impl Send for Graph {}
+// SAFETY: as above.
+unsafe impl Sync for Graph {}
+
+impl Recorded for Graph {
+    unsafe fn start(&self, machine: &dyn Machine) -> Result<(), Error> {
+        const OPERATION: &str = "start a recording";
+        let Some(stream) = machine.stream() else { return Err(Error::OtherDevice { operation: OPERATION }) };
+        CurrentContext::set_current(&self.shared.context).map_err(failed("enter the device's context"))?;
+        // SAFETY: the graph is whole, and its memory is there, as promised by the caller.
+        check(unsafe { api::cuGraphLaunch(self.executable, stream.cast()) }).map_err(failed_with(OPERATION))
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        if CurrentContext::set_current(&self.shared.context).is_ok() {
+            // SAFETY: they are ours, and used no more; null where making them failed, which is not given to the driver. It
+            // waits for launches of them by itself.
+            unsafe {
+                if !self.executable.is_null() {
+                    let _ = api::cuGraphExecDestroy(self.executable);
+                }
+                if !self.graph.is_null() {
+                    let _ = api::cuGraphDestroy(self.graph);
+                }
+            }
+        }
     }
 }

@@ -5,12 +5,20 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
-use cust::sys::{CUdevice, CUdevice_attribute, CUdeviceptr, CUfunction, CUfunction_attribute, CUstream};
+use cust::sys::{
+    CUdevice, CUdevice_attribute, CUdeviceptr, CUfunction, CUfunction_attribute, CUgraph, CUgraphExec, CUstream,
+};
 
 pub(crate) const OUT_OF_MEMORY: u32 = 2;
 pub(crate) const ILLEGAL_ADDRESS: u32 = 700;
 pub(crate) const ILLEGAL_INSTRUCTION: u32 = 715;
 pub(crate) const LAUNCH_FAILED: u32 = 719;
+pub(crate) const CAPTURE_UNSUPPORTED: u32 = 900;
+pub(crate) const CAPTURE_INVALIDATED: u32 = 901;
+pub(crate) const CAPTURE_IMPLICIT: u32 = 906;
+
+/// Calls that a capture does not remember are allowed meanwhile, in this thread and in others.
+pub(crate) const CAPTURE_RELAXED: c_uint = 2;
 
 /// A `CUresult` as a number.
 pub(crate) type Code = c_uint;
@@ -32,6 +40,25 @@ unsafe extern "C" {
     pub(crate) fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
     pub(crate) fn cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream) -> Code;
     pub(crate) fn cuMemsetD8Async(address: CUdeviceptr, byte: u8, bytes: usize, stream: CUstream) -> Code;
+    pub(crate) fn cuLaunchKernel(
+        function: CUfunction,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        dynamic_shared: c_uint,
+        stream: CUstream,
+        parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> Code;
+    pub(crate) fn cuStreamBeginCapture_v2(stream: CUstream, mode: c_uint) -> Code;
+    pub(crate) fn cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph) -> Code;
+    pub(crate) fn cuGraphInstantiateWithFlags(executable: *mut CUgraphExec, graph: CUgraph, flags: u64) -> Code;
+    pub(crate) fn cuGraphLaunch(executable: CUgraphExec, stream: CUstream) -> Code;
+    pub(crate) fn cuGraphDestroy(graph: CUgraph) -> Code;
+    pub(crate) fn cuGraphExecDestroy(executable: CUgraphExec) -> Code;
     fn cuGetErrorName(code: Code, name: *mut *const c_char) -> Code;
 }
 

@@ -1,12 +1,13 @@
 //! The SIMT executor as a machine: memory of the host, kernels on its cores.
 
 use std::alloc::{self, Layout};
-use std::sync::Mutex;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, ptr, thread};
 
-use crate::machine::{Call, KernelOccupancy, Machine};
-use crate::{DeviceInfo, Error, KernelId};
+use crate::machine::{Call, KernelOccupancy, Machine, Recorded};
+use crate::{DeviceInfo, Dim3, Error, KernelId};
 
 /// The alignment of CUDA's allocations.
 const ALIGNMENT: usize = 256;
@@ -14,11 +15,64 @@ const ALIGNMENT: usize = 256;
 /// The executor.
 #[derive(Default)]
 pub(crate) struct Executor {
-    /// Launches are in one order, as on a stream.
+    /// What is recorded instead of being done, while something is.
+    recording: Mutex<Option<Vec<Step>>>,
+    shared: Arc<Shared>,
+}
+
+/// What all handles of an executor share.
+#[derive(Default)]
+struct Shared {
+    /// Everything that touches memory is in one order, forks' work too: it is the host's memory, which no two may write at
+    /// once.
     order: Mutex<()>,
 }
 
+/// Something that the executor does.
+#[derive(Clone)]
+enum Step {
+    Launch {
+        kernel: KernelId,
+        grid: Dim3,
+        block: Dim3,
+        dynamic_shared: usize,
+        slots: Vec<u64>,
+        thread: unsafe fn(&[u64]),
+    },
+    Copy {
+        from: u64,
+        to: u64,
+        bytes: usize,
+    },
+    Fill {
+        address: u64,
+        byte: u8,
+        bytes: usize,
+    },
+}
+
 impl Executor {
+    /// Does a step, or remembers it while something is recorded.
+    ///
+    /// # Safety
+    /// The memory that it names is there, now and when a recording of it is started.
+    unsafe fn step(&self, step: Step) -> Result<(), Error> {
+        if let Some(recording) = &mut *self.recording.lock().unwrap_or_else(PoisonError::into_inner) {
+            recording.push(step);
+            return Ok(());
+        }
+        // SAFETY: as promised by the caller.
+        unsafe { self.shared.run(&step) }
+    }
+
+    /// Refuses what cannot be remembered while something is recorded.
+    fn refuse_while_recording(&self, operation: &'static str) -> Result<(), Error> {
+        match *self.recording.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(_) => Err(Error::Recording { operation }),
+            None => Ok(()),
+        }
+    }
+
     fn name() -> String {
         format!("SIMT executor on {} CPU cores", cores())
     }
@@ -60,6 +114,10 @@ impl Machine for Executor {
         false
     }
 
+    fn free_memory(&self) -> Result<usize, Error> {
+        Ok(free_host_memory())
+    }
+
     fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
         let free = free_host_memory();
         let refusal = || Error::OutOfMemory { operation, requested: bytes, free, device: Self::name() };
@@ -82,42 +140,36 @@ impl Machine for Executor {
     }
 
     unsafe fn upload(&self, from: &[u8], to: u64) -> Result<(), Error> {
+        self.refuse_while_recording("upload")?;
+        let _in_order = self.shared.in_order();
         // SAFETY: as promised by the caller.
-        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), ptr::with_exposed_provenance_mut(to as usize), from.len()) };
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), place_mut(to), from.len()) };
         Ok(())
     }
 
     unsafe fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), Error> {
+        self.refuse_while_recording("download")?;
+        let _in_order = self.shared.in_order();
         // SAFETY: as promised by the caller.
-        unsafe { ptr::copy_nonoverlapping(ptr::with_exposed_provenance(from as usize), to, bytes) };
+        unsafe { ptr::copy_nonoverlapping(place_mut(from).cast_const(), to, bytes) };
         Ok(())
     }
 
     unsafe fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), Error> {
         // SAFETY: as promised by the caller.
-        unsafe {
-            ptr::copy_nonoverlapping::<u8>(
-                ptr::with_exposed_provenance(from as usize),
-                ptr::with_exposed_provenance_mut(to as usize),
-                bytes,
-            );
-        }
-        Ok(())
+        unsafe { self.step(Step::Copy { from, to, bytes }) }
     }
 
     unsafe fn fill(&self, address: u64, byte: u8, bytes: usize) -> Result<(), Error> {
         // SAFETY: as promised by the caller.
-        unsafe { ptr::write_bytes::<u8>(ptr::with_exposed_provenance_mut(address as usize), byte, bytes) };
-        Ok(())
+        unsafe { self.step(Step::Fill { address, byte, bytes }) }
     }
 
     unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error> {
-        let launch = call.as_simt_launch(simt::Limits::default());
-        let (thread, slots) = (call.thread, call.slots);
-        // SAFETY: as promised by the caller; a lane of this launch calls it.
-        let lane = || unsafe { thread(slots) };
-        let _in_order = self.order.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        simt::run(&launch, &lane).map_err(Error::from)
+        let Call { kernel, grid, block, dynamic_shared, slots, thread } = *call;
+        call.as_simt_launch(simt::Limits::default()).check().map_err(Error::from)?;
+        // SAFETY: as promised by the caller.
+        unsafe { self.step(Step::Launch { kernel, grid, block, dynamic_shared, slots: slots.to_vec(), thread }) }
     }
 
     fn resources(&self, _: KernelId, _: u32) -> Result<Option<KernelOccupancy>, Error> {
@@ -125,12 +177,92 @@ impl Machine for Executor {
     }
 
     fn synchronize(&self) -> Result<(), Error> {
+        self.refuse_while_recording("synchronize")
+    }
+
+    fn fork(&self) -> Result<Arc<dyn Machine>, Error> {
+        Ok(Arc::new(Self { recording: Mutex::default(), shared: self.shared.clone() }))
+    }
+
+    fn device_id(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
+    }
+
+    fn begin_recording(&self) -> Result<(), Error> {
+        *self.recording.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
         Ok(())
+    }
+
+    fn end_recording(&self) -> Result<Box<dyn Recorded>, Error> {
+        let steps = self.recording.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+        Ok(Box::new(Steps { steps, shared: self.shared.clone() }))
+    }
+
+    fn stream(&self) -> Option<*mut c_void> {
+        None
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
         let start = Instant::now();
         work()?;
         Ok(start.elapsed())
+    }
+}
+
+/// The address as a pointer: [`Executor::allocate`] has exposed it.
+fn place_mut(address: u64) -> *mut u8 {
+    ptr::with_exposed_provenance_mut(address as usize)
+}
+
+impl Shared {
+    fn in_order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does a step.
+    ///
+    /// # Safety
+    /// The memory that it names is there.
+    unsafe fn run(&self, step: &Step) -> Result<(), Error> {
+        let _in_order = self.in_order();
+        // SAFETY: as promised by the caller; a lane of the launch calls its thread with its slots.
+        unsafe {
+            match step {
+                Step::Copy { from, to, bytes } => {
+                    ptr::copy_nonoverlapping(place_mut(*from).cast_const(), place_mut(*to), *bytes);
+                    Ok(())
+                }
+                Step::Fill { address, byte, bytes } => {
+                    ptr::write_bytes(place_mut(*address), *byte, *bytes);
+                    Ok(())
+                }
+                Step::Launch { kernel, grid, block, dynamic_shared, slots, thread } => {
+                    let call = Call {
+                        kernel: *kernel,
+                        grid: *grid,
+                        block: *block,
+                        dynamic_shared: *dynamic_shared,
+                        slots,
+                        thread: *thread,
+                    };
+                    let lane = || thread(slots);
+                    simt::run(&call.as_simt_launch(simt::Limits::default()), &lane).map_err(Error::from)
+                }
+            }
+        }
+    }
+}
+
+/// What an executor has recorded.
+struct Steps {
+    steps: Vec<Step>,
+    shared: Arc<Shared>,
+}
+
+impl Recorded for Steps {
+    unsafe fn start(&self, machine: &dyn Machine) -> Result<(), Error> {
+        let _ = machine;
+        // SAFETY: as promised by the caller.
+        self.steps.iter().try_for_each(|step| unsafe { self.shared.run(step) })
     }
 }

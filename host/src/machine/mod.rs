@@ -5,6 +5,7 @@ mod driver_api;
 pub(crate) mod executor;
 
 use std::any::Any;
+use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +21,9 @@ pub trait Machine: Send + Sync + Any {
 
     /// Whether its times are those of a GPU.
     fn is_gpu(&self) -> bool;
+
+    /// Bytes of memory that are free.
+    fn free_memory(&self) -> Result<usize, Error>;
 
     /// New memory of `bytes` bytes, not 0: its address, a multiple of 256.
     fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error>;
@@ -68,8 +72,32 @@ pub trait Machine: Send + Sync + Any {
     /// Waits for everything that was started.
     fn synchronize(&self) -> Result<(), Error>;
 
+    /// Another machine on the same device and memory, whose work is in an order of its own.
+    fn fork(&self) -> Result<Arc<dyn Machine>, Error>;
+
+    /// What two machines on one device and memory have in common.
+    fn device_id(&self) -> usize;
+
+    /// From here on, work is remembered instead of started.
+    fn begin_recording(&self) -> Result<(), Error>;
+
+    /// Ends what [`Machine::begin_recording`] began, and gives what was remembered.
+    fn end_recording(&self) -> Result<Box<dyn Recorded>, Error>;
+
+    /// The CUDA stream that its work goes through, for other libraries; nothing in the executor.
+    fn stream(&self) -> Option<*mut c_void>;
+
     /// How long the machine takes for what `work` starts: by its own clock if it has one.
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error>;
+}
+
+/// Work that was remembered.
+pub trait Recorded: Send + Sync {
+    /// Starts it on the machine that it was recorded on.
+    ///
+    /// # Safety
+    /// All memory that it uses is still there.
+    unsafe fn start(&self, machine: &dyn Machine) -> Result<(), Error>;
 }
 
 /// What a kernel needs, and the driver's word on how many blocks of it a multiprocessor runs at once.
@@ -105,9 +133,12 @@ impl Call<'_> {
     }
 }
 
-/// Memory of a machine.
-pub struct Memory {
-    pub(crate) machine: Arc<dyn Machine>,
+/// Memory of a machine. A clone is the same memory, which is given back with the last of them.
+#[derive(Clone)]
+pub struct Memory(Arc<Allocation>);
+
+struct Allocation {
+    machine: Arc<dyn Machine>,
     address: u64,
     bytes: usize,
 }
@@ -132,7 +163,7 @@ impl Memory {
     /// New memory, of any contents.
     pub(crate) fn new(machine: &Arc<dyn Machine>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
         let address = if bytes == 0 { NOWHERE } else { machine.allocate(padded(bytes, operation)?, operation)? };
-        let memory = Self { machine: machine.clone(), address, bytes };
+        let memory = Self(Arc::new(Allocation { machine: machine.clone(), address, bytes }));
         if !bytes.is_multiple_of(ACCESS) {
             // Kernels load 16 bytes of which they want some, and a checker should find the rest written.
             let last = (bytes / ACCESS * ACCESS) as u64;
@@ -143,15 +174,20 @@ impl Memory {
     }
 
     pub(crate) fn address(&self) -> u64 {
-        self.address
+        self.0.address
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.0.bytes
+    }
+
+    /// Whether a machine has it, by itself or through another on the same device.
+    pub(crate) fn is_of(&self, machine: &Arc<dyn Machine>) -> bool {
+        Arc::ptr_eq(&self.0.machine, machine) || self.0.machine.device_id() == machine.device_id()
     }
 }
 
-impl Drop for Memory {
+impl Drop for Allocation {
     fn drop(&mut self) {
         if self.bytes > 0 {
             // SAFETY: it is ours, from `new`, and this is its end.

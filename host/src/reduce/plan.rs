@@ -183,7 +183,7 @@ mod tests {
             Plan::Spans { parts, .. } => parts,
             other => panic!("{other:?}"),
         };
-        assert_eq!([parts(1 << 10), parts(1 << 20), parts(1 << 24)], [1, 128, 264]);
+        assert_eq!([parts(1 << 10), parts(1 << 20), parts(1 << 24)], [1, 256, 264]);
         assert_eq!([parts(1 << 28), parts(1 << 30)], [792, 2112]);
     }
 

@@ -8,6 +8,7 @@ use cuda_builder::Arch;
 use warpfold::{Error, Gpu};
 
 use crate::plot::PlotFile;
+use crate::reduce::ReduceArguments;
 
 /// Runs warpfold's reductions and transposes, checks every result against the CPU, and times them.
 ///
@@ -23,6 +24,8 @@ use crate::plot::PlotFile;
   bench ladder reduce --plot ladder.png     a chart beside the table, as PNG or SVG
   bench occupancy unroll_last_warp_f32 --arch sm_86
   bench sum --input samples.npy             the sum of a NumPy file (f32 or i32)
+  bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
+  bench reduce --shape 2^10..2^30 --peers peers   each length beside CUB and PyTorch
   bench transpose --rows 1000 --cols 30000  one transpose, timed
   bench transpose --input a.npy --output t.npy
   bench --device simt --format json         the executor even where there is a GPU, for a machine to read
@@ -72,6 +75,8 @@ pub enum Command {
     Occupancy(OccupancyArguments),
     /// Sums numbers
     Sum(SumArguments),
+    /// Any reduction of any type and shape, beside CUB and PyTorch where they are
+    Reduce(ReduceArguments),
     /// Transposes a matrix of f32
     Transpose(TransposeArguments),
 }
@@ -272,7 +277,7 @@ fn latency(text: &str) -> Result<f64, String> {
 }
 
 /// A count: `4096`, `4_096` or `2^12`.
-fn count(text: &str) -> Result<usize, String> {
+pub fn count(text: &str) -> Result<usize, String> {
     let digits = text.replace('_', "");
     let value = match digits.split_once('^') {
         Some((base, exponent)) => match (base.parse::<usize>(), exponent.parse::<u32>()) {

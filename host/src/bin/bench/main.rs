@@ -12,6 +12,7 @@ mod npy;
 mod occupancy;
 mod plot;
 mod ranges;
+mod reduce;
 mod report;
 mod sum;
 mod transpose;
@@ -55,6 +56,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
             ladder::run(&gpu, &cli.output, arguments.family, &arguments.numbers, &arguments.sides)
         }
         Some(Command::Occupancy(arguments)) => occupancy::run(&gpu, &cli.output, arguments),
+        Some(Command::Reduce(arguments)) => reduce::run(&gpu, &cli.output, arguments),
         Some(Command::Sum(arguments)) => sum::run(&gpu, &cli.output, arguments),
         Some(Command::Transpose(arguments)) => transpose::run(&gpu, &cli.output, arguments),
     }

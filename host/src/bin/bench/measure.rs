@@ -109,8 +109,43 @@ impl Plan {
         while times.len() < self.samples as usize {
             times.push(sample(starts)?);
         }
+        Ok(Timing::of(times))
+    }
+}
+
+impl Plan {
+    /// Times `work` on a GPU as [`Plan::time`] does, its starts recorded as one graph, so that the host's time for a start
+    /// is in none of it.
+    pub fn time_recorded(&self, gpu: &Gpu, mut work: impl FnMut(usize) -> Result<(), Error>) -> Result<Timing, Error> {
+        // The first start loads the kernel.
+        work(0)?;
+        let one = gpu.time(|| (0..3).try_for_each(&mut work))?.as_secs_f64() / 3.0;
+        let starts = (SAMPLE_SECONDS / one.max(1e-7)).ceil().clamp(1.0, 500.0) as usize;
+        let recording = gpu.record(|| (0..starts).try_for_each(&mut work))?;
+        recording.start()?;
+        let mut times = Vec::with_capacity(self.samples as usize);
+        while times.len() < self.samples as usize {
+            times.push(gpu.time(|| recording.start())? / starts as u32);
+        }
+        Ok(Timing::of(times))
+    }
+
+    /// Times single starts of `work` on a GPU, each from event to event.
+    pub fn time_alone(&self, gpu: &Gpu, mut work: impl FnMut(usize) -> Result<(), Error>) -> Result<Timing, Error> {
+        let mut times = Vec::with_capacity(self.samples as usize);
+        for i in 0..self.samples.max(3) as usize {
+            gpu.synchronize()?;
+            times.push(gpu.time(|| work(i))?);
+        }
+        Ok(Timing::of(times))
+    }
+}
+
+impl Timing {
+    /// Of samples, at least one.
+    fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
-        Ok(Timing { median: times[times.len() / 2], fastest: times[0] })
+        Self { median: times[times.len() / 2], fastest: times[0] }
     }
 }
 

@@ -124,7 +124,7 @@ impl Device {
     }
 
     /// The device in one line, and what its times mean.
-    fn headline(&self) -> String {
+    pub fn headline(&self) -> String {
         match (&self.compute_capability, self.peak_gigabytes_per_second) {
             (Some(capability), Some(peak)) => format!(
                 "{} (compute capability {capability}, {} multiprocessors, {peak:.0} GB/s theoretical peak, CUDA {})",
@@ -324,7 +324,7 @@ pub fn finish(written: io::Result<()>) -> anyhow::Result<()> {
 }
 
 /// A bandwidth in GB/s, with three digits that count.
-fn bandwidth(gigabytes_per_second: f64) -> String {
+pub fn bandwidth(gigabytes_per_second: f64) -> String {
     match gigabytes_per_second {
         small if small < 10.0 => format!("{small:.3}"),
         medium if medium < 100.0 => format!("{medium:.1}"),
@@ -333,7 +333,7 @@ fn bandwidth(gigabytes_per_second: f64) -> String {
 }
 
 /// A time with its unit.
-fn time(microseconds: f64) -> String {
+pub fn time(microseconds: f64) -> String {
     match microseconds {
         us if us < 1e3 => format!("{us:.2} us"),
         us if us < 1e6 => format!("{:.2} ms", us / 1e3),

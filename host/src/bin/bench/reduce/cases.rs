@@ -1,0 +1,219 @@
+//! What is measured: an operator, a type, and a shape.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use warpfold::Shape;
+
+use crate::cli::count;
+
+/// `bench reduce`.
+#[derive(Debug, Args)]
+pub struct ReduceArguments {
+    /// Operators, joined by commas [default: sum]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub op: Vec<Operator>,
+    /// Types of the elements, joined by commas [default: f32]
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub dtype: Vec<ElementType>,
+    /// Shapes, joined by commas: `2^28` (all of it), `1024x1024:rows` (a result for each row), `1024x1024:columns`, or
+    /// `2^10..2^30` (lengths in steps of 4) [default: 2^28 on a GPU, 2^20 in the executor]
+    #[arg(long, value_delimiter = ',')]
+    pub shape: Vec<Lengths>,
+    /// Elements between the start of the memory and the first that is reduced: 1 is the worst alignment
+    #[arg(long, default_value_t = 0)]
+    pub offset: usize,
+    /// Everything that `docs/benchmarks` has a table of
+    #[arg(long, conflicts_with_all = ["op", "dtype", "shape", "offset"])]
+    pub all: bool,
+    /// Also times CUB and PyTorch, as far as this folder (`peers` of the source, after its build.sh) and this machine have
+    /// them
+    #[arg(long, value_name = "FOLDER")]
+    pub peers: Option<std::path::PathBuf>,
+}
+
+/// An operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operator {
+    Sum,
+    Min,
+    Max,
+    Argmin,
+    Argmax,
+    MinMax,
+    Mean,
+    SumOfSquares,
+    Norm,
+    Any,
+    All,
+    CountNonzero,
+}
+
+/// A type of elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ElementType {
+    F32,
+    F64,
+    F16,
+    Bf16,
+    I8,
+    I16,
+    I32,
+    I64,
+    U8,
+    U16,
+    U32,
+    U64,
+}
+
+/// The name of a value as the command line has it.
+pub fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// What is reduced to what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Extent {
+    pub rows: usize,
+    pub columns: usize,
+    pub axis: Axis,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Axis {
+    /// One result.
+    All,
+    /// A result for each row.
+    Rows,
+    /// A result for each column.
+    Columns,
+}
+
+impl Extent {
+    pub const fn all(len: usize) -> Self {
+        Self { rows: 1, columns: len, axis: Axis::All }
+    }
+
+    pub fn elements(&self) -> usize {
+        self.rows * self.columns
+    }
+
+    pub fn shape(&self) -> Shape {
+        match self.axis {
+            Axis::All => Shape::all(self.columns),
+            Axis::Rows => Shape::rows(self.rows, self.columns),
+            Axis::Columns => Shape::columns(self.rows, self.columns),
+        }
+    }
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = |n: usize| if n >= 1024 && n.is_power_of_two() { format!("2^{}", n.ilog2()) } else { n.to_string() };
+        match self.axis {
+            Axis::All => f.pad(&side(self.columns)),
+            Axis::Rows => f.pad(&format!("{} x {} rows", side(self.rows), side(self.columns))),
+            Axis::Columns => f.pad(&format!("{} x {} columns", side(self.rows), side(self.columns))),
+        }
+    }
+}
+
+/// `--shape`: one, or lengths in steps of four.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lengths(pub Vec<Extent>);
+
+impl FromStr for Lengths {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some((first, last)) = text.split_once("..") {
+            let (first, last) = (count(first)?, count(last)?);
+            if first == 0 || last < first {
+                return Err("lengths go from one that is more than 0 to a longer one".to_owned());
+            }
+            let longer = |len: &usize| len.checked_mul(4).filter(|&len| len <= last);
+            return Ok(Self(std::iter::successors(Some(first), longer).map(Extent::all).collect()));
+        }
+        let Some((sides, axis)) = text.split_once(':') else { return Ok(Self(vec![Extent::all(count(text)?)])) };
+        let axis = match axis {
+            "rows" => Axis::Rows,
+            "columns" => Axis::Columns,
+            _ => return Err("a result is for each of the `rows` or of the `columns`".to_owned()),
+        };
+        let (rows, columns) = sides.split_once('x').ok_or("a matrix is ROWSxCOLUMNS:rows or :columns")?;
+        let (rows, columns) = (count(rows)?, count(columns)?);
+        if rows.checked_mul(columns).is_none() {
+            return Err("too large for this machine".to_owned());
+        }
+        Ok(Self(vec![Extent { rows, columns, axis }]))
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    pub operator: Operator,
+    pub dtype: ElementType,
+    pub extent: Extent,
+    pub offset: usize,
+}
+
+/// Measurements that stand in one table.
+pub struct Table {
+    pub title: &'static str,
+    pub cases: Vec<Case>,
+}
+
+/// Everything that `docs/benchmarks` has a table of.
+pub fn all() -> Vec<Table> {
+    let f32_sum = |extent| Case { operator: Operator::Sum, dtype: ElementType::F32, extent, offset: 0 };
+    let lengths = (10..=30).step_by(4).chain((12..=28).step_by(4));
+    let mut lengths: Vec<u32> = lengths.collect();
+    lengths.sort_unstable();
+    let operators = [Operator::Sum, Operator::Min, Operator::Max, Operator::Argmin, Operator::Argmax];
+    let of_every_type = |extent, offset| {
+        ElementType::value_variants()
+            .iter()
+            .flat_map(move |&dtype| operators.map(|operator| Case { operator, dtype, extent, offset }))
+            .collect()
+    };
+    let sides =
+        [(1024, 1024), (16384, 16384), (1 << 20, 256), (256, 1 << 20), (1 << 24, 16), (16, 1 << 24), (1_000_003, 127)];
+    let over = |axis| sides.map(|(rows, columns)| f32_sum(Extent { rows, columns, axis })).to_vec();
+    let off_by_one = ElementType::value_variants()
+        .iter()
+        .map(|&dtype| Case { operator: Operator::Sum, dtype, extent: Extent::all(1 << 28), offset: 1 })
+        .collect();
+    vec![
+        Table {
+            title: "Sum of f32, by length",
+            cases: lengths.iter().map(|&log| f32_sum(Extent::all(1 << log))).collect(),
+        },
+        Table { title: "Every type, 2^28 elements", cases: of_every_type(Extent::all(1 << 28), 0) },
+        Table { title: "Sum of every type, 2^28 elements behind one that is left out", cases: off_by_one },
+        Table { title: "Sum of each row, f32", cases: over(Axis::Rows) },
+        Table { title: "Sum of each column, f32", cases: over(Axis::Columns) },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_read_as_they_are_written() {
+        let one = |text: &str| text.parse::<Lengths>().unwrap().0[0];
+        assert_eq!(one("2^28"), Extent::all(1 << 28));
+        assert_eq!(one("3x2^4:rows"), Extent { rows: 3, columns: 16, axis: Axis::Rows });
+        assert_eq!(one("5x7:columns").to_string(), "5 x 7 columns");
+        assert_eq!("2^10..2^30".parse::<Lengths>().unwrap().0.len(), 11);
+        for wrong in ["", "x", "3x4", "3x4:diagonal", "2^30..2^10", "2^40x2^40:rows"] {
+            assert!(wrong.parse::<Lengths>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What is reduced, and what the CPU makes of it.
+
+use half::{bf16, f16};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+use super::cases::{Axis, Extent, Operator};
+
+/// A number of small whole value, which every type has.
+pub trait Small: Copy {
+    /// From 0 to 19.
+    fn from_small(value: u8) -> Self;
+    /// Exact.
+    fn to_f64(self) -> f64;
+    /// Half the distance from 1 to the next in the type that sums are made in; 0 of integers.
+    const ROUNDING: f64;
+}
+
+macro_rules! small {
+    ($($type:ident, $rounding:expr, $from:expr, $to:expr;)*) => {$(
+        impl Small for $type {
+            const ROUNDING: f64 = $rounding;
+            fn from_small(value: u8) -> Self {
+                ($from)(value)
+            }
+            fn to_f64(self) -> f64 {
+                ($to)(self)
+            }
+        }
+    )*};
+}
+
+const F32: f64 = f32::EPSILON as f64 / 2.0;
+
+small! {
+    f16, F32, |value: u8| f16::from_f32(value.into()), f64::from;
+    bf16, F32, |value: u8| bf16::from_f32(value.into()), f64::from;
+    f32, F32, f32::from, f64::from;
+    f64, f64::EPSILON / 2.0, f64::from, |x| x;
+    i8, 0.0, |value| value as i8, f64::from;
+    u8, 0.0, |value| value, f64::from;
+    i16, 0.0, i16::from, f64::from;
+    u16, 0.0, u16::from, f64::from;
+    i32, 0.0, i32::from, f64::from;
+    u32, 0.0, u32::from, f64::from;
+    i64, 0.0, i64::from, |x| x as f64;
+    u64, 0.0, u64::from, |x| x as f64;
+}
+
+/// `len` numbers from 1 to 16, with one 0 and one 17 late among them, so that a kernel that leaves out a part of the input
+/// does not find the extremes.
+pub fn numbers<T: Small>(len: usize) -> Vec<T> {
+    const PERIOD: usize = 1 << 16;
+    let mut source = SmallRng::from_os_rng();
+    let mut numbers: Vec<T> = (0..len.min(PERIOD)).map(|_| T::from_small(source.random_range(1..=16))).collect();
+    while numbers.len() < len {
+        let more = numbers.len().min(len - numbers.len());
+        numbers.extend_from_within(..more);
+    }
+    if len > 1 {
+        let places = len / 8;
+        numbers[len - 1 - source.random_range(0..=places / 2)] = T::from_small(0);
+        let other = len - 1 - places / 2 - 1;
+        numbers[other.min(len - 2)] = T::from_small(17);
+    }
+    numbers
+}
+
+/// What a result should be, and how far it may be off.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    pub value: f64,
+    pub bound: f64,
+}
+
+/// What each result should be.
+pub fn expected<T: Small>(operator: Operator, extent: &Extent, numbers: &[T]) -> Vec<Expected> {
+    let Extent { rows, columns, axis } = *extent;
+    let mut tallies = match axis {
+        Axis::All => vec![Tally::default(); 1],
+        Axis::Rows => vec![Tally::default(); rows],
+        Axis::Columns => vec![Tally::default(); columns],
+    };
+    match axis {
+        Axis::All => numbers.iter().enumerate().for_each(|(i, x)| tallies[0].count(i, x.to_f64())),
+        Axis::Rows => {
+            for (row, tally) in numbers.chunks_exact(columns.max(1)).zip(&mut tallies) {
+                row.iter().enumerate().for_each(|(i, x)| tally.count(i, x.to_f64()));
+            }
+        }
+        Axis::Columns => {
+            for (i, row) in numbers.chunks_exact(columns.max(1)).enumerate() {
+                row.iter().zip(&mut tallies).for_each(|(x, tally)| tally.count(i, x.to_f64()));
+            }
+        }
+    }
+    let each = extent.shape().elements_each() as f64;
+    tallies.iter().map(|tally| tally.result(operator, each, T::ROUNDING)).collect()
+}
+
+/// Everything that an operator asks of some numbers. The sums are whole numbers far below 2^53: exact.
+#[derive(Clone, Copy)]
+struct Tally {
+    sum: f64,
+    squares: f64,
+    min: f64,
+    max: f64,
+    argmin: u32,
+    argmax: u32,
+    nonzero: u32,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            sum: 0.0,
+            squares: 0.0,
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+            argmin: u32::MAX,
+            argmax: u32::MAX,
+            nonzero: 0,
+        }
+    }
+}
+
+impl Tally {
+    fn count(&mut self, i: usize, x: f64) {
+        self.sum += x;
+        self.squares += x * x;
+        self.nonzero += u32::from(x != 0.0);
+        if x < self.min {
+            (self.min, self.argmin) = (x, i as u32);
+        }
+        if x > self.max {
+            (self.max, self.argmax) = (x, i as u32);
+        }
+    }
+
+    fn result(&self, operator: Operator, each: f64, rounding: f64) -> Expected {
+        let exactly = |value: f64| Expected { value, bound: 0.0 };
+        let near = |value: f64| Expected { value, bound: 8.0 * rounding.max(f64::EPSILON) * value };
+        match operator {
+            Operator::Sum if rounding == 0.0 => exactly(self.sum),
+            Operator::SumOfSquares if rounding == 0.0 => exactly(self.squares),
+            Operator::Sum => near(self.sum),
+            Operator::SumOfSquares => near(self.squares),
+            Operator::Mean => near(self.sum / each),
+            Operator::Norm => near(self.squares.sqrt()),
+            Operator::Min | Operator::MinMax => exactly(self.min),
+            Operator::Max => exactly(self.max),
+            Operator::Argmin => exactly(self.argmin.into()),
+            Operator::Argmax => exactly(self.argmax.into()),
+            Operator::Any => exactly(f64::from(u8::from(self.nonzero > 0))),
+            Operator::All => exactly(f64::from(u8::from(f64::from(self.nonzero) == each))),
+            Operator::CountNonzero => exactly(self.nonzero.into()),
+        }
+    }
+}
+
+/// The first result that is not what it should be, in words.
+pub fn first_wrong(found: impl Iterator<Item = f64>, expected: &[Expected]) -> Option<String> {
+    let is_right = |found: f64, expected: &Expected| (found - expected.value).abs() <= expected.bound;
+    let mut pairs = found.zip(expected).enumerate();
+    let (i, (found, expected)) = pairs.find(|(_, (found, expected))| !is_right(*found, expected))?;
+    Some(format!("result {i} is {found}, should be {}", expected.value))
+}

@@ -1,0 +1,80 @@
+//! `bench reduce`: the library's reductions, checked, timed, and beside what others have.
+
+mod cases;
+mod data;
+mod peers;
+mod run;
+mod table;
+
+use std::io;
+
+use warpfold::ops::WrappingSum;
+use warpfold::{Gpu, Shape};
+
+pub use cases::ReduceArguments;
+use cases::{Case, ElementType, Extent, Operator, Table};
+use peers::Peers;
+use table::{Report, Section};
+
+use crate::cli::Output;
+use crate::interrupt;
+use crate::measure::{Plan, progress};
+use crate::report::{Device, finish};
+
+pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::Result<bool> {
+    anyhow::ensure!(output.plot.is_none(), "there is no plot of `reduce` yet: give --format json or csv");
+    let plan = Plan::new(gpu, output)?;
+    let device = Device::of(gpu)?;
+    let mut peers = arguments.peers.as_deref().map_or_else(Peers::default, |folder| Peers::find(gpu, folder));
+    let tables = if arguments.all { cases::all() } else { vec![asked_for(gpu, arguments)] };
+    let bar = progress(tables.iter().map(|table| table.cases.len()).sum());
+    let mut report = Report { device, read_gigabytes_per_second: read_ceiling(gpu, &plan)?, sections: Vec::new() };
+    for Table { title, cases } in tables {
+        let mut rows = Vec::new();
+        for case in cases {
+            if interrupt::is_pending() {
+                break;
+            }
+            rows.push(run::run(gpu, &plan, &mut peers, &case)?);
+            bar.inc(1);
+        }
+        report.sections.push(Section { title: title.to_owned(), rows });
+    }
+    bar.finish_and_clear();
+    finish(report.write(&mut io::stdout().lock(), output.format))?;
+    if interrupt::is_pending() {
+        anyhow::bail!("interrupted: what was measured before is above");
+    }
+    Ok(report.is_correct())
+}
+
+/// Every operator of every type over every shape that the command line names.
+fn asked_for(gpu: &Gpu, arguments: &ReduceArguments) -> Table {
+    let or = |given: Vec<Extent>| {
+        let usual = Extent::all(if gpu.is_cuda() { 1 << 28 } else { 1 << 20 });
+        if given.is_empty() { vec![usual] } else { given }
+    };
+    let extents = or(arguments.shape.iter().flat_map(|lengths| lengths.0.clone()).collect());
+    let operators = if arguments.op.is_empty() { vec![Operator::Sum] } else { arguments.op.clone() };
+    let dtypes = if arguments.dtype.is_empty() { vec![ElementType::F32] } else { arguments.dtype.clone() };
+    let mut cases = Vec::new();
+    for &operator in &operators {
+        for &dtype in &dtypes {
+            cases.extend(extents.iter().map(|&extent| Case { operator, dtype, extent, offset: arguments.offset }));
+        }
+    }
+    Table { title: "Reductions", cases }
+}
+
+/// The rate at which 4 GiB are read by the least work there is, in GB/s; nothing in the executor.
+fn read_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, warpfold::Error> {
+    const ELEMENTS: usize = 1 << 30;
+    if !gpu.is_cuda() {
+        return Ok(None);
+    }
+    let input = gpu.zeroed::<u32>(ELEMENTS)?;
+    let mut output = gpu.zeroed::<u32>(1)?;
+    let mut reducer = gpu.reducer(WrappingSum, Shape::all(ELEMENTS))?;
+    let timing = plan.time(gpu, |_| reducer.start(&input, &mut output))?;
+    Ok(Some((ELEMENTS * size_of::<u32>()) as f64 / timing.median.as_secs_f64() / 1e9))
+}

@@ -1,0 +1,180 @@
+//! CUB and PyTorch, where they are: a library that is loaded, and a program that is started.
+
+use std::ffi::{c_int, c_void};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, bail};
+use libloading::Library;
+use warpfold::{Buffer, Error, Gpu};
+
+use super::cases::{Axis, Case, ElementType, Extent, Operator, name_of};
+use crate::measure::{Plan, Timing};
+
+/// Those that were asked for and found.
+#[derive(Default)]
+pub struct Peers {
+    cub: Option<Library>,
+    pytorch: Option<PyTorch>,
+}
+
+/// `warpfold_cub_TYPE` of `peers/cub.cu`.
+type Reduce = unsafe extern "C" fn(
+    operator: c_int,
+    input: *const c_void,
+    output: *mut c_void,
+    index: *mut c_void,
+    rows: i64,
+    length: i64,
+    scratch: *mut c_void,
+    scratch_bytes: *mut usize,
+    stream: *mut c_void,
+) -> c_int;
+
+impl Peers {
+    /// Looks for them in `folder`, and says what is not there.
+    pub fn find(gpu: &Gpu, folder: &Path) -> Self {
+        if !gpu.is_cuda() {
+            eprintln!("no peers: CUB and PyTorch need a CUDA device");
+            return Self::default();
+        }
+        let library = folder.join("build").join("libwarpfold_cub.so");
+        // SAFETY: the library that `peers/build.sh` has made runs nothing when it is loaded.
+        let cub = match unsafe { Library::new(&library) } {
+            Ok(library) => Some(library),
+            Err(error) => {
+                eprintln!("without CUB: {error}; {}/build.sh builds it", folder.display());
+                None
+            }
+        };
+        let pytorch = match PyTorch::start(&folder.join("pytorch.py")) {
+            Ok(pytorch) => Some(pytorch),
+            Err(error) => {
+                eprintln!("without PyTorch: {error:#}");
+                None
+            }
+        };
+        Self { cub, pytorch }
+    }
+
+    /// CUB's times, back to back and alone, if it has such a reduction.
+    pub fn cub(&self, gpu: &Gpu, plan: &Plan, case: &Case, inputs: &[u64]) -> anyhow::Result<Option<(Timing, Timing)>> {
+        let Some(library) = &self.cub else { return Ok(None) };
+        let operator = match case.operator {
+            Operator::Sum => 0,
+            Operator::Min => 1,
+            Operator::Max => 2,
+            Operator::Argmin => 3,
+            Operator::Argmax => 4,
+            _ => return Ok(None),
+        };
+        let Extent { rows, columns, axis } = case.extent;
+        if axis == Axis::Columns {
+            return Ok(None);
+        }
+        let name = format!("warpfold_cub_{}", name_of(&case.dtype));
+        // SAFETY: `peers/cub.cu` defines it with this signature.
+        let reduce = unsafe { library.get::<Reduce>(name.as_bytes()) }.context("the peers' library is another one")?;
+        let (output, index) = (gpu.zeroed::<u64>(rows)?, gpu.zeroed::<u64>(rows)?);
+        let pointer = |buffer: &Buffer<u64>| buffer.view().device_address() as *mut c_void;
+        let stream = gpu.cuda_stream().context("a CUDA device has a stream")?;
+        let call = |input: u64, scratch: *mut c_void, bytes: &mut usize| {
+            // SAFETY: the memory is the device's and large enough: `bytes` is what a first call has asked for, the input has
+            // the case's elements, and outputs have up to 8 bytes.
+            unsafe {
+                reduce(
+                    operator,
+                    input as *const c_void,
+                    pointer(&output),
+                    pointer(&index),
+                    rows as i64,
+                    columns as i64,
+                    scratch,
+                    bytes,
+                    stream,
+                )
+            }
+        };
+        let mut bytes = 0;
+        match call(inputs[0], std::ptr::null_mut(), &mut bytes) {
+            0 => {}
+            -1 => return Ok(None),
+            error => bail!("CUB's size: CUDA error {error}"),
+        }
+        let scratch = gpu.zeroed::<u8>(bytes.max(1))?;
+        let scratch = scratch.view().device_address() as *mut c_void;
+        let mut failed = 0;
+        let mut start = |i: usize| {
+            let error = call(inputs[i % inputs.len()], scratch, &mut bytes);
+            if error != 0 {
+                failed = error;
+            }
+            Ok::<_, Error>(())
+        };
+        let times = (plan.time_recorded(gpu, &mut start)?, plan.time_alone(gpu, &mut start)?);
+        if failed != 0 {
+            bail!("CUB: CUDA error {failed}");
+        }
+        Ok(Some(times))
+    }
+
+    /// PyTorch's time in microseconds, if it has such a reduction.
+    pub fn pytorch(&mut self, case: &Case) -> anyhow::Result<Option<f64>> {
+        match &mut self.pytorch {
+            Some(pytorch) if case.offset == 0 => pytorch.time(case.operator, case.dtype, &case.extent),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// `peers/pytorch.py`, which answers a line with a line.
+struct PyTorch {
+    process: Child,
+    questions: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl PyTorch {
+    fn start(script: &Path) -> anyhow::Result<Self> {
+        let found = Command::new("python3").args(["-c", "import torch; torch.cuda.current_device()"]).output();
+        let found = found.context("there is no python3")?;
+        if !found.status.success() {
+            let message = String::from_utf8_lossy(&found.stderr);
+            bail!("{}", message.lines().last().unwrap_or("python3 cannot import torch"));
+        }
+        let mut process = Command::new("python3")
+            .arg(script)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start python3")?;
+        let questions = process.stdin.take();
+        let answers = BufReader::new(process.stdout.take().context("it has no output")?);
+        Ok(Self { process, questions, answers })
+    }
+
+    fn time(&mut self, operator: Operator, dtype: ElementType, extent: &Extent) -> anyhow::Result<Option<f64>> {
+        if !matches!(operator, Operator::Sum | Operator::Min | Operator::Max | Operator::Argmin | Operator::Argmax) {
+            return Ok(None);
+        }
+        let question = serde_json::json!({
+            "op": name_of(&operator), "dtype": name_of(&dtype),
+            "rows": extent.rows, "columns": extent.columns, "axis": extent.axis,
+        });
+        let questions = self.questions.as_mut().context("PyTorch has ended")?;
+        writeln!(questions, "{question}").context("PyTorch has ended")?;
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).context("PyTorch has ended")?;
+        let answer: serde_json::Value = serde_json::from_str(&answer).context("PyTorch's answer is no JSON")?;
+        Ok(answer["us"].as_f64())
+    }
+}
+
+impl Drop for PyTorch {
+    fn drop(&mut self) {
+        // The end of its input ends it.
+        self.questions = None;
+        let _ = self.process.wait();
+    }
+}

@@ -1,0 +1,230 @@
+//! What `bench reduce` prints.
+
+use std::io::{self, Write};
+
+use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use serde::Serialize;
+
+use super::cases::{Case, name_of};
+use crate::cli::Format;
+use crate::measure::Timing;
+use crate::report::{Device, bandwidth, time};
+
+/// A measured case.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    pub operator: String,
+    pub dtype: String,
+    pub shape: String,
+    pub offset: usize,
+    pub bytes: usize,
+    pub correct: bool,
+    pub wrong: Option<String>,
+    /// Of many starts in one graph, each.
+    pub back_to_back_us: f64,
+    /// Of one start, from event to event.
+    pub alone_us: Option<f64>,
+    pub gigabytes_per_second: f64,
+    pub cub_back_to_back_us: Option<f64>,
+    pub cub_alone_us: Option<f64>,
+    pub pytorch_us: Option<f64>,
+}
+
+impl Row {
+    pub fn new(
+        case: &Case,
+        bytes: usize,
+        wrong: Option<String>,
+        (back_to_back, alone): (Timing, Option<Timing>),
+        cub: Option<(Timing, Timing)>,
+        pytorch_us: Option<f64>,
+    ) -> Self {
+        let us = |timing: Timing| timing.median.as_secs_f64() * 1e6;
+        let back_to_back_us = us(back_to_back);
+        Self {
+            operator: name_of(&case.operator),
+            dtype: name_of(&case.dtype),
+            shape: case.extent.to_string(),
+            offset: case.offset,
+            bytes,
+            correct: wrong.is_none(),
+            wrong,
+            back_to_back_us,
+            alone_us: alone.map(us),
+            gigabytes_per_second: bytes as f64 / back_to_back_us.max(1e-3) / 1e3,
+            cub_back_to_back_us: cub.map(|(back_to_back, _)| us(back_to_back)),
+            cub_alone_us: cub.map(|(_, alone)| us(alone)),
+            pytorch_us,
+        }
+    }
+
+    /// How many times as long another takes.
+    fn times(&self, other: Option<f64>) -> Option<f64> {
+        Some(other? / self.back_to_back_us)
+    }
+
+    fn times_alone(&self) -> Option<f64> {
+        Some(self.cub_alone_us? / self.alone_us?)
+    }
+
+    /// Against the better of the peers.
+    fn times_best(&self) -> Option<f64> {
+        match (self.times(self.cub_back_to_back_us), self.times(self.pytorch_us)) {
+            (Some(cub), Some(pytorch)) => Some(cub.min(pytorch)),
+            (one, other) => one.or(other),
+        }
+    }
+}
+
+/// Rows under a title.
+#[derive(Debug, Serialize)]
+pub struct Section {
+    pub title: String,
+    pub rows: Vec<Row>,
+}
+
+/// Everything.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub device: Device,
+    /// The rate at which 4 GiB are read, measured in the same run.
+    pub read_gigabytes_per_second: Option<f64>,
+    pub sections: Vec<Section>,
+}
+
+impl Report {
+    pub fn is_correct(&self) -> bool {
+        self.sections.iter().flat_map(|section| &section.rows).all(|row| row.correct)
+    }
+
+    pub fn write(&self, out: &mut impl Write, format: Format) -> io::Result<()> {
+        match format {
+            Format::Table => self.write_tables(out, presets::UTF8_BORDERS_ONLY),
+            Format::Markdown => self.write_tables(out, presets::ASCII_MARKDOWN),
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut *out, self)?;
+                writeln!(out)
+            }
+            Format::Csv => self.write_csv(out),
+        }
+    }
+
+    fn write_tables(&self, out: &mut impl Write, preset: &str) -> io::Result<()> {
+        writeln!(out, "{}", self.device.headline())?;
+        if let Some(read) = self.read_gigabytes_per_second {
+            writeln!(out, "Reading 4 GiB and adding them up moves {read:.0} GB/s.")?;
+        }
+        for section in &self.sections {
+            writeln!(out, "\n{}\n{}", section.title, self.table(section, preset))?;
+            for row in section.rows.iter().filter(|row| !row.correct) {
+                let Row { operator, dtype, shape, wrong, .. } = row;
+                writeln!(out, "WRONG: {operator} of {dtype}, {shape}: {}", wrong.as_deref().unwrap_or("the result"))?;
+            }
+            let means = [
+                ("CUB", mean(section, |row| row.times(row.cub_back_to_back_us))),
+                ("CUB alone", mean(section, Row::times_alone)),
+                ("PyTorch", mean(section, |row| row.times(row.pytorch_us))),
+                ("the better of the two", mean(section, Row::times_best)),
+            ];
+            for (peer, mean) in means.into_iter().filter_map(|(peer, mean)| Some((peer, mean?))) {
+                writeln!(out, "Geometric mean against {peer}: {mean:.2} x")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn table(&self, section: &Section, preset: &str) -> Table {
+        let has = |value: fn(&Row) -> bool| section.rows.iter().any(value);
+        let (is_gpu, cub, pytorch) = (
+            has(|row| row.alone_us.is_some()),
+            has(|row| row.cub_back_to_back_us.is_some()),
+            has(|row| row.pytorch_us.is_some()),
+        );
+        let mut header = vec!["operator", "type", "shape", "result", "time", "GB/s"];
+        if is_gpu {
+            header.extend(["of peak", "of read", "alone"]);
+        }
+        if cub {
+            header.extend(["CUB", "vs CUB", "CUB alone", "vs"]);
+        }
+        if pytorch {
+            header.extend(["PyTorch", "vs"]);
+        }
+        let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+        let or_dash = |text: Option<String>| right(text.unwrap_or_else(|| "-".to_owned()));
+        let times = |ratio: Option<f64>| {
+            let cell = or_dash(ratio.map(|ratio| format!("{ratio:.2} x")));
+            if ratio.is_some_and(|ratio| ratio < 1.0) { cell.fg(Color::Yellow) } else { cell }
+        };
+        let mut table = Table::new();
+        table.load_preset(preset).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
+        for row in &section.rows {
+            let share = |whole: Option<f64>| {
+                or_dash(whole.map(|whole| format!("{:.1} %", 100.0 * row.gigabytes_per_second / whole)))
+            };
+            let result = if row.correct { Cell::new("right") } else { Cell::new("WRONG").fg(Color::Red) };
+            let mut cells = vec![
+                Cell::new(&row.operator),
+                Cell::new(&row.dtype),
+                Cell::new(&row.shape),
+                result,
+                right(time(row.back_to_back_us)),
+                right(bandwidth(row.gigabytes_per_second)),
+            ];
+            if is_gpu {
+                cells.extend([
+                    share(self.device.peak_gigabytes_per_second),
+                    share(self.read_gigabytes_per_second),
+                    or_dash(row.alone_us.map(time)),
+                ]);
+            }
+            if cub {
+                cells.extend([
+                    or_dash(row.cub_back_to_back_us.map(time)),
+                    times(row.times(row.cub_back_to_back_us)),
+                    or_dash(row.cub_alone_us.map(time)),
+                    times(row.times_alone()),
+                ]);
+            }
+            if pytorch {
+                cells.extend([or_dash(row.pytorch_us.map(time)), times(row.times(row.pytorch_us))]);
+            }
+            table.add_row(cells);
+        }
+        table
+    }
+
+    fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "operator,type,shape,offset,bytes,correct,back_to_back_us,alone_us,gigabytes_per_second,cub_back_to_back_us,\
+             cub_alone_us,pytorch_us"
+        )?;
+        let number = |number: Option<f64>| number.map(|number| format!("{number:.3}")).unwrap_or_default();
+        for row in self.sections.iter().flat_map(|section| &section.rows) {
+            writeln!(
+                out,
+                "{},{},{},{},{},{},{:.3},{},{:.3},{},{},{}",
+                row.operator,
+                row.dtype,
+                row.shape,
+                row.offset,
+                row.bytes,
+                row.correct,
+                row.back_to_back_us,
+                number(row.alone_us),
+                row.gigabytes_per_second,
+                number(row.cub_back_to_back_us),
+                number(row.cub_alone_us),
+                number(row.pytorch_us)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// The geometric mean of a ratio over the rows that have it.
+fn mean(section: &Section, ratio: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
+    let logs: Vec<f64> = section.rows.iter().filter_map(ratio).map(f64::ln).collect();
+    (logs.len() > 1).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+}

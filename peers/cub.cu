@@ -1,0 +1,95 @@
+// CUB's reductions behind a C ABI, for one element type: the macros PEER_TYPE_... and PEER_NAME say which.
+
+#include <cstddef>
+#include <cstdint>
+
+#include <cub/device/device_reduce.cuh>
+#include <cub/device/device_segmented_reduce.cuh>
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/transform_iterator.h>
+
+// Sums go to what warpfold's do: f32 of the short floats, 64 bits of integers.
+#if defined(PEER_TYPE_f32)
+using Element = float;
+using Total = float;
+#elif defined(PEER_TYPE_f64)
+using Element = double;
+using Total = double;
+#elif defined(PEER_TYPE_f16)
+using Element = __half;
+using Total = float;
+#elif defined(PEER_TYPE_bf16)
+using Element = __nv_bfloat16;
+using Total = float;
+#elif defined(PEER_TYPE_i8)
+using Element = int8_t;
+using Total = int64_t;
+#elif defined(PEER_TYPE_i16)
+using Element = int16_t;
+using Total = int64_t;
+#elif defined(PEER_TYPE_i32)
+using Element = int32_t;
+using Total = int64_t;
+#elif defined(PEER_TYPE_i64)
+using Element = int64_t;
+using Total = int64_t;
+#elif defined(PEER_TYPE_u8)
+using Element = uint8_t;
+using Total = uint64_t;
+#elif defined(PEER_TYPE_u16)
+using Element = uint16_t;
+using Total = uint64_t;
+#elif defined(PEER_TYPE_u32)
+using Element = uint32_t;
+using Total = uint64_t;
+#elif defined(PEER_TYPE_u64)
+using Element = uint64_t;
+using Total = uint64_t;
+#endif
+
+enum Operator { SUM = 0, MIN = 1, MAX = 2, ARGMIN = 3, ARGMAX = 4 };
+
+struct RowStart {
+    int64_t length;
+    __host__ __device__ int64_t operator()(int64_t row) const { return row * length; }
+};
+
+// Reduces each of `rows` rows of `length` elements. With `scratch` null only says how many bytes of it are needed.
+// Indices go to `index`. Returns a cudaError_t, or -1 for an operator that CUB has not in this form.
+extern "C" int PEER_NAME(int op, const void *in, void *out, void *index, int64_t rows, int64_t length, void *scratch,
+                         size_t *scratch_bytes, cudaStream_t stream) {
+    auto input = static_cast<const Element *>(in);
+    if (rows == 1) {
+        switch (op) {
+        case SUM:
+            return cub::DeviceReduce::Sum(scratch, *scratch_bytes, input, static_cast<Total *>(out), length, stream);
+        case MIN:
+            return cub::DeviceReduce::Min(scratch, *scratch_bytes, input, static_cast<Element *>(out), length, stream);
+        case MAX:
+            return cub::DeviceReduce::Max(scratch, *scratch_bytes, input, static_cast<Element *>(out), length, stream);
+        case ARGMIN:
+            return cub::DeviceReduce::ArgMin(scratch, *scratch_bytes, input, static_cast<Element *>(out),
+                                             static_cast<int64_t *>(index), length, stream);
+        case ARGMAX:
+            return cub::DeviceReduce::ArgMax(scratch, *scratch_bytes, input, static_cast<Element *>(out),
+                                             static_cast<int64_t *>(index), length, stream);
+        }
+        return -1;
+    }
+    auto begin = thrust::make_transform_iterator(thrust::counting_iterator<int64_t>(0), RowStart{length});
+    auto end = begin + 1;
+    switch (op) {
+    case SUM:
+        return cub::DeviceSegmentedReduce::Sum(scratch, *scratch_bytes, input, static_cast<Total *>(out), rows, begin,
+                                               end, stream);
+    case MIN:
+        return cub::DeviceSegmentedReduce::Min(scratch, *scratch_bytes, input, static_cast<Element *>(out), rows, begin,
+                                               end, stream);
+    case MAX:
+        return cub::DeviceSegmentedReduce::Max(scratch, *scratch_bytes, input, static_cast<Element *>(out), rows, begin,
+                                               end, stream);
+    }
+    return -1;
+}

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""Times PyTorch's reductions. Reads one JSON object a line, writes one a line: the median time in microseconds, or null.
+
+In:  {"op": "sum", "dtype": "f32", "rows": 1024, "columns": 1024, "axis": "all" | "rows" | "columns"}
+Out: {"us": 4.2}
+"""
+
+import json
+import statistics
+import sys
+
+import torch
+
+DTYPES = {
+    "f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
+    "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
+    "u8": torch.uint8, "u16": torch.uint16, "u32": torch.uint32, "u64": torch.uint64,
+}
+# More than the L2 holds, so that no input is still there when its turn comes.
+ROTATION_BYTES = 128 << 20
+SAMPLE_SECONDS = 3e-3
+
+
+def reduction(op, dim):
+    """The call, over one axis or over everything."""
+    over = {} if dim is None else {"dim": dim}
+    if op == "sum":
+        return lambda x: torch.sum(x, **over)
+    if op in ("min", "max"):
+        call = torch.amin if op == "min" else torch.amax
+        return lambda x: call(x, **over)
+    call = torch.argmin if op == "argmin" else torch.argmax
+    return lambda x: call(x, **over)
+
+
+def time_of(call, inputs):
+    """Median microseconds of a call, many of them in one CUDA graph, over inputs in turn."""
+
+    def elapsed(work):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        work()
+        end.record()
+        end.synchronize()
+        return start.elapsed_time(end) * 1e-3
+
+    def calls(count):
+        for i in range(count):
+            call(inputs[i % len(inputs)])
+
+    calls(3)
+    torch.cuda.synchronize()
+    one = elapsed(lambda: calls(3)) / 3
+    count = max(1, min(500, int(SAMPLE_SECONDS / max(one, 1e-7)) + 1))
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        calls(count)
+    graph.replay()
+    torch.cuda.synchronize()
+    return statistics.median(elapsed(graph.replay) for _ in range(15)) / count * 1e6
+
+
+def run(case):
+    dtype = DTYPES[case["dtype"]]
+    rows, columns = case["rows"], case["columns"]
+    shape = (rows * columns,) if case["axis"] == "all" else (rows, columns)
+    dim = {"all": None, "rows": 1, "columns": 0}[case["axis"]]
+    first = torch.randint(0, 17, shape, device="cuda", dtype=torch.int8).to(dtype)
+    bytes_each = first.numel() * first.element_size()
+    copies = min(256, -(-ROTATION_BYTES // max(bytes_each, 1)))
+    inputs = [first] + [first.clone() for _ in range(copies)]
+    return time_of(reduction(case["op"], dim), inputs)
+
+
+for line in sys.stdin:
+    try:
+        microseconds = run(json.loads(line))
+    except Exception as error:  # PyTorch has not every operator for every type.
+        print(f"{line.strip()}: {error}".splitlines()[0], file=sys.stderr)
+        microseconds = None
+    torch.cuda.empty_cache()
+    print(json.dumps({"us": microseconds}), flush=True)
