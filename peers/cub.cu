@@ -5,12 +5,14 @@
 
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
+#include <cuda/std/functional>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
-// Sums go to what warpfold's do: f32 of the short floats, 64 bits of integers.
+// Sums go to what warpfold's do: f32 of the short floats, 64 bits of integers. `Reduce` with a sum of that type, since
+// `Sum` adds short floats in themselves.
 #if defined(PEER_TYPE_f32)
 using Element = float;
 using Total = float;
@@ -64,7 +66,8 @@ extern "C" int PEER_NAME(int op, const void *in, void *out, void *index, int64_t
     if (rows == 1) {
         switch (op) {
         case SUM:
-            return cub::DeviceReduce::Sum(scratch, *scratch_bytes, input, static_cast<Total *>(out), length, stream);
+            return cub::DeviceReduce::Reduce(scratch, *scratch_bytes, input, static_cast<Total *>(out), length,
+                                             cuda::std::plus<Total>{}, Total{}, stream);
         case MIN:
             return cub::DeviceReduce::Min(scratch, *scratch_bytes, input, static_cast<Element *>(out), length, stream);
         case MAX:
@@ -82,8 +85,8 @@ extern "C" int PEER_NAME(int op, const void *in, void *out, void *index, int64_t
     auto end = begin + 1;
     switch (op) {
     case SUM:
-        return cub::DeviceSegmentedReduce::Sum(scratch, *scratch_bytes, input, static_cast<Total *>(out), rows, begin,
-                                               end, stream);
+        return cub::DeviceSegmentedReduce::Reduce(scratch, *scratch_bytes, input, static_cast<Total *>(out), rows,
+                                                  begin, end, cuda::std::plus<Total>{}, Total{}, stream);
     case MIN:
         return cub::DeviceSegmentedReduce::Min(scratch, *scratch_bytes, input, static_cast<Element *>(out), rows, begin,
                                                end, stream);

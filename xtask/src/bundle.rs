@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, ensure};
 use cuda_builder::Arch;
@@ -12,7 +13,7 @@ use crate::{build_ptx, setup, workspace};
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The tests that are worth running where the GPU is.
-const TESTS: [&str; 3] = ["gpu", "cli", "simt"];
+const TESTS: [&str; 4] = ["gpu", "cli", "simt", "reductions"];
 
 /// Runs tests and then the benchmark; `bench` and `tests` stand beside it.
 const RUN: &str = r#"#!/usr/bin/env bash
@@ -65,7 +66,12 @@ pub fn run() -> anyhow::Result<()> {
         let to = folder.join(&name);
         fs::copy(&program, &to).with_context(|| format!("cannot copy `{}`", program.display()))?;
     }
-    build_ptx::build(&[Arch::SM_75, Arch::SM_80, Arch::SM_90])?.write_entries(&bundle.join("ptx"))?;
+    // Tens of MiB of text in thousands of files: packed, they travel.
+    let ptx = workspace::target().join("bundle-ptx");
+    build_ptx::build(&[Arch::SM_75, Arch::SM_80, Arch::SM_90])?.write_entries(&ptx)?;
+    let mut tar = Command::new("tar");
+    tar.arg("-czf").arg(bundle.join("ptx.tar.gz")).arg("-C").arg(&ptx).arg(".");
+    workspace::output(&mut tar)?;
     let peers = workspace::root().join("peers");
     if peers.exists() {
         copy_folder(&peers, &bundle.join("peers"))?;

@@ -20,6 +20,16 @@ pub enum Scope {
     System,
 }
 
+/// Orders the thread's accesses of memory before it before those behind it, as threads of the scope see them that
+/// synchronise by an atomic operation: acquire and release. Lighter than [`crate::thread::device_fence`], which is also in
+/// one order with all other fences.
+///
+/// After a barrier of the block, one thread's fence stands for all of the block's.
+#[inline(always)]
+pub fn fence(scope: Scope) {
+    machine::fence_acquire_release(scope);
+}
+
 /// A number that memory can combine by itself.
 pub trait Atomic: Plain {
     /// Adds at `i`, wrapping; gives the value before. Traps outside of the view.

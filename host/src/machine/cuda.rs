@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ use crate::{DeviceInfo, Error, KernelId};
 pub(crate) struct CudaDevice {
     // Fields are dropped in this order, and the context has to go last.
     stream: Stream,
+    is_recording: AtomicBool,
     shared: Arc<Shared>,
 }
 
@@ -108,12 +110,20 @@ impl CudaDevice {
             shared_bytes: ask(DeviceAttribute::MaxSharedMemoryPerBlock)? as usize,
         };
         let shared = Shared { kernels: Mutex::default(), device, compute, limits, driver, libraries, context };
-        Ok(Self { stream, shared: Arc::new(shared) })
+        Ok(Self { stream, is_recording: AtomicBool::new(false), shared: Arc::new(shared) })
     }
 
     /// Makes the context this thread's. Every call that reaches the driver begins with it.
     fn enter(&self) -> Result<(), Error> {
         CurrentContext::set_current(&self.shared.context).map_err(failed("enter the device's context"))
+    }
+
+    /// [`CudaDevice::enter`] for what cannot be remembered: the driver would give up the whole recording.
+    fn enter_unrecorded(&self, operation: &'static str) -> Result<(), Error> {
+        if self.is_recording.load(Ordering::SeqCst) {
+            return Err(Error::Recording { operation });
+        }
+        self.enter()
     }
 }
 
@@ -219,7 +229,7 @@ impl Machine for CudaDevice {
     }
 
     unsafe fn upload(&self, from: &[u8], to: u64) -> Result<(), Error> {
-        self.enter()?;
+        self.enter_unrecorded("upload")?;
         // SAFETY: as promised by the caller; `from` lives until the stream is done, below.
         check(unsafe { api::cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), from.len(), self.stream.as_inner()) })
             .map_err(failed_with("copy to the device"))?;
@@ -227,7 +237,7 @@ impl Machine for CudaDevice {
     }
 
     unsafe fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), Error> {
-        self.enter()?;
+        self.enter_unrecorded("download")?;
         // SAFETY: as promised by the caller; `to` lives until the stream is done, below.
         check(unsafe { api::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.stream.as_inner()) })
             .map_err(failed_with("copy from the device"))?;
@@ -298,14 +308,15 @@ impl Machine for CudaDevice {
     }
 
     fn synchronize(&self) -> Result<(), Error> {
-        self.enter()?;
+        self.enter_unrecorded("synchronize")?;
         self.stream.synchronize().map_err(failed("wait for the device"))
     }
 
     fn fork(&self) -> Result<Arc<dyn Machine>, Error> {
         self.enter()?;
         let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("create a CUDA stream"))?;
-        Ok(Arc::new(Self { stream, shared: self.shared.clone() }))
+        let is_recording = AtomicBool::new(false);
+        Ok(Arc::new(Self { stream, is_recording, shared: self.shared.clone() }))
     }
 
     fn device_id(&self) -> usize {
@@ -316,10 +327,13 @@ impl Machine for CudaDevice {
         self.enter()?;
         // SAFETY: the stream is ours; the capture ends in `end_recording`.
         check(unsafe { api::cuStreamBeginCapture_v2(self.stream.as_inner(), api::CAPTURE_RELAXED) })
-            .map_err(failed_with("begin a recording"))
+            .map_err(failed_with("begin a recording"))?;
+        self.is_recording.store(true, Ordering::SeqCst);
+        Ok(())
     }
 
     fn end_recording(&self) -> Result<Box<dyn Recorded>, Error> {
+        self.is_recording.store(false, Ordering::SeqCst);
         self.enter()?;
         let mut graph =
             Graph { graph: std::ptr::null_mut(), executable: std::ptr::null_mut(), shared: self.shared.clone() };
@@ -337,7 +351,7 @@ impl Machine for CudaDevice {
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
-        self.enter()?;
+        self.enter_unrecorded("time")?;
         let event = || Event::new(EventFlags::DEFAULT).map_err(failed("create a CUDA event"));
         let (start, end) = (event()?, event()?);
         start.record(&self.stream).map_err(failed("record a CUDA event"))?;

@@ -5,11 +5,14 @@ use kernels::reduce::{columns, rows, spans};
 
 use super::shape::Kind;
 
-/// Blocks of 1024 threads that an H200 runs at once: two in each of its 132 multiprocessors.
-const LARGE_BLOCKS: usize = 264;
+/// Multiprocessors of an H200.
+const MULTIPROCESSORS: usize = 132;
+
+/// Blocks of 512 threads that fold long spans and that it runs at once: two in each multiprocessor.
+const LARGE_BLOCKS: usize = 2 * MULTIPROCESSORS;
 
 /// Blocks of 256 threads that it runs at once: eight in each.
-const SMALL_BLOCKS: usize = 1056;
+const SMALL_BLOCKS: usize = 8 * MULTIPROCESSORS;
 
 /// Rows of at most so many 16-byte packs are folded by lanes of a warp, longer ones by blocks. A warp that has more to
 /// load than a few rounds leaves too few bytes in flight.
@@ -121,23 +124,22 @@ impl Plan {
 /// Threads of a block that folds a span of so many packs, one of `spans`.
 ///
 /// A span that one block can load in one round gets as many threads as that takes, and no partials. A single longer one is
-/// spread over the multiprocessors first, and gets large blocks, which have the fewest partials, once there is enough for
-/// all.
+/// spread over the multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two
+/// fit.
 fn threads_of_span(packs: usize, spans: usize) -> usize {
     let of_one_round = packs.div_ceil(spans::PACKS_IN_FLIGHT).next_power_of_two();
-    if of_one_round <= 1024 || spans > 1 {
-        return of_one_round.clamp(128, 1024);
+    if of_one_round <= 1024 {
+        return of_one_round.max(32);
     }
-    packs.div_ceil(LARGE_BLOCKS * spans::PACKS_IN_FLIGHT).next_power_of_two().clamp(128, 1024)
+    if spans > 1 {
+        return 512;
+    }
+    packs.div_ceil(MULTIPROCESSORS * spans::PACKS_IN_FLIGHT).next_power_of_two().clamp(128, 512)
 }
 
-/// How many blocks fold a span of so many tiles, one of `spans`: as many as a chip runs at once, and up to eight times
-/// those where each still has forty tiles. Blocks beyond those that run at once wait for them, but with more of them the
-/// last ones end closer together.
+/// How many blocks fold a span of so many tiles, one of `spans`: as many as run at once, and no more than there are tiles.
 fn parts_of_span(tiles: usize, spans: usize) -> usize {
-    const TILES_EACH: usize = 40;
-    let rounds = (tiles.saturating_mul(spans) / (LARGE_BLOCKS * TILES_EACH)).clamp(1, 8);
-    (rounds * LARGE_BLOCKS / spans).clamp(1, tiles.max(1))
+    (LARGE_BLOCKS / spans).clamp(1, tiles.max(1))
 }
 
 #[cfg(test)]
@@ -178,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn a_large_sum_fills_the_device_some_times_over() {
+    fn a_sum_fills_the_device_once() {
         let parts = |len: usize| match spans(1, len, 4) {
             Plan::Spans { parts, .. } => parts,
             other => panic!("{other:?}"),
         };
-        assert_eq!([parts(1 << 10), parts(1 << 20), parts(1 << 24)], [1, 256, 264]);
-        assert_eq!([parts(1 << 28), parts(1 << 30)], [792, 2112]);
+        assert_eq!([parts(1 << 10), parts(1 << 14), parts(1 << 16), parts(1 << 18)], [1, 1, 32, 128]);
+        assert_eq!([parts(1 << 20), parts(1 << 24), parts(1 << 30)], [128, 264, 264]);
     }
 
     #[test]
@@ -192,6 +194,6 @@ mod tests {
         assert!(matches!(spans(1000, 16, 4), Plan::Rows { lanes: 4, .. }));
         assert!(matches!(spans(1000, 1, 4), Plan::Rows { lanes: 1, .. }));
         assert!(matches!(spans(1000, 127, 4), Plan::Rows { lanes: 32, .. }));
-        assert!(matches!(spans(1000, 4096, 4), Plan::Spans { parts: 1, threads: 512, .. }));
+        assert!(matches!(spans(1000, 4096, 4), Plan::Spans { parts: 1, threads: 256, .. }));
     }
 }

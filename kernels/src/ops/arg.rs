@@ -32,6 +32,24 @@ fn better<O: Ordered>(a: Found, b: Found, is_before: impl Fn(O, O) -> bool) -> F
     if takes_b { b } else { a }
 }
 
+/// What is found from an index on: the first element that is as good as the one that was found. The search ends, since it
+/// is among them.
+#[inline(always)]
+fn first_as_good<T: Scalar>(
+    found: Found,
+    element: impl Fn(u64) -> T,
+    is_before: impl Fn(T::Ordered, T::Ordered) -> bool,
+) -> Found {
+    let [word, mut index] = found;
+    if index != NONE {
+        let best = T::Ordered::from_word(word);
+        while is_before(best, element(index).ordered()) {
+            index += 1;
+        }
+    }
+    [word, index]
+}
+
 /// The best of elements in order of their index. While they are in registers their index is their place: 32 bits, and no
 /// comparison, since the left one of two is the first.
 #[inline(always)]
@@ -67,6 +85,14 @@ impl<T: Scalar> Operator<T> for ArgMin {
     fn gather<const LEN: usize>(elements: [T; LEN], at: impl Fn(usize) -> u64) -> Found {
         best_of(elements, at, T::Ordered::is_below)
     }
+    #[inline(always)]
+    fn skim<const LEN: usize>(elements: [T; LEN], first: u64) -> Found {
+        [tree::<_, LEN>(|i| elements[i].ordered(), T::Ordered::minimum).to_word(), first]
+    }
+    #[inline(always)]
+    fn settle(state: Found, element: impl Fn(u64) -> T) -> Found {
+        first_as_good(state, element, T::Ordered::is_below)
+    }
 }
 
 impl<T: Scalar> Operator<T> for ArgMax {
@@ -90,5 +116,13 @@ impl<T: Scalar> Operator<T> for ArgMax {
     #[inline(always)]
     fn gather<const LEN: usize>(elements: [T; LEN], at: impl Fn(usize) -> u64) -> Found {
         best_of(elements, at, T::Ordered::is_above)
+    }
+    #[inline(always)]
+    fn skim<const LEN: usize>(elements: [T; LEN], first: u64) -> Found {
+        [tree::<_, LEN>(|i| elements[i].ordered(), T::Ordered::maximum).to_word(), first]
+    }
+    #[inline(always)]
+    fn settle(state: Found, element: impl Fn(u64) -> T) -> Found {
+        first_as_good(state, element, T::Ordered::is_above)
     }
 }

@@ -97,6 +97,21 @@ pub trait Operator<T: Element>: 'static {
     fn gather<const LEN: usize>(elements: [T; LEN], at: impl Fn(usize) -> u64) -> Self::State {
         tree::<_, LEN>(|place| Self::lift(elements[place], at(place)), Self::combine)
     }
+
+    /// The state of `LEN` neighbours, the first of which has the index `first`, which may leave open where among them its
+    /// elements are: [`Operator::settle`] finds out, for the one state that is left of a block. An operator that gives an
+    /// index overrides both, since to carry the index of each element costs more than to compare it.
+    #[inline(always)]
+    fn skim<const LEN: usize>(elements: [T; LEN], first: u64) -> Self::State {
+        Self::gather(elements, |place| first + place as u64)
+    }
+
+    /// The same state with nothing left open; `element` loads one by its index.
+    #[inline(always)]
+    fn settle(state: Self::State, element: impl Fn(u64) -> T) -> Self::State {
+        let _ = element;
+        state
+    }
 }
 
 /// Combines `LEN` leaves, a power of two up to 16: neighbours, then neighbours among the results, until one is left; so

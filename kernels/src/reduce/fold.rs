@@ -23,34 +23,38 @@ pub fn fold_lanes<O: Operator<T>, T: Element>(state: O::State, lanes: u32) -> O:
     state
 }
 
-/// The state over a block of one dimension, of whole warps, in thread 0. A barrier must stand between two uses of
-/// `scratch`.
+/// The state over the first `warps` warps of a block of one dimension, in thread 0; what the others give is not looked at.
+/// All threads come here. A barrier must stand between two uses of `scratch`.
 #[inline(always)]
-pub fn fold_block<O: Operator<T>, T: Element>(state: O::State, scratch: &WarpStates<O::State>) -> O::State {
-    let thread = thread::thread_idx_x() as usize;
-    let warps = thread::block_dim_x() as usize / 32;
+pub fn fold_warps<O: Operator<T>, T: Element>(state: O::State, warps: u32, scratch: &WarpStates<O::State>) -> O::State {
+    let thread = thread::thread_idx_x();
     let state = fold_lanes::<O, T>(state, 32);
+    if warps == 1 {
+        return state;
+    }
     if thread.is_multiple_of(32) {
-        scratch.store(thread / 32, state);
+        scratch.store(thread as usize / 32, state);
     }
     thread::sync_threads();
-    let own = if thread < warps { scratch.load(thread) } else { O::NEUTRAL };
-    if thread < 32 { fold_lanes::<O, T>(own, 32) } else { own }
+    let own = if thread < warps { scratch.load(thread as usize) } else { O::NEUTRAL };
+    if thread < 32 { fold_lanes::<O, T>(own, warps.next_power_of_two()) } else { own }
 }
 
 /// Whether this block is the last of `blocks` to come here: then it sees all that the others have written before. All
 /// threads of the block come here; `ticket` in `tickets` is 0 before, and again after the last.
 ///
-/// Source: `threadFenceReduction` in NVIDIA's samples.
+/// The first thread's fence stands for the whole block: what the others wrote is before the barrier, and that before the
+/// fence.
+///
+/// Source: `threadFenceReduction` in NVIDIA's samples; PTX ISA, "Memory Consistency Model", on fences being cumulative.
 #[inline(always)]
 pub fn is_last_block(tickets: &GlobalMut<u32>, ticket: usize, blocks: u32, drawn: &SharedArray<u32, 1>) -> bool {
-    thread::device_fence();
     thread::sync_threads();
     if thread::thread_idx_x() == 0 {
+        atomic::fence(Scope::Device);
         drawn.store(0, atomic::inc(tickets, ticket, blocks - 1, Scope::Device));
+        atomic::fence(Scope::Device);
     }
     thread::sync_threads();
-    let is_last = drawn.load(0) == blocks - 1;
-    thread::device_fence();
-    is_last
+    drawn.load(0) == blocks - 1
 }

@@ -3,15 +3,15 @@
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 
-use super::fold::{fold_block, is_last_block};
-use super::gather::gather_packs;
+use super::fold::{fold_warps, is_last_block};
+use super::gather::skim_packs;
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
     Sum, SumInF64, SumOfSquares, WrappingSum,
 };
 
 /// 16-byte packs that a thread has in flight at once.
-pub const PACKS_IN_FLIGHT: usize = 2;
+pub const PACKS_IN_FLIGHT: usize = 4;
 
 /// The elements of `size` bytes that a block of `threads` threads folds in one round: a tile.
 pub const fn tile(threads: usize, size: usize) -> usize {
@@ -24,11 +24,11 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 /// the last one takes what is left behind the last whole tile too. (The host divides; a block would need as long for it
 /// as for a tile.) With one part, blocks count spans; with more, the grid is `parts` wide and as high as there are spans.
 ///
-/// - *Loads are 16 bytes wide*, two in flight in each thread before the first is used, and a warp's are consecutive. How
-///   many bytes are on their way is what bounds a reduction (Little's law): with 1024 threads of two packs, 64 KiB in each
-///   multiprocessor of an H200.
-/// - *A part is one run*: on an H200 runs were 1 % faster at 2^28 elements than tiles dealt to blocks in turn
-///   (`docs/benchmarks/h200.md`).
+/// - *Loads are 16 bytes wide*, four in flight in each thread before the first is used, and a warp's are consecutive. How
+///   many bytes are on their way is what bounds a reduction (Little's law): two blocks of 512 threads, which is what their
+///   registers leave room for, have 64 KiB on their way to each multiprocessor of an H200. With two packs of 1024 threads
+///   it was half of that, and 5 % slower at 2^28 elements (`docs/benchmarks/h200.md`).
+/// - *A part is one run* of neighbouring tiles.
 /// - *Alignment changes instructions, not the order*: what a thread folds is counted from the span's first element.
 /// - *The last block to finish folds the partials*, in the order of the parts, whichever block comes last. That saves a
 ///   second launch, which costs more than all of a short reduction.
@@ -53,6 +53,23 @@ pub fn spans<O: Operator<T>, T: Element>(
     tickets: GlobalMut<u32>,
     output: GlobalMut<<O as Operator<T>>::Output>,
 ) {
+    fold_spans::<O, T, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &partials, &tickets, &output);
+}
+
+/// What a thread of [`spans`](fn@spans) does, with `PACKS` packs in flight; for a kernel of one's own.
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
+pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
+    input: &Global<T>,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    tiles: usize,
+    longer: u32,
+    partials: &GlobalMut<O::State>,
+    tickets: &GlobalMut<u32>,
+    output: &GlobalMut<O::Output>,
+) {
     let warp_states = shared_array![O::State; 32];
     let drawn = shared_array![u32; 1];
     let thread = thread::thread_idx_x() as usize;
@@ -62,20 +79,24 @@ pub fn spans<O: Operator<T>, T: Element>(
     };
     let run = Run::of_part(part, parts, tiles, longer);
 
-    let of_thread = fold_run::<O, T>(&input, span * pitch, len, run);
-    let state = fold_block::<O, T>(of_thread, &warp_states);
+    let start = span * pitch;
+    let of_thread = fold_run::<O, T, PACKS>(input, start, len, run);
+    let warps = thread::block_dim_x() / 32;
+    let state = fold_warps::<O, T>(of_thread, warps, &warp_states);
+    // SAFETY: an index that is asked for is one of an element that was folded.
+    let settled = |state| O::settle(state, |i| unsafe { input.load_unchecked(start + i as usize) });
     if parts == 1 {
         if thread == 0 {
-            output.store(span, O::finish(state, len as u64));
+            output.store(span, O::finish(settled(state), len as u64));
         }
         return;
     }
 
     let first_partial = span * parts as usize;
     if thread == 0 {
-        partials.store_volatile(first_partial + part as usize, state);
+        partials.store_volatile(first_partial + part as usize, settled(state));
     }
-    if !is_last_block(&tickets, span, parts, &drawn) {
+    if !is_last_block(tickets, span, parts, &drawn) {
         return;
     }
     let mut state = O::NEUTRAL;
@@ -85,7 +106,8 @@ pub fn spans<O: Operator<T>, T: Element>(
         state = O::combine(state, partials.load_volatile(first_partial + i));
         i += thread::block_dim_x() as usize;
     }
-    let state = fold_block::<O, T>(state, &warp_states);
+    let with_partials = parts.div_ceil(32);
+    let state = fold_warps::<O, T>(state, if with_partials < warps { with_partials } else { warps }, &warp_states);
     if thread == 0 {
         output.store(span, O::finish(state, len as u64));
     }
@@ -110,18 +132,23 @@ impl Run {
 
 /// What this thread folds of a run of the span of `len` elements that begins at `start`.
 #[inline(always)]
-fn fold_run<O: Operator<T>, T: Element>(input: &Global<T>, start: usize, len: usize, run: Run) -> O::State {
+fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
+    input: &Global<T>,
+    start: usize,
+    len: usize,
+    run: Run,
+) -> O::State {
     let lanes = T::Pack::LEN;
     let stride = thread::block_dim_x() as usize * lanes;
-    let tile = PACKS_IN_FLIGHT * stride;
+    let tile = PACKS * stride;
     let own = thread::thread_idx_x() as usize * lanes;
 
     let mut state = O::NEUTRAL;
     let mut i = run.first * tile + own;
     while i < run.end * tile {
         // SAFETY: the tile is inside of the span.
-        let packs = unsafe { input.load_packs_unchecked::<PACKS_IN_FLIGHT>(start + i, stride) };
-        state = O::combine(state, gather_packs::<O, T, PACKS_IN_FLIGHT>(packs, i, stride));
+        let packs = unsafe { input.load_packs_unchecked::<PACKS>(start + i, stride) };
+        state = O::combine(state, skim_packs::<O, T, PACKS>(packs, i, stride));
         i += tile;
     }
     if !run.is_last {
@@ -130,7 +157,7 @@ fn fold_run<O: Operator<T>, T: Element>(input: &Global<T>, start: usize, len: us
     while i + lanes <= len {
         // SAFETY: just compared.
         let packs = unsafe { input.load_packs_unchecked::<1>(start + i, stride) };
-        state = O::combine(state, gather_packs::<O, T, 1>(packs, i, stride));
+        state = O::combine(state, skim_packs::<O, T, 1>(packs, i, stride));
         i += stride;
     }
     i = len / lanes * lanes + own / lanes;

@@ -142,6 +142,10 @@ pub(crate) fn fence_system() {
     fence(Ordering::SeqCst);
 }
 
+pub(crate) fn fence_acquire_release(_scope: Scope) {
+    fence(Ordering::AcqRel);
+}
+
 pub(crate) fn keep_rolled(counter: u32) -> u32 {
     core::hint::black_box(counter)
 }

@@ -68,3 +68,17 @@ compare_and_swaps! {
     atomic_cas_u64: u64, reg64, "b64";
     atomic_cas_i64: i64, reg64, "b64";
 }
+
+/// `fence.acq_rel`.
+#[inline(always)]
+pub(crate) fn fence_acquire_release(scope: crate::atomic::Scope) {
+    use crate::atomic::Scope;
+    // SAFETY: orders memory accesses and makes none.
+    unsafe {
+        match scope {
+            Scope::Block => asm!("fence.acq_rel.cta;", options(nostack, preserves_flags)),
+            Scope::Device => asm!("fence.acq_rel.gpu;", options(nostack, preserves_flags)),
+            Scope::System => asm!("fence.acq_rel.sys;", options(nostack, preserves_flags)),
+        }
+    }
+}
