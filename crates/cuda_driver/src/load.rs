@@ -30,7 +30,7 @@ pub struct Driver {
     version: DriverVersion,
     path: PathBuf,
     /// Keeps the addresses in the table valid.
-    _library: Library,
+    library: Library,
 }
 
 impl Driver {
@@ -44,6 +44,12 @@ impl Driver {
     /// The library that was loaded, as the dynamic linker found it.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The address of one of the driver's functions, for those that are younger than `cust`. It is valid for as long as the
+    /// process runs.
+    pub fn function(&self, symbol: &str) -> Option<*mut ()> {
+        address_in(&self.library, symbol)
     }
 }
 
@@ -95,7 +101,7 @@ fn find_and_connect() -> Result<Driver, LoadError> {
     // SAFETY: each address is what the driver exports by that name, and `load` never drops the
     // `Driver` that holds the library.
     unsafe { trampoline::connect(|symbol| address_in(&library, symbol)) };
-    Ok(Driver { version, path, _library: library })
+    Ok(Driver { version, path, library })
 }
 
 /// Opens the first of these libraries that there is.

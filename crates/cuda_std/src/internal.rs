@@ -57,6 +57,14 @@ macro_rules! __max_threads {
     };
 }
 
+/// Lets the grid that comes next take its places, and waits for the one before; see `early` of
+/// [`kernel`](crate::kernel).
+#[cfg(target_arch = "nvptx64")]
+#[inline(always)]
+pub fn await_previous_grid() {
+    crate::machine::await_previous_grid();
+}
+
 /// A parameter that is an address and a length: an entry takes the two apart, because every load through a slice or
 /// struct that is passed whole is a generic one.
 #[cfg(target_arch = "nvptx64")]

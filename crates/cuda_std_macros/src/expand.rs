@@ -31,6 +31,7 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
         instances: instances(attribute, &signature.generics)?,
         block: &attribute.block,
         max_threads: attribute.max_threads.as_ref(),
+        early: attribute.early,
     };
     Ok(kernel.expand())
 }
@@ -43,6 +44,7 @@ struct Kernel<'a> {
     instances: Vec<Instance>,
     block: &'a [Expr],
     max_threads: Option<&'a Expr>,
+    early: bool,
 }
 
 impl Kernel<'_> {
@@ -125,6 +127,7 @@ impl Kernel<'_> {
             (true, Some(threads)) => quote!(::cuda_std::__max_threads!((#threads) as u32);),
             (true, None) => quote!(),
         };
+        let early = self.early.then(|| quote!(::cuda_std::internal::await_previous_grid();));
         quote! {
             mod #entry {
                 #[allow(unused_imports)]
@@ -133,6 +136,7 @@ impl Kernel<'_> {
                 ::cuda_std::__entry! {
                     #entry(#(#taken),*) {
                         #block
+                        #early
                         // SAFETY: the host's launch has made the parameters for this entry.
                         #[allow(unused_unsafe)]
                         unsafe { super::super::super::#name #turbofish(#(#passed),*) }

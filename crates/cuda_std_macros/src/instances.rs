@@ -12,6 +12,7 @@ pub struct Attribute {
     products: Vec<Vec<Vec<Argument>>>,
     pub block: Vec<Expr>,
     pub max_threads: Option<Expr>,
+    pub early: bool,
 }
 
 /// A generic argument of an instance: a type, or a constant.
@@ -26,6 +27,13 @@ impl Parse for Attribute {
         let mut attribute = Self::default();
         while !input.is_empty() {
             let key: Ident = input.parse()?;
+            if key == "early" {
+                attribute.early = true;
+                if !input.is_empty() {
+                    input.parse::<Token![,]>()?;
+                }
+                continue;
+            }
             input.parse::<Token![=]>()?;
             if key == "instances" {
                 attribute.products.push(product(input)?);
@@ -44,7 +52,7 @@ impl Parse for Attribute {
                     return Err(Error::new(key.span(), "a block has one to three sides"));
                 }
             } else {
-                return Err(Error::new(key.span(), "expected `instances`, `block` or `max_threads`"));
+                return Err(Error::new(key.span(), "expected `instances`, `block`, `max_threads` or `early`"));
             }
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;

@@ -37,6 +37,7 @@ struct Shared {
     compute: u32,
     limits: simt::Limits,
     driver: &'static Driver,
+    launch_early: Option<api::LaunchEx>,
     libraries: Vec<&'static Library>,
     context: Context,
 }
@@ -45,6 +46,8 @@ struct Shared {
 #[derive(Clone)]
 struct Loaded {
     function: sys::CUfunction,
+    /// Whether it waits by itself for the kernel before it, so that it may be launched early.
+    is_early: bool,
     _module: Arc<Module>,
 }
 
@@ -109,7 +112,9 @@ impl CudaDevice {
                 .into(),
             shared_bytes: ask(DeviceAttribute::MaxSharedMemoryPerBlock)? as usize,
         };
-        let shared = Shared { kernels: Mutex::default(), device, compute, limits, driver, libraries, context };
+        let launch_early = api::launch_ex(driver);
+        let shared =
+            Shared { kernels: Mutex::default(), device, compute, limits, driver, launch_early, libraries, context };
         Ok(Self { stream, is_recording: AtomicBool::new(false), shared: Arc::new(shared) })
     }
 
@@ -141,7 +146,9 @@ impl Shared {
         ptx::check_driver(self.driver.version(), kernel, &text)?;
         let module = Arc::new(Module::from_ptx(&text, &[]).map_err(failed("compile a kernel's PTX"))?);
         let function = module.get_function(kernel.entry).map_err(failed("find a kernel in its module"))?.to_raw();
-        let loaded = Loaded { function, _module: module };
+        // What it waits by stands in its PTX, or it is not launched so.
+        let is_early = text.contains("griddepcontrol.wait") && self.launch_early.is_some();
+        let loaded = Loaded { function, is_early, _module: module };
         kernels.insert(kernel, loaded.clone());
         Ok(loaded)
     }
@@ -261,10 +268,24 @@ impl Machine for CudaDevice {
     unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error> {
         call.as_simt_launch(self.shared.limits).check().map_err(Error::from)?;
         self.enter()?;
-        let function = self.shared.kernel(call.kernel)?.function;
+        let Loaded { function, is_early, .. } = self.shared.kernel(call.kernel)?;
         let mut arguments: Vec<*mut c_void> =
             call.slots.iter().map(|slot| std::ptr::from_ref(slot).cast_mut().cast()).collect();
         let Call { grid, block, .. } = call;
+        if let (true, Some(launch_early)) = (is_early, self.shared.launch_early) {
+            let mut early = api::LaunchAttribute::early();
+            let configuration = api::LaunchConfiguration {
+                grid: [grid.x, grid.y, grid.z],
+                block: [block.x, block.y, block.z],
+                dynamic_shared: call.dynamic_shared as u32,
+                stream: self.stream.as_inner(),
+                attributes: &mut early,
+                attribute_count: 1,
+            };
+            // SAFETY: as promised by the caller; the kernel waits for the one before it.
+            let code = unsafe { launch_early(&configuration, function, arguments.as_mut_ptr(), std::ptr::null_mut()) };
+            return check(code).map_err(failed_with("launch a kernel"));
+        }
         // SAFETY: as promised by the caller. The driver copies the arguments before it returns.
         let code = unsafe {
             api::cuLaunchKernel(

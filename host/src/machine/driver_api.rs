@@ -5,6 +5,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
+use cuda_driver::{Driver, DriverVersion};
 use cust::sys::{
     CUdevice, CUdevice_attribute, CUdeviceptr, CUfunction, CUfunction_attribute, CUgraph, CUgraphExec, CUstream,
 };
@@ -78,4 +79,48 @@ pub(crate) fn name(code: Code) -> String {
             format!("CUDA error {code}")
         }
     }
+}
+
+/// `cuLaunchKernelEx`, which `cust` does not know.
+pub(crate) type LaunchEx = unsafe extern "C" fn(
+    configuration: *const LaunchConfiguration,
+    function: CUfunction,
+    parameters: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> Code;
+
+/// `CUlaunchConfig`.
+#[repr(C)]
+pub(crate) struct LaunchConfiguration {
+    pub(crate) grid: [c_uint; 3],
+    pub(crate) block: [c_uint; 3],
+    pub(crate) dynamic_shared: c_uint,
+    pub(crate) stream: CUstream,
+    pub(crate) attributes: *mut LaunchAttribute,
+    pub(crate) attribute_count: c_uint,
+}
+
+/// `CUlaunchAttribute`: which one, and a union of 64 bytes.
+#[repr(C)]
+pub(crate) struct LaunchAttribute {
+    id: c_uint,
+    padding: [u8; 4],
+    value: [u64; 8],
+}
+
+impl LaunchAttribute {
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, on: the kernel may start before the one before it is done.
+    pub(crate) fn early() -> Self {
+        Self { id: 6, padding: [0; 4], value: [1, 0, 0, 0, 0, 0, 0, 0] }
+    }
+}
+
+/// The driver's `cuLaunchKernelEx`, if early launches can be recorded with it, too: from CUDA 12.3 on.
+pub(crate) fn launch_ex(driver: &Driver) -> Option<LaunchEx> {
+    if driver.version() < (DriverVersion { major: 12, minor: 3 }) {
+        return None;
+    }
+    let address = driver.function("cuLaunchKernelEx")?;
+    // SAFETY: the driver's function of that name has this type.
+    Some(unsafe { std::mem::transmute::<*const c_void, LaunchEx>(address.cast()) })
 }

@@ -11,8 +11,8 @@ const MULTIPROCESSORS: usize = 132;
 /// Blocks of 512 threads that fold long spans and that it runs at once: two in each multiprocessor.
 const LARGE_BLOCKS: usize = 2 * MULTIPROCESSORS;
 
-/// Blocks of 256 threads that it runs at once: eight in each.
-const SMALL_BLOCKS: usize = 8 * MULTIPROCESSORS;
+/// Blocks of 256 threads that fold columns and that it runs at once, whatever registers the operator takes.
+const SMALL_BLOCKS: usize = 4 * MULTIPROCESSORS;
 
 /// Rows of at most so many 16-byte packs are folded by lanes of a warp, longer ones by blocks. A warp that has more to
 /// load than a few rounds leaves too few bytes in flight.
@@ -58,7 +58,7 @@ impl Plan {
             Kind::Spans { spans, len, pitch } => {
                 let packs = len.div_ceil(16 / size);
                 if has_rows && packs <= PACKS_OF_A_SHORT_ROW && spans > 1 {
-                    let lanes = packs.next_power_of_two().min(32) as u32;
+                    let lanes = lanes_of_row(packs) as u32;
                     return Self::Rows { rows: spans, len, pitch, lanes };
                 }
                 let threads = threads_of_span(packs, spans);
@@ -76,11 +76,11 @@ impl Plan {
                 }
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                let lanes = columns.div_ceil(columns::COLUMNS).next_power_of_two().min(32);
-                let tiles = columns.div_ceil(lanes * columns::COLUMNS) * batches;
+                let lanes = lanes_of_columns(rows, columns);
+                let tiles = columns.div_ceil(lanes * columns::COLUMNS).saturating_mul(batches);
                 // No part has less than a round of loads.
                 let rounds = rows.div_ceil(columns::BLOCK / lanes * columns::ROWS_IN_FLIGHT).max(1);
-                let parts = SMALL_BLOCKS.div_ceil(tiles).min(rounds);
+                let parts = (SMALL_BLOCKS / tiles).clamp(1, rounds);
                 let (lanes, parts) = (lanes as u32, parts as u32);
                 Self::Columns { batches, rows, columns, pitch, batch_pitch, lanes, parts }
             }
@@ -108,12 +108,12 @@ impl Plan {
     }
 
     /// Blocks in each direction of the grid.
-    pub(super) fn grid(&self) -> (usize, usize) {
+    pub(super) fn grid(&self, size: usize) -> (usize, usize) {
         match *self {
             Self::Nothing => (0, 0),
             Self::Spans { spans, parts: 1, .. } => (spans, 1),
             Self::Spans { spans, parts, .. } => (parts as usize, spans),
-            Self::Rows { rows, lanes, .. } => ((rows * lanes as usize).div_ceil(rows::BLOCK), 1),
+            Self::Rows { rows, len, lanes, .. } => (rows.div_ceil(rows::rows_of_block(len, lanes as usize, size)), 1),
             Self::Columns { batches, columns, lanes, parts, .. } => {
                 (columns.div_ceil(lanes as usize * columns::COLUMNS) * parts as usize * batches, 1)
             }
@@ -121,20 +121,39 @@ impl Plan {
     }
 }
 
+/// Lanes that fold a row of so many packs: one for each, but half of a warp for rows of some more, in which each lane then
+/// has several packs in flight.
+fn lanes_of_row(packs: usize) -> usize {
+    match packs {
+        0..=32 => packs.next_power_of_two().max(1),
+        33..=64 => 16,
+        _ => 32,
+    }
+}
+
+/// Threads that stand beside each other over the columns: as many as the columns need, up to a warp; and more, up to the
+/// whole block, where there are so few rows that further rows of threads would have no four of them each.
+fn lanes_of_columns(rows: usize, columns: usize) -> usize {
+    let needed = columns.div_ceil(columns::COLUMNS).next_power_of_two();
+    let rows_of_threads = (rows / columns::ROWS_IN_FLIGHT).max(1);
+    let widest = columns::BLOCK.div_ceil(rows_of_threads).next_power_of_two().clamp(32, columns::BLOCK);
+    needed.min(widest)
+}
+
 /// Threads of a block that folds a span of so many packs, one of `spans`.
 ///
 /// A span that one block can load in one round gets as many threads as that takes, and no partials. A single longer one is
 /// spread over the multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two
-/// fit.
+/// fit. Where there are many spans, blocks are small, so that while one folds its last states others load.
 fn threads_of_span(packs: usize, spans: usize) -> usize {
     let of_one_round = packs.div_ceil(spans::PACKS_IN_FLIGHT).next_power_of_two();
-    if of_one_round <= 1024 {
-        return of_one_round.max(32);
-    }
-    if spans > 1 {
-        return 512;
-    }
-    packs.div_ceil(MULTIPROCESSORS * spans::PACKS_IN_FLIGHT).next_power_of_two().clamp(128, 512)
+    let most = match spans {
+        1 => packs.div_ceil(MULTIPROCESSORS * spans::PACKS_IN_FLIGHT).next_power_of_two().clamp(128, 512),
+        2..LARGE_BLOCKS => 512,
+        LARGE_BLOCKS..SMALL_BLOCKS => 256,
+        _ => 128,
+    };
+    if spans == 1 && of_one_round <= 1024 { of_one_round.max(32) } else { of_one_round.clamp(32, most) }
 }
 
 /// How many blocks fold a span of so many tiles, one of `spans`: as many as run at once, and no more than there are tiles.
@@ -174,7 +193,7 @@ mod tests {
             Kind::Columns { batches: 1 << 20, rows: 1 << 10, columns: 3, pitch: 3, batch_pitch: 3 << 10 },
             Kind::Columns { batches: 1, rows: 16, columns: 1 << 34, pitch: 1 << 34, batch_pitch: 1 << 38 },
         ] {
-            let (x, y) = Plan::of(kind, 1, true).grid();
+            let (x, y) = Plan::of(kind, 1, true).grid(1);
             assert!(x < 1 << 31 && y <= 65535, "{kind:?}: {x} x {y}");
         }
     }
@@ -194,6 +213,6 @@ mod tests {
         assert!(matches!(spans(1000, 16, 4), Plan::Rows { lanes: 4, .. }));
         assert!(matches!(spans(1000, 1, 4), Plan::Rows { lanes: 1, .. }));
         assert!(matches!(spans(1000, 127, 4), Plan::Rows { lanes: 32, .. }));
-        assert!(matches!(spans(1000, 4096, 4), Plan::Spans { parts: 1, threads: 256, .. }));
+        assert!(matches!(spans(1000, 4096, 4), Plan::Spans { parts: 1, threads: 128, .. }));
     }
 }

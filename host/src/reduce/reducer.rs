@@ -83,7 +83,7 @@ pub(super) fn start<O: Reduction<T>, T: Element>(
     }
     let partials = workspace.partials.view_mut().cast::<O::State>();
     let tickets = workspace.tickets.view_mut();
-    let (x, y) = plan.grid();
+    let (x, y) = plan.grid(size_of::<T>());
     let too_many = |_| Error::Shape {
         operation: OPERATION,
         what: "the number of blocks",

@@ -35,7 +35,7 @@ impl<T: Scalar> Operator<T> for Min {
     }
     #[inline(always)]
     fn finish(state: T::Ordered, _count: u64) -> T {
-        T::from_ordered(state.with_one_nan())
+        T::from_ordered(state)
     }
 }
 
@@ -55,7 +55,7 @@ impl<T: Scalar> Operator<T> for Max {
     }
     #[inline(always)]
     fn finish(state: T::Ordered, _count: u64) -> T {
-        T::from_ordered(state.with_one_nan())
+        T::from_ordered(state)
     }
 }
 
@@ -77,6 +77,6 @@ impl<T: Scalar> Operator<T> for MinMax {
     #[inline(always)]
     fn finish(state: Self::State, _count: u64) -> T::Pair {
         let [min, max] = T::Ordered::split(state);
-        T::pair(T::from_ordered(min.with_one_nan()), T::from_ordered(max.with_one_nan()))
+        T::pair(T::from_ordered(min), T::from_ordered(max))
     }
 }

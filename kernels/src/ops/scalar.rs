@@ -36,7 +36,7 @@ pub trait Scalar: Element {
     fn mean(sum: Self::MeanSum, count: u64) -> Self::Real;
     /// Exact.
     fn ordered(self) -> Self::Ordered;
-    /// Exact: of a value that [`Scalar::ordered`] has made, or of an extreme of it.
+    /// Exact: of a value that [`Scalar::ordered`] has made, or of an extreme of it; the same bits for every NaN.
     fn from_ordered(ordered: Self::Ordered) -> Self;
     /// Both.
     fn pair(first: Self, second: Self) -> Self::Pair;
@@ -340,7 +340,8 @@ macro_rules! floats {
             }
             #[inline(always)]
             fn from_ordered(ordered: $wide) -> Self {
-                ($from)(ordered)
+                // Machines differ in the NaN that a conversion makes.
+                if ordered.is_nan() { Self::NAN } else { ($from)(ordered) }
             }
             #[inline(always)]
             fn pair(first: Self, second: Self) -> [Self; 2] {

@@ -13,22 +13,31 @@ use crate::ops::{
 /// Threads of a block.
 pub const BLOCK: usize = 256;
 
-/// Packs that a lane has in flight at once, in rows that are long enough.
-pub const PACKS_IN_FLIGHT: usize = 4;
+/// Packs that a lane has in flight at once: of one row, or of as many rows.
+pub const IN_FLIGHT: usize = 4;
+
+/// Rows that the groups of lanes of one block fold: each group as many at once as it has packs in flight, if a row is no
+/// more than a pack for each of its lanes.
+pub const fn rows_of_block(len: usize, lanes: usize, size: usize) -> usize {
+    let groups = BLOCK / lanes;
+    if len / (16 / size) <= lanes { groups * IN_FLIGHT } else { groups }
+}
 
 /// Reduces `rows` rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
-/// `lanes` lanes fold one row, a power of two up to 32.
+/// `lanes` lanes fold one row, a power of two up to 32; a block folds [`rows_of_block`] rows.
 ///
 /// - *No barrier, no shared memory*: what a row's lanes have is folded by shuffles.
-/// - *As many lanes as a row has packs*, so that none is idle in short rows and a warp's loads are consecutive over
+/// - *No more lanes than a row has packs*, so that none is idle in short rows and a warp's loads are consecutive over
 ///   neighbouring rows. Rows of a few elements have one lane each.
+/// - *Four loads are in flight* in each lane: of four rows at once, if a lane has no more than a pack of each, else of one.
 #[kernel(
     instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
         x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
         + [CountNan, CountFinite] x [f32, f64, f16, bf16]
         + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [SumInF64] x [f32],
-    block = BLOCK
+    block = BLOCK,
+    early
 )]
 pub fn rows<O: Operator<T>, T: Element>(
     input: Global<T>,
@@ -38,14 +47,74 @@ pub fn rows<O: Operator<T>, T: Element>(
     lanes: u32,
     output: GlobalMut<<O as Operator<T>>::Output>,
 ) {
-    let thread = thread::block_idx_x() as usize * BLOCK + thread::thread_idx_x() as usize;
-    let (row, lane) = (thread / lanes as usize, thread % lanes as usize);
-    // Lanes behind the last row take part in the shuffles all the same.
-    let state = if row < rows { fold_row::<O, T>(&input, row * pitch, len, lane, lanes as usize) } else { O::NEUTRAL };
-    let state = fold_lanes::<O, T>(state, lanes);
-    if lane == 0 && row < rows {
-        output.store(row, O::finish(state, len as u64));
+    let (thread, lanes) = (thread::index_in_block::<BLOCK>(), lanes as usize);
+    let (group, groups, lane) = (thread / lanes, BLOCK / lanes, thread % lanes);
+    let first = thread::block_idx_x() as usize * rows_of_block(len, lanes, size_of::<T>()) + group;
+    let finish = |row: usize, state: O::State| {
+        // Lanes behind the last row take part in the shuffles all the same.
+        let state = fold_lanes::<O, T>(state, lanes as u32);
+        if lane == 0 && row < rows {
+            output.store(row, O::finish(state, len as u64));
+        }
+    };
+    if len / T::Pack::LEN > lanes {
+        let state = if first < rows { fold_row::<O, T>(&input, first * pitch, len, lane, lanes) } else { O::NEUTRAL };
+        finish(first, state);
+        return;
     }
+    let row = |k: usize| first + k * groups;
+    let start = |k: usize| if row(k) < rows { Some(row(k) * pitch) } else { None };
+    let starts = [start(0), start(1), start(2), start(3)];
+    let states = fold_short_rows::<O, T>(&input, starts, len, lane, lanes);
+    finish(row(0), states[0]);
+    finish(row(1), states[1]);
+    finish(row(2), states[2]);
+    finish(row(3), states[3]);
+}
+
+/// What lane `lane` of `lanes` folds of rows that begin at `starts`, of which it has a pack each at most: everything is
+/// loaded before the first is used.
+#[inline(always)]
+fn fold_short_rows<O: Operator<T>, T: Element>(
+    input: &Global<T>,
+    starts: [Option<usize>; IN_FLIGHT],
+    len: usize,
+    lane: usize,
+    lanes: usize,
+) -> [O::State; IN_FLIGHT] {
+    let pack = T::Pack::LEN;
+    let (whole, rest) = (lane * pack, len / pack * pack + lane);
+    let has_pack = whole + pack <= len;
+    let load_pack = |start: Option<usize>| match start {
+        // SAFETY: just compared.
+        Some(start) if has_pack => unsafe { input.load_packs_unchecked::<1>(start + whole, 0) },
+        _ => [T::Pack::splat(T::default())],
+    };
+    let load_rest = |start: Option<usize>| match start {
+        // SAFETY: just compared.
+        Some(start) if rest < len => unsafe { input.load_unchecked(start + rest) },
+        _ => T::default(),
+    };
+    let [a, b, c, d] = starts;
+    let packs = [load_pack(a), load_pack(b), load_pack(c), load_pack(d)];
+    let rests = [load_rest(a), load_rest(b), load_rest(c), load_rest(d)];
+    let fold = |k: usize| {
+        let mut state = if has_pack { gather_packs::<O, T, 1>(packs[k], whole, 0) } else { O::NEUTRAL };
+        if rest < len {
+            state = O::combine(state, O::lift(rests[k], rest as u64));
+        }
+        // More than one each only where there are fewer lanes than elements behind the last whole pack.
+        let mut i = rest + lanes;
+        while i < len {
+            if let Some(start) = starts[k] {
+                // SAFETY: just compared.
+                state = O::combine(state, O::lift(unsafe { input.load_unchecked(start + i) }, i as u64));
+            }
+            i += lanes;
+        }
+        state
+    };
+    [fold(0), fold(1), fold(2), fold(3)]
 }
 
 /// What lane `lane` of `lanes` folds of the row of `len` elements that begins at `start`: packs in turn, then what is left
@@ -62,11 +131,11 @@ fn fold_row<O: Operator<T>, T: Element>(
     let stride = lanes * pack;
     let mut state = O::NEUTRAL;
     let mut i = lane * pack;
-    while i + (PACKS_IN_FLIGHT - 1) * stride + pack <= len {
+    while i + (IN_FLIGHT - 1) * stride + pack <= len {
         // SAFETY: the last of the packs was just compared.
-        let packs = unsafe { input.load_packs_unchecked::<PACKS_IN_FLIGHT>(start + i, stride) };
-        state = O::combine(state, gather_packs::<O, T, PACKS_IN_FLIGHT>(packs, i, stride));
-        i += PACKS_IN_FLIGHT * stride;
+        let packs = unsafe { input.load_packs_unchecked::<IN_FLIGHT>(start + i, stride) };
+        state = O::combine(state, gather_packs::<O, T, IN_FLIGHT>(packs, i, stride));
+        i += IN_FLIGHT * stride;
     }
     while i + pack <= len {
         // SAFETY: just compared.

@@ -40,7 +40,8 @@ pub const fn tile(threads: usize, size: usize) -> usize {
         + [CountNan, CountFinite] x [f32, f64, f16, bf16]
         + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [SumInF64] x [f32],
-    max_threads = 1024
+    max_threads = 1024,
+    early
 )]
 pub fn spans<O: Operator<T>, T: Element>(
     input: Global<T>,

@@ -293,6 +293,16 @@ pub(crate) fn fence_system() {
     unsafe { intrinsic::membar_sys() }
 }
 
+/// Programmatic dependent launch. The host launches a kernel so only if it finds this in its PTX.
+#[inline(always)]
+pub(crate) fn await_previous_grid() {
+    #[cfg(cuda_arch_at_least = "90")]
+    // SAFETY: waits and orders memory; accesses none. Not `nomem`: no access may move before it.
+    unsafe {
+        asm!("griddepcontrol.launch_dependents;", "griddepcontrol.wait;", options(nostack, preserves_flags));
+    }
+}
+
 /// To LLVM the number may be any after this, so that it knows no trip count; to ptxas it is a pragma at the loop's head.
 #[inline(always)]
 pub(crate) fn keep_rolled(counter: u32) -> u32 {
