@@ -3,17 +3,30 @@
 use std::process::Command;
 use std::{env, path::Path};
 
-#[test]
-fn vecadd_adds_by_a_kernel_crate_of_its_own() {
+/// What an example prints in the executor.
+fn run(example: &str) -> String {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let output = Command::new(cargo)
         .current_dir(workspace)
-        .args(["run", "--quiet", "--package", "vecadd"])
+        .args(["run", "--quiet", "--package", example])
         .env("WARPFOLD_LIBCUDA", "none")
         .output()
         .expect("cargo starts");
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("SIMT executor") && text.contains("100000 sums are right, twice"), "{text}");
+    assert!(text.contains("SIMT executor"), "{text}");
+    text
+}
+
+#[test]
+fn vecadd_adds_by_a_kernel_crate_of_its_own() {
+    let text = run("vecadd");
+    assert!(text.contains("100000 sums are right, twice"), "{text}");
+}
+
+#[test]
+fn operator_reduces_by_an_operator_of_its_own() {
+    let text = run("operator");
+    assert!(text.contains("the peaks are right: 7.5 of all"), "{text}");
 }

@@ -111,14 +111,12 @@ pub enum Error {
     },
 
     /// An operator has no kernel for a shape.
-    #[error("{operator} has no kernel for {shape}: implement `{method}` of its `Reduction`")]
+    #[error("{operator} has no kernel for {shape}: give one in its `Kernels`")]
     NoReductionKernel {
         /// The operator.
         operator: &'static str,
         /// The shape.
         shape: &'static str,
-        /// What gives the kernel.
-        method: &'static str,
     },
 
     /// A kernel cannot be launched like this.

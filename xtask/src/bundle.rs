@@ -13,7 +13,7 @@ use crate::{build_ptx, setup, workspace};
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The tests that are worth running where the GPU is.
-const TESTS: [&str; 4] = ["gpu", "cli", "simt", "reductions"];
+const TESTS: [&str; 3] = ["gpu", "cli", "simt"];
 
 /// Runs tests and then the benchmark; `bench` and `tests` stand beside it.
 const RUN: &str = r#"#!/usr/bin/env bash
@@ -30,8 +30,8 @@ all)
         echo "== $test"
         "$test" || failed=1
     done
-    echo "== the example vecadd"
-    ./vecadd || failed=1
+    echo "== the examples vecadd and operator"
+    ./vecadd && ./operator || failed=1
     echo "== bench"
     ./bench || failed=1
     ;;
@@ -102,7 +102,8 @@ fn executables() -> anyhow::Result<Vec<(String, PathBuf)>> {
         "json",
     ]);
     cargo.args(["--package", "warpfold", "--bin", "bench"]);
-    cargo.args(["--package", "vecadd", "--bin", "vecadd", "--package", "warpfold-tests"]);
+    cargo.args(["--package", "vecadd", "--bin", "vecadd", "--package", "operator", "--bin", "operator"]);
+    cargo.args(["--package", "warpfold-tests"]);
     TESTS.iter().for_each(|test| {
         cargo.args(["--test", test]);
     });
@@ -115,7 +116,7 @@ fn executables() -> anyhow::Result<Vec<(String, PathBuf)>> {
             found.push((name.to_owned(), PathBuf::from(file)));
         }
     }
-    for wanted in TESTS.iter().chain(&["bench", "vecadd"]) {
+    for wanted in TESTS.iter().chain(&["bench", "vecadd", "operator"]) {
         ensure!(found.iter().any(|(name, _)| name == wanted), "cargo built no `{wanted}`");
     }
     Ok(found)

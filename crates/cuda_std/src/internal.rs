@@ -57,8 +57,7 @@ macro_rules! __max_threads {
     };
 }
 
-/// Lets the grid that comes next take its places, and waits for the one before; see `early` of
-/// [`kernel`](crate::kernel).
+/// Waits for the grid before this one; see `early` of [`kernel`](crate::kernel).
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 pub fn await_previous_grid() {

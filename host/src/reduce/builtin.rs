@@ -7,24 +7,18 @@ use kernels::ops::{
 };
 use kernels::reduce::{columns::columns, rows::rows, spans::spans};
 
-use super::{ColumnsParameters, Reduction, RowsParameters, SpansParameters};
-use crate::{AnyBlock, Kernel};
+use super::{Kernels, Reduction};
 
 macro_rules! reductions {
     ($($operator:ident, $name:literal, of $($type:ident)*;)*) => {$($(
         impl Reduction<$type> for $operator {
-            const NAME: &'static str = $name;
-
-            fn spans() -> AnyBlock<SpansParameters<Self, $type>> {
-                spans::handle::<Self, $type>()
-            }
-
-            fn rows() -> Option<Kernel<RowsParameters<Self, $type>>> {
-                Some(rows::handle::<Self, $type>())
-            }
-
-            fn columns() -> Option<Kernel<ColumnsParameters<Self, $type>>> {
-                Some(columns::handle::<Self, $type>())
+            fn kernels() -> Kernels<Self, $type> {
+                Kernels {
+                    name: $name,
+                    spans: spans::handle::<Self, $type>(),
+                    rows: Some(rows::handle::<Self, $type>()),
+                    columns: Some(columns::handle::<Self, $type>()),
+                }
             }
         }
     )*)*};

@@ -7,7 +7,7 @@ use kernels::ops::{
 };
 
 use super::reducer::{self, Reducer};
-use super::{Reduction, Shape};
+use super::{Kernels, Reduction, Shape};
 use crate::{Buffer, Error, Gpu, View};
 
 impl Gpu {
@@ -16,7 +16,19 @@ impl Gpu {
     /// # Errors
     /// The operator has no result for this shape, or there is no memory for the workspace.
     pub fn reducer<O: Reduction<T>, T: Element>(&self, _operator: O, shape: Shape) -> Result<Reducer<O, T>, Error> {
-        Reducer::new(self, shape)
+        self.reducer_by(O::kernels(), shape)
+    }
+
+    /// [`Gpu::reducer`] by an operator of one's own.
+    ///
+    /// # Errors
+    /// As there; and the operator has no kernel for the shape.
+    pub fn reducer_by<O: Operator<T>, T: Element>(
+        &self,
+        kernels: Kernels<O, T>,
+        shape: Shape,
+    ) -> Result<Reducer<O, T>, Error> {
+        Reducer::new(self, kernels, shape)
     }
 
     /// Reduces a whole view, a buffer or a matrix to one value.
@@ -26,15 +38,16 @@ impl Gpu {
     /// memory for the workspace (64 KiB, once for each device), or work before has failed.
     pub fn reduce<'a, O: Reduction<T>, T: Element>(
         &self,
-        operator: O,
+        _operator: O,
         input: impl Into<View<'a, T>>,
     ) -> Result<O::Output, Error> {
-        let input = input.into();
+        let (input, kernels) = (input.into(), O::kernels());
         self.own(input.memory(), "reduce")?;
         if input.is_empty() {
-            return if O::HAS_EMPTY { Ok(O::finish(O::NEUTRAL, 0)) } else { Err(Error::Empty { operator: O::NAME }) };
+            let nothing = Error::Empty { operator: kernels.name };
+            return if O::HAS_EMPTY { Ok(O::finish(O::NEUTRAL, 0)) } else { Err(nothing) };
         }
-        let output = self.reduce_to_buffer(operator, input, Shape::all(input.len()))?;
+        let output = self.reduce_to_buffer_by(kernels, input, Shape::all(input.len()))?;
         Ok(self.download(&output)?[0])
     }
 
@@ -48,10 +61,19 @@ impl Gpu {
         input: impl Into<View<'a, T>>,
         shape: Shape,
     ) -> Result<Buffer<O::Output>, Error> {
-        let plan = reducer::check::<O, T>(shape)?;
+        self.reduce_to_buffer_by(O::kernels(), input.into(), shape)
+    }
+
+    fn reduce_to_buffer_by<O: Operator<T>, T: Element>(
+        &self,
+        kernels: Kernels<O, T>,
+        input: View<'_, T>,
+        shape: Shape,
+    ) -> Result<Buffer<O::Output>, Error> {
+        let plan = reducer::check(&kernels, shape)?;
         let mut output = self.zeroed(shape.outputs())?;
         let mut workspace = self.workspaces().take(self, plan.partials(), plan.tickets())?;
-        reducer::start::<O, T>(self, shape, plan, &mut workspace, input.into(), output.view_mut())?;
+        reducer::start(self, &kernels, shape, plan, &mut workspace, input, output.view_mut())?;
         self.workspaces().put_back(workspace);
         Ok(output)
     }

@@ -66,32 +66,32 @@ pub type RowsParameters<O, T> = (Global<'static, T>, usize, usize, usize, u32, O
 pub type ColumnsParameters<O, T> =
     (Global<'static, T>, usize, usize, usize, usize, u32, u32, State<O, T>, Tickets, Output<O, T>);
 
-/// An operator whose kernels are there for elements of type `T`.
+/// The kernels of an operator for elements of one type.
 ///
-/// All of [`crate::ops`] are. For an operator of one's own, write kernels that call the engines of `kernels::reduce`, and
-/// give their handles here; `examples/operator` does.
-pub trait Reduction<T: Element>: Operator<T> {
-    /// Its name, for messages.
-    const NAME: &'static str;
-
+/// Those of [`crate::ops`] are there by themselves ([`Reduction`]). For an operator of one's own, write kernels that call
+/// the engines of `kernels::reduce`, and give their handles to [`Gpu::reducer_by`](crate::Gpu::reducer_by);
+/// `examples/operator` does.
+pub struct Kernels<O: Operator<T>, T: Element> {
+    /// The operator's name, for messages: `the sum`.
+    pub name: &'static str,
     /// The kernel for long spans: all of a buffer, long rows. It takes short ones too, if slowly.
-    fn spans() -> AnyBlock<SpansParameters<Self, T>>
-    where
-        Self: Sized;
-
+    pub spans: AnyBlock<SpansParameters<O, T>>,
     /// The kernel for short rows; without one they are folded as long ones.
-    fn rows() -> Option<Kernel<RowsParameters<Self, T>>>
-    where
-        Self: Sized,
-    {
-        None
-    }
-
+    pub rows: Option<Kernel<RowsParameters<O, T>>>,
     /// The kernel for columns; without one they are an error.
-    fn columns() -> Option<Kernel<ColumnsParameters<Self, T>>>
-    where
-        Self: Sized,
-    {
-        None
+    pub columns: Option<Kernel<ColumnsParameters<O, T>>>,
+}
+
+// By hand: a derive would ask for `O: Clone`.
+impl<O: Operator<T>, T: Element> Clone for Kernels<O, T> {
+    fn clone(&self) -> Self {
+        *self
     }
+}
+impl<O: Operator<T>, T: Element> Copy for Kernels<O, T> {}
+
+/// An operator of [`crate::ops`] with its kernels for elements of type `T`.
+pub trait Reduction<T: Element>: Operator<T> + Sized {
+    /// The kernels.
+    fn kernels() -> Kernels<Self, T>;
 }

@@ -11,8 +11,8 @@ const MULTIPROCESSORS: usize = 132;
 /// Blocks of 512 threads that fold long spans and that it runs at once: two in each multiprocessor.
 const LARGE_BLOCKS: usize = 2 * MULTIPROCESSORS;
 
-/// Blocks of 256 threads that fold columns and that it runs at once, whatever registers the operator takes.
-const SMALL_BLOCKS: usize = 4 * MULTIPROCESSORS;
+/// Blocks of 256 threads that fold columns and that it runs at once, if their threads have up to 40 registers.
+const SMALL_BLOCKS: usize = 6 * MULTIPROCESSORS;
 
 /// Rows of at most so many 16-byte packs are folded by lanes of a warp, longer ones by blocks. A warp that has more to
 /// load than a few rounds leaves too few bytes in flight.
@@ -132,10 +132,10 @@ fn lanes_of_row(packs: usize) -> usize {
 }
 
 /// Threads that stand beside each other over the columns: as many as the columns need, up to a warp; and more, up to the
-/// whole block, where there are so few rows that further rows of threads would have no four of them each.
+/// whole block, where there are so few rows that further rows of threads would have no four rounds of loads each.
 fn lanes_of_columns(rows: usize, columns: usize) -> usize {
     let needed = columns.div_ceil(columns::COLUMNS).next_power_of_two();
-    let rows_of_threads = (rows / columns::ROWS_IN_FLIGHT).max(1);
+    let rows_of_threads = (rows / (4 * columns::ROWS_IN_FLIGHT)).max(1);
     let widest = columns::BLOCK.div_ceil(rows_of_threads).next_power_of_two().clamp(32, columns::BLOCK);
     needed.min(widest)
 }

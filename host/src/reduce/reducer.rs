@@ -1,31 +1,30 @@
 //! One reduction, made once and started as often as needed.
 
-use std::marker::PhantomData;
-
 use cuda_std::element::Element;
+use kernels::ops::Operator;
 
 use super::plan::Plan;
 use super::workspace::Workspace;
-use super::{Reduction, Shape};
+use super::{Kernels, Shape};
 use crate::{Error, Gpu, View, ViewMut};
 
 /// A reduction of one shape by one operator, with all the memory that it needs: starting it allocates nothing and waits
 /// for nothing.
 ///
 /// Made by [`Gpu::reducer`].
-pub struct Reducer<O, T> {
+pub struct Reducer<O: Operator<T>, T: Element> {
     gpu: Gpu,
+    kernels: Kernels<O, T>,
     shape: Shape,
     plan: Plan,
     workspace: Workspace,
-    operator: PhantomData<fn(O, T)>,
 }
 
-impl<O: Reduction<T>, T: Element> Reducer<O, T> {
-    pub(super) fn new(gpu: &Gpu, shape: Shape) -> Result<Self, Error> {
-        let plan = check::<O, T>(shape)?;
+impl<O: Operator<T>, T: Element> Reducer<O, T> {
+    pub(super) fn new(gpu: &Gpu, kernels: Kernels<O, T>, shape: Shape) -> Result<Self, Error> {
+        let plan = check(&kernels, shape)?;
         let workspace = Workspace::new(gpu, plan.partials(), plan.tickets())?;
-        Ok(Self { gpu: gpu.clone(), shape, plan, workspace, operator: PhantomData })
+        Ok(Self { gpu: gpu.clone(), kernels, shape, plan, workspace })
     }
 
     /// What it reduces to what.
@@ -42,12 +41,12 @@ impl<O: Reduction<T>, T: Element> Reducer<O, T> {
         input: impl Into<View<'i, T>>,
         output: impl Into<ViewMut<'o, O::Output>>,
     ) -> Result<(), Error> {
-        start::<O, T>(&self.gpu, self.shape, self.plan, &mut self.workspace, input.into(), output.into())
+        start(&self.gpu, &self.kernels, self.shape, self.plan, &mut self.workspace, input.into(), output.into())
     }
 }
 
 /// How a shape is reduced by an operator, if it can be.
-pub(super) fn check<O: Reduction<T>, T: Element>(shape: Shape) -> Result<Plan, Error> {
+pub(super) fn check<O: Operator<T>, T: Element>(kernels: &Kernels<O, T>, shape: Shape) -> Result<Plan, Error> {
     if shape.elements().and_then(|elements| elements.checked_mul(size_of::<T>())).is_none() {
         return Err(Error::Shape {
             operation: "reduce",
@@ -57,14 +56,15 @@ pub(super) fn check<O: Reduction<T>, T: Element>(shape: Shape) -> Result<Plan, E
         });
     }
     if shape.elements_each() == 0 && shape.outputs() > 0 && !O::HAS_EMPTY {
-        return Err(Error::Empty { operator: O::NAME });
+        return Err(Error::Empty { operator: kernels.name });
     }
-    Ok(Plan::of(shape.kind, size_of::<T>(), O::rows().is_some()))
+    Ok(Plan::of(shape.kind, size_of::<T>(), kernels.rows.is_some()))
 }
 
 /// Starts a reduction that [`check`] has planned, in a workspace that has the plan's room.
-pub(super) fn start<O: Reduction<T>, T: Element>(
+pub(super) fn start<O: Operator<T>, T: Element>(
     gpu: &Gpu,
+    kernels: &Kernels<O, T>,
     shape: Shape,
     plan: Plan,
     workspace: &mut Workspace,
@@ -94,22 +94,22 @@ pub(super) fn start<O: Reduction<T>, T: Element>(
     match plan {
         Plan::Nothing => Ok(()),
         Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } => gpu.launch(
-            O::spans().with_block(threads),
+            kernels.spans.with_block(threads),
             grid,
             (input, len, pitch, parts, tiles, longer, partials, tickets, output),
         ),
         Plan::Rows { rows, len, pitch, lanes } => {
-            let kernel = O::rows().ok_or(no_kernel::<O, T>("short rows", "rows"))?;
+            let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;
             gpu.launch(kernel, grid, (input, rows, len, pitch, lanes, output))
         }
         Plan::Columns { rows, columns, pitch, batch_pitch, lanes, parts, .. } => {
-            let kernel = O::columns().ok_or(no_kernel::<O, T>("columns", "columns"))?;
+            let kernel = kernels.columns.ok_or(no_kernel(kernels.name, "columns"))?;
             let arguments = (input, rows, columns, pitch, batch_pitch, lanes, parts, partials, tickets, output);
             gpu.launch(kernel, grid, arguments)
         }
     }
 }
 
-fn no_kernel<O: Reduction<T>, T: Element>(shape: &'static str, method: &'static str) -> Error {
-    Error::NoReductionKernel { operator: O::NAME, shape, method }
+fn no_kernel(operator: &'static str, shape: &'static str) -> Error {
+    Error::NoReductionKernel { operator, shape }
 }

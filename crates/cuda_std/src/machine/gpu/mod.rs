@@ -299,7 +299,17 @@ pub(crate) fn await_previous_grid() {
     #[cfg(cuda_arch_at_least = "90")]
     // SAFETY: waits and orders memory; accesses none. Not `nomem`: no access may move before it.
     unsafe {
-        asm!("griddepcontrol.launch_dependents;", "griddepcontrol.wait;", options(nostack, preserves_flags));
+        asm!("griddepcontrol.wait;", options(nostack, preserves_flags));
+    }
+}
+
+/// The other half of it: the next grid's blocks may take their places once all blocks have said so, or have ended.
+#[inline(always)]
+pub(crate) fn admit_next_grid() {
+    #[cfg(cuda_arch_at_least = "90")]
+    // SAFETY: tells the scheduler; accesses no memory.
+    unsafe {
+        asm!("griddepcontrol.launch_dependents;", options(nostack, preserves_flags));
     }
 }
 

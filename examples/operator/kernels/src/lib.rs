@@ -1,0 +1,41 @@
+//! An operator of one's own: the largest absolute value, NaN left out. warpfold's engine does the rest.
+#![no_std]
+
+use cuda_std::prelude::*;
+use kernels::ops::Operator;
+use kernels::reduce::spans::{PACKS_IN_FLIGHT, fold_spans};
+
+/// The largest absolute value of those that are numbers.
+pub struct Peak;
+
+impl Operator<f32> for Peak {
+    type State = f32;
+    type Output = f32;
+    const NEUTRAL: f32 = 0.0;
+
+    fn lift(element: f32, _index: u64) -> f32 {
+        if element.is_nan() { 0.0 } else { element.abs() }
+    }
+    fn combine(a: f32, b: f32) -> f32 {
+        if a > b { a } else { b }
+    }
+    fn finish(state: f32, _count: u64) -> f32 {
+        state
+    }
+}
+
+/// The kernel for whole buffers and long rows.
+#[kernel(max_threads = 1024, early)]
+pub fn peak(
+    input: Global<f32>,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    tiles: usize,
+    longer: u32,
+    partials: GlobalMut<f32>,
+    tickets: GlobalMut<u32>,
+    output: GlobalMut<f32>,
+) {
+    fold_spans::<Peak, f32, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &partials, &tickets, &output);
+}

@@ -1,0 +1,34 @@
+//! Reduces by an operator of one's own: `cargo run -p operator`, with or without a GPU.
+
+use anyhow::ensure;
+use operator_kernels::{Peak, peak};
+use warpfold::ptx::Library;
+use warpfold::reduce::Kernels;
+use warpfold::{Gpu, Shape};
+
+static KERNELS: Library = Library::new("operator_kernels", include!(concat!(env!("OUT_DIR"), "/operator_kernels.rs")));
+
+fn main() -> anyhow::Result<()> {
+    let gpu = Gpu::first_or_simt_with_libraries(&[&KERNELS])?;
+    println!("on {}", gpu.info()?.name);
+    let kernels: Kernels<Peak, f32> = Kernels { name: "the peak", spans: peak::handle(), rows: None, columns: None };
+
+    let mut samples: Vec<f32> = (0..1_000_000).map(|i| (i as f32).sin()).collect();
+    samples[123_456] = -7.5;
+    samples[777_777] = f32::NAN;
+    let samples = gpu.upload(&samples)?;
+
+    let mut peaks = gpu.zeroed::<f32>(1)?;
+    gpu.reducer_by(kernels, Shape::all(1_000_000))?.start(&samples, &mut peaks)?;
+    let of_all = gpu.download(&peaks)?;
+    ensure!(of_all == [7.5], "the peak is {of_all:?}");
+
+    let mut peaks = gpu.zeroed::<f32>(10)?;
+    gpu.reducer_by(kernels, Shape::rows(10, 100_000))?.start(&samples, &mut peaks)?;
+    let of_rows = gpu.download(&peaks)?;
+    let is_right = |(row, &peak): (usize, &f32)| if row == 1 { peak == 7.5 } else { (0.999..=1.0).contains(&peak) };
+    ensure!(of_rows.iter().enumerate().all(is_right), "the rows' peaks are {of_rows:?}");
+
+    println!("the peaks are right: {} of all, {of_rows:?} of the rows", of_all[0]);
+    Ok(())
+}
