@@ -13,7 +13,7 @@ use crate::{build_ptx, setup, workspace};
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The tests that are worth running where the GPU is.
-const TESTS: [&str; 3] = ["gpu", "cli", "simt"];
+const TESTS: [&str; 2] = ["gpu", "cli"];
 
 /// Runs tests and then the benchmark; `bench` and `tests` stand beside it.
 const RUN: &str = r#"#!/usr/bin/env bash
@@ -70,7 +70,7 @@ pub fn run() -> anyhow::Result<()> {
     let ptx = workspace::target().join("bundle-ptx");
     build_ptx::build(&[Arch::SM_75, Arch::SM_80, Arch::SM_90])?.write_entries(&ptx)?;
     let mut tar = Command::new("tar");
-    tar.arg("-czf").arg(bundle.join("ptx.tar.gz")).arg("-C").arg(&ptx).arg(".");
+    tar.arg("-cJf").arg(bundle.join("ptx.tar.xz")).arg("-C").arg(&ptx).arg(".");
     workspace::output(&mut tar)?;
     let peers = workspace::root().join("peers");
     if peers.exists() {

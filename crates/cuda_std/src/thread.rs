@@ -158,8 +158,9 @@ pub fn system_fence() {
 /// its kernel is an `early` one (see [`kernel`](crate::kernel)), it waits there until this grid is done, and saves the time
 /// that a launch takes. It changes nothing else: what the next grid sees does not depend on it.
 ///
-/// Where a block's work is short it belongs at the beginning. Where it is long, behind it: blocks that only wait take room,
-/// and not the same on every multiprocessor. Nothing before sm_90.
+/// It is for short work. Blocks that wait take room, not the same on every multiprocessor, and stay where they are: on an
+/// H200 columns that take 250 us took 12 % longer behind each other with it, while a sum of 1024 numbers took 1.13 us in
+/// place of 1.39. Nothing before sm_90.
 #[inline(always)]
 pub fn admit_next_grid() {
     machine::admit_next_grid();

@@ -11,8 +11,8 @@ const MULTIPROCESSORS: usize = 132;
 /// Blocks of 512 threads that fold long spans and that it runs at once: two in each multiprocessor.
 const LARGE_BLOCKS: usize = 2 * MULTIPROCESSORS;
 
-/// Blocks of 256 threads that fold columns and that it runs at once, if their threads have up to 40 registers.
-const SMALL_BLOCKS: usize = 6 * MULTIPROCESSORS;
+/// Blocks of 256 threads that fold columns and that it runs at once, if their threads have up to 64 registers.
+const SMALL_BLOCKS: usize = 4 * MULTIPROCESSORS;
 
 /// Rows of at most so many 16-byte packs are folded by lanes of a warp, longer ones by blocks. A warp that has more to
 /// load than a few rounds leaves too few bytes in flight.
@@ -140,25 +140,28 @@ fn lanes_of_columns(rows: usize, columns: usize) -> usize {
     needed.min(widest)
 }
 
-/// Threads of a block that folds a span of so many packs, one of `spans`.
+/// Threads of a block that folds a span of so many packs, one of `spans`; at most 512, which leaves every operator the
+/// registers that it needs.
 ///
-/// A span that one block can load in one round gets as many threads as that takes, and no partials. A single longer one is
+/// A span that one block can load in two rounds gets as many threads as it can use, and no partials. A single longer one is
 /// spread over the multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two
 /// fit. Where there are many spans, blocks are small, so that while one folds its last states others load.
 fn threads_of_span(packs: usize, spans: usize) -> usize {
     let of_one_round = packs.div_ceil(spans::PACKS_IN_FLIGHT).next_power_of_two();
     let most = match spans {
+        1 if of_one_round <= 1024 => 512,
         1 => packs.div_ceil(MULTIPROCESSORS * spans::PACKS_IN_FLIGHT).next_power_of_two().clamp(128, 512),
         2..LARGE_BLOCKS => 512,
         LARGE_BLOCKS..SMALL_BLOCKS => 256,
         _ => 128,
     };
-    if spans == 1 && of_one_round <= 1024 { of_one_round.max(32) } else { of_one_round.clamp(32, most) }
+    of_one_round.clamp(32, most)
 }
 
 /// How many blocks fold a span of so many tiles, one of `spans`: as many as run at once, and no more than there are tiles.
 fn parts_of_span(tiles: usize, spans: usize) -> usize {
-    (LARGE_BLOCKS / spans).clamp(1, tiles.max(1))
+    // Two rounds of one block take less time than the partials of two.
+    if tiles <= 2 { 1 } else { (LARGE_BLOCKS / spans).clamp(1, tiles) }
 }
 
 #[cfg(test)]
@@ -177,7 +180,7 @@ mod tests {
                     let Plan::Spans { parts, tiles, longer, threads, .. } = spans(count, len, size) else { continue };
                     let all = tiles * parts as usize + longer as usize;
                     assert_eq!(all, len / spans::tile(threads as usize, size), "{count} x {len} of {size} bytes");
-                    assert!(longer < parts && (threads as usize).is_power_of_two() && threads <= 1024);
+                    assert!(longer < parts && (threads as usize).is_power_of_two() && threads <= 512);
                     assert!(parts == 1 || tiles > 0, "no part is empty");
                 }
             }

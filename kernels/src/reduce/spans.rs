@@ -40,7 +40,7 @@ pub const fn tile(threads: usize, size: usize) -> usize {
         + [CountNan, CountFinite] x [f32, f64, f16, bf16]
         + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [SumInF64] x [f32],
-    max_threads = 1024,
+    max_threads = 512,
     early
 )]
 pub fn spans<O: Operator<T>, T: Element>(
@@ -80,16 +80,12 @@ pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     };
     let run = Run::of_part(part, parts, tiles, longer);
 
-    // One round of loads is soon over; during more of them, blocks of the next grid would stand in the way.
-    let is_short = run.end - run.first <= 1;
-    if is_short {
+    // A round of loads or two are soon over. During more of them, blocks of the next grid would stand in the way.
+    if run.end - run.first <= 2 {
         thread::admit_next_grid();
     }
     let start = span * pitch;
     let of_thread = fold_run::<O, T, PACKS>(input, start, len, run);
-    if !is_short {
-        thread::admit_next_grid();
-    }
     let warps = thread::block_dim_x() / 32;
     let state = fold_warps::<O, T>(of_thread, warps, &warp_states);
     // SAFETY: an index that is asked for is one of an element that was folded.

@@ -25,7 +25,7 @@ impl Operator<f32> for Peak {
 }
 
 /// The kernel for whole buffers and long rows.
-#[kernel(max_threads = 1024, early)]
+#[kernel(max_threads = 512, early)]
 pub fn peak(
     input: Global<f32>,
     len: usize,
