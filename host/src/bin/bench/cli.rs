@@ -25,7 +25,8 @@ use crate::reduce::ReduceArguments;
   bench occupancy unroll_last_warp_f32 --arch sm_86
   bench sum --input samples.npy             the sum of a NumPy file (f32 or i32)
   bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
-  bench reduce --shape 2^10..2^30 --peers peers   each length beside CUB and PyTorch
+  bench reduce --shape 2^10..2^30 --plot sum.svg  bandwidth over length, as a table and as a chart
+  bench reduce --all --peers peers                everything, beside CUB and PyTorch
   bench transpose --rows 1000 --cols 30000  one transpose, timed
   bench transpose --input a.npy --output t.npy
   bench --device simt --format json         the executor even where there is a GPU, for a machine to read

@@ -10,7 +10,7 @@ use warpfold::{DeviceInfo, Gpu};
 
 use crate::cli::{Format, Output};
 use crate::measure::Timing;
-use crate::plot;
+use crate::plot::{self, Bar, Bars, Chart};
 
 /// A measured kernel.
 #[derive(Debug, Serialize)]
@@ -214,7 +214,7 @@ impl Report {
     /// Prints everything to standard output, and draws it if that was asked for.
     pub fn print(&self, output: &Output) -> anyhow::Result<()> {
         if let Some(file) = &output.plot {
-            plot::draw(self, file)?;
+            plot::draw(&self.charts(), file)?;
         }
         let mut out = io::stdout().lock();
         let written = match output.format {
@@ -226,6 +226,27 @@ impl Report {
             Format::Csv => self.write_csv(&mut out),
         };
         finish(written)
+    }
+
+    /// A chart for each section.
+    fn charts(&self) -> Vec<Chart> {
+        let of_section = |section: &Section| {
+            let bar = |row: &Row| Bar {
+                name: row.kernel.clone(),
+                gigabytes_per_second: row.gigabytes_per_second,
+                correct: row.correct,
+            };
+            let bounds = [
+                ("theoretical peak", self.device.peak_gigabytes_per_second, plot::PEAK_COLOR),
+                ("copy on the device", self.copy_gigabytes_per_second, plot::CEILING_COLOR),
+            ];
+            Chart::Bars(Bars {
+                title: format!("{} of {}, {}", section.family, section.input, self.device.name),
+                bars: section.rows.iter().map(bar).collect(),
+                bounds: bounds.into_iter().filter_map(|(name, value, color)| Some((name, value?, color))).collect(),
+            })
+        };
+        self.sections.iter().map(of_section).collect()
     }
 
     fn write_tables(&self, out: &mut impl Write, preset: &str) -> io::Result<()> {

@@ -19,10 +19,10 @@ use table::{Report, Section};
 use crate::cli::Output;
 use crate::interrupt;
 use crate::measure::{Plan, progress};
+use crate::plot;
 use crate::report::{Device, finish};
 
 pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::Result<bool> {
-    anyhow::ensure!(output.plot.is_none(), "there is no plot of `reduce` yet: give --format json or csv");
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
     let mut peers = arguments.peers.as_deref().map_or_else(Peers::default, |folder| Peers::find(gpu, folder));
@@ -41,6 +41,9 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
         report.sections.push(Section { title: title.to_owned(), rows });
     }
     bar.finish_and_clear();
+    if let Some(file) = &output.plot {
+        plot::draw(&report.charts(), file)?;
+    }
     finish(report.write(&mut io::stdout().lock(), output.format))?;
     if interrupt::is_pending() {
         anyhow::bail!("interrupted: what was measured before is above");

@@ -3,11 +3,13 @@
 use std::io::{self, Write};
 
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use plotters::style::RGBColor;
 use serde::Serialize;
 
-use super::cases::{Case, name_of};
+use super::cases::{Axis, Case, Extent, name_of};
 use crate::cli::Format;
 use crate::measure::Timing;
+use crate::plot::{self, Bar, Bars, Chart, Line, Lines};
 use crate::report::{Device, bandwidth, time};
 
 /// A measured case.
@@ -16,6 +18,8 @@ pub struct Row {
     pub operator: String,
     pub dtype: String,
     pub shape: String,
+    #[serde(skip)]
+    extent: Extent,
     pub offset: usize,
     pub bytes: usize,
     pub correct: bool,
@@ -45,6 +49,7 @@ impl Row {
             operator: name_of(&case.operator),
             dtype: name_of(&case.dtype),
             shape: case.extent.to_string(),
+            extent: case.extent,
             offset: case.offset,
             bytes,
             correct: wrong.is_none(),
@@ -83,6 +88,21 @@ pub struct Section {
     pub rows: Vec<Row>,
 }
 
+const WARPFOLD_COLOR: RGBColor = RGBColor(40, 90, 160);
+const CUB_COLOR: RGBColor = RGBColor(90, 150, 60);
+const PYTORCH_COLOR: RGBColor = RGBColor(200, 80, 60);
+
+impl Section {
+    /// Whether it is one operator of one type over several lengths.
+    fn is_sweep(&self) -> bool {
+        let same = |row: &Row| {
+            let first = &self.rows[0];
+            row.extent.axis == Axis::All && (&row.operator, &row.dtype) == (&first.operator, &first.dtype)
+        };
+        self.rows.len() > 1 && self.rows.iter().all(same)
+    }
+}
+
 /// Everything.
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -107,6 +127,41 @@ impl Report {
             }
             Format::Csv => self.write_csv(out),
         }
+    }
+
+    /// A chart for each section: of lines where one operator went over several lengths, else of bars.
+    pub fn charts(&self) -> Vec<Chart> {
+        let bounds: Vec<_> = [
+            ("theoretical peak", self.device.peak_gigabytes_per_second, plot::PEAK_COLOR),
+            ("reading 4 GiB", self.read_gigabytes_per_second, plot::CEILING_COLOR),
+        ]
+        .into_iter()
+        .filter_map(|(name, value, color)| Some((name, value?, color)))
+        .collect();
+        let of_section = |section: &Section| {
+            let title = format!("{}, {}", section.title, self.device.name);
+            if !section.is_sweep() {
+                let bar = |row: &Row| Bar {
+                    name: format!("{} {} {}", row.operator, row.dtype, row.shape),
+                    gigabytes_per_second: row.gigabytes_per_second,
+                    correct: row.correct,
+                };
+                let bars = section.rows.iter().map(bar).collect();
+                return Chart::Bars(Bars { title, bars, bounds: bounds.clone() });
+            }
+            let line = |name, color, time: fn(&Row) -> Option<f64>| {
+                let point = |row: &Row| Some((row.extent.columns, row.bytes as f64 / time(row)? / 1e3));
+                Line { name, color, points: section.rows.iter().filter_map(point).collect() }
+            };
+            let lines = [
+                line("warpfold", WARPFOLD_COLOR, |row| Some(row.back_to_back_us)),
+                line("CUB", CUB_COLOR, |row| row.cub_back_to_back_us),
+                line("PyTorch", PYTORCH_COLOR, |row| row.pytorch_us),
+            ];
+            let lines = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
+            Chart::Lines(Lines { title, lines, bounds: bounds.clone() })
+        };
+        self.sections.iter().map(of_section).collect()
     }
 
     fn write_tables(&self, out: &mut impl Write, preset: &str) -> io::Result<()> {

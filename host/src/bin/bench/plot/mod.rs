@@ -1,0 +1,157 @@
+//! Charts, as SVG and as PNG: [`bars`] has a bar for each kernel, [`lines`] bandwidths over lengths.
+
+mod bars;
+mod lines;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use anyhow::{Context, anyhow};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::register_font;
+
+pub use bars::{Bar, Bars};
+pub use lines::{Line, Lines};
+
+use crate::files;
+
+/// Where a plot goes, and as what.
+#[derive(Clone, Debug)]
+pub struct PlotFile {
+    path: PathBuf,
+    picture: Picture,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Picture {
+    Svg,
+    Png,
+}
+
+/// A file's ending that says nothing of what to draw.
+#[derive(Debug, thiserror::Error)]
+#[error("plots are drawn as SVG or PNG: name a file that ends in .svg or .png")]
+pub struct UnknownPicture;
+
+impl FromStr for PlotFile {
+    type Err = UnknownPicture;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPicture> {
+        let path = PathBuf::from(text);
+        let picture = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("svg") => Picture::Svg,
+            Some("png") => Picture::Png,
+            _ => return Err(UnknownPicture),
+        };
+        Ok(Self { path, picture })
+    }
+}
+
+/// Sizes in units of 1/96 inch, which are an SVG's pixels.
+const WIDTH: u32 = 900;
+
+/// A PNG's pixels in such a unit: 288 to the inch, which prints well.
+const PNG_SCALE: u32 = 3;
+const PNG_PIXELS_PER_METER: u32 = (96.0 * PNG_SCALE as f64 / 0.0254) as u32;
+
+const MESH_COLOR: RGBColor = RGBColor(220, 220, 220);
+const FRAME_COLOR: RGBColor = RGBColor(60, 60, 60);
+
+/// A line across a chart: its name, its bandwidth in GB/s, its color.
+pub type Bound = (&'static str, f64, RGBColor);
+
+/// The device's theoretical peak.
+pub const PEAK_COLOR: RGBColor = FRAME_COLOR;
+/// What was measured as the most that memory gives.
+pub const CEILING_COLOR: RGBColor = RGBColor(200, 120, 20);
+
+/// One chart of a picture.
+pub enum Chart {
+    Bars(Bars),
+    Lines(Lines),
+}
+
+impl Chart {
+    /// In units of 1/96 inch.
+    fn height(&self) -> u32 {
+        match self {
+            Self::Bars(bars) => bars.height(),
+            Self::Lines(_) => lines::HEIGHT,
+        }
+    }
+
+    fn draw<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>, scale: u32) -> anyhow::Result<()>
+    where
+        B::ErrorType: 'static,
+    {
+        match self {
+            Self::Bars(bars) => bars.draw(area, scale),
+            Self::Lines(lines) => lines.draw(area, scale),
+        }
+    }
+}
+
+/// Draws charts, one below the other. A drawing that fails leaves no half file.
+pub fn draw(charts: &[Chart], file: &PlotFile) -> anyhow::Result<()> {
+    // In the program itself, because a machine with a GPU has often no font.
+    register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).map_err(|_| failed("no font"))?;
+    let contents = match file.picture {
+        Picture::Svg => svg(charts)?.into_bytes(),
+        Picture::Png => png(charts)?,
+    };
+    write(&file.path, &contents).with_context(|| format!("cannot write `{}`", file.path.display()))
+}
+
+fn write(path: &Path, contents: &[u8]) -> std::io::Result<()> {
+    let temporary = files::temporary(path)?;
+    fs::write(temporary.path(), contents)?;
+    temporary.persist(path)?;
+    Ok(())
+}
+
+fn svg(charts: &[Chart]) -> anyhow::Result<String> {
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, size(charts, 1)).into_drawing_area();
+    all(area, charts, 1)?;
+    Ok(svg)
+}
+
+fn png(charts: &[Chart]) -> anyhow::Result<Vec<u8>> {
+    let (width, height) = size(charts, PNG_SCALE);
+    let mut pixels = vec![0; 3 * width as usize * height as usize];
+    let area = BitMapBackend::with_buffer(&mut pixels, (width, height)).into_drawing_area();
+    all(area, charts, PNG_SCALE)?;
+
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    let (xppu, yppu) = (PNG_PIXELS_PER_METER, PNG_PIXELS_PER_METER);
+    encoder.set_pixel_dims(Some(png::PixelDimensions { xppu, yppu, unit: png::Unit::Meter }));
+    let mut writer = encoder.write_header().map_err(failed)?;
+    writer.write_image_data(&pixels).map_err(failed)?;
+    writer.finish().map_err(failed)?;
+    Ok(file)
+}
+
+fn size(charts: &[Chart], scale: u32) -> (u32, u32) {
+    (scale * WIDTH, scale * charts.iter().map(Chart::height).sum::<u32>().max(1))
+}
+
+fn all<B: DrawingBackend>(mut rest: DrawingArea<B, Shift>, charts: &[Chart], scale: u32) -> anyhow::Result<()>
+where
+    B::ErrorType: 'static,
+{
+    rest.fill(&WHITE).map_err(failed)?;
+    for chart in charts {
+        let (area, below) = rest.split_vertically(scale * chart.height());
+        chart.draw(&area, scale)?;
+        rest = below;
+    }
+    rest.present().map_err(failed)
+}
+
+fn failed(error: impl std::fmt::Display) -> anyhow::Error {
+    anyhow!("cannot draw the plot: {error}")
+}
