@@ -389,3 +389,43 @@ fn files_that_cannot_be_read() {
     let i32s = files.write("i.npy", &npy("<i4", false, "(2, 2)", &data));
     refused(&["transpose", "--input", &i32s], &["i32", "f32"]);
 }
+
+#[test]
+fn reductions_of_any_kind() {
+    let arguments = ["--op", "sum,argmax,min-max", "--dtype", "f16,i8", "--shape", "4096,30x50:rows,30x50:columns"];
+    let table = bench(&[&["reduce"], &arguments[..]].concat());
+    assert_eq!(table.status.code(), Some(0), "{}", stderr(&table));
+    let text = stdout(&table);
+    assert_eq!(text.matches(" right ").count(), 3 * 2 * 3, "{text}");
+    for part in ["argmax", "f16", "2^12", "30 x 50 rows", "30 x 50 columns"] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
+    let json = bench(&[&["reduce", "--format", "json", "--offset", "1"], &arguments[..]].concat());
+    let report: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    let rows = report["sections"][0]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 18);
+    assert!(rows.iter().all(|row| row["correct"] == true && row["offset"] == 1), "{report}");
+    let csv = stdout(&bench(&["reduce", "--format", "csv", "--shape", "2^4..2^8"]));
+    assert_eq!(csv.lines().count(), 1 + 3, "{csv}");
+}
+
+#[test]
+fn bandwidth_over_length_as_a_chart() {
+    let folder = Files::new();
+    let file = folder.path("lengths.svg");
+    let output = bench(&["reduce", "--shape", "2^6..2^12", "--plot", &file]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let chart = fs::read_to_string(&file).expect("a chart");
+    for part in ["<svg", "GB/s", "elements", "warpfold", "2^12"] {
+        assert!(chart.contains(part), "{part} is not in the chart");
+    }
+}
+
+#[test]
+fn reductions_that_there_are_not() {
+    refused(&["reduce", "--op", "median"], &["median", "argmin"]);
+    refused(&["reduce", "--dtype", "f8"], &["f8", "bf16"]);
+    refused(&["reduce", "--shape", "3x4"], &["3x4", "rows"]);
+    refused(&["reduce", "--shape", "0", "--op", "min"], &["the minimum of no elements"]);
+    refused(&["reduce", "--all", "--op", "sum"], &["--all"]);
+}
