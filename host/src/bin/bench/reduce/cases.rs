@@ -139,7 +139,10 @@ impl FromStr for Lengths {
             let longer = |len: &usize| len.checked_mul(4).filter(|&len| len <= last);
             return Ok(Self(std::iter::successors(Some(first), longer).map(Extent::all).collect()));
         }
-        let Some((sides, axis)) = text.split_once(':') else { return Ok(Self(vec![Extent::all(count(text)?)])) };
+        let Some((sides, axis)) = text.split_once(':') else {
+            let len = count(text).map_err(|error| format!("{error}; and a matrix is ROWSxCOLUMNS:rows or :columns"))?;
+            return Ok(Self(vec![Extent::all(len)]));
+        };
         let axis = match axis {
             "rows" => Axis::Rows,
             "columns" => Axis::Columns,
