@@ -15,7 +15,7 @@ use warpfold::ptx::KERNELS;
 use warpfold::{Buffer, Error, Gpu, KernelId, Shape, ops};
 use warpfold_tests::reductions::data::KINDS;
 use warpfold_tests::reductions::shapes::Form;
-use warpfold_tests::reductions::{Case, PAIRS, Pair};
+use warpfold_tests::reductions::{Case, PAIRS, Pair, dots};
 use warpfold_tests::reference::{Sum, first_difference, transposed};
 use warpfold_tests::{device_library, first_gpu, orders, sizes};
 
@@ -98,6 +98,9 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     for pair in PAIRS {
         let name = format!("reduction: {} of {}", pair.operator.name(), pair.dtype);
         add(name, Box::new(move |gpu| reductions(gpu, pair)));
+    }
+    for &(dtype, check) in dots::CHECKS {
+        add(format!("dot product of {dtype}"), Box::new(move |gpu| dot_products(gpu, check)));
     }
     add("out of memory is an error, and no more".into(), Box::new(out_of_memory));
     if !is_sanitized() {
@@ -206,6 +209,21 @@ fn reductions(gpu: &Gpu, pair: &Pair) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Dot products of vectors and of rows: right, and equal to the executor bit for bit.
+fn dot_products(gpu: &Gpu, check: dots::Check) -> Result<(), Failed> {
+    let mut source = SmallRng::from_os_rng();
+    for (i, (rows, len)) in [(1, 1), (1, 17), (1, 4097), (1, 300_001), (7, 129), (3, 9001)].into_iter().enumerate() {
+        let kinds = if is_sanitized() { &KINDS[..1] } else { &KINDS[..] };
+        for &kind in kinds {
+            let case = dots::Case { kind, seed: source.random(), rows, len, pitch: len + i % 2, offsets: [i, i % 3] };
+            if check(gpu, &case)? != check(&Gpu::simt(), &case)? {
+                return Err(format!("{case:?}: other bits than in the executor").into());
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Shapes that reach every kernel with one part and with several, and every kind of tail.
 fn forms() -> Vec<Form> {
     if is_sanitized() {
@@ -218,6 +236,7 @@ fn forms() -> Vec<Form> {
             Form::Rows(70, 530, 530),
             Form::Columns(301, 37, 37),
             Form::Columns(64, 16, 16),
+            Form::Segments { count: 30, longest: 30_000, seed: 5 },
         ];
     }
     let mut forms: Vec<Form> = [1, 2, 3, 15, 16, 17, 31, 127, 128, 129, 1000, 4097].map(Form::All).to_vec();
@@ -229,6 +248,7 @@ fn forms() -> Vec<Form> {
         [(1, 1), (3, 5), (16, 100), (31, 33), (127, 7), (129, 20), (1025, 3)]
             .map(|(rows, columns)| Form::Columns(rows, columns, columns + rows % 2)),
     );
+    forms.extend([(0, 1), (3, 20), (40, 700)].map(|(count, longest)| Form::Segments { count, longest, seed: 7 }));
     forms.extend([Form::Axis([3, 5, 7, 11], 1), Form::Axis([2, 9, 4, 1], 2), Form::Axis([4, 6, 2, 3], 3)]);
     if !is_sanitized() {
         forms.extend([
@@ -236,6 +256,8 @@ fn forms() -> Vec<Form> {
             Form::Rows(5, 40_001, 40_001),
             Form::Columns(3001, 70, 70),
             Form::Rows(9001, 20, 20),
+            Form::Segments { count: 50, longest: 200_000, seed: 5 },
+            Form::Segments { count: 20_000, longest: 40, seed: 6 },
         ]);
     }
     forms

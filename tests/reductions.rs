@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use warpfold::{Error, Gpu, Shape, ops};
 use warpfold_tests::reductions::data::{KINDS, Kind};
 use warpfold_tests::reductions::shapes::Form;
-use warpfold_tests::reductions::{Case, PAIRS, Pair};
+use warpfold_tests::reductions::{Case, PAIRS, Pair, dots};
 
 fn any_pair() -> impl Strategy<Value = &'static Pair> {
     prop::sample::select((0..PAIRS.len()).collect::<Vec<_>>()).prop_map(|i| &PAIRS[i])
@@ -23,6 +23,11 @@ fn any_form() -> impl Strategy<Value = Form> {
         (sides(5000), 0_usize..9).prop_map(|((rows, columns), pad)| Form::Rows(rows, columns, columns + pad)),
         (sides(5000), 0_usize..9).prop_map(|((rows, columns), pad)| Form::Columns(rows, columns, columns + pad)),
         (prop::array::uniform4(1_usize..12), 0_usize..4).prop_map(|(extents, axis)| Form::Axis(extents, axis)),
+        (0_usize..70, any_len(5000), any::<u64>()).prop_map(|(count, longest, seed)| Form::Segments {
+            count,
+            longest,
+            seed
+        }),
     ]
 }
 
@@ -68,8 +73,14 @@ proptest! {
 #[test]
 fn every_pair_once() {
     for (i, pair) in PAIRS.iter().enumerate() {
-        let forms =
-            [Form::All(70_001), Form::Rows(37, 129, 131), Form::Rows(3, 9001, 9001), Form::Columns(301, 37, 37)];
+        let forms = [
+            Form::All(70_001),
+            Form::Rows(37, 129, 131),
+            Form::Rows(3, 9001, 9001),
+            Form::Columns(301, 37, 37),
+            // Of every class, with long ones of one chunk and of several.
+            Form::Segments { count: 40, longest: 120_000, seed: 4 + i as u64 % 4 },
+        ];
         for form in forms {
             let case = Case { kind: KINDS[i % KINDS.len()], seed: i as u64, form, offset: i % 3 };
             pair.check(&Gpu::simt(), &case).unwrap_or_else(|message| panic!("{message}"));
@@ -113,6 +124,89 @@ fn what_does_not_fit_is_said() {
     assert!(message.contains("the output has 3 elements, expected 2"), "{message}");
     assert!(gpu.reducer::<_, f64>(ops::Sum, Shape::rows(usize::MAX, 2)).is_err());
     assert!(matches!(Gpu::simt().sum(&six), Err(Error::OtherDevice { .. })));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn dot_products(which in 0..dots::CHECKS.len(), kind in any_kind(), rows in 0_usize..5, len in any_len(20_000), pad in 0_usize..5, offsets in prop::array::uniform2(0_usize..20), seed: u64) {
+        let case = dots::Case { kind, seed, rows, len, pitch: len + pad, offsets };
+        (dots::CHECKS[which].1)(&Gpu::simt(), &case).map_err(TestCaseError::fail)?;
+    }
+}
+
+#[test]
+fn dot_products_that_are_none_are_said() {
+    let gpu = Gpu::simt();
+    let (two, three) = (gpu.upload(&[1.0_f32; 2]).unwrap(), gpu.upload(&[1.0_f32; 3]).unwrap());
+    let message = gpu.dot(&two, &three).unwrap_err().to_string();
+    assert!(message.contains("the second input has 3 elements, expected 2"), "{message}");
+    let columns = gpu.pair_reducer::<_, f32>(ops::Dot, Shape::columns(2, 3));
+    assert!(matches!(columns, Err(Error::NoReductionKernel { .. })));
+    let none = gpu.upload::<f32>(&[]).unwrap();
+    assert_eq!(gpu.dot(&none, &none).unwrap().to_bits(), 0);
+    assert!(matches!(gpu.dot(&two, &Gpu::simt().upload(&[1.0_f32; 2]).unwrap()), Err(Error::OtherDevice { .. })));
+}
+
+/// A segment's bits are its own: the same alone, among others, and wherever it begins.
+#[test]
+fn a_segment_depends_on_its_own_elements_alone() {
+    let gpu = Gpu::simt();
+    let form = Form::Segments { count: 300, longest: 60_000, seed: 11 };
+    let numbers: Vec<f32> = (0..form.elements()).map(|i| (i as f32 * 0.7).sin()).collect();
+    let offsets = form.offsets();
+    let input = gpu.upload(&numbers).unwrap();
+    let together = gpu.reduce_segments(ops::Sum, &input, &gpu.upload(&offsets).unwrap()).unwrap();
+    let together = gpu.download(&together).unwrap();
+    for (segment, ends) in offsets.windows(2).enumerate().step_by(7) {
+        let own = gpu.upload(&numbers[ends[0] as usize..ends[1] as usize]).unwrap();
+        let alone = gpu.reduce_segments(ops::Sum, &own, &gpu.upload(&[0, ends[1] - ends[0]]).unwrap()).unwrap();
+        assert_eq!(gpu.download(&alone).unwrap()[0].to_bits(), together[segment].to_bits(), "segment {segment}");
+    }
+}
+
+#[test]
+fn offsets_that_are_none_are_told_and_then_forgotten() {
+    let gpu = Gpu::simt();
+    let numbers = gpu.upload(&vec![1_i32; 100_000]).unwrap();
+    let mut reducer = gpu.segment_reducer(ops::Sum, 3, 100_000).unwrap();
+    let mut sums = gpu.zeroed::<i64>(3).unwrap();
+    for wrong in [[0_u64, 5, 4, 9], [0, 5, 9, 100_001], [0, u64::MAX, 5, 7], [90_000, 100_000, 0, 100_000]] {
+        reducer.start(&numbers, &gpu.upload(&wrong).unwrap(), &mut sums).unwrap();
+        let error = reducer.check().unwrap_err();
+        let first = wrong.windows(2).position(|ends| ends[0] > ends[1] || ends[1] > 100_000).unwrap() as u64;
+        assert!(matches!(error, Error::Offsets { segment } if segment == first), "{wrong:?}: {error}");
+    }
+    // More long segments than any good offsets have: nothing of them is left behind.
+    let many: Vec<u64> = (0..4000).map(|i| if i % 2 == 0 { 0 } else { 100_000 }).collect();
+    let error = gpu.reduce_segments(ops::Sum, &numbers, &gpu.upload(&many).unwrap()).unwrap_err();
+    assert!(matches!(error, Error::Offsets { segment: 1 }), "{error}");
+    // The same reducer goes on.
+    reducer.start(&numbers, &gpu.upload(&[0_u64, 1, 90_001, 90_001]).unwrap(), &mut sums).unwrap();
+    reducer.check().unwrap();
+    assert_eq!(gpu.download(&sums).unwrap(), [1, 90_000, 0]);
+}
+
+#[test]
+fn segments_that_do_not_fit_are_said() {
+    let gpu = Gpu::simt();
+    let six = gpu.upload(&[1.0_f32; 6]).unwrap();
+    let none = gpu.upload::<u64>(&[]).unwrap();
+    let message = gpu.reduce_segments(ops::Sum, &six, &none).unwrap_err().to_string();
+    assert!(message.contains("the offsets has 0 elements") || message.contains("the offsets"), "{message}");
+    assert_eq!(gpu.reduce_segments(ops::Sum, &six, &gpu.upload(&[3_u64]).unwrap()).unwrap().len(), 0);
+    let mut reducer = gpu.segment_reducer::<_, f32>(ops::Sum, 2, 5).unwrap();
+    let mut two = gpu.zeroed::<f32>(2).unwrap();
+    let offsets = gpu.upload(&[0_u64, 1, 2]).unwrap();
+    let message = reducer.start(&six, &offsets, &mut two).unwrap_err().to_string();
+    assert!(message.contains("the input has 6 elements"), "{message}");
+    let five = six.view().slice(0, 5).unwrap();
+    assert!(reducer.start(five, offsets.view().slice(0, 2).unwrap(), &mut two).is_err());
+    assert!(reducer.start(five, &offsets, &mut gpu.zeroed::<f32>(3).unwrap()).is_err());
+    assert!(reducer.start(five, &offsets, &mut two).is_ok());
+    assert!(gpu.segment_reducer::<_, f64>(ops::Sum, 1, usize::MAX).is_err());
+    assert!(gpu.segment_reducer::<_, f64>(ops::Sum, usize::MAX, 1).is_err());
 }
 
 #[test]

@@ -130,6 +130,11 @@ impl<'a, T: Plain> ViewMut<'a, T> {
         ViewMut { memory: self.memory, address: self.address, len, elements: PhantomData }
     }
 
+    /// The same elements, for as long as this view is not used: for several kernels in turn.
+    pub fn reborrow(&mut self) -> ViewMut<'_, T> {
+        ViewMut { memory: self.memory, address: self.address, len: self.len, elements: PhantomData }
+    }
+
     /// How many elements there are.
     pub fn len(&self) -> usize {
         self.len

@@ -110,6 +110,16 @@ pub enum Error {
         expected: String,
     },
 
+    /// Offsets of segments that are none.
+    #[error(
+        "the offsets of segment {segment} are not in order, or beyond the input: offsets are counted from 0, none is less \
+         than the one before, and none more than the input's length"
+    )]
+    Offsets {
+        /// The first such segment.
+        segment: u64,
+    },
+
     /// An operator has no kernel for a shape.
     #[error("{operator} has no kernel for {shape}: give one in its `Kernels`")]
     NoReductionKernel {

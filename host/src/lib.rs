@@ -36,7 +36,7 @@ pub mod reduce;
 mod transpose;
 
 #[doc(inline)]
-pub use reduce::{Reducer, Reduction, Shape};
+pub use reduce::{PairReducer, PairReduction, Reducer, Reduction, SegmentReducer, Shape};
 
 pub use argument::{Argument, Arguments};
 pub use buffer::{Buffer, View, ViewMut};

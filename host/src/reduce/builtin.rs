@@ -5,9 +5,14 @@ use kernels::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Product, Sum,
     SumInF64, SumOfSquares, WrappingSum,
 };
-use kernels::reduce::{columns::columns, rows::rows, spans::spans};
+use kernels::reduce::{
+    columns::columns,
+    rows::rows,
+    segments::{long_segments, segments},
+    spans::spans,
+};
 
-use super::{Kernels, Reduction};
+use super::{Kernels, Reduction, SegmentKernels};
 
 macro_rules! reductions {
     ($($operator:ident, $name:literal, of $($type:ident)*;)*) => {$($(
@@ -18,6 +23,12 @@ macro_rules! reductions {
                     spans: spans::handle::<Self, $type>(),
                     rows: Some(rows::handle::<Self, $type>()),
                     columns: Some(columns::handle::<Self, $type>()),
+                }
+            }
+            fn segment_kernels() -> SegmentKernels<Self, $type> {
+                SegmentKernels {
+                    segments: segments::handle::<Self, $type>(),
+                    long_segments: long_segments::handle::<Self, $type>(),
                 }
             }
         }

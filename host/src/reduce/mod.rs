@@ -23,6 +23,9 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
+//! Segments of any lengths have their offsets in the device's memory: [`SegmentReducer`]. Two inputs have a dot product:
+//! [`Gpu::dot`](crate::Gpu::dot).
+//!
 //! **Bits.** A result's bits depend on the elements, the shape and the operator alone: they are equal on every device, in
 //! every run and on every stream, in the executor, and at every alignment. How the elements are combined is a function of
 //! the shape, and NaN is always the same one.
@@ -36,8 +39,10 @@
 
 mod builtin;
 mod calls;
+mod pairs;
 mod plan;
 mod reducer;
+mod segments;
 mod shape;
 mod workspace;
 
@@ -47,7 +52,9 @@ use kernels::ops::Operator;
 
 use crate::{AnyBlock, Kernel};
 
+pub use pairs::{PairReducer, PairReduction, PairsParameters};
 pub use reducer::Reducer;
+pub use segments::{LongSegmentsParameters, SegmentKernels, SegmentReducer, SegmentsParameters};
 pub use shape::Shape;
 pub(crate) use workspace::Workspaces;
 
@@ -94,4 +101,7 @@ impl<O: Operator<T>, T: Element> Copy for Kernels<O, T> {}
 pub trait Reduction<T: Element>: Operator<T> + Sized {
     /// The kernels.
     fn kernels() -> Kernels<Self, T>;
+
+    /// The kernels for segments by offsets.
+    fn segment_kernels() -> SegmentKernels<Self, T>;
 }

@@ -61,19 +61,7 @@ impl Plan {
                     let lanes = lanes_of_row(packs) as u32;
                     return Self::Rows { rows: spans, len, pitch, lanes };
                 }
-                let threads = threads_of_span(packs, spans);
-                let tiles = len / spans::tile(threads, size);
-                let parts = parts_of_span(tiles, spans);
-                let (tiles, longer) = (tiles / parts, tiles % parts);
-                Self::Spans {
-                    spans,
-                    len,
-                    pitch,
-                    parts: parts as u32,
-                    tiles,
-                    longer: longer as u32,
-                    threads: threads as u32,
-                }
+                Self::of_spans(spans, len, pitch, size, spans::PACKS_IN_FLIGHT)
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let lanes = lanes_of_columns(rows, columns);
@@ -85,6 +73,18 @@ impl Plan {
                 Self::Columns { batches, rows, columns, pitch, batch_pitch, lanes, parts }
             }
         }
+    }
+
+    /// How blocks fold long spans, with so many packs in flight in each thread.
+    pub(super) fn of_spans(spans: usize, len: usize, pitch: usize, size: usize, in_flight: usize) -> Self {
+        if spans == 0 {
+            return Self::Nothing;
+        }
+        let threads = threads_of_span(len.div_ceil(16 / size), spans, in_flight);
+        let tiles = len / (threads * in_flight * (16 / size));
+        let parts = parts_of_span(tiles, spans);
+        let (tiles, longer) = (tiles / parts, tiles % parts);
+        Self::Spans { spans, len, pitch, parts: parts as u32, tiles, longer: longer as u32, threads: threads as u32 }
     }
 
     /// How many states the parts leave for each other.
@@ -140,17 +140,17 @@ fn lanes_of_columns(rows: usize, columns: usize) -> usize {
     needed.min(widest)
 }
 
-/// Threads of a block that folds a span of so many packs, one of `spans`; at most 512, which leaves every operator the
+/// Threads of a block that folds a span of so many packs, one of `spans`, each with so many in flight; at most 512, which leaves every operator the
 /// registers that it needs.
 ///
 /// A span that one block can load in two rounds gets as many threads as it can use, and no partials. A single longer one is
 /// spread over the multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two
 /// fit. Where there are many spans, blocks are small, so that while one folds its last states others load.
-fn threads_of_span(packs: usize, spans: usize) -> usize {
-    let of_one_round = packs.div_ceil(spans::PACKS_IN_FLIGHT).next_power_of_two();
+fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
+    let of_one_round = packs.div_ceil(in_flight).next_power_of_two();
     let most = match spans {
         1 if of_one_round <= 1024 => 512,
-        1 => packs.div_ceil(MULTIPROCESSORS * spans::PACKS_IN_FLIGHT).next_power_of_two().clamp(128, 512),
+        1 => packs.div_ceil(MULTIPROCESSORS * in_flight).next_power_of_two().clamp(128, 512),
         2..LARGE_BLOCKS => 512,
         LARGE_BLOCKS..SMALL_BLOCKS => 256,
         _ => 128,

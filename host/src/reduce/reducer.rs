@@ -47,6 +47,15 @@ impl<O: Operator<T>, T: Element> Reducer<O, T> {
 
 /// How a shape is reduced by an operator, if it can be.
 pub(super) fn check<O: Operator<T>, T: Element>(kernels: &Kernels<O, T>, shape: Shape) -> Result<Plan, Error> {
+    check_elements::<T>(shape)?;
+    if shape.elements_each() == 0 && shape.outputs() > 0 && !O::HAS_EMPTY {
+        return Err(Error::Empty { operator: kernels.name });
+    }
+    Ok(Plan::of(shape.kind, size_of::<T>(), kernels.rows.is_some()))
+}
+
+/// Whether some memory could hold a shape's elements.
+pub(super) fn check_elements<T: Element>(shape: Shape) -> Result<(), Error> {
     if shape.elements().and_then(|elements| elements.checked_mul(size_of::<T>())).is_none() {
         return Err(Error::Shape {
             operation: "reduce",
@@ -55,10 +64,19 @@ pub(super) fn check<O: Operator<T>, T: Element>(kernels: &Kernels<O, T>, shape: 
             expected: "with the outputs more than any memory has".to_owned(),
         });
     }
-    if shape.elements_each() == 0 && shape.outputs() > 0 && !O::HAS_EMPTY {
-        return Err(Error::Empty { operator: kernels.name });
-    }
-    Ok(Plan::of(shape.kind, size_of::<T>(), kernels.rows.is_some()))
+    Ok(())
+}
+
+/// The blocks of a plan, if a grid has as many.
+pub(super) fn grid<T: Element>(plan: Plan, operation: &'static str) -> Result<(u32, u32), Error> {
+    let (x, y) = plan.grid(size_of::<T>());
+    let too_many = |_| Error::Shape {
+        operation,
+        what: "the number of blocks",
+        found: x,
+        expected: "more than a grid has".to_owned(),
+    };
+    Ok((u32::try_from(x).map_err(too_many)?, u32::try_from(y).map_err(too_many)?))
 }
 
 /// Starts a reduction that [`check`] has planned, in a workspace that has the plan's room.
@@ -83,14 +101,7 @@ pub(super) fn start<O: Operator<T>, T: Element>(
     }
     let partials = workspace.partials.view_mut().cast::<O::State>();
     let tickets = workspace.tickets.view_mut();
-    let (x, y) = plan.grid(size_of::<T>());
-    let too_many = |_| Error::Shape {
-        operation: OPERATION,
-        what: "the number of blocks",
-        found: x,
-        expected: "more than a grid has".to_owned(),
-    };
-    let grid = (u32::try_from(x).map_err(too_many)?, u32::try_from(y).map_err(too_many)?);
+    let grid = grid::<T>(plan, OPERATION)?;
     match plan {
         Plan::Nothing => Ok(()),
         Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } => gpu.launch(

@@ -15,11 +15,13 @@
 //! | [`Any`], [`All`] | all | 1 or 0 |
 //! | [`CountNonzero`] | all | a number |
 //! | [`CountNan`], [`CountFinite`] | floats | a number |
+//! | [`Dot`] | two inputs | as [`Sum`] |
 //!
 //! An operator of one's own is a type that implements [`Operator`]: the engines in [`crate::reduce`] take any.
 
 mod arg;
 mod compensated;
+mod dot;
 mod extremes;
 mod norm;
 mod number;
@@ -32,6 +34,7 @@ use cuda_std::prelude::*;
 
 pub use arg::{ArgMax, ArgMin};
 pub use compensated::Accumulator;
+pub use dot::Dot;
 pub use extremes::{Max, Min, MinMax};
 pub use norm::{Norm, SumOfSquares};
 pub use number::Number;
@@ -112,6 +115,15 @@ pub trait Operator<T: Element>: 'static {
         let _ = element;
         state
     }
+}
+
+/// A reduction of pairs, of one element from each of two inputs. As an [`Operator`] it is that of an input with itself.
+pub trait PairOperator<T: Element>: Operator<T> {
+    /// The state of one pair.
+    fn lift_pair(a: T, b: T) -> Self::State;
+
+    /// The state of the pairs of two packs.
+    fn gather_pairs(a: T::Pack, b: T::Pack) -> Self::State;
 }
 
 /// Combines `LEN` leaves, a power of two up to 16: neighbours, then neighbours among the results, until one is left; so

@@ -5,6 +5,8 @@
 //! | [`spans`](mod@spans) | all of a buffer, long rows, equal segments: a block or several for each |
 //! | [`rows`](mod@rows) | short rows: a few lanes for each |
 //! | [`columns`](mod@columns) | columns: a column of threads for four |
+//! | [`segments`](mod@segments) | segments by an array of offsets: a lane, a warp or blocks for each |
+//! | [`pairs`](mod@pairs) | two inputs: the dot product |
 //! | [`fold`] | how the states of lanes, warps and blocks become one |
 //! | [`gather`] | the state of what a thread has loaded at once |
 //! | [`ladder`] | the rungs from the textbook's slowest to its fastest |
@@ -18,5 +20,7 @@ pub mod device;
 pub mod fold;
 pub mod gather;
 pub mod ladder;
+pub mod pairs;
 pub mod rows;
+pub mod segments;
 pub mod spans;

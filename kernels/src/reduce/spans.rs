@@ -1,9 +1,11 @@
 //! Long spans, each folded by one block or by several: all of a buffer, long rows of a matrix, equal segments.
 
+use core::ops::Range;
+
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 
-use super::fold::{fold_warps, is_last_block};
+use super::fold::{WarpStates, fold_warps, is_last_block};
 use super::gather::skim_packs;
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
@@ -71,73 +73,120 @@ pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     tickets: &GlobalMut<u32>,
     output: &GlobalMut<O::Output>,
 ) {
-    let warp_states = shared_array![O::State; 32];
-    let drawn = shared_array![u32; 1];
-    let thread = thread::thread_idx_x() as usize;
-    let (span, part) = match parts {
-        1 => (thread::block_idx_x() as usize, 0),
-        _ => (thread::block_idx_y() as usize, thread::block_idx_x()),
-    };
-    let run = Run::of_part(part, parts, tiles, longer);
-
-    // A round of loads or two are soon over. During more of them, blocks of the next grid would stand in the way.
-    if run.end - run.first <= 2 {
-        thread::admit_next_grid();
-    }
-    let start = span * pitch;
-    let of_thread = fold_run::<O, T, PACKS>(input, start, len, run);
-    let warps = thread::block_dim_x() / 32;
-    let state = fold_warps::<O, T>(of_thread, warps, &warp_states);
+    let part = Part::of_block(parts, tiles, longer);
+    part.admit_next_grid();
+    let start = part.span * pitch;
+    let of_thread = fold_run::<O, T, PACKS>(input, start, len, part.run());
     // SAFETY: an index that is asked for is one of an element that was folded.
-    let settled = |state| O::settle(state, |i| unsafe { input.load_unchecked(start + i as usize) });
-    if parts == 1 {
-        if thread == 0 {
-            output.store(span, O::finish(settled(state), len as u64));
-        }
-        return;
-    }
-
-    let first_partial = span * parts as usize;
-    if thread == 0 {
-        partials.store_volatile(first_partial + part as usize, settled(state));
-    }
-    if !is_last_block(tickets, span, parts, &drawn) {
-        return;
-    }
-    let mut state = O::NEUTRAL;
-    let mut i = thread;
-    while i < parts as usize {
-        // The other blocks wrote these during this launch: L1 may not answer for them.
-        state = O::combine(state, partials.load_volatile(first_partial + i));
-        i += thread::block_dim_x() as usize;
-    }
-    let with_partials = parts.div_ceil(32);
-    let state = fold_warps::<O, T>(state, if with_partials < warps { with_partials } else { warps }, &warp_states);
-    if thread == 0 {
-        output.store(span, O::finish(state, len as u64));
-    }
+    let settle = |state| O::settle(state, |i| unsafe { input.load_unchecked(start + i as usize) });
+    part.finish::<O, T>(of_thread, settle, len, partials, tickets, output);
 }
 
-/// The tiles of a part, by number.
-struct Run {
-    first: usize,
-    end: usize,
-    /// Whether what is left behind the last whole tile is this part's.
-    is_last: bool,
+/// What a block folds: one of the parts of a span.
+pub(super) struct Part {
+    /// The span's number.
+    pub span: usize,
+    part: u32,
+    parts: u32,
+    tiles: Range<usize>,
 }
 
-impl Run {
+impl Part {
+    /// That of this block; the parameters are the kernel's.
     #[inline(always)]
-    fn of_part(part: u32, parts: u32, tiles: usize, longer: u32) -> Self {
+    pub fn of_block(parts: u32, tiles: usize, longer: u32) -> Self {
+        let (span, part) = match parts {
+            1 => (thread::block_idx_x() as usize, 0),
+            _ => (thread::block_idx_y() as usize, thread::block_idx_x()),
+        };
         let longer_before = if part < longer { part } else { longer };
         let first = part as usize * tiles + longer_before as usize;
-        Self { first, end: first + tiles + usize::from(part < longer), is_last: part + 1 == parts }
+        Self { span, part, parts, tiles: first..first + tiles + usize::from(part < longer) }
     }
+
+    /// Lets the next grid's blocks in, if this one's are soon over: a round of loads or two. During more of them, they would
+    /// stand in the way.
+    #[inline(always)]
+    pub fn admit_next_grid(&self) {
+        if self.tiles.end - self.tiles.start <= 2 {
+            thread::admit_next_grid();
+        }
+    }
+
+    /// Its elements.
+    #[inline(always)]
+    pub fn run(&self) -> Run {
+        Run { tiles: self.tiles.clone(), is_last: self.part + 1 == self.parts }
+    }
+
+    /// Makes one state of what the threads of all blocks have folded of the span's `len` elements, and puts out the result.
+    #[inline(always)]
+    pub fn finish<O: Operator<T>, T: Element>(
+        &self,
+        of_thread: O::State,
+        settle: impl Fn(O::State) -> O::State,
+        len: usize,
+        partials: &GlobalMut<O::State>,
+        tickets: &GlobalMut<u32>,
+        output: &GlobalMut<O::Output>,
+    ) {
+        let warp_states = shared_array![O::State; 32];
+        let drawn = shared_array![u32; 1];
+        let thread = thread::thread_idx_x() as usize;
+        let Self { span, part, parts, .. } = *self;
+        let warps = thread::block_dim_x() / 32;
+        let state = fold_warps::<O, T>(of_thread, warps, &warp_states);
+        if parts == 1 {
+            if thread == 0 {
+                output.store(span, O::finish(settle(state), len as u64));
+            }
+            return;
+        }
+
+        let first_partial = span * parts as usize;
+        if thread == 0 {
+            partials.store_volatile(first_partial + part as usize, settle(state));
+        }
+        if !is_last_block(tickets, span, parts, &drawn) {
+            return;
+        }
+        let state = fold_partials::<O, T>(partials, first_partial, parts, &warp_states);
+        if thread == 0 {
+            output.store(span, O::finish(state, len as u64));
+        }
+    }
+}
+
+/// The state over the `parts` partials from `first` on, in thread 0. All threads of the block come here.
+#[inline(always)]
+pub(super) fn fold_partials<O: Operator<T>, T: Element>(
+    partials: &GlobalMut<O::State>,
+    first: usize,
+    parts: u32,
+    warp_states: &WarpStates<O::State>,
+) -> O::State {
+    let mut state = O::NEUTRAL;
+    let mut i = thread::thread_idx_x() as usize;
+    while i < parts as usize {
+        // The other blocks wrote these during this launch: L1 may not answer for them.
+        state = O::combine(state, partials.load_volatile(first + i));
+        i += thread::block_dim_x() as usize;
+    }
+    let (warps, with_partials) = (thread::block_dim_x() / 32, parts.div_ceil(32));
+    fold_warps::<O, T>(state, if with_partials < warps { with_partials } else { warps }, warp_states)
+}
+
+/// Neighbouring tiles of a span.
+pub(super) struct Run {
+    /// Their numbers.
+    pub tiles: Range<usize>,
+    /// Whether what is left behind the last whole tile goes with them.
+    pub is_last: bool,
 }
 
 /// What this thread folds of a run of the span of `len` elements that begins at `start`.
 #[inline(always)]
-fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
+pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
     input: &Global<T>,
     start: usize,
     len: usize,
@@ -149,8 +198,8 @@ fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
     let own = thread::thread_idx_x() as usize * lanes;
 
     let mut state = O::NEUTRAL;
-    let mut i = run.first * tile + own;
-    while i < run.end * tile {
+    let mut i = run.tiles.start * tile + own;
+    while i < run.tiles.end * tile {
         // SAFETY: the tile is inside of the span.
         let packs = unsafe { input.load_packs_unchecked::<PACKS>(start + i, stride) };
         state = O::combine(state, skim_packs::<O, T, PACKS>(packs, i, stride));

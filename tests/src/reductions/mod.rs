@@ -1,10 +1,11 @@
 //! Reductions of any operator, type and shape, and what the CPU makes of them independently of any kernel.
 //!
 //! [`value`] has the numbers that everything is compared as, [`reference`](mod@reference) what each operator should give,
-//! [`shapes`] which elements go to which output, [`data`] the elements; here is what brings an operator and a type, both
+//! [`shapes`] which elements go to which output, [`data`] the elements, [`dots`] what has two inputs; here is what brings an operator and a type, both
 //! chosen at run time, to the library.
 
 pub mod data;
+pub mod dots;
 pub mod reference;
 pub mod shapes;
 pub mod value;
@@ -103,7 +104,10 @@ where
     let all: Vec<T> = (0..case.offset + len).map(|_| T::random(case.kind, &mut source)).collect();
     let buffer = gpu.upload(&all)?;
     let view = buffer.view().slice(case.offset, len)?;
-    let output = gpu.reduce_to_buffer(O::default(), view, case.form.shape()?)?;
+    let output = match case.form {
+        Form::Segments { .. } => gpu.reduce_segments(O::default(), view, &gpu.upload(&case.form.offsets())?)?,
+        _ => gpu.reduce_to_buffer(O::default(), view, case.form.shape()?)?,
+    };
     let outputs = gpu.download(&output)?;
     Ok(Outcome {
         elements: all[case.offset..].iter().copied().map(Value::from).collect(),

@@ -93,6 +93,11 @@ impl Operator {
     /// What it should give of elements of type `dtype`.
     pub fn expected(self, dtype: &str, elements: &[Value]) -> Vec<Expected> {
         let int = |x: usize| Expected::Exactly(Value::Int(x as i128));
+        if elements.is_empty()
+            && let Some(nothing) = self.of_nothing(dtype)
+        {
+            return nothing;
+        }
         let count = |predicate: fn(f64) -> bool| elements.iter().filter(|x| predicate(x.as_f64())).count();
         match self {
             Self::Sum => vec![sum(wide(dtype), dtype, elements, |x| x)],
@@ -115,6 +120,34 @@ impl Operator {
             Self::CountNonzero => vec![int(count(|x| x != 0.0))],
             Self::CountNan => vec![int(count(f64::is_nan))],
             Self::CountFinite => vec![int(count(f64::is_finite))],
+        }
+    }
+}
+
+impl Operator {
+    /// What an empty segment gets from an operator that has no result of nothing.
+    fn of_nothing(self, dtype: &str) -> Option<Vec<Expected>> {
+        let (least, most) = match dtype {
+            "i8" => (i8::MIN.into(), i8::MAX.into()),
+            "i16" => (i16::MIN.into(), i16::MAX.into()),
+            "i32" => (i32::MIN.into(), i32::MAX.into()),
+            "i64" => (i64::MIN.into(), i64::MAX.into()),
+            "u8" => (0, u8::MAX.into()),
+            "u16" => (0, u16::MAX.into()),
+            "u32" => (0, u32::MAX.into()),
+            _ => (0, i128::from(u64::MAX)),
+        };
+        let [least, most] = match wide(dtype) {
+            None => [least, most].map(Value::Int),
+            Some(_) => [f64::NEG_INFINITY, f64::INFINITY].map(Value::Float),
+        }
+        .map(Expected::Exactly);
+        match self {
+            Self::Min => Some(vec![most]),
+            Self::Max => Some(vec![least]),
+            Self::MinMax => Some(vec![most, least]),
+            Self::ArgMin | Self::ArgMax => Some(vec![Expected::Exactly(Value::Int(i128::from(u64::MAX)))]),
+            _ => None,
         }
     }
 }

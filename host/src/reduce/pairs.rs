@@ -1,0 +1,179 @@
+//! Reductions of two inputs: the dot product.
+
+use cuda_std::element::Element;
+use cuda_std::global::Global;
+use half::{bf16, f16};
+use kernels::ops::{Dot, PairOperator};
+use kernels::reduce::pairs::{self, PACKS_IN_FLIGHT};
+
+use super::plan::Plan;
+use super::reducer::{self, check_elements};
+use super::shape::Kind;
+use super::workspace::Workspace;
+use super::{Output, Shape, State, Tickets};
+use crate::{AnyBlock, Buffer, Error, Gpu, View, ViewMut};
+
+const OPERATION: &str = "reduce pairs";
+
+/// The parameters of [`pairs`](fn@kernels::reduce::pairs::pairs).
+pub type PairsParameters<O, T> =
+    (Global<'static, T>, Global<'static, T>, usize, usize, u32, usize, u32, State<O, T>, Tickets, Output<O, T>);
+
+/// An operator of pairs with its kernel for elements of type `T`.
+pub trait PairReduction<T: Element>: PairOperator<T> + Sized {
+    /// The kernel for two inputs.
+    fn pairs() -> AnyBlock<PairsParameters<Self, T>>;
+}
+
+macro_rules! dots {
+    ($($type:ident)*) => {$(
+        impl PairReduction<$type> for Dot {
+            fn pairs() -> AnyBlock<PairsParameters<Self, $type>> {
+                pairs::pairs::handle::<Self, $type>()
+            }
+        }
+    )*};
+}
+
+dots!(f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64);
+
+/// A reduction of two inputs of one shape, with all the memory that it needs: starting it allocates nothing and waits for
+/// nothing.
+///
+/// Made by [`Gpu::pair_reducer`].
+pub struct PairReducer<O: PairOperator<T>, T: Element> {
+    gpu: Gpu,
+    kernel: AnyBlock<PairsParameters<O, T>>,
+    shape: Shape,
+    plan: Plan,
+    workspace: Workspace,
+}
+
+impl Gpu {
+    /// The dot product of two vectors, of nothing 0: of integers in 64 bits, of `f16` and `bf16` in `f32`. See [`Dot`].
+    ///
+    /// ```
+    /// use warpfold::Gpu;
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// let (x, y) = (gpu.upload(&[1.0_f32, 2.0, 3.0])?, gpu.upload(&[4.0_f32, 5.0, 6.0])?);
+    /// assert_eq!(gpu.dot(&x, &y)?, 32.0);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Their lengths differ; and as [`Gpu::reduce`].
+    pub fn dot<'x, 'y, T: Element>(
+        &self,
+        x: impl Into<View<'x, T>>,
+        y: impl Into<View<'y, T>>,
+    ) -> Result<<Dot as kernels::ops::Operator<T>>::Output, Error>
+    where
+        Dot: PairReduction<T>,
+    {
+        let (x, y) = (x.into(), y.into());
+        if x.len() != y.len() {
+            let (found, expected) = (y.len(), x.len());
+            return Err(Error::Length { operation: "dot", what: "the second input", found, expected });
+        }
+        let output = self.reduce_pairs(Dot, x, y, Shape::all(x.len()))?;
+        Ok(self.download(&output)?[0])
+    }
+
+    /// Reduces two inputs of one shape, all of them or row by row, to a buffer of one output for each row.
+    ///
+    /// # Errors
+    /// A view has not the shape's length, the shape is one of columns; and as [`Gpu::reduce`].
+    pub fn reduce_pairs<'x, 'y, O: PairReduction<T>, T: Element>(
+        &self,
+        _operator: O,
+        x: impl Into<View<'x, T>>,
+        y: impl Into<View<'y, T>>,
+        shape: Shape,
+    ) -> Result<Buffer<O::Output>, Error> {
+        let plan = plan::<O, T>(shape)?;
+        let mut output = self.zeroed(shape.outputs())?;
+        let mut workspace = self.workspaces().take(self, plan.partials(), plan.tickets())?;
+        start::<O, T>(self, O::pairs(), shape, plan, &mut workspace, (x.into(), y.into()), output.view_mut())?;
+        self.workspaces().put_back(workspace);
+        Ok(output)
+    }
+
+    /// A reduction of two inputs of one shape, with all the memory that it needs, to be started as often as needed.
+    ///
+    /// # Errors
+    /// The shape is one of columns, there are no pairs and the operator has no result for that, or there is no memory for
+    /// the workspace.
+    pub fn pair_reducer<O: PairReduction<T>, T: Element>(
+        &self,
+        _operator: O,
+        shape: Shape,
+    ) -> Result<PairReducer<O, T>, Error> {
+        let plan = plan::<O, T>(shape)?;
+        let workspace = Workspace::new(self, plan.partials(), plan.tickets())?;
+        Ok(PairReducer { gpu: self.clone(), kernel: O::pairs(), shape, plan, workspace })
+    }
+}
+
+/// How a shape of pairs is reduced by an operator, if it can be.
+fn plan<O: PairOperator<T>, T: Element>(shape: Shape) -> Result<Plan, Error> {
+    check_elements::<T>(shape)?;
+    let Kind::Spans { spans, len, pitch } = shape.kind else {
+        return Err(Error::NoReductionKernel { operator: "a reduction of pairs", shape: "columns" });
+    };
+    if len == 0 && spans > 0 && !O::HAS_EMPTY {
+        return Err(Error::Empty { operator: "a reduction of pairs" });
+    }
+    Ok(Plan::of_spans(spans, len, pitch, size_of::<T>(), PACKS_IN_FLIGHT))
+}
+
+impl<O: PairOperator<T>, T: Element> PairReducer<O, T> {
+    /// What it reduces to what.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Starts the reduction of the two inputs into `output`, behind all work that was started before.
+    ///
+    /// # Errors
+    /// A view has not the shape's length, or is another device's; the launch is refused.
+    pub fn start<'x, 'y, 'o>(
+        &mut self,
+        x: impl Into<View<'x, T>>,
+        y: impl Into<View<'y, T>>,
+        output: impl Into<ViewMut<'o, O::Output>>,
+    ) -> Result<(), Error> {
+        let Self { gpu, kernel, shape, plan, workspace } = self;
+        start::<O, T>(gpu, *kernel, *shape, *plan, workspace, (x.into(), y.into()), output.into())
+    }
+}
+
+/// Starts a reduction that has been planned, in a workspace that has the plan's room.
+fn start<O: PairOperator<T>, T: Element>(
+    gpu: &Gpu,
+    kernel: AnyBlock<PairsParameters<O, T>>,
+    shape: Shape,
+    plan: Plan,
+    workspace: &mut Workspace,
+    (x, y): (View<'_, T>, View<'_, T>),
+    output: ViewMut<'_, O::Output>,
+) -> Result<(), Error> {
+    let length = |what, found, expected| Err(Error::Length { operation: OPERATION, what, found, expected });
+    let elements = shape.elements().unwrap_or(usize::MAX);
+    for (what, input) in [("the first input", x), ("the second input", y)] {
+        gpu.own(input.memory(), OPERATION)?;
+        if input.len() < elements {
+            return length(what, input.len(), elements);
+        }
+    }
+    gpu.own(output.memory(), OPERATION)?;
+    if output.len() != shape.outputs() {
+        return length("the output", output.len(), shape.outputs());
+    }
+    let Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } = plan else { return Ok(()) };
+    let grid = reducer::grid::<T>(plan, OPERATION)?;
+    let partials = workspace.partials.view_mut().cast::<O::State>();
+    let tickets = workspace.tickets.view_mut();
+    let arguments = (x, y, len, pitch, parts, tiles, longer, partials, tickets, output);
+    gpu.launch(kernel.with_block(threads), grid, arguments)
+}

@@ -1,0 +1,275 @@
+//! Segments of any lengths, whose offsets are in the device's memory.
+
+use cuda_std::element::Element;
+use cuda_std::global::{Global, GlobalMut};
+use kernels::ops::Operator;
+use kernels::reduce::segments::{self, NOTE_OF_FAULT};
+
+use super::{Output, Reduction, State, Tickets};
+use crate::{Buffer, Error, Gpu, Kernel, View, ViewMut};
+
+const OPERATION: &str = "reduce segments";
+
+/// Warps that an H200 runs at once: the segments are spread over as many before a warp gets a second one.
+const WARPS: usize = 132 * 64;
+
+/// Blocks of [`segments::BLOCK`] threads that it runs at once.
+const BLOCKS: usize = 4 * 132;
+
+/// Chunks of long segments: the segment, and the chunk's number in it.
+type Chunks = Global<'static, [u64; 2]>;
+type ChunksMut = GlobalMut<'static, [u64; 2]>;
+type Notes = GlobalMut<'static, u64>;
+
+/// The parameters of [`segments`](fn@kernels::reduce::segments::segments).
+pub type SegmentsParameters<O, T> = (Global<'static, T>, Global<'static, u64>, u32, ChunksMut, Notes, Output<O, T>);
+
+/// The parameters of [`long_segments`](fn@kernels::reduce::segments::long_segments).
+pub type LongSegmentsParameters<O, T> =
+    (Global<'static, T>, Global<'static, u64>, Chunks, Notes, State<O, T>, Tickets, Output<O, T>);
+
+/// The kernels of an operator for segments by offsets.
+pub struct SegmentKernels<O: Operator<T>, T: Element> {
+    /// The kernel for all segments but long ones, which it queues.
+    pub segments: Kernel<SegmentsParameters<O, T>>,
+    /// The kernel for those.
+    pub long_segments: Kernel<LongSegmentsParameters<O, T>>,
+}
+
+// By hand: a derive would ask for `O: Clone`.
+impl<O: Operator<T>, T: Element> Clone for SegmentKernels<O, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<O: Operator<T>, T: Element> Copy for SegmentKernels<O, T> {}
+
+/// A reduction of segments by one operator, with all the memory that it needs: starting it allocates nothing and waits for
+/// nothing.
+///
+/// Segment `i` is the elements from `offsets[i]` up to `offsets[i + 1]`, that one not included; so there is one offset
+/// more than there are segments, as in a sparse matrix in CSR. Segments may be empty, which gives what the operator gives
+/// of nothing: a sum 0, a product 1, a mean NaN, a minimum the largest value and a maximum the smallest (of floats the
+/// infinities), the place of one [`u64::MAX`].
+///
+/// A segment's bits depend on its own elements alone.
+///
+/// Made by [`Gpu::segment_reducer`].
+///
+/// ```
+/// use warpfold::{Gpu, ops::Sum};
+///
+/// let gpu = Gpu::first_or_simt()?;
+/// let (x, offsets) = (gpu.upload(&[1.0_f32, 2.0, 3.0, 4.0])?, gpu.upload(&[0_u64, 3, 3, 4])?);
+/// let mut sums = gpu.zeroed::<f32>(3)?;
+/// let mut reducer = gpu.segment_reducer(Sum, 3, 4)?;
+/// reducer.start(&x, &offsets, &mut sums)?;
+/// reducer.check()?;
+/// assert_eq!(gpu.download(&sums)?, [6.0, 0.0, 4.0]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+pub struct SegmentReducer<O: Operator<T>, T: Element> {
+    gpu: Gpu,
+    kernels: SegmentKernels<O, T>,
+    segments: usize,
+    elements: usize,
+    chunks: Buffer<[u64; 2]>,
+    /// 0 between launches, but for a fault that nobody has asked for.
+    notes: Buffer<u64>,
+    partials: Buffer<[u64; 2]>,
+    /// 0 between launches.
+    tickets: Buffer<u32>,
+}
+
+impl Gpu {
+    /// A reduction of `segments` segments of an input of up to `elements` elements, with all the memory that it needs
+    /// (about a 200th of the input's), to be started as often as needed.
+    ///
+    /// # Errors
+    /// There is no memory for the workspace, or no memory could hold the input.
+    pub fn segment_reducer<O: Reduction<T>, T: Element>(
+        &self,
+        _operator: O,
+        segments: usize,
+        elements: usize,
+    ) -> Result<SegmentReducer<O, T>, Error> {
+        self.segment_reducer_by(O::segment_kernels(), segments, elements)
+    }
+
+    /// [`Gpu::segment_reducer`] by an operator of one's own.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn segment_reducer_by<O: Operator<T>, T: Element>(
+        &self,
+        kernels: SegmentKernels<O, T>,
+        segments: usize,
+        elements: usize,
+    ) -> Result<SegmentReducer<O, T>, Error> {
+        let size = size_of::<T>();
+        if elements.checked_mul(size).is_none() || segments == usize::MAX {
+            let (what, found) =
+                if segments == usize::MAX { ("the number of segments", segments) } else { ("the input", elements) };
+            let expected = "more than any memory has".to_owned();
+            return Err(Error::Shape { operation: OPERATION, what, found, expected });
+        }
+        // Without an element that one warp does not fold there is nothing to queue.
+        let has_long = elements > segments::WARP_PACKS * (16 / size);
+        let room = if has_long { segments::most_chunks(elements, size) } else { 0 };
+        Ok(SegmentReducer {
+            gpu: self.clone(),
+            kernels,
+            segments,
+            elements,
+            chunks: self.zeroed(room)?,
+            notes: self.zeroed(2)?,
+            partials: self.zeroed(room)?,
+            tickets: self.zeroed(1 + room)?,
+        })
+    }
+
+    /// Reduces segments to a buffer of one output each; see [`SegmentReducer`] for what a segment is, and what comes of an
+    /// empty one. Waits for the result, to know that all offsets were good.
+    ///
+    /// ```
+    /// use warpfold::{Gpu, ops::Max};
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// let (x, offsets) = (gpu.upload(&[1_i32, 5, 3])?, gpu.upload(&[0_u64, 2, 2, 3])?);
+    /// let largest = gpu.reduce_segments(Max, &x, &offsets)?;
+    /// assert_eq!(gpu.download(&largest)?, [5, i32::MIN, 3]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// There are no offsets, some are not in order or beyond the input, a view is another device's, there is no memory, or
+    /// work before has failed.
+    pub fn reduce_segments<'i, 'o, O: Reduction<T>, T: Element>(
+        &self,
+        operator: O,
+        input: impl Into<View<'i, T>>,
+        offsets: impl Into<View<'o, u64>>,
+    ) -> Result<Buffer<O::Output>, Error> {
+        let (input, offsets) = (input.into(), offsets.into());
+        let Some(segments) = offsets.len().checked_sub(1) else {
+            return Err(Error::Length { operation: OPERATION, what: "the offsets", found: 0, expected: 1 });
+        };
+        let mut reducer = self.segment_reducer(operator, segments, input.len())?;
+        let mut output = self.zeroed(segments)?;
+        reducer.start(input, offsets, &mut output)?;
+        reducer.check()?;
+        Ok(output)
+    }
+}
+
+impl<O: Operator<T>, T: Element> SegmentReducer<O, T> {
+    /// How many segments it reduces.
+    pub fn segments(&self) -> usize {
+        self.segments
+    }
+
+    /// The most elements that an input may have.
+    pub fn elements(&self) -> usize {
+        self.elements
+    }
+
+    /// Starts the reduction of `input`'s segments into `output`, behind all work that was started before.
+    ///
+    /// The offsets are read by the device, so what is wrong with them is told later, by [`SegmentReducer::check`]: a
+    /// segment whose offsets are not in order or beyond the input is taken as empty, and the outputs of the others are not
+    /// to be relied on.
+    ///
+    /// # Errors
+    /// A view has not the right length, or is another device's; the launch is refused.
+    pub fn start<'i, 'f, 'o>(
+        &mut self,
+        input: impl Into<View<'i, T>>,
+        offsets: impl Into<View<'f, u64>>,
+        output: impl Into<ViewMut<'o, O::Output>>,
+    ) -> Result<(), Error> {
+        let (input, offsets, mut output) = (input.into(), offsets.into(), output.into());
+        let length = |what, found, expected| Err(Error::Length { operation: OPERATION, what, found, expected });
+        if input.len() > self.elements {
+            return length("the input", input.len(), self.elements);
+        }
+        if offsets.len() != self.segments + 1 {
+            return length("the offsets", offsets.len(), self.segments + 1);
+        }
+        if output.len() != self.segments {
+            return length("the output", output.len(), self.segments);
+        }
+        for memory in [input.memory(), offsets.memory(), output.memory()] {
+            self.gpu.own(memory, OPERATION)?;
+        }
+        if self.segments == 0 {
+            return Ok(());
+        }
+        let per_warp = per_warp(self.segments);
+        let blocks = self.segments.div_ceil(per_warp * (segments::BLOCK / 32));
+        let grid = u32::try_from(blocks).map_err(|_| Error::Shape {
+            operation: OPERATION,
+            what: "the number of segments",
+            found: self.segments,
+            expected: "more than a grid has blocks for".to_owned(),
+        })?;
+        let (chunks, notes) = (self.chunks.view_mut(), self.notes.view_mut());
+        let arguments = (input, offsets, per_warp as u32, chunks, notes, output.reborrow());
+        self.gpu.launch(self.kernels.segments, grid, arguments)?;
+        if self.chunks.is_empty() {
+            return Ok(());
+        }
+        let (notes, tickets) = (self.notes.view_mut(), self.tickets.view_mut());
+        let partials = self.partials.view_mut().cast::<O::State>();
+        let grid = BLOCKS.min(self.chunks.len()) as u32;
+        let arguments = (input, offsets, self.chunks.view(), notes, partials, tickets, output);
+        self.gpu.launch(self.kernels.long_segments, grid, arguments)
+    }
+
+    /// Waits for what was started, and says whether all offsets of it were good.
+    ///
+    /// # Errors
+    /// Some were not in order, or beyond their input (the first such segment is named, and forgotten); or work has failed.
+    pub fn check(&mut self) -> Result<(), Error> {
+        let fault = self.gpu.download(&self.notes)?[NOTE_OF_FAULT];
+        if fault == 0 {
+            return Ok(());
+        }
+        self.gpu.fill_bytes(&self.notes, 0)?;
+        Err(Error::Offsets { segment: !fault })
+    }
+}
+
+/// The segments of each warp: several, once all warps have one.
+fn per_warp(segments: usize) -> usize {
+    let each = (segments / WARPS).clamp(1, 32);
+    1 << each.ilog2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warps_share_segments_when_there_are_many() {
+        assert_eq!([1, 8448, 16_895].map(per_warp), [1, 1, 1]);
+        assert_eq!([16_896, 100_000, 10_000_000].map(per_warp), [2, 8, 32]);
+    }
+
+    #[test]
+    fn there_is_room_for_every_chunk() {
+        for size in [1, 2, 4, 8] {
+            let longest_of_warp = segments::WARP_PACKS * (16 / size);
+            for elements in [longest_of_warp + 1, 1 << 20, (1 << 20) + 1, 1 << 31, (1 << 33) + 7] {
+                // As many long segments as there can be, one of all, and some between.
+                for len in [longest_of_warp + 1, 3 * longest_of_warp, 1 << 19, elements] {
+                    if len <= elements && len > longest_of_warp {
+                        let count = elements / len;
+                        let needed = count * segments::chunks(len, size);
+                        let room = segments::most_chunks(elements, size);
+                        assert!(needed <= room, "{count} of {len}: {needed}, room for {room}");
+                    }
+                }
+            }
+        }
+    }
+}

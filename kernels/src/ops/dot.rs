@@ -1,0 +1,57 @@
+//! The dot product.
+
+use cuda_std::prelude::*;
+
+use super::compensated::Accumulator;
+use super::scalar::{Arithmetic, Scalar};
+use super::{Operator, PairOperator, tree};
+
+/// The sum of the products of two inputs' elements: of integers in 64 bits, wrapping past those; of `f16` and `bf16` in
+/// `f32`, where their products are exact.
+///
+/// A float's product is rounded once; they are summed with what rounding takes (see [`Accumulator`]). Of one input it is
+/// that input's with itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Dot;
+
+#[inline(always)]
+fn product<T: Scalar>(a: T, b: T) -> T::Wide {
+    T::wide(a.partial()).times(T::wide(b.partial()))
+}
+
+impl<T: Scalar> Operator<T> for Dot {
+    type State = <T::Wide as Accumulator>::State;
+    type Output = T::Wide;
+    const NEUTRAL: Self::State = <T::Wide as Accumulator>::NEUTRAL;
+
+    #[inline(always)]
+    fn lift(element: T, _index: u64) -> Self::State {
+        product(element, element).held()
+    }
+    #[inline(always)]
+    fn combine(a: Self::State, b: Self::State) -> Self::State {
+        T::Wide::add(a, b)
+    }
+    #[inline(always)]
+    fn finish(state: Self::State, count: u64) -> T::Wide {
+        T::Wide::total_of(state, count)
+    }
+}
+
+impl<T: Scalar> PairOperator<T> for Dot {
+    #[inline(always)]
+    fn lift_pair(a: T, b: T) -> Self::State {
+        product(a, b).held()
+    }
+    #[inline(always)]
+    fn gather_pairs(a: T::Pack, b: T::Pack) -> Self::State {
+        let of = |i: usize| product(a.get(i), b.get(i));
+        let total = match T::Pack::LEN {
+            2 => tree::<_, 2>(of, T::Wide::plus),
+            4 => tree::<_, 4>(of, T::Wide::plus),
+            8 => tree::<_, 8>(of, T::Wide::plus),
+            _ => tree::<_, 16>(of, T::Wide::plus),
+        };
+        total.held()
+    }
+}

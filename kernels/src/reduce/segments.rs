@@ -1,0 +1,333 @@
+//! Segments of any lengths, by an array of offsets: each by as many lanes as it has work for.
+
+use cuda_std::atomic::{self, Scope};
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, warp_shuffle_idx, warp_shuffle_up, warp_vote_ballot};
+use half::{bf16, f16};
+
+use super::fold::{fold_lanes, fold_warps, is_last_block};
+use super::gather::gather_packs;
+use super::spans::{PACKS_IN_FLIGHT, Run, fold_partials, fold_run, tile};
+use crate::ops::{
+    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
+    Sum, SumInF64, SumOfSquares, WrappingSum,
+};
+
+/// Threads of a block.
+pub const BLOCK: usize = 256;
+
+/// Lanes that fold a short segment.
+const FEW_LANES: usize = 4;
+
+/// Packs that a lane has in flight at once.
+const IN_FLIGHT: usize = 4;
+
+/// A segment of up to so many packs is short.
+const SHORT_PACKS: usize = FEW_LANES * IN_FLIGHT;
+
+/// A segment of more packs is long: blocks fold it.
+pub const WARP_PACKS: usize = 4 * 32 * IN_FLIGHT;
+
+/// The fewest tiles of a chunk, but for those of a segment that has not as many.
+const CHUNK_TILES: usize = 4;
+
+/// The most chunks of a segment: four for each block that an H200 runs at once.
+const MOST_CHUNKS: usize = 4 * 528;
+
+/// Where [`segments`](fn@segments) writes how many chunks it has queued.
+pub const NOTE_OF_CHUNKS: usize = 0;
+
+/// Where a segment is told whose offsets are none: `!segment`, the greatest, so that of the first; 0 if all are good.
+pub const NOTE_OF_FAULT: usize = 1;
+
+/// The chunks that a long segment of `len` elements of `size` bytes is folded in. Each of them but the last has
+/// [`tiles_of_chunk`] tiles.
+pub const fn chunks(len: usize, size: usize) -> usize {
+    let tiles = len / tile(BLOCK, size);
+    if tiles == 0 { 1 } else { tiles.div_ceil(tiles_of_chunk(tiles)) }
+}
+
+/// The tiles of each chunk of a segment of `tiles` tiles.
+const fn tiles_of_chunk(tiles: usize) -> usize {
+    let most = tiles.div_ceil(MOST_CHUNKS);
+    if most < CHUNK_TILES { CHUNK_TILES } else { most }
+}
+
+/// The most chunks that the long segments of `len` elements have together, however it is cut.
+pub const fn most_chunks(len: usize, size: usize) -> usize {
+    len / (tile(BLOCK, size) * CHUNK_TILES) + len / (WARP_PACKS * (16 / size)) + 1
+}
+
+/// Reduces segments to one output each: segment `i` is elements `offsets[i]` to `offsets[i + 1]` of `input`, that one not
+/// included. There are as many as `output` has places. A segment whose offsets are not in order, or beyond the input, is
+/// taken as empty and told in `notes`.
+///
+/// Each warp takes `per_warp` segments (up to 32), a lane the offsets of one. How a segment is folded depends on its own
+/// length alone:
+///
+/// - *up to a pack*: by one lane, which loads single elements. Its neighbours load their neighbours.
+/// - *short*: by four lanes, eight segments at once; *longer*: by the warp. A lane has all of a short segment's packs in
+///   flight at once.
+/// - *long*: not here. Its chunks are written to `chunks`, for [`long_segments`](fn@long_segments).
+///
+/// So a few long segments among many short ones, as in a graph with a power law of degrees, hold up no warp.
+///
+/// Source: the split by length is that of Bell and Garland, "Implementing Sparse Matrix-Vector Multiplication on
+/// Throughput-Oriented Processors", SC 2009, and of Greathouse and Daga's CSR-Adaptive, SC 2014.
+#[kernel(
+    instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
+        x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
+        + [CountNan, CountFinite] x [f32, f64, f16, bf16]
+        + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
+        + [SumInF64] x [f32],
+    block = BLOCK,
+    early
+)]
+pub fn segments<O: Operator<T>, T: Element>(
+    input: Global<T>,
+    offsets: Global<u64>,
+    per_warp: u32,
+    chunks: GlobalMut<[u64; 2]>,
+    notes: GlobalMut<u64>,
+    output: GlobalMut<<O as Operator<T>>::Output>,
+) {
+    let (thread, lane) = (thread::index_in_block::<BLOCK>(), warp::lane_id() as usize);
+    let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread / 32;
+    let first = warp * per_warp as usize;
+    let own = first + lane;
+    let is_there = lane < per_warp as usize && own < output.len();
+    let mut segment = Segment { start: 0, len: 0 };
+    if is_there {
+        match Segment::of(&offsets, own, input.len()) {
+            Some(good) => segment = good,
+            None => {
+                atomic::Atomic::fetch_max(&notes, NOTE_OF_FAULT, !(own as u64), Scope::Device);
+            }
+        }
+    }
+
+    let pack = T::Pack::LEN;
+    let Segment { start, len } = segment;
+    if is_there && len <= pack {
+        output.store(own, O::finish(fold_tiny::<O, T>(&input, start, len), len as u64));
+    }
+    let mut lanes = FEW_LANES;
+    while lanes <= 32 {
+        let of_so_many = if lanes == FEW_LANES {
+            len > pack && len <= SHORT_PACKS * pack
+        } else {
+            len > SHORT_PACKS * pack && len <= WARP_PACKS * pack
+        };
+        let mut left = warp_vote_ballot(FULL_MASK, of_so_many);
+        while left != 0 {
+            let from = nth_one(left, lane / lanes);
+            // A group without one goes along, since all lanes shuffle together.
+            let start = warp_shuffle_idx(FULL_MASK, start as u64, from & 31, 32).0 as usize;
+            let len = warp_shuffle_idx(FULL_MASK, len as u64, from & 31, 32).0 as usize;
+            let state =
+                if from < 32 { fold_segment::<O, T>(&input, start, len, lane % lanes, lanes) } else { O::NEUTRAL };
+            let state = fold_lanes::<O, T>(state, lanes as u32);
+            if lane.is_multiple_of(lanes) && from < 32 {
+                output.store(first + from as usize, O::finish(state, len as u64));
+            }
+            let mut groups = 32 / lanes;
+            while groups > 0 {
+                left &= left.wrapping_sub(1);
+                groups -= 1;
+            }
+        }
+        lanes *= 32 / FEW_LANES;
+    }
+    queue_long::<T>(len, first, &chunks, &notes);
+}
+
+/// The place of the one bit of `mask` above `n` others that are one; 32 if there is none.
+#[inline(always)]
+fn nth_one(mask: u32, n: usize) -> u32 {
+    let (mut mask, mut n) = (mask, n);
+    while n > 0 {
+        mask &= mask.wrapping_sub(1);
+        n -= 1;
+    }
+    mask.trailing_zeros()
+}
+
+/// Queues the chunks of the warp's long segments, of which this lane's has `len` elements if it is one.
+#[inline(always)]
+fn queue_long<T: Element>(len: usize, first: usize, chunks: &GlobalMut<[u64; 2]>, notes: &GlobalMut<u64>) {
+    let lane = warp::lane_id();
+    let is_long = len > WARP_PACKS * T::Pack::LEN;
+    let mut left = warp_vote_ballot(FULL_MASK, is_long);
+    if left == 0 {
+        return;
+    }
+    let own = if is_long { self::chunks(len, size_of::<T>()) as u64 } else { 0 };
+    let mut up_to_own = own;
+    let mut delta = 1;
+    while delta < 32 {
+        let (below, is_there) = warp_shuffle_up(FULL_MASK, up_to_own, delta, 32);
+        up_to_own += if is_there { below } else { 0 };
+        delta *= 2;
+    }
+    let (all, _) = warp_shuffle_idx(FULL_MASK, up_to_own, 31, 32);
+    let before = if lane == 0 { atomic::Atomic::fetch_add(notes, NOTE_OF_CHUNKS, all, Scope::Device) } else { 0 };
+    let (before, _) = warp_shuffle_idx(FULL_MASK, before, 0, 32);
+    let own_first = before + up_to_own - own;
+    while left != 0 {
+        let from = left.trailing_zeros();
+        let (count, _) = warp_shuffle_idx(FULL_MASK, own, from, 32);
+        let (place, _) = warp_shuffle_idx(FULL_MASK, own_first, from, 32);
+        let mut chunk = u64::from(lane);
+        // No more than there is room for, unless offsets are not in order.
+        while chunk < count && place + chunk < chunks.len() as u64 {
+            chunks.store((place + chunk) as usize, [first as u64 + u64::from(from), chunk]);
+            chunk += 32;
+        }
+        left &= left - 1;
+    }
+}
+
+/// Reduces the segments that [`segments`](fn@segments) has left in `chunks`, to one output each. Blocks take chunks in turn;
+/// the last to finish one of a segment folds what all have made of it, in order.
+///
+/// `partials` has a place for each chunk, and `tickets` one more, each 0.
+#[kernel(
+    instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
+        x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
+        + [CountNan, CountFinite] x [f32, f64, f16, bf16]
+        + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
+        + [SumInF64] x [f32],
+    block = BLOCK,
+    early
+)]
+pub fn long_segments<O: Operator<T>, T: Element>(
+    input: Global<T>,
+    offsets: Global<u64>,
+    chunks: Global<[u64; 2]>,
+    notes: GlobalMut<u64>,
+    partials: GlobalMut<<O as Operator<T>>::State>,
+    tickets: GlobalMut<u32>,
+    output: GlobalMut<<O as Operator<T>>::Output>,
+) {
+    let warp_states = shared_array![O::State; 32];
+    let drawn = shared_array![u32; 1];
+    let thread = thread::index_in_block::<BLOCK>();
+    let queued = notes.load_volatile(NOTE_OF_CHUNKS) as usize;
+    // More than there is room for: of offsets that are not in order, and told.
+    let queued = if queued <= chunks.len() { queued } else { 0 };
+
+    let mut at = thread::block_idx_x() as usize;
+    while at < queued {
+        let [segment, part] = chunks.load(at);
+        let (segment, part) = (segment as usize, part as usize);
+        let Some(Segment { start, len }) = Segment::of(&offsets, segment, input.len()) else { return };
+        let (tiles, parts) = (len / tile(BLOCK, size_of::<T>()), self::chunks(len, size_of::<T>()));
+        let of_chunk = tiles_of_chunk(tiles);
+        let (is_last, end) = (part + 1 == parts, (part + 1) * of_chunk);
+        let run = Run { tiles: part * of_chunk..if is_last { tiles } else { end }, is_last };
+        let state = fold_run::<O, T, PACKS_IN_FLIGHT>(&input, start, len, run);
+        let state = fold_warps::<O, T>(state, (BLOCK / 32) as u32, &warp_states);
+        // SAFETY: an index that is asked for is one of an element that was folded.
+        let settled = |state| O::settle(state, |i| unsafe { input.load_unchecked(start + i as usize) });
+        if parts == 1 {
+            if thread == 0 {
+                output.store(segment, O::finish(settled(state), len as u64));
+            }
+        } else {
+            let first = at - part;
+            if thread == 0 {
+                partials.store_volatile(at, settled(state));
+            }
+            if is_last_block(&tickets, 1 + first, parts as u32, &drawn) {
+                let state = fold_partials::<O, T>(&partials, first, parts as u32, &warp_states);
+                if thread == 0 {
+                    output.store(segment, O::finish(state, len as u64));
+                }
+            }
+        }
+        // Before what the warps left for each other is overwritten.
+        thread::sync_threads();
+        at += thread::grid_dim_x() as usize;
+    }
+    if is_last_block(&tickets, 0, thread::grid_dim_x(), &drawn) && thread == 0 {
+        notes.store(NOTE_OF_CHUNKS, 0);
+    }
+}
+
+/// A segment's elements in the input.
+struct Segment {
+    start: usize,
+    len: usize,
+}
+
+impl Segment {
+    /// Segment `i`, if its offsets are in order and within `elements` elements.
+    #[inline(always)]
+    fn of(offsets: &Global<u64>, i: usize, elements: usize) -> Option<Self> {
+        let (start, end) = (offsets.load(i), offsets.load(i + 1));
+        if start <= end && end <= elements as u64 {
+            Some(Self { start: start as usize, len: (end - start) as usize })
+        } else {
+            None
+        }
+    }
+}
+
+/// Folds a segment of up to a pack's length, four loads at once.
+#[inline(always)]
+fn fold_tiny<O: Operator<T>, T: Element>(input: &Global<T>, start: usize, len: usize) -> O::State {
+    let mut state = O::NEUTRAL;
+    let mut i = 0;
+    while i < len {
+        let load = |k: usize| {
+            // SAFETY: just compared.
+            if i + k < len { unsafe { input.load_unchecked(start + i + k) } } else { T::default() }
+        };
+        let loaded = [load(0), load(1), load(2), load(3)];
+        let with = |state: O::State, k: usize| {
+            if i + k < len { O::combine(state, O::lift(loaded[k], (i + k) as u64)) } else { state }
+        };
+        state = with(with(with(with(state, 0), 1), 2), 3);
+        i += 4;
+    }
+    state
+}
+
+/// What lane `lane` of `lanes` folds of the segment of `len` elements that begins at `start`: packs in turn, and what is
+/// left behind the last whole pack.
+#[inline(always)]
+fn fold_segment<O: Operator<T>, T: Element>(
+    input: &Global<T>,
+    start: usize,
+    len: usize,
+    lane: usize,
+    lanes: usize,
+) -> O::State {
+    let pack = T::Pack::LEN;
+    let (stride, whole) = (lanes * pack, len / pack * pack);
+    // Of fewer elements than a pack has: with four lanes up to four for each.
+    let rest = |k: usize| whole + lane + k * lanes;
+    let has_rest = |k: usize| k * FEW_LANES < pack && rest(k) < len;
+    let load_rest = |k: usize| {
+        // SAFETY: just compared.
+        if has_rest(k) { unsafe { input.load_unchecked(start + rest(k)) } } else { T::default() }
+    };
+    let rests = [load_rest(0), load_rest(1), load_rest(2), load_rest(3)];
+
+    let mut state = O::NEUTRAL;
+    let mut i = lane * pack;
+    while i < whole {
+        let at = |k: usize| i + k * stride;
+        // SAFETY: a pack that begins before the last whole one's end is one of the segment's.
+        let packs = unsafe { input.load_packs_before::<IN_FLIGHT>(start + i, stride, start + whole) };
+        let with = |state: O::State, k: usize| {
+            if at(k) < whole { O::combine(state, gather_packs::<O, T, 1>([packs[k]], at(k), 0)) } else { state }
+        };
+        state = with(with(with(with(state, 0), 1), 2), 3);
+        i += IN_FLIGHT * stride;
+    }
+    let with = |state: O::State, k: usize| {
+        if has_rest(k) { O::combine(state, O::lift(rests[k], rest(k) as u64)) } else { state }
+    };
+    with(with(with(with(state, 0), 1), 2), 3)
+}

@@ -1,0 +1,76 @@
+//! Dot products.
+
+use half::{bf16, f16};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use warpfold::ops::Dot;
+use warpfold::{Element, Gpu, PairReduction, Shape};
+
+use super::data::{Kind, Random};
+use super::reference::Operator;
+use super::value::{Value, Values};
+
+/// Two inputs of one shape.
+#[derive(Clone, Copy, Debug)]
+pub struct Case {
+    /// Which elements.
+    pub kind: Kind,
+    /// Which of those, again and again the same.
+    pub seed: u64,
+    /// Rows.
+    pub rows: usize,
+    /// Elements of each.
+    pub len: usize,
+    /// How far apart rows begin.
+    pub pitch: usize,
+    /// How many elements lie before each of the views.
+    pub offsets: [usize; 2],
+}
+
+/// Computes the rows' dot products on a device and compares each with what it should be; gives their bits.
+pub type Check = fn(&Gpu, &Case) -> Result<Vec<u8>, String>;
+
+macro_rules! checks {
+    ($($type:ident)*) => {
+        /// One for each type.
+        pub const CHECKS: &[(&str, Check)] = &[$((stringify!($type), check::<$type>)),*];
+    };
+}
+
+checks!(f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64);
+
+fn check<T: Element + Random>(gpu: &Gpu, case: &Case) -> Result<Vec<u8>, String>
+where
+    Dot: PairReduction<T, Output: Values>,
+    Value: From<T>,
+{
+    let Case { kind, rows, len, pitch, .. } = *case;
+    let mut source = SmallRng::seed_from_u64(case.seed);
+    let elements = if rows == 0 { 0 } else { (rows - 1) * pitch + len };
+    let inputs =
+        case.offsets.map(|offset| -> Vec<T> { (0..offset + elements).map(|_| T::random(kind, &mut source)).collect() });
+    let dots = || {
+        let buffers = [gpu.upload(&inputs[0])?, gpu.upload(&inputs[1])?];
+        let x = buffers[0].view().slice(case.offsets[0], elements)?;
+        let y = buffers[1].view().slice(case.offsets[1], elements)?;
+        gpu.download(&gpu.reduce_pairs(Dot, x, y, Shape::rows(rows, len).with_pitch(pitch)?)?)
+    };
+    let found = dots().map_err(|error: warpfold::Error| format!("{case:?}: {error}"))?;
+    let dtype = std::any::type_name::<T>().rsplit("::").next().unwrap_or_default();
+    for (row, found) in found.iter().enumerate() {
+        let product = |i: usize| {
+            let at = |which: usize| Value::from(inputs[which][case.offsets[which] + row * pitch + i]);
+            match (at(0), at(1)) {
+                (Value::Int(x), Value::Int(y)) => Value::Int(x.wrapping_mul(y)),
+                (x, y) => Value::Float(x.as_f64() * y.as_f64()),
+            }
+        };
+        let products: Vec<Value> = (0..len).map(product).collect();
+        let expected = Operator::Sum.expected(dtype, &products)[0];
+        let found = found.values()[0];
+        if !expected.is(found) {
+            return Err(format!("dot of {dtype}, {case:?}: row {row} is {found:?}, should be {expected:?}"));
+        }
+    }
+    Ok(found.iter().flat_map(Values::bytes).collect())
+}
