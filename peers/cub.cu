@@ -58,11 +58,33 @@ struct RowStart {
     __host__ __device__ int64_t operator()(int64_t row) const { return row * length; }
 };
 
-// Reduces each of `rows` rows of `length` elements. With `scratch` null only says how many bytes of it are needed.
-// Indices go to `index`. Returns a cudaError_t, or -1 for an operator that CUB has not in this form.
-extern "C" int PEER_NAME(int op, const void *in, void *out, void *index, int64_t rows, int64_t length, void *scratch,
-                         size_t *scratch_bytes, cudaStream_t stream) {
+template <typename Begin>
+static int segments(int op, const Element *input, void *out, int64_t count, Begin begin, void *scratch,
+                    size_t *scratch_bytes, cudaStream_t stream) {
+    auto end = begin + 1;
+    switch (op) {
+    case SUM:
+        return cub::DeviceSegmentedReduce::Reduce(scratch, *scratch_bytes, input, static_cast<Total *>(out), count,
+                                                  begin, end, cuda::std::plus<Total>{}, Total{}, stream);
+    case MIN:
+        return cub::DeviceSegmentedReduce::Min(scratch, *scratch_bytes, input, static_cast<Element *>(out), count,
+                                               begin, end, stream);
+    case MAX:
+        return cub::DeviceSegmentedReduce::Max(scratch, *scratch_bytes, input, static_cast<Element *>(out), count,
+                                               begin, end, stream);
+    }
+    return -1;
+}
+
+// Reduces each of `rows` rows of `length` elements, or each of `rows` segments by their `offsets` if that is not null.
+// With `scratch` null only says how many bytes of it are needed. Indices go to `index`. Returns a cudaError_t, or -1 for
+// an operator that CUB has not in this form.
+extern "C" int PEER_NAME(int op, const void *in, void *out, void *index, int64_t rows, int64_t length,
+                         const void *offsets, void *scratch, size_t *scratch_bytes, cudaStream_t stream) {
     auto input = static_cast<const Element *>(in);
+    if (offsets) {
+        return segments(op, input, out, rows, static_cast<const int64_t *>(offsets), scratch, scratch_bytes, stream);
+    }
     if (rows == 1) {
         switch (op) {
         case SUM:
@@ -82,17 +104,5 @@ extern "C" int PEER_NAME(int op, const void *in, void *out, void *index, int64_t
         return -1;
     }
     auto begin = thrust::make_transform_iterator(thrust::counting_iterator<int64_t>(0), RowStart{length});
-    auto end = begin + 1;
-    switch (op) {
-    case SUM:
-        return cub::DeviceSegmentedReduce::Reduce(scratch, *scratch_bytes, input, static_cast<Total *>(out), rows,
-                                                  begin, end, cuda::std::plus<Total>{}, Total{}, stream);
-    case MIN:
-        return cub::DeviceSegmentedReduce::Min(scratch, *scratch_bytes, input, static_cast<Element *>(out), rows, begin,
-                                               end, stream);
-    case MAX:
-        return cub::DeviceSegmentedReduce::Max(scratch, *scratch_bytes, input, static_cast<Element *>(out), rows, begin,
-                                               end, stream);
-    }
-    return -1;
+    return segments(op, input, out, rows, begin, scratch, scratch_bytes, stream);
 }

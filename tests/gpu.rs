@@ -15,7 +15,7 @@ use warpfold::ptx::KERNELS;
 use warpfold::{Buffer, Error, Gpu, KernelId, Shape, ops};
 use warpfold_tests::reductions::data::KINDS;
 use warpfold_tests::reductions::shapes::Form;
-use warpfold_tests::reductions::{Case, PAIRS, Pair, dots};
+use warpfold_tests::reductions::{Case, PAIRS, Pair, dots, large};
 use warpfold_tests::reference::{Sum, first_difference, transposed};
 use warpfold_tests::{device_library, first_gpu, orders, sizes};
 
@@ -99,6 +99,14 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         let name = format!("reduction: {} of {}", pair.operator.name(), pair.dtype);
         add(name, Box::new(move |gpu| reductions(gpu, pair)));
     }
+    let special = if is_sanitized() { 200_003 } else { (1 << 24) + 3 };
+    add(
+        "reductions of infinities and NaN".into(),
+        Box::new(move |gpu| large::special(gpu, special).map_err(Failed::from)),
+    );
+    if !is_sanitized() {
+        add("ten million empty segments".into(), Box::new(|gpu| large::empty_segments(gpu).map_err(Failed::from)));
+    }
     for &(dtype, check) in dots::CHECKS {
         add(format!("dot product of {dtype}"), Box::new(move |gpu| dot_products(gpu, check)));
     }
@@ -107,6 +115,13 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         add("an index outside of a view traps, and is told".into(), Box::new(a_trap_is_told));
     }
     add("a launch that no device takes is refused".into(), Box::new(refused_launches));
+    if !is_sanitized() {
+        let has_room = gpu.as_deref().is_some_and(|gpu| gpu.free_memory().is_ok_and(|free| free > large::BYTES));
+        let own = gpu.clone();
+        let run = move || own.as_deref().map_or_else(|| Err("no CUDA device".into()), |gpu| Ok(large::lengths(gpu)?));
+        let trial = Trial::test("reductions past 2^31 and 2^32 elements", run);
+        trials.push(trial.with_ignored_flag(!has_room));
+    }
     trials
 }
 

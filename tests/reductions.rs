@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use warpfold::{Error, Gpu, Shape, ops};
 use warpfold_tests::reductions::data::{KINDS, Kind};
 use warpfold_tests::reductions::shapes::Form;
-use warpfold_tests::reductions::{Case, PAIRS, Pair, dots};
+use warpfold_tests::reductions::{Case, PAIRS, Pair, dots, large};
 
 fn any_pair() -> impl Strategy<Value = &'static Pair> {
     prop::sample::select((0..PAIRS.len()).collect::<Vec<_>>()).prop_map(|i| &PAIRS[i])
@@ -207,6 +207,11 @@ fn segments_that_do_not_fit_are_said() {
     assert!(reducer.start(five, &offsets, &mut two).is_ok());
     assert!(gpu.segment_reducer::<_, f64>(ops::Sum, 1, usize::MAX).is_err());
     assert!(gpu.segment_reducer::<_, f64>(ops::Sum, usize::MAX, 1).is_err());
+}
+
+#[test]
+fn infinities_and_nan() {
+    large::special(&Gpu::simt(), 200_003).unwrap();
 }
 
 #[test]

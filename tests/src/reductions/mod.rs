@@ -1,11 +1,12 @@
 //! Reductions of any operator, type and shape, and what the CPU makes of them independently of any kernel.
 //!
 //! [`value`] has the numbers that everything is compared as, [`reference`](mod@reference) what each operator should give,
-//! [`shapes`] which elements go to which output, [`data`] the elements, [`dots`] what has two inputs; here is what brings an operator and a type, both
+//! [`shapes`] which elements go to which output, [`data`] the elements, [`dots`] what has two inputs, [`large`] what is long; here is what brings an operator and a type, both
 //! chosen at run time, to the library.
 
 pub mod data;
 pub mod dots;
+pub mod large;
 pub mod reference;
 pub mod shapes;
 pub mod value;

@@ -2,22 +2,44 @@
 
 use std::io::{self, Write};
 
-use warpfold::Gpu;
+use std::time::Instant;
+
+use serde::Serialize;
+use warpfold::{Error, Gpu};
 
 use crate::cli::{Format, Output};
 use crate::report::{Device, finish};
 
+/// The device, and how soon it answers.
+#[derive(Serialize)]
+struct Answering {
+    #[serde(flatten)]
+    device: Device,
+    /// Upload, sum and download of the process' first kernel: the driver compiles it, or has it in its cache.
+    first_sum_ms: f64,
+    /// The same again.
+    second_sum_ms: f64,
+}
+
 pub fn run(gpu: &Gpu, output: &Output) -> anyhow::Result<bool> {
-    let device = Device::of(gpu)?;
-    finish(write(&mut io::stdout().lock(), &device, output.format))?;
+    // Before anything else has started the device.
+    let (first_sum_ms, second_sum_ms) = (time_of_sum(gpu)?, time_of_sum(gpu)?);
+    let answering = Answering { device: Device::of(gpu)?, first_sum_ms, second_sum_ms };
+    finish(write(&mut io::stdout().lock(), &answering, output.format))?;
     Ok(true)
 }
 
-fn write(out: &mut impl Write, device: &Device, format: Format) -> io::Result<()> {
+fn time_of_sum(gpu: &Gpu) -> Result<f64, Error> {
+    let start = Instant::now();
+    gpu.sum(&gpu.upload(&[1.0_f32; 1000])?)?;
+    Ok(start.elapsed().as_secs_f64() * 1e3)
+}
+
+fn write(out: &mut impl Write, device: &Answering, format: Format) -> io::Result<()> {
     let lines = lines(device);
     match format {
         Format::Json => {
-            serde_json::to_writer_pretty(&mut *out, device)?;
+            serde_json::to_writer_pretty(&mut *out, &device)?;
             writeln!(out)
         }
         Format::Csv => {
@@ -35,7 +57,7 @@ fn write(out: &mut impl Write, device: &Device, format: Format) -> io::Result<()
     }
 }
 
-fn lines(device: &Device) -> Vec<(&'static str, String)> {
+fn lines(Answering { device, first_sum_ms, second_sum_ms }: &Answering) -> Vec<(&'static str, String)> {
     let cuda = device.backend == "cuda";
     let mut lines = vec![
         ("name", device.name.clone()),
@@ -57,5 +79,9 @@ fn lines(device: &Device) -> Vec<(&'static str, String)> {
     add("memory bus", device.memory_bus_bits.map(|bits| format!("{bits} bit")));
     add("theoretical peak", device.peak_gigabytes_per_second.map(|peak| format!("{peak:.0} GB/s")));
     add("CUDA driver", device.driver.clone());
+    add(
+        "first sum",
+        Some(format!("{first_sum_ms:.2} ms, with the kernel's compilation; {second_sum_ms:.3} ms the next")),
+    );
     lines
 }

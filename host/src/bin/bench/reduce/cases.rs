@@ -18,7 +18,8 @@ pub struct ReduceArguments {
     /// Types of the elements, joined by commas [default: f32]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub dtype: Vec<ElementType>,
-    /// Shapes, joined by commas: `2^28` (all of it), `1024x1024:rows` (a result for each row), `1024x1024:columns`, or
+    /// Shapes, joined by commas: `2^28` (all of it), `1024x1024:rows` (a result for each row), `1024x1024:columns`,
+    /// `2^20x256:skewed` (2^20 segments by offsets, of 256 elements in the mean, their lengths by a power law), or
     /// `2^10..2^30` (lengths in steps of 4) [default: 2^28 on a GPU, 2^20 in the executor]
     #[arg(long, value_delimiter = ',')]
     pub shape: Vec<Lengths>,
@@ -50,6 +51,8 @@ pub enum Operator {
     Any,
     All,
     CountNonzero,
+    /// The dot product of two inputs
+    Dot,
 }
 
 /// A type of elements.
@@ -92,6 +95,8 @@ pub enum Axis {
     Rows,
     /// A result for each column.
     Columns,
+    /// A result for each of as many segments as there are rows, by offsets: of so many columns in the mean.
+    Skewed,
 }
 
 impl Extent {
@@ -103,8 +108,10 @@ impl Extent {
         self.rows * self.columns
     }
 
+    /// The shape; of segments by offsets, which is none, that of all of them.
     pub fn shape(&self) -> Shape {
         match self.axis {
+            Axis::Skewed => Shape::all(self.elements()),
             Axis::All => Shape::all(self.columns),
             Axis::Rows => Shape::rows(self.rows, self.columns),
             Axis::Columns => Shape::columns(self.rows, self.columns),
@@ -119,6 +126,7 @@ impl fmt::Display for Extent {
             Axis::All => f.pad(&side(self.columns)),
             Axis::Rows => f.pad(&format!("{} x {} rows", side(self.rows), side(self.columns))),
             Axis::Columns => f.pad(&format!("{} x {} columns", side(self.rows), side(self.columns))),
+            Axis::Skewed => f.pad(&format!("{} x {} skewed", side(self.rows), side(self.columns))),
         }
     }
 }
@@ -126,6 +134,8 @@ impl fmt::Display for Extent {
 /// `--shape`: one, or lengths in steps of four.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lengths(pub Vec<Extent>);
+
+const MATRIX: &str = "a matrix is ROWSxCOLUMNS:rows or :columns, and segments are COUNTxMEAN:skewed";
 
 impl FromStr for Lengths {
     type Err = String;
@@ -140,18 +150,22 @@ impl FromStr for Lengths {
             return Ok(Self(std::iter::successors(Some(first), longer).map(Extent::all).collect()));
         }
         let Some((sides, axis)) = text.split_once(':') else {
-            let len = count(text).map_err(|error| format!("{error}; and a matrix is ROWSxCOLUMNS:rows or :columns"))?;
+            let len = count(text).map_err(|error| format!("{error}; and {MATRIX}"))?;
             return Ok(Self(vec![Extent::all(len)]));
         };
         let axis = match axis {
             "rows" => Axis::Rows,
             "columns" => Axis::Columns,
-            _ => return Err("a result is for each of the `rows` or of the `columns`".to_owned()),
+            "skewed" => Axis::Skewed,
+            _ => return Err("a result is for each of the `rows`, of the `columns`, or of `skewed` segments".to_owned()),
         };
-        let (rows, columns) = sides.split_once('x').ok_or("a matrix is ROWSxCOLUMNS:rows or :columns")?;
+        let (rows, columns) = sides.split_once('x').ok_or(MATRIX)?;
         let (rows, columns) = (count(rows)?, count(columns)?);
         if rows.checked_mul(columns).is_none() {
             return Err("too large for this machine".to_owned());
+        }
+        if axis == Axis::Skewed && (rows == 0 || columns == 0) {
+            return Err("there is at least one segment, and an element in each".to_owned());
         }
         Ok(Self(vec![Extent { rows, columns, axis }]))
     }
@@ -171,6 +185,17 @@ pub struct Table {
     pub title: &'static str,
     pub cases: Vec<Case>,
 }
+
+/// How many segments, and how long in the mean.
+const SKEWED: [(usize, usize); 7] = [
+    (1024, 1024),
+    (1 << 14, 1 << 14),
+    (1 << 20, 256),
+    (256, 1 << 20),
+    (1 << 24, 16),
+    (10_000_000, 4),
+    (1_000_003, 127),
+];
 
 /// Everything that `docs/benchmarks` has a table of.
 pub fn all() -> Vec<Table> {
@@ -201,6 +226,17 @@ pub fn all() -> Vec<Table> {
         Table { title: "Sum of every type, 2^28 elements behind one that is left out", cases: off_by_one },
         Table { title: "Sum of each row, f32", cases: over(Axis::Rows) },
         Table { title: "Sum of each column, f32", cases: over(Axis::Columns) },
+        Table {
+            title: "Sum of each of many segments by offsets, their lengths by a power law, f32",
+            cases: SKEWED.map(|(rows, columns)| f32_sum(Extent { rows, columns, axis: Axis::Skewed })).to_vec(),
+        },
+        Table {
+            title: "Dot product, 2^28 elements",
+            cases: ElementType::value_variants()
+                .iter()
+                .map(|&dtype| Case { operator: Operator::Dot, dtype, extent: Extent::all(1 << 28), offset: 0 })
+                .collect(),
+        },
     ]
 }
 
@@ -215,7 +251,8 @@ mod tests {
         assert_eq!(one("3x2^4:rows"), Extent { rows: 3, columns: 16, axis: Axis::Rows });
         assert_eq!(one("5x7:columns").to_string(), "5 x 7 columns");
         assert_eq!("2^10..2^30".parse::<Lengths>().unwrap().0.len(), 11);
-        for wrong in ["", "x", "3x4", "3x4:diagonal", "2^30..2^10", "2^40x2^40:rows"] {
+        assert_eq!(one("2^20x256:skewed"), Extent { rows: 1 << 20, columns: 256, axis: Axis::Skewed });
+        for wrong in ["", "x", "3x4", "3x4:diagonal", "2^30..2^10", "2^40x2^40:rows", "0x3:skewed"] {
             assert!(wrong.parse::<Lengths>().is_err(), "{wrong}");
         }
     }

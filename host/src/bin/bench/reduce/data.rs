@@ -73,12 +73,39 @@ pub struct Expected {
     pub bound: f64,
 }
 
-/// What each result should be.
-pub fn expected<T: Small>(operator: Operator, extent: &Extent, numbers: &[T]) -> Vec<Expected> {
+/// The offsets of as many segments as the extent has rows, whose lengths follow a power law: few have most of the elements,
+/// most have few, and each has one. So are the degrees of a social graph (Barabasi and Albert, "Emergence of Scaling in
+/// Random Networks", Science 286, 1999).
+pub fn skewed_offsets(extent: &Extent) -> Vec<u64> {
+    const EXPONENT: f64 = 1.2;
+    let mut source = SmallRng::seed_from_u64(20);
+    let weights: Vec<f64> = (0..extent.rows).map(|_| (1.0 - source.random::<f64>()).powf(-1.0 / EXPONENT)).collect();
+    let total: f64 = weights.iter().sum();
+    let spare = (extent.elements() - extent.rows) as f64;
+    let mut offsets = vec![0];
+    let mut before = 0.0;
+    for (i, weight) in weights.iter().enumerate() {
+        before += weight;
+        offsets.push(i as u64 + 1 + (before / total * spare) as u64);
+    }
+    // Rounding may have left one out.
+    offsets[extent.rows] = extent.elements() as u64;
+    offsets
+}
+
+/// The dot product of two inputs.
+pub fn expected_dot<T: Small>(a: &[T], b: &[T]) -> Expected {
+    let value = a.iter().zip(b).map(|(a, b)| a.to_f64() * b.to_f64()).sum();
+    let bound = if T::ROUNDING == 0.0 { 0.0 } else { 8.0 * T::ROUNDING.max(f64::EPSILON) * value };
+    Expected { value, bound }
+}
+
+/// What each result should be; `offsets` are those of segments.
+pub fn expected<T: Small>(operator: Operator, extent: &Extent, offsets: &[u64], numbers: &[T]) -> Vec<Expected> {
     let Extent { rows, columns, axis } = *extent;
     let mut tallies = match axis {
         Axis::All => vec![Tally::default(); 1],
-        Axis::Rows => vec![Tally::default(); rows],
+        Axis::Rows | Axis::Skewed => vec![Tally::default(); rows],
         Axis::Columns => vec![Tally::default(); columns],
     };
     match axis {
@@ -88,14 +115,19 @@ pub fn expected<T: Small>(operator: Operator, extent: &Extent, numbers: &[T]) ->
                 row.iter().enumerate().for_each(|(i, x)| tally.count(i, x.to_f64()));
             }
         }
+        Axis::Skewed => {
+            for (ends, tally) in offsets.windows(2).zip(&mut tallies) {
+                let segment = &numbers[ends[0] as usize..ends[1] as usize];
+                segment.iter().enumerate().for_each(|(i, x)| tally.count(i, x.to_f64()));
+            }
+        }
         Axis::Columns => {
             for (i, row) in numbers.chunks_exact(columns.max(1)).enumerate() {
                 row.iter().zip(&mut tallies).for_each(|(x, tally)| tally.count(i, x.to_f64()));
             }
         }
     }
-    let each = extent.shape().elements_each() as f64;
-    tallies.iter().map(|tally| tally.result(operator, each, T::ROUNDING)).collect()
+    tallies.iter().map(|tally| tally.result(operator, T::ROUNDING)).collect()
 }
 
 /// Everything that an operator asks of some numbers. The sums are whole numbers far below 2^53: exact.
@@ -108,6 +140,7 @@ struct Tally {
     argmin: u32,
     argmax: u32,
     nonzero: u32,
+    count: u32,
 }
 
 impl Default for Tally {
@@ -120,12 +153,14 @@ impl Default for Tally {
             argmin: u32::MAX,
             argmax: u32::MAX,
             nonzero: 0,
+            count: 0,
         }
     }
 }
 
 impl Tally {
     fn count(&mut self, i: usize, x: f64) {
+        self.count += 1;
         self.sum += x;
         self.squares += x * x;
         self.nonzero += u32::from(x != 0.0);
@@ -137,22 +172,23 @@ impl Tally {
         }
     }
 
-    fn result(&self, operator: Operator, each: f64, rounding: f64) -> Expected {
+    fn result(&self, operator: Operator, rounding: f64) -> Expected {
         let exactly = |value: f64| Expected { value, bound: 0.0 };
         let near = |value: f64| Expected { value, bound: 8.0 * rounding.max(f64::EPSILON) * value };
         match operator {
             Operator::Sum if rounding == 0.0 => exactly(self.sum),
-            Operator::SumOfSquares if rounding == 0.0 => exactly(self.squares),
+            Operator::SumOfSquares | Operator::Dot if rounding == 0.0 => exactly(self.squares),
             Operator::Sum => near(self.sum),
-            Operator::SumOfSquares => near(self.squares),
-            Operator::Mean => near(self.sum / each),
+            // Of an input with itself, if it had one.
+            Operator::SumOfSquares | Operator::Dot => near(self.squares),
+            Operator::Mean => near(self.sum / f64::from(self.count)),
             Operator::Norm => near(self.squares.sqrt()),
             Operator::Min | Operator::MinMax => exactly(self.min),
             Operator::Max => exactly(self.max),
             Operator::Argmin => exactly(self.argmin.into()),
             Operator::Argmax => exactly(self.argmax.into()),
             Operator::Any => exactly(f64::from(u8::from(self.nonzero > 0))),
-            Operator::All => exactly(f64::from(u8::from(f64::from(self.nonzero) == each))),
+            Operator::All => exactly(f64::from(u8::from(self.nonzero == self.count))),
             Operator::CountNonzero => exactly(self.nonzero.into()),
         }
     }

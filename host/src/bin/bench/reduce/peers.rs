@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, bail};
 use libloading::Library;
-use warpfold::{Buffer, Error, Gpu};
+use warpfold::{Buffer, Error, Gpu, View};
 
 use super::cases::{Axis, Case, ElementType, Extent, Operator, name_of};
 use crate::measure::{Plan, Timing};
@@ -27,6 +27,7 @@ type Reduce = unsafe extern "C" fn(
     index: *mut c_void,
     rows: i64,
     length: i64,
+    offsets: *const c_void,
     scratch: *mut c_void,
     scratch_bytes: *mut usize,
     stream: *mut c_void,
@@ -58,8 +59,15 @@ impl Peers {
         Self { cub, pytorch }
     }
 
-    /// CUB's times, back to back and alone, if it has such a reduction.
-    pub fn cub(&self, gpu: &Gpu, plan: &Plan, case: &Case, inputs: &[u64]) -> anyhow::Result<Option<(Timing, Timing)>> {
+    /// CUB's times, back to back and alone, if it has such a reduction; `offsets` are those of segments.
+    pub fn cub(
+        &self,
+        gpu: &Gpu,
+        plan: &Plan,
+        case: &Case,
+        inputs: &[u64],
+        offsets: View<'_, u64>,
+    ) -> anyhow::Result<Option<(Timing, Timing)>> {
         let Some(library) = &self.cub else { return Ok(None) };
         let operator = match case.operator {
             Operator::Sum => 0,
@@ -79,6 +87,10 @@ impl Peers {
         let (output, index) = (gpu.zeroed::<u64>(rows)?, gpu.zeroed::<u64>(rows)?);
         let pointer = |buffer: &Buffer<u64>| buffer.view().device_address() as *mut c_void;
         let stream = gpu.cuda_stream().context("a CUDA device has a stream")?;
+        let offsets = match axis {
+            Axis::Skewed => offsets.device_address() as *const c_void,
+            _ => std::ptr::null(),
+        };
         let call = |input: u64, scratch: *mut c_void, bytes: &mut usize| {
             // SAFETY: the memory is the device's and large enough: `bytes` is what a first call has asked for, the input has
             // the case's elements, and outputs have up to 8 bytes.
@@ -90,6 +102,7 @@ impl Peers {
                     pointer(&index),
                     rows as i64,
                     columns as i64,
+                    offsets,
                     scratch,
                     bytes,
                     stream,
@@ -122,7 +135,9 @@ impl Peers {
     /// PyTorch's time in microseconds, if it has such a reduction.
     pub fn pytorch(&mut self, case: &Case) -> anyhow::Result<Option<f64>> {
         match &mut self.pytorch {
-            Some(pytorch) if case.offset == 0 => pytorch.time(case.operator, case.dtype, &case.extent),
+            Some(pytorch) if case.offset == 0 && case.extent.axis != Axis::Skewed => {
+                pytorch.time(case.operator, case.dtype, &case.extent)
+            }
             _ => Ok(None),
         }
     }
@@ -155,7 +170,10 @@ impl PyTorch {
     }
 
     fn time(&mut self, operator: Operator, dtype: ElementType, extent: &Extent) -> anyhow::Result<Option<f64>> {
-        if !matches!(operator, Operator::Sum | Operator::Min | Operator::Max | Operator::Argmin | Operator::Argmax) {
+        if !matches!(
+            operator,
+            Operator::Sum | Operator::Min | Operator::Max | Operator::Argmin | Operator::Argmax | Operator::Dot
+        ) {
             return Ok(None);
         }
         let question = serde_json::json!({

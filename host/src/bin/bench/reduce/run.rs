@@ -1,14 +1,14 @@
 //! One measurement, for an operator and a type that are chosen at run time.
 
 use half::{bf16, f16};
-use warpfold::ops::{All, Any, ArgMax, ArgMin, CountNonzero, Max, Mean, Min, MinMax, Norm, Sum, SumOfSquares};
-use warpfold::{Element, Error, Gpu, Reduction};
+use warpfold::ops::{All, Any, ArgMax, ArgMin, CountNonzero, Dot, Max, Mean, Min, MinMax, Norm, Sum, SumOfSquares};
+use warpfold::{Buffer, Element, Error, Gpu, PairReduction, Reduction, View};
 
-use super::cases::{Case, ElementType, Operator, name_of};
-use super::data::{Small, expected, first_wrong, numbers};
+use super::cases::{Axis, Case, ElementType, Operator, name_of};
+use super::data::{Small, expected, expected_dot, first_wrong, numbers, skewed_offsets};
 use super::peers::Peers;
 use super::table::Row;
-use crate::measure::Plan;
+use crate::measure::{Plan, Timing};
 
 /// A number that a reduction gives out; of two the first.
 trait Given {
@@ -38,27 +38,71 @@ given! {
 
 /// Measures a case.
 pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, case: &Case) -> anyhow::Result<Row> {
+    let _range = plan.range(&format!("{} of {}", name_of(&case.operator), name_of(&case.dtype)));
     macro_rules! of_type {
-        ($operator:ident, $($dtype:ident $type:ident),*) => {
+        ($measure:ident, $operator:ident, $($dtype:ident $type:ident),*) => {
             match case.dtype {
-                $(ElementType::$dtype => measure::<$operator, $type>(gpu, plan, peers, case),)*
+                $(ElementType::$dtype => $measure::<$operator, $type>(gpu, plan, peers, case),)*
             }
         };
     }
     macro_rules! of_operator {
-        ($($name:ident $operator:ident),*) => {
+        ($($name:ident $operator:ident by $measure:ident),*) => {
             match case.operator {
                 $(Operator::$name => of_type!(
-                    $operator, F32 f32, F64 f64, F16 f16, Bf16 bf16, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16,
-                    U32 u32, U64 u64
+                    $measure, $operator, F32 f32, F64 f64, F16 f16, Bf16 bf16, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8,
+                    U16 u16, U32 u32, U64 u64
                 ),)*
             }
         };
     }
     of_operator!(
-        Sum Sum, Min Min, Max Max, Argmin ArgMin, Argmax ArgMax, MinMax MinMax, Mean Mean, SumOfSquares SumOfSquares,
-        Norm Norm, Any Any, All All, CountNonzero CountNonzero
+        Sum Sum by measure, Min Min by measure, Max Max by measure, Argmin ArgMin by measure,
+        Argmax ArgMax by measure, MinMax MinMax by measure, Mean Mean by measure,
+        SumOfSquares SumOfSquares by measure, Norm Norm by measure, Any Any by measure, All All by measure,
+        CountNonzero CountNonzero by measure, Dot Dot by measure_pairs
     )
+}
+
+/// Copies of an input, to be used in turn, so that none is in the cache when its turn comes.
+struct Inputs<T> {
+    buffers: Vec<Buffer<T>>,
+    offset: usize,
+    len: usize,
+}
+
+impl<T: Element> Inputs<T> {
+    /// Of `all` but the first `offset`.
+    fn new(gpu: &Gpu, plan: &Plan, all: &[T], offset: usize) -> Result<Self, Error> {
+        let mut buffers = vec![gpu.upload(all)?];
+        for _ in 1..plan.rotation(size_of_val(all)) {
+            let mut copy = gpu.zeroed(all.len())?;
+            gpu.copy(&buffers[0], &mut copy)?;
+            buffers.push(copy);
+        }
+        Ok(Self { buffers, offset, len: all.len() - offset })
+    }
+
+    /// That of turn `i`.
+    fn turn(&self, i: usize) -> Result<View<'_, T>, Error> {
+        self.buffers[i % self.buffers.len()].view().slice(self.offset, self.len)
+    }
+
+    fn addresses(&self) -> Result<Vec<u64>, Error> {
+        (0..self.buffers.len()).map(|i| Ok(self.turn(i)?.device_address())).collect()
+    }
+}
+
+/// The times of `start`, back to back and alone. In the executor the one time is as good as any.
+fn times(
+    gpu: &Gpu,
+    plan: &Plan,
+    mut start: impl FnMut(usize) -> Result<(), Error>,
+) -> Result<(Timing, Option<Timing>), Error> {
+    match plan.first(gpu, || start(0))? {
+        first @ Some(_) => Ok((plan.time_after(gpu, first, start)?, None)),
+        None => Ok((plan.time_recorded(gpu, &mut start)?, Some(plan.time_alone(gpu, &mut start)?))),
+    }
 }
 
 fn measure<O: Reduction<T> + Default, T: Element + Small>(
@@ -71,41 +115,56 @@ where
     O::Output: Given,
 {
     let Case { extent, offset, .. } = *case;
-    let len = extent.elements();
-    let bytes = len * size_of::<T>();
+    let is_skewed = extent.axis == Axis::Skewed;
+    let ends = if is_skewed { skewed_offsets(&extent) } else { Vec::new() };
     let mut all: Vec<T> = vec![T::from_small(19); offset];
-    all.extend(numbers::<T>(len));
-    let first = gpu.upload(&all)?;
-    let mut inputs = vec![first];
-    for _ in 1..plan.rotation(bytes) {
-        let mut copy = gpu.zeroed(all.len())?;
-        gpu.copy(&inputs[0], &mut copy)?;
-        inputs.push(copy);
-    }
-    let expected = expected(case.operator, &extent, &all[offset..]);
+    all.extend(numbers::<T>(extent.elements()));
+    let inputs = Inputs::new(gpu, plan, &all, offset)?;
+    let expected = expected(case.operator, &extent, &ends, &all[offset..]);
     drop(all);
-    let mut output = gpu.zeroed::<O::Output>(extent.shape().outputs())?;
-    let mut reducer = gpu.reducer(O::default(), extent.shape())?;
-    let mut start = |i: usize| {
-        let input = inputs[i % inputs.len()].view().slice(offset, len)?;
-        reducer.start(input, &mut output)
-    };
-
-    let _range = plan.range(&format!("{} of {}", name_of(&case.operator), name_of(&case.dtype)));
-    let first = plan.first(gpu, || start(0))?;
-    let (back_to_back, alone) = match first {
-        // In the executor the one time is as good as any.
-        Some(_) => (plan.time_after(gpu, first, &mut start)?, None),
-        None => (plan.time_recorded(gpu, &mut start)?, Some(plan.time_alone(gpu, &mut start)?)),
+    let mut output = gpu.zeroed::<O::Output>(expected.len())?;
+    let ends = gpu.upload(&ends)?;
+    let measured = if is_skewed {
+        let mut reducer = gpu.segment_reducer(O::default(), extent.rows, extent.elements())?;
+        let measured = times(gpu, plan, |i| reducer.start(inputs.turn(i)?, &ends, &mut output))?;
+        reducer.check()?;
+        measured
+    } else {
+        let mut reducer = gpu.reducer(O::default(), extent.shape())?;
+        times(gpu, plan, |i| reducer.start(inputs.turn(i)?, &mut output))?
     };
     let wrong = first_wrong(gpu.download(&output)?.iter().map(Given::to_f64), &expected);
-
-    let addresses = inputs
-        .iter()
-        .map(|input| Ok(input.view().slice(offset, len)?.device_address()))
-        .collect::<Result<Vec<_>, Error>>()?;
-    let cub = peers.cub(gpu, plan, case, &addresses)?;
+    let cub = peers.cub(gpu, plan, case, &inputs.addresses()?, ends.view())?;
     drop(inputs);
     let pytorch = peers.pytorch(case)?;
-    Ok(Row::new(case, bytes, wrong, (back_to_back, alone), cub, pytorch))
+    Ok(Row::new(case, extent.elements() * size_of::<T>(), wrong, measured, cub, pytorch))
+}
+
+/// Two inputs.
+fn measure_pairs<O: PairReduction<T> + Default, T: Element + Small>(
+    gpu: &Gpu,
+    plan: &Plan,
+    peers: &mut Peers,
+    case: &Case,
+) -> anyhow::Result<Row>
+where
+    O::Output: Given,
+{
+    let Case { extent, offset, .. } = *case;
+    anyhow::ensure!(extent.axis == Axis::All, "a dot product is over all of two vectors: give a length as --shape");
+    let [a, b] = [0, 1].map(|_| {
+        let mut all: Vec<T> = vec![T::from_small(19); offset];
+        all.extend(numbers::<T>(extent.columns));
+        all
+    });
+    let (first, second) = (Inputs::new(gpu, plan, &a, offset)?, Inputs::new(gpu, plan, &b, offset)?);
+    let expected = [expected_dot(&a[offset..], &b[offset..])];
+    drop((a, b));
+    let mut output = gpu.zeroed::<O::Output>(1)?;
+    let mut reducer = gpu.pair_reducer(O::default(), extent.shape())?;
+    let measured = times(gpu, plan, |i| reducer.start(first.turn(i)?, second.turn(i)?, &mut output))?;
+    let wrong = first_wrong(gpu.download(&output)?.iter().map(Given::to_f64), &expected);
+    drop((first, second));
+    let pytorch = peers.pytorch(case)?;
+    Ok(Row::new(case, 2 * extent.elements() * size_of::<T>(), wrong, measured, None, pytorch))
 }
