@@ -1,9 +1,7 @@
 //! `cargo xtask build-ptx`.
 
-use std::fs;
-
-use anyhow::{Context, bail};
-use cuda_builder::ptxas::assemble as assemble_for;
+use anyhow::bail;
+use cuda_builder::ptxas::assemble as assemble_modules;
 use cuda_builder::{Arch, Built, CudaBuilder};
 
 use crate::{ptxas, setup, workspace};
@@ -41,13 +39,10 @@ const TOLERATED_BYTES: u32 = 128;
 /// Assembles every module, and fails on a spill that is more than a few words.
 fn assemble(built: &Built) -> anyhow::Result<()> {
     let ptxas = ptxas::find_or_install()?;
-    let scratch = workspace::target().join("cuda-builder").join("verify");
-    fs::create_dir_all(&scratch).context("cannot create a folder for ptxas")?;
+    let modules = assemble_modules(&ptxas, &built.modules, &workspace::target().join("cuda-builder").join("verify"))?;
     let mut spilling = Vec::new();
     println!("{:<8} {:<28} {:>9} {:>12} {:>8}", "arch", "entry", "registers", "shared bytes", "spilled");
-    for (arch, module) in &built.modules {
-        let file = scratch.join(format!("{}.{arch}.ptx", built.library));
-        let usages = assemble_for(&ptxas, module.text(), *arch, &file)?;
+    for ((arch, module), usages) in built.modules.iter().zip(modules) {
         for entry in module.entries() {
             let Some(usage) = usages.iter().find(|usage| usage.entry == entry.name) else {
                 bail!("ptxas said nothing of `{}` for {arch}", entry.name);

@@ -55,8 +55,8 @@ esac
 exit $failed
 "#;
 
-/// Makes `target/bundle/`.
-pub fn run() -> anyhow::Result<()> {
+/// Makes `target/bundle/`, with PTX for these architectures.
+pub fn run(archs: &[Arch]) -> anyhow::Result<()> {
     setup::run(false)?;
     let bundle = workspace::target().join("bundle");
     if bundle.exists() {
@@ -69,7 +69,7 @@ pub fn run() -> anyhow::Result<()> {
         fs::remove_dir_all(&programs).context("cannot remove the old programs")?;
     }
     fs::create_dir_all(programs.join("tests")).context("cannot create the programs' folder")?;
-    for (name, program) in executables()? {
+    for (name, program) in executables(archs)? {
         let folder = if TESTS.contains(&name.as_str()) { programs.join("tests") } else { programs.clone() };
         let to = folder.join(&name);
         fs::copy(&program, &to).with_context(|| format!("cannot copy `{}`", program.display()))?;
@@ -77,7 +77,7 @@ pub fn run() -> anyhow::Result<()> {
     pack(&programs, &bundle.join("programs.tar.xz"))?;
     // Tens of MiB of text in thousands of files: packed, they travel.
     let ptx = workspace::target().join("bundle-ptx");
-    build_ptx::build(&[Arch::SM_75, Arch::SM_80, Arch::SM_90])?.write_entries(&ptx)?;
+    build_ptx::build(archs)?.write_entries(&ptx)?;
     pack(&ptx, &bundle.join("ptx.tar.xz"))?;
     let peers = workspace::root().join("peers");
     if peers.exists() {
@@ -97,18 +97,19 @@ pub fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Packs what is in a folder. With little effort: the rest would save a tenth and take four times as long.
+/// Packs what is in a folder, with little effort: more would take far longer and save little.
 fn pack(folder: &Path, file: &Path) -> anyhow::Result<()> {
     let mut tar = Command::new("tar");
-    tar.env("XZ_OPT", "-1 -T2").arg("-cJf").arg(file).arg("-C").arg(folder).arg(".");
+    tar.env("XZ_OPT", "-2 -T2").arg("-cJf").arg(file).arg("-C").arg(folder).arg(".");
     workspace::output(&mut tar)?;
     Ok(())
 }
 
 /// Builds the benchmark and the tests, and gives their names and files.
-fn executables() -> anyhow::Result<Vec<(String, PathBuf)>> {
+fn executables(archs: &[Arch]) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let mut cargo = workspace::cargo();
-    cargo.current_dir(workspace::root()).args([
+    let archs: Vec<String> = archs.iter().map(Arch::to_string).collect();
+    cargo.current_dir(workspace::root()).env("WARPFOLD_ARCHS", archs.join(",")).args([
         "build",
         "--quiet",
         "--profile",

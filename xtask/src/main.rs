@@ -59,7 +59,11 @@ enum Command {
         arguments: Vec<String>,
     },
     /// Makes target/bundle/: programs, tests and PTX, to carry to a CUDA machine without Rust
-    Bundle,
+    Bundle {
+        /// The architectures: a device runs what was made for it or for an older one
+        #[arg(long, value_delimiter = ',', default_value = "sm_90")]
+        arch: Vec<Arch>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -68,7 +72,7 @@ fn main() -> ExitCode {
         Command::BuildPtx { arch, verify } => build_ptx::run(&arch, verify).map(|()| 0),
         Command::Bench { arguments } => bench(&arguments),
         Command::Test { arguments } => test(&arguments),
-        Command::Bundle => bundle::run().map(|()| 0),
+        Command::Bundle { arch } => bundle::run(&arch).map(|()| 0),
     };
     match done {
         Ok(code) => ExitCode::from(code),

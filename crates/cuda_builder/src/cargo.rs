@@ -33,7 +33,9 @@ pub(crate) fn compile(
     arch: Arch,
     target_dir: &Path,
 ) -> Result<Output, BuildError> {
-    let ptx_file = target_dir.join(format!("{package}.{arch}.ptx"));
+    // One for each architecture: builds in one folder wait for each other.
+    let target_dir = &target_dir.join(arch.to_string());
+    let ptx_file = target_dir.join(format!("{package}.ptx"));
     fs::create_dir_all(target_dir).map_err(|source| BuildError::io("create", target_dir, source))?;
 
     let mut rustflags = vec![format!("-Ctarget-cpu={arch}")];

@@ -34,6 +34,7 @@ pub mod toolchain;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 pub use arch::Arch;
 pub use error::BuildError;
@@ -104,16 +105,25 @@ impl CudaBuilder {
         };
         let archs: &[Arch] = if self.archs.is_empty() { &[Arch::SM_75] } else { &self.archs };
         let package = cargo::package_name(&self.kernel_crate)?;
-        let mut modules = Vec::new();
-        let mut sources = Vec::new();
-        for &arch in archs {
+        let compile = &|arch| -> Result<_, BuildError> {
             let output = cargo::compile(&toolchain, &self.kernel_crate, &package, arch, &target_dir)?;
             let module = Module::parse(&output.ptx);
             if let Some(call) = module.unresolved_call() {
                 return Err(BuildError::UnresolvedCall { kernel: call.entry, function: call.function, arch });
             }
-            modules.push((arch, module));
-            sources = output.sources;
+            Ok(((arch, module), output.sources))
+        };
+        // Each is one long single-threaded compilation.
+        let outputs = thread::scope(|scope| {
+            let running: Vec<_> = archs.iter().map(|&arch| scope.spawn(move || compile(arch))).collect();
+            running.into_iter().map(|one| one.join().expect("a compilation does not panic")).collect::<Vec<_>>()
+        });
+        let mut modules = Vec::new();
+        let mut sources = Vec::new();
+        for output in outputs {
+            let (module, of_module) = output?;
+            modules.push(module);
+            sources = of_module;
         }
         let built = Built { library: package.replace('-', "_"), modules, sources };
         if let Some(file) = &self.copy_to {

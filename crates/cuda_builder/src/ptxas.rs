@@ -5,10 +5,12 @@
 
 use std::env;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
-use crate::{Arch, BuildError};
+use crate::{Arch, BuildError, Module};
 
 /// ptxas, if it is on this machine: on the path, in a CUDA toolkit, or where `cargo xtask setup --ptxas` puts it, beside
 /// the running program.
@@ -36,23 +38,43 @@ pub struct Usage {
     pub stack: u32,
 }
 
-/// Assembles a module for `arch`, and gives what each of its entries uses. `scratch` is a file that the PTX is written to.
+/// Assembles modules, each for its architecture, all at once, and gives what each module's entries use. `folder` keeps the
+/// answers: what has been assembled there before, by this ptxas, is not assembled again.
 ///
 /// # Errors
-/// The module does not assemble, or ptxas cannot be run.
-pub fn assemble(ptxas: &Path, ptx: &str, arch: Arch, scratch: &Path) -> Result<Vec<Usage>, BuildError> {
-    fs::write(scratch, ptx).map_err(|source| BuildError::io("write", scratch, source))?;
+/// A module does not assemble, ptxas cannot be run, or a file cannot be read or written.
+pub fn assemble(ptxas: &Path, modules: &[(Arch, Module)], folder: &Path) -> Result<Vec<Vec<Usage>>, BuildError> {
+    fs::create_dir_all(folder).map_err(|source| BuildError::io("create", folder, source))?;
+    thread::scope(|scope| {
+        let one = |(arch, module): &(Arch, Module)| assemble_one(ptxas, module.text(), *arch, folder);
+        let running: Vec<_> = modules.iter().map(|module| scope.spawn(move || one(module))).collect();
+        running.into_iter().map(|one| one.join().expect("assembling does not panic")).collect()
+    })
+}
+
+fn assemble_one(ptxas: &Path, ptx: &str, arch: Arch, folder: &Path) -> Result<Vec<Usage>, BuildError> {
+    let metadata = fs::metadata(ptxas).map_err(|source| BuildError::io("find", ptxas, source))?;
+    let mut hasher = DefaultHasher::new();
+    (ptxas, metadata.len(), metadata.modified().ok(), ptx).hash(&mut hasher);
+    let file = folder.join(format!("{:016x}.{arch}.ptx", hasher.finish()));
+    let report = file.with_extension("txt");
+    if let Ok(text) = fs::read_to_string(&report) {
+        return Ok(usages(&text));
+    }
+    fs::write(&file, ptx).map_err(|source| BuildError::io("write", &file, source))?;
     let output = Command::new(ptxas)
         .arg("--verbose")
         .arg(format!("--gpu-name={arch}"))
         .args(["--output-file", "/dev/null"])
-        .arg(scratch)
+        .arg(&file)
         .output()
         .map_err(|source| BuildError::Run { program: ptxas.display().to_string(), source })?;
     let text = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         return Err(BuildError::Assemble { arch, output: text.trim_end().to_owned() });
     }
+    fs::remove_file(&file).map_err(|source| BuildError::io("remove", &file, source))?;
+    fs::write(&report, text.as_bytes()).map_err(|source| BuildError::io("write", &report, source))?;
     Ok(usages(&text))
 }
 

@@ -1,6 +1,8 @@
 //! What `#[kernel]` becomes: the function itself, and a module of its name with the PTX entries (on a GPU) or the handle
 //! (on the host).
 
+use std::env;
+
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Error, Expr, GenericParam, Ident, ItemFn, Result, ReturnType};
@@ -51,7 +53,17 @@ impl Kernel<'_> {
     fn expand(&self) -> TokenStream {
         let Self { function, name, .. } = self;
         let visibility = &function.vis;
-        let entries = self.instances.iter().map(|instance| self.entry(instance));
+        // Of the crate that is built for its kernels (cargo says which one), not of those that it uses: their entries are
+        // in their own PTX.
+        let entries = env::var_os("CARGO_PRIMARY_PACKAGE").map(|_| {
+            let entries = self.instances.iter().map(|instance| self.entry(instance));
+            quote! {
+                #[cfg(target_arch = "nvptx64")]
+                mod entries {
+                    #(#entries)*
+                }
+            }
+        });
         let host = self.host();
         let doc = format!("The entries and the handle of the kernel [`{name}`](fn@{name}).");
         quote! {
@@ -64,10 +76,7 @@ impl Kernel<'_> {
                 #[allow(unused_imports)]
                 use super::*;
 
-                #[cfg(target_arch = "nvptx64")]
-                mod entries {
-                    #(#entries)*
-                }
+                #entries
 
                 #host
             }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anyhow::{Context, bail, ensure};
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use cuda_builder::{Arch, ptxas};
+use cuda_builder::{Arch, Module, ptxas};
 use serde::Serialize;
 use warpfold::ladder::BLOCKS;
 use warpfold::occupancy::{Multiprocessor, Resources, bytes_in_flight};
@@ -149,9 +149,10 @@ fn fixed_block(ptx: &str) -> Option<u32> {
 /// What the assembler says that a kernel needs.
 fn assembled(entry: &str, ptx: &str, arch: Arch, threads_per_block: u32) -> anyhow::Result<Resources> {
     let ptxas = ptxas::find().context("registers are known only to ptxas: `cargo xtask setup --ptxas` brings it")?;
-    let scratch = tempfile::NamedTempFile::new().context("cannot create a temporary file")?;
-    let usages = ptxas::assemble(&ptxas, ptx, arch, scratch.path())?;
-    let usage = usages.iter().find(|usage| usage.entry == entry).context("ptxas said nothing of the kernel")?;
+    let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
+    let usages = ptxas::assemble(&ptxas, &[(arch, Module::parse(ptx))], scratch.path())?;
+    let usage =
+        usages.iter().flatten().find(|usage| usage.entry == entry).context("ptxas said nothing of the kernel")?;
     Ok(Resources { threads_per_block, registers_per_thread: usage.registers, shared_bytes: usage.shared })
 }
 
