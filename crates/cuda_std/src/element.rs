@@ -7,7 +7,37 @@ use core::mem::{align_of, size_of, transmute_copy};
 ///
 /// # Safety
 /// All of the above holds, and the size is 1, 2, 4, 8 or 16 bytes, which is also at least the alignment.
-pub unsafe trait Plain: Copy + Send + Sync + 'static {}
+pub unsafe trait Plain: Copy + Send + Sync + 'static {
+    /// Its bits in two words; the second is 0 if the first holds them all.
+    #[inline(always)]
+    fn to_pair(self) -> [u64; 2] {
+        // SAFETY: each arm reads exactly the bytes of `Self`, none of which is padding.
+        unsafe {
+            match size_of::<Self>() {
+                1 => [transmute_copy::<Self, u8>(&self).into(), 0],
+                2 => [transmute_copy::<Self, u16>(&self).into(), 0],
+                4 => [transmute_copy::<Self, u32>(&self).into(), 0],
+                8 => [transmute_copy(&self), 0],
+                _ => transmute_copy(&self),
+            }
+        }
+    }
+
+    /// The value of such bits.
+    #[inline(always)]
+    fn from_pair(pair: [u64; 2]) -> Self {
+        // SAFETY: each arm makes exactly the bytes of a `Self`, any of which are one.
+        unsafe {
+            match size_of::<Self>() {
+                1 => transmute_copy(&(pair[0] as u8)),
+                2 => transmute_copy(&(pair[0] as u16)),
+                4 => transmute_copy(&(pair[0] as u32)),
+                8 => transmute_copy(&pair[0]),
+                _ => transmute_copy(&pair),
+            }
+        }
+    }
+}
 
 /// A number that the kernels compute with, and its 16-byte pack.
 pub trait Element: Plain + Default + PartialEq + core::fmt::Debug {

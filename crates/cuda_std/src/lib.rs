@@ -11,6 +11,7 @@
 //! | [`global`] | views of global memory, which know their length |
 //! | [`shared`] | shared arrays, whose length and element type are in their type |
 //! | [`atomic`] | atomic operations with a scope |
+//! | [`mailbox`] | a word that one block leaves for another |
 //! | [`element`] | what may lie in such memory, and its 16-byte packs |
 //! | [`float`] | hardware conversions of `f16` and `bf16` |
 //! | [`hint`] | keeping a loop rolled |
@@ -50,6 +51,7 @@ pub mod hint;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
 mod machine;
+pub mod mailbox;
 pub mod shared;
 pub mod thread;
 pub mod warp;

@@ -4,7 +4,7 @@
 //! same operation with the same mask, the caller among them; lanes come together there even if they had diverged. A
 //! wrong mask is undefined on a GPU (lanes wait for ever, or receive anything); the executor reports it.
 
-use core::mem::{size_of, transmute_copy};
+use core::mem::size_of;
 
 use crate::element::Plain;
 use crate::machine;
@@ -97,19 +97,25 @@ pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, w
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_down_plain<T: Plain>(mask: u32, value: T, delta: u32, width: u32) -> T {
-    let down = |half: u64, words| machine::shuffle_down(mask, half, delta, width, words);
-    // SAFETY: each arm reads and makes exactly the bytes of a `T`, any of which are one (it is `Plain`).
-    unsafe {
-        match size_of::<T>() {
-            1 => transmute_copy(&(down(u64::from(transmute_copy::<T, u8>(&value)), 1) as u8)),
-            2 => transmute_copy(&(down(u64::from(transmute_copy::<T, u16>(&value)), 1) as u16)),
-            4 => transmute_copy(&(down(u64::from(transmute_copy::<T, u32>(&value)), 1) as u32)),
-            8 => transmute_copy(&down(transmute_copy::<T, u64>(&value), 2)),
-            _ => {
-                let [low, high]: [u64; 2] = transmute_copy(&value);
-                transmute_copy(&[down(low, 2), down(high, 2)])
-            }
-        }
+    by_halves(value, |half, words| machine::shuffle_down(mask, half, delta, width, words))
+}
+
+/// [`warp_shuffle_xor`] of any plain value, of up to 16 bytes.
+#[inline(always)]
+#[track_caller]
+pub fn warp_shuffle_xor_plain<T: Plain>(mask: u32, value: T, lanes: u32, width: u32) -> T {
+    by_halves(value, |half, words| machine::shuffle_xor(mask, half, lanes, width, words))
+}
+
+/// Moves a value as one word of 32 or 64 bits, or as two of 64.
+#[inline(always)]
+#[track_caller]
+fn by_halves<T: Plain>(value: T, shuffle: impl Fn(u64, usize) -> u64) -> T {
+    let [low, high] = value.to_pair();
+    match size_of::<T>() {
+        1 | 2 | 4 => T::from_pair([shuffle(low, 1), 0]),
+        8 => T::from_pair([shuffle(low, 2), 0]),
+        _ => T::from_pair([shuffle(low, 2), shuffle(high, 2)]),
     }
 }
 

@@ -156,3 +156,10 @@ pub fn dynamic_shared() -> (*mut u8, usize) {
 pub fn fault(message: String) -> ! {
     worker::fault(message, Location::caller())
 }
+
+/// To be called in each round of a loop that waits for what a block before this one writes: blocks are started in order, so
+/// it comes, unless that block has a fault, which then ends this one too.
+#[track_caller]
+pub fn spin() {
+    worker::spin(Location::caller());
+}

@@ -142,7 +142,7 @@ pub fn run(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<(), Fault>
                 if !first_fault.is_after(index) {
                     return;
                 }
-                if let Err(fault) = worker.run_block(launch, launch.grid.place(index), thread) {
+                if let Err(fault) = worker.run_block(launch, index, &first_fault.block, thread) {
                     first_fault.report(index, fault);
                 }
             }

@@ -8,6 +8,7 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, Location};
 use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{ptr, thread};
 
 use corosensei::stack::DefaultStack;
@@ -95,6 +96,9 @@ pub(crate) struct Context {
     pub fault: RefCell<Option<Fault>>,
     kernel: RefCell<String>,
     thread: Cell<Option<Thread>>,
+    /// The block's number, and that of the first block with a fault.
+    index: Cell<u64>,
+    first_fault: Cell<*const AtomicU64>,
     /// The lane that runs now.
     current: Cell<usize>,
     /// Lanes from here to `start_end` are to be started, by whichever fibre comes first.
@@ -184,6 +188,21 @@ pub(crate) fn wait(
         }
         slot.result.get()
     })
+}
+
+/// Lets others run, in a loop that waits for a block before this one. If one of those has a fault, nobody will come.
+pub(crate) fn spin(location: &Location<'_>) {
+    if thread::panicking() {
+        return;
+    }
+    thread::yield_now();
+    let is_in_vain = with_lane(|context, _| {
+        // SAFETY: `run_block` has set it, and outlives the block.
+        context.index.get() > unsafe { &*context.first_fault.get() }.load(Ordering::Relaxed)
+    });
+    if is_in_vain {
+        fault("it waits for a block before it, and one of them has a fault".to_owned(), location);
+    }
 }
 
 /// Ends the launch: the lane did what it must not.
@@ -364,6 +383,8 @@ impl Worker {
                 fault: RefCell::new(None),
                 kernel: RefCell::new(String::new()),
                 thread: Cell::new(None),
+                index: Cell::new(0),
+                first_fault: Cell::new(ptr::null()),
                 current: Cell::new(0),
                 start_next: Cell::new(0),
                 start_end: Cell::new(0),
@@ -380,15 +401,18 @@ impl Worker {
         }
     }
 
-    /// Runs one block of a launch on this core.
+    /// Runs block `index` of a launch on this core. `first_fault` is the first block that is known to have a fault.
     pub(crate) fn run_block(
         &self,
         launch: &Launch<'_>,
-        block_idx: Dim3,
+        index: u64,
+        first_fault: &AtomicU64,
         thread: &(dyn Fn() + Sync),
     ) -> Result<(), Fault> {
         let context = &self.context;
-        context.begin(launch, block_idx);
+        context.begin(launch, launch.grid.place(index));
+        context.index.set(index);
+        context.first_fault.set(first_fault);
         // SAFETY: only the lifetime changes; the pointer is used by lanes of this block alone, and taken back below.
         let erased = unsafe { std::mem::transmute::<*const (dyn Fn() + Sync + '_), Thread>(thread) };
         context.thread.set(Some(erased));
@@ -398,6 +422,7 @@ impl Worker {
             scheduler.abandon();
         }
         context.thread.set(None);
+        context.first_fault.set(ptr::null());
         let fault = context.fault.take();
         if let Some(Fault::OutOfMemory { .. }) = fault {
             // All stacks are idle now. Other cores, and the caller, need the memory more.

@@ -10,14 +10,14 @@ use super::plan::Plan;
 use super::reducer::{self, check_elements};
 use super::shape::Kind;
 use super::workspace::Workspace;
-use super::{Output, Shape, State, Tickets};
+use super::{Output, Partials, Shape, Tickets};
 use crate::{AnyBlock, Buffer, Error, Gpu, View, ViewMut};
 
 const OPERATION: &str = "reduce pairs";
 
 /// The parameters of [`pairs`](fn@kernels::reduce::pairs::pairs).
 pub type PairsParameters<O, T> =
-    (Global<'static, T>, Global<'static, T>, usize, usize, u32, usize, u32, State<O, T>, Tickets, Output<O, T>);
+    (Global<'static, T>, Global<'static, T>, usize, usize, u32, usize, u32, Partials, Tickets, Output<O, T>);
 
 /// An operator of pairs with its kernel for elements of type `T`.
 pub trait PairReduction<T: Element>: PairOperator<T> + Sized {
@@ -172,8 +172,7 @@ fn start<O: PairOperator<T>, T: Element>(
     }
     let Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } = plan else { return Ok(()) };
     let grid = reducer::grid::<T>(plan, OPERATION)?;
-    let partials = workspace.partials.view_mut().cast::<O::State>();
-    let tickets = workspace.tickets.view_mut();
+    let (partials, tickets) = workspace.of_spans::<O::State>();
     let arguments = (x, y, len, pitch, parts, tiles, longer, partials, tickets, output);
     gpu.launch(kernel.with_block(threads), grid, arguments)
 }

@@ -99,22 +99,22 @@ pub(super) fn start<O: Operator<T>, T: Element>(
     if output.len() != shape.outputs() {
         return Err(length("the output", output.len(), shape.outputs()));
     }
-    let partials = workspace.partials.view_mut().cast::<O::State>();
-    let tickets = workspace.tickets.view_mut();
     let grid = grid::<T>(plan, OPERATION)?;
     match plan {
         Plan::Nothing => Ok(()),
-        Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } => gpu.launch(
-            kernels.spans.with_block(threads),
-            grid,
-            (input, len, pitch, parts, tiles, longer, partials, tickets, output),
-        ),
+        Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } => {
+            let (partials, tickets) = workspace.of_spans::<O::State>();
+            let arguments = (input, len, pitch, parts, tiles, longer, partials, tickets, output);
+            gpu.launch(kernels.spans.with_block(threads), grid, arguments)
+        }
         Plan::Rows { rows, len, pitch, lanes } => {
             let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;
             gpu.launch(kernel, grid, (input, rows, len, pitch, lanes, output))
         }
         Plan::Columns { rows, columns, pitch, batch_pitch, lanes, parts, .. } => {
             let kernel = kernels.columns.ok_or(no_kernel(kernels.name, "columns"))?;
+            let partials = workspace.partials.view_mut().cast::<O::State>();
+            let tickets = workspace.tickets.view_mut();
             let arguments = (input, rows, columns, pitch, batch_pitch, lanes, parts, partials, tickets, output);
             gpu.launch(kernel, grid, arguments)
         }

@@ -5,7 +5,7 @@ use cuda_std::global::{Global, GlobalMut};
 use kernels::ops::Operator;
 use kernels::reduce::segments::{self, NOTE_OF_FAULT};
 
-use super::{Output, Reduction, State, Tickets};
+use super::{Output, Partials, Reduction, Tickets};
 use crate::{Buffer, Error, Gpu, Kernel, View, ViewMut};
 
 const OPERATION: &str = "reduce segments";
@@ -26,7 +26,7 @@ pub type SegmentsParameters<O, T> = (Global<'static, T>, Global<'static, u64>, u
 
 /// The parameters of [`long_segments`](fn@kernels::reduce::segments::long_segments).
 pub type LongSegmentsParameters<O, T> =
-    (Global<'static, T>, Global<'static, u64>, Chunks, Notes, State<O, T>, Tickets, Output<O, T>);
+    (Global<'static, T>, Global<'static, u64>, Chunks, Notes, Partials, Tickets, Output<O, T>);
 
 /// The kernels of an operator for segments by offsets.
 pub struct SegmentKernels<O: Operator<T>, T: Element> {
@@ -219,7 +219,7 @@ impl<O: Operator<T>, T: Element> SegmentReducer<O, T> {
             return Ok(());
         }
         let (notes, tickets) = (self.notes.view_mut(), self.tickets.view_mut());
-        let partials = self.partials.view_mut().cast::<O::State>();
+        let partials = self.partials.view_mut();
         let grid = BLOCKS.min(self.chunks.len()) as u32;
         let arguments = (input, offsets, self.chunks.view(), notes, partials, tickets, output);
         self.gpu.launch(self.kernels.long_segments, grid, arguments)

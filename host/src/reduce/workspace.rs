@@ -2,20 +2,32 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::{Buffer, Error, Gpu};
+use cuda_std::element::Plain;
+use kernels::reduce::spans;
+
+use crate::{Buffer, Error, Gpu, ViewMut};
 
 /// Room for partial states and tickets.
 #[derive(Debug)]
 pub(super) struct Workspace {
     /// 16 bytes for each state, of which it may need fewer.
     pub(super) partials: Buffer<[u64; 2]>,
+    /// As many mailboxes, empty between launches.
+    mailboxes: Buffer<[u64; 2]>,
     /// 0 between launches: the kernels leave them so.
     pub(super) tickets: Buffer<u32>,
 }
 
 impl Workspace {
     pub(super) fn new(gpu: &Gpu, partials: usize, tickets: usize) -> Result<Self, Error> {
-        Ok(Self { partials: gpu.zeroed(partials)?, tickets: gpu.zeroed(tickets)? })
+        let (mailboxes, tickets) = (gpu.zeroed(partials)?, gpu.zeroed(tickets)?);
+        Ok(Self { partials: gpu.zeroed(partials)?, mailboxes, tickets })
+    }
+
+    /// Partials and tickets for long spans with states of type `S`.
+    pub(super) fn of_spans<S: Plain>(&mut self) -> (ViewMut<'_, [u64; 2]>, ViewMut<'_, u32>) {
+        let partials = if spans::fits_mailbox::<S>() { &mut self.mailboxes } else { &mut self.partials };
+        (partials.view_mut(), self.tickets.view_mut())
     }
 
     fn has_room(&self, partials: usize, tickets: usize) -> bool {

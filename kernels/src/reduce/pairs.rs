@@ -26,7 +26,7 @@ pub fn pairs<O: PairOperator<T>, T: Element>(
     parts: u32,
     tiles: usize,
     longer: u32,
-    partials: GlobalMut<<O as Operator<T>>::State>,
+    partials: GlobalMut<[u64; 2]>,
     tickets: GlobalMut<u32>,
     output: GlobalMut<<O as Operator<T>>::Output>,
 ) {

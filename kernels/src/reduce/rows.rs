@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 
-use super::fold::fold_lanes;
+use super::fold::{fold_four_rows, fold_lanes};
 use super::gather::gather_packs;
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
@@ -26,7 +26,7 @@ pub const fn rows_of_block(len: usize, lanes: usize, size: usize) -> usize {
 /// Reduces `rows` rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
 /// `lanes` lanes fold one row, a power of two up to 32; a block folds [`rows_of_block`] rows.
 ///
-/// - *No barrier, no shared memory*: what a row's lanes have is folded by shuffles.
+/// - *No barrier, no shared memory*: what a row's lanes have is folded by shuffles, of four rows at once.
 /// - *No more lanes than a row has packs*, so that none is idle in short rows and a warp's loads are consecutive over
 ///   neighbouring rows. Rows of a few elements have one lane each.
 /// - *Four loads are in flight* in each lane: of four rows at once, if a lane has no more than a pack of each, else of one.
@@ -57,6 +57,7 @@ pub fn rows<O: Operator<T>, T: Element>(
             output.store(row, O::finish(state, len as u64));
         }
     };
+    // One row of several packs for each lane, or four of up to one.
     if len / T::Pack::LEN > lanes {
         let state = if first < rows { fold_row::<O, T>(&input, first * pitch, len, lane, lanes) } else { O::NEUTRAL };
         finish(first, state);
@@ -65,11 +66,64 @@ pub fn rows<O: Operator<T>, T: Element>(
     let row = |k: usize| first + k * groups;
     let start = |k: usize| if row(k) < rows { Some(row(k) * pitch) } else { None };
     let starts = [start(0), start(1), start(2), start(3)];
-    let states = fold_short_rows::<O, T>(&input, starts, len, lane, lanes);
-    finish(row(0), states[0]);
-    finish(row(1), states[1]);
-    finish(row(2), states[2]);
-    finish(row(3), states[3]);
+    let states = if takes_singles::<T>(len) {
+        fold_single_elements::<O, T>(&input, starts, len, lane, lanes)
+    } else {
+        fold_short_rows::<O, T>(&input, starts, len, lane, lanes)
+    };
+    if lanes < IN_FLIGHT {
+        finish(row(0), states[0]);
+        finish(row(1), states[1]);
+        finish(row(2), states[2]);
+        finish(row(3), states[3]);
+        return;
+    }
+    let (state, k) = fold_four_rows::<O, T>(states, lanes as u32);
+    if lane.is_multiple_of(lanes / IN_FLIGHT) && row(k) < rows {
+        output.store(row(k), O::finish(state, len as u64));
+    }
+}
+
+/// Whether lanes load single elements of rows of this length. Where rows are no whole number of packs, most of them are not
+/// aligned for packs, and a warp's single loads of 4 or 8 bytes touch each sector once where two packs of each touch it
+/// twice.
+const fn takes_singles<T: Element>(len: usize) -> bool {
+    size_of::<T>() >= 4 && !len.is_multiple_of(T::Pack::LEN)
+}
+
+/// [`fold_short_rows`] by single elements, of which a lane has no more than a pack would have: everything is loaded before
+/// the first is used.
+#[inline(always)]
+fn fold_single_elements<O: Operator<T>, T: Element>(
+    input: &Global<T>,
+    starts: [Option<usize>; IN_FLIGHT],
+    len: usize,
+    lane: usize,
+    lanes: usize,
+) -> [O::State; IN_FLIGHT] {
+    let at = |j: usize| lane + j * lanes;
+    // Lanes are no fewer than packs, so four elements (or two of 8 bytes) for each lane are all.
+    let has = |j: usize| j < T::Pack::LEN && at(j) < len;
+    let load = |start: Option<usize>, j: usize| match start {
+        // SAFETY: just compared.
+        Some(start) if has(j) => unsafe { input.load_unchecked(start + at(j)) },
+        _ => T::default(),
+    };
+    let of_row = |start| [load(start, 0), load(start, 1), load(start, 2), load(start, 3)];
+    let rows = [of_row(starts[0]), of_row(starts[1]), of_row(starts[2]), of_row(starts[3])];
+    // The same for all lanes but the last of those that every lane has.
+    let everywhere = len / lanes;
+    let fold = |k: usize| {
+        let elements: [T; 4] = rows[k];
+        let lift = |j: usize| O::lift(elements[j], at(j) as u64);
+        let with = |state: O::State, j: usize| if has(j) { O::combine(state, lift(j)) } else { state };
+        if everywhere >= 3 {
+            let two = O::gather([elements[0], elements[1]], |j| at(j) as u64);
+            return with(O::combine(two, lift(2)), 3);
+        }
+        with(with(with(if has(0) { lift(0) } else { O::NEUTRAL }, 1), 2), 3)
+    };
+    [fold(0), fold(1), fold(2), fold(3)]
 }
 
 /// What lane `lane` of `lanes` folds of rows that begin at `starts`, of which it has a pack each at most: everything is

@@ -41,7 +41,7 @@ pub const NOTE_OF_CHUNKS: usize = 0;
 pub const NOTE_OF_FAULT: usize = 1;
 
 /// The chunks that a long segment of `len` elements of `size` bytes is folded in. Each of them but the last has
-/// [`tiles_of_chunk`] tiles.
+/// the same number of whole tiles.
 pub const fn chunks(len: usize, size: usize) -> usize {
     let tiles = len / tile(BLOCK, size);
     if tiles == 0 { 1 } else { tiles.div_ceil(tiles_of_chunk(tiles)) }
@@ -205,7 +205,7 @@ pub fn long_segments<O: Operator<T>, T: Element>(
     offsets: Global<u64>,
     chunks: Global<[u64; 2]>,
     notes: GlobalMut<u64>,
-    partials: GlobalMut<<O as Operator<T>>::State>,
+    partials: GlobalMut<[u64; 2]>,
     tickets: GlobalMut<u32>,
     output: GlobalMut<<O as Operator<T>>::Output>,
 ) {
@@ -236,10 +236,12 @@ pub fn long_segments<O: Operator<T>, T: Element>(
         } else {
             let first = at - part;
             if thread == 0 {
-                partials.store_volatile(at, settled(state));
+                partials.store_volatile(at, settled(state).to_pair());
             }
             if is_last_block(&tickets, 1 + first, parts as u32, &drawn) {
-                let state = fold_partials::<O, T>(&partials, first, parts as u32, &warp_states);
+                // The other blocks wrote these during this launch: L1 may not answer for them.
+                let partial = |i| O::State::from_pair(partials.load_volatile(first + i));
+                let state = fold_partials::<O, T>(parts as u32, &warp_states, partial);
                 if thread == 0 {
                     output.store(segment, O::finish(state, len as u64));
                 }

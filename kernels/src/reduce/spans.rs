@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use cuda_std::mailbox;
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 
@@ -32,10 +33,12 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 ///   it was half of that, and 5 % slower at 2^28 elements (`docs/benchmarks/h200.md`).
 /// - *A part is one run* of neighbouring tiles.
 /// - *Alignment changes instructions, not the order*: what a thread folds is counted from the span's first element.
-/// - *The last block to finish folds the partials*, in the order of the parts, whichever block comes last. That saves a
-///   second launch, which costs more than all of a short reduction.
+/// - *One block folds the partials*, in the order of the parts. That saves a second launch, which costs more than all of a
+///   short reduction. States of up to 8 bytes are left in [mailboxes](cuda_std::mailbox), which the last part's block
+///   empties; with larger ones it is the last block to draw a ticket, which takes two ways to memory and back more.
 ///
-/// `partials` has a place for each block and `tickets` one 0 for each span, if there is more than one part.
+/// `partials` has a place for each block and `tickets` one 0 for each span, if there is more than one part. If states
+/// [fit](fits_mailbox), `partials` are mailboxes: all 0, and again after the launch.
 #[kernel(
     instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
         x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
@@ -52,7 +55,7 @@ pub fn spans<O: Operator<T>, T: Element>(
     parts: u32,
     tiles: usize,
     longer: u32,
-    partials: GlobalMut<<O as Operator<T>>::State>,
+    partials: GlobalMut<[u64; 2]>,
     tickets: GlobalMut<u32>,
     output: GlobalMut<<O as Operator<T>>::Output>,
 ) {
@@ -69,7 +72,7 @@ pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     parts: u32,
     tiles: usize,
     longer: u32,
-    partials: &GlobalMut<O::State>,
+    partials: &GlobalMut<[u64; 2]>,
     tickets: &GlobalMut<u32>,
     output: &GlobalMut<O::Output>,
 ) {
@@ -126,7 +129,7 @@ impl Part {
         of_thread: O::State,
         settle: impl Fn(O::State) -> O::State,
         len: usize,
-        partials: &GlobalMut<O::State>,
+        partials: &GlobalMut<[u64; 2]>,
         tickets: &GlobalMut<u32>,
         output: &GlobalMut<O::Output>,
     ) {
@@ -143,33 +146,51 @@ impl Part {
             return;
         }
 
-        let first_partial = span * parts as usize;
-        if thread == 0 {
-            partials.store_volatile(first_partial + part as usize, settle(state));
-        }
-        if !is_last_block(tickets, span, parts, &drawn) {
-            return;
-        }
-        let state = fold_partials::<O, T>(partials, first_partial, parts, &warp_states);
+        let first = span * parts as usize;
+        let own = first + part as usize;
+        let state = if fits_mailbox::<O::State>() {
+            if thread == 0 {
+                mailbox::post(partials, own, settle(state).to_pair()[0]);
+            }
+            // The last part's block waits for the others, which have been started before it.
+            if part + 1 < parts {
+                return;
+            }
+            thread::sync_threads();
+            fold_partials::<O, T>(parts, &warp_states, |i| O::State::from_pair([mailbox::take(partials, first + i), 0]))
+        } else {
+            if thread == 0 {
+                partials.store_volatile(own, settle(state).to_pair());
+            }
+            if !is_last_block(tickets, span, parts, &drawn) {
+                return;
+            }
+            // The other blocks wrote these during this launch: L1 may not answer for them.
+            fold_partials::<O, T>(parts, &warp_states, |i| O::State::from_pair(partials.load_volatile(first + i)))
+        };
         if thread == 0 {
             output.store(span, O::finish(state, len as u64));
         }
     }
 }
 
-/// The state over the `parts` partials from `first` on, in thread 0. All threads of the block come here.
+/// Whether blocks leave states of this type in mailboxes, which are empty between launches: in those there is room for one
+/// word beside the flag. Larger ones are folded by the last block to draw a ticket.
+pub const fn fits_mailbox<S: Plain>() -> bool {
+    size_of::<S>() <= 8
+}
+
+/// The state over `parts` partials, in thread 0. All threads of the block come here.
 #[inline(always)]
 pub(super) fn fold_partials<O: Operator<T>, T: Element>(
-    partials: &GlobalMut<O::State>,
-    first: usize,
     parts: u32,
     warp_states: &WarpStates<O::State>,
+    partial: impl Fn(usize) -> O::State,
 ) -> O::State {
     let mut state = O::NEUTRAL;
     let mut i = thread::thread_idx_x() as usize;
     while i < parts as usize {
-        // The other blocks wrote these during this launch: L1 may not answer for them.
-        state = O::combine(state, partials.load_volatile(first + i));
+        state = O::combine(state, partial(i));
         i += thread::block_dim_x() as usize;
     }
     let (warps, with_partials) = (thread::block_dim_x() / 32, parts.div_ceil(32));

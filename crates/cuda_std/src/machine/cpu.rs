@@ -198,6 +198,38 @@ pub(crate) unsafe fn store<T: Plain>(place: *mut T, value: T) {
     }
 }
 
+/// Both words at once: the second is what says that the first is there.
+///
+/// # Safety
+/// As [`load`].
+pub(crate) unsafe fn load_both(place: *const [u64; 2]) -> [u64; 2] {
+    let words = place.cast::<AtomicU64>();
+    // SAFETY: as promised by the caller.
+    unsafe {
+        let second = (*words.add(1)).load(Ordering::Acquire);
+        [(*words).load(Ordering::Relaxed), second]
+    }
+}
+
+/// As [`load_both`].
+///
+/// # Safety
+/// As [`store`].
+pub(crate) unsafe fn store_both(place: *mut [u64; 2], [first, second]: [u64; 2]) {
+    let words = place.cast::<AtomicU64>();
+    // SAFETY: as promised by the caller.
+    unsafe {
+        (*words).store(first, Ordering::Relaxed);
+        (*words.add(1)).store(second, Ordering::Release);
+    }
+}
+
+/// A round of waiting for a block before this one.
+#[track_caller]
+pub(crate) fn spin() {
+    lane::spin();
+}
+
 /// How many bytes an address is past a multiple of 16: of no matter here, where an access of a pack is any number of
 /// loads.
 pub(crate) fn bytes_off_alignment<T>(place: *const T) -> usize {

@@ -33,7 +33,7 @@ pub fn peak(
     parts: u32,
     tiles: usize,
     longer: u32,
-    partials: GlobalMut<f32>,
+    partials: GlobalMut<[u64; 2]>,
     tickets: GlobalMut<u32>,
     output: GlobalMut<f32>,
 ) {

@@ -103,6 +103,44 @@ pub(crate) unsafe fn store_volatile<T: Plain>(place: *mut T, value: T) {
     }
 }
 
+/// Both words at once, as the device's memory has them.
+///
+/// # Safety
+/// As [`load`].
+#[inline(always)]
+pub(crate) unsafe fn load_both(place: *const [u64; 2]) -> [u64; 2] {
+    let (first, second);
+    // SAFETY: as promised by the caller.
+    unsafe {
+        asm!(
+            "ld.relaxed.gpu.v2.b64 {{{}, {}}}, [{}];",
+            out(reg64) first, out(reg64) second, in(reg64) place,
+            options(nostack, preserves_flags)
+        );
+    }
+    [first, second]
+}
+
+/// Writes both words at once, for all of the device to see.
+///
+/// # Safety
+/// As [`store`].
+#[inline(always)]
+pub(crate) unsafe fn store_both(place: *mut [u64; 2], [first, second]: [u64; 2]) {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        asm!(
+            "st.relaxed.gpu.v2.b64 [{}], {{{}, {}}};",
+            in(reg64) place, in(reg64) first, in(reg64) second,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// A round of waiting for a block before this one: nothing that would make the next one later.
+#[inline(always)]
+pub(crate) fn spin() {}
+
 /// How many bytes an address is past a multiple of 16.
 #[inline(always)]
 pub(crate) fn bytes_off_alignment<T>(place: *const T) -> usize {
