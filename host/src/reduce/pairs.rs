@@ -5,7 +5,6 @@ use cuda_std::global::Global;
 use half::{bf16, f16};
 use kernels::ops::{Dot, PairOperator};
 use kernels::reduce::pairs::{self, PACKS_IN_FLIGHT};
-use kernels::reduce::spans::fits_mailbox;
 
 use super::plan::Plan;
 use super::reducer::{self, check_elements};
@@ -125,8 +124,7 @@ fn plan<O: PairOperator<T>, T: Element>(shape: Shape) -> Result<Plan, Error> {
     if len == 0 && spans > 0 && !O::HAS_EMPTY {
         return Err(Error::Empty { operator: "a reduction of pairs" });
     }
-    let has_mailboxes = fits_mailbox::<O::State>();
-    Ok(Plan::of_spans(spans, len, pitch, size_of::<T>(), PACKS_IN_FLIGHT, has_mailboxes))
+    Ok(Plan::of_spans(spans, len, pitch, size_of::<T>(), PACKS_IN_FLIGHT))
 }
 
 impl<O: PairOperator<T>, T: Element> PairReducer<O, T> {

@@ -50,9 +50,8 @@ pub(super) enum Plan {
 }
 
 impl Plan {
-    /// How elements of `size` bytes of this kind are reduced; `has_rows` says whether there is a kernel for short rows,
-    /// `has_mailboxes` whether states are small enough for them.
-    pub(super) fn of(kind: Kind, size: usize, has_rows: bool, has_mailboxes: bool) -> Self {
+    /// How elements of `size` bytes of this kind are reduced; `has_rows` says whether there is a kernel for short rows.
+    pub(super) fn of(kind: Kind, size: usize, has_rows: bool) -> Self {
         match kind {
             Kind::Spans { spans: 0, .. } => Self::Nothing,
             Kind::Columns { batches, columns, .. } if batches == 0 || columns == 0 => Self::Nothing,
@@ -62,7 +61,7 @@ impl Plan {
                     let lanes = lanes_of_row(packs) as u32;
                     return Self::Rows { rows: spans, len, pitch, lanes };
                 }
-                Self::of_spans(spans, len, pitch, size, spans::PACKS_IN_FLIGHT, has_mailboxes)
+                Self::of_spans(spans, len, pitch, size, spans::PACKS_IN_FLIGHT)
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let lanes = lanes_of_columns(rows, columns);
@@ -76,19 +75,12 @@ impl Plan {
         }
     }
 
-    /// How blocks fold long spans, with so many packs in flight in each thread; `has_mailboxes` as in [`Plan::of`].
-    pub(super) fn of_spans(
-        spans: usize,
-        len: usize,
-        pitch: usize,
-        size: usize,
-        in_flight: usize,
-        has_mailboxes: bool,
-    ) -> Self {
+    /// How blocks fold long spans, with so many packs in flight in each thread.
+    pub(super) fn of_spans(spans: usize, len: usize, pitch: usize, size: usize, in_flight: usize) -> Self {
         if spans == 0 {
             return Self::Nothing;
         }
-        let threads = threads_of_span(len.div_ceil(16 / size), spans, in_flight, has_mailboxes);
+        let threads = threads_of_span(len.div_ceil(16 / size), spans, in_flight);
         let tiles = len / (threads * in_flight * (16 / size));
         let parts = parts_of_span(tiles, spans);
         let (tiles, longer) = (tiles / parts, tiles % parts);
@@ -151,15 +143,13 @@ fn lanes_of_columns(rows: usize, columns: usize) -> usize {
 /// Threads of a block that folds a span of so many packs, one of `spans`, each with so many in flight; at most 512, which leaves every operator the
 /// registers that it needs.
 ///
-/// A span that one block can load in two rounds gets as many threads as it can use, and no partials; where partials go
-/// through mailboxes, which are soon emptied, only one that 256 threads can load in one round. A single longer one is
+/// A span that one block can load in two rounds gets as many threads as it can use, and no partials. A single longer one is
 /// spread over the multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two
 /// fit. Where there are many spans, blocks are small, so that while one folds its last states others load.
-fn threads_of_span(packs: usize, spans: usize, in_flight: usize, has_mailboxes: bool) -> usize {
+fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
     let of_one_round = packs.div_ceil(in_flight).next_power_of_two();
-    let longest_of_one_block = if has_mailboxes { 256 } else { 1024 };
     let most = match spans {
-        1 if of_one_round <= longest_of_one_block => 512,
+        1 if of_one_round <= 1024 => 512,
         1 => packs.div_ceil(MULTIPROCESSORS * in_flight).next_power_of_two().clamp(128, 512),
         2..LARGE_BLOCKS => 512,
         LARGE_BLOCKS..SMALL_BLOCKS => 256,
@@ -179,7 +169,7 @@ mod tests {
     use super::*;
 
     fn spans(spans: usize, len: usize, size: usize) -> Plan {
-        Plan::of(Kind::Spans { spans, len, pitch: len }, size, true, true)
+        Plan::of(Kind::Spans { spans, len, pitch: len }, size, true)
     }
 
     #[test]
@@ -206,7 +196,7 @@ mod tests {
             Kind::Columns { batches: 1 << 20, rows: 1 << 10, columns: 3, pitch: 3, batch_pitch: 3 << 10 },
             Kind::Columns { batches: 1, rows: 16, columns: 1 << 34, pitch: 1 << 34, batch_pitch: 1 << 38 },
         ] {
-            let (x, y) = Plan::of(kind, 1, true, true).grid(1);
+            let (x, y) = Plan::of(kind, 1, true).grid(1);
             assert!(x < 1 << 31 && y <= 65535, "{kind:?}: {x} x {y}");
         }
     }
@@ -217,7 +207,7 @@ mod tests {
             Plan::Spans { parts, .. } => parts,
             other => panic!("{other:?}"),
         };
-        assert_eq!([parts(1 << 10), parts(1 << 14), parts(1 << 16), parts(1 << 18)], [1, 8, 32, 128]);
+        assert_eq!([parts(1 << 10), parts(1 << 14), parts(1 << 16), parts(1 << 18)], [1, 1, 32, 128]);
         assert_eq!([parts(1 << 20), parts(1 << 24), parts(1 << 30)], [128, 264, 264]);
     }
 

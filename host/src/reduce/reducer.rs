@@ -2,7 +2,6 @@
 
 use cuda_std::element::Element;
 use kernels::ops::Operator;
-use kernels::reduce::spans;
 
 use super::plan::Plan;
 use super::workspace::Workspace;
@@ -52,8 +51,7 @@ pub(super) fn check<O: Operator<T>, T: Element>(kernels: &Kernels<O, T>, shape: 
     if shape.elements_each() == 0 && shape.outputs() > 0 && !O::HAS_EMPTY {
         return Err(Error::Empty { operator: kernels.name });
     }
-    let has_mailboxes = spans::fits_mailbox::<O::State>();
-    Ok(Plan::of(shape.kind, size_of::<T>(), kernels.rows.is_some(), has_mailboxes))
+    Ok(Plan::of(shape.kind, size_of::<T>(), kernels.rows.is_some()))
 }
 
 /// Whether some memory could hold a shape's elements.

@@ -73,8 +73,6 @@ pub fn columns<O: Operator<T>, T: Element>(
     let all = part * rows / parts as usize..(part + 1) * rows / parts as usize;
 
     let states = fold_rows::<O, T>(&input, batch * batch_pitch, pitch, all, &place, is_wide);
-    // Nothing is left to load: the next grid may be made ready meanwhile.
-    thread::admit_next_grid();
     let states = fold_threads::<O, T>(states, &scratch, lanes as usize);
     if parts == 1 {
         store_outputs::<O, T>(states, &output, batch * columns, rows, &place);

@@ -33,7 +33,6 @@ pub fn pairs<O: PairOperator<T>, T: Element>(
     let part = Part::of_block(parts, tiles, longer);
     part.admit_next_grid();
     let state = fold_run::<O, T>((&first, &second), part.span * pitch, len, part.run());
-    thread::admit_next_grid();
     part.finish::<O, T>(state, |state| state, len, &partials, &tickets, &output);
 }
 

@@ -60,7 +60,6 @@ pub fn rows<O: Operator<T>, T: Element>(
     // One row of several packs for each lane, or four of up to one.
     if len / T::Pack::LEN > lanes {
         let state = if first < rows { fold_row::<O, T>(&input, first * pitch, len, lane, lanes) } else { O::NEUTRAL };
-        thread::admit_next_grid();
         finish(first, state);
         return;
     }
@@ -72,8 +71,6 @@ pub fn rows<O: Operator<T>, T: Element>(
     } else {
         fold_short_rows::<O, T>(&input, starts, len, lane, lanes)
     };
-    // Nothing is left to load: the next grid may be made ready meanwhile.
-    thread::admit_next_grid();
     if lanes < IN_FLIGHT {
         finish(row(0), states[0]);
         finish(row(1), states[1]);

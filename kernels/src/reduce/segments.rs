@@ -138,7 +138,6 @@ pub fn segments<O: Operator<T>, T: Element>(
         }
         lanes *= 32 / FEW_LANES;
     }
-    thread::admit_next_grid();
     queue_long::<T>(len, first, &chunks, &notes);
 }
 
@@ -252,7 +251,6 @@ pub fn long_segments<O: Operator<T>, T: Element>(
         thread::sync_threads();
         at += thread::grid_dim_x() as usize;
     }
-    thread::admit_next_grid();
     if is_last_block(&tickets, 0, thread::grid_dim_x(), &drawn) && thread == 0 {
         notes.store(NOTE_OF_CHUNKS, 0);
     }

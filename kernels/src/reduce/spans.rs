@@ -80,8 +80,6 @@ pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     part.admit_next_grid();
     let start = part.span * pitch;
     let of_thread = fold_run::<O, T, PACKS>(input, start, len, part.run());
-    // Nothing is left to load: the next grid may be made ready meanwhile.
-    thread::admit_next_grid();
     // SAFETY: an index that is asked for is one of an element that was folded.
     let settle = |state| O::settle(state, |i| unsafe { input.load_unchecked(start + i as usize) });
     part.finish::<O, T>(of_thread, settle, len, partials, tickets, output);
