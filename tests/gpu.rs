@@ -17,6 +17,7 @@ use warpfold_tests::reductions::data::KINDS;
 use warpfold_tests::reductions::shapes::Form;
 use warpfold_tests::reductions::{Case, PAIRS, Pair, dots, large};
 use warpfold_tests::reference::{Sum, first_difference, transposed};
+use warpfold_tests::transposes as transposes_of_any;
 use warpfold_tests::{device_library, first_gpu, orders, sizes};
 
 fn main() {
@@ -84,6 +85,9 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     add("control flow: the warps of a cube".into(), Box::new(warps_of_cube));
     for rung in TransposeRung::ALL {
         add(format!("transpose by {}", rung.name()), Box::new(move |gpu| transposes(gpu, rung)));
+    }
+    for (name, check) in transposes_of_any::CHECKS {
+        add(format!("transpose of {name}"), Box::new(move |gpu| transposes_of(gpu, check)));
     }
     add("occupancy is what the driver says".into(), Box::new(occupancies));
     add("recordings".into(), Box::new(|gpu| orders::recordings(gpu).map_err(Failed::from)));
@@ -276,6 +280,25 @@ fn forms() -> Vec<Form> {
         ]);
     }
     forms
+}
+
+/// Transposes of one element size: sides around every boundary of a tile, with pitches, batches and offsets.
+fn transposes_of(gpu: &Gpu, check: transposes_of_any::Check) -> Result<(), Failed> {
+    let mut source = SmallRng::from_os_rng();
+    let sides = if is_sanitized() { &[1, 17, 64, 129][..] } else { &transposes_of_any::SIDES[..] };
+    let mut shapes: Vec<(usize, usize)> =
+        sides.iter().flat_map(|&rows| sides.iter().map(move |&columns| (rows, columns))).collect();
+    shapes.extend([(3, 5000), (5000, 3), (16, 3000), (3000, 16)]);
+    if !is_sanitized() {
+        shapes.extend([(1023, 1025), (1024, 2048), (1, 300_000), (300_000, 1)]);
+    }
+    for (i, (rows, columns)) in shapes.into_iter().enumerate() {
+        for (batch, pads, offsets) in [(1, [0; 2], [0; 2]), (1 + i % 3, [i % 5, i % 3], [i % 17, i % 7])] {
+            let case = transposes_of_any::Case { rows, columns, batch, pads, offsets, seed: source.random() };
+            check(gpu, &case)?;
+        }
+    }
+    Ok(())
 }
 
 fn transposes(gpu: &Gpu, rung: TransposeRung) -> Result<(), Failed> {

@@ -97,6 +97,12 @@ impl<'a, T: Plain> View<'a, T> {
         Ok(Self { address, len, ..self })
     }
 
+    /// The same memory as elements of another type, as many as fill it.
+    pub(crate) fn cast<U: Plain>(self) -> View<'a, U> {
+        let len = self.len * size_of::<T>() / size_of::<U>();
+        View { memory: self.memory, address: self.address, len, elements: PhantomData }
+    }
+
     /// Where they are in the device's memory, for other libraries.
     pub fn device_address(&self) -> u64 {
         self.address

@@ -35,8 +35,9 @@ mod recording;
 pub mod reduce;
 mod transpose;
 
-#[doc(inline)]
 pub use reduce::{PairReducer, PairReduction, Reducer, Reduction, SegmentReducer, Shape};
+#[doc(inline)]
+pub use transpose::Transposition;
 
 pub use argument::{Argument, Arguments};
 pub use buffer::{Buffer, View, ViewMut};

@@ -14,6 +14,7 @@
 //! | [`mailbox`] | a word that one block leaves for another |
 //! | [`element`] | what may lie in such memory, and its 16-byte packs |
 //! | [`float`] | hardware conversions of `f16` and `bf16` |
+//! | [`bits`] | permuting bytes |
 //! | [`hint`] | keeping a loop rolled |
 //! | [`launch`] | (CPU only) the typed handle of a kernel, which the host crate launches |
 //!
@@ -44,6 +45,7 @@
 extern crate std;
 
 pub mod atomic;
+pub mod bits;
 pub mod element;
 pub mod float;
 pub mod global;

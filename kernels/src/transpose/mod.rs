@@ -1,4 +1,6 @@
-//! Transposes. [`ladder`] has the rungs; [`vectorized`] is the last of them, and the kernel that the library calls.
+//! Transposes. [`tiles`](mod@tiles) is what the library calls; [`ladder`] has the rungs, of which [`vectorized`] is the last.
 
 pub mod ladder;
+pub mod tiles;
+pub mod turn;
 pub mod vectorized;

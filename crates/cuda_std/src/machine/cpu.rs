@@ -230,6 +230,12 @@ pub(crate) fn spin() {
     lane::spin();
 }
 
+/// Each of the selector's digits is less than 8.
+pub(crate) fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
+    let bytes = (u64::from(high) << 32 | u64::from(low)).to_le_bytes();
+    u32::from_le_bytes([0, 4, 8, 12].map(|digit| bytes[(selector >> digit & 7) as usize]))
+}
+
 /// How many bytes an address is past a multiple of 16: of no matter here, where an access of a pack is any number of
 /// loads.
 pub(crate) fn bytes_off_alignment<T>(place: *const T) -> usize {

@@ -184,6 +184,21 @@ pub(crate) fn cut<P: Packed>(low: P, high: P, off: usize, size: usize) -> P {
     P::from_words([funnel(a, b, bits), funnel(b, c, bits), funnel(c, d, bits), funnel(d, e, bits)])
 }
 
+/// Each of the selector's digits is less than 8.
+#[inline(always)]
+pub(crate) fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
+    let word: u32;
+    // SAFETY: arithmetic only.
+    unsafe {
+        asm!(
+            "prmt.b32 {}, {}, {}, {};",
+            out(reg32) word, in(reg32) low, in(reg32) high, in(reg32) selector,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    word
+}
+
 /// The 32 bits that begin `bits` bits into two words.
 #[inline(always)]
 fn funnel(low: u32, high: u32, bits: u32) -> u32 {

@@ -1,0 +1,55 @@
+//! Transposes of any element size, shape, pitch and alignment in the executor.
+
+use proptest::prelude::*;
+use warpfold::{Error, Gpu, Transposition};
+use warpfold_tests::transposes::{CHECKS, Case, SIDES};
+
+fn any_side() -> impl Strategy<Value = usize> {
+    prop_oneof![prop::sample::select(&SIDES[..]), 0_usize..300, Just(2000)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_size_shape_pitch_and_alignment(which in 0..CHECKS.len(), sides in (any_side(), any_side()).prop_filter("not too many", |(a, b)| a * b <= 70_000), batch in 0_usize..4, pads in prop::array::uniform2(0_usize..6), offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
+        // Half of the cases are those of 16-byte accesses, as far as the sides allow them.
+        let (pads, offsets) = if aligned { ([0; 2], [0; 2]) } else { (pads, offsets) };
+        let case = Case { rows: sides.0, columns: sides.1, batch, pads, offsets, seed };
+        (CHECKS[which].1)(&Gpu::simt(), &case).map_err(TestCaseError::fail)?;
+    }
+}
+
+#[test]
+fn strips_of_every_width() {
+    for (_, check) in CHECKS {
+        for narrow in [1, 2, 3, 4, 5, 8, 16, 20, 48] {
+            for (rows, columns) in [(narrow, 3000), (3000, narrow)] {
+                let case = Case { rows, columns, batch: 1, pads: [0; 2], offsets: [0; 2], seed: narrow as u64 };
+                check(&Gpu::simt(), &case).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    let gpu = Gpu::simt();
+    let (six, mut six_out) = (gpu.upload(&[1_u16; 6]).unwrap(), gpu.zeroed::<u16>(6).unwrap());
+    let message = |error: Error| error.to_string();
+    let shape = Transposition::new(2, 4);
+    let error = message(gpu.transpose_views(shape, &six, &mut six_out).unwrap_err());
+    assert!(error.contains("the input has 6 elements, expected 8"), "{error}");
+    let pitched = Transposition::new(2, 3).with_output_pitch(4).unwrap();
+    let error = message(gpu.transpose_views(pitched, &six, &mut six_out).unwrap_err());
+    assert!(error.contains("the output has 6 elements, expected 10"), "{error}");
+    let error = message(Transposition::new(2, 3).with_input_pitch(2).unwrap_err());
+    assert!(error.contains("the input's pitch is 2"), "{error}");
+    let huge = Transposition::new(1 << 40, 1 << 40);
+    assert!(matches!(gpu.transpose_views(huge, &six, &mut six_out), Err(Error::ShapeOverflow { .. })));
+    let other = Gpu::simt().upload(&[1_u16; 6]).unwrap();
+    let error = gpu.transpose_views(Transposition::new(2, 3), &other, &mut six_out);
+    assert!(matches!(error, Err(Error::OtherDevice { .. })));
+    assert!(gpu.transpose_views(Transposition::new(0, 3), &six, &mut six_out).is_ok());
+    assert!(gpu.transpose_views(Transposition::new(2, 3).batch(0), &six, &mut six_out).is_ok());
+}
