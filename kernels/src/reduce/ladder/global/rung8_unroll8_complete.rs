@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::rung5_unroll8_warp_tail::fold_last_warp;
+use super::rung7_unroll8_warp_tail::fold_last_warp;
 use super::{add, finish, gather, start_of_run};
 use crate::ops::Number;
 

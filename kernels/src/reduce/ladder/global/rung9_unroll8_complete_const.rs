@@ -1,7 +1,7 @@
 use cuda_std::prelude::*;
 
-use super::rung5_unroll8_warp_tail::fold_last_warp;
-use super::rung6_unroll8_complete::step;
+use super::rung7_unroll8_warp_tail::fold_last_warp;
+use super::rung8_unroll8_complete::step;
 use super::{finish, gather, start_of_run};
 use crate::ops::Number;
 
