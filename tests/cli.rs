@@ -108,6 +108,42 @@ fn a_ladder_for_machines() {
 }
 
 #[test]
+fn one_rung_of_a_ladder() {
+    let kernels = |arguments: &[&str]| -> Vec<String> {
+        let small = ["--n", "100", "--rows", "9", "--cols", "7", "--format", "csv"];
+        let output = bench(&[&["ladder"], arguments, &small].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let rows = stdout(&output);
+        rows.lines().skip(1).map(|row| row.split(',').take(3).collect::<Vec<_>>().join(",")).collect()
+    };
+    assert_eq!(kernels(&["reduce", "--rung", "unroll4"]), ["Sum in global memory,100 f32,unroll4"]);
+    assert_eq!(kernels(&["transpose", "--rung", "tiled_8"]), ["Transpose,9 x 7 f32,tiled_8"]);
+    assert_eq!(kernels(&["control-flow", "--rung", "sync_or"]), ["Control flow,100 u32,sync_or"]);
+    // Two families have a rung of this name.
+    assert_eq!(
+        kernels(&["--rung", "vectorized"]),
+        ["Sum in shared memory,100 f32,vectorized", "Transpose,9 x 7 f32,vectorized"]
+    );
+}
+
+#[test]
+fn random_numbers_have_the_same_sum_everywhere() {
+    let result = |arguments: &[&str]| {
+        let output = bench(&[&["sum", "--n", "10000", "--format", "json"], arguments].concat());
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        report["sections"][0]["rows"][0]["result"].as_f64().expect("a result")
+    };
+    // Written down: it must not change from machine to machine, nor by an update of the generator that nobody noticed.
+    assert_eq!(result(&[]), 353.0);
+    assert_eq!(result(&["--rung", "neighbored"]), 353.0);
+    assert_ne!(result(&["--seed", "2"]), 353.0);
+    let text = stdout(&bench(&["sum", "--n", "100", "--rung", "sequential"]));
+    for part in ["neighbours read neighbours", "\nsum = ", "seed 1"] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+}
+
+#[test]
 fn lengths_around_a_warp_and_none_at_all() {
     for n in ["0", "1", "31", "33"] {
         for arguments in [["sum", "--n", n].as_slice(), &["ladder", "reduce", "--n", n]] {
@@ -161,7 +197,9 @@ fn occupancy_without_a_gpu() {
     assert_eq!(rows[2]["bytes_in_flight_per_multiprocessor"], 8 * 1536);
     assert!(rows[2]["share_of_bytes_in_flight_needed"].is_null(), "an architecture has no bandwidth");
     let csv = stdout(&bench(&["occupancy", "unroll_last_warp_f32", "--arch", "sm_86", "--format", "csv"]));
-    assert!(csv.lines().nth(3).is_some_and(|row| row.ends_with(",threads,8,12288,")), "{csv}");
+    let row = csv.lines().nth(3).expect("a third block");
+    assert!(row.starts_with("Sum in shared memory,unroll_last_warp_f32_256,256,"), "{csv}");
+    assert!(row.ends_with(",threads,8,12288,"), "{csv}");
     assert!(stdout(&bench(&["occupancy", "unroll_last_warp_f32", "--arch", "sm_86"])).contains("12288 B"));
 }
 
@@ -212,7 +250,14 @@ fn ladders_as_pictures_for_print() {
 #[test]
 fn the_help_teaches() {
     let text = stdout(&bench(&["--help"]));
-    for part in ["Examples:", "bench sum --input samples.npy", "Exit code:", "--device", "--format"] {
+    for part in [
+        "Examples:",
+        "bench ladder reduce --rung sequential",
+        "bench sum --input samples.npy",
+        "Exit code:",
+        "--device",
+        "--format",
+    ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
 }
@@ -224,6 +269,10 @@ fn arguments_that_mean_nothing() {
     refused(&["--samples", "0"], &["--samples"]);
     refused(&["--format", "xml"], &["xml", "json"]);
     refused(&["ladder", "sideways"], &["sideways", "reduce"]);
+    refused(&["ladder", "--rung", "nonsense"], &["`nonsense`", "divergent_modulo", "diagonal", "sync_or"]);
+    refused(&["ladder", "reduce", "--rung", "diagonal"], &["`diagonal`", "sequential"]);
+    refused(&["ladder", "reduce", "--dtype", "f64", "--rung", "neighbored"], &["`f64`", "f32, i32"]);
+    refused(&["sum", "--input", "a.npy", "--seed", "3"], &["--input", "--seed"]);
     refused(&["sum", "--rung", "nonsense"], &["`nonsense`", "divergent_modulo"]);
     refused(&["ladder", "reduce", "--n", "10", "--block", "100"], &["`100`", "64, 128, 256, 512, 1024"]);
     refused(&["transpose", "--force"], &["--output"]);

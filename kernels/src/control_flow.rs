@@ -11,6 +11,9 @@
 //! | [`warps_of_cube`](fn@warps_of_cube) | which threads of a block of 8 x 8 x 8 share a warp |
 //!
 //! All but the last take a number for each thread and give one back, in blocks of 256.
+//!
+//! `docs/ladder/counters.md` says for each word after **Counter** what it counts, and which metric of Nsight Compute shows
+//! it; `docs/ladder/sources.md` says what seed 001 is.
 
 use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
@@ -68,7 +71,7 @@ fn place() -> usize {
 /// Every second lane does one kind of work, the others the other kind.
 ///
 /// A warp has one instruction at a time for all of its lanes: it runs the first branch with half of them idle, then the
-/// second with the other half. **Costs:** the sum of both branches. **Counter:** lanes active, 16 of 32.
+/// second with the other half. **Costs:** the sum of both branches. **Counter:** lanes active (16 of 32).
 ///
 /// Source: seed 001, (1): a branch inside of a warp.
 #[kernel(block = BLOCK)]
@@ -84,7 +87,7 @@ pub fn branch_by_thread(input: Global<u32>, output: GlobalMut<u32>, steps: u32) 
 /// Every second warp does one kind of work, the others the other kind: as much of each as in `branch_by_thread`.
 ///
 /// The condition is the same in all lanes of a warp, so each warp runs one branch. **Saves:** half of the instructions.
-/// **Counter:** lanes active, 32 of 32.
+/// **Counter:** lanes active (32 of 32).
 ///
 /// Source: seed 001, (1): `threadIdx / warpSize`, which it says cannot be written so for a block of several axes; the
 /// linear index can ([`thread::linear_index`]).
@@ -101,7 +104,7 @@ pub fn branch_by_warp(input: Global<u32>, output: GlobalMut<u32>, steps: u32) {
 /// Adds 8 to odd numbers and 1 to even ones.
 ///
 /// The branch is so small that the compiler computes both and chooses: no jump, no divergence, whatever the lanes hold.
-/// **Counter:** branch instructions, of which the choice makes none (`selp` in PTX).
+/// **Counter:** branches (the choice makes none: it is `selp` in PTX).
 ///
 /// Source: seed 001, (3): predication.
 #[kernel(block = BLOCK)]
@@ -116,7 +119,8 @@ pub fn predicated(input: Global<u32>, output: GlobalMut<u32>) {
 /// `steps` steps in a loop whose length comes with the launch.
 ///
 /// Each step is a multiplication and an addition, and the loop's own counter, comparison and jump come on top: no lane
-/// diverges, and it still costs. Left alone, the compiler unrolls this loop too, and the two kernels are one. **Counter:** instructions per step.
+/// diverges, and it still costs. Left alone, the compiler unrolls this loop too, and the two kernels are one.
+/// **Counters:** instructions per warp, branches.
 ///
 /// Source: seed 001, (2): the cost of a loop's control.
 #[kernel(block = BLOCK)]
@@ -136,7 +140,7 @@ pub fn loop_rolled(input: Global<u32>, output: GlobalMut<u32>, steps: u32) {
 
 /// [`STEPS`] steps, eight of them after one another in each turn of the loop.
 ///
-/// **Saves:** seven of eight tests and jumps. **Counter:** instructions per step.
+/// **Saves:** seven of eight tests and jumps. **Counters:** instructions per warp, branches.
 ///
 /// Source: seed 001, (2): `do_something(); do_something(); ...`
 #[kernel(block = BLOCK)]
@@ -157,8 +161,8 @@ pub fn loop_unrolled(input: Global<u32>, output: GlobalMut<u32>) {
 
 /// Gives each thread how many numbers of its block are odd.
 ///
-/// The barrier counts on the way: one instruction in place of a reduction. **Counter:** barriers per block, 1; shared
-/// requests, 0.
+/// The barrier counts on the way: one instruction in place of a reduction. **Counters:** barriers per block (1),
+/// shared requests (0).
 ///
 /// Source: seed 001, on `__syncthreads_count`.
 #[kernel(block = BLOCK)]

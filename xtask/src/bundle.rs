@@ -18,7 +18,7 @@ const TESTS: [&str; 2] = ["gpu", "cli"];
 /// Runs tests and then the benchmark; `bench` and `tests` stand beside it.
 const RUN: &str = r#"#!/usr/bin/env bash
 # Runs warpfold's tests and its benchmark on this machine. Needs an NVIDIA driver, nothing else.
-#   ./run.sh              tests, then both ladders
+#   ./run.sh              tests, then all ladders
 #   ./run.sh unpack       nothing but unpacks `bench`, `tests/` and the examples, as every other command does first
 #   ./run.sh sanitize     the GPU tests' kernels under compute-sanitizer's four tools (from the CUDA toolkit)
 set -uo pipefail

@@ -6,6 +6,7 @@ mod ptxas;
 mod setup;
 mod workspace;
 
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -16,9 +17,11 @@ use cuda_builder::Arch;
 #[command(
     bin_name = "cargo xtask",
     after_help = "Examples:
-  cargo xtask bench                      both ladders, on a GPU or in the executor
-  cargo xtask bench ladder reduce --help what the benchmark can do
+  cargo xtask bench                      all ladders, on a GPU or in the executor
+  cargo xtask bench --help               what the benchmark can do
+  cargo xtask bench ladder reduce --rung sequential
   cargo xtask test                       all tests
+  cargo xtask test --test reductions     some of them
   cargo xtask build-ptx --verify         the kernels' PTX, assembled for three architectures
   cargo xtask bundle                     a folder to carry to a CUDA machine without Rust"
 )]
@@ -72,7 +75,10 @@ fn main() -> ExitCode {
         Command::BuildPtx { arch, verify } => build_ptx::run(&arch, verify).map(|()| 0),
         Command::Bench { arguments } => bench(&arguments),
         Command::Test { arguments } => test(&arguments),
-        Command::Bundle { arch } => bundle::run(&arch).map(|()| 0),
+        Command::Bundle { arch } => {
+            announce("the benchmark, the tests and the examples, to carry to another machine");
+            bundle::run(&arch).map(|()| 0)
+        }
     };
     match done {
         Ok(code) => ExitCode::from(code),
@@ -83,13 +89,24 @@ fn main() -> ExitCode {
     }
 }
 
+/// Says on standard error what is about to be built, where that may take minutes in which nothing else is printed.
+fn announce(what: &str) {
+    eprintln!("xtask: building {what}; a first build takes some minutes");
+}
+
 /// Gives the benchmark's own exit code.
 fn bench(arguments: &[String]) -> anyhow::Result<u8> {
     setup::run(false)?;
+    if !workspace::target().join("release").join("bench").exists() {
+        announce("the benchmark and its kernels");
+    }
     let mut cargo = workspace::cargo();
     // From the caller's folder, so that its relative paths mean what they say.
-    cargo.args(["run", "--quiet", "--release", "--package", "warpfold", "--bin", "bench", "--manifest-path"]);
-    cargo.arg(workspace::root().join("Cargo.toml")).arg("--").args(arguments);
+    cargo.args(["run", "--release", "--package", "warpfold", "--bin", "bench"]);
+    if !io::stderr().is_terminal() {
+        cargo.arg("--quiet");
+    }
+    cargo.arg("--manifest-path").arg(workspace::root().join("Cargo.toml")).arg("--").args(arguments);
     workspace::exit_code(&mut cargo)
 }
 
@@ -99,6 +116,7 @@ fn test(arguments: &[String]) -> anyhow::Result<u8> {
     if let Err(error) = setup::run(true) {
         eprintln!("warning: tests that need ptxas will be skipped: {error:#}");
     }
+    announce("the tests and their kernels");
     let mut cargo = workspace::cargo();
     workspace::exit_code(cargo.current_dir(workspace::root()).args(["test", "--workspace"]).args(arguments))
 }

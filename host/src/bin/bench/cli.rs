@@ -21,8 +21,11 @@ use crate::reduce::ReduceArguments;
     after_help = "Examples:
   bench                                     all ladders, on the first GPU or in the executor
   bench ladder reduce --n 2^28 --block 128  the reduction ladder over 2^28 numbers, blocks of 128 threads
-  bench ladder reduce --plot ladder.png     a chart beside the table, as PNG or SVG
+  bench ladder reduce --rung sequential     one rung of it
+  bench ladder transpose --rung diagonal
+  bench ladder reduce --plot target/ladder.png    a chart beside the table, as PNG or SVG
   bench occupancy unroll_last_warp_f32 --arch sm_86
+  bench sum --rung sequential --n 2^20      one rung's sum of random numbers, the same on every machine
   bench sum --input samples.npy             the sum of a NumPy file (f32 or i32)
   bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
   bench reduce --shape 2^10..2^30 --plot sum.svg  bandwidth over length, as a table and as a chart
@@ -212,6 +215,9 @@ pub struct LadderArguments {
     /// Which ladder [default: all]
     #[arg(value_enum)]
     pub family: Option<Family>,
+    /// Only this rung, as the tables name it
+    #[arg(long, value_name = "NAME")]
+    pub rung: Option<String>,
     #[command(flatten)]
     pub numbers: Numbers,
     #[command(flatten)]
@@ -248,6 +254,9 @@ pub struct SumArguments {
     pub input: Option<PathBuf>,
     #[command(flatten)]
     pub numbers: Numbers,
+    /// Where the random numbers begin: with the same seed, --n and --dtype the sum is the same on every machine
+    #[arg(long, default_value_t = 1, conflicts_with = "input")]
+    pub seed: u64,
     /// Sums by this rung of the ladder instead of the library's own kernel
     #[arg(long, value_name = "NAME")]
     pub rung: Option<String>,

@@ -121,15 +121,26 @@ integers!(i32, i64);
 
 /// `len` random numbers, fresh in every run.
 pub fn random<T: Number>(gpu: &Gpu, len: usize) -> anyhow::Result<Vec<T>> {
-    fill(gpu, len, T::random)
+    fill(gpu, len, SmallRng::from_os_rng(), T::random)
+}
+
+/// `len` random numbers, the same for a seed in every run. (On any machine with 64 bits; `SmallRng` is another generator
+/// on those with 32.)
+pub fn random_of_seed<T: Number>(gpu: &Gpu, len: usize, seed: u64) -> anyhow::Result<Vec<T>> {
+    fill(gpu, len, SmallRng::seed_from_u64(seed), T::random)
 }
 
 /// `len` random bit patterns that are no NaN, for what must move unchanged.
 pub fn random_bits(gpu: &Gpu, len: usize) -> anyhow::Result<Vec<f32>> {
-    fill(gpu, len, |source| source.random())
+    fill(gpu, len, SmallRng::from_os_rng(), |source| source.random())
 }
 
-fn fill<T>(gpu: &Gpu, len: usize, mut next: impl FnMut(&mut SmallRng) -> T) -> anyhow::Result<Vec<T>> {
+fn fill<T>(
+    gpu: &Gpu,
+    len: usize,
+    mut source: SmallRng,
+    mut next: impl FnMut(&mut SmallRng) -> T,
+) -> anyhow::Result<Vec<T>> {
     let memory = gpu.info()?.memory_bytes;
     let bytes = len.checked_mul(size_of::<T>());
     ensure!(
@@ -139,7 +150,6 @@ fn fill<T>(gpu: &Gpu, len: usize, mut next: impl FnMut(&mut SmallRng) -> T) -> a
     );
     let mut numbers = Vec::new();
     numbers.try_reserve_exact(len).with_context(|| format!("no host memory for {len} numbers"))?;
-    let mut source = SmallRng::from_os_rng();
     numbers.extend((0..len).map(|_| next(&mut source)));
     Ok(numbers)
 }
@@ -159,7 +169,7 @@ pub fn transposed(elements: &[f32], rows: usize, columns: usize) -> anyhow::Resu
 
 /// `len` random words.
 pub fn random_words(gpu: &Gpu, len: usize) -> anyhow::Result<Vec<u32>> {
-    fill(gpu, len, |source| source.random())
+    fill(gpu, len, SmallRng::from_os_rng(), |source| source.random())
 }
 
 /// Whether two lists have the same bits.

@@ -9,32 +9,74 @@ use crate::interrupt;
 use crate::measure::{Plan, copy_ceiling, progress};
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
+/// What to run; of nothing that is named, all.
+#[derive(Debug, Default)]
+pub struct Choice<'a> {
+    pub family: Option<Family>,
+    pub rung: Option<&'a str>,
+}
+
+/// The rungs to run.
+struct Rungs {
+    global: Vec<ReduceRung>,
+    shared: Vec<ReduceRung>,
+    transpose: Vec<TransposeRung>,
+    control_flow: Vec<ControlFlowRung>,
+}
+
+impl Rungs {
+    /// Those that were chosen: a name that two families have (`vectorized`) means both.
+    fn of(choice: &Choice<'_>, dtype: Dtype) -> Result<Self, Error> {
+        let mut names = Vec::new();
+        let mut wanted = |family, name: &'static str| {
+            if choice.family.is_some_and(|only| only != family) {
+                return false;
+            }
+            if !names.contains(&name) {
+                names.push(name);
+            }
+            choice.rung.is_none_or(|only| only == name)
+        };
+        // All rungs are those that this type has; one by name is tried, and if the type has it not, that is the error.
+        let has_global = choice.rung.is_some() || matches!(dtype, Dtype::F32 | Dtype::I32);
+        let global = ReduceRung::GLOBAL.into_iter().filter(|_| has_global);
+        let rungs = Self {
+            global: global.filter(|rung| wanted(Family::Reduce, rung.name())).collect(),
+            shared: ReduceRung::SHARED.into_iter().filter(|rung| wanted(Family::Reduce, rung.name())).collect(),
+            transpose: TransposeRung::ALL.into_iter().filter(|rung| wanted(Family::Transpose, rung.name())).collect(),
+            control_flow: ControlFlowRung::ALL
+                .into_iter()
+                .filter(|rung| wanted(Family::ControlFlow, rung.name()))
+                .collect(),
+        };
+        match choice.rung {
+            Some(rung) if !names.contains(&rung) => Err(Error::NoSuchRung {
+                what: "rung",
+                value: rung.to_owned(),
+                allowed: names.into_iter().map(str::to_owned).collect(),
+            }),
+            _ => Ok(rungs),
+        }
+    }
+}
+
 /// One ladder, or all.
-pub fn run(
-    gpu: &Gpu,
-    output: &Output,
-    family: Option<Family>,
-    numbers: &Numbers,
-    sides: &Sides,
-) -> anyhow::Result<bool> {
+pub fn run(gpu: &Gpu, output: &Output, choice: &Choice<'_>, numbers: &Numbers, sides: &Sides) -> anyhow::Result<bool> {
+    let rungs = Rungs::of(choice, numbers.dtype())?;
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
     let copy = copy_ceiling(gpu, &plan)?;
-    let bench = Bench { gpu, plan: &plan, device: &device, copy, numbers, sides };
-    let is_wanted = |wanted| family.is_none_or(|only| only == wanted) && !interrupt::is_pending();
-    let mut sections = Vec::new();
-    if is_wanted(Family::Reduce) {
-        sections.extend(match numbers.dtype() {
-            Dtype::F32 => bench.reduce::<f32>(true)?,
-            Dtype::F64 => bench.reduce::<f64>(false)?,
-            Dtype::I32 => bench.reduce::<i32>(true)?,
-            Dtype::I64 => bench.reduce::<i64>(false)?,
-        });
-    }
-    if is_wanted(Family::Transpose) {
+    let bench = Bench { gpu, plan: &plan, device: &device, copy, rungs, numbers, sides };
+    let mut sections = match numbers.dtype() {
+        Dtype::F32 => bench.reduce::<f32>()?,
+        Dtype::F64 => bench.reduce::<f64>()?,
+        Dtype::I32 => bench.reduce::<i32>()?,
+        Dtype::I64 => bench.reduce::<i64>()?,
+    };
+    if is_wanted(&bench.rungs.transpose) {
         sections.push(bench.transpose()?);
     }
-    if is_wanted(Family::ControlFlow) {
+    if is_wanted(&bench.rungs.control_flow) {
         sections.push(bench.control_flow()?);
     }
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections };
@@ -45,12 +87,18 @@ pub fn run(
     Ok(report.is_correct())
 }
 
+/// Whether there is something to run, and still time for it.
+fn is_wanted<R>(rungs: &[R]) -> bool {
+    !rungs.is_empty() && !interrupt::is_pending()
+}
+
 /// What all ladders are run with.
 struct Bench<'a> {
     gpu: &'a Gpu,
     plan: &'a Plan,
     device: &'a Device,
     copy: Option<f64>,
+    rungs: Rungs,
     numbers: &'a Numbers,
     sides: &'a Sides,
 }
@@ -61,16 +109,21 @@ impl Bench<'_> {
     }
 
     /// The reduction ladders: in global memory, for the types that have it, and in shared memory.
-    fn reduce<T: Number>(&self, has_global: bool) -> anyhow::Result<Vec<Section>> {
-        let (gpu, n) = (self.gpu, self.numbers.n(self.gpu));
-        let numbers: Vec<T> = data::random(gpu, n)?;
+    fn reduce<T: Number>(&self) -> anyhow::Result<Vec<Section>> {
+        let Rungs { global, shared, .. } = &self.rungs;
         let mut sections = Vec::new();
-        if has_global {
-            let _range = self.plan.range("sum_global");
-            sections.push(self.reduce_by("Sum in global memory", &ReduceRung::GLOBAL, &numbers)?);
+        if !is_wanted(global) && !is_wanted(shared) {
+            return Ok(sections);
         }
-        let _range = self.plan.range("sum_shared");
-        sections.push(self.reduce_by("Sum in shared memory", &ReduceRung::SHARED, &numbers)?);
+        let numbers: Vec<T> = data::random(self.gpu, self.numbers.n(self.gpu))?;
+        if is_wanted(global) {
+            let _range = self.plan.range("sum_global");
+            sections.push(self.reduce_by("Sum in global memory", global, &numbers)?);
+        }
+        if is_wanted(shared) {
+            let _range = self.plan.range("sum_shared");
+            sections.push(self.reduce_by("Sum in shared memory", shared, &numbers)?);
+        }
         Ok(sections)
     }
 
@@ -85,7 +138,7 @@ impl Bench<'_> {
         let bytes = size_of_val(numbers);
         let rotation = plan.rotation(bytes);
         let inputs = (0..rotation).map(|_| gpu.upload(numbers)).collect::<Result<Vec<_>, Error>>()?;
-        let mut section = Section { family, input: format!("{} {}", numbers.len(), T::NAME), rows: Vec::new() };
+        let mut section = Section::new(family, format!("{} {}", numbers.len(), T::NAME));
         let bar = progress(rungs.len());
         for &rung in rungs {
             if interrupt::is_pending() {
@@ -130,10 +183,10 @@ impl Bench<'_> {
         let inputs = (0..plan.rotation(bytes))
             .map(|_| gpu.upload_matrix(&elements, rows, columns))
             .collect::<Result<Vec<_>, Error>>()?;
-        let mut section = Section { family: "Transpose", input: format!("{rows} x {columns} f32"), rows: Vec::new() };
+        let mut section = Section::new("Transpose", format!("{rows} x {columns} f32"));
         let _range = plan.range("transpose");
-        let bar = progress(TransposeRung::ALL.len());
-        for rung in TransposeRung::ALL {
+        let bar = progress(self.rungs.transpose.len());
+        for &rung in &self.rungs.transpose {
             if interrupt::is_pending() {
                 break;
             }
@@ -165,10 +218,10 @@ impl Bench<'_> {
         let bytes = 2 * size_of_val(&words[..]);
         let inputs = (0..plan.rotation(bytes)).map(|_| gpu.upload(&words)).collect::<Result<Vec<_>, Error>>()?;
         let mut result = gpu.zeroed::<u32>(n)?;
-        let mut section = Section { family: "Control flow", input: format!("{n} u32"), rows: Vec::new() };
+        let mut section = Section::new("Control flow", format!("{n} u32"));
         let _range = plan.range("control_flow");
-        let bar = progress(ControlFlowRung::ALL.len());
-        for rung in ControlFlowRung::ALL {
+        let bar = progress(self.rungs.control_flow.len());
+        for &rung in &self.rungs.control_flow {
             if interrupt::is_pending() {
                 break;
             }

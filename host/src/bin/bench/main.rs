@@ -50,10 +50,11 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
     interrupt::catch();
     let gpu = cli.device.open()?;
     match &cli.command {
-        None => ladder::run(&gpu, &cli.output, None, &cli.numbers, &cli.sides),
+        None => ladder::run(&gpu, &cli.output, &ladder::Choice::default(), &cli.numbers, &cli.sides),
         Some(Command::Device) => device::run(&gpu, &cli.output),
         Some(Command::Ladder(arguments)) => {
-            ladder::run(&gpu, &cli.output, arguments.family, &arguments.numbers, &arguments.sides)
+            let choice = ladder::Choice { family: arguments.family, rung: arguments.rung.as_deref() };
+            ladder::run(&gpu, &cli.output, &choice, &arguments.numbers, &arguments.sides)
         }
         Some(Command::Occupancy(arguments)) => occupancy::run(&gpu, &cli.output, arguments),
         Some(Command::Reduce(arguments)) => reduce::run(&gpu, &cli.output, arguments),

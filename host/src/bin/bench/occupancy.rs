@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use anyhow::{Context, bail, ensure};
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use cuda_builder::{Arch, Module, ptxas};
+use kernels::transpose::vectorized::vectorized;
 use serde::Serialize;
-use warpfold::ladder::BLOCKS;
+use warpfold::ladder::{BLOCKS, ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::{Multiprocessor, Resources, bytes_in_flight};
 use warpfold::ptx::KERNELS;
 use warpfold::{Gpu, KernelId};
@@ -18,6 +19,8 @@ use crate::report::finish;
 /// One kernel with one block.
 #[derive(Debug, Serialize)]
 struct Row {
+    /// What the kernel is a rung of: two ladders have a `vectorized`.
+    family: &'static str,
     kernel: &'static str,
     threads_per_block: u32,
     registers_per_thread: u32,
@@ -85,7 +88,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
             rows.push(Row::new(entry, resources, &multiprocessor, per_thread, needed));
         }
     }
-    rows.sort_by_key(|row| (row.kernel.rsplit_once('_').map(|(name, _)| name), row.threads_per_block));
+    rows.sort_by_key(|row| (row.family, row.kernel.rsplit_once('_').map(|(name, _)| name), row.threads_per_block));
     let report = Report {
         device,
         multiprocessor: format!(
@@ -116,6 +119,7 @@ impl Row {
         let threads = occupancy.blocks * resources.threads_per_block;
         let in_flight = bytes_in_flight_per_thread * threads;
         Self {
+            family: family(kernel),
             kernel,
             threads_per_block: resources.threads_per_block,
             registers_per_thread: resources.registers_per_thread,
@@ -138,6 +142,27 @@ fn is_instance(entry: &str, kernel: &str) -> bool {
         rest.split('_').skip(1).all(|part| TYPES.contains(&part) || part.bytes().all(|byte| byte.is_ascii_digit()))
             && (rest.is_empty() || rest.starts_with('_'))
     })
+}
+
+/// The ladder that an entry belongs to, as `bench ladder` names it.
+fn family(entry: &str) -> &'static str {
+    // The sums by this name have the block in theirs, the transpose has no choice of one.
+    if entry == vectorized::handle::<f32>().id().entry {
+        return "Transpose";
+    }
+    // `tiled_8` is an instance of `tiled`.
+    let kernel_of = |rung: TransposeRung| rung.name().trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
+    if ReduceRung::GLOBAL.iter().any(|rung| is_instance(entry, rung.name())) {
+        "Sum in global memory"
+    } else if ReduceRung::SHARED.iter().any(|rung| is_instance(entry, rung.name())) {
+        "Sum in shared memory"
+    } else if TransposeRung::ALL.iter().any(|&rung| is_instance(entry, kernel_of(rung))) {
+        "Transpose"
+    } else if entry == "warps_of_cube" || ControlFlowRung::ALL.iter().any(|rung| rung.name() == entry) {
+        "Control flow"
+    } else {
+        "Library"
+    }
 }
 
 /// The block that a kernel's type fixes.
@@ -166,14 +191,15 @@ impl Report {
             Format::Csv => {
                 writeln!(
                     out,
-                    "kernel,threads_per_block,registers_per_thread,shared_bytes,blocks_per_multiprocessor,\
+                    "family,kernel,threads_per_block,registers_per_thread,shared_bytes,blocks_per_multiprocessor,\
                      warps_per_multiprocessor,occupancy,limit,bytes_in_flight_per_thread,\
                      bytes_in_flight_per_multiprocessor,share_of_bytes_in_flight_needed"
                 )?;
                 self.rows.iter().try_for_each(|row| {
                     writeln!(
                         out,
-                        "{},{},{},{},{},{},{:.4},{},{},{},{}",
+                        "{},{},{},{},{},{},{},{:.4},{},{},{},{}",
+                        row.family,
                         row.kernel,
                         row.threads_per_block,
                         row.registers_per_thread,
@@ -200,8 +226,17 @@ impl Report {
         } else {
             presets::UTF8_BORDERS_ONLY
         });
-        let mut header =
-            vec!["kernel", "block", "registers", "shared bytes", "blocks", "warps", "occupancy", "limited by"];
+        let mut header = vec![
+            "family",
+            "kernel",
+            "block",
+            "registers",
+            "shared bytes",
+            "blocks",
+            "warps",
+            "occupancy",
+            "limited by",
+        ];
         header.extend(["in flight: a thread", "all"]);
         let needed = self.bytes_in_flight_needed_per_multiprocessor;
         header.extend(needed.map(|_| "of needed"));
@@ -209,6 +244,7 @@ impl Report {
         for row in &self.rows {
             let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
             let mut cells = vec![
+                Cell::new(row.family),
                 Cell::new(row.kernel),
                 right(row.threads_per_block.to_string()),
                 right(row.registers_per_thread.to_string()),
@@ -268,6 +304,22 @@ mod tests {
             ("vectorized_f32_256", 64),
         ] {
             assert_eq!(of(entry), bytes, "{entry}");
+        }
+    }
+
+    #[test]
+    fn families_are_told_apart() {
+        for (entry, expected) in [
+            ("vectorized_f32", "Transpose"),
+            ("tiled_f32_8", "Transpose"),
+            ("tiled_padded_f32_32", "Transpose"),
+            ("vectorized_f32_256", "Sum in shared memory"),
+            ("single_launch_f32", "Sum in shared memory"),
+            ("unroll8_f32", "Sum in global memory"),
+            ("sync_count", "Control flow"),
+        ] {
+            assert!(KERNELS.entries().any(|there| there == entry), "{entry}");
+            assert_eq!(family(entry), expected, "{entry}");
         }
     }
 

@@ -76,6 +76,9 @@ pub struct Section {
     /// What they were run over: `16777216 f32`.
     pub input: String,
     pub rows: Vec<Row>,
+    /// What a person reads below the table; a machine has it in the rows.
+    #[serde(skip)]
+    pub note: Option<String>,
 }
 
 /// Everything that a command printed.
@@ -173,6 +176,11 @@ pub enum Place {
 }
 
 impl Section {
+    /// With no kernels yet.
+    pub fn new(family: &'static str, input: String) -> Self {
+        Self { family, input, rows: Vec::new(), note: None }
+    }
+
     /// Appends a kernel. Speed-ups are over the first rung and over the one before.
     pub fn push(&mut self, scale: &Scale<'_>, measured: Measured<'_>) {
         let Measured { kernel, change, launches, result, wrong, timing, place } = measured;
@@ -258,6 +266,9 @@ impl Report {
             writeln!(out, "\n{} of {}\n{}", section.family, section.input, section.table(preset))?;
             for row in section.rows.iter().filter(|row| !row.correct) {
                 writeln!(out, "WRONG: {}: {}", row.kernel, row.wrong.as_deref().unwrap_or("the result"))?;
+            }
+            if let Some(note) = &section.note {
+                writeln!(out, "\n{note}")?;
             }
         }
         Ok(())

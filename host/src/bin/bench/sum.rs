@@ -15,34 +15,47 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Resu
         None => ReduceRung::SingleLaunch,
     };
     let (n, block) = (arguments.numbers.n(gpu), arguments.numbers.block());
-    match &arguments.input {
-        Some(file) => match npy::read(file)?.array {
-            Array::F32(numbers) => sum(gpu, output, block, rung, &numbers, true),
-            Array::I32(numbers) => sum(gpu, output, block, rung, &numbers, true),
-        },
-        None => match arguments.numbers.dtype() {
-            Dtype::F32 => sum::<f32>(gpu, output, block, rung, &data::random(gpu, n)?, false),
-            Dtype::F64 => sum::<f64>(gpu, output, block, rung, &data::random(gpu, n)?, false),
-            Dtype::I32 => sum::<i32>(gpu, output, block, rung, &data::random(gpu, n)?, false),
-            Dtype::I64 => sum::<i64>(gpu, output, block, rung, &data::random(gpu, n)?, false),
-        },
+    let Some(file) = &arguments.input else {
+        return match arguments.numbers.dtype() {
+            Dtype::F32 => sum_of_random::<f32>(gpu, output, block, rung, n, arguments.seed),
+            Dtype::F64 => sum_of_random::<f64>(gpu, output, block, rung, n, arguments.seed),
+            Dtype::I32 => sum_of_random::<i32>(gpu, output, block, rung, n, arguments.seed),
+            Dtype::I64 => sum_of_random::<i64>(gpu, output, block, rung, n, arguments.seed),
+        };
+    };
+    match npy::read(file)?.array {
+        Array::F32(numbers) => sum(gpu, output, block, rung, &numbers, None),
+        Array::I32(numbers) => sum(gpu, output, block, rung, &numbers, None),
     }
 }
 
+fn sum_of_random<T: Number>(
+    gpu: &Gpu,
+    output: &Output,
+    block: usize,
+    rung: ReduceRung,
+    n: usize,
+    seed: u64,
+) -> anyhow::Result<bool> {
+    let numbers: Vec<T> = data::random_of_seed(gpu, n, seed)?;
+    sum(gpu, output, block, rung, &numbers, Some(seed))
+}
+
+/// `seed` is that of random numbers, which have an exact sum.
 fn sum<T: Number>(
     gpu: &Gpu,
     output: &Output,
     block: usize,
     rung: ReduceRung,
     numbers: &[T],
-    is_from_file: bool,
+    seed: Option<u64>,
 ) -> anyhow::Result<bool> {
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
     let copy = copy_ceiling(gpu, &plan)?;
     let bytes = size_of_val(numbers);
     let inputs = (0..plan.rotation(bytes)).map(|_| gpu.upload(numbers)).collect::<Result<Vec<_>, Error>>()?;
-    let reference = if is_from_file { T::reference(numbers) } else { T::exact_reference(numbers) };
+    let reference = if seed.is_some() { T::exact_reference(numbers) } else { T::reference(numbers) };
     let mut reduction = rung.prepare::<T>(gpu, numbers.len(), block)?;
     reduction.load(gpu, &inputs[0])?;
     let _range = plan.range(rung.name());
@@ -57,19 +70,16 @@ fn sum<T: Number>(
     } else {
         plan.time(gpu, |i| reduction.start(gpu, &inputs[i % inputs.len()]))?
     };
-    let mut section = Section { family: "Sum", input: format!("{} {}", numbers.len(), T::NAME), rows: Vec::new() };
-    let change = if is_from_file {
-        format!("sum = {}", data::show(sum))
-    } else {
-        format!("sum = {} of random numbers", data::show(sum))
-    };
+    let mut section = Section::new("Sum", format!("{} {}", numbers.len(), T::NAME));
+    let of = seed.map(|seed| format!(" of the random numbers of seed {seed}")).unwrap_or_default();
+    section.note = Some(format!("sum = {}{of}", data::show(sum)));
     let scale = Scale { device: &device, copy, bytes };
     let launches = reduction.launches();
     section.push(
         &scale,
         Measured {
             kernel: rung.name(),
-            change: &change,
+            change: rung.summary(),
             launches,
             result: Some(sum.as_f64()),
             wrong,

@@ -43,7 +43,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
     let wrong =
         (!data::same_bits(&transposed, &expected)).then(|| "the elements are not those of the transpose".to_owned());
 
-    let mut section = Section { family: "Transpose", input: format!("{rows} x {columns} f32"), rows: Vec::new() };
+    let mut section = Section::new("Transpose", format!("{rows} x {columns} f32"));
     let scale = Scale { device: &device, copy, bytes };
     let name = rung.map_or("transpose", TransposeRung::name);
     let is_right = wrong.is_none();

@@ -4,6 +4,11 @@
 //! are the ceiling and the floor of what a transpose can be, write the input itself. The grid is one-dimensional, tiles
 //! counted along the rows: CUDA allows 65535 blocks along y, too few for a tall matrix.
 //!
+//! Each rung says what it changes, what that **saves** or **costs**, which **counter** shows it, and where it is from.
+//! `docs/ladder/counters.md` has for each counter what it counts, the metric of Nsight Compute, and a command;
+//! `docs/ladder/sources.md` has the numbered source documents ("seed 000", ...). One rung alone:
+//! `bench ladder transpose --rung diagonal`.
+//!
 //! | rung | changes | removes |
 //! |---|---|---|
 //! | [`copy_row`](fn@copy_row) | (the ceiling) | |

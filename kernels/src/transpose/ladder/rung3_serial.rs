@@ -2,8 +2,8 @@ use cuda_std::prelude::*;
 
 /// One thread transposes the whole matrix.
 ///
-/// A GPU's thread is slow, and waits for each access to memory with nobody to take its place. **Counter:** one lane of one
-/// warp of one multiprocessor.
+/// A GPU's thread is slow, and waits for each access to memory with nobody to take its place. **Counters:** blocks (1),
+/// lanes active (1 of 32).
 ///
 /// Source: seed 004, "serial".
 #[kernel(instances = [f32], block = 1)]

@@ -6,8 +6,8 @@ use super::tile_corner;
 ///
 /// The lanes of a warp read neighbours in a row, one 128-byte line for 32 elements. They write down a column, each to a
 /// sector of its own: of the 32 bytes that a lane's store touches 4 are written. (The block's other warps write the rest of
-/// the sector, and the L2 puts some of them together.) **Costs:** store efficiency 12.5 %. **Counter:** sectors per store
-/// request, 32 where 4 would do.
+/// the sector, and the L2 puts some of them together.) **Counters:** store efficiency (12.5 %), sectors per request (of
+/// stores: 32 where 4 would do).
 ///
 /// Source: seed 004, "parallel per element".
 #[kernel(instances = [f32], block = [32, 32])]

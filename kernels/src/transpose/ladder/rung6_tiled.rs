@@ -7,7 +7,7 @@ use super::tile_corner;
 /// Both global accesses are now along rows. What scattered is the read of shared memory: the lanes of a warp take a
 /// column of the tile, and in a tile of 32 x 32 words a column is one bank. **Saves:** scattered stores. **Costs:** a
 /// barrier, and bank conflicts, 32-way at `TILE` = 32. Smaller tiles conflict less, and wait less at the barrier, but
-/// their rows are shorter than a 128-byte line. **Counters:** store efficiency 100 %, bank conflicts.
+/// their rows are shorter than a 128-byte line. **Counters:** store efficiency (100 %), bank conflicts.
 ///
 /// Source: seed 004, `transpose_parallel_per_element_tiled` (its `K`).
 #[kernel(instances = [f32] x [8, 16, 32], block = [TILE, TILE])]

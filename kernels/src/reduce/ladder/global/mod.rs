@@ -20,18 +20,18 @@
 mod rung1_neighbored;
 mod rung2_neighbored_less;
 mod rung3_interleaved;
-mod rung4_unroll;
-mod rung5_unroll8_warp_tail;
-mod rung6_unroll8_complete;
-mod rung7_unroll8_complete_const;
+mod rung4_to_6_unroll;
+mod rung7_unroll8_warp_tail;
+mod rung8_unroll8_complete;
+mod rung9_unroll8_complete_const;
 
 pub use rung1_neighbored::neighbored;
 pub use rung2_neighbored_less::neighbored_less;
 pub use rung3_interleaved::interleaved;
-pub use rung4_unroll::{unroll2, unroll4, unroll8};
-pub use rung5_unroll8_warp_tail::unroll8_warp_tail;
-pub use rung6_unroll8_complete::unroll8_complete;
-pub use rung7_unroll8_complete_const::unroll8_complete_const;
+pub use rung4_to_6_unroll::{unroll2, unroll4, unroll8};
+pub use rung7_unroll8_warp_tail::unroll8_warp_tail;
+pub use rung8_unroll8_complete::unroll8_complete;
+pub use rung9_unroll8_complete_const::unroll8_complete_const;
 
 use cuda_std::prelude::*;
 

@@ -7,7 +7,7 @@ use crate::ops::Number;
 ///
 /// Thread `t` adds element `t + stride` to element `t`: the lanes of a warp read 32 words in a row, one from each bank.
 /// **Saves:** every bank conflict. **Still there:** half of the threads do nothing but load one element, and each later
-/// step idles half of the rest. **Counter:** bank conflicts, now 0.
+/// step idles half of the rest. **Counter:** bank conflicts (0).
 ///
 /// Source: seed 003, `reduce2`.
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]

@@ -8,7 +8,7 @@ use crate::ops::Number;
 ///
 /// In the rung before, half of the threads load one element and are done. Here a block takes `2 * BLOCK` elements: half
 /// as many blocks, each thread with two independent loads in flight, and the first step of the fold costs neither a
-/// barrier nor shared memory. **Saves:** idle threads, half of the blocks. **Counter:** bytes in flight per thread.
+/// barrier nor shared memory. **Saves:** idle threads, half of the blocks. **Counters:** bytes in flight, blocks.
 ///
 /// Source: seed 002, "remove idle threads".
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]

@@ -8,8 +8,8 @@ use crate::ops::Number;
 /// Rung 5: the last 64 elements need no barrier of the block, because one warp folds them.
 ///
 /// Once the stride is 32, only the first warp works. The loop stops there, the other warps leave, and six unrolled steps
-/// by `fold_last_warp` finish. **Saves:** six block barriers and their loop. **Counter:** barriers per block, `log2`
-/// of the block less 5.
+/// by `fold_last_warp` finish. **Saves:** six block barriers and their loop. **Counter:** barriers per block (`log2`
+/// of the block, less 5).
 ///
 /// Source: seed 002, 2.1.
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]

@@ -1,13 +1,13 @@
 use cuda_std::prelude::*;
 
-use super::rung5_unroll8_warp_tail::fold_last_warp;
-use super::rung6_unroll8_complete::step;
+use super::rung7_unroll8_warp_tail::fold_last_warp;
+use super::rung8_unroll8_complete::step;
 use super::{finish, gather, start_of_run};
 use crate::ops::Number;
 
 /// Rung 9: the block's size is in the type, so that the compiler drops the steps that such a block does not have.
 ///
-/// **Saves:** four tests, alike in all threads. **Counter:** instructions per block. The seed found this template no
+/// **Saves:** four tests, alike in all threads. **Counter:** instructions per warp. The seed found this template no
 /// faster than the rung before, and blamed the compiler; the PTX shows that the tests are gone, and that there was next to
 /// nothing to save. What shrinks the machine code is that the assembler is told the block (`.reqntid`).
 ///

@@ -17,7 +17,7 @@ pub fn unroll2<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
     finish(&data, &partials, start);
 }
 
-/// Rung 5: four elements. As [`unroll2`](fn@unroll2), twice.
+/// Rung 5: four elements. As [`unroll2`](fn@unroll2), twice. **Counters:** blocks, bytes in flight.
 ///
 /// Source: seed 000 (its picture of the results; the code is the pattern of `reduceUnroll2`).
 #[kernel(instances = [f32, i32])]
@@ -29,6 +29,8 @@ pub fn unroll4<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
 }
 
 /// Rung 6: eight elements: 32 bytes in flight in each thread, and an eighth of the blocks of rung 3.
+///
+/// **Counters:** blocks, bytes in flight.
 ///
 /// Source: seed 000, "unroll 8".
 #[kernel(instances = [f32, i32])]

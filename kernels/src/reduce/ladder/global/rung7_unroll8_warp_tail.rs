@@ -6,8 +6,9 @@ use crate::ops::Number;
 
 /// Rung 7: the last 64 elements are folded by one warp, through volatile memory and without the block's barrier.
 ///
-/// **Saves:** six of the block's barriers. **Counter:** barriers per block. The seed expected fewer stalls at barriers and
-/// measured more; what is left of them is waiting for memory, which a barrier hides no better than a warp's own does.
+/// **Saves:** six of the block's barriers. **Counters:** barriers per block, barrier stalls. The seed expected fewer
+/// stalls at barriers and measured more; likely warps that no longer wait in six barriers wait longer in the remaining
+/// ones.
 ///
 /// Source: seed 000, `reduceUnrollWarp8`.
 #[kernel(instances = [f32, i32])]

@@ -1,13 +1,13 @@
 use cuda_std::prelude::*;
 
-use super::rung5_unroll8_warp_tail::fold_last_warp;
+use super::rung7_unroll8_warp_tail::fold_last_warp;
 use super::{add, finish, gather, start_of_run};
 use crate::ops::Number;
 
 /// Rung 8: no loop. Each step stands by itself and asks whether the block is large enough for it.
 ///
 /// **Saves:** the loop's counter and branch; the test of the block's size stays, at run time. **Counter:** instructions
-/// per block. The seed saw no difference, and neither does a GPU of today: memory is what the rung waits for.
+/// per warp. The seed saw no difference, and neither does an H200: likely memory is what the rung waits for.
 ///
 /// Source: seed 000, `reduceCompleteUnrollWarp8`.
 #[kernel(instances = [f32, i32])]
