@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Times PyTorch's reductions. Reads one JSON object a line, writes one a line: the median time in microseconds, or null.
+"""Times PyTorch's reductions and transposes. Reads one JSON object a line, writes one a line: the median time in microseconds, or null.
 
 In:  {"op": "sum", "dtype": "f32", "rows": 1024, "columns": 1024, "axis": "all" | "rows" | "columns"}
+     {"op": "transpose", "size": 4, "batch": 1, "rows": 1024, "columns": 1024}
 Out: {"us": 4.2}
 """
 
@@ -60,7 +61,21 @@ def time_of(call, inputs):
     return statistics.median(elapsed(graph.replay) for _ in range(15)) / count * 1e6
 
 
+BITS = {1: torch.uint8, 2: torch.float16, 4: torch.float32, 8: torch.float64, 16: torch.complex128}
+
+
+def transpose(case):
+    shape = (case["batch"], case["rows"], case["columns"])
+    first = torch.ones(shape, device="cuda", dtype=BITS[case["size"]])
+    result = torch.empty((shape[0], shape[2], shape[1]), device="cuda", dtype=first.dtype)
+    copies = min(64, -(-ROTATION_BYTES // max(first.numel() * first.element_size(), 1)))
+    inputs = [first] + [first.clone() for _ in range(copies)]
+    return time_of(lambda x: result.copy_(x.transpose(1, 2)), inputs)
+
+
 def run(case):
+    if case["op"] == "transpose":
+        return transpose(case)
     dtype = DTYPES[case["dtype"]]
     rows, columns = case["rows"], case["columns"]
     shape = (rows * columns,) if case["axis"] == "all" else (rows, columns)

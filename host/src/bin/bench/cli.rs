@@ -9,6 +9,7 @@ use warpfold::{Error, Gpu};
 
 use crate::plot::PlotFile;
 use crate::reduce::ReduceArguments;
+use crate::transpose::SweepArguments;
 
 /// Runs warpfold's reductions and transposes, checks every result against the CPU, and times them.
 ///
@@ -81,7 +82,7 @@ pub enum Command {
     Sum(SumArguments),
     /// Any reduction of any type and shape, beside CUB and PyTorch where they are
     Reduce(ReduceArguments),
-    /// Transposes a matrix of f32
+    /// Transposes a matrix of f32; or matrices of any shape and element size, beside a copy, cuBLAS and PyTorch
     Transpose(TransposeArguments),
 }
 
@@ -278,6 +279,8 @@ pub struct TransposeArguments {
     /// Transposes by this rung of the ladder instead of the library's own kernel
     #[arg(long, value_name = "NAME")]
     pub rung: Option<String>,
+    #[command(flatten)]
+    pub sweep: SweepArguments,
 }
 
 /// A latency in nanoseconds.

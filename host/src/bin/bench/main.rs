@@ -11,6 +11,7 @@ mod measure;
 mod npy;
 mod occupancy;
 mod plot;
+mod pytorch;
 mod ranges;
 mod reduce;
 mod report;

@@ -1,16 +1,15 @@
 //! CUB and PyTorch, where they are: a library that is loaded, and a program that is started.
 
 use std::ffi::{c_int, c_void};
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, bail};
 use libloading::Library;
 use warpfold::{Buffer, Error, Gpu, View};
 
-use super::cases::{Axis, Case, ElementType, Extent, Operator, name_of};
+use super::cases::{Axis, Case, Extent, Operator, name_of};
 use crate::measure::{Plan, Timing};
+use crate::pytorch::PyTorch;
 
 /// Those that were asked for and found.
 #[derive(Default)]
@@ -49,13 +48,7 @@ impl Peers {
                 None
             }
         };
-        let pytorch = match PyTorch::start(&folder.join("pytorch.py")) {
-            Ok(pytorch) => Some(pytorch),
-            Err(error) => {
-                eprintln!("without PyTorch: {error:#}");
-                None
-            }
-        };
+        let pytorch = PyTorch::find(folder);
         Self { cub, pytorch }
     }
 
@@ -134,65 +127,24 @@ impl Peers {
 
     /// PyTorch's time in microseconds, if it has such a reduction.
     pub fn pytorch(&mut self, case: &Case) -> anyhow::Result<Option<f64>> {
-        match &mut self.pytorch {
-            Some(pytorch) if case.offset == 0 && case.extent.axis != Axis::Skewed => {
-                pytorch.time(case.operator, case.dtype, &case.extent)
-            }
+        match (&mut self.pytorch, question(case)) {
+            (Some(pytorch), Some(question)) => pytorch.time(&question),
             _ => Ok(None),
         }
     }
 }
 
-/// `peers/pytorch.py`, which answers a line with a line.
-struct PyTorch {
-    process: Child,
-    questions: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
-}
-
-impl PyTorch {
-    fn start(script: &Path) -> anyhow::Result<Self> {
-        let found = Command::new("python3").args(["-c", "import torch; torch.cuda.current_device()"]).output();
-        let found = found.context("there is no python3")?;
-        if !found.status.success() {
-            let message = String::from_utf8_lossy(&found.stderr);
-            bail!("{}", message.lines().last().unwrap_or("python3 cannot import torch"));
-        }
-        let mut process = Command::new("python3")
-            .arg(script)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("cannot start python3")?;
-        let questions = process.stdin.take();
-        let answers = BufReader::new(process.stdout.take().context("it has no output")?);
-        Ok(Self { process, questions, answers })
-    }
-
-    fn time(&mut self, operator: Operator, dtype: ElementType, extent: &Extent) -> anyhow::Result<Option<f64>> {
-        if !matches!(
-            operator,
-            Operator::Sum | Operator::Min | Operator::Max | Operator::Argmin | Operator::Argmax | Operator::Dot
-        ) {
-            return Ok(None);
-        }
-        let question = serde_json::json!({
-            "op": name_of(&operator), "dtype": name_of(&dtype),
+/// What PyTorch is asked, if it has such a reduction.
+fn question(case: &Case) -> Option<serde_json::Value> {
+    let Case { operator, dtype, extent, offset } = case;
+    let has = matches!(
+        operator,
+        Operator::Sum | Operator::Min | Operator::Max | Operator::Argmin | Operator::Argmax | Operator::Dot
+    );
+    (has && *offset == 0 && extent.axis != Axis::Skewed).then(|| {
+        serde_json::json!({
+            "op": name_of(operator), "dtype": name_of(dtype),
             "rows": extent.rows, "columns": extent.columns, "axis": extent.axis,
-        });
-        let questions = self.questions.as_mut().context("PyTorch has ended")?;
-        writeln!(questions, "{question}").context("PyTorch has ended")?;
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).context("PyTorch has ended")?;
-        let answer: serde_json::Value = serde_json::from_str(&answer).context("PyTorch's answer is no JSON")?;
-        Ok(answer["us"].as_f64())
-    }
-}
-
-impl Drop for PyTorch {
-    fn drop(&mut self) {
-        // The end of its input ends it.
-        self.questions = None;
-        let _ = self.process.wait();
-    }
+        })
+    })
 }

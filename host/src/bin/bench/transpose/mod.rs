@@ -1,8 +1,14 @@
-//! `bench transpose`.
+//! `bench transpose`: one matrix of f32, from a file too, or many shapes of every size.
+
+mod peers;
+mod sweep;
+mod table;
 
 use anyhow::{bail, ensure};
 use warpfold::ladder::TransposeRung;
 use warpfold::{Error, Gpu};
+
+pub use sweep::SweepArguments;
 
 use crate::cli::{Output, TransposeArguments};
 use crate::data;
@@ -12,6 +18,9 @@ use crate::npy::{self, Array};
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
 pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow::Result<bool> {
+    if arguments.sweep.is_given() {
+        return sweep::run(gpu, output, &arguments.sweep);
+    }
     if let Some(file) = &arguments.output {
         npy::check_writable(file, arguments.force)?;
     }

@@ -1,0 +1,89 @@
+//! cuBLAS and PyTorch, where they are.
+
+use std::ffi::{c_int, c_void};
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use libloading::Library;
+use warpfold::{Buffer, Error, Gpu, Plain};
+
+use super::sweep::Case;
+use crate::measure::{Plan, Timing};
+use crate::pytorch::PyTorch;
+
+/// Those that were asked for and found.
+#[derive(Default)]
+pub struct Peers {
+    cublas: Option<Library>,
+    pytorch: Option<PyTorch>,
+}
+
+/// `warpfold_cublas_transpose` of `peers/cublas.cu`.
+type Transpose = unsafe extern "C" fn(
+    size: c_int,
+    input: *const c_void,
+    output: *mut c_void,
+    rows: i64,
+    columns: i64,
+    stream: *mut c_void,
+) -> c_int;
+
+impl Peers {
+    /// Looks for them in `folder`, and says what is not there.
+    pub fn find(gpu: &Gpu, folder: &Path) -> Self {
+        if !gpu.is_cuda() {
+            eprintln!("no peers: cuBLAS and PyTorch need a CUDA device");
+            return Self::default();
+        }
+        let library = folder.join("build").join("libwarpfold_cublas.so");
+        // SAFETY: the library that `peers/build.sh` has made runs nothing when it is loaded.
+        let cublas = unsafe { Library::new(&library) }
+            .inspect_err(|error| eprintln!("without cuBLAS: {error}; {}/build.sh builds it", folder.display()))
+            .ok();
+        Self { cublas, pytorch: PyTorch::find(folder) }
+    }
+
+    /// cuBLAS' time, if it has such a transpose.
+    pub fn geam<T: Plain>(
+        &self,
+        gpu: &Gpu,
+        plan: &Plan,
+        case: &Case,
+        inputs: &[Buffer<T>],
+        output: &mut Buffer<T>,
+    ) -> anyhow::Result<Option<Timing>> {
+        let Some(library) = &self.cublas else { return Ok(None) };
+        if case.shape.batch > 1 || !matches!(case.size, 4 | 8 | 16) {
+            return Ok(None);
+        }
+        // SAFETY: `peers/cublas.cu` defines it with this signature.
+        let transpose = unsafe { library.get::<Transpose>(b"warpfold_cublas_transpose") }
+            .context("the peers' library is another one")?;
+        let stream = gpu.cuda_stream().context("a CUDA device has a stream")?;
+        let output = output.view_mut().device_address() as *mut c_void;
+        let (rows, columns) = (case.shape.rows as i64, case.shape.columns as i64);
+        let mut failed = 0;
+        let start = |i: usize| {
+            let input = inputs[i % inputs.len()].view().device_address() as *const c_void;
+            // SAFETY: the memory is the device's, and both have the case's elements.
+            let error = unsafe { transpose(case.size as c_int, input, output, rows, columns, stream) };
+            if error != 0 {
+                failed = error;
+            }
+            Ok::<_, Error>(())
+        };
+        let timing = plan.time_recorded(gpu, start)?;
+        if failed != 0 {
+            bail!("cuBLAS: status {failed}");
+        }
+        Ok(Some(timing))
+    }
+
+    /// PyTorch's time in microseconds.
+    pub fn pytorch(&mut self, case: &Case) -> anyhow::Result<Option<f64>> {
+        match &mut self.pytorch {
+            Some(pytorch) => pytorch.time(&case.question()),
+            None => Ok(None),
+        }
+    }
+}

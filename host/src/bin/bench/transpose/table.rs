@@ -1,0 +1,166 @@
+//! What `bench transpose` prints of many.
+
+use std::io::{self, Write};
+
+use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use serde::Serialize;
+
+use super::sweep::Case;
+use crate::cli::Format;
+use crate::measure::Timing;
+use crate::plot::{self, Bar, Bars, Chart};
+use crate::report::{Device, bandwidth, time};
+
+/// A measured case.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    pub shape: String,
+    /// Bytes of an element.
+    pub size: usize,
+    pub correct: bool,
+    pub wrong: Option<String>,
+    pub median_us: f64,
+    /// Bytes read and written.
+    pub gigabytes_per_second: f64,
+    /// A copy of as many bytes on the device.
+    pub copy_us: Option<f64>,
+    pub geam_us: Option<f64>,
+    pub pytorch_us: Option<f64>,
+}
+
+impl Row {
+    pub fn new(
+        case: &Case,
+        wrong: Option<String>,
+        timing: Timing,
+        copy: Option<Timing>,
+        geam: Option<Timing>,
+        pytorch_us: Option<f64>,
+    ) -> Self {
+        let us = |timing: Timing| timing.median.as_secs_f64() * 1e6;
+        let median_us = us(timing);
+        let bytes = 2 * case.shape.elements() * case.size;
+        Self {
+            shape: case.shape.to_string(),
+            size: case.size,
+            correct: wrong.is_none(),
+            wrong,
+            median_us,
+            gigabytes_per_second: bytes as f64 / median_us.max(1e-3) / 1e3,
+            copy_us: copy.map(us),
+            geam_us: geam.map(us),
+            pytorch_us,
+        }
+    }
+
+    /// How many times as long another takes.
+    fn times(&self, other: Option<f64>) -> Option<f64> {
+        Some(other? / self.median_us)
+    }
+}
+
+/// Everything.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub device: Device,
+    pub rows: Vec<Row>,
+}
+
+impl Report {
+    pub fn is_correct(&self) -> bool {
+        self.rows.iter().all(|row| row.correct)
+    }
+
+    pub fn chart(&self) -> Chart {
+        let peak = self.device.peak_gigabytes_per_second;
+        let bar = |row: &Row| Bar {
+            name: format!("{} of {} B", row.shape, row.size),
+            gigabytes_per_second: row.gigabytes_per_second,
+            correct: row.correct,
+        };
+        Chart::Bars(Bars {
+            title: format!("Transposes, {}", self.device.name),
+            bars: self.rows.iter().map(bar).collect(),
+            bounds: peak.map(|peak| ("theoretical peak", peak, plot::PEAK_COLOR)).into_iter().collect(),
+        })
+    }
+
+    pub fn write(&self, out: &mut impl Write, format: Format) -> io::Result<()> {
+        match format {
+            Format::Table => self.write_table(out, presets::UTF8_BORDERS_ONLY),
+            Format::Markdown => self.write_table(out, presets::ASCII_MARKDOWN),
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut *out, self)?;
+                writeln!(out)
+            }
+            Format::Csv => self.write_csv(out),
+        }
+    }
+
+    fn write_table(&self, out: &mut impl Write, preset: &str) -> io::Result<()> {
+        writeln!(out, "{}", self.device.headline())?;
+        let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+        let or_dash = |text: Option<String>| right(text.unwrap_or_else(|| "-".to_owned()));
+        let times = |ratio: Option<f64>| {
+            let cell = or_dash(ratio.map(|ratio| format!("{ratio:.2} x")));
+            if ratio.is_some_and(|ratio| ratio < 1.0) { cell.fg(Color::Yellow) } else { cell }
+        };
+        let mut header = vec!["shape", "bytes", "result", "time", "GB/s"];
+        let has = |value: fn(&Row) -> bool| self.rows.iter().any(value);
+        let (copy, geam, pytorch) =
+            (has(|row| row.copy_us.is_some()), has(|row| row.geam_us.is_some()), has(|row| row.pytorch_us.is_some()));
+        for (is_there, names) in
+            [(copy, ["copy", "of copy"]), (geam, ["geam", "vs geam"]), (pytorch, ["PyTorch", "vs"])]
+        {
+            header.extend(if is_there { &names[..] } else { &[] });
+        }
+        let mut table = Table::new();
+        table.load_preset(preset).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
+        for row in &self.rows {
+            let result = if row.correct { Cell::new("right") } else { Cell::new("WRONG").fg(Color::Red) };
+            let mut cells = vec![
+                Cell::new(&row.shape),
+                right(row.size.to_string()),
+                result,
+                right(time(row.median_us)),
+                right(bandwidth(row.gigabytes_per_second)),
+            ];
+            if copy {
+                let of_copy = row.times(row.copy_us).map(|ratio| format!("{:.1} %", 100.0 * ratio));
+                cells.extend([or_dash(row.copy_us.map(time)), or_dash(of_copy)]);
+            }
+            if geam {
+                cells.extend([or_dash(row.geam_us.map(time)), times(row.times(row.geam_us))]);
+            }
+            if pytorch {
+                cells.extend([or_dash(row.pytorch_us.map(time)), times(row.times(row.pytorch_us))]);
+            }
+            table.add_row(cells);
+        }
+        writeln!(out, "{table}")?;
+        for Row { shape, size, wrong, .. } in self.rows.iter().filter(|row| !row.correct) {
+            writeln!(out, "WRONG: {shape} of {size} bytes: {}", wrong.as_deref().unwrap_or("the result"))?;
+        }
+        Ok(())
+    }
+
+    fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "shape,size,correct,median_us,gigabytes_per_second,copy_us,geam_us,pytorch_us")?;
+        let number = |number: Option<f64>| number.map(|number| format!("{number:.3}")).unwrap_or_default();
+        for row in &self.rows {
+            writeln!(
+                out,
+                "{},{},{},{:.3},{:.3},{},{},{}",
+                row.shape,
+                row.size,
+                row.correct,
+                row.median_us,
+                row.gigabytes_per_second,
+                number(row.copy_us),
+                number(row.geam_us),
+                number(row.pytorch_us)
+            )?;
+        }
+        Ok(())
+    }
+}
