@@ -200,6 +200,24 @@ fn the_vectorized_transpose_moves_16_bytes_at_once() {
     }
 }
 
+/// Elements of every size move 16 bytes at once, and turn in registers: nothing is kept in local memory.
+#[test]
+fn tiles_of_every_size_move_16_bytes_at_once() {
+    // Packs of a thread, and permutations of bytes: of each of 32 words two halves, of each four words of bytes eight.
+    for (name, packs, permutations) in
+        [("tiles_u8_32768", 16, 128), ("tiles_u16_16384", 8, 32), ("tiles_u32_4096", 4, 0), ("tiles_u64_2048", 4, 0)]
+    {
+        for (arch, ptx) in entries(name) {
+            for access in ["ld.global.v4", "st.global.v4", "ld.shared.v4", "st.shared.v4"] {
+                assert_eq!(count(&ptx, access), packs, "{access} in {name} {arch}");
+            }
+            assert_eq!(count(&ptx, "prmt"), permutations, "{name} {arch}");
+            assert_eq!(count(&ptx, "bar.sync"), 1, "{name} {arch}");
+            assert!(!ptx.contains(".local"), "{name} {arch}");
+        }
+    }
+}
+
 /// The tail in global memory: its accesses are volatile and the warp's barriers order them.
 #[test]
 fn the_volatile_tail_in_global_memory() {

@@ -37,7 +37,7 @@ pub enum TransposeRung {
     TiledRows,
     /// [`kernels::transpose::ladder::diagonal`](fn@ladder::diagonal)
     Diagonal,
-    /// [`kernels::transpose::vectorized`](fn@ladder::vectorized), which [`Gpu::transpose`] uses
+    /// [`kernels::transpose::vectorized`](fn@ladder::vectorized)
     Vectorized,
 }
 

@@ -19,7 +19,7 @@
 
 use cuda_std::prelude::*;
 
-use super::turn::Turn;
+use super::turn::{Each, Turn, sixteen};
 
 /// Elements of the tile of a block, by their size: 16 KiB of them, 32 KiB of small ones, whose rows would be short
 /// otherwise.
@@ -39,9 +39,6 @@ pub const fn threads(size: usize) -> usize {
     let squares = squares(size);
     if squares < 256 { squares } else { 256 }
 }
-
-/// Packs that a thread holds at once, at most.
-pub(super) const PACKS: usize = 16;
 
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
@@ -86,7 +83,7 @@ pub fn tiles<T: Turn, const LEN: usize>(
 
     let first = shape.batch * input_batch + shape.top * input_pitch + shape.left;
     if is_wide(input.is_aligned_to(0, 16), input_pitch, input_batch, columns) {
-        load_squares::<T, LEN>(&input, first, input_pitch, &shape, &tile, thread);
+        load_squares::<T, LEN>(&input, first, input_pitch, &shape, &tile);
     } else {
         load_elements::<T, LEN>(&input, first, input_pitch, &shape, &tile, thread);
     }
@@ -94,7 +91,7 @@ pub fn tiles<T: Turn, const LEN: usize>(
 
     let first = shape.batch * output_batch + shape.left * output_pitch + shape.top;
     if is_wide(output.as_global().is_aligned_to(0, 16), output_pitch, output_batch, rows) {
-        store_packs::<T, LEN>(&output, first, output_pitch, &shape, &tile, thread);
+        store_packs::<T, LEN>(&output, first, output_pitch, &shape, &tile);
     } else {
         store_elements::<T, LEN>(&output, first, output_pitch, &shape, &tile, thread);
     }
@@ -155,6 +152,21 @@ impl Tile {
     }
 }
 
+/// Squares that a thread has, at most.
+const MOST_SQUARES: usize = 4;
+
+/// Square `k` of the thread's: its place among those of the tile, counted along rows that have `1 << across` of them.
+#[inline(always)]
+fn square_of_thread<T: Turn>(k: usize, across: u32) -> (u32, u32) {
+    let square = thread::thread_idx_x() + (k * threads(size_of::<T>())) as u32;
+    (square & ((1 << across) - 1), square >> across)
+}
+
+/// Squares that a thread of this element's kernel has.
+const fn squares_each<T: Turn>() -> usize {
+    squares(size_of::<T>()) / threads(size_of::<T>())
+}
+
 /// Loads the thread's squares, turns them, and leaves them in shared memory.
 #[inline(always)]
 fn load_squares<T: Turn, const LEN: usize>(
@@ -163,46 +175,84 @@ fn load_squares<T: Turn, const LEN: usize>(
     pitch: usize,
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
-    thread: usize,
 ) {
-    let side = T::Pack::LEN;
-    let each = squares(size_of::<T>()) / threads(size_of::<T>());
-    let place = |k: usize| {
-        let square = (thread + k * threads(size_of::<T>())) as u32;
-        (square & ((1 << shape.across) - 1), square >> shape.across)
-    };
-    let mut packs = [T::Pack::splat(T::default()); PACKS];
-    let mut k = 0;
-    while k < each {
-        let (x, y) = place(k);
-        let mut i = 0;
-        while i < side {
-            let (row, column) = (y * side as u32 + i as u32, x * side as u32);
-            if row < shape.rows && column < shape.columns {
-                // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of packs.
-                packs[k * side + i] =
-                    unsafe { input.load_pack_unchecked(first + row as usize * pitch + column as usize) };
-            }
-            i += 1;
+    let packs = sixteen(&PacksOfInput { input, first, pitch, shape });
+    turn_square(&packs, 0, shape, tile);
+    turn_square(&packs, 1, shape, tile);
+    turn_square(&packs, 2, shape, tile);
+    turn_square(&packs, 3, shape, tile);
+}
+
+/// The packs of the thread's squares.
+struct PacksOfInput<'a, T> {
+    input: &'a Global<'a, T>,
+    first: usize,
+    pitch: usize,
+    shape: &'a Tile,
+}
+
+impl<T: Turn> Each for PacksOfInput<'_, T> {
+    type Of = T::Pack;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> T::Pack {
+        let side = T::Pack::LEN;
+        let (x, y) = square_of_thread::<T>(i / side, self.shape.across);
+        let (row, column) = (y * side as u32 + (i % side) as u32, x * side as u32);
+        if i < squares_each::<T>() * side && row < self.shape.rows && column < self.shape.columns {
+            // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of packs.
+            unsafe { self.input.load_pack_unchecked(self.first + row as usize * self.pitch + column as usize) }
+        } else {
+            T::Pack::splat(T::default())
         }
-        k += 1;
     }
-    let mut k = 0;
-    while k < each {
-        let (x, y) = place(k);
-        let mut square = [T::Pack::splat(T::default()); PACKS];
-        let mut i = 0;
-        while i < side {
-            square[i] = packs[k * side + i];
-            i += 1;
+}
+
+/// Turns square `k` of the thread's, if there is one, into shared memory.
+#[inline(always)]
+fn turn_square<T: Turn, const LEN: usize>(packs: &[T::Pack; 16], k: usize, shape: &Tile, tile: &SharedArray<T, LEN>) {
+    const { assert!(squares_each::<T>() <= MOST_SQUARES) };
+    if k >= squares_each::<T>() {
+        return;
+    }
+    let (x, y) = square_of_thread::<T>(k, shape.across);
+    let turned = T::turn(sixteen(&Square { packs, first: k * T::Pack::LEN }));
+    sixteen(&Turned { turned, x, y, shape, tile });
+}
+
+/// The packs of one square among those of all; what is behind them is of no meaning.
+struct Square<'a, P> {
+    packs: &'a [P; 16],
+    first: usize,
+}
+
+impl<P: Packed> Each for Square<'_, P> {
+    type Of = P;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> P {
+        self.packs[(self.first + i) % 16]
+    }
+}
+
+/// A turned square at its place in shared memory.
+struct Turned<'a, T: Turn, const LEN: usize> {
+    turned: [T::Pack; 16],
+    x: u32,
+    y: u32,
+    shape: &'a Tile,
+    tile: &'a SharedArray<T, LEN>,
+}
+
+impl<T: Turn, const LEN: usize> Each for Turned<'_, T, LEN> {
+    type Of = ();
+
+    #[inline(always)]
+    fn of(&self, i: usize) {
+        let side = T::Pack::LEN;
+        if i < side {
+            self.tile.store_pack(self.shape.pack(self.x * side as u32 + i as u32, self.y), self.turned[i]);
         }
-        let turned = T::turn(square);
-        let mut i = 0;
-        while i < side {
-            tile.store_pack(shape.pack(x * side as u32 + i as u32, y), turned[i]);
-            i += 1;
-        }
-        k += 1;
     }
 }
 
@@ -214,29 +264,35 @@ fn store_packs<T: Turn, const LEN: usize>(
     pitch: usize,
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
-    thread: usize,
 ) {
-    let side = T::Pack::LEN;
-    let mut k = 0;
-    while k < squares(size_of::<T>()) / threads(size_of::<T>()) {
-        let square = (thread + k * threads(size_of::<T>())) as u32;
-        let (q, x) = (square & ((1 << shape.down) - 1), square >> shape.down);
-        let mut i = 0;
-        while i < side {
-            let (row, column) = (q * side as u32, x * side as u32 + i as u32);
-            if row < shape.rows && column < shape.columns {
-                let pack = tile.load_pack(shape.pack(column, q));
-                // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of packs.
-                unsafe { output.store_pack_unchecked(first + column as usize * pitch + row as usize, pack) };
-            }
-            i += 1;
-        }
-        k += 1;
-    }
+    sixteen(&PacksOfOutput { output, first, pitch, shape, tile });
 }
 
-/// Elements that a thread has in flight, where it moves them one by one.
-const SINGLES: usize = 8;
+/// The packs that a thread writes.
+struct PacksOfOutput<'a, T, const LEN: usize> {
+    output: &'a GlobalMut<'a, T>,
+    first: usize,
+    pitch: usize,
+    shape: &'a Tile,
+    tile: &'a SharedArray<T, LEN>,
+}
+
+impl<T: Turn, const LEN: usize> Each for PacksOfOutput<'_, T, LEN> {
+    type Of = ();
+
+    #[inline(always)]
+    fn of(&self, i: usize) {
+        let side = T::Pack::LEN;
+        let (q, x) = square_of_thread::<T>(i / side, self.shape.down);
+        let (row, column) = (q * side as u32, x * side as u32 + (i % side) as u32);
+        if i < squares_each::<T>() * side && row < self.shape.rows && column < self.shape.columns {
+            let pack = self.tile.load_pack(self.shape.pack(column, q));
+            let place = self.first + column as usize * self.pitch + row as usize;
+            // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of packs.
+            unsafe { self.output.store_pack_unchecked(place, pack) };
+        }
+    }
+}
 
 /// Loads single elements: neighbouring lanes take neighbours, row after row.
 #[inline(always)]
@@ -250,28 +306,37 @@ fn load_elements<T: Turn, const LEN: usize>(
 ) {
     let count = shape.rows * shape.columns;
     let step = threads(size_of::<T>()) as u32;
-    let place = |i: u32| (i / shape.columns, i % shape.columns);
     let mut i = thread as u32;
     while i < count {
-        let mut elements = [T::default(); SINGLES];
-        let mut k = 0;
-        while k < SINGLES {
-            let (row, column) = place(i + k as u32 * step);
-            if i + k as u32 * step < count {
-                // SAFETY: inside of the matrix, and so the view.
-                elements[k] = unsafe { input.load_unchecked(first + row as usize * pitch + column as usize) };
-            }
-            k += 1;
-        }
-        let mut k = 0;
-        while k < SINGLES {
-            let (row, column) = place(i + k as u32 * step);
-            if i + (k as u32) * step < count {
-                tile.store(shape.element(row, column), elements[k]);
-            }
-            k += 1;
-        }
-        i += SINGLES as u32 * step;
+        // Four are in flight before the first is used.
+        let load = |k: u32| load_element(input, first, pitch, shape, i + k * step);
+        let elements = [load(0), load(1), load(2), load(3)];
+        keep_element(tile, shape, i, elements[0]);
+        keep_element(tile, shape, i + step, elements[1]);
+        keep_element(tile, shape, i + 2 * step, elements[2]);
+        keep_element(tile, shape, i + 3 * step, elements[3]);
+        i += 4 * step;
+    }
+}
+
+/// Element `i` of the tile, row after row, if there is one.
+#[inline(always)]
+fn load_element<T: Turn>(input: &Global<T>, first: usize, pitch: usize, shape: &Tile, i: u32) -> T {
+    let (row, column) = (i / shape.columns, i % shape.columns);
+    if row < shape.rows {
+        // SAFETY: inside of the matrix, and so the view.
+        unsafe { input.load_unchecked(first + row as usize * pitch + column as usize) }
+    } else {
+        T::default()
+    }
+}
+
+/// Leaves it in shared memory.
+#[inline(always)]
+fn keep_element<T: Turn, const LEN: usize>(tile: &SharedArray<T, LEN>, shape: &Tile, i: u32, element: T) {
+    let (row, column) = (i / shape.columns, i % shape.columns);
+    if row < shape.rows {
+        tile.store(shape.element(row, column), element);
     }
 }
 

@@ -45,44 +45,103 @@ impl Turn for u32 {
 impl Turn for u16 {
     #[inline(always)]
     fn turn(square: [Self::Pack; 16]) -> [Self::Pack; 16] {
-        let mut turned = square;
-        let mut row = 0;
-        while row < 8 {
-            // Two rows' elements side by side: the low halves of a word, or the high ones.
-            let halves = if row % 2 == 0 { 0x5410 } else { 0x7632 };
-            let both = |k: usize| {
-                let (a, b) = (square[2 * k].to_words(), square[2 * k + 1].to_words());
-                permute_bytes(a[row / 2], b[row / 2], halves)
-            };
-            turned[row] = Self::Pack::from_words([both(0), both(1), both(2), both(3)]);
-            row += 1;
+        sixteen(&RowsOfHalves(square))
+    }
+}
+
+/// The rows of a turned square of halves of words.
+struct RowsOfHalves([<u16 as Element>::Pack; 16]);
+
+impl RowsOfHalves {
+    /// Word `k` of row `row`: an element of each of two rows of the square.
+    #[inline(always)]
+    fn word(&self, row: usize, k: usize) -> u32 {
+        let halves = if row.is_multiple_of(2) { 0x5410 } else { 0x7632 };
+        let (a, b) = (self.0[2 * k].to_words(), self.0[2 * k + 1].to_words());
+        permute_bytes(a[row / 2], b[row / 2], halves)
+    }
+}
+
+impl Each for RowsOfHalves {
+    type Of = <u16 as Element>::Pack;
+
+    #[inline(always)]
+    fn of(&self, row: usize) -> Self::Of {
+        if row >= 8 {
+            return self.0[row];
         }
-        turned
+        Packed::from_words([self.word(row, 0), self.word(row, 1), self.word(row, 2), self.word(row, 3)])
     }
 }
 
 impl Turn for u8 {
     #[inline(always)]
     fn turn(square: [Self::Pack; 16]) -> [Self::Pack; 16] {
-        let mut turned = square;
-        let mut word = 0;
-        while word < 4 {
-            // Four rows of the result, from a word of every row.
-            let column = |k: usize| {
-                let of_row = |i: usize| square[4 * k + i].to_words()[word];
-                turn_bytes([of_row(0), of_row(1), of_row(2), of_row(3)])
-            };
-            let columns = [column(0), column(1), column(2), column(3)];
-            let mut i = 0;
-            while i < 4 {
-                let words = [columns[0][i], columns[1][i], columns[2][i], columns[3][i]];
-                turned[4 * word + i] = Self::Pack::from_words(words);
-                i += 1;
-            }
-            word += 1;
-        }
-        turned
+        sixteen(&RowsOfBytes([
+            turn_words(&square, 0),
+            turn_words(&square, 1),
+            turn_words(&square, 2),
+            turn_words(&square, 3),
+        ]))
     }
+}
+
+/// The rows of a turned square of bytes: for each four of them their words, each of which has a byte of each.
+struct RowsOfBytes([[[u32; 4]; 4]; 4]);
+
+impl Each for RowsOfBytes {
+    type Of = <u8 as Element>::Pack;
+
+    #[inline(always)]
+    fn of(&self, row: usize) -> Self::Of {
+        let [a, b, c, d] = self.0[row / 4];
+        let i = row % 4;
+        Packed::from_words([a[i], b[i], c[i], d[i]])
+    }
+}
+
+/// Of word `word` of every row, the bytes of four rows of the result.
+#[inline(always)]
+fn turn_words(square: &[<u8 as Element>::Pack; 16], word: usize) -> [[u32; 4]; 4] {
+    let of_row = |row: usize| square[row].to_words()[word];
+    [
+        turn_bytes([of_row(0), of_row(1), of_row(2), of_row(3)]),
+        turn_bytes([of_row(4), of_row(5), of_row(6), of_row(7)]),
+        turn_bytes([of_row(8), of_row(9), of_row(10), of_row(11)]),
+        turn_bytes([of_row(12), of_row(13), of_row(14), of_row(15)]),
+    ]
+}
+
+/// What is done, or made, for each of a few numbers.
+pub(super) trait Each {
+    /// What is made.
+    type Of;
+    /// For this number.
+    fn of(&self, i: usize) -> Self::Of;
+}
+
+/// One value for each of sixteen. Written out, because what a compiler does not unroll goes to memory; and not by a closure,
+/// which it does not inline so often.
+#[inline(always)]
+pub(super) fn sixteen<E: Each>(each: &E) -> [E::Of; 16] {
+    [
+        each.of(0),
+        each.of(1),
+        each.of(2),
+        each.of(3),
+        each.of(4),
+        each.of(5),
+        each.of(6),
+        each.of(7),
+        each.of(8),
+        each.of(9),
+        each.of(10),
+        each.of(11),
+        each.of(12),
+        each.of(13),
+        each.of(14),
+        each.of(15),
+    ]
 }
 
 /// The transpose of four words of four bytes, in eight permutations.
