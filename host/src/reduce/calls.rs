@@ -35,7 +35,7 @@ impl Gpu {
     ///
     /// # Errors
     /// There is nothing to reduce and the operator has no result for that, the view is another device's, there is no
-    /// memory for the workspace (64 KiB, once for each device), or work before has failed.
+    /// memory for the workspace (128 KiB, once for each device), or work before has failed.
     pub fn reduce<'a, O: Reduction<T>, T: Element>(
         &self,
         _operator: O,
