@@ -37,7 +37,7 @@ mod transpose;
 
 pub use reduce::{PairReducer, PairReduction, Reducer, Reduction, SegmentReducer, Shape};
 #[doc(inline)]
-pub use transpose::Transposition;
+pub use transpose::{ScaledElement, Scaling, Transposition};
 
 pub use argument::{Argument, Arguments};
 pub use buffer::{Buffer, View, ViewMut};
@@ -49,4 +49,5 @@ pub use gpu::Gpu;
 pub use kernels::ops;
 pub use machine::KernelOccupancy;
 pub use matrix::Matrix;
+pub use num_complex;
 pub use recording::Recording;

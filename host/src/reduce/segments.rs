@@ -25,8 +25,7 @@ type Notes = GlobalMut<'static, u64>;
 pub type SegmentsParameters<O, T> = (Global<'static, T>, Global<'static, u64>, u32, ChunksMut, Notes, Output<O, T>);
 
 /// The parameters of [`long_segments`](fn@kernels::reduce::segments::long_segments).
-pub type LongSegmentsParameters<O, T> =
-    (Global<'static, T>, Chunks, Notes, Partials, Tickets, Output<O, T>);
+pub type LongSegmentsParameters<O, T> = (Global<'static, T>, Chunks, Notes, Partials, Tickets, Output<O, T>);
 
 /// The kernels of an operator for segments by offsets.
 pub struct SegmentKernels<O: Operator<T>, T: Element> {

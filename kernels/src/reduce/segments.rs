@@ -226,7 +226,8 @@ pub fn long_segments<O: Operator<T>, T: Element>(
 
     let mut at = thread::block_idx_x() as usize;
     while at < queued {
-        let ([segment, part], [start, len]) = (chunks.load(at * PLACES_OF_CHUNK), chunks.load(at * PLACES_OF_CHUNK + 1));
+        let ([segment, part], [start, len]) =
+            (chunks.load(at * PLACES_OF_CHUNK), chunks.load(at * PLACES_OF_CHUNK + 1));
         let (segment, part, start, len) = (segment as usize, part as usize, start as usize, len as usize);
         let (tiles, parts) = (len / tile(BLOCK, size_of::<T>()), self::chunks(len, size_of::<T>()));
         let of_chunk = tiles_of_chunk(tiles);
