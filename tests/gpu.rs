@@ -307,6 +307,9 @@ fn transposes_of(gpu: &Gpu, check: transposes_of_any::Check) -> Result<(), Faile
             check(gpu, &case)?;
         }
     }
+    for case in if is_sanitized() { &transposes_of_any::LARGE[2..] } else { &transposes_of_any::LARGE[..] } {
+        check(gpu, &transposes_of_any::Case { seed: source.random(), ..*case })?;
+    }
     Ok(())
 }
 
@@ -314,7 +317,8 @@ fn transposes_of(gpu: &Gpu, check: transposes_of_any::Check) -> Result<(), Faile
 fn transposes_in_place(gpu: &Gpu, check: transposes_of_any::Check) -> Result<(), Failed> {
     let mut source = SmallRng::from_os_rng();
     let sides = if is_sanitized() { &[1, 17, 64, 129][..] } else { &transposes_of_any::SIDES[..] };
-    for (i, &side) in sides.iter().chain(if is_sanitized() { &[] } else { &[1023, 1024] }).enumerate() {
+    let large = if is_sanitized() { &[][..] } else { &[1023, 1024][..] };
+    for (i, &side) in sides.iter().chain(large).enumerate() {
         for (batch, pad, before) in [(1, 0, 0), (1 + i % 3, i % 5, i % 17)] {
             let (pads, offsets) = ([pad; 2], [before; 2]);
             let case =

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use warpfold::{Error, Gpu, Transposition};
-use warpfold_tests::transposes::{CHECKS, Case, IN_PLACE_CHECKS, PERMUTE_CHECKS, SCALED_CHECKS, SIDES};
+use warpfold_tests::transposes::{CHECKS, Case, IN_PLACE_CHECKS, LARGE, PERMUTE_CHECKS, SCALED_CHECKS, SIDES};
 
 fn any_side() -> impl Strategy<Value = usize> {
     prop_oneof![prop::sample::select(&SIDES[..]), 0_usize..300, Just(2000)]
@@ -46,6 +46,16 @@ fn strips_of_every_width() {
                 let case = Case { rows, columns, batch: 1, pads: [0; 2], offsets: [0; 2], seed: narrow as u64 };
                 check(&Gpu::simt(), &case).unwrap();
             }
+        }
+    }
+}
+
+/// What has long columns that are no whole sectors goes by other tiles than what is small.
+#[test]
+fn large_ones_at_any_alignment() {
+    for (i, (_, check)) in CHECKS.iter().enumerate() {
+        for case in LARGE {
+            check(&Gpu::simt(), &Case { seed: i as u64, ..case }).unwrap();
         }
     }
 }

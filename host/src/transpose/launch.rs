@@ -3,8 +3,9 @@
 use cuda_std::element::Plain;
 use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
+use kernels::transpose::slanted::{MARGIN, positions};
 use kernels::transpose::tile::squares;
-use kernels::transpose::tiles::{elements, ragged_tiles, tiles};
+use kernels::transpose::tiles::{elements, few_elements, ragged_tiles, slanted_tiles, tiles};
 
 use crate::{Error, Gpu, View, ViewMut};
 
@@ -23,20 +24,22 @@ pub(super) struct Strides {
 /// The most blocks of a grid.
 const MOST_BLOCKS: usize = i32::MAX as usize;
 
-/// How many squares are across a tile, as a power of two, for elements of `size` bytes.
+/// Tiles that are few: two for each multiprocessor of an H200.
+const FEW_TILES: usize = 2 * 132;
+
+/// How many squares are across a tile of `tile` elements of `size` bytes, as a power of two.
 ///
-/// A square's side is 16 bytes of elements, and a tile has a fixed number of squares ([`squares`] of [`elements`]). Rows of a tile should
-/// be 256 bytes on both sides, eight sectors of memory in a row, which takes 16 squares; elements of 1 and 8 bytes have
-/// room for 16 across and 8 or 32 down, those of 16 for 32 both ways. A matrix that is narrower gets a tile that is as
-/// narrow and longer for it, since what is outside of the matrix is lost; one that is lower, a wider one.
-pub(super) fn squares_across(rows: usize, columns: usize, size: usize) -> u32 {
+/// A square's side is 16 bytes of elements, and a tile has a fixed number of [`squares`]. It is square, or twice as high as
+/// wide, so that its rows are as long as they can be on both sides: 256 bytes, eight sectors of memory, or half of that where
+/// the other side has 256. A matrix that is narrower gets a tile that is as narrow and longer for it, since what is outside of
+/// the matrix is lost; one that is lower, a wider one.
+fn squares_across(rows: usize, columns: usize, tile: usize, size: usize) -> u32 {
     let side = 16 / size;
-    let all = squares(elements(size), size).ilog2();
-    let usual = if size == 16 { 5 } else { 4 };
+    let all = squares(tile, size).ilog2();
     let log_of_needed = |elements: usize| elements.div_ceil(side).next_power_of_two().ilog2();
     let most_across = log_of_needed(columns);
     let fewest_across = all.saturating_sub(log_of_needed(rows));
-    usual.max(fewest_across).min(most_across).min(all)
+    (all / 2).max(fewest_across).min(most_across).min(all)
 }
 
 type TilesParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32);
@@ -51,45 +54,110 @@ impl Gpu {
     ) -> Result<(), Error> {
         match size_of::<T>() {
             1 => {
-                let kernels = [tiles::handle::<u8, 32768>(), ragged_tiles::handle::<u8, 32768>()];
+                let kernels = Kernels {
+                    wide: [tiles::handle::<u8, 32768>(), tiles::handle::<u8, 8192>()],
+                    ragged: [ragged_tiles::handle::<u8, 32768>(), ragged_tiles::handle::<u8, 8192>()],
+                    slanted: slanted_tiles::handle::<u8, 32768>(),
+                };
                 self.turn(kernels, strides, input.cast(), output.cast())
             }
             2 => {
-                let kernels = [tiles::handle::<u16, 16384>(), ragged_tiles::handle::<u16, 16384>()];
+                let kernels = Kernels {
+                    wide: [tiles::handle::<u16, 16384>(), tiles::handle::<u16, 4096>()],
+                    ragged: [ragged_tiles::handle::<u16, 16384>(), ragged_tiles::handle::<u16, 4096>()],
+                    slanted: slanted_tiles::handle::<u16, 16384>(),
+                };
                 self.turn(kernels, strides, input.cast(), output.cast())
             }
             4 => {
-                let kernels = [tiles::handle::<u32, 4096>(), ragged_tiles::handle::<u32, 4096>()];
+                let kernels = Kernels {
+                    wide: [tiles::handle::<u32, 4096>(), tiles::handle::<u32, 1024>()],
+                    ragged: [ragged_tiles::handle::<u32, 4096>(), ragged_tiles::handle::<u32, 1024>()],
+                    slanted: slanted_tiles::handle::<u32, 4096>(),
+                };
                 self.turn(kernels, strides, input.cast(), output.cast())
             }
             8 => {
-                let kernels = [tiles::handle::<u64, 2048>(), ragged_tiles::handle::<u64, 2048>()];
+                let kernels = Kernels {
+                    wide: [tiles::handle::<u64, 2048>(), tiles::handle::<u64, 512>()],
+                    ragged: [ragged_tiles::handle::<u64, 2048>(), ragged_tiles::handle::<u64, 512>()],
+                    slanted: slanted_tiles::handle::<u64, 2048>(),
+                };
                 self.turn(kernels, strides, input.cast(), output.cast())
             }
-            // They always begin at multiples of 16 bytes.
-            _ => self.turn([tiles::handle::<u128, 1024>(); 2], strides, input.cast(), output.cast()),
+            _ => {
+                // Their accesses are always 16 bytes wide.
+                let wide = [tiles::handle::<u128, 1024>(), tiles::handle::<u128, 256>()];
+                let slanted = slanted_tiles::handle::<u128, 1024>();
+                self.turn(Kernels { wide, ragged: wide, slanted }, strides, input.cast(), output.cast())
+            }
         }
     }
 
-    /// Launches the first of two kernels if all begins at multiples of 16 bytes, or else the second.
+    /// Launches the kernel that is best for the shape.
     fn turn<T: Plain>(
         &self,
-        [wide, ragged]: [Kernel<TilesParameters<T>>; 2],
+        kernels: Kernels<T>,
         strides: Strides,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
-        let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
-        let is_wide = (input.device_address() | output.device_address()).is_multiple_of(16)
-            && [rows, columns, input_pitch, output_pitch, input_batch, output_batch]
-                .iter()
-                .all(|elements| (elements * size_of::<T>()).is_multiple_of(16));
-        let kernel = if is_wide { wide } else { ragged };
-        strides.in_grids(elements(size_of::<T>()), input, output, |grid, across, input, output| {
+        let Strides { rows, columns, batch, input_pitch, output_pitch, input_batch, output_batch } = strides;
+        let size = size_of::<T>();
+        let are_multiples = |bytes: u64, of: &[usize]| {
+            (input.device_address() | output.device_address()).is_multiple_of(bytes)
+                && of.iter().all(|elements| (elements * size).is_multiple_of(bytes as usize))
+        };
+        let large = Tiles { elements: elements(size), margin: 0 };
+        let small = Tiles { elements: few_elements(size), margin: 0 };
+        let slanted = Tiles { elements: elements(size), margin: MARGIN };
+        let are_few = |tiles: Tiles| strides.tiles(tiles, size).saturating_mul(batch) < FEW_TILES;
+        let is_wide = are_multiples(16, &[rows, columns, input_pitch, output_pitch, input_batch, output_batch]);
+        let has_whole_sectors = is_wide && are_multiples(32, &[output_pitch, output_batch]);
+        let height = slanted.height(&strides, size);
+        let is_slanted = !has_whole_sectors && height > 0 && rows >= SLANTED_TILES * height && !are_few(slanted);
+        let (kernel, tiles) = if is_slanted {
+            (kernels.slanted, slanted)
+        } else {
+            let [of_large, of_small] = if is_wide { kernels.wide } else { kernels.ragged };
+            if are_few(large) { (of_small, small) } else { (of_large, large) }
+        };
+        strides.in_grids(tiles, input, output, |grid, across, input, output| {
             let arguments =
                 (input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch, across);
             self.launch(kernel, grid, arguments)
         })
+    }
+}
+
+/// The kernels of an element's size.
+struct Kernels<T: Plain> {
+    /// For where all begins at multiples of 16 bytes: for large tiles, and for small ones where there are few.
+    wide: [Kernel<TilesParameters<T>>; 2],
+    /// For anywhere, likewise.
+    ragged: [Kernel<TilesParameters<T>>; 2],
+    /// For anywhere, where columns are long.
+    slanted: Kernel<TilesParameters<T>>,
+}
+
+/// The fewest slanted tiles of a column: with less of them too much of their margins would be outside of the matrix.
+const SLANTED_TILES: usize = 4;
+
+/// Tiles of a kind.
+#[derive(Clone, Copy)]
+pub(super) struct Tiles {
+    /// Elements of each.
+    pub elements: usize,
+    /// Rows of squares that each shares with its neighbour above.
+    pub margin: u32,
+}
+
+impl Tiles {
+    /// Rows of each, but for the margin; none if it is no higher than that.
+    fn height(self, strides: &Strides, size: usize) -> usize {
+        let across = squares_across(strides.rows, strides.columns, self.elements, size);
+        let down = squares(self.elements, size) >> across;
+        (16 / size) * down.saturating_sub(self.margin as usize)
     }
 }
 
@@ -108,21 +176,26 @@ impl Strides {
         }
     }
 
-    /// Calls `launch` with the blocks, the squares across a tile of `tile` elements, and the views of as many matrices as a
+    /// How many tiles of that kind each matrix has.
+    fn tiles(&self, tiles: Tiles, size: usize) -> usize {
+        let across = squares_across(self.rows, self.columns, tiles.elements, size);
+        let rows = if tiles.margin == 0 { self.rows } else { positions(self.rows, size) };
+        rows.div_ceil(tiles.height(self, size).max(1)) * self.columns.div_ceil((16 / size) << across)
+    }
+
+    /// Calls `launch` with the blocks, the squares across a tile, and the views of as many matrices as a
     /// grid has blocks for, until all have had their turn.
     pub(super) fn in_grids<T: Plain>(
         &self,
-        tile: usize,
+        tiles: Tiles,
         input: View<'_, T>,
         mut output: ViewMut<'_, T>,
         mut launch: impl FnMut(u32, u32, View<'_, T>, ViewMut<'_, T>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Self { rows, columns, batch, input_batch, output_batch, .. } = *self;
         let size = size_of::<T>();
-        let across = squares_across(rows, columns, size);
-        let (side, squares) = (16 / size, squares(tile, size));
-        let (width, height) = (side << across, (squares * side) >> across);
-        let blocks_of_matrix = rows.div_ceil(height) * columns.div_ceil(width);
+        let across = squares_across(rows, columns, tiles.elements, size);
+        let blocks_of_matrix = self.tiles(tiles, size);
         let at_once = (MOST_BLOCKS / blocks_of_matrix).max(1);
         let mut first = 0;
         while first < batch {
@@ -144,17 +217,18 @@ mod tests {
     #[test]
     fn tiles_are_square_where_there_is_room_and_strips_where_there_is_not() {
         let tile = |rows, columns, size| {
-            let across = squares_across(rows, columns, size);
+            let across = squares_across(rows, columns, elements(size), size);
             let side = 16 / size;
             ((squares(elements(size), size) * side) >> across, side << across)
         };
         assert_eq!(
             [1, 2, 4, 8, 16].map(|size| tile(9999, 9999, size)),
-            [(128, 256), (128, 128), (64, 64), (64, 32), (32, 32)]
+            [(256, 128), (128, 128), (64, 64), (64, 32), (32, 32)]
         );
         assert_eq!((tile(1 << 24, 16, 4), tile(16, 1 << 24, 4)), ((256, 16), (16, 256)));
         assert_eq!((tile(3, 1_000_033, 4), tile(1_000_033, 3, 4)), ((4, 1024), (1024, 4)));
         assert_eq!((tile(1, 1, 1), tile(1, 1, 16)), ((2048, 16), (1024, 1)));
+        assert_eq!(squares_across(9999, 9999, few_elements(1), 1), 2);
     }
 
     #[test]
@@ -173,7 +247,7 @@ mod tests {
         };
         let mut grids = Vec::new();
         strides
-            .in_grids(elements(1), input.view(), output.view_mut(), |grid, _, _, _| {
+            .in_grids(Tiles { elements: elements(1), margin: 0 }, input.view(), output.view_mut(), |grid, _, _, _| {
                 grids.push(grid);
                 Ok(())
             })

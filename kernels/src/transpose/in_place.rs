@@ -58,8 +58,10 @@ pub fn square_tiles<T: Turn, const LEN: usize>(matrix: GlobalMut<T>, side: usize
     let block = thread::block_idx_x();
     let (matrix_number, (row, column)) = (block / pairs, pair(block % pairs, tiles));
     let across = squares(LEN, size).trailing_zeros() / 2;
-    let tile_at =
-        |row: u32, column: u32| Tile::at(side, side, (matrix_number, row, column), (across, across), 16 / size);
+    let tile_at = |row: u32, column: u32| {
+        let first = |tile: u32| tile as usize * self::side(size);
+        Tile::at(side, side, matrix_number as usize, (first(row), first(column)), (across, across), 16 / size)
+    };
     let (above, below) = (tile_at(row, column), tile_at(column, row));
 
     ragged::load_tile(&matrix.as_global(), &layout, Same, &above, &one);

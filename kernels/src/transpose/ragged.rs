@@ -1,4 +1,5 @@
-//! A tile on its way in and out where rows begin and end at any address.
+//! A tile on its way in and out where rows begin and end at any address, and few are long: what [`slanted`](super::slanted)
+//! is not for.
 //!
 //! Memory still sees 16-byte accesses. A pack of the input is cut out of the two aligned packs that it lies in. A row of the
 //! output is written in its own aligned packs, each cut out of two neighbouring packs of shared memory; only at its two ends
@@ -8,7 +9,7 @@ use cuda_std::bits::cut_pack;
 use cuda_std::prelude::*;
 
 use super::change::Change;
-use super::tile::{Layout, Tile, square_of_thread, squares_each, threads, turn_squares};
+use super::tile::{Layout, Tile, pack_of_thread, square_of_thread, squares_each, threads, turn_squares};
 use super::turn::{Each, Turn, sixteen};
 
 /// Loads the thread's squares, turns them, and leaves them in shared memory.
@@ -91,7 +92,7 @@ impl<T: Turn, const LEN: usize> RowsOfOutput<'_, T, LEN> {
     #[inline(always)]
     fn place(&self, column: u32) -> (usize, u32) {
         let place = self.first + column as usize * self.pitch;
-        (place, self.output.elements_past_alignment(place) as u32)
+        (place, self.output.elements_past(place, 16) as u32)
     }
 
     /// The elements of aligned pack `k` of the row, counted from the one that its first element lies in: from the column's
@@ -139,8 +140,7 @@ impl<T: Turn, const LEN: usize> Each for RowsOfOutput<'_, T, LEN> {
     #[inline(always)]
     fn of(&self, i: usize) {
         let side = T::Pack::LEN as u32;
-        let (k, x) = square_of_thread::<T, LEN>(i / side as usize, self.shape.down);
-        let column = x * side + i as u32 % side;
+        let (column, k) = pack_of_thread::<T, LEN>(i, self.shape.down);
         if i >= squares_each::<T, LEN>() * side as usize || column >= self.shape.columns {
             return;
         }

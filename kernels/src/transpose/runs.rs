@@ -49,7 +49,7 @@ impl Part {
         let (row, column) = (run / outer, run % outer);
         let (from, to) = ((column * inner + row) * len, run * len);
         let lanes = T::Pack::LEN;
-        let past = output.elements_past_alignment(to);
+        let past = output.elements_past(to, 16);
         let (first, behind) = (k * lanes, past + len);
         Self {
             from: from.wrapping_add(first).wrapping_sub(past),

@@ -5,7 +5,8 @@ use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
 use super::change::{Change, Same, Scale, Scaled, Scaling};
-use super::tile::{Layout, Tile, squares, threads};
+use super::slanted::{self, MARGIN, positions};
+use super::tile::{Layout, Tile, admit_next_grid, squares, threads};
 use super::turn::Turn;
 use super::{ragged, wide};
 
@@ -16,21 +17,25 @@ pub const fn elements(size: usize) -> usize {
     bytes / size
 }
 
+/// Elements of the tile of a block where there are few of them: a quarter, so that more blocks have one.
+pub const fn few_elements(size: usize) -> usize {
+    elements(size) / 4
+}
+
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
-/// the one before. `LEN` is [`elements`] of the size, and a [tile](super::tile) is `1 << across` squares wide.
+/// the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 << across` squares wide.
 ///
 /// - *All accesses are 16 bytes wide*, and 64 bytes or more are on their way in each thread; a thread's squares are turned in
 ///   registers, small elements by permuting bytes. So sides, pitches and addresses must be multiples of 16 bytes.
-/// - *Consecutive blocks go down the input's columns*, so that blocks that run at the same time write neighbouring parts of
-///   the output's rows.
 ///
 /// The grid has a block for each tile of each matrix.
 ///
 /// Source: the tile in shared memory, Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA" (2009); the XOR in
 /// place of a column of padding, so that 16-byte accesses stay aligned, is common.
 #[kernel(
-    instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096] + [u64] x [2048] + [u128] x [1024],
+    instances = [u8] x [32768, 8192] + [u16] x [16384, 4096] + [u32] x [4096, 1024] + [u64] x [2048, 512]
+        + [u128] x [1024, 256],
     block = threads(LEN, size_of::<T>()),
     early
 )]
@@ -45,18 +50,19 @@ pub fn tiles<T: Turn, const LEN: usize>(
     output_batch: usize,
     across: u32,
 ) {
+    admit_next_grid();
     let tile = shared_array![T; LEN];
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
-    let shape = Tile::of_block(rows, columns, across, squares(LEN, size_of::<T>()), size_of::<T>());
+    let shape = Tile::of_block(rows, columns, across, squares(LEN, size_of::<T>()), size_of::<T>(), 0);
     wide::load_tile(&input, &from, Same, &shape, &tile);
     thread::sync_threads();
     wide::store_tile(&output, &to, &shape, &tile);
 }
 
-/// [`tiles`](fn@tiles) of [any](super::ragged) sides, pitches and addresses.
+/// [`tiles`](fn@tiles) of any sides, pitches and addresses.
 #[kernel(
-    instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096] + [u64] x [2048],
+    instances = [u8] x [32768, 8192] + [u16] x [16384, 4096] + [u32] x [4096, 1024] + [u64] x [2048, 512],
     block = threads(LEN, size_of::<T>()),
     early
 )]
@@ -71,11 +77,41 @@ pub fn ragged_tiles<T: Turn, const LEN: usize>(
     output_batch: usize,
     across: u32,
 ) {
+    admit_next_grid();
     let tile = shared_array![T; LEN];
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
-    let shape = Tile::of_block(rows, columns, across, squares(LEN, size_of::<T>()), size_of::<T>());
+    let shape = Tile::of_block(rows, columns, across, squares(LEN, size_of::<T>()), size_of::<T>(), 0);
     turn_ragged(&input, &from, Same, &output, &to, &shape, &tile);
+}
+
+/// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose columns are long: by [slanted] tiles, of which the grid has
+/// as many as the [`positions`] of a row need.
+#[kernel(
+    instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096] + [u64] x [2048] + [u128] x [1024],
+    block = threads(LEN, size_of::<T>()),
+    early
+)]
+pub fn slanted_tiles<T: Turn, const LEN: usize>(
+    input: Global<T>,
+    output: GlobalMut<T>,
+    rows: usize,
+    columns: usize,
+    input_pitch: usize,
+    output_pitch: usize,
+    input_batch: usize,
+    output_batch: usize,
+    across: u32,
+) {
+    admit_next_grid();
+    let tile = shared_array![T; LEN];
+    let from = Layout { pitch: input_pitch, batch: input_batch };
+    let to = Layout { pitch: output_pitch, batch: output_batch };
+    let size = size_of::<T>();
+    let shape = Tile::of_block(positions(rows, size), columns, across, squares(LEN, size), size, MARGIN);
+    slanted::load_tile(&input, rows, &from, Same, &shape, &tile);
+    thread::sync_threads();
+    slanted::store_tile(&output, rows, &to, &shape, &tile);
 }
 
 /// [`ragged_tiles`](fn@ragged_tiles) whose elements are [scaled](super::change) on their way: `how` and the factor's parts
@@ -99,10 +135,11 @@ pub fn scaled_tiles<N: Scale, const LEN: usize>(
     real: f64,
     imaginary: f64,
 ) {
+    admit_next_grid();
     let tile = shared_array![<N as Scale>::Bits; LEN];
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
-    let shape = Tile::of_block(rows, columns, across, squares(LEN, size_of::<N>()), size_of::<N>());
+    let shape = Tile::of_block(rows, columns, across, squares(LEN, size_of::<N>()), size_of::<N>(), 0);
     let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
     turn_ragged(&input, &from, change, &output, &to, &shape, &tile);
 }

@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 
 use super::change::Change;
-use super::tile::{Layout, Tile, square_of_thread, squares_each, turn_squares};
+use super::tile::{Layout, Tile, pack_of_thread, square_of_thread, squares_each, turn_squares};
 use super::turn::{Each, Turn, sixteen};
 
 /// Loads the thread's squares, turns them, and leaves them in shared memory.
@@ -71,8 +71,8 @@ impl<T: Turn, const LEN: usize> Each for PacksOfOutput<'_, T, LEN> {
     #[inline(always)]
     fn of(&self, i: usize) {
         let side = T::Pack::LEN;
-        let (q, x) = square_of_thread::<T, LEN>(i / side, self.shape.down);
-        let (row, column) = (q * side as u32, x * side as u32 + (i % side) as u32);
+        let (column, q) = pack_of_thread::<T, LEN>(i, self.shape.down);
+        let row = q * side as u32;
         if i < squares_each::<T, LEN>() * side && row < self.shape.rows && column < self.shape.columns {
             let pack = self.tile.load_pack(self.shape.pack(column, q));
             let place = self.first + column as usize * self.pitch + row as usize;

@@ -41,10 +41,10 @@ impl<T: Element> Global<'_, T> {
 }
 
 impl<T: Element> GlobalMut<'_, T> {
-    /// How many elements the address of element `i` is past a multiple of 16 bytes.
+    /// How many elements the address of element `i` is past a multiple of `bytes`, a power of two.
     #[inline(always)]
-    pub fn elements_past_alignment(&self, i: usize) -> usize {
-        (self.start as usize).wrapping_add(i.wrapping_mul(size_of::<T>())) % 16 / size_of::<T>()
+    pub fn elements_past(&self, i: usize, bytes: usize) -> usize {
+        (self.start as usize).wrapping_add(i.wrapping_mul(size_of::<T>())) % bytes / size_of::<T>()
     }
 
     /// Writes the elements `from..to` of the pack that begins at `i`, an index (which may be wrapped, if `from` is not 0)
