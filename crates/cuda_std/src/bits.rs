@@ -14,6 +14,14 @@ pub fn cut_pack<P: Packed>(low: P, high: P, elements: usize) -> P {
     machine::cut(low, high, elements % P::LEN * size, size)
 }
 
+/// The 32 bits that begin `bits` bits, less than 32, into `low` and, behind it, `high`.
+///
+/// One instruction (`shf`).
+#[inline(always)]
+pub fn funnel_shift(low: u32, high: u32, bits: u32) -> u32 {
+    machine::funnel(low, high, bits % 32)
+}
+
 /// Four of the eight bytes of `low` and `high`, which are numbered from `low`'s least to `high`'s most significant: the
 /// result's byte `i` is the one that the `i`-th hexadecimal digit of `selector` names, from the least on, each 0 to 7.
 ///
@@ -25,7 +33,7 @@ pub fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut_pack, permute_bytes};
+    use super::{cut_pack, funnel_shift, permute_bytes};
     use crate::element::Pack;
 
     #[test]
@@ -34,6 +42,12 @@ mod tests {
         assert_eq!(cut_pack(low, high, 0), low);
         assert_eq!(cut_pack(low, high, 3), Pack([3, 4, 5, 6, 7, 8, 9, 10]));
         assert_eq!(cut_pack(Pack([1_u64, 2]), Pack([3, 4]), 1), Pack([2, 3]));
+    }
+
+    #[test]
+    fn words_are_cut_out_of_two() {
+        assert_eq!(funnel_shift(0x7766_5544, 0xBBAA_9988, 8), 0x8877_6655);
+        assert_eq!(funnel_shift(0x7766_5544, 0xBBAA_9988, 0), 0x7766_5544);
     }
 
     #[test]

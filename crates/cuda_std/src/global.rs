@@ -12,6 +12,8 @@ use crate::machine;
 
 mod parts;
 
+pub use parts::Word;
+
 /// A view to read.
 ///
 /// What it shows may change under it while the kernel runs, if the same memory is also in a [`GlobalMut`]; then only

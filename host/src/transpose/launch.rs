@@ -3,9 +3,9 @@
 use cuda_std::element::Plain;
 use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
-use kernels::transpose::slanted::{MARGIN, positions};
 use kernels::transpose::tile::squares;
-use kernels::transpose::tiles::{elements, few_elements, ragged_tiles, slanted_tiles, tiles};
+use kernels::transpose::tiles::{FEW_ELEMENTS, elements, tiles};
+use kernels::transpose::words::{self, word_tiles};
 
 use crate::{Error, Gpu, View, ViewMut};
 
@@ -27,19 +27,56 @@ const MOST_BLOCKS: usize = i32::MAX as usize;
 /// Tiles that are few: two for each multiprocessor of an H200.
 const FEW_TILES: usize = 2 * 132;
 
-/// How many squares are across a tile of `tile` elements of `size` bytes, as a power of two.
-///
-/// A square's side is 16 bytes of elements, and a tile has a fixed number of [`squares`]. It is square, or twice as high as
-/// wide, so that its rows are as long as they can be on both sides: 256 bytes, eight sectors of memory, or half of that where
-/// the other side has 256. A matrix that is narrower gets a tile that is as narrow and longer for it, since what is outside of
-/// the matrix is lost; one that is lower, a wider one.
-fn squares_across(rows: usize, columns: usize, tile: usize, size: usize) -> u32 {
-    let side = 16 / size;
-    let all = squares(tile, size).ilog2();
-    let log_of_needed = |elements: usize| elements.div_ceil(side).next_power_of_two().ilog2();
-    let most_across = log_of_needed(columns);
-    let fewest_across = all.saturating_sub(log_of_needed(rows));
-    (all / 2).max(fewest_across).min(most_across).min(all)
+/// How a kernel cuts a matrix in tiles.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tiling {
+    /// Squares of a tile, a power of two.
+    squares: usize,
+    /// Rows and columns of a square.
+    side: usize,
+    /// Rows of squares that a tile shares with the one above it.
+    margin: usize,
+}
+
+impl Tiling {
+    /// By packs of 16 bytes, tiles of `elements`.
+    pub(super) const fn of_packs(elements: usize, size: usize) -> Self {
+        Self { squares: squares(elements, size), side: 16 / size, margin: 0 }
+    }
+
+    /// By words.
+    const fn of_words(size: usize, are_few: bool) -> Self {
+        let side = words::per_word(size);
+        let size_of_word = if size == 8 { 8 } else { 4 };
+        Self { squares: words::words(size_of_word, are_few) / side, side, margin: words::margin(size) }
+    }
+
+    /// How many squares are across a tile, as a power of two.
+    ///
+    /// The squares of a tile are always as many, since they fill the shared memory that a block has. It is square, or twice
+    /// as high as wide, so that its rows are as long as they can be on both sides: of packs 256 bytes, eight sectors of
+    /// memory, or half of that where the other side has 256. A matrix that is narrower gets a tile that is as narrow and
+    /// longer for it, since what is outside of the matrix is lost; one that is lower, a wider one.
+    fn across(self, rows: usize, columns: usize) -> u32 {
+        let all = self.squares.ilog2();
+        let log_of_needed = |squares: usize| squares.next_power_of_two().ilog2();
+        let most_across = log_of_needed(columns.div_ceil(self.side));
+        let rows_of_squares = self.positions(rows).div_ceil(self.side) + self.margin;
+        let fewest_across = all.saturating_sub(log_of_needed(rows_of_squares));
+        (all / 2).max(fewest_across).min(most_across).min(all)
+    }
+
+    /// The places that a row of the output may take: where tiles share a margin, it may begin inside of a square.
+    fn positions(self, rows: usize) -> usize {
+        if self.margin == 0 { rows } else { rows + self.side - 1 }
+    }
+
+    /// Tiles of each matrix.
+    fn tiles(self, rows: usize, columns: usize) -> usize {
+        let across = self.across(rows, columns);
+        let (height, width) = (((self.squares >> across) - self.margin) * self.side, self.side << across);
+        self.positions(rows).div_ceil(height) * columns.div_ceil(width)
+    }
 }
 
 type TilesParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32);
@@ -54,110 +91,75 @@ impl Gpu {
     ) -> Result<(), Error> {
         match size_of::<T>() {
             1 => {
-                let kernels = Kernels {
-                    wide: [tiles::handle::<u8, 32768>(), tiles::handle::<u8, 8192>()],
-                    ragged: [ragged_tiles::handle::<u8, 32768>(), ragged_tiles::handle::<u8, 8192>()],
-                    slanted: slanted_tiles::handle::<u8, 32768>(),
-                };
-                self.turn(kernels, strides, input.cast(), output.cast())
+                let by_words = [word_tiles::handle::<u8, 4096>(), word_tiles::handle::<u8, 1024>()];
+                self.turn(tiles::handle::<u8, 32768>(), by_words, strides, input.cast(), output.cast())
             }
             2 => {
-                let kernels = Kernels {
-                    wide: [tiles::handle::<u16, 16384>(), tiles::handle::<u16, 4096>()],
-                    ragged: [ragged_tiles::handle::<u16, 16384>(), ragged_tiles::handle::<u16, 4096>()],
-                    slanted: slanted_tiles::handle::<u16, 16384>(),
-                };
-                self.turn(kernels, strides, input.cast(), output.cast())
+                let by_words = [word_tiles::handle::<u16, 4096>(), word_tiles::handle::<u16, 1024>()];
+                self.turn(tiles::handle::<u16, 16384>(), by_words, strides, input.cast(), output.cast())
             }
             4 => {
-                let kernels = Kernels {
-                    wide: [tiles::handle::<u32, 4096>(), tiles::handle::<u32, 1024>()],
-                    ragged: [ragged_tiles::handle::<u32, 4096>(), ragged_tiles::handle::<u32, 1024>()],
-                    slanted: slanted_tiles::handle::<u32, 4096>(),
-                };
-                self.turn(kernels, strides, input.cast(), output.cast())
+                let by_words = [word_tiles::handle::<u32, 4096>(), word_tiles::handle::<u32, 1024>()];
+                self.turn(tiles::handle::<u32, 4096>(), by_words, strides, input.cast(), output.cast())
             }
             8 => {
-                let kernels = Kernels {
-                    wide: [tiles::handle::<u64, 2048>(), tiles::handle::<u64, 512>()],
-                    ragged: [ragged_tiles::handle::<u64, 2048>(), ragged_tiles::handle::<u64, 512>()],
-                    slanted: slanted_tiles::handle::<u64, 2048>(),
-                };
-                self.turn(kernels, strides, input.cast(), output.cast())
+                let by_words = [word_tiles::handle::<u64, 2048>(), word_tiles::handle::<u64, 512>()];
+                self.turn(tiles::handle::<u64, 2048>(), by_words, strides, input.cast(), output.cast())
             }
-            _ => {
-                // Their accesses are always 16 bytes wide.
-                let wide = [tiles::handle::<u128, 1024>(), tiles::handle::<u128, 256>()];
-                let slanted = slanted_tiles::handle::<u128, 1024>();
-                self.turn(Kernels { wide, ragged: wide, slanted }, strides, input.cast(), output.cast())
-            }
+            _ => self.turn_packs(strides, input.cast(), output.cast()),
         }
     }
 
-    /// Launches the kernel that is best for the shape.
+    /// Launches the kernel that is best for the shape: by packs where all begins at multiples of 16 bytes, or else by words,
+    /// and where there are few tiles by words too, in small tiles.
     fn turn<T: Plain>(
         &self,
-        kernels: Kernels<T>,
+        by_packs: Kernel<TilesParameters<T>>,
+        [by_words, by_words_of_few]: [Kernel<TilesParameters<T>>; 2],
         strides: Strides,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let Strides { rows, columns, batch, input_pitch, output_pitch, input_batch, output_batch } = strides;
         let size = size_of::<T>();
-        let are_multiples = |bytes: u64, of: &[usize]| {
-            (input.device_address() | output.device_address()).is_multiple_of(bytes)
-                && of.iter().all(|elements| (elements * size).is_multiple_of(bytes as usize))
+        let is_wide = (input.device_address() | output.device_address()).is_multiple_of(16)
+            && [rows, columns, input_pitch, output_pitch, input_batch, output_batch]
+                .iter()
+                .all(|elements| (elements * size).is_multiple_of(16));
+        let packs = Tiling::of_packs(elements(size), size);
+        let are_few = packs.tiles(rows, columns).saturating_mul(batch) < FEW_TILES;
+        let (kernel, tiling) = match (are_few, is_wide) {
+            (true, _) => (by_words_of_few, Tiling::of_words(size, true)),
+            (false, true) => (by_packs, packs),
+            (false, false) => (by_words, Tiling::of_words(size, false)),
         };
-        let large = Tiles { elements: elements(size), margin: 0 };
-        let small = Tiles { elements: few_elements(size), margin: 0 };
-        let slanted = Tiles { elements: elements(size), margin: MARGIN };
-        let are_few = |tiles: Tiles| strides.tiles(tiles, size).saturating_mul(batch) < FEW_TILES;
-        let is_wide = are_multiples(16, &[rows, columns, input_pitch, output_pitch, input_batch, output_batch]);
-        let has_whole_sectors = is_wide && are_multiples(32, &[output_pitch, output_batch]);
-        let height = slanted.height(&strides, size);
-        let is_slanted = !has_whole_sectors && height > 0 && rows >= SLANTED_TILES * height && !are_few(slanted);
-        let (kernel, tiles) = if is_slanted {
-            (kernels.slanted, slanted)
-        } else {
-            let [of_large, of_small] = if is_wide { kernels.wide } else { kernels.ragged };
-            if are_few(large) { (of_small, small) } else { (of_large, large) }
-        };
-        strides.in_grids(tiles, input, output, |grid, across, input, output| {
+        self.turn_by(kernel, tiling, strides, input, output)
+    }
+
+    /// The same of elements of 16 bytes, which are packs.
+    fn turn_packs(&self, strides: Strides, input: View<'_, u128>, output: ViewMut<'_, u128>) -> Result<(), Error> {
+        let large = Tiling::of_packs(elements(16), 16);
+        if large.tiles(strides.rows, strides.columns).saturating_mul(strides.batch) < FEW_TILES {
+            let small = Tiling::of_packs(FEW_ELEMENTS, 16);
+            return self.turn_by(tiles::handle::<u128, 256>(), small, strides, input, output);
+        }
+        self.turn_by(tiles::handle::<u128, 1024>(), large, strides, input, output)
+    }
+
+    fn turn_by<T: Plain>(
+        &self,
+        kernel: Kernel<TilesParameters<T>>,
+        tiling: Tiling,
+        strides: Strides,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
+        strides.in_grids(tiling, input, output, |grid, across, input, output| {
             let arguments =
                 (input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch, across);
             self.launch(kernel, grid, arguments)
         })
-    }
-}
-
-/// The kernels of an element's size.
-struct Kernels<T: Plain> {
-    /// For where all begins at multiples of 16 bytes: for large tiles, and for small ones where there are few.
-    wide: [Kernel<TilesParameters<T>>; 2],
-    /// For anywhere, likewise.
-    ragged: [Kernel<TilesParameters<T>>; 2],
-    /// For anywhere, where columns are long.
-    slanted: Kernel<TilesParameters<T>>,
-}
-
-/// The fewest slanted tiles of a column: with less of them too much of their margins would be outside of the matrix.
-const SLANTED_TILES: usize = 4;
-
-/// Tiles of a kind.
-#[derive(Clone, Copy)]
-pub(super) struct Tiles {
-    /// Elements of each.
-    pub elements: usize,
-    /// Rows of squares that each shares with its neighbour above.
-    pub margin: u32,
-}
-
-impl Tiles {
-    /// Rows of each, but for the margin; none if it is no higher than that.
-    fn height(self, strides: &Strides, size: usize) -> usize {
-        let across = squares_across(strides.rows, strides.columns, self.elements, size);
-        let down = squares(self.elements, size) >> across;
-        (16 / size) * down.saturating_sub(self.margin as usize)
     }
 }
 
@@ -176,26 +178,17 @@ impl Strides {
         }
     }
 
-    /// How many tiles of that kind each matrix has.
-    fn tiles(&self, tiles: Tiles, size: usize) -> usize {
-        let across = squares_across(self.rows, self.columns, tiles.elements, size);
-        let rows = if tiles.margin == 0 { self.rows } else { positions(self.rows, size) };
-        rows.div_ceil(tiles.height(self, size).max(1)) * self.columns.div_ceil((16 / size) << across)
-    }
-
     /// Calls `launch` with the blocks, the squares across a tile, and the views of as many matrices as a
     /// grid has blocks for, until all have had their turn.
     pub(super) fn in_grids<T: Plain>(
         &self,
-        tiles: Tiles,
+        tiling: Tiling,
         input: View<'_, T>,
         mut output: ViewMut<'_, T>,
         mut launch: impl FnMut(u32, u32, View<'_, T>, ViewMut<'_, T>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Self { rows, columns, batch, input_batch, output_batch, .. } = *self;
-        let size = size_of::<T>();
-        let across = squares_across(rows, columns, tiles.elements, size);
-        let blocks_of_matrix = self.tiles(tiles, size);
+        let (across, blocks_of_matrix) = (tiling.across(rows, columns), tiling.tiles(rows, columns));
         let at_once = (MOST_BLOCKS / blocks_of_matrix).max(1);
         let mut first = 0;
         while first < batch {
@@ -217,9 +210,9 @@ mod tests {
     #[test]
     fn tiles_are_square_where_there_is_room_and_strips_where_there_is_not() {
         let tile = |rows, columns, size| {
-            let across = squares_across(rows, columns, elements(size), size);
-            let side = 16 / size;
-            ((squares(elements(size), size) * side) >> across, side << across)
+            let Tiling { squares, side, .. } = Tiling::of_packs(elements(size), size);
+            let across = Tiling::of_packs(elements(size), size).across(rows, columns);
+            ((squares * side) >> across, side << across)
         };
         assert_eq!(
             [1, 2, 4, 8, 16].map(|size| tile(9999, 9999, size)),
@@ -228,7 +221,17 @@ mod tests {
         assert_eq!((tile(1 << 24, 16, 4), tile(16, 1 << 24, 4)), ((256, 16), (16, 256)));
         assert_eq!((tile(3, 1_000_033, 4), tile(1_000_033, 3, 4)), ((4, 1024), (1024, 4)));
         assert_eq!((tile(1, 1, 1), tile(1, 1, 16)), ((2048, 16), (1024, 1)));
-        assert_eq!(squares_across(9999, 9999, few_elements(1), 1), 2);
+    }
+
+    #[test]
+    fn a_tile_of_words_is_higher_than_its_margin() {
+        for size in [1, 2, 4, 8] {
+            for (rows, columns) in [(1, 1), (1, 1 << 30), (1 << 30, 1), (3, 1000), (4, 1000), (5, 1000), (999, 999)] {
+                let tiling = Tiling::of_words(size, false);
+                let down = tiling.squares >> tiling.across(rows, columns);
+                assert!(down > tiling.margin, "{rows} x {columns} of {size} bytes: {down} squares");
+            }
+        }
     }
 
     #[test]
@@ -247,7 +250,7 @@ mod tests {
         };
         let mut grids = Vec::new();
         strides
-            .in_grids(Tiles { elements: elements(1), margin: 0 }, input.view(), output.view_mut(), |grid, _, _, _| {
+            .in_grids(Tiling::of_packs(elements(1), 1), input.view(), output.view_mut(), |grid, _, _, _| {
                 grids.push(grid);
                 Ok(())
             })

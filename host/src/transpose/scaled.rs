@@ -8,7 +8,7 @@ use kernels::transpose::tiles::{elements, scaled_tiles};
 use num_complex::{Complex32, Complex64};
 
 use super::Transposition;
-use super::launch::Tiles;
+use super::launch::Tiling;
 use crate::{Error, Gpu, Matrix, View, ViewMut};
 
 /// What becomes of each element of a matrix that is transposed: `factor * conj(x)`, or one of the two.
@@ -142,8 +142,8 @@ impl Gpu {
         let how =
             if scaling.factor.is_some() { MULTIPLIED } else { 0 } | if scaling.conjugate { CONJUGATED } else { 0 };
         let (input, output) = (input.cast::<T::Bits>(), output.cast::<T::Bits>());
-        let tiles = Tiles { elements: elements(size_of::<T>()), margin: 0 };
-        strides.in_grids(tiles, input, output, |grid, across, input, output| {
+        let tiling = Tiling::of_packs(elements(size_of::<T>()), size_of::<T>());
+        strides.in_grids(tiling, input, output, |grid, across, input, output| {
             let Transposition { rows, columns, input_pitch, output_pitch, .. } = shape;
             let (input_batch, output_batch) = (strides.input_batch, strides.output_batch);
             let arguments = (

@@ -2,11 +2,12 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`tiles`](mod@tiles) | transposes of any shape, plain and scaled: the kernels |
+//! | [`tiles`](mod@tiles) | transposes by 16-byte accesses, plain and scaled |
+//! | [`words`](mod@words) | transposes word by word: rows that begin anywhere, and small matrices |
 //! | [`in_place`] | squares, where they are |
 //! | [`runs`](mod@runs) | the exchange of two axes before a third that stays |
 //! | [`tile`], [`turn`] | what a block turns, and how a thread turns its squares of it |
-//! | `wide`, [`slanted`], `ragged` | a tile on its way in and out: at multiples of 16 bytes, and anywhere |
+//! | `wide`, `ragged` | a tile on its way in and out: at multiples of 16 bytes, and anywhere |
 //! | [`change`] | a factor and the conjugate on the way |
 
 pub mod change;
@@ -14,9 +15,9 @@ pub mod in_place;
 pub mod ladder;
 mod ragged;
 pub mod runs;
-pub mod slanted;
 pub mod tile;
 pub mod tiles;
 pub mod turn;
 pub mod vectorized;
 mod wide;
+pub mod words;

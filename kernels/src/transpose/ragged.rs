@@ -1,5 +1,4 @@
-//! A tile on its way in and out where rows begin and end at any address, and few are long: what [`slanted`](super::slanted)
-//! is not for.
+//! A tile on its way in and out where rows begin and end at any address, for kernels that turn packs.
 //!
 //! Memory still sees 16-byte accesses. A pack of the input is cut out of the two aligned packs that it lies in. A row of the
 //! output is written in its own aligned packs, each cut out of two neighbouring packs of shared memory; only at its two ends

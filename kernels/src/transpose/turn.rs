@@ -146,7 +146,7 @@ pub(super) fn sixteen<E: Each>(each: &E) -> [E::Of; 16] {
 
 /// The transpose of four words of four bytes, in eight permutations.
 #[inline(always)]
-fn turn_bytes([a, b, c, d]: [u32; 4]) -> [u32; 4] {
+pub(super) fn turn_bytes([a, b, c, d]: [u32; 4]) -> [u32; 4] {
     let (low_of_ab, low_of_cd) = (permute_bytes(a, b, 0x5140), permute_bytes(c, d, 0x5140));
     let (high_of_ab, high_of_cd) = (permute_bytes(a, b, 0x7362), permute_bytes(c, d, 0x7362));
     [

@@ -1,9 +1,9 @@
-//! Parts of packs: the ends of rows that begin and end at any address.
+//! Parts of packs and of words: what rows that begin and end at any address are moved by.
 
 use core::mem::size_of;
 
 use super::{Global, GlobalMut};
-use crate::element::{Element, Packed};
+use crate::element::{Element, Packed, Plain};
 #[cfg(target_arch = "nvptx64")]
 use crate::machine;
 
@@ -40,7 +40,75 @@ impl<T: Element> Global<'_, T> {
     }
 }
 
+/// A word of a few elements, of 4 or 8 bytes.
+pub trait Word: Plain {}
+
+impl Word for u32 {}
+impl Word for u64 {}
+
+impl<T: Element> Global<'_, T> {
+    /// The `count` elements from `i` on as a word's first, at any alignment; what is behind them is of no meaning.
+    ///
+    /// One load where elements are words; where they are smaller, two of the aligned words that they lie in, no branch.
+    ///
+    /// # Safety
+    /// Elements `i` to `i + count` (that one not included) are inside of the view; there is one, and a word has so many.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_word_unchecked<W: Word>(&self, i: usize, count: usize) -> W {
+        const { assert!(size_of::<T>() == size_of::<W>() || size_of::<W>() == 4) };
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            let bits = 8 * size_of::<T>();
+            let word = (0..count).fold(0, |word, k| word | self.load(i + k).to_pair()[0] << (k * bits));
+            W::from_pair([word, 0])
+        }
+        #[cfg(target_arch = "nvptx64")]
+        {
+            let place = self.start.wrapping_add(i);
+            let (size, width) = (size_of::<T>(), size_of::<W>());
+            if size == width {
+                // SAFETY: as promised by the caller.
+                return unsafe { machine::load(place.cast()) };
+            }
+            let off = place as usize % 4;
+            let low: *const u32 = place.wrapping_byte_sub(off).cast();
+            let high = if off + count * size > 4 { low.wrapping_add(1) } else { low };
+            // SAFETY: both have elements of the view, so they can be read (`from_raw`).
+            let (low, high) = unsafe { (machine::load(low), machine::load(high)) };
+            W::from_pair([u64::from(machine::funnel(low, high, 8 * off as u32)), 0])
+        }
+    }
+}
+
 impl<T: Element> GlobalMut<'_, T> {
+    /// Writes the elements `from..to` of the word that begins at `i`, an index (which may be wrapped, if `from` is not 0)
+    /// whose address is a multiple of the word's size: in one access if they are all, else by elements.
+    ///
+    /// # Safety
+    /// Elements `i + from` to `i + to` (wrapped, that one not included) are inside of the view, a word has so many, and the
+    /// address is aligned.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store_word_unchecked<W: Word>(&self, i: usize, word: W, from: usize, to: usize) {
+        let (all, bits) = (size_of::<W>() / size_of::<T>(), 8 * size_of::<T>());
+        #[cfg(target_arch = "nvptx64")]
+        if from == 0 && to == all {
+            // SAFETY: as promised by the caller.
+            unsafe { machine::store(self.start.wrapping_add(i).cast(), word) };
+            return;
+        }
+        let mut k = 0;
+        while k < all {
+            if from <= k && k < to {
+                let element = T::from_pair([word.to_pair()[0] >> (k * bits), 0]);
+                // SAFETY: as promised by the caller.
+                unsafe { self.store_unchecked(i.wrapping_add(k), element) };
+            }
+            k += 1;
+        }
+    }
+
     /// How many elements the address of element `i` is past a multiple of `bytes`, a power of two.
     #[inline(always)]
     pub fn elements_past(&self, i: usize, bytes: usize) -> usize {

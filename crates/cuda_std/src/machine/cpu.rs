@@ -257,6 +257,11 @@ pub(crate) unsafe fn load_around<P: Plain>(place: *const P, off: usize) -> [P; 2
     unsafe { transmute_copy(&bytes) }
 }
 
+/// The 32 bits that begin `bits` bits, less than 32, into two words.
+pub(crate) fn funnel(low: u32, high: u32, bits: u32) -> u32 {
+    ((u64::from(high) << 32 | u64::from(low)) >> bits) as u32
+}
+
 /// The 16 bytes that begin `off` bytes, less than 16, into two packs.
 pub(crate) fn cut<P: Packed>(low: P, high: P, off: usize, _size: usize) -> P {
     let mut bytes = [0_u8; 32];

@@ -250,7 +250,7 @@ pub(crate) fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
 
 /// The 32 bits that begin `bits` bits into two words.
 #[inline(always)]
-fn funnel(low: u32, high: u32, bits: u32) -> u32 {
+pub(crate) fn funnel(low: u32, high: u32, bits: u32) -> u32 {
     let word: u32;
     // SAFETY: arithmetic only.
     unsafe {
