@@ -36,19 +36,26 @@ pub(super) struct Tiling {
     side: usize,
     /// Rows of squares that a tile shares with the one above it.
     margin: usize,
+    /// The most of them across, or down, as a power of two.
+    most: u32,
 }
 
 impl Tiling {
     /// By packs of 16 bytes, tiles of `elements`.
     pub(super) const fn of_packs(elements: usize, size: usize) -> Self {
-        Self { squares: squares(elements, size), side: 16 / size, margin: 0 }
+        Self { squares: squares(elements, size), side: 16 / size, margin: 0, most: u32::MAX }
     }
 
     /// By words.
     const fn of_words(size: usize, are_few: bool) -> Self {
         let side = words::per_word(size);
         let size_of_word = if size == 8 { 8 } else { 4 };
-        Self { squares: words::words(size_of_word, are_few) / side, side, margin: words::margin(size) }
+        Self {
+            squares: words::words(size_of_word, are_few) / side,
+            side,
+            margin: words::margin(size),
+            most: words::BLOCK.ilog2(),
+        }
     }
 
     /// How many squares are across a tile, as a power of two.
@@ -63,7 +70,15 @@ impl Tiling {
         let most_across = log_of_needed(columns.div_ceil(self.side));
         let rows_of_squares = self.positions(rows).div_ceil(self.side) + self.margin;
         let fewest_across = all.saturating_sub(log_of_needed(rows_of_squares));
-        (all / 2).max(fewest_across).min(most_across).min(all)
+        let across = (all / 2).max(fewest_across).min(most_across).min(all);
+        if self.most == u32::MAX { across } else { across.min(self.most).max(all.saturating_sub(self.most)) }
+    }
+
+    /// Whether half of a tile would be outside of the matrix, however it is cut.
+    fn is_too_long(self, rows: usize, columns: usize) -> bool {
+        let across = self.across(rows, columns);
+        let (height, width) = (((self.squares >> across) - self.margin) * self.side, self.side << across);
+        2 * rows <= height || 2 * columns <= width
     }
 
     /// The places that a row of the output may take: where tiles share a margin, it may begin inside of a square.
@@ -111,7 +126,7 @@ impl Gpu {
     }
 
     /// Launches the kernel that is best for the shape: by packs where all begins at multiples of 16 bytes, or else by words,
-    /// and where there are few tiles by words too, in small tiles.
+    /// and by words in small tiles where there are few, or large ones would be too long.
     fn turn<T: Plain>(
         &self,
         by_packs: Kernel<TilesParameters<T>>,
@@ -128,10 +143,13 @@ impl Gpu {
                 .all(|elements| (elements * size).is_multiple_of(16));
         let packs = Tiling::of_packs(elements(size), size);
         let are_few = packs.tiles(rows, columns).saturating_mul(batch) < FEW_TILES;
-        let (kernel, tiling) = match (are_few, is_wide) {
-            (true, _) => (by_words_of_few, Tiling::of_words(size, true)),
-            (false, true) => (by_packs, packs),
-            (false, false) => (by_words, Tiling::of_words(size, false)),
+        let (words, words_of_few) = (Tiling::of_words(size, false), Tiling::of_words(size, true));
+        let (kernel, tiling) = if are_few || (!is_wide && words.is_too_long(rows, columns)) {
+            (by_words_of_few, words_of_few)
+        } else if is_wide {
+            (by_packs, packs)
+        } else {
+            (by_words, words)
         };
         self.turn_by(kernel, tiling, strides, input, output)
     }
@@ -227,9 +245,12 @@ mod tests {
     fn a_tile_of_words_is_higher_than_its_margin() {
         for size in [1, 2, 4, 8] {
             for (rows, columns) in [(1, 1), (1, 1 << 30), (1 << 30, 1), (3, 1000), (4, 1000), (5, 1000), (999, 999)] {
-                let tiling = Tiling::of_words(size, false);
-                let down = tiling.squares >> tiling.across(rows, columns);
-                assert!(down > tiling.margin, "{rows} x {columns} of {size} bytes: {down} squares");
+                for tiling in [Tiling::of_words(size, false), Tiling::of_words(size, true)] {
+                    let across = tiling.across(rows, columns);
+                    let down = tiling.squares >> across;
+                    assert!(down > tiling.margin, "{rows} x {columns} of {size} bytes: {down} squares");
+                    assert!(down <= words::BLOCK && 1 << across <= words::BLOCK, "{down} squares, {across}");
+                }
             }
         }
     }

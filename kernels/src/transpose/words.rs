@@ -109,8 +109,8 @@ words_themselves!(u32, u64);
 
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
-/// the one before. `LEN` is [`words()`] of the word's size, and a tile is `1 << across` words wide, at most as many as leave
-/// two rows of squares.
+/// the one before. `LEN` is [`words()`] of the word's size, and a tile is `1 << across` words wide: as many as leave two rows
+/// of squares, and neither words across nor squares down are more than the block has threads.
 ///
 /// Blocks go down each column of tiles, then across, and then from matrix to matrix. The grid has a block for each tile of
 /// each matrix.
@@ -134,23 +134,35 @@ pub fn word_tiles<T: InWords, const LEN: usize>(
     let tile = shared_array![<T as InWords>::Word; LEN];
     let shape = Tile::of_block::<T, LEN>(rows, columns, across);
     let first = shape.batch * input_batch + shape.left;
-    let words = sixteen(&WordsOfInput::<T, LEN> { input: &input, first, pitch: input_pitch, shape: &shape });
-    sixteen(&Squares::<T, LEN> { words, shape: &shape, tile: &tile });
+    // Where nothing has to be compared, all loads are on their way before the first word is there, and all stores behind
+    // each other: not so around branches.
+    let words = WordsOfInput::<T, LEN>::of_thread(&input, first, input_pitch, &shape);
+    let words = if shape.is_inside::<T>() { sixteen(&Inside(&words)) } else { sixteen(&words) };
+    sixteen(&Squares::<T, LEN>::of_thread(words, &shape, &tile));
     thread::sync_threads();
     let first = shape.batch * output_batch + shape.left * output_pitch;
-    sixteen(&WordsOfOutput::<T, LEN> { output: &output, first, pitch: output_pitch, shape: &shape, tile: &tile });
+    let words = WordsOfOutput::<T, LEN>::of_thread(&output, first, output_pitch, &shape, &tile);
+    if !shape.is_inside::<T>() {
+        sixteen(&words);
+    } else if words.is_written() {
+        sixteen(&Inside(&words));
+    }
 }
+
+/// What is done where the tile, with its margins, is inside of the matrix.
+struct Inside<'a, E>(&'a E);
 
 /// A block's tile.
 struct Tile {
     batch: usize,
-    /// The matrix' rows, and the first position in a row of the output that the tile has.
-    rows: usize,
+    /// The first position in a row of the output that the tile has.
     top: usize,
-    /// The first column, and how many the matrix has from there on.
+    /// The first column, and how many the matrix has from there on, up to the tile's.
     left: usize,
-    columns: usize,
-    /// Words across and down, as powers of two.
+    columns: u32,
+    /// Rows of the matrix.
+    rows: usize,
+    /// Words across and squares down, as powers of two.
     across: u32,
     down: u32,
 }
@@ -167,18 +179,33 @@ impl Tile {
         let (column, row) = (block / tiles_down, block % tiles_down);
         let (batch, column) = (column / tiles_across, column % tiles_across);
         let left = column as usize * width;
-        let (batch, top) = (batch as usize, row as usize * height);
-        Self { batch, rows, top, left, columns: columns - left, across, down }
+        let columns = if columns - left < width { columns - left } else { width };
+        Self { batch: batch as usize, rows, top: row as usize * height, left, columns: columns as u32, across, down }
     }
 
-    /// Where word `q` of slot `slot` lies in shared memory, which has `LEN` words.
+    /// Whether the matrix has all of the tile's rows and columns, and so many rows more on either side that no row of the
+    /// output begins or ends in it.
     #[inline(always)]
-    fn place<W: Word, const LEN: usize>(&self, slot: u32, q: u32) -> usize {
+    fn is_inside<T: InWords>(&self) -> bool {
+        let side = per_word(size_of::<T>());
+        let below = (side << self.down) + side;
+        self.columns as usize == side << self.across
+            && self.top + below <= self.rows
+            && (self.top >= side || margin(size_of::<T>()) == 0)
+    }
+
+    /// What word `q` of a slot is exchanged with: `q ^ swizzle`. Linear: of `a ^ b` it is that of `a` and that of `b`.
+    #[inline(always)]
+    fn swizzle<W: Word>(&self, slot: u32) -> u32 {
         // As powers of two, the words in all banks; of shorter slots several lie in them.
         let banks: u32 = if size_of::<W>() == 8 { 4 } else { 5 };
-        let swizzle = (slot >> banks.saturating_sub(self.down)) & ((1 << self.down) - 1) & ((1 << banks) - 1);
-        // In range anyway: so that nobody has to compare.
-        ((slot << self.down) + (q ^ swizzle)) as usize % LEN
+        (slot >> banks.saturating_sub(self.down)) & ((1 << self.down) - 1) & ((1 << banks) - 1)
+    }
+
+    /// Where word `q` of slot `slot` lies in shared memory. Linear as well.
+    #[inline(always)]
+    fn place<W: Word>(&self, slot: u32, q: u32) -> u32 {
+        (slot << self.down) | (q ^ self.swizzle::<W>(slot))
     }
 }
 
@@ -187,19 +214,48 @@ const fn words_each<const LEN: usize>() -> usize {
     LEN / BLOCK
 }
 
-/// Square `k` of the thread's: its word in the tile's rows, and its row of squares.
-#[inline(always)]
-fn square_of_thread(k: usize, shape: &Tile) -> (u32, u32) {
-    let square = thread::thread_idx_x() + (k * BLOCK) as u32;
-    (square & ((1 << shape.across) - 1), square >> shape.across)
-}
-
-/// The words of the thread's squares, square after square, as far as the matrix has them.
+/// The words of the thread's squares, square after square, as far as the matrix has them. They lie below each other, and
+/// what differs from thread to thread is worked out once.
 struct WordsOfInput<'a, T, const LEN: usize> {
     input: &'a Global<'a, T>,
-    first: usize,
+    /// Where the first square begins, how far a row is from the next, and a square.
+    place: usize,
     pitch: usize,
-    shape: &'a Tile,
+    step: usize,
+    /// The first square's first row, counted from the first of the tile's that the matrix has (wrapped, if it is above), how
+    /// many of those there are, and rows from square to square.
+    row: u32,
+    rows: u32,
+    rows_of_step: u32,
+    /// Elements of each word; none where the matrix has no such columns.
+    count: u32,
+}
+
+impl<'a, T: InWords, const LEN: usize> WordsOfInput<'a, T, LEN> {
+    #[inline(always)]
+    fn of_thread(input: &'a Global<'a, T>, first: usize, pitch: usize, shape: &Tile) -> Self {
+        let (side, margin) = (per_word(size_of::<T>()) as u32, margin(size_of::<T>()) as u32);
+        let thread = thread::thread_idx_x();
+        let (w, d) = (thread & ((1 << shape.across) - 1), thread >> shape.across);
+        let rows_of_step = (BLOCK as u32 >> shape.across) * side;
+        let (row, column) = (d * side, w * side);
+        // The tile's first row is a margin above its first position: not there, in the first tile.
+        let above = if shape.top == 0 { margin * side } else { 0 };
+        let (left, all) = (shape.rows + (margin * side) as usize - shape.top, side << shape.down);
+        let rows = if left < all as usize { left as u32 } else { all };
+        let first_row = (shape.top + row as usize).wrapping_sub((margin * side) as usize);
+        let of_columns = shape.columns.saturating_sub(column);
+        Self {
+            input,
+            place: first.wrapping_add(first_row.wrapping_mul(pitch)).wrapping_add(column as usize),
+            pitch,
+            step: rows_of_step as usize * pitch,
+            row: row.wrapping_sub(above),
+            rows: rows - above,
+            rows_of_step,
+            count: if of_columns < side { of_columns } else { side },
+        }
+    }
 }
 
 impl<T: InWords, const LEN: usize> Each for WordsOfInput<'_, T, LEN> {
@@ -207,20 +263,31 @@ impl<T: InWords, const LEN: usize> Each for WordsOfInput<'_, T, LEN> {
 
     #[inline(always)]
     fn of(&self, i: usize) -> T::Word {
-        let (side, shape) = (per_word(size_of::<T>()), self.shape);
-        let (w, d) = square_of_thread(i / side, shape);
-        // A row above the first is, wrapped, one far behind the last.
-        let first_row = (shape.top + d as usize * side).wrapping_sub(margin(size_of::<T>()) * side);
-        let (row, column) = (first_row.wrapping_add(i % side), w as usize * side);
-        if i < words_each::<LEN>() && row < shape.rows && column < shape.columns {
-            let left = shape.columns - column;
-            let first = self.first.wrapping_add(first_row.wrapping_mul(self.pitch));
-            let place = first.wrapping_add(i % side * self.pitch).wrapping_add(column);
+        let side = per_word(size_of::<T>());
+        let (square, row_of_square) = (i / side, i % side);
+        let row = self.row.wrapping_add(square as u32 * self.rows_of_step + row_of_square as u32);
+        if i < words_each::<LEN>() && row < self.rows && self.count != 0 {
+            let place = self.place.wrapping_add(square * self.step + row_of_square * self.pitch);
             // SAFETY: inside of the matrix, and so the view.
-            unsafe { self.input.load_word_unchecked(place, if left < side { left } else { side }) }
+            unsafe { self.input.load_word_unchecked(place, self.count as usize) }
         } else {
             T::Word::default()
         }
+    }
+}
+
+impl<T: InWords, const LEN: usize> Each for Inside<'_, WordsOfInput<'_, T, LEN>> {
+    type Of = T::Word;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> T::Word {
+        if i >= words_each::<LEN>() {
+            return T::Word::default();
+        }
+        let (side, words) = (per_word(size_of::<T>()), self.0);
+        let place = words.place.wrapping_add(i / side * words.step + i % side * words.pitch);
+        // SAFETY: all of the tile is inside of the matrix, and so the view, and there are rows below it.
+        unsafe { words.input.load_word_of_many_unchecked(place) }
     }
 }
 
@@ -229,6 +296,18 @@ struct Squares<'a, T: InWords, const LEN: usize> {
     words: [T::Word; 16],
     shape: &'a Tile,
     tile: &'a SharedArray<T::Word, LEN>,
+    /// Where the first word of the first square goes, and how many rows of squares it is to the next.
+    place: u32,
+    step: u32,
+}
+
+impl<'a, T: InWords, const LEN: usize> Squares<'a, T, LEN> {
+    #[inline(always)]
+    fn of_thread(words: [T::Word; 16], shape: &'a Tile, tile: &'a SharedArray<T::Word, LEN>) -> Self {
+        let thread = thread::thread_idx_x();
+        let place = shape.place::<T::Word>(thread & ((1 << shape.across) - 1), thread >> shape.across);
+        Self { words, shape, tile, place, step: BLOCK as u32 >> shape.across }
+    }
 }
 
 impl<T: InWords, const LEN: usize> Each for Squares<'_, T, LEN> {
@@ -242,23 +321,119 @@ impl<T: InWords, const LEN: usize> Each for Squares<'_, T, LEN> {
         }
         let word = |i: usize| self.words[(k * side + i) % 16];
         let turned = T::turn([word(0), word(1), word(2), word(3)]);
-        let (w, d) = square_of_thread(k, self.shape);
         let mut i = 0;
         while i < side {
-            let slot = ((i as u32) << self.shape.across) + w;
-            self.tile.store(self.shape.place::<T::Word, LEN>(slot, d), turned[i]);
+            // Places are linear, and these bits not in the first one's slot and square.
+            let further = self.shape.place::<T::Word>((i as u32) << self.shape.across, k as u32 * self.step);
+            self.tile.store((self.place ^ further) as usize % LEN, turned[i]);
             i += 1;
         }
     }
 }
 
-/// The words that a thread writes.
+/// The words that a thread writes: the same of several slots. What differs from thread to thread is worked out once.
 struct WordsOfOutput<'a, T: InWords, const LEN: usize> {
     output: &'a GlobalMut<'a, T>,
-    first: usize,
-    pitch: usize,
     shape: &'a Tile,
     tile: &'a SharedArray<T::Word, LEN>,
+    /// The first slot, how far it is to the next, and the word in each.
+    slot: u32,
+    step: u32,
+    q: u32,
+    /// The first slot's column, and the place in that row of the output of the word's position, if the row began with a
+    /// word; it begins `past` elements later.
+    column: u32,
+    place: usize,
+    past: u32,
+    pitch: usize,
+    /// How far apart the words' rows are, if slots are columns.
+    row_step: usize,
+    position: usize,
+}
+
+impl<'a, T: InWords, const LEN: usize> WordsOfOutput<'a, T, LEN> {
+    #[inline(always)]
+    fn of_thread(
+        output: &'a GlobalMut<'a, T>,
+        first: usize,
+        pitch: usize,
+        shape: &'a Tile,
+        tile: &'a SharedArray<T::Word, LEN>,
+    ) -> Self {
+        let (thread, side) = (thread::thread_idx_x(), per_word(size_of::<T>()) as u32);
+        let (slot, q) = (thread >> shape.down, thread & ((1 << shape.down) - 1));
+        let column = Self::column(slot, shape);
+        let row = first + column as usize * pitch;
+        let past = output.elements_past(row, size_of::<T::Word>()) as u32;
+        let position = shape.top + (q * side) as usize;
+        let (step, place) = (BLOCK as u32 >> shape.down, row + position);
+        let row_step = step as usize * pitch;
+        Self { output, shape, tile, slot, step, q, column, place, past, pitch, row_step, position }
+    }
+
+    /// A slot's column. Linear, too.
+    #[inline(always)]
+    fn column(slot: u32, shape: &Tile) -> u32 {
+        let side = per_word(size_of::<T>()) as u32;
+        if side == 1 { slot } else { (slot & ((1 << shape.across) - 1)) * side + (slot >> shape.across) }
+    }
+
+    /// Word `q` of the slot that is `further` behind the first.
+    #[inline(always)]
+    fn load(&self, further: u32, q: u32) -> T::Word {
+        let place = self.shape.place::<T::Word>(self.slot, q) ^ self.shape.place::<T::Word>(further, 0);
+        self.tile.load(place as usize % LEN)
+    }
+
+    /// Writes what of a word is inside of the row, which begins `past` elements into one.
+    #[inline(always)]
+    fn store_part(&self, place: usize, word: T::Word, past: usize) {
+        let (position, end, all) = (self.position, past + self.shape.rows, per_word(size_of::<T>()));
+        let from = past.saturating_sub(position);
+        let to = if position + all <= end { all } else { end.saturating_sub(position) };
+        if from < to {
+            // SAFETY: so many elements of the word are inside of the row, and it is aligned.
+            unsafe { self.output.store_word_unchecked(place, word, from, to) };
+        }
+    }
+}
+
+impl<T: InWords, const LEN: usize> WordsOfOutput<'_, T, LEN> {
+    /// Whether it is this tile that writes the thread's words: not those of its margin.
+    #[inline(always)]
+    fn is_written(&self) -> bool {
+        self.q + (margin(size_of::<T>()) as u32) < 1 << self.shape.down
+    }
+
+    /// Word `i` of the thread's, where it goes, and how many elements its row begins behind a word's start.
+    #[inline(always)]
+    fn word(&self, i: usize) -> (T::Word, usize, u32) {
+        let (side, mask) = (per_word(size_of::<T>()) as u32, (1 << self.shape.down) - 1);
+        let further = i as u32 * self.step;
+        if side == 1 {
+            return (self.load(further, self.q), self.place.wrapping_add(i * self.row_step), 0);
+        }
+        let further_column = Self::column(further, self.shape);
+        let past = (self.past + further_column * self.pitch as u32) % side;
+        // The slot's words begin a row of squares above the tile.
+        let low = self.q + u32::from(past == 0);
+        let (low, high) = (self.load(further, low & mask), self.load(further, (low + 1) & mask));
+        let place = self.place.wrapping_add(further_column as usize * self.pitch).wrapping_sub(past as usize);
+        (T::cut(low, high, side.wrapping_sub(past) % side), place, past)
+    }
+}
+
+impl<T: InWords, const LEN: usize> Each for Inside<'_, WordsOfOutput<'_, T, LEN>> {
+    type Of = ();
+
+    #[inline(always)]
+    fn of(&self, i: usize) {
+        if i < words_each::<LEN>() {
+            let (word, place, _) = self.0.word(i);
+            // SAFETY: all of the word is inside of the row, wherever in a word that begins; and it is aligned.
+            unsafe { self.0.output.store_word_unchecked(place, word, 0, per_word(size_of::<T>())) };
+        }
+    }
 }
 
 impl<T: InWords, const LEN: usize> Each for WordsOfOutput<'_, T, LEN> {
@@ -266,35 +441,10 @@ impl<T: InWords, const LEN: usize> Each for WordsOfOutput<'_, T, LEN> {
 
     #[inline(always)]
     fn of(&self, i: usize) {
-        let (size, side, shape) = (size_of::<T>(), per_word(size_of::<T>()) as u32, self.shape);
-        let word = thread::thread_idx_x() + (i * BLOCK) as u32;
-        let (slot, k) = (word >> shape.down, word & ((1 << shape.down) - 1));
-        let column = ((slot & ((1 << shape.across) - 1)) * side + (slot >> shape.across)) as usize;
-        let is_there = i < words_each::<LEN>() && k + (margin(size) as u32) < 1 << shape.down;
-        if !is_there || column >= shape.columns {
-            return;
-        }
-        let row = self.first + column * self.pitch;
-        let of_slot = |q: u32| self.tile.load(shape.place::<T::Word, LEN>(slot, q & ((1 << shape.down) - 1)));
-        let position = shape.top + (k * side) as usize;
-        if side == 1 {
-            if position < shape.rows {
-                // SAFETY: inside of the row.
-                unsafe { self.output.store_word_unchecked(row + position, of_slot(k), 0, 1) };
-            }
-            return;
-        }
-        // The slot's words begin a row of squares above the tile, and the row `past` elements into a word.
-        let past = self.output.elements_past(row, size_of::<T::Word>());
-        let begin = (k + 1) * side - past as u32;
-        let word = T::cut(of_slot(begin / side), of_slot(begin / side + 1), begin % side);
-        let (end, all) = (past + shape.rows, side as usize);
-        let from = past.saturating_sub(position);
-        let to = if position + all <= end { all } else { end.saturating_sub(position) };
-        if from < to {
-            let place = row.wrapping_add(position).wrapping_sub(past);
-            // SAFETY: so many elements of the word are inside of the row, and it is aligned.
-            unsafe { self.output.store_word_unchecked(place, word, from, to) };
+        let column = self.column + Self::column(i as u32 * self.step, self.shape);
+        if i < words_each::<LEN>() && self.is_written() && column < self.shape.columns {
+            let (word, place, past) = self.word(i);
+            self.store_part(place, word, past as usize);
         }
     }
 }

@@ -81,6 +81,33 @@ impl<T: Element> Global<'_, T> {
     }
 }
 
+impl<T: Element> Global<'_, T> {
+    /// [`Global::load_word_unchecked`] of a whole word, where the view has another one behind it.
+    ///
+    /// # Safety
+    /// Two words' elements, from `i` on, are inside of the view.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_word_of_many_unchecked<W: Word>(&self, i: usize) -> W {
+        #[cfg(not(target_arch = "nvptx64"))]
+        // SAFETY: as promised by the caller.
+        return unsafe { self.load_word_unchecked(i, size_of::<W>() / size_of::<T>()) };
+        #[cfg(target_arch = "nvptx64")]
+        {
+            let place = self.start.wrapping_add(i);
+            if size_of::<T>() == size_of::<W>() {
+                // SAFETY: as promised by the caller.
+                return unsafe { machine::load(place.cast()) };
+            }
+            let off = place as usize as u32 % 4;
+            let low: *const u32 = place.wrapping_byte_sub(off as usize).cast();
+            // SAFETY: both have elements of the view, so they can be read (`from_raw`).
+            let (low, high) = unsafe { (machine::load(low), machine::load(low.wrapping_add(1))) };
+            W::from_pair([u64::from(machine::funnel(low, high, 8 * off)), 0])
+        }
+    }
+}
+
 impl<T: Element> GlobalMut<'_, T> {
     /// Writes the elements `from..to` of the word that begins at `i`, an index (which may be wrapped, if `from` is not 0)
     /// whose address is a multiple of the word's size: in one access if they are all, else by elements.
