@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::Dim3;
+use crate::findings::Findings;
 
 /// Why a launch did not finish.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -98,6 +99,10 @@ pub enum Fault {
         /// Where in the source.
         location: String,
     },
+
+    /// The checks found mistakes. The launch was finished all the same.
+    #[error("{0}")]
+    Mistakes(Findings),
 
     /// The machine has no memory left for stacks.
     #[error("kernel `{kernel}`: no memory for the stacks of a block's threads: {reason}")]
