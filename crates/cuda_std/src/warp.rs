@@ -82,6 +82,25 @@ shuffle_values! {
     f64, 2, |v: f64| v.to_bits(), f64::from_bits;
 }
 
+/// Moves a value as one word of 32 or 64 bits, or as two of 64. (A function of a closure would say that the shuffle is
+/// here, and not where the kernel calls it.)
+macro_rules! by_halves {
+    ($type:ty, $value:expr, |$half:ident, $words:ident| $shuffle:expr) => {{
+        let [low, high] = $value.to_pair();
+        macro_rules! moved {
+            ($word:expr, $count:expr) => {{
+                let ($half, $words) = ($word, $count);
+                $shuffle
+            }};
+        }
+        match size_of::<$type>() {
+            1 | 2 | 4 => <$type>::from_pair([moved!(low, 1), 0]),
+            8 => <$type>::from_pair([moved!(low, 2), 0]),
+            _ => <$type>::from_pair([moved!(low, 2), moved!(high, 2)]),
+        }
+    }};
+}
+
 /// The value of the lane `delta` above, within segments of `width` lanes (2, 4, 8, 16 or 32), and whether there is one;
 /// if not, the caller's own.
 #[inline(always)]
@@ -97,26 +116,14 @@ pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, w
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_down_plain<T: Plain>(mask: u32, value: T, delta: u32, width: u32) -> T {
-    by_halves(value, |half, words| machine::shuffle_down(mask, half, delta, width, words))
+    by_halves!(T, value, |half, words| machine::shuffle_down(mask, half, delta, width, words))
 }
 
 /// [`warp_shuffle_xor`] of any plain value, of up to 16 bytes.
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_xor_plain<T: Plain>(mask: u32, value: T, lanes: u32, width: u32) -> T {
-    by_halves(value, |half, words| machine::shuffle_xor(mask, half, lanes, width, words))
-}
-
-/// Moves a value as one word of 32 or 64 bits, or as two of 64.
-#[inline(always)]
-#[track_caller]
-fn by_halves<T: Plain>(value: T, shuffle: impl Fn(u64, usize) -> u64) -> T {
-    let [low, high] = value.to_pair();
-    match size_of::<T>() {
-        1 | 2 | 4 => T::from_pair([shuffle(low, 1), 0]),
-        8 => T::from_pair([shuffle(low, 2), 0]),
-        _ => T::from_pair([shuffle(low, 2), shuffle(high, 2)]),
-    }
+    by_halves!(T, value, |half, words| machine::shuffle_xor(mask, half, lanes, width, words))
 }
 
 /// The value of the lane `delta` below, within segments of `width` lanes, and whether there is one; if not, the caller's.

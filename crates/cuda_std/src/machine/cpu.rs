@@ -7,7 +7,7 @@ use core::mem::{size_of, transmute_copy};
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::format;
 
-use simt::lane::{self, Barrier, Shuffle, Vote};
+use simt::lane::{self, Access, Barrier, Shuffle, Space, Vote};
 
 use crate::atomic::Scope;
 use crate::element::{Packed, Plain};
@@ -131,18 +131,22 @@ reductions! {
 // Lanes of a block run on one core, but blocks do not, and the host's order is not the device's: all fences are full.
 
 pub(crate) fn fence_block() {
+    lane::fence(true);
     fence(Ordering::SeqCst);
 }
 
 pub(crate) fn fence_device() {
+    lane::fence(false);
     fence(Ordering::SeqCst);
 }
 
 pub(crate) fn fence_system() {
+    lane::fence(false);
     fence(Ordering::SeqCst);
 }
 
-pub(crate) fn fence_acquire_release(_scope: Scope) {
+pub(crate) fn fence_acquire_release(scope: Scope) {
+    lane::fence(scope == Scope::Block);
     fence(Ordering::AcqRel);
 }
 
@@ -157,7 +161,19 @@ pub(crate) fn keep_rolled(counter: u32) -> u32 {
 ///
 /// # Safety
 /// `place` is valid for a read of `T`, aligned, and written by nothing but the functions of this module meanwhile.
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn load<T: Plain>(place: *const T) -> T {
+    lane::access(Space::Global, Access::Load, place.addr(), size_of::<T>());
+    // SAFETY: as promised by the caller.
+    unsafe { read(place) }
+}
+
+/// [`load`], which nobody hears of.
+///
+/// # Safety
+/// As [`load`].
+unsafe fn read<T: Plain>(place: *const T) -> T {
     // SAFETY: as promised by the caller; the width read is `T`'s, and any bits are a `T` (it is `Plain`).
     unsafe {
         match size_of::<T>() {
@@ -179,7 +195,10 @@ pub(crate) unsafe fn load<T: Plain>(place: *const T) -> T {
 ///
 /// # Safety
 /// `place` is valid for a write of `T`, aligned, and used by nothing but the functions of this module meanwhile.
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn store<T: Plain>(place: *mut T, value: T) {
+    lane::access(Space::Global, Access::Store, place.addr(), size_of::<T>());
     // SAFETY: as promised by the caller; the width written is `T`'s.
     unsafe {
         match size_of::<T>() {
@@ -198,30 +217,39 @@ pub(crate) unsafe fn store<T: Plain>(place: *mut T, value: T) {
     }
 }
 
-/// Both words at once: the second is what says that the first is there.
+/// Both words at once: the second is what says that the first is there. Without it nothing has been read, for those who
+/// watch.
 ///
 /// # Safety
 /// As [`load`].
+#[track_caller]
 pub(crate) unsafe fn load_both(place: *const [u64; 2]) -> [u64; 2] {
     let words = place.cast::<AtomicU64>();
-    // SAFETY: as promised by the caller.
-    unsafe {
-        let second = (*words.add(1)).load(Ordering::Acquire);
-        [(*words).load(Ordering::Relaxed), second]
-    }
+    let load = || {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let second = (*words.add(1)).load(Ordering::Acquire);
+            [(*words).load(Ordering::Relaxed), second]
+        }
+    };
+    lane::atomic(Access::Load, place.addr(), 16, false, load, |words| words[1] != 0)
 }
 
 /// As [`load_both`].
 ///
 /// # Safety
 /// As [`store`].
+#[track_caller]
 pub(crate) unsafe fn store_both(place: *mut [u64; 2], [first, second]: [u64; 2]) {
     let words = place.cast::<AtomicU64>();
-    // SAFETY: as promised by the caller.
-    unsafe {
-        (*words).store(first, Ordering::Relaxed);
-        (*words.add(1)).store(second, Ordering::Release);
-    }
+    let store = || {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            (*words).store(first, Ordering::Relaxed);
+            (*words.add(1)).store(second, Ordering::Release);
+        }
+    };
+    lane::atomic(Access::Store, place.addr(), 16, false, store, |()| true);
 }
 
 /// A round of waiting for a block before this one.
@@ -242,15 +270,18 @@ pub(crate) fn bytes_off_alignment<T>(place: *const T) -> usize {
     place as usize % 16
 }
 
-/// The 16 bytes at `place`, and nothing: a GPU has to read around them, which a checker of accesses should not see.
+/// The 16 bytes at `place`, and nothing: a GPU has to read around them, which is for those who count requests, but not for
+/// those who check accesses.
 ///
 /// # Safety
 /// `place` is valid for a read of 16 bytes.
+#[track_caller]
 pub(crate) unsafe fn load_around<P: Plain>(place: *const P, _off: usize) -> [P; 2] {
+    lane::unaligned_load(place.addr(), 16);
     let mut bytes = [0_u8; 16];
     for (i, byte) in bytes.iter_mut().enumerate() {
         // SAFETY: as promised by the caller.
-        *byte = unsafe { load(place.cast::<u8>().add(i)) };
+        *byte = unsafe { read(place.cast::<u8>().add(i)) };
     }
     // SAFETY: any 16 bytes are a pack (it is `Plain`).
     let pack = unsafe { transmute_copy(&bytes) };
@@ -266,6 +297,8 @@ pub(crate) fn cut<P: Packed>(low: P, _high: P, _off: usize, _size: usize) -> P {
 ///
 /// # Safety
 /// As [`load`].
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn load_volatile<T: Plain>(place: *const T) -> T {
     // SAFETY: as promised by the caller.
     unsafe { load(place) }
@@ -275,6 +308,8 @@ pub(crate) unsafe fn load_volatile<T: Plain>(place: *const T) -> T {
 ///
 /// # Safety
 /// As [`store`].
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn store_volatile<T: Plain>(place: *mut T, value: T) {
     // SAFETY: as promised by the caller.
     unsafe { store(place, value) }
@@ -282,13 +317,13 @@ pub(crate) unsafe fn store_volatile<T: Plain>(place: *mut T, value: T) {
 
 #[track_caller]
 pub(crate) fn shared_declare<T, const LEN: usize, const ID: u64>() -> SharedAddress {
-    lane::shared_array(ID, LEN * size_of::<T>(), 16)
+    lane::shared_array(ID, LEN * size_of::<T>(), size_of::<T>())
 }
 
 #[track_caller]
 pub(crate) fn shared_declare_tile<T, const ROWS: usize, const COLUMNS: usize, const PAD: usize, const ID: u64>()
 -> SharedAddress {
-    lane::shared_array(ID, ROWS * (COLUMNS + PAD) * size_of::<T>(), 16)
+    lane::shared_array(ID, ROWS * (COLUMNS + PAD) * size_of::<T>(), size_of::<T>())
 }
 
 pub(crate) fn shared_dynamic() -> (SharedAddress, usize) {
@@ -299,7 +334,10 @@ pub(crate) fn shared_dynamic() -> (SharedAddress, usize) {
 ///
 /// # Safety
 /// `base + offset` is inside of a shared array of this block, and a multiple of `T`'s size.
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn shared_load<T: Plain>(base: SharedAddress, offset: usize) -> T {
+    lane::access(Space::Shared, Access::Load, base.addr() + offset, size_of::<T>());
     // SAFETY: as promised by the caller; the lanes of a block run on one core, so this is no race.
     unsafe { base.add(offset).cast::<T>().read() }
 }
@@ -308,7 +346,10 @@ pub(crate) unsafe fn shared_load<T: Plain>(base: SharedAddress, offset: usize) -
 ///
 /// # Safety
 /// As [`shared_load`].
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn shared_store<T: Plain>(base: SharedAddress, offset: usize, value: T) {
+    lane::access(Space::Shared, Access::Store, base.addr() + offset, size_of::<T>());
     // SAFETY: as promised by the caller; the lanes of a block run on one core, so this is no race.
     unsafe { base.add(offset).cast::<T>().write(value) }
 }
@@ -317,7 +358,10 @@ pub(crate) unsafe fn shared_store<T: Plain>(base: SharedAddress, offset: usize, 
 ///
 /// # Safety
 /// As [`shared_load`].
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn shared_load_volatile<T: Plain>(base: SharedAddress, offset: usize) -> T {
+    lane::access(Space::Shared, Access::Load, base.addr() + offset, size_of::<T>());
     // SAFETY: as promised by the caller.
     unsafe { base.add(offset).cast::<T>().read_volatile() }
 }
@@ -326,7 +370,10 @@ pub(crate) unsafe fn shared_load_volatile<T: Plain>(base: SharedAddress, offset:
 ///
 /// # Safety
 /// As [`shared_load`].
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn shared_store_volatile<T: Plain>(base: SharedAddress, offset: usize, value: T) {
+    lane::access(Space::Shared, Access::Store, base.addr() + offset, size_of::<T>());
     // SAFETY: as promised by the caller.
     unsafe { base.add(offset).cast::<T>().write_volatile(value) }
 }
@@ -363,13 +410,21 @@ pub(crate) fn bf16_from_f32(value: f32) -> u16 {
     half::bf16::from_f32(value).to_bits()
 }
 
+/// An atomic operation, in the order that those who watch see.
+#[inline(always)]
+#[track_caller]
+fn in_order<T>(place: *mut T, scope: Scope, operation: impl FnOnce() -> T) -> T {
+    lane::atomic(Access::Atomic, place.addr(), size_of::<T>(), scope == Scope::Block, operation, |_| true)
+}
+
 macro_rules! atomics {
     ($($name:ident: $type:ty, $atomic:ident, $method:ident;)*) => {$(
         /// # Safety
         /// `place` is valid for reads and writes of the type, aligned, and used by nothing but this module meanwhile.
-        pub(crate) unsafe fn $name(place: *mut $type, operand: $type, _scope: Scope) -> $type {
+        #[track_caller]
+        pub(crate) unsafe fn $name(place: *mut $type, operand: $type, scope: Scope) -> $type {
             // SAFETY: as promised by the caller.
-            unsafe { (*place.cast::<$atomic>()).$method(operand, Ordering::Relaxed) }
+            in_order(place, scope, || unsafe { (*place.cast::<$atomic>()).$method(operand, Ordering::Relaxed) })
         }
     )*};
 }
@@ -391,25 +446,29 @@ atomics! {
 
 /// # Safety
 /// `place` is valid for reads and writes, aligned, and used by nothing but this module meanwhile.
-pub(crate) unsafe fn atomic_inc_u32(place: *mut u32, last: u32, _scope: Scope) -> u32 {
+#[track_caller]
+pub(crate) unsafe fn atomic_inc_u32(place: *mut u32, last: u32, scope: Scope) -> u32 {
     // SAFETY: as promised by the caller.
     let counter = unsafe { &*place.cast::<AtomicU32>() };
     let next = |count| Some(if count >= last { 0 } else { count + 1 });
-    match counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
+    in_order(place, scope, || match counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
         Ok(before) | Err(before) => before,
-    }
+    })
 }
 
 macro_rules! compare_and_swaps {
     ($($name:ident: $type:ty, $atomic:ident;)*) => {$(
         /// # Safety
         /// `place` is valid for reads and writes of the type, aligned, and used by nothing but this module meanwhile.
-        pub(crate) unsafe fn $name(place: *mut $type, expected: $type, new: $type, _scope: Scope) -> $type {
+        #[track_caller]
+        pub(crate) unsafe fn $name(place: *mut $type, expected: $type, new: $type, scope: Scope) -> $type {
             // SAFETY: as promised by the caller.
-            let place = unsafe { &*place.cast::<$atomic>() };
-            match place.compare_exchange(expected, new, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(before) | Err(before) => before,
-            }
+            let atomic = unsafe { &*place.cast::<$atomic>() };
+            in_order(place, scope, || {
+                match atomic.compare_exchange(expected, new, Ordering::Relaxed, Ordering::Relaxed) {
+                    Ok(before) | Err(before) => before,
+                }
+            })
         }
     )*};
 }
