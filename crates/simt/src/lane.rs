@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Dim3;
 use crate::shared::{Named, Refusal};
-use crate::watch::notes;
+use crate::watch::{Fence, notes};
 use crate::worker::{self, Operation};
 
 /// The kinds of the block's barrier.
@@ -147,11 +147,12 @@ pub fn atomic<R>(
     }
 }
 
-/// To be called at a fence: for the threads of the block, or for all.
+/// To be called at a fence: for the threads of the block, or for all; in one order with all other such fences (`fence.sc`),
+/// or only release and acquire.
 #[inline(always)]
-pub fn fence(is_of_block: bool) {
+pub fn fence(is_of_block: bool, is_sequential: bool) {
     if has_listener() {
-        notes::note_fence(is_of_block);
+        notes::note_fence(Fence { is_of_block, is_sequential });
     }
 }
 

@@ -131,22 +131,22 @@ reductions! {
 // Lanes of a block run on one core, but blocks do not, and the host's order is not the device's: all fences are full.
 
 pub(crate) fn fence_block() {
-    lane::fence(true);
+    lane::fence(true, true);
     fence(Ordering::SeqCst);
 }
 
 pub(crate) fn fence_device() {
-    lane::fence(false);
+    lane::fence(false, true);
     fence(Ordering::SeqCst);
 }
 
 pub(crate) fn fence_system() {
-    lane::fence(false);
+    lane::fence(false, true);
     fence(Ordering::SeqCst);
 }
 
 pub(crate) fn fence_acquire_release(scope: Scope) {
-    lane::fence(scope == Scope::Block);
+    lane::fence(scope == Scope::Block, false);
     fence(Ordering::AcqRel);
 }
 

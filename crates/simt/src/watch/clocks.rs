@@ -6,8 +6,11 @@
 //!
 //! Blocks know of each other only by atomics: a fence keeps what a thread knows ([`Release`]), an atomic operation behind it
 //! leaves that at the atomic's place, another thread's operation on the same place finds it, and its fence makes it known.
-//! (PTX ISA, "Memory Consistency Model": release and acquire patterns, and fences that are cumulative over barriers.)
+//! Fences that are in one order with all others (`fence.sc`) do more: after a barrier, one by any thread of the block makes
+//! known what another of them has found. (PTX ISA, "Memory Consistency Model": release and acquire patterns, which are
+//! cumulative over barriers, and Fence-SC order.)
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -87,8 +90,25 @@ pub(crate) struct Release {
     /// Of its own warp's lanes.
     known: [u32; 32],
     acquired: Vec<Acquired>,
-    /// Whether the fence is only for the threads of the block.
-    is_of_block: bool,
+    fence: Fence,
+}
+
+/// A kind of fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Fence {
+    /// Whether it is only for the threads of the block.
+    pub is_of_block: bool,
+    /// Whether it is in one order with all others.
+    pub is_sequential: bool,
+}
+
+/// What an atomic operation has found: the first `version` releases at its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Found {
+    place: usize,
+    version: usize,
+    /// Whether it was this thread's own operation.
+    is_own: bool,
 }
 
 /// The first `version` releases at an atomic's place.
@@ -97,7 +117,9 @@ pub(crate) struct Acquired {
     pub place: usize,
     pub version: usize,
     /// Whether the fence behind it is only for the threads of the block.
-    pub is_of_block: bool,
+    is_of_block: bool,
+    /// Whether another thread has found them: then only those count whose fences are in one order with this thread's.
+    only_sequential: bool,
 }
 
 /// What was left at the places of atomics in a launch, by address.
@@ -147,7 +169,11 @@ impl Releases {
             let own = releases.by_block.get(&stamp.block).into_iter().flatten();
             for &version in own.take_while(|&&version| version < acquired.version) {
                 let release = &releases.all[version];
-                if release.covers(stamp) && (!release.is_of_block || stamp.block == knower) {
+                let fence = release.fence;
+                if release.covers(stamp)
+                    && (!fence.is_of_block || stamp.block == knower)
+                    && (fence.is_sequential || !acquired.only_sequential)
+                {
                     return true;
                 }
             }
@@ -178,6 +204,8 @@ pub(crate) struct Clocks {
     threads: Vec<ThreadClock>,
     /// What all threads have acquired, by a barrier.
     acquired_by_all: Vec<Acquired>,
+    /// What some thread had found before a barrier.
+    found_by_some: Vec<Found>,
     /// Threads whose clock is not empty.
     touched: Vec<usize>,
 }
@@ -188,7 +216,7 @@ struct ThreadClock {
     /// By its last fence.
     fenced: Option<Arc<Release>>,
     /// Found by atomics, not yet behind a fence.
-    pending: Vec<(usize, usize)>,
+    pending: Vec<Found>,
     acquired: Vec<Acquired>,
 }
 
@@ -201,6 +229,7 @@ impl Clocks {
             warps: (0..32).map(|_| WarpClock { now: 1, all_know: 1, known: [[0; 32]; 32] }).collect(),
             threads: (0..1024).map(|_| ThreadClock::default()).collect(),
             acquired_by_all: Vec::new(),
+            found_by_some: Vec::new(),
             touched: Vec::new(),
         }
     }
@@ -212,6 +241,7 @@ impl Clocks {
         self.epoch += 1;
         self.first_epoch = self.epoch;
         self.acquired_by_all.clear();
+        self.found_by_some.clear();
         for thread in self.touched.drain(..) {
             self.threads[thread] = ThreadClock::default();
         }
@@ -293,8 +323,12 @@ impl Clocks {
             self.touched = touched;
             acquired.extend_from_slice(&self.acquired_by_all);
             for &thread in &self.touched {
-                self.threads[thread].acquired.clear();
+                let clock = &mut self.threads[thread];
+                clock.acquired.clear();
+                self.found_by_some.extend(clock.pending.iter().map(|&found| Found { is_own: false, ..found }));
             }
+            self.found_by_some.sort_unstable_by_key(|found| (found.place, Reverse(found.version)));
+            self.found_by_some.dedup_by_key(|found| found.place);
             keep_latest(&mut acquired);
             self.acquired_by_all = acquired;
         }
@@ -318,22 +352,26 @@ impl Clocks {
         &mut self.threads[thread]
     }
 
-    /// The thread's fence: keeps what it knows, and makes known what its atomics have found.
-    pub fn fence(&mut self, thread: usize, is_of_block: bool) {
+    /// The thread's fence: keeps what it knows, and makes known what atomics have found.
+    pub fn fence(&mut self, thread: usize, fence: Fence) {
         let (block, epoch) = (self.block, self.epoch);
         let warp = &mut self.warps[thread / 32];
         // What it does from here on is not behind the fence.
         warp.now += 1;
         let (all_know, mut known) = (warp.all_know, warp.known[thread % 32]);
         known[thread % 32] = warp.now;
-        let of_all = self.acquired_by_all.clone();
+        let by_others = if fence.is_sequential { self.found_by_some.clone() } else { Vec::new() };
+        let mut acquired = self.acquired_by_all.clone();
         let clock = self.touch(thread);
-        let found = clock.pending.drain(..);
-        clock.acquired.extend(found.map(|(place, version)| Acquired { place, version, is_of_block }));
+        clock.acquired.extend(clock.pending.drain(..).chain(by_others).map(|found| Acquired {
+            place: found.place,
+            version: found.version,
+            is_of_block: fence.is_of_block,
+            only_sequential: !found.is_own,
+        }));
         keep_latest(&mut clock.acquired);
-        let mut acquired = of_all;
         acquired.extend_from_slice(&clock.acquired);
-        clock.fenced = Some(Arc::new(Release { block, epoch, thread, all_know, known, acquired, is_of_block }));
+        clock.fenced = Some(Arc::new(Release { block, epoch, thread, all_know, known, acquired, fence }));
     }
 
     /// The thread's atomic operation finds what was left at its place, and leaves what the thread knew at its last fence.
@@ -342,8 +380,8 @@ impl Clocks {
         let version = releases.version(place);
         if reads && version > 0 {
             let pending = &mut self.touch(thread).pending;
-            pending.retain(|&(other, _)| other != place);
-            pending.push((place, version));
+            pending.retain(|found| found.place != place);
+            pending.push(Found { place, version, is_own: true });
         }
         if writes && let Some(release) = &self.threads[thread].fenced {
             releases.push(place, release.clone());
@@ -353,6 +391,6 @@ impl Clocks {
 
 /// Of those at one place, the last.
 fn keep_latest(acquired: &mut Vec<Acquired>) {
-    acquired.sort_unstable_by_key(|one| (one.place, one.is_of_block, std::cmp::Reverse(one.version)));
-    acquired.dedup_by_key(|one| (one.place, one.is_of_block));
+    acquired.sort_unstable_by_key(|one| (one.place, one.is_of_block, one.only_sequential, Reverse(one.version)));
+    acquired.dedup_by_key(|one| (one.place, one.is_of_block, one.only_sequential));
 }

@@ -24,6 +24,7 @@ mod traffic;
 use std::panic::Location;
 use std::sync::Arc;
 
+pub(crate) use clocks::Fence;
 use clocks::{Clocks, Strength};
 use launch::Subject;
 pub(crate) use launch::{Element, LaunchWatch};
@@ -240,9 +241,9 @@ impl Watcher {
         }
     }
 
-    pub fn fence(&mut self, lane: usize, is_of_block: bool) {
+    pub fn fence(&mut self, lane: usize, fence: Fence) {
         if self.launch.watch.checks {
-            self.clocks.fence(lane, is_of_block);
+            self.clocks.fence(lane, fence);
         }
     }
 

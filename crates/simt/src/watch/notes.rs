@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use super::Deed;
+use super::{Deed, Fence};
 use crate::lane::{Access, Space};
 use crate::worker::{fault, give_way, is_running, with_lane};
 
@@ -79,13 +79,13 @@ pub(crate) fn note_atomic<R>(
 
 /// Notes a fence.
 #[cold]
-pub(crate) fn note_fence(is_of_block: bool) {
+pub(crate) fn note_fence(fence: Fence) {
     if !is_running() {
         return;
     }
     with_lane(|context, lane| {
         if let Some(watcher) = &mut *context.watcher.borrow_mut() {
-            watcher.fence(lane, is_of_block);
+            watcher.fence(lane, fence);
         }
     });
 }
