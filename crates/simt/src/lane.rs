@@ -203,10 +203,22 @@ pub fn sync_warp(mask: u32) {
 /// power of two up to 32, cuts the warp into segments.
 #[track_caller]
 pub fn shuffle(kind: Shuffle, mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
+    shuffle_at(Location::caller(), kind, mask, value, operand, width)
+}
+
+/// [`shuffle`], which stands at another place in the source than this call.
+pub fn shuffle_at(
+    place: &'static Location<'static>,
+    kind: Shuffle,
+    mask: u32,
+    value: u64,
+    operand: u32,
+    width: u32,
+) -> (u64, bool) {
     if !width.is_power_of_two() || width > 32 {
-        fault(format!("a shuffle of width {width}, which is not 1, 2, 4, 8, 16 or 32"));
+        worker::fault(format!("a shuffle of width {width}, which is not 1, 2, 4, 8, 16 or 32"), place);
     }
-    worker::wait(Operation::Shuffle(kind), mask, value, operand, width, Location::caller())
+    worker::wait(Operation::Shuffle(kind), mask, value, operand, width, place)
 }
 
 /// Gives what the kind computes of the values of the lanes of `mask`.

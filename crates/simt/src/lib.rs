@@ -71,6 +71,6 @@ pub use dim::Dim3;
 pub use fault::{Fault, Place, Threads};
 pub use findings::{Check, Deed, Finding, Findings};
 pub use launch::{Argument, Launch, Limits, profile, run};
-pub use profile::{AtomicTraffic, Counters, GlobalTraffic, KernelProfile, Line, Profile, SharedTraffic};
+pub use profile::{AtomicTraffic, Counters, GlobalTraffic, KernelProfile, Line, Profile, Range, SharedTraffic};
 pub use schedule::Schedule;
 pub use watch::Watch;

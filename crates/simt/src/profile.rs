@@ -20,6 +20,34 @@ pub struct GlobalTraffic {
     pub bytes: u64,
     /// 32-byte sectors that these lie in, each sector of a request once.
     pub sectors: u64,
+    /// How far apart the lanes of a request are, in bytes: the least and the most of all requests of two lanes or more.
+    pub apart: Option<Range>,
+}
+
+/// The least and the most of some numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Range {
+    /// The least.
+    pub least: u64,
+    /// The most.
+    pub most: u64,
+}
+
+impl Range {
+    /// Of one number.
+    pub(crate) fn of(number: u64) -> Self {
+        Self { least: number, most: number }
+    }
+
+    fn joined(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) => {
+                Some(Self { least: one.least.min(other.least), most: one.most.max(other.most) })
+            }
+            _ => one.or(other),
+        }
+    }
 }
 
 /// Accesses of shared memory, as requests of warps.
@@ -38,6 +66,8 @@ pub struct SharedTraffic {
     pub least_passes: u64,
     /// Passes beyond those.
     pub conflicts: u64,
+    /// The most lanes of a request that wanted different words of one bank: 2 is a two-way conflict.
+    pub worst_ways: u64,
 }
 
 /// Atomic operations on global memory, as requests of warps.
@@ -81,23 +111,22 @@ pub struct Counters {
 }
 
 macro_rules! sums {
-    ($($type:ident { $($field:ident),* $(,)? })*) => {$(
+    ($($type:ident: $($field:ident)* $(; joined by $join:ident)?,)*) => {$(
         impl AddAssign for $type {
             fn add_assign(&mut self, other: Self) {
                 $(self.$field += other.$field;)*
+                $(self.$join(&other);)?
             }
         }
     )*};
 }
 
 sums! {
-    GlobalTraffic { requests, lanes, divergent, bytes, sectors }
-    SharedTraffic { requests, lanes, divergent, bytes, least_passes, conflicts }
-    AtomicTraffic { requests, lanes, divergent, contention }
-    Counters {
-        global_loads, global_stores, shared_loads, shared_stores, atomics, shuffles, votes, warp_barriers, barriers,
+    GlobalTraffic: requests lanes divergent bytes sectors; joined by join_apart,
+    SharedTraffic: requests lanes divergent bytes least_passes conflicts; joined by join_ways,
+    AtomicTraffic: requests lanes divergent contention,
+    Counters: global_loads global_stores shared_loads shared_stores atomics shuffles votes warp_barriers barriers
         block_barriers,
-    }
 }
 
 impl GlobalTraffic {
@@ -106,12 +135,20 @@ impl GlobalTraffic {
     pub fn efficiency(&self) -> Option<f64> {
         (self.sectors > 0).then(|| 100.0 * self.bytes as f64 / (32 * self.sectors) as f64)
     }
+
+    fn join_apart(&mut self, other: &Self) {
+        self.apart = Range::joined(self.apart, other.apart);
+    }
 }
 
 impl SharedTraffic {
     /// How many passes a request takes for each that it would need: 1 without conflicts, 32 if all lanes want one bank.
     pub fn ways(&self) -> Option<f64> {
         (self.least_passes > 0).then(|| 1.0 + self.conflicts as f64 / self.least_passes as f64)
+    }
+
+    fn join_ways(&mut self, other: &Self) {
+        self.worst_ways = self.worst_ways.max(other.worst_ways);
     }
 }
 

@@ -6,6 +6,7 @@
 use core::mem::{size_of, transmute_copy};
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::format;
+use std::panic::Location;
 
 use simt::lane::{self, Access, Barrier, Shuffle, Space, Vote};
 
@@ -102,11 +103,19 @@ pub(crate) fn vote_ballot(mask: u32, predicate: bool) -> u32 {
     lane::vote(Vote::Ballot, mask, u32::from(predicate))
 }
 
+/// A place in the source.
+pub(crate) type Place = &'static Location<'static>;
+
+/// Where the caller's caller stands: a closure, through which a shuffle may go, forgets it.
+#[track_caller]
+pub(crate) fn here() -> Place {
+    Location::caller()
+}
+
 macro_rules! shuffles {
     ($($name:ident = $kind:ident),*) => {$(
-        #[track_caller]
-        pub(crate) fn $name(mask: u32, value: u64, operand: u32, width: u32, _words: usize) -> u64 {
-            lane::shuffle(Shuffle::$kind, mask, value, operand, width).0
+        pub(crate) fn $name(place: Place, mask: u32, value: u64, operand: u32, width: u32, _words: usize) -> u64 {
+            lane::shuffle_at(place, Shuffle::$kind, mask, value, operand, width).0
         }
     )*};
 }

@@ -318,9 +318,7 @@ impl Clocks {
     pub fn sync_block(&mut self) {
         self.epoch += 1;
         if !self.touched.is_empty() {
-            let touched = std::mem::take(&mut self.touched);
-            let mut acquired = self.union_of_acquired(touched.iter().copied());
-            self.touched = touched;
+            let mut acquired = self.union_of_acquired(self.touched.iter().copied());
             acquired.extend_from_slice(&self.acquired_by_all);
             for &thread in &self.touched {
                 let clock = &mut self.threads[thread];

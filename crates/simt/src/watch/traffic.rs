@@ -1,7 +1,7 @@
 //! What memory has to do for one request of a warp: sectors of global memory, banks of shared memory, turns of atomics.
 
 use crate::lane::{Access, Space};
-use crate::profile::Counters;
+use crate::profile::{AtomicTraffic, Counters, GlobalTraffic, Range, SharedTraffic};
 
 /// The accesses of a warp's lanes that go to memory together, all of one size.
 #[derive(Clone)]
@@ -54,24 +54,36 @@ impl Request {
         (sectors, bytes)
     }
 
+    /// How many bytes lie between the places of neighbours among the lanes, on average; nothing of one lane.
+    fn apart(&self) -> Option<u64> {
+        let mut addresses = [0; 32];
+        let len = self.of_lanes(u32::MAX, &mut addresses);
+        let (first, last) = (addresses[0], addresses[len.checked_sub(1)?]);
+        (len > 1).then(|| first.abs_diff(last) / (len as u64 - 1))
+    }
+
     /// How many passes through shared memory the accesses need, and how many of them would do if no two lanes wanted
     /// different words of one bank. There are 32 banks of 4 bytes; lanes that want the same word get it in one pass.
     /// Accesses of 8 bytes are served by half warps, those of 16 by quarters, each of which is 128 bytes.
-    pub fn passes(&self) -> (u64, u64) {
+    ///
+    /// Also the most passes of one such part.
+    pub fn passes(&self) -> (u64, u64, u64) {
         let lanes_at_once = match self.bytes {
             16 => 8,
             8 => 16,
             _ => 32,
         };
-        let (mut passes, mut least) = (0, 0);
+        let (mut passes, mut least, mut worst) = (0, 0, 0);
         for first in (0..32).step_by(lanes_at_once) {
             let group = (u32::MAX >> (32 - lanes_at_once)) << first;
             if self.mask & group != 0 {
-                passes += self.passes_of(group);
+                let of_group = self.passes_of(group);
+                passes += of_group;
+                worst = of_group.max(worst);
                 least += 1;
             }
         }
-        (passes, least)
+        (passes, least, worst)
     }
 
     fn passes_of(&self, group: u32) -> u64 {
@@ -113,34 +125,23 @@ impl Request {
 pub(super) fn count(counters: &mut Counters, request: &Request, all: u32) {
     let lanes = u64::from(request.mask.count_ones());
     let divergent = u64::from(request.mask != all);
+    let is_load = request.access == Access::Load;
     match (request.space, request.access) {
         (_, Access::Atomic) => {
-            let atomics = &mut counters.atomics;
-            atomics.requests += 1;
-            atomics.lanes += lanes;
-            atomics.divergent += divergent;
-            atomics.contention += request.contention();
+            let contention = request.contention();
+            counters.atomics += AtomicTraffic { requests: 1, lanes, divergent, contention };
         }
         (Space::Global, _) => {
             let (sectors, bytes) = request.sectors();
-            let is_load = request.access == Access::Load;
+            let apart = request.apart().map(Range::of);
             let traffic = if is_load { &mut counters.global_loads } else { &mut counters.global_stores };
-            traffic.requests += 1;
-            traffic.lanes += lanes;
-            traffic.divergent += divergent;
-            traffic.bytes += bytes;
-            traffic.sectors += sectors;
+            *traffic += GlobalTraffic { requests: 1, lanes, divergent, bytes, sectors, apart };
         }
         (Space::Shared, _) => {
-            let (passes, least) = request.passes();
-            let is_load = request.access == Access::Load;
+            let (passes, least_passes, worst_ways) = request.passes();
+            let (bytes, conflicts) = (lanes * request.bytes, passes - least_passes);
             let traffic = if is_load { &mut counters.shared_loads } else { &mut counters.shared_stores };
-            traffic.requests += 1;
-            traffic.lanes += lanes;
-            traffic.divergent += divergent;
-            traffic.bytes += lanes * request.bytes;
-            traffic.least_passes += least;
-            traffic.conflicts += passes - least;
+            *traffic += SharedTraffic { requests: 1, lanes, divergent, bytes, least_passes, conflicts, worst_ways };
         }
     }
 }
@@ -170,21 +171,29 @@ mod tests {
     #[test]
     fn lanes_that_want_one_bank_wait() {
         for (stride, passes) in [(1, 1), (2, 2), (3, 1), (4, 4), (8, 8), (16, 16), (32, 32), (33, 1)] {
-            assert_eq!(request(4, u32::MAX, |lane| 4 * stride * lane).passes(), (passes, 1), "stride {stride}");
+            assert_eq!(
+                request(4, u32::MAX, |lane| 4 * stride * lane).passes(),
+                (passes, 1, passes / 1),
+                "stride {stride}"
+            );
         }
-        assert_eq!(request(4, u32::MAX, |_| 128).passes(), (1, 1), "a broadcast is one pass");
-        assert_eq!(request(4, 0xFFFF, |lane| 8 * lane).passes(), (1, 1), "half a warp at every second word");
-        assert_eq!(request(1, u32::MAX, |lane| lane).passes(), (1, 1), "four lanes a word");
-        assert_eq!(request(2, u32::MAX, |lane| 128 * lane).passes(), (32, 1));
+        assert_eq!(request(4, u32::MAX, |_| 128).passes(), (1, 1, 1 / 1), "a broadcast is one pass");
+        assert_eq!(request(4, 0xFFFF, |lane| 8 * lane).passes(), (1, 1, 1 / 1), "half a warp at every second word");
+        assert_eq!(request(1, u32::MAX, |lane| lane).passes(), (1, 1, 1 / 1), "four lanes a word");
+        assert_eq!(request(2, u32::MAX, |lane| 128 * lane).passes(), (32, 1, 32 / 1));
     }
 
     #[test]
     fn wide_accesses_are_served_in_parts() {
-        assert_eq!(request(8, u32::MAX, |lane| 8 * lane).passes(), (2, 2));
-        assert_eq!(request(8, u32::MAX, |lane| 16 * lane).passes(), (4, 2), "two words of each even pair of banks");
-        assert_eq!(request(16, u32::MAX, |lane| 16 * lane).passes(), (4, 4));
-        assert_eq!(request(16, u32::MAX, |lane| 128 * lane).passes(), (32, 4), "a column of packs");
-        assert_eq!(request(16, 0xFF, |lane| 16 * lane).passes(), (1, 1));
+        assert_eq!(request(8, u32::MAX, |lane| 8 * lane).passes(), (2, 2, 2 / 2));
+        assert_eq!(
+            request(8, u32::MAX, |lane| 16 * lane).passes(),
+            (4, 2, 4 / 2),
+            "two words of each even pair of banks"
+        );
+        assert_eq!(request(16, u32::MAX, |lane| 16 * lane).passes(), (4, 4, 4 / 4));
+        assert_eq!(request(16, u32::MAX, |lane| 128 * lane).passes(), (32, 4, 32 / 4), "a column of packs");
+        assert_eq!(request(16, 0xFF, |lane| 16 * lane).passes(), (1, 1, 1 / 1));
     }
 
     #[test]
