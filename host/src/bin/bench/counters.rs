@@ -84,6 +84,11 @@ impl CountersRow {
         shared_store_conflicts,atomic_requests,atomic_contention,lanes_active,divergent_requests,barriers,warp_barriers,\
         shuffles,votes";
 
+    /// No values for [`CountersRow::CSV_HEADER`].
+    pub fn no_csv() -> String {
+        ",".repeat(Self::CSV_HEADER.matches(',').count())
+    }
+
     /// The values of [`CountersRow::CSV_HEADER`].
     pub fn csv(&self) -> String {
         let count = |count: u64| count.to_string();

@@ -57,6 +57,9 @@ struct Report {
     kernels: Vec<KernelReport>,
 }
 
+/// The least that a finding costs, as a share of all requests.
+const SHARE_WORTH_A_WORD: f64 = 0.02;
+
 /// Counts a kernel in the executor.
 pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::Result<bool> {
     let mut sources = Sources::default();
@@ -80,11 +83,15 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::
 
 impl KernelReport {
     fn of(kernel: &KernelProfile, sources: &mut Sources) -> Self {
+        let total: Counters = kernel.total();
+        // What costs less than that is not worth a word.
+        let least = SHARE_WORTH_A_WORD * total.requests() as f64;
         let mut lines: Vec<LineReport> = kernel
             .lines
             .iter()
             .map(|line| {
-                let advice = advice::of(&line.counters);
+                let mut advice = advice::of(&line.counters);
+                advice.retain(|advice| advice.cost >= least);
                 LineReport {
                     file: line.file,
                     line: line.line,
@@ -97,7 +104,6 @@ impl KernelReport {
             .collect();
         lines.sort_by(|one, other| other.cost.total_cmp(&one.cost));
         let sides = |dim: Dim3| [dim.x, dim.y, dim.z];
-        let total: Counters = kernel.total();
         Self {
             kernel: kernel.kernel.clone(),
             grid: sides(kernel.grid),
