@@ -6,17 +6,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::clocks::{Stamp, Strength};
 
-/// The last write of a place and reads since then: of two warps or blocks if there were so many, which is enough to find a
-/// write that somebody has not waited for.
+/// The last write of a place, atomic operations since then, the last of which counts, and reads: of two warps or blocks if
+/// there were so many, which is enough to find a write that somebody has not waited for.
 #[derive(Clone, Copy)]
 pub(crate) struct Cell {
     write: Stamp,
+    atomic: Stamp,
     reads: [Stamp; 2],
     /// Its four bytes have cells of their own.
     is_split: bool,
 }
 
-const UNTOUCHED: Cell = Cell { write: Stamp::NONE, reads: [Stamp::NONE; 2], is_split: false };
+const UNTOUCHED: Cell = Cell { write: Stamp::NONE, atomic: Stamp::NONE, reads: [Stamp::NONE; 2], is_split: false };
 
 /// What an access does to the values in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,39 +47,32 @@ impl Cell {
         &mut self,
         own: Stamp,
         effect: Effect,
-        is_fresh: impl Fn(Stamp) -> bool,
-        knows: impl Fn(Stamp) -> bool,
+        is_fresh: impl Fn(Stamp) -> bool + Copy,
+        knows: impl Fn(Stamp) -> bool + Copy,
     ) -> Option<Conflict> {
-        let mut conflict = None;
-        let atomic_together = |other: Stamp| {
-            let weakest = own.strength().min(other.strength());
-            weakest == Strength::Device || (weakest == Strength::Block && own.block == other.block)
-        };
-        let are_atomic = |other: Stamp| own.strength() != Strength::Plain && other.strength() != Strength::Plain;
-        let has_write = !self.write.is_none() && is_fresh(self.write);
-        if !has_write {
-            if effect == Effect::Read {
-                conflict = Some(Conflict::Unwritten);
-            }
-        } else if !atomic_together(self.write) && !knows(self.write) {
-            conflict =
-                Some(if are_atomic(self.write) { Conflict::Scope(self.write) } else { Conflict::Write(self.write) });
-        }
+        let is_there = |other: Stamp| !other.is_none() && is_fresh(other);
+        let in_conflict = |other: Stamp| is_there(other) && !are_atomic_together(own, other) && !knows(other);
+        let is_written = is_there(self.write) || is_there(self.atomic);
+        let of_write = [self.write, self.atomic].into_iter().find(|&write| in_conflict(write));
+        let mut conflict = of_write.map(|write| match are_atomic(own, write) {
+            true => Conflict::Scope(write),
+            false => Conflict::Write(write),
+        });
         if effect == Effect::Read {
             self.note_read(own, is_fresh, knows);
-            return conflict;
+            return if is_written { conflict } else { Some(Conflict::Unwritten) };
         }
-        for read in self.reads {
-            if !read.is_none()
-                && is_fresh(read)
-                && !atomic_together(read)
-                && !knows(read)
-                && !matches!(conflict, Some(Conflict::Write(_)))
-            {
-                conflict = Some(if are_atomic(read) { Conflict::Scope(read) } else { Conflict::Read(read) });
-            }
+        let of_read = self.reads.into_iter().find(|&read| in_conflict(read));
+        conflict = conflict.or(of_read.map(|read| match are_atomic(own, read) {
+            true => Conflict::Scope(read),
+            false => Conflict::Read(read),
+        }));
+        if own.strength() == Strength::Plain {
+            self.write = own;
+            self.atomic = Stamp::NONE;
+        } else {
+            self.atomic = own;
         }
-        self.write = own;
         self.reads = [Stamp::NONE; 2];
         conflict
     }
@@ -96,6 +90,19 @@ impl Cell {
             usize::from(!same_warp(first))
         };
         self.reads[place] = own;
+    }
+}
+
+fn are_atomic(one: Stamp, other: Stamp) -> bool {
+    one.strength() != Strength::Plain && other.strength() != Strength::Plain
+}
+
+/// Whether two accesses are atomic for each other.
+fn are_atomic_together(one: Stamp, other: Stamp) -> bool {
+    match one.strength().min(other.strength()) {
+        Strength::Plain => false,
+        Strength::Block => one.block == other.block,
+        Strength::Device => true,
     }
 }
 
