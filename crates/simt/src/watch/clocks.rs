@@ -4,72 +4,14 @@
 //! Within a warp, `sync_warp` orders what the lanes of its mask did: each warp counts a `time`, and each lane knows up to
 //! which time it has seen each other lane. Shuffles and votes let lanes meet but order no memory, as in CUDA.
 //!
-//! Blocks know of each other only by atomics: a fence keeps what a thread knows ([`Release`]), an atomic operation behind it
-//! leaves that at the atomic's place, another thread's operation on the same place finds it, and its fence makes it known.
-//! Fences that are in one order with all others (`fence.sc`) do more: after a barrier, one by any thread of the block makes
-//! known what another of them has found. (PTX ISA, "Memory Consistency Model": release and acquire patterns, which are
-//! cumulative over barriers, and Fence-SC order.)
+//! What a thread knows of other blocks, it knows by `releases`.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::releases::{Acquired, Fence, Release, Releases};
 use super::sites::SiteId;
-
-/// When, by whom and where memory was accessed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    /// The block's number in the grid; `NOBODY` for no access at all.
-    pub block: u32,
-    /// Barriers of the block before it.
-    pub epoch: u32,
-    /// The warp's time.
-    pub time: u32,
-    /// Thread, width of an atomic's scope and site, packed.
-    who: u32,
-}
-
-const NOBODY: u32 = u32::MAX;
-
-/// How an access takes part in races.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Strength {
-    /// An ordinary load or store.
-    Plain,
-    /// Atomic for the threads of the block.
-    Block,
-    /// Atomic for all.
-    Device,
-}
-
-impl Stamp {
-    pub const NONE: Self = Self { block: NOBODY, epoch: 0, time: 0, who: 0 };
-
-    pub fn new(block: u32, epoch: u32, time: u32, thread: usize, strength: Strength, site: SiteId) -> Self {
-        // 1024 threads, and a million sites.
-        Self { block, epoch, time, who: thread as u32 | (strength as u32) << 10 | site << 12 }
-    }
-
-    pub fn is_none(self) -> bool {
-        self.block == NOBODY
-    }
-
-    pub fn thread(self) -> usize {
-        (self.who & 1023) as usize
-    }
-
-    pub fn strength(self) -> Strength {
-        match self.who >> 10 & 3 {
-            0 => Strength::Plain,
-            1 => Strength::Block,
-            _ => Strength::Device,
-        }
-    }
-
-    pub fn site(self) -> SiteId {
-        self.who >> 12
-    }
-}
+use super::stamp::{NOBODY, Stamp, Strength};
 
 /// What a warp's lanes know of each other.
 struct WarpClock {
@@ -80,28 +22,6 @@ struct WarpClock {
     known: [[u32; 32]; 32],
 }
 
-/// What a thread knew at a fence.
-#[derive(Debug)]
-pub(crate) struct Release {
-    block: u32,
-    epoch: u32,
-    thread: usize,
-    all_know: u32,
-    /// Of its own warp's lanes.
-    known: [u32; 32],
-    acquired: Vec<Acquired>,
-    fence: Fence,
-}
-
-/// A kind of fence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Fence {
-    /// Whether it is only for the threads of the block.
-    pub is_of_block: bool,
-    /// Whether it is in one order with all others.
-    pub is_sequential: bool,
-}
-
 /// What an atomic operation has found: the first `version` releases at its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Found {
@@ -109,89 +29,6 @@ struct Found {
     version: usize,
     /// Whether it was this thread's own operation.
     is_own: bool,
-}
-
-/// The first `version` releases at an atomic's place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Acquired {
-    pub place: usize,
-    pub version: usize,
-    /// Whether the fence behind it is only for the threads of the block.
-    is_of_block: bool,
-    /// Whether another thread has found them: then only those count whose fences are in one order with this thread's.
-    only_sequential: bool,
-}
-
-/// What was left at the places of atomics in a launch, by address.
-#[derive(Default)]
-pub(crate) struct Releases {
-    places: HashMap<usize, PlaceReleases>,
-}
-
-#[derive(Default)]
-struct PlaceReleases {
-    all: Vec<Arc<Release>>,
-    by_block: HashMap<u32, Vec<usize>>,
-    /// Those that know of other blocks themselves.
-    transitive: Vec<usize>,
-}
-
-impl Releases {
-    /// Leaves what was known at a fence.
-    pub fn push(&mut self, place: usize, release: Arc<Release>) {
-        let releases = self.places.entry(place).or_default();
-        let version = releases.all.len();
-        if releases.all.last().is_some_and(|last| Arc::ptr_eq(last, &release)) {
-            return;
-        }
-        releases.by_block.entry(release.block).or_default().push(version);
-        if !release.acquired.is_empty() {
-            releases.transitive.push(version);
-        }
-        releases.all.push(release);
-    }
-
-    /// How many releases are at the place.
-    pub fn version(&self, place: usize) -> usize {
-        self.places.get(&place).map_or(0, |releases| releases.all.len())
-    }
-
-    /// Whether one who has acquired those knows of an access.
-    fn know(&self, acquired: &[Acquired], stamp: Stamp, knower: u32) -> bool {
-        let mut to_see = acquired.to_vec();
-        let mut seen: Vec<Acquired> = Vec::new();
-        while let Some(acquired) = to_see.pop() {
-            if seen.contains(&acquired) || (acquired.is_of_block && stamp.block != knower) {
-                continue;
-            }
-            seen.push(acquired);
-            let Some(releases) = self.places.get(&acquired.place) else { continue };
-            let own = releases.by_block.get(&stamp.block).into_iter().flatten();
-            for &version in own.take_while(|&&version| version < acquired.version) {
-                let release = &releases.all[version];
-                let fence = release.fence;
-                if release.covers(stamp)
-                    && (!fence.is_of_block || stamp.block == knower)
-                    && (fence.is_sequential || !acquired.only_sequential)
-                {
-                    return true;
-                }
-            }
-            for &version in releases.transitive.iter().take_while(|&&version| version < acquired.version) {
-                to_see.extend_from_slice(&releases.all[version].acquired);
-            }
-        }
-        false
-    }
-}
-
-impl Release {
-    fn covers(&self, stamp: Stamp) -> bool {
-        stamp.epoch < self.epoch
-            || stamp.epoch == self.epoch
-                && stamp.thread() / 32 == self.thread / 32
-                && stamp.time < self.all_know.max(self.known[stamp.thread() % 32])
-    }
 }
 
 /// The clocks of the block that runs on a core.

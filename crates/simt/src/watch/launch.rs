@@ -5,9 +5,10 @@ use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Watch;
-use super::clocks::{Releases, Stamp};
+use super::releases::Releases;
 use super::shadow::{Conflict, Effect, GlobalCells};
 use super::sites::Sites;
+use super::stamp::Stamp;
 use crate::findings::{Check, Deed, Finding, Findings};
 use crate::launch::Argument;
 use crate::profile::{Counters, KernelProfile, Line, by_line};

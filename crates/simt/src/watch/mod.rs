@@ -5,7 +5,9 @@
 //! | `sites` | places in the source, as small numbers |
 //! | `requests` | what lanes did one after the other, put together to requests of warps |
 //! | `traffic` | what memory has to do for a request: sectors, banks, turns |
-//! | `clocks` | which access comes after which for sure |
+//! | `stamp` | when, by whom and where memory was accessed |
+//! | `clocks` | which access comes after which for sure, within a block |
+//! | `releases` | and between blocks: what fences and atomics tell |
 //! | `shadow` | who accessed each place of memory last |
 //! | `notes` | how a lane's word on what it does reaches its core's watcher |
 //! | `launch` | what the cores have in common: sites, cells of global memory, counters, findings |
@@ -16,21 +18,24 @@
 mod clocks;
 mod launch;
 pub(crate) mod notes;
+mod releases;
 mod requests;
 mod shadow;
 mod sites;
+mod stamp;
 mod traffic;
 
 use std::panic::Location;
 use std::sync::Arc;
 
-pub(crate) use clocks::Fence;
-use clocks::{Clocks, Strength};
+use clocks::Clocks;
 use launch::Subject;
 pub(crate) use launch::{Element, LaunchWatch};
+pub(crate) use releases::Fence;
 use requests::{Entry, Logs};
 use shadow::{Cells, Conflict, Effect};
 use sites::{Action, SiteCache, SiteId};
+use stamp::Strength;
 
 use crate::findings::Check;
 use crate::lane::{Access, Space};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::clocks::{Stamp, Strength};
+use super::stamp::{Stamp, Strength};
 
 /// The last write of a place, atomic operations since then, the last of which counts, and reads: of two warps or blocks if
 /// there were so many, which is enough to find a write that somebody has not waited for.

@@ -171,29 +171,21 @@ mod tests {
     #[test]
     fn lanes_that_want_one_bank_wait() {
         for (stride, passes) in [(1, 1), (2, 2), (3, 1), (4, 4), (8, 8), (16, 16), (32, 32), (33, 1)] {
-            assert_eq!(
-                request(4, u32::MAX, |lane| 4 * stride * lane).passes(),
-                (passes, 1, passes / 1),
-                "stride {stride}"
-            );
+            assert_eq!(request(4, u32::MAX, |lane| 4 * stride * lane).passes(), (passes, 1, passes), "stride {stride}");
         }
-        assert_eq!(request(4, u32::MAX, |_| 128).passes(), (1, 1, 1 / 1), "a broadcast is one pass");
-        assert_eq!(request(4, 0xFFFF, |lane| 8 * lane).passes(), (1, 1, 1 / 1), "half a warp at every second word");
-        assert_eq!(request(1, u32::MAX, |lane| lane).passes(), (1, 1, 1 / 1), "four lanes a word");
-        assert_eq!(request(2, u32::MAX, |lane| 128 * lane).passes(), (32, 1, 32 / 1));
+        assert_eq!(request(4, u32::MAX, |_| 128).passes(), (1, 1, 1), "a broadcast is one pass");
+        assert_eq!(request(4, 0xFFFF, |lane| 8 * lane).passes(), (1, 1, 1), "half a warp at every second word");
+        assert_eq!(request(1, u32::MAX, |lane| lane).passes(), (1, 1, 1), "four lanes a word");
+        assert_eq!(request(2, u32::MAX, |lane| 128 * lane).passes(), (32, 1, 32));
     }
 
     #[test]
     fn wide_accesses_are_served_in_parts() {
-        assert_eq!(request(8, u32::MAX, |lane| 8 * lane).passes(), (2, 2, 2 / 2));
-        assert_eq!(
-            request(8, u32::MAX, |lane| 16 * lane).passes(),
-            (4, 2, 4 / 2),
-            "two words of each even pair of banks"
-        );
-        assert_eq!(request(16, u32::MAX, |lane| 16 * lane).passes(), (4, 4, 4 / 4));
-        assert_eq!(request(16, u32::MAX, |lane| 128 * lane).passes(), (32, 4, 32 / 4), "a column of packs");
-        assert_eq!(request(16, 0xFF, |lane| 16 * lane).passes(), (1, 1, 1 / 1));
+        assert_eq!(request(8, u32::MAX, |lane| 8 * lane).passes(), (2, 2, 1));
+        assert_eq!(request(8, u32::MAX, |lane| 16 * lane).passes(), (4, 2, 2), "two words of each even pair of banks");
+        assert_eq!(request(16, u32::MAX, |lane| 16 * lane).passes(), (4, 4, 1));
+        assert_eq!(request(16, u32::MAX, |lane| 128 * lane).passes(), (32, 4, 8), "a column of packs");
+        assert_eq!(request(16, 0xFF, |lane| 16 * lane).passes(), (1, 1, 1));
     }
 
     #[test]
