@@ -4,9 +4,9 @@ use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, Shape, ops, under_schedules};
 use warpfold_tests::device_library;
 
-/// Orders of the lanes in a test of every day; `WARPFOLD_SCHEDULES=100` for more.
+/// Orders of the lanes that each kernel is tried with; `WARPFOLD_SCHEDULES` sets another number.
 fn orders() -> u64 {
-    std::env::var("WARPFOLD_SCHEDULES").ok().and_then(|orders| orders.parse().ok()).unwrap_or(5)
+    std::env::var("WARPFOLD_SCHEDULES").ok().and_then(|orders| orders.parse().ok()).unwrap_or(100)
 }
 
 fn clean(run: impl FnMut(&Gpu) -> Result<(), Error>) {

@@ -293,7 +293,7 @@ fn release_barrier(scheduler: &Scheduler<'_>, slots: &[Slot]) -> Result<(), Faul
         });
     }
     let operation = first.operation.get();
-    if slots.iter().any(|slot| slot.operation.get() != operation) {
+    if let Some(other) = slots.iter().find(|slot| slot.operation.get() != operation) {
         return Err(Fault::BarrierMismatch {
             kernel: context.kernel(),
             block: index(context.block_idx.get()),
@@ -304,7 +304,9 @@ fn release_barrier(scheduler: &Scheduler<'_>, slots: &[Slot]) -> Result<(), Faul
                 _ => "sync_threads",
             },
             first: threads_where(&|slot| slot.operation.get() == operation),
+            location: first.location.get().to_string(),
             others: threads_where(&|slot| slot.operation.get() != operation),
+            others_location: other.location.get().to_string(),
         });
     }
     let mut predicates = slots.iter().map(|slot| slot.value.get() != 0);

@@ -66,7 +66,10 @@ pub enum Fault {
     },
 
     /// The threads of a block meet in barriers of different kinds.
-    #[error("kernel `{kernel}`, block ({block}): {first} wait in {first_kind}, {others} in another kind of barrier")]
+    #[error(
+        "kernel `{kernel}`, block ({block}): {first} wait in {first_kind} at {location}, {others} in another kind of \
+         barrier at {others_location}"
+    )]
     BarrierMismatch {
         /// The kernel.
         kernel: String,
@@ -76,8 +79,12 @@ pub enum Fault {
         first_kind: &'static str,
         /// Who is in that kind.
         first: Threads,
+        /// Where the first of them is.
+        location: String,
         /// Who is in another.
         others: Threads,
+        /// Where the first of those is.
+        others_location: String,
     },
 
     /// A lane waits at an operation of its warp that other lanes of the mask never reach.

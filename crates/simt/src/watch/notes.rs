@@ -22,7 +22,8 @@ pub(crate) fn note_access(
     with_lane(|context, lane| {
         give_way(context, lane);
         if let Some(watcher) = &mut *context.watcher.borrow_mut() {
-            if address.is_multiple_of(bytes) {
+            // A power of two: a division would take as long as all the rest.
+            if address & (bytes - 1) == 0 {
                 watcher.plain(&Deed { lane, space, access, address, bytes, location }, &context.shared);
                 return;
             }
