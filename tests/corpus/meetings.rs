@@ -62,6 +62,7 @@ fn return_before_the_barrier(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// Both branches wait, each at a barrier of its own.
 #[kernel]
+#[allow(clippy::if_same_then_else, reason = "that is the mistake")]
 fn a_barrier_for_each_branch(input: Global<f32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x().is_multiple_of(2) {
         thread::sync_threads();

@@ -304,9 +304,8 @@ fn release_barrier(scheduler: &Scheduler<'_>, slots: &[Slot]) -> Result<(), Faul
                 _ => "sync_threads",
             },
             first: threads_where(&|slot| slot.operation.get() == operation),
-            location: first.location.get().to_string(),
             others: threads_where(&|slot| slot.operation.get() != operation),
-            others_location: other.location.get().to_string(),
+            locations: Box::new([first, other].map(|slot| slot.location.get().to_string())),
         });
     }
     let mut predicates = slots.iter().map(|slot| slot.value.get() != 0);

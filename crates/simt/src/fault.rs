@@ -67,8 +67,10 @@ pub enum Fault {
 
     /// The threads of a block meet in barriers of different kinds.
     #[error(
-        "kernel `{kernel}`, block ({block}): {first} wait in {first_kind} at {location}, {others} in another kind of \
-         barrier at {others_location}"
+        "kernel `{kernel}`, block ({block}): {first} wait in {first_kind} at {}, {others} in another kind of \
+         barrier at {}",
+        locations[0],
+        locations[1]
     )]
     BarrierMismatch {
         /// The kernel.
@@ -79,12 +81,10 @@ pub enum Fault {
         first_kind: &'static str,
         /// Who is in that kind.
         first: Threads,
-        /// Where the first of them is.
-        location: String,
         /// Who is in another.
         others: Threads,
-        /// Where the first of those is.
-        others_location: String,
+        /// Where the first thread of each of the two is.
+        locations: Box<[String; 2]>,
     },
 
     /// A lane waits at an operation of its warp that other lanes of the mask never reach.

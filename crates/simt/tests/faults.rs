@@ -62,9 +62,9 @@ fn barriers_of_two_kinds() {
         let kind = if lane::thread_idx().x < 40 { Barrier::Count } else { Barrier::Or };
         lane::barrier(kind, true);
     });
-    let Fault::BarrierMismatch { location, others_location, .. } = &fault else { panic!("{fault}") };
-    assert_eq!(location, others_location, "one line, two kinds");
-    let text = fault.to_string().replace(location, "HERE");
+    let Fault::BarrierMismatch { locations, .. } = &fault else { panic!("{fault}") };
+    assert_eq!(locations[0], locations[1], "one line, two kinds");
+    let text = fault.to_string().replace(&locations[0], "HERE");
     assert_eq!(
         text,
         "kernel `kinds`, block (0, 0, 0): threads 0-39 wait in sync_threads_count at HERE, \
