@@ -89,6 +89,15 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     for (name, check) in transposes_of_any::CHECKS {
         add(format!("transpose of {name}"), Box::new(move |gpu| transposes_of(gpu, check)));
     }
+    for (name, check) in transposes_of_any::SCALED_CHECKS {
+        add(format!("transpose of scaled {name}"), Box::new(move |gpu| transposes_of(gpu, check)));
+    }
+    for (name, check) in transposes_of_any::IN_PLACE_CHECKS {
+        add(format!("transpose in place of {name}"), Box::new(move |gpu| transposes_in_place(gpu, check)));
+    }
+    for (name, check) in transposes_of_any::PERMUTE_CHECKS {
+        add(format!("permutations of {name}"), Box::new(move |gpu| permutations(gpu, check)));
+    }
     add("occupancy is what the driver says".into(), Box::new(occupancies));
     add("recordings".into(), Box::new(|gpu| orders::recordings(gpu).map_err(Failed::from)));
     add(
@@ -296,6 +305,40 @@ fn transposes_of(gpu: &Gpu, check: transposes_of_any::Check) -> Result<(), Faile
         for (batch, pads, offsets) in [(1, [0; 2], [0; 2]), (1 + i % 3, [i % 5, i % 3], [i % 17, i % 7])] {
             let case = transposes_of_any::Case { rows, columns, batch, pads, offsets, seed: source.random() };
             check(gpu, &case)?;
+        }
+    }
+    for case in if is_sanitized() { &transposes_of_any::LARGE[2..] } else { &transposes_of_any::LARGE[..] } {
+        check(gpu, &transposes_of_any::Case { seed: source.random(), ..*case })?;
+    }
+    Ok(())
+}
+
+/// Squares in place: sides around every boundary of a tile, with pitches, batches and offsets.
+fn transposes_in_place(gpu: &Gpu, check: transposes_of_any::Check) -> Result<(), Failed> {
+    let mut source = SmallRng::from_os_rng();
+    let sides = if is_sanitized() { &[1, 17, 64, 129][..] } else { &transposes_of_any::SIDES[..] };
+    let large = if is_sanitized() { &[][..] } else { &[1023, 1024][..] };
+    for (i, &side) in sides.iter().chain(large).enumerate() {
+        for (batch, pad, before) in [(1, 0, 0), (1 + i % 3, i % 5, i % 17)] {
+            let (pads, offsets) = ([pad; 2], [before; 2]);
+            let case =
+                transposes_of_any::Case { rows: side, columns: side, batch, pads, offsets, seed: source.random() };
+            check(gpu, &case)?;
+        }
+    }
+    Ok(())
+}
+
+/// All orders of three axes, of shapes in which each has been short and long.
+fn permutations(gpu: &Gpu, check: transposes_of_any::PermuteCheck) -> Result<(), Failed> {
+    let mut source = SmallRng::from_os_rng();
+    let mut shapes = vec![[1, 2, 3], [5, 16, 7], [16, 7, 4], [2, 33, 64], [9, 1, 40], [31, 8, 16]];
+    if !is_sanitized() {
+        shapes.extend([[200, 3, 129], [3, 200, 129], [129, 200, 3], [64, 64, 64], [127, 65, 1], [2, 3, 20_000]]);
+    }
+    for (i, shape) in shapes.into_iter().enumerate() {
+        for offsets in [[0; 2], [i % 17, (3 * i + 1) % 7]] {
+            check(gpu, shape, offsets, source.random())?;
         }
     }
     Ok(())

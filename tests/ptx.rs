@@ -151,14 +151,13 @@ fn shared_memory_is_never_reached_by_a_generic_address() {
                 + count(ptx, "ld.shared")
                 + count(ptx, "ld.volatile.shared")
                 + count(ptx, "ld.volatile.global")
-                // A mailbox's, which is in global memory.
-                + count(ptx, "ld.relaxed.gpu");
+                + count(ptx, "ld.relaxed.gpu.global");
             assert_eq!(loads, known, "{} {arch}", entry.name);
             let stores = count(ptx, "st.global")
                 + count(ptx, "st.shared")
                 + count(ptx, "st.volatile.shared")
                 + count(ptx, "st.volatile.global")
-                + count(ptx, "st.relaxed.gpu");
+                + count(ptx, "st.relaxed.gpu.global");
             assert_eq!(count(ptx, "st."), stores, "{} {arch}", entry.name);
         }
     }

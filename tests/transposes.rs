@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use warpfold::{Error, Gpu, Transposition};
-use warpfold_tests::transposes::{CHECKS, Case, SIDES};
+use warpfold_tests::transposes::{CHECKS, Case, IN_PLACE_CHECKS, LARGE, PERMUTE_CHECKS, SCALED_CHECKS, SIDES};
 
 fn any_side() -> impl Strategy<Value = usize> {
     prop_oneof![prop::sample::select(&SIDES[..]), 0_usize..300, Just(2000)]
@@ -18,6 +18,24 @@ proptest! {
         let case = Case { rows: sides.0, columns: sides.1, batch, pads, offsets, seed };
         (CHECKS[which].1)(&Gpu::simt(), &case).map_err(TestCaseError::fail)?;
     }
+
+    #[test]
+    fn every_number_scaled(which in 0..SCALED_CHECKS.len(), sides in (any_side(), any_side()).prop_filter("not too many", |(a, b)| a * b <= 20_000), batch in 0_usize..3, pads in prop::array::uniform2(0_usize..6), offsets in prop::array::uniform2(0_usize..20), seed: u64) {
+        let case = Case { rows: sides.0, columns: sides.1, batch, pads, offsets, seed };
+        (SCALED_CHECKS[which].1)(&Gpu::simt(), &case).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn every_square_in_place(which in 0..IN_PLACE_CHECKS.len(), side in prop_oneof![prop::sample::select(&SIDES[..]), 0_usize..300], batch in 0_usize..3, pad in 0_usize..6, before in 0_usize..20, seed: u64) {
+        let case = Case { rows: side, columns: side, batch, pads: [pad; 2], offsets: [before; 2], seed };
+        (IN_PLACE_CHECKS[which].1)(&Gpu::simt(), &case).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn every_order_of_three_axes(which in 0..PERMUTE_CHECKS.len(), shape in prop::array::uniform3(prop_oneof![3 => 0_usize..20, 2 => Just(1_usize), 1 => Just(16), 1 => 20_usize..70]), offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
+        let offsets = if aligned { [0; 2] } else { offsets };
+        (PERMUTE_CHECKS[which].1)(&Gpu::simt(), shape, offsets, seed).map_err(TestCaseError::fail)?;
+    }
 }
 
 #[test]
@@ -28,6 +46,16 @@ fn strips_of_every_width() {
                 let case = Case { rows, columns, batch: 1, pads: [0; 2], offsets: [0; 2], seed: narrow as u64 };
                 check(&Gpu::simt(), &case).unwrap();
             }
+        }
+    }
+}
+
+/// What has long columns that are no whole sectors goes by other tiles than what is small.
+#[test]
+fn large_ones_at_any_alignment() {
+    for (i, (_, check)) in CHECKS.iter().enumerate() {
+        for case in LARGE {
+            check(&Gpu::simt(), &Case { seed: i as u64, ..case }).unwrap();
         }
     }
 }
@@ -50,6 +78,26 @@ fn what_does_not_fit_is_said() {
     let other = Gpu::simt().upload(&[1_u16; 6]).unwrap();
     let error = gpu.transpose_views(Transposition::new(2, 3), &other, &mut six_out);
     assert!(matches!(error, Err(Error::OtherDevice { .. })));
+    let error = message(gpu.permute([1, 2, 3], [0, 2, 2], &six, &mut six_out).unwrap_err());
+    assert!(error.contains("[0, 2, 2] is no order of three axes"), "{error}");
+    let error = message(gpu.permute([1, 2, 3], [0, 2, 3], &six, &mut six_out).unwrap_err());
+    assert!(error.contains("[0, 2, 3] is no order of three axes"), "{error}");
+    let error = message(gpu.permute([2, 2, 2], [0, 2, 1], &six, &mut six_out).unwrap_err());
+    assert!(error.contains("the input has 6 elements, expected 8"), "{error}");
+    let error = gpu.permute([1 << 40, 1 << 40, 1], [0, 2, 1], &six, &mut six_out);
+    assert!(matches!(error, Err(Error::ShapeOverflow { .. })));
+    assert!(
+        gpu.permute([1 << 40, 1 << 40, 0], [2, 1, 0], &gpu.zeroed::<u8>(0).unwrap(), &mut gpu.zeroed(0).unwrap())
+            .is_ok()
+    );
+    let mut matrix = gpu.upload_matrix(&[1_u16; 6], 2, 3).unwrap();
+    let error = message(gpu.transpose_in_place(&mut matrix).unwrap_err());
+    assert!(error.contains("in place only a square can be transposed: it has 2 rows"), "{error}");
+    let pitched = Transposition::new(2, 2).with_output_pitch(3).unwrap();
+    let error = message(gpu.transpose_views_in_place(pitched, &mut six_out).unwrap_err());
+    assert!(error.contains("the output's pitch is 3, and in place it is the input's, 2"), "{error}");
+    let error = message(gpu.transpose_views_in_place(Transposition::new(3, 3), &mut six_out).unwrap_err());
+    assert!(error.contains("the view of the matrices has 6 elements, expected 9"), "{error}");
     assert!(gpu.transpose_views(Transposition::new(0, 3), &six, &mut six_out).is_ok());
     assert!(gpu.transpose_views(Transposition::new(2, 3).batch(0), &six, &mut six_out).is_ok());
 }

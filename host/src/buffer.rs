@@ -255,16 +255,29 @@ impl Gpu {
     /// # Errors
     /// Their lengths differ, or one of them is another device's.
     pub fn copy<T: Plain>(&self, from: &Buffer<T>, to: &mut Buffer<T>) -> Result<(), Error> {
-        self.own(&from.memory, "copy")?;
-        self.own(&to.memory, "copy")?;
-        if from.len != to.len {
-            return Err(Error::Length { operation: "copy", what: "the target", found: to.len, expected: from.len });
+        self.copy_views(from, to)
+    }
+
+    /// Copies one view to another on the device.
+    ///
+    /// # Errors
+    /// Their lengths differ, or one of them is another device's.
+    pub fn copy_views<'f, 't, T: Plain>(
+        &self,
+        from: impl Into<View<'f, T>>,
+        to: impl Into<ViewMut<'t, T>>,
+    ) -> Result<(), Error> {
+        let (from, to) = (from.into(), to.into());
+        self.own(from.memory(), "copy")?;
+        self.own(to.memory(), "copy")?;
+        if from.len() != to.len() {
+            return Err(Error::Length { operation: "copy", what: "the target", found: to.len(), expected: from.len() });
         }
         if from.is_empty() {
             return Ok(());
         }
-        // SAFETY: two buffers, one borrowed mutably, so they do not overlap; both have these bytes.
-        unsafe { self.machine().copy(from.memory.address(), to.memory.address(), from.memory.bytes()) }
+        // SAFETY: two views, one of them mutable, so they do not overlap; both have these bytes.
+        unsafe { self.machine().copy(from.device_address(), to.device_address(), from.len() * size_of::<T>()) }
     }
 
     /// Whether memory is this device's. Everything that uses memory asks, so that a recording can keep it.

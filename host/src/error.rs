@@ -110,6 +110,13 @@ pub enum Error {
         expected: String,
     },
 
+    /// An order of axes that is none.
+    #[error("permute: {axes:?} is no order of three axes: each of 0, 1 and 2 stands in it once")]
+    Axes {
+        /// What was given.
+        axes: [usize; 3],
+    },
+
     /// Offsets of segments that are none.
     #[error(
         "the offsets of segment {segment} are not in order, or beyond the input: offsets are counted from 0, none is less \

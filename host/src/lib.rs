@@ -41,7 +41,7 @@ mod watch;
 
 pub use reduce::{PairReducer, PairReduction, Reducer, Reduction, SegmentReducer, Shape};
 #[doc(inline)]
-pub use transpose::Transposition;
+pub use transpose::{ScaledElement, Scaling, Transposition};
 
 pub use argument::{Argument, Arguments};
 pub use buffer::{Buffer, View, ViewMut};
@@ -53,6 +53,7 @@ pub use gpu::Gpu;
 pub use kernels::ops;
 pub use machine::KernelOccupancy;
 pub use matrix::Matrix;
+pub use num_complex;
 pub use recording::Recording;
 pub use simt::{
     AtomicTraffic, Check, Counters, Deed, Fault, Finding, Findings, GlobalTraffic, KernelProfile, Line, Profile,

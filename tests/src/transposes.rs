@@ -1,8 +1,10 @@
 //! Transposes of any element size, shape, pitch and alignment, beside what the CPU makes of them.
 
+use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use warpfold::{Error, Gpu, Plain, Transposition};
+use warpfold::num_complex::{Complex32, Complex64};
+use warpfold::{Error, Gpu, Plain, ScaledElement, Scaling, Transposition};
 
 /// What is transposed.
 #[derive(Clone, Copy, Debug)]
@@ -76,14 +78,8 @@ fn check<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
         .map(|_| T::of(source.random(), source.random()))
         .collect();
     let mut expected = poison.clone();
-    for matrix in 0..batch {
-        for row in 0..rows {
-            for column in 0..columns {
-                let from = before_in + (matrix * rows + row) * pitch_in + column;
-                let to = before_out + (matrix * columns + column) * pitch_out + row;
-                expected[to] = elements[from];
-            }
-        }
+    for (from, to) in places(case) {
+        expected[to] = elements[from];
     }
     let run = || {
         let (input, mut output) = (gpu.upload(&elements)?, gpu.upload(&poison)?);
@@ -109,3 +105,246 @@ fn check<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
 
 /// Sides around every boundary of a tile and a square of elements of up to 16 bytes.
 pub const SIDES: [usize; 19] = [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257];
+
+/// A kind of number that is scaled on its way, beside what the CPU makes of it.
+pub const SCALED_CHECKS: [(&str, Check); 6] = [
+    ("f16", check_scaled::<f16>),
+    ("bf16", check_scaled::<bf16>),
+    ("f32", check_scaled::<f32>),
+    ("f64", check_scaled::<f64>),
+    ("complex f32", check_scaled::<Complex32>),
+    ("complex f64", check_scaled::<Complex64>),
+];
+
+/// A number that is scaled, and what that is.
+trait Number: ScaledElement + Plain {
+    fn of(source: &mut SmallRng) -> Self;
+    fn times(self, factor: Self) -> Self;
+    fn conjugated(self) -> Self;
+    /// Its bits, the same for every NaN.
+    fn bits(self) -> [u64; 2];
+}
+
+/// Any bits half of the time, or else a number of no great size.
+fn real(source: &mut SmallRng) -> f64 {
+    if source.random() { f64::from_bits(source.random()) } else { source.random_range(-9.0..9.0) }
+}
+
+macro_rules! reals {
+    ($($type:ident: |$x:ident, $factor:ident| $product:expr;)*) => {$(
+        impl Number for $type {
+            fn of(source: &mut SmallRng) -> Self {
+                if source.random() { Self::from_bits(source.random()) } else { ScaledFrom::from_f64(real(source)) }
+            }
+            fn times(self, $factor: Self) -> Self {
+                let $x = self;
+                $product
+            }
+            fn conjugated(self) -> Self {
+                self
+            }
+            fn bits(self) -> [u64; 2] {
+                [if self.is_nan() { Self::NAN } else { self }.to_bits().into(), 0]
+            }
+        }
+    )*};
+}
+
+trait ScaledFrom {
+    fn from_f64(x: f64) -> Self;
+}
+
+macro_rules! from_f64 {
+    ($($type:ident: |$x:ident| $from:expr;)*) => {$(
+        impl ScaledFrom for $type {
+            fn from_f64($x: f64) -> Self {
+                $from
+            }
+        }
+    )*};
+}
+
+from_f64! {
+    f16: |x| Self::from_f64(x);
+    bf16: |x| Self::from_f64(x);
+    f32: |x| x as Self;
+    f64: |x| x;
+}
+
+reals! {
+    f16: |x, factor| Self::from_f32(x.to_f32() * factor.to_f32());
+    bf16: |x, factor| Self::from_f32(x.to_f32() * factor.to_f32());
+    f32: |x, factor| x * factor;
+    f64: |x, factor| x * factor;
+}
+
+macro_rules! complexes {
+    ($($type:ident of $part:ident;)*) => {$(
+        impl Number for $type {
+            fn of(source: &mut SmallRng) -> Self {
+                Self::new(<$part as Number>::of(source), <$part as Number>::of(source))
+            }
+            fn times(self, factor: Self) -> Self {
+                let (re, im) = (factor.re * self.re - factor.im * self.im, factor.re * self.im + factor.im * self.re);
+                Self::new(re, im)
+            }
+            fn conjugated(self) -> Self {
+                Self::new(self.re, -self.im)
+            }
+            fn bits(self) -> [u64; 2] {
+                [Number::bits(self.re)[0], Number::bits(self.im)[0]]
+            }
+        }
+    )*};
+}
+
+complexes! {
+    Complex32 of f32;
+    Complex64 of f64;
+}
+
+/// Each of product, conjugate and both.
+fn check_scaled<T: Number + Default>(gpu: &Gpu, case: &Case) -> Result<(), String> {
+    let Case { rows, columns, batch, pads: [pad_in, pad_out], offsets: [before_in, before_out], .. } = *case;
+    let mut source = SmallRng::seed_from_u64(case.seed);
+    let (pitch_in, pitch_out) = (columns + pad_in, rows + pad_out);
+    let numbers = |source: &mut SmallRng, len: usize| (0..len).map(|_| T::of(source)).collect::<Vec<T>>();
+    let elements = numbers(&mut source, before_in + batch * rows * pitch_in);
+    let poison = numbers(&mut source, before_out + batch * columns * pitch_out + GUARD);
+    let factor = T::of(&mut source);
+    type Of<T> = fn(T, T) -> T;
+    let kinds: [(Scaling<T>, Of<T>); 3] = [
+        (Scaling::by(factor), |x, factor| x.times(factor)),
+        (Scaling::conjugate(), |x, _| x.conjugated()),
+        (Scaling::by(factor).and_conjugate(), |x, factor| x.conjugated().times(factor)),
+    ];
+    for (i, (scaling, of)) in kinds.into_iter().enumerate() {
+        let mut expected = poison.clone();
+        for (at, place) in places(case) {
+            expected[place] = of(elements[at], factor);
+        }
+        let run = || {
+            let (input, mut output) = (gpu.upload(&elements)?, gpu.upload(&poison)?);
+            let shape = Transposition::new(rows, columns)
+                .batch(batch)
+                .with_input_pitch(pitch_in)?
+                .with_output_pitch(pitch_out)?;
+            let from = input.view().slice(before_in, batch * rows * pitch_in)?;
+            let to = output.view_mut().slice(before_out, batch * columns * pitch_out)?;
+            gpu.transpose_views_scaled(shape, scaling, from, to)?;
+            gpu.download(&output)
+        };
+        let found = run().map_err(|error: Error| format!("{case:?}: {error}"))?;
+        if let Some(at) = (0..found.len()).find(|&at| found[at].bits() != expected[at].bits()) {
+            let (found, expected) = (found[at].bits(), expected[at].bits());
+            let what = ["a product", "a conjugate", "a product of a conjugate"][i];
+            return Err(format!("{case:?}: {what}, element {at} is {found:x?}, should be {expected:x?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Where each element is in the input, and where in the output.
+fn places(case: &Case) -> impl Iterator<Item = (usize, usize)> {
+    let Case { rows, columns, batch, pads: [pad_in, pad_out], offsets: [before_in, before_out], .. } = *case;
+    let (pitch_in, pitch_out) = (columns + pad_in, rows + pad_out);
+    (0..batch).flat_map(move |matrix| {
+        (0..rows).flat_map(move |row| {
+            (0..columns).map(move |column| {
+                let from = before_in + (matrix * rows + row) * pitch_in + column;
+                (from, before_out + (matrix * columns + column) * pitch_out + row)
+            })
+        })
+    })
+}
+
+/// Squares in place, what must not be written too; the columns, and what is about the output, are not looked at.
+pub const IN_PLACE_CHECKS: [(&str, Check); 5] = [
+    ("u8", check_in_place::<u8>),
+    ("u16", check_in_place::<u16>),
+    ("f32", check_in_place::<f32>),
+    ("f64", check_in_place::<f64>),
+    ("complex f64", check_in_place::<[f64; 2]>),
+];
+
+fn check_in_place<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
+    let Case { rows: side, batch, pads: [pad, _], offsets: [before, _], .. } = *case;
+    let mut source = SmallRng::seed_from_u64(case.seed);
+    let (pitch, len) = (side + pad, batch * side * (side + pad));
+    let elements: Vec<T> = (0..before + len + GUARD).map(|_| T::of(source.random(), source.random())).collect();
+    let mut expected = elements.clone();
+    for matrix in 0..batch {
+        let first = before + matrix * side * pitch;
+        for row in 0..side {
+            for column in 0..side {
+                expected[first + column * pitch + row] = elements[first + row * pitch + column];
+            }
+        }
+    }
+    let run = || {
+        let mut buffer = gpu.upload(&elements)?;
+        let shape = Transposition::new(side, side).batch(batch).with_input_pitch(pitch)?.with_output_pitch(pitch)?;
+        gpu.transpose_views_in_place(shape, buffer.view_mut().slice(before, len)?)?;
+        gpu.download(&buffer)
+    };
+    let found = run().map_err(|error: Error| format!("{case:?}: {error}"))?;
+    match (0..found.len()).find(|&at| found[at].bits() != expected[at].bits()) {
+        None => Ok(()),
+        Some(at) => Err(format!("{case:?} in place, of {} bytes: element {at} is wrong", size_of::<T>())),
+    }
+}
+
+/// The orders of three axes.
+pub const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+
+/// Permutes an array of this shape in each order, from and to views that begin at these elements, and compares; what must
+/// not be written too.
+pub type PermuteCheck = fn(&Gpu, [usize; 3], [usize; 2], u64) -> Result<(), String>;
+
+/// One for each size.
+pub const PERMUTE_CHECKS: [(&str, PermuteCheck); 5] = [
+    ("u8", check_permuted::<u8>),
+    ("u16", check_permuted::<u16>),
+    ("f32", check_permuted::<f32>),
+    ("f64", check_permuted::<f64>),
+    ("complex f64", check_permuted::<[f64; 2]>),
+];
+
+fn check_permuted<T: Bits>(gpu: &Gpu, shape: [usize; 3], offsets: [usize; 2], seed: u64) -> Result<(), String> {
+    let [before_in, before_out] = offsets;
+    let len = shape.iter().product::<usize>();
+    let mut source = SmallRng::seed_from_u64(seed);
+    let mut random = |len: usize| (0..len).map(|_| T::of(source.random(), source.random())).collect::<Vec<T>>();
+    let (elements, poison) = (random(before_in + len), random(before_out + len + GUARD));
+    for axes in ORDERS {
+        let mut expected = poison.clone();
+        let permuted = axes.map(|axis| shape[axis]);
+        for at in 0..len {
+            let index = [at / (shape[1] * shape[2]), at / shape[2] % shape[1], at % shape[2]];
+            let [i, j, k] = axes.map(|axis| index[axis]);
+            expected[before_out + (i * permuted[1] + j) * permuted[2] + k] = elements[before_in + at];
+        }
+        let run = || {
+            let (input, mut output) = (gpu.upload(&elements)?, gpu.upload(&poison)?);
+            let from = input.view().slice(before_in, len)?;
+            gpu.permute(shape, axes, from, output.view_mut().slice(before_out, len)?)?;
+            gpu.download(&output)
+        };
+        let what = || format!("{shape:?} by {axes:?}, of {} bytes, from and to {offsets:?}", size_of::<T>());
+        let found = run().map_err(|error: Error| format!("{}: {error}", what()))?;
+        if let Some(at) = (0..found.len()).find(|&at| found[at].bits() != expected[at].bits()) {
+            return Err(format!("{}: element {at} is wrong", what()));
+        }
+    }
+    Ok(())
+}
+
+/// Matrices of so many tiles, whatever the element's size, that they are large ones, and rows of the output that begin
+/// anywhere.
+pub const LARGE: [Case; 5] = [
+    Case { rows: 1, columns: 300_000, batch: 2, pads: [2, 1], offsets: [10, 3], seed: 0 },
+    Case { rows: 300_000, columns: 3, batch: 2, pads: [2, 1], offsets: [10, 3], seed: 0 },
+    Case { rows: 2047, columns: 4099, batch: 1, pads: [0; 2], offsets: [0; 2], seed: 0 },
+    Case { rows: 1001, columns: 1003, batch: 9, pads: [3, 5], offsets: [1, 7], seed: 0 },
+    Case { rows: 40_001, columns: 35, batch: 5, pads: [0, 1], offsets: [3, 0], seed: 0 },
+];

@@ -1,6 +1,18 @@
 //! Bytes of words.
 
+use core::mem::size_of;
+
+use crate::element::Packed;
 use crate::machine;
+
+/// The pack that begins `elements` elements, less than a pack's length, into `low` and, behind it, `high`.
+///
+/// A few shifts (`shf`) and selections.
+#[inline(always)]
+pub fn cut_pack<P: Packed>(low: P, high: P, elements: usize) -> P {
+    let size = size_of::<P>() / P::LEN;
+    machine::cut(low, high, elements % P::LEN * size, size)
+}
 
 /// Four of the eight bytes of `low` and `high`, which are numbered from `low`'s least to `high`'s most significant: the
 /// result's byte `i` is the one that the `i`-th hexadecimal digit of `selector` names, from the least on, each 0 to 7.
@@ -13,7 +25,16 @@ pub fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::permute_bytes;
+    use super::{cut_pack, permute_bytes};
+    use crate::element::Pack;
+
+    #[test]
+    fn packs_are_cut_out_of_two() {
+        let (low, high) = (Pack([0_u16, 1, 2, 3, 4, 5, 6, 7]), Pack([8, 9, 10, 11, 12, 13, 14, 15]));
+        assert_eq!(cut_pack(low, high, 0), low);
+        assert_eq!(cut_pack(low, high, 3), Pack([3, 4, 5, 6, 7, 8, 9, 10]));
+        assert_eq!(cut_pack(Pack([1_u64, 2]), Pack([3, 4]), 1), Pack([2, 3]));
+    }
 
     #[test]
     fn digits_name_bytes() {

@@ -2,6 +2,8 @@
 
 use core::mem::{align_of, size_of, transmute_copy};
 
+use num_complex::Complex;
+
 /// A type that is nothing but its bits: every pattern of them is a value, none of them is padding, and copying them
 /// copies the value.
 ///
@@ -158,6 +160,11 @@ arrays! {
     [u8; 2], [i8; 2], [u16; 2], [i16; 2], [u32; 2], [i32; 2], [f32; 2], [u64; 2], [i64; 2], [f64; 2],
     [u32; 4], [i32; 4], [f32; 4], [half::f16; 2], [half::bf16; 2],
 }
+
+// SAFETY: two numbers one behind the other (it is `repr(C)`), which have no padding between them.
+unsafe impl Plain for Complex<f32> {}
+// SAFETY: as above.
+unsafe impl Plain for Complex<f64> {}
 
 elements! {
     i8, 16; u8, 16;

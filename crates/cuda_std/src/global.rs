@@ -10,6 +10,8 @@ use core::mem::{size_of, transmute_copy};
 use crate::element::{Element, Packed, Plain};
 use crate::machine;
 
+mod parts;
+
 /// A view to read.
 ///
 /// What it shows may change under it while the kernel runs, if the same memory is also in a [`GlobalMut`]; then only

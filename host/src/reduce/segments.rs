@@ -16,7 +16,7 @@ const WARPS: usize = 132 * 64;
 /// Blocks of [`segments::BLOCK`] threads that it runs at once.
 const BLOCKS: usize = 4 * 132;
 
-/// Chunks of long segments: the segment, and the chunk's number in it.
+/// Chunks of long segments, [`segments::PLACES_OF_CHUNK`] places each.
 type Chunks = Global<'static, [u64; 2]>;
 type ChunksMut = GlobalMut<'static, [u64; 2]>;
 type Notes = GlobalMut<'static, u64>;
@@ -25,8 +25,7 @@ type Notes = GlobalMut<'static, u64>;
 pub type SegmentsParameters<O, T> = (Global<'static, T>, Global<'static, u64>, u32, ChunksMut, Notes, Output<O, T>);
 
 /// The parameters of [`long_segments`](fn@kernels::reduce::segments::long_segments).
-pub type LongSegmentsParameters<O, T> =
-    (Global<'static, T>, Global<'static, u64>, Chunks, Notes, Partials, Tickets, Output<O, T>);
+pub type LongSegmentsParameters<O, T> = (Global<'static, T>, Chunks, Notes, Partials, Tickets, Output<O, T>);
 
 /// The kernels of an operator for segments by offsets.
 pub struct SegmentKernels<O: Operator<T>, T: Element> {
@@ -83,7 +82,7 @@ pub struct SegmentReducer<O: Operator<T>, T: Element> {
 
 impl Gpu {
     /// A reduction of `segments` segments of an input of up to `elements` elements, with all the memory that it needs
-    /// (about a 200th of the input's), to be started as often as needed.
+    /// (about a 140th of the input's), to be started as often as needed.
     ///
     /// # Errors
     /// There is no memory for the workspace, or no memory could hold the input.
@@ -121,7 +120,7 @@ impl Gpu {
             kernels,
             segments,
             elements,
-            chunks: self.zeroed(room)?,
+            chunks: self.zeroed(room * segments::PLACES_OF_CHUNK)?,
             notes: self.zeroed(2)?,
             partials: self.zeroed(room)?,
             tickets: self.zeroed(1 + room)?,
@@ -219,9 +218,9 @@ impl<O: Operator<T>, T: Element> SegmentReducer<O, T> {
             return Ok(());
         }
         let (notes, tickets) = (self.notes.view_mut(), self.tickets.view_mut());
+        let grid = BLOCKS.min(self.partials.len()) as u32;
         let partials = self.partials.view_mut();
-        let grid = BLOCKS.min(self.chunks.len()) as u32;
-        let arguments = (input, offsets, self.chunks.view(), notes, partials, tickets, output);
+        let arguments = (input, self.chunks.view(), notes, partials, tickets, output);
         self.gpu.launch(self.kernels.long_segments, grid, arguments)
     }
 

@@ -34,6 +34,10 @@ const CHUNK_TILES: usize = 4;
 /// The most chunks of a segment: four for each block that an H200 runs at once.
 const MOST_CHUNKS: usize = 4 * 528;
 
+/// Places that a chunk takes in the queue: the segment and the chunk's number in it, then the segment's first element and
+/// length. The offsets themselves are not read again: who has them may have changed them meanwhile.
+pub const PLACES_OF_CHUNK: usize = 2;
+
 /// Where [`segments`](fn@segments) writes how many chunks it has queued.
 pub const NOTE_OF_CHUNKS: usize = 0;
 
@@ -138,7 +142,7 @@ pub fn segments<O: Operator<T>, T: Element>(
         }
         lanes *= 32 / FEW_LANES;
     }
-    queue_long::<T>(len, first, &chunks, &notes);
+    queue_long::<T>(Segment { start, len }, first, &chunks, &notes);
 }
 
 /// The place of the one bit of `mask` above `n` others that are one; 32 if there is none.
@@ -152,10 +156,11 @@ fn nth_one(mask: u32, n: usize) -> u32 {
     mask.trailing_zeros()
 }
 
-/// Queues the chunks of the warp's long segments, of which this lane's has `len` elements if it is one.
+/// Queues the chunks of the warp's long segments, of which this lane's may be one.
 #[inline(always)]
-fn queue_long<T: Element>(len: usize, first: usize, chunks: &GlobalMut<[u64; 2]>, notes: &GlobalMut<u64>) {
+fn queue_long<T: Element>(own: Segment, first: usize, chunks: &GlobalMut<[u64; 2]>, notes: &GlobalMut<u64>) {
     let lane = warp::lane_id();
+    let Segment { start, len } = own;
     let is_long = len > WARP_PACKS * T::Pack::LEN;
     let mut left = warp_vote_ballot(FULL_MASK, is_long);
     if left == 0 {
@@ -177,10 +182,14 @@ fn queue_long<T: Element>(len: usize, first: usize, chunks: &GlobalMut<[u64; 2]>
         let from = left.trailing_zeros();
         let (count, _) = warp_shuffle_idx(FULL_MASK, own, from, 32);
         let (place, _) = warp_shuffle_idx(FULL_MASK, own_first, from, 32);
+        let (start, _) = warp_shuffle_idx(FULL_MASK, start as u64, from, 32);
+        let (len, _) = warp_shuffle_idx(FULL_MASK, len as u64, from, 32);
         let mut chunk = u64::from(lane);
         // No more than there is room for, unless offsets are not in order.
-        while chunk < count && place + chunk < chunks.len() as u64 {
-            chunks.store((place + chunk) as usize, [first as u64 + u64::from(from), chunk]);
+        while chunk < count && place + chunk < (chunks.len() / PLACES_OF_CHUNK) as u64 {
+            let at = (place + chunk) as usize * PLACES_OF_CHUNK;
+            chunks.store(at, [first as u64 + u64::from(from), chunk]);
+            chunks.store(at + 1, [start, len]);
             chunk += 32;
         }
         left &= left - 1;
@@ -202,7 +211,6 @@ fn queue_long<T: Element>(len: usize, first: usize, chunks: &GlobalMut<[u64; 2]>
 )]
 pub fn long_segments<O: Operator<T>, T: Element>(
     input: Global<T>,
-    offsets: Global<u64>,
     chunks: Global<[u64; 2]>,
     notes: GlobalMut<u64>,
     partials: GlobalMut<[u64; 2]>,
@@ -214,13 +222,13 @@ pub fn long_segments<O: Operator<T>, T: Element>(
     let thread = thread::index_in_block::<BLOCK>();
     let queued = notes.load_volatile(NOTE_OF_CHUNKS) as usize;
     // More than there is room for: of offsets that are not in order, and told.
-    let queued = if queued <= chunks.len() { queued } else { 0 };
+    let queued = if queued <= chunks.len() / PLACES_OF_CHUNK { queued } else { 0 };
 
     let mut at = thread::block_idx_x() as usize;
     while at < queued {
-        let [segment, part] = chunks.load(at);
-        let (segment, part) = (segment as usize, part as usize);
-        let Some(Segment { start, len }) = Segment::of(&offsets, segment, input.len()) else { return };
+        let ([segment, part], [start, len]) =
+            (chunks.load(at * PLACES_OF_CHUNK), chunks.load(at * PLACES_OF_CHUNK + 1));
+        let (segment, part, start, len) = (segment as usize, part as usize, start as usize, len as usize);
         let (tiles, parts) = (len / tile(BLOCK, size_of::<T>()), self::chunks(len, size_of::<T>()));
         let of_chunk = tiles_of_chunk(tiles);
         let (is_last, end) = (part + 1 == parts, (part + 1) * of_chunk);

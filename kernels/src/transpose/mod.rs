@@ -1,6 +1,22 @@
 //! Transposes. [`tiles`](mod@tiles) is what the library calls; [`ladder`] has the rungs, of which [`vectorized`] is the last.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`tiles`](mod@tiles) | transposes of any shape, plain and scaled: the kernels |
+//! | [`in_place`] | squares, where they are |
+//! | [`runs`](mod@runs) | the exchange of two axes before a third that stays |
+//! | [`tile`], [`turn`] | what a block turns, and how a thread turns its squares of it |
+//! | `wide`, [`slanted`], `ragged` | a tile on its way in and out: at multiples of 16 bytes, and anywhere |
+//! | [`change`] | a factor and the conjugate on the way |
 
+pub mod change;
+pub mod in_place;
 pub mod ladder;
+mod ragged;
+pub mod runs;
+pub mod slanted;
+pub mod tile;
 pub mod tiles;
 pub mod turn;
 pub mod vectorized;
+mod wide;

@@ -279,27 +279,46 @@ pub(crate) fn bytes_off_alignment<T>(place: *const T) -> usize {
     place as usize % 16
 }
 
-/// The 16 bytes at `place`, and nothing: a GPU has to read around them, which is for those who count requests, but not for
-/// those who check accesses.
+/// The 16 bytes at `place` at their places in two packs, `off` bytes into them, and nothing else: a GPU has to read around
+/// them, which is for those who count requests, but not for those who check accesses.
 ///
 /// # Safety
 /// `place` is valid for a read of 16 bytes.
 #[track_caller]
-pub(crate) unsafe fn load_around<P: Plain>(place: *const P, _off: usize) -> [P; 2] {
+pub(crate) unsafe fn load_around<P: Plain>(place: *const P, off: usize) -> [P; 2] {
     lane::unaligned_load(place.addr(), 16);
-    let mut bytes = [0_u8; 16];
-    for (i, byte) in bytes.iter_mut().enumerate() {
+    let mut bytes = [0_u8; 32];
+    for (i, byte) in bytes[off..off + 16].iter_mut().enumerate() {
         // SAFETY: as promised by the caller.
         *byte = unsafe { read(place.cast::<u8>().add(i)) };
     }
     // SAFETY: any 16 bytes are a pack (it is `Plain`).
-    let pack = unsafe { transmute_copy(&bytes) };
-    [pack, pack]
+    unsafe { transmute_copy(&bytes) }
 }
 
-/// The first of the two, which [`load_around`] has left there.
-pub(crate) fn cut<P: Packed>(low: P, _high: P, _off: usize, _size: usize) -> P {
-    low
+/// Elements `from..to` of the pack at `place`, in one load or two of the aligned packs that they lie in; zeros for the others.
+///
+/// # Safety
+/// Those elements are valid for a read.
+#[track_caller]
+pub(crate) unsafe fn load_part<T: Plain, P: Packed<Item = T>>(place: *const T, from: usize, to: usize) -> P {
+    lane::unaligned_load(place.wrapping_add(from).addr(), (to - from) * size_of::<T>());
+    let mut pack = P::from_words([0; 4]);
+    for k in from..to {
+        // SAFETY: as promised by the caller.
+        pack = pack.with(k, unsafe { read(place.wrapping_add(k)) });
+    }
+    pack
+}
+
+/// The 16 bytes that begin `off` bytes, less than 16, into two packs.
+pub(crate) fn cut<P: Packed>(low: P, high: P, off: usize, _size: usize) -> P {
+    let mut bytes = [0_u8; 32];
+    for (place, word) in bytes.chunks_exact_mut(4).zip(low.to_words().into_iter().chain(high.to_words())) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|k| bytes[off + 4 * i + k]));
+    P::from_words([0, 1, 2, 3].map(word))
 }
 
 /// An atomic access is never remembered: a volatile one is the same here.

@@ -113,8 +113,12 @@ pub(crate) unsafe fn load_both(place: *const [u64; 2]) -> [u64; 2] {
     // SAFETY: as promised by the caller.
     unsafe {
         asm!(
-            "ld.relaxed.gpu.v2.b64 {{{}, {}}}, [{}];",
-            out(reg64) first, out(reg64) second, in(reg64) place,
+            "{{",
+            ".reg .b64 global;",
+            "cvta.to.global.u64 global, {place};",
+            "ld.relaxed.gpu.global.v2.b64 {{{first}, {second}}}, [global];",
+            "}}",
+            first = out(reg64) first, second = out(reg64) second, place = in(reg64) place,
             options(nostack, preserves_flags)
         );
     }
@@ -130,8 +134,12 @@ pub(crate) unsafe fn store_both(place: *mut [u64; 2], [first, second]: [u64; 2])
     // SAFETY: as promised by the caller.
     unsafe {
         asm!(
-            "st.relaxed.gpu.v2.b64 [{}], {{{}, {}}};",
-            in(reg64) place, in(reg64) first, in(reg64) second,
+            "{{",
+            ".reg .b64 global;",
+            "cvta.to.global.u64 global, {place};",
+            "st.relaxed.gpu.global.v2.b64 [global], {{{first}, {second}}};",
+            "}}",
+            place = in(reg64) place, first = in(reg64) first, second = in(reg64) second,
             options(nostack, preserves_flags)
         );
     }
@@ -160,7 +168,48 @@ pub(crate) unsafe fn load_around<P: Plain>(place: *const P, off: usize) -> [P; 2
     }
 }
 
-/// The 16 bytes that begin `off` bytes into two packs, which lie one behind the other and hold elements of `size` bytes.
+/// Writes those of a pack's words that lie in elements `from..to`, and of the two words that a border may go through those
+/// elements.
+///
+/// # Safety
+/// The elements are valid for a write on this device; `place` is a multiple of 16.
+#[inline(always)]
+pub(crate) unsafe fn store_part(place: *mut u32, words: [u32; 4], size: usize, from: usize, to: usize) {
+    let (from, to) = (from * size, to * size);
+    let mut i = 0;
+    while i < 4 {
+        let (begin, end) = (4 * i, 4 * i + 4);
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let word = place.add(i);
+            if from <= begin && end <= to {
+                word.write(words[i]);
+            } else if size == 2 {
+                let halves: [u16; 2] = transmute_copy(&words[i]);
+                let mut k = 0;
+                while k < 2 {
+                    if from <= begin + 2 * k && begin + 2 * k < to {
+                        word.cast::<u16>().add(k).write(halves[k]);
+                    }
+                    k += 1;
+                }
+            } else if size == 1 {
+                let bytes = words[i].to_le_bytes();
+                let mut k = 0;
+                while k < 4 {
+                    if from <= begin + k && begin + k < to {
+                        word.cast::<u8>().add(k).write(bytes[k]);
+                    }
+                    k += 1;
+                }
+            }
+        }
+        i += 1;
+    }
+}
+
+/// The 16 bytes that begin `off` bytes, less than 16, into two packs, which lie one behind the other and hold elements of
+/// `size` bytes.
 ///
 /// Registers have no index, so the words are moved in two steps of two words and one, each taken or not, and then all by
 /// less than a word (`shf`), for elements that are smaller than one.

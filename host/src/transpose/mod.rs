@@ -1,11 +1,15 @@
 //! Transposes of elements of any type, shape and pitch.
 
+mod in_place;
+mod launch;
+mod permute;
+mod scaled;
+
 use cuda_std::element::Plain;
-use cuda_std::global::{Global, GlobalMut};
-use cuda_std::launch::Kernel;
-use kernels::transpose::tiles::{elements, squares, tiles};
 
 use crate::{Error, Gpu, Matrix, View, ViewMut};
+use launch::Strides;
+pub use scaled::{ScaledElement, Scaling};
 
 const OPERATION: &str = "transpose";
 
@@ -60,6 +64,49 @@ impl Transposition {
         Ok(Self { output_pitch: pitch, ..self })
     }
 
+    /// Of a matrix to one of the transposed shape.
+    fn between<T: Plain>(matrix: &Matrix<T>, result: &Matrix<T>) -> Result<Self, Error> {
+        let (rows, columns) = (matrix.rows(), matrix.columns());
+        let sides = [("the result's rows", result.rows(), columns), ("the result's columns", result.columns(), rows)];
+        for (what, found, expected) in sides {
+            if found != expected {
+                return Err(Error::Length { operation: OPERATION, what, found, expected });
+            }
+        }
+        Ok(Self::new(rows, columns))
+    }
+
+    /// Whether nothing changes its place: vectors, without gaps.
+    const fn is_copy(&self) -> bool {
+        (self.rows == 1 || self.columns == 1) && self.input_pitch == self.columns && self.output_pitch == self.rows
+    }
+
+    /// The same with the distance between matrices.
+    const fn strides(&self) -> Strides {
+        let Self { rows, columns, batch, input_pitch, output_pitch } = *self;
+        let (input_batch, output_batch) = (rows * input_pitch, columns * output_pitch);
+        Strides { rows, columns, batch, input_pitch, output_pitch, input_batch, output_batch }
+    }
+
+    /// Whether both views are the device's and have room for the shape, and how many elements the input needs: 0 if
+    /// nothing is to be done.
+    fn check<T: Plain>(&self, gpu: &Gpu, input: &View<'_, T>, output: &ViewMut<'_, T>) -> Result<usize, Error> {
+        gpu.own(input.memory(), OPERATION)?;
+        gpu.own(output.memory(), OPERATION)?;
+        let Self { rows, columns, batch, .. } = *self;
+        let size = size_of::<T>();
+        let (Some(needed_in), Some(needed_out)) = (self.input_elements(size), self.output_elements(size)) else {
+            return Err(Error::ShapeOverflow { rows: rows.saturating_mul(batch), columns, size });
+        };
+        for (what, found, expected) in [("the input", input.len(), needed_in), ("the output", output.len(), needed_out)]
+        {
+            if found < expected {
+                return Err(Error::Length { operation: OPERATION, what, found, expected });
+            }
+        }
+        Ok(needed_in)
+    }
+
     /// Elements that the input needs, of a size that any memory has.
     fn input_elements(&self, size: usize) -> Option<usize> {
         needed(self.batch, self.rows, self.input_pitch, self.columns, size)
@@ -86,24 +133,6 @@ fn needed(batch: usize, rows: usize, pitch: usize, columns: usize, size: usize) 
     elements.checked_mul(size).filter(|&bytes| bytes <= isize::MAX as usize).map(|_| elements)
 }
 
-/// How many squares are across a tile, as a power of two, for elements of `size` bytes.
-///
-/// A square's side is 16 bytes of elements, and a tile has a fixed number of squares ([`squares`]). Rows of a tile should
-/// be 256 bytes on both sides, eight sectors of memory in a row, which takes 16 squares; elements of 1 and 8 bytes have
-/// room for 16 across and 8 or 32 down, those of 16 for 32 both ways. A matrix that is narrower gets a tile that is as
-/// narrow and longer for it, since what is outside of the matrix is lost; one that is lower, a wider one.
-fn squares_across(rows: usize, columns: usize, size: usize) -> u32 {
-    let side = 16 / size;
-    let all = squares(size).ilog2();
-    let usual = if size == 16 { 5 } else { 4 };
-    let log_of_needed = |elements: usize| elements.div_ceil(side).next_power_of_two().ilog2();
-    let most_across = log_of_needed(columns);
-    let fewest_across = all.saturating_sub(log_of_needed(rows));
-    usual.max(fewest_across).min(most_across).min(all)
-}
-
-type TilesParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32);
-
 impl Gpu {
     /// The transpose, as a new matrix.
     ///
@@ -120,14 +149,8 @@ impl Gpu {
     /// # Errors
     /// `result` has not the transposed shape, or one of the two is another device's.
     pub fn transpose_into<T: Plain>(&self, matrix: &Matrix<T>, result: &mut Matrix<T>) -> Result<(), Error> {
-        let (rows, columns) = (matrix.rows(), matrix.columns());
-        let sides = [("the result's rows", result.rows(), columns), ("the result's columns", result.columns(), rows)];
-        for (what, found, expected) in sides {
-            if found != expected {
-                return Err(Error::Length { operation: OPERATION, what, found, expected });
-            }
-        }
-        self.transpose_views(Transposition::new(rows, columns), matrix, result.buffer_mut())
+        let shape = Transposition::between(matrix, result)?;
+        self.transpose_views(shape, matrix, result.buffer_mut())
     }
 
     /// Writes the transposes of the input's matrices to the output: matrix after matrix, each of `columns` rows. Elements
@@ -142,78 +165,20 @@ impl Gpu {
         output: impl Into<ViewMut<'o, T>>,
     ) -> Result<(), Error> {
         let (input, output) = (input.into(), output.into());
-        self.own(input.memory(), OPERATION)?;
-        self.own(output.memory(), OPERATION)?;
-        let Transposition { rows, columns, batch, .. } = shape;
-        let overflow = Error::ShapeOverflow { rows: rows.saturating_mul(batch), columns, size: size_of::<T>() };
-        let (Some(needed_in), Some(needed_out)) =
-            (shape.input_elements(size_of::<T>()), shape.output_elements(size_of::<T>()))
-        else {
-            return Err(overflow);
-        };
-        for (what, found, expected) in [("the input", input.len(), needed_in), ("the output", output.len(), needed_out)]
-        {
-            if found < expected {
-                return Err(Error::Length { operation: OPERATION, what, found, expected });
-            }
-        }
-        if needed_in == 0 {
+        let elements = shape.check(self, &input, &output)?;
+        if elements == 0 {
             return Ok(());
         }
-        match size_of::<T>() {
-            1 => self.transpose_by(tiles::handle::<u8, 32768>(), shape, input.cast(), output.cast()),
-            2 => self.transpose_by(tiles::handle::<u16, 16384>(), shape, input.cast(), output.cast()),
-            4 => self.transpose_by(tiles::handle::<u32, 4096>(), shape, input.cast(), output.cast()),
-            8 => self.transpose_by(tiles::handle::<u64, 2048>(), shape, input.cast(), output.cast()),
-            _ => self.transpose_by(tiles::handle::<u128, 1024>(), shape, input.cast(), output.cast()),
+        if shape.is_copy() {
+            return self.copy_views(input.slice(0, elements)?, output.slice(0, elements)?);
         }
-    }
-
-    fn transpose_by<T: Plain>(
-        &self,
-        kernel: Kernel<TilesParameters<T>>,
-        shape: Transposition,
-        input: View<'_, T>,
-        output: ViewMut<'_, T>,
-    ) -> Result<(), Error> {
-        let Transposition { rows, columns, batch, input_pitch, output_pitch } = shape;
-        let size = size_of::<T>();
-        let across = squares_across(rows, columns, size);
-        let side = 16 / size;
-        let (width, height) = (side << across, (squares(size) * side) >> across);
-        debug_assert_eq!(width * height, elements(size));
-        let blocks = rows.div_ceil(height) * columns.div_ceil(width) * batch;
-        let grid = u32::try_from(blocks).map_err(|_| Error::Shape {
-            operation: OPERATION,
-            what: "the number of tiles",
-            found: blocks,
-            expected: "more than a grid has blocks for".to_owned(),
-        })?;
-        let (input_batch, output_batch) = (rows * input_pitch, columns * output_pitch);
-        let arguments = (input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch, across);
-        self.launch(kernel, grid, arguments)
+        self.transpose_by_tiles(shape.strides(), input, output)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn tiles_are_square_where_there_is_room_and_strips_where_there_is_not() {
-        let tile = |rows, columns, size| {
-            let across = squares_across(rows, columns, size);
-            let side = 16 / size;
-            ((squares(size) * side) >> across, side << across)
-        };
-        assert_eq!(
-            [1, 2, 4, 8, 16].map(|size| tile(9999, 9999, size)),
-            [(128, 256), (128, 128), (64, 64), (64, 32), (32, 32)]
-        );
-        assert_eq!((tile(1 << 24, 16, 4), tile(16, 1 << 24, 4)), ((256, 16), (16, 256)));
-        assert_eq!((tile(3, 1_000_033, 4), tile(1_000_033, 3, 4)), ((4, 1024), (1024, 4)));
-        assert_eq!((tile(1, 1, 1), tile(1, 1, 16)), ((2048, 16), (1024, 1)));
-    }
 
     #[test]
     fn shapes_that_no_memory_has_are_refused() {

@@ -1,0 +1,101 @@
+//! Transposes of squares where they are.
+
+use cuda_std::element::Plain;
+use cuda_std::global::GlobalMut;
+use cuda_std::launch::Kernel;
+use kernels::transpose::in_place::{side as tile_side, square_tiles};
+
+use super::{OPERATION, Transposition};
+use crate::{Error, Gpu, Matrix, ViewMut};
+
+type SquareParameters<T> = (GlobalMut<'static, T>, usize, usize, usize);
+
+impl Gpu {
+    /// Transposes a square matrix where it is. Allocates nothing.
+    ///
+    /// ```
+    /// use warpfold::Gpu;
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// let mut a = gpu.upload_matrix(&[1, 2, 3, 4], 2, 2)?;
+    /// gpu.transpose_in_place(&mut a)?;
+    /// assert_eq!(gpu.download_matrix(&a)?, [1, 3, 2, 4]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// It is no square (another shape's elements change places in long cycles, which is slower than a second matrix is
+    /// dear: [`Gpu::transpose`] makes one), or another device's.
+    pub fn transpose_in_place<T: Plain>(&self, matrix: &mut Matrix<T>) -> Result<(), Error> {
+        let shape = Transposition::new(matrix.rows(), matrix.columns());
+        self.transpose_views_in_place(shape, matrix.buffer_mut())
+    }
+
+    /// Transposes square matrices where they are: `shape`'s pitches are the same.
+    ///
+    /// # Errors
+    /// They are no squares, the pitches differ, the view is shorter than the shape or another device's, or no memory could
+    /// hold the shape.
+    pub fn transpose_views_in_place<'m, T: Plain>(
+        &self,
+        shape: Transposition,
+        matrices: impl Into<ViewMut<'m, T>>,
+    ) -> Result<(), Error> {
+        let matrices = matrices.into();
+        self.own(matrices.memory(), OPERATION)?;
+        let Transposition { rows, columns, input_pitch, output_pitch, .. } = shape;
+        if rows != columns {
+            let expected = format!(
+                "and in place only a square can be transposed: it has {rows} rows. Use `transpose`, to a new matrix"
+            );
+            return Err(Error::Shape { operation: OPERATION, what: "the number of columns", found: columns, expected });
+        }
+        if input_pitch != output_pitch {
+            let expected = format!("and in place it is the input's, {input_pitch}");
+            return Err(Error::Shape {
+                operation: OPERATION,
+                what: "the output's pitch",
+                found: output_pitch,
+                expected,
+            });
+        }
+        let Some(needed) = shape.input_elements(size_of::<T>()) else {
+            return Err(Error::ShapeOverflow { rows: rows.saturating_mul(shape.batch), columns, size: size_of::<T>() });
+        };
+        if matrices.len() < needed {
+            let (found, expected) = (matrices.len(), needed);
+            return Err(Error::Length { operation: OPERATION, what: "the view of the matrices", found, expected });
+        }
+        if rows <= 1 || needed == 0 {
+            return Ok(());
+        }
+        match size_of::<T>() {
+            1 => self.turn_in_place(square_tiles::handle::<u8, 16384>(), shape, matrices.cast()),
+            2 => self.turn_in_place(square_tiles::handle::<u16, 4096>(), shape, matrices.cast()),
+            4 => self.turn_in_place(square_tiles::handle::<u32, 4096>(), shape, matrices.cast()),
+            8 => self.turn_in_place(square_tiles::handle::<u64, 1024>(), shape, matrices.cast()),
+            _ => self.turn_in_place(square_tiles::handle::<u128, 1024>(), shape, matrices.cast()),
+        }
+    }
+
+    fn turn_in_place<T: Plain>(
+        &self,
+        kernel: Kernel<SquareParameters<T>>,
+        shape: Transposition,
+        mut matrices: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let Transposition { rows: side, batch, input_pitch: pitch, .. } = shape;
+        let tiles = side.div_ceil(tile_side(size_of::<T>()));
+        let (pairs, distance) = (tiles * (tiles + 1) / 2, side * pitch);
+        let at_once = (i32::MAX as usize / pairs).max(1);
+        let mut first = 0;
+        while first < batch {
+            let (count, from) = (at_once.min(batch - first), first * distance);
+            let rest = matrices.len() - from;
+            let grid = (pairs * count) as u32;
+            self.launch(kernel, grid, (matrices.reborrow().slice(from, rest)?, side, pitch, distance))?;
+            first += count;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! Permutations of three axes, each by the cheapest way there is.
+
+use cuda_std::element::Plain;
+use cuda_std::global::{Global, GlobalMut};
+use cuda_std::launch::Kernel;
+use kernels::transpose::runs::{BLOCK, PACKS, runs};
+
+use super::launch::Strides;
+use crate::{Error, Gpu, View, ViewMut};
+
+const OPERATION: &str = "permute";
+
+/// How the elements get to their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Route {
+    /// They are there.
+    Copy,
+    /// Matrices are transposed.
+    Transpose(Strides),
+    /// Runs of `len` elements change places: run `i * inner + j` goes to `j * outer + i`.
+    Runs { outer: usize, inner: usize, len: usize },
+}
+
+type RunsParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize);
+
+impl Gpu {
+    /// Writes an array of three axes with its axes in another order: axis `d` of the output is axis `axes[d]` of the
+    /// input, as in NumPy's `transpose`. `shape` is the input's; both are in row-major order without gaps. Allocates
+    /// nothing.
+    ///
+    /// Each of the six orders takes the cheapest way: axes of one element are left out and such as stay neighbours merged,
+    /// and what is left is a copy, a transpose, a transpose of each of many matrices, or an exchange of runs.
+    ///
+    /// ```
+    /// use warpfold::Gpu;
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// // Two pictures of 1 x 3 pixels with 2 colours each: colour before row before column.
+    /// let pixels = gpu.upload(&[1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60])?;
+    /// let mut planes = gpu.zeroed(12)?;
+    /// gpu.permute([2, 3, 2], [0, 2, 1], &pixels, &mut planes)?;
+    /// assert_eq!(gpu.download(&planes)?, [1, 2, 3, 10, 20, 30, 4, 5, 6, 40, 50, 60]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `axes` does not name each axis once, a view has not the shape's length or is another device's, or no memory could
+    /// hold the shape.
+    pub fn permute<'i, 'o, T: Plain>(
+        &self,
+        shape: [usize; 3],
+        axes: [usize; 3],
+        input: impl Into<View<'i, T>>,
+        output: impl Into<ViewMut<'o, T>>,
+    ) -> Result<(), Error> {
+        let (input, output) = (input.into(), output.into());
+        self.own(input.memory(), OPERATION)?;
+        self.own(output.memory(), OPERATION)?;
+        if !(0..3).all(|axis| axes.contains(&axis)) {
+            return Err(Error::Axes { axes });
+        }
+        let [a, b, c] = shape;
+        let elements = if shape.contains(&0) { Some(0) } else { a.checked_mul(b).and_then(|rows| rows.checked_mul(c)) };
+        let overflow = Error::ShapeOverflow { rows: a.saturating_mul(b), columns: c, size: size_of::<T>() };
+        let elements = elements.ok_or(overflow)?;
+        for (what, found) in [("the input", input.len()), ("the output", output.len())] {
+            if found != elements {
+                return Err(Error::Length { operation: OPERATION, what, found, expected: elements });
+            }
+        }
+        if elements == 0 {
+            return Ok(());
+        }
+        match route(shape, axes) {
+            Route::Copy => self.copy_views(input, output),
+            Route::Transpose(strides) => self.transpose_by_tiles(strides, input, output),
+            Route::Runs { outer, inner, len } => self.exchange(outer, inner, len, input, output),
+        }
+    }
+
+    /// Exchanges runs: as elements of their own size, if that is one, or else pack by pack.
+    fn exchange<T: Plain>(
+        &self,
+        outer: usize,
+        inner: usize,
+        len: usize,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let bytes = len * size_of::<T>();
+        let starts = input.device_address() | output.device_address();
+        if bytes <= 16 && bytes.is_power_of_two() && starts.is_multiple_of(bytes as u64) {
+            let strides = Strides::of_matrix(outer, inner);
+            return match bytes {
+                1 => self.transpose_by_tiles::<u8>(strides, input.cast(), output.cast()),
+                2 => self.transpose_by_tiles::<u16>(strides, input.cast(), output.cast()),
+                4 => self.transpose_by_tiles::<u32>(strides, input.cast(), output.cast()),
+                8 => self.transpose_by_tiles::<u64>(strides, input.cast(), output.cast()),
+                _ => self.transpose_by_tiles::<u128>(strides, input.cast(), output.cast()),
+            };
+        }
+        match size_of::<T>() {
+            1 => self.exchange_by(runs::handle::<u8>(), outer, inner, len, input.cast(), output.cast()),
+            2 => self.exchange_by(runs::handle::<u16>(), outer, inner, len, input.cast(), output.cast()),
+            4 => self.exchange_by(runs::handle::<u32>(), outer, inner, len, input.cast(), output.cast()),
+            8 => self.exchange_by(runs::handle::<u64>(), outer, inner, len, input.cast(), output.cast()),
+            _ => self.exchange_by(runs::handle::<u128>(), outer, inner, len, input.cast(), output.cast()),
+        }
+    }
+
+    fn exchange_by<T: Plain>(
+        &self,
+        kernel: Kernel<RunsParameters<T>>,
+        outer: usize,
+        inner: usize,
+        len: usize,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let of_pack = 16 / size_of::<T>();
+        let is_aligned = len.is_multiple_of(of_pack) && output.device_address().is_multiple_of(16);
+        let packs = len.div_ceil(of_pack) + usize::from(!is_aligned);
+        let blocks = (outer * inner * packs).div_ceil(BLOCK * PACKS);
+        let grid = u32::try_from(blocks).map_err(|_| Error::Shape {
+            operation: OPERATION,
+            what: "the number of blocks",
+            found: blocks,
+            expected: "more than a grid has".to_owned(),
+        })?;
+        self.launch(kernel, grid, (input, output, outer, inner, len, packs))
+    }
+}
+
+/// The cheapest way from `shape` to the same with axis `axes[d]` as axis `d`.
+fn route(shape: [usize; 3], axes: [usize; 3]) -> Route {
+    // Input axes in the output's order, without those of one element; neighbours in both orders become one.
+    let mut groups: Vec<(usize, usize)> = Vec::new();
+    let kept: Vec<usize> = (0..3).filter(|&axis| shape[axis] != 1).collect();
+    for &axis in axes.iter().filter(|axis| kept.contains(axis)) {
+        let place = kept.iter().position(|&other| other == axis).unwrap_or_default();
+        match groups.last_mut() {
+            Some((last, len)) if *last + 1 == place => {
+                (*last, *len) = (place, *len * shape[axis]);
+            }
+            _ => groups.push((place, shape[axis])),
+        }
+    }
+    let lengths: Vec<usize> = groups.iter().map(|&(_, len)| len).collect();
+    let mut by_place: Vec<usize> = (0..groups.len()).collect();
+    by_place.sort_by_key(|&i| groups[i].0);
+    // Where in the output's order each of the input's merged axes is.
+    match (by_place[..].len(), &by_place[..]) {
+        (2, _) => Route::Transpose(Strides::of_matrix(lengths[1], lengths[0])),
+        (3, [0, 2, 1]) => {
+            let (batch, rows, columns) = (lengths[0], lengths[2], lengths[1]);
+            Route::Transpose(Strides { batch, ..Strides::of_matrix(rows, columns) })
+        }
+        (3, [1, 0, 2]) => Route::Runs { outer: lengths[1], inner: lengths[0], len: lengths[2] },
+        (3, _) => {
+            // The last axis becomes the first, and the one between them stays: a matrix for each of its indices.
+            let (rows, batch, columns) = (lengths[2], lengths[1], lengths[0]);
+            Route::Transpose(Strides {
+                rows,
+                columns,
+                batch,
+                input_pitch: batch * columns,
+                output_pitch: batch * rows,
+                input_batch: columns,
+                output_batch: rows,
+            })
+        }
+        _ => Route::Copy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_order_takes_the_cheapest_way() {
+        let shape = [2, 3, 5];
+        assert_eq!(route(shape, [0, 1, 2]), Route::Copy);
+        assert_eq!(route(shape, [1, 2, 0]), Route::Transpose(Strides::of_matrix(2, 15)));
+        assert_eq!(route(shape, [2, 0, 1]), Route::Transpose(Strides::of_matrix(6, 5)));
+        let batched = Strides { batch: 2, ..Strides::of_matrix(3, 5) };
+        assert_eq!(route(shape, [0, 2, 1]), Route::Transpose(batched));
+        assert_eq!(route(shape, [1, 0, 2]), Route::Runs { outer: 2, inner: 3, len: 5 });
+        let Route::Transpose(turned) = route(shape, [2, 1, 0]) else { panic!("no transpose") };
+        assert_eq!((turned.rows, turned.columns, turned.batch), (2, 5, 3));
+        assert_eq!((turned.input_pitch, turned.input_batch), (15, 5));
+        assert_eq!((turned.output_pitch, turned.output_batch), (6, 2));
+        // An axis of one element is none.
+        assert_eq!(route([1, 3, 5], [2, 1, 0]), Route::Transpose(Strides::of_matrix(3, 5)));
+        assert_eq!(route([2, 1, 5], [1, 0, 2]), Route::Copy);
+        assert_eq!(route([1, 1, 1], [2, 1, 0]), Route::Copy);
+    }
+}

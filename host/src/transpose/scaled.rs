@@ -1,0 +1,166 @@
+//! Transposes of numbers that are multiplied, conjugated or both on their way.
+
+use cuda_std::global::{Global, GlobalMut};
+use cuda_std::launch::Kernel;
+use half::{bf16, f16};
+use kernels::transpose::change::{CONJUGATED, MULTIPLIED, Scale};
+use kernels::transpose::tiles::{elements, scaled_tiles};
+use num_complex::{Complex32, Complex64};
+
+use super::Transposition;
+use super::launch::Tiles;
+use crate::{Error, Gpu, Matrix, View, ViewMut};
+
+/// What becomes of each element of a matrix that is transposed: `factor * conj(x)`, or one of the two.
+///
+/// ```
+/// use warpfold::{Gpu, Scaling, Transposition, num_complex::Complex32};
+///
+/// let gpu = Gpu::first_or_simt()?;
+/// let input = gpu.upload(&[Complex32::new(1.0, 2.0), Complex32::new(3.0, -4.0)])?;
+/// let mut output = gpu.zeroed(2)?;
+/// let half_of_conjugate = Scaling::by(Complex32::new(0.5, 0.0)).and_conjugate();
+/// gpu.transpose_views_scaled(Transposition::new(1, 2), half_of_conjugate, &input, &mut output)?;
+/// assert_eq!(gpu.download(&output)?, [Complex32::new(0.5, -1.0), Complex32::new(1.5, 2.0)]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scaling<T> {
+    factor: Option<T>,
+    conjugate: bool,
+}
+
+impl<T> Scaling<T> {
+    /// The product with `factor`, rounded as the type's own product is: f16 and bf16 are multiplied in f32; of complex
+    /// numbers each of the four products and two sums is rounded. A NaN has always the same bits.
+    pub const fn by(factor: T) -> Self {
+        Self { factor: Some(factor), conjugate: false }
+    }
+
+    /// The complex conjugate, bit for bit but for the sign of the imaginary part. Real numbers are their own.
+    pub const fn conjugate() -> Self {
+        Self { factor: None, conjugate: true }
+    }
+
+    /// The same, of the conjugate.
+    pub fn and_conjugate(self) -> Self {
+        Self { factor: self.factor, conjugate: true }
+    }
+}
+
+type ScaledParameters<B> =
+    (Global<'static, B>, GlobalMut<'static, B>, usize, usize, usize, usize, usize, usize, u32, u32, f64, f64);
+
+/// A number that can be scaled on its way: f16, bf16, f32, f64, and complex numbers of the last two.
+pub trait ScaledElement: private::Sealed {}
+
+mod private {
+    use super::{Kernel, Scale, ScaledParameters};
+
+    pub trait Sealed: Scale {
+        /// Its kernel.
+        fn kernel() -> Kernel<ScaledParameters<Self::Bits>>;
+        /// Its real and imaginary part.
+        fn parts(self) -> [f64; 2];
+    }
+}
+
+macro_rules! scaled {
+    ($($type:ident, $len:literal: |$x:ident| $parts:expr;)*) => {$(
+        impl ScaledElement for $type {}
+        impl private::Sealed for $type {
+            fn kernel() -> Kernel<ScaledParameters<Self::Bits>> {
+                scaled_tiles::handle::<$type, $len>()
+            }
+            fn parts(self) -> [f64; 2] {
+                let $x = self;
+                $parts
+            }
+        }
+    )*};
+}
+
+scaled! {
+    f16, 16384: |x| [x.to_f64(), 0.0];
+    bf16, 16384: |x| [x.to_f64(), 0.0];
+    f32, 4096: |x| [x.into(), 0.0];
+    f64, 2048: |x| [x, 0.0];
+    Complex32, 2048: |x| [x.re.into(), x.im.into()];
+    Complex64, 1024: |x| [x.re, x.im];
+}
+
+impl Gpu {
+    /// The transpose with each element multiplied by `factor`, as a new matrix: what BLAS calls `omatcopy`, cuBLAS `geam`.
+    ///
+    /// ```
+    /// use warpfold::Gpu;
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// let a = gpu.upload_matrix(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3)?;
+    /// let doubled = gpu.transpose_scaled(2.0, &a)?;
+    /// assert_eq!(gpu.download_matrix(&doubled)?, [2.0, 8.0, 4.0, 10.0, 6.0, 12.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The matrix is another device's, or there is no memory for the result.
+    pub fn transpose_scaled<T: ScaledElement>(&self, factor: T, matrix: &Matrix<T>) -> Result<Matrix<T>, Error> {
+        let mut result = self.zeroed_matrix(matrix.columns(), matrix.rows())?;
+        let shape = Transposition::between(matrix, &result)?;
+        self.transpose_views_scaled(shape, Scaling::by(factor), matrix, result.buffer_mut())?;
+        Ok(result)
+    }
+
+    /// The conjugate transpose, as a new matrix.
+    ///
+    /// # Errors
+    /// As [`Gpu::transpose_scaled`].
+    pub fn conjugate_transpose<T: ScaledElement>(&self, matrix: &Matrix<T>) -> Result<Matrix<T>, Error> {
+        let mut result = self.zeroed_matrix(matrix.columns(), matrix.rows())?;
+        let shape = Transposition::between(matrix, &result)?;
+        self.transpose_views_scaled(shape, Scaling::conjugate(), matrix, result.buffer_mut())?;
+        Ok(result)
+    }
+
+    /// [`Gpu::transpose_views`] with each element [scaled](Scaling). Allocates nothing.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn transpose_views_scaled<'i, 'o, T: ScaledElement>(
+        &self,
+        shape: Transposition,
+        scaling: Scaling<T>,
+        input: impl Into<View<'i, T>>,
+        output: impl Into<ViewMut<'o, T>>,
+    ) -> Result<(), Error> {
+        let (input, output) = (input.into(), output.into());
+        if shape.check(self, &input, &output)? == 0 {
+            return Ok(());
+        }
+        let strides = shape.strides();
+        let [real, imaginary] = scaling.factor.map_or([0.0; 2], private::Sealed::parts);
+        let how =
+            if scaling.factor.is_some() { MULTIPLIED } else { 0 } | if scaling.conjugate { CONJUGATED } else { 0 };
+        let (input, output) = (input.cast::<T::Bits>(), output.cast::<T::Bits>());
+        let tiles = Tiles { elements: elements(size_of::<T>()), margin: 0 };
+        strides.in_grids(tiles, input, output, |grid, across, input, output| {
+            let Transposition { rows, columns, input_pitch, output_pitch, .. } = shape;
+            let (input_batch, output_batch) = (strides.input_batch, strides.output_batch);
+            let arguments = (
+                input,
+                output,
+                rows,
+                columns,
+                input_pitch,
+                output_pitch,
+                input_batch,
+                output_batch,
+                across,
+                how,
+                real,
+                imaginary,
+            );
+            self.launch(T::kernel(), grid, arguments)
+        })
+    }
+}

@@ -1,0 +1,177 @@
+//! What becomes of elements on their way: nothing, or a factor and the conjugate, as in BLAS' `geam` and `omatcopy`.
+
+use cuda_std::float::{bf16_from_f32, f16_from_f32, f32_from_bf16, f32_from_f16};
+use cuda_std::prelude::*;
+use half::{bf16, f16};
+use num_complex::Complex;
+
+use super::turn::{Each, Turn, sixteen};
+
+/// What is done to each element of a pack.
+pub trait Change<T: Turn>: Copy {
+    /// The pack with its elements changed.
+    fn of(&self, pack: T::Pack) -> T::Pack;
+}
+
+/// Nothing.
+#[derive(Clone, Copy)]
+pub struct Same;
+
+impl<T: Turn> Change<T> for Same {
+    #[inline(always)]
+    fn of(&self, pack: T::Pack) -> T::Pack {
+        pack
+    }
+}
+
+/// The bit of a [`Scaling`]'s `how` for the conjugate.
+pub const CONJUGATED: u32 = 1;
+
+/// The bit of a [`Scaling`]'s `how` for the factor.
+pub const MULTIPLIED: u32 = 2;
+
+/// The conjugate, if `how` says so, and then the product with a factor, if it says that: `factor * conj(x)`.
+#[derive(Clone, Copy)]
+pub struct Scaling {
+    /// The factor's real and imaginary parts, of which the element's type has every value that is given.
+    pub factor: [f64; 2],
+    /// [`CONJUGATED`] and [`MULTIPLIED`], or 0.
+    pub how: u32,
+}
+
+/// A number that can be multiplied.
+pub trait Scale: Plain {
+    /// The unsigned number of its bits.
+    type Bits: Turn;
+    /// Factor and product, each result rounded once more for each operation; a NaN has always the same bits.
+    fn times(bits: Self::Bits, factor: [f64; 2]) -> Self::Bits;
+    /// The sign of the imaginary part changed. Of a real number itself.
+    fn conjugate(bits: Self::Bits) -> Self::Bits;
+}
+
+/// A change of elements by their type.
+#[derive(Clone, Copy)]
+pub struct Scaled<N> {
+    scaling: Scaling,
+    number: core::marker::PhantomData<N>,
+}
+
+impl<N> Scaled<N> {
+    /// This scaling.
+    #[inline(always)]
+    pub fn by(scaling: Scaling) -> Self {
+        Self { scaling, number: core::marker::PhantomData }
+    }
+}
+
+impl<N: Scale> Change<N::Bits> for Scaled<N> {
+    #[inline(always)]
+    fn of(&self, pack: <N::Bits as Element>::Pack) -> <N::Bits as Element>::Pack {
+        let Scaling { factor, how } = self.scaling;
+        let elements = Elements(pack);
+        let conjugate = |x| if how & CONJUGATED != 0 { N::conjugate(x) } else { x };
+        let times = |x| if how & MULTIPLIED != 0 { N::times(x, factor) } else { x };
+        let len = <N::Bits as Element>::Pack::LEN;
+        let changed = sixteen(&elements);
+        let mut pack = pack;
+        let mut i = 0;
+        while i < len {
+            pack = pack.with(i, times(conjugate(changed[i])));
+            i += 1;
+        }
+        pack
+    }
+}
+
+/// The elements of a pack; what is behind the last is of no meaning.
+struct Elements<P>(P);
+
+impl<P: Packed> Each for Elements<P> {
+    type Of = P::Item;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> P::Item {
+        self.0.get(i % P::LEN)
+    }
+}
+
+/// The same bits for every NaN: which one an operation gives depends on the machine.
+macro_rules! with_one_nan {
+    ($x:expr, $type:ty) => {{
+        let x: $type = $x;
+        if x.is_nan() { <$type>::NAN } else { x }
+    }};
+}
+
+macro_rules! reals {
+    ($($type:ident as $bits:ident: |$x:ident, $factor:ident| $product:expr;)*) => {$(
+        impl Scale for $type {
+            type Bits = $bits;
+
+            #[inline(always)]
+            fn times(bits: $bits, [$factor, _]: [f64; 2]) -> $bits {
+                let $x = Self::from_bits(bits);
+                with_one_nan!($product, Self).to_bits()
+            }
+
+            #[inline(always)]
+            fn conjugate(bits: $bits) -> $bits {
+                bits
+            }
+        }
+    )*};
+}
+
+reals! {
+    f32 as u32: |x, factor| x * factor as f32;
+    f64 as u64: |x, factor| x * factor;
+    f16 as u16: |x, factor| f16_from_f32(f32_from_f16(x) * factor as f32);
+    bf16 as u16: |x, factor| bf16_from_f32(f32_from_bf16(x) * factor as f32);
+}
+
+macro_rules! complexes {
+    ($($part:ident as $bits:ident in $both:ident;)*) => {$(
+        impl Scale for Complex<$part> {
+            type Bits = $both;
+
+            #[inline(always)]
+            fn times(bits: $both, [re, im]: [f64; 2]) -> $both {
+                let part = |bits: $both| $part::from_bits(bits as $bits);
+                let (a, b) = (part(bits), part(bits >> $bits::BITS));
+                let (re, im) = (re as $part, im as $part);
+                let bits = |x: $part| $both::from(with_one_nan!(x, $part).to_bits());
+                bits(re * a - im * b) | bits(re * b + im * a) << $bits::BITS
+            }
+
+            #[inline(always)]
+            fn conjugate(bits: $both) -> $both {
+                bits ^ 1 << ($both::BITS - 1)
+            }
+        }
+    )*};
+}
+
+complexes! {
+    f32 as u32 in u64;
+    f64 as u64 in u128;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_and_conjugates() {
+        let times = |x: f32, y: f64| f32::from_bits(f32::times(x.to_bits(), [y, 0.0]));
+        assert_eq!(times(1.5, -2.0), -3.0);
+        assert_eq!(times(f32::INFINITY, 0.0).to_bits(), f32::NAN.to_bits());
+        let half = |x: f32| f16::from_f32(x).to_bits();
+        assert_eq!(f16::times(half(1.5), [0.25, 0.0]), half(0.375));
+        let complex = |re: f32, im: f32| u64::from(im.to_bits()) << 32 | u64::from(re.to_bits());
+        assert_eq!(Complex::<f32>::times(complex(1.0, 2.0), [3.0, -4.0]), complex(11.0, 2.0));
+        assert_eq!(Complex::<f32>::conjugate(complex(1.0, 2.0)), complex(1.0, -2.0));
+        let complex = |re: f64, im: f64| u128::from(im.to_bits()) << 64 | u128::from(re.to_bits());
+        assert_eq!(Complex::<f64>::times(complex(1.0, 2.0), [0.0, 1.0]), complex(-2.0, 1.0));
+        assert_eq!(Complex::<f64>::conjugate(complex(-1.0, 0.0)), complex(-1.0, -0.0));
+    }
+}

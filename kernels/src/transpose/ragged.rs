@@ -1,0 +1,154 @@
+//! A tile on its way in and out where rows begin and end at any address, and few are long: what [`slanted`](super::slanted)
+//! is not for.
+//!
+//! Memory still sees 16-byte accesses. A pack of the input is cut out of the two aligned packs that it lies in. A row of the
+//! output is written in its own aligned packs, each cut out of two neighbouring packs of shared memory; only at its two ends
+//! in the tile are there parts of packs, which go out in words and elements.
+
+use cuda_std::bits::cut_pack;
+use cuda_std::prelude::*;
+
+use super::change::Change;
+use super::tile::{Layout, Tile, pack_of_thread, square_of_thread, squares_each, threads, turn_squares};
+use super::turn::{Each, Turn, sixteen};
+
+/// Loads the thread's squares, turns them, and leaves them in shared memory.
+#[inline(always)]
+pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
+    input: &Global<T>,
+    layout: &Layout,
+    change: C,
+    shape: &Tile,
+    tile: &SharedArray<T, LEN>,
+) {
+    let first = shape.first_of_input(layout);
+    let packs = sixteen(&PartsOfInput::<T, LEN> { input, first, pitch: layout.pitch, shape });
+    turn_squares(&packs, change, shape, tile);
+}
+
+/// The rows of the thread's squares, as far as the matrix has them.
+struct PartsOfInput<'a, T, const LEN: usize> {
+    input: &'a Global<'a, T>,
+    first: usize,
+    pitch: usize,
+    shape: &'a Tile,
+}
+
+impl<T: Turn, const LEN: usize> Each for PartsOfInput<'_, T, LEN> {
+    type Of = T::Pack;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> T::Pack {
+        let side = T::Pack::LEN;
+        let (x, y) = square_of_thread::<T, LEN>(i / side, self.shape.across);
+        let (row, column) = (y * side as u32 + (i % side) as u32, x * side as u32);
+        if i < squares_each::<T, LEN>() * side && row < self.shape.rows && column < self.shape.columns {
+            let left = (self.shape.columns - column) as usize;
+            let place = self.first + row as usize * self.pitch + column as usize;
+            // SAFETY: inside of the matrix, and so the view.
+            unsafe { self.input.load_part_unchecked(place, 0, if left < side { left } else { side }) }
+        } else {
+            T::Pack::splat(T::default())
+        }
+    }
+}
+
+/// Writes columns from shared memory to rows of the output.
+#[inline(always)]
+pub(super) fn store_tile<T: Turn, const LEN: usize>(
+    output: &GlobalMut<T>,
+    layout: &Layout,
+    shape: &Tile,
+    tile: &SharedArray<T, LEN>,
+) {
+    let rows = RowsOfOutput { output, first: shape.first_of_output(layout), pitch: layout.pitch, shape, tile };
+    sixteen(&rows);
+
+    // Both ends of a row by one thread. The lanes of a warp take columns of different squares, whose packs are in different
+    // banks; but where a row of the output is short, neighbours, which lie near each other there.
+    let (side, step) = (T::Pack::LEN as u32, threads(LEN, size_of::<T>()) as u32);
+    let width = side << shape.across;
+    let mut i = thread::thread_idx_x();
+    while i < width {
+        let column = if shape.down < 3 { i } else { (i & ((1 << shape.across) - 1)) * side + (i >> shape.across) };
+        if column < shape.columns {
+            rows.store_ends(column);
+        }
+        i += step;
+    }
+}
+
+/// The rows of the output that the tile has elements of: a column each.
+struct RowsOfOutput<'a, T, const LEN: usize> {
+    output: &'a GlobalMut<'a, T>,
+    first: usize,
+    pitch: usize,
+    shape: &'a Tile,
+    tile: &'a SharedArray<T, LEN>,
+}
+
+impl<T: Turn, const LEN: usize> RowsOfOutput<'_, T, LEN> {
+    /// Where the column's first element goes, and how many elements that is past a multiple of 16 bytes.
+    #[inline(always)]
+    fn place(&self, column: u32) -> (usize, u32) {
+        let place = self.first + column as usize * self.pitch;
+        (place, self.output.elements_past(place, 16) as u32)
+    }
+
+    /// The elements of aligned pack `k` of the row, counted from the one that its first element lies in: from the column's
+    /// packs `k` and, if they are shifted by `past` elements, the one before. There is none before the first nor behind the
+    /// last; where its elements would be is what is of no meaning.
+    #[inline(always)]
+    fn pack(&self, column: u32, k: u32, past: u32) -> T::Pack {
+        let mask = (1 << self.shape.down) - 1;
+        let of_column = |q: u32| self.tile.load_pack(self.shape.pack(column, q & mask));
+        if past == 0 {
+            return of_column(k);
+        }
+        cut_pack(of_column(k.wrapping_sub(1)), of_column(k), T::Pack::LEN - past as usize)
+    }
+
+    /// Writes what of the column does not fill an aligned pack.
+    #[inline(always)]
+    fn store_ends(&self, column: u32) {
+        let (side, rows) = (T::Pack::LEN as u32, self.shape.rows);
+        let (place, past) = self.place(column);
+        let aligned = place.wrapping_sub(past as usize);
+        let end = past + rows;
+        if past != 0 {
+            let to = if end < side { end } else { side };
+            // SAFETY: the first elements of the row, up to the first aligned pack or the row's end.
+            unsafe {
+                self.output.store_part_unchecked(aligned, self.pack(column, 0, past), past as usize, to as usize);
+            }
+        }
+        let (k, behind) = (end / side, end % side);
+        if behind != 0 && (k != 0 || past == 0) {
+            // SAFETY: the row's last elements, from its last aligned pack on.
+            unsafe {
+                let place = aligned.wrapping_add((k * side) as usize);
+                self.output.store_part_unchecked(place, self.pack(column, k, past), 0, behind as usize);
+            }
+        }
+    }
+}
+
+impl<T: Turn, const LEN: usize> Each for RowsOfOutput<'_, T, LEN> {
+    type Of = ();
+
+    /// Writes a whole aligned pack.
+    #[inline(always)]
+    fn of(&self, i: usize) {
+        let side = T::Pack::LEN as u32;
+        let (column, k) = pack_of_thread::<T, LEN>(i, self.shape.down);
+        if i >= squares_each::<T, LEN>() * side as usize || column >= self.shape.columns {
+            return;
+        }
+        let (place, past) = self.place(column);
+        if (k > 0 || past == 0) && (k + 1) * side <= past + self.shape.rows {
+            let place = place.wrapping_sub(past as usize).wrapping_add((k * side) as usize);
+            // SAFETY: all of the pack is inside of the row, as just compared, and aligned.
+            unsafe { self.output.store_pack_unchecked(place, self.pack(column, k, past)) };
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Exchanges the first two of three axes: runs of neighbouring elements stay together and change places.
+
+use cuda_std::prelude::*;
+
+use super::turn::Turn;
+
+/// Threads of a block.
+pub const BLOCK: usize = 256;
+
+/// Packs that a thread moves.
+pub const PACKS: usize = 4;
+
+/// Writes runs of `len` elements, `outer` times `inner` of them, in the order `inner` times `outer`: run `i * inner + j` of
+/// the input is run `j * outer + i` of the output. `packs` is the number of aligned packs of 16 bytes that a run of the
+/// output may lie in: one more than it fills if it may begin at any address.
+///
+/// Consecutive threads write consecutive aligned packs, [`PACKS`] of which each has on the way, and cut each out of the
+/// input; at a run's ends there are parts of packs.
+#[kernel(instances = [u8, u16, u32, u64, u128], block = BLOCK, early)]
+pub fn runs<T: Turn>(input: Global<T>, output: GlobalMut<T>, outer: usize, inner: usize, len: usize, packs: usize) {
+    let first = thread::block_idx_x() as usize * (BLOCK * PACKS) + thread::index_in_block::<BLOCK>();
+    let part = |k: usize| Part::of::<T>(first + k * BLOCK, &output, outer, inner, len, packs);
+    let parts = [part(0), part(1), part(2), part(3)];
+    let loaded = [parts[0].load(&input), parts[1].load(&input), parts[2].load(&input), parts[3].load(&input)];
+    parts[0].store(&output, loaded[0]);
+    parts[1].store(&output, loaded[1]);
+    parts[2].store(&output, loaded[2]);
+    parts[3].store(&output, loaded[3]);
+}
+
+/// What a run has of an aligned pack of the output.
+struct Part {
+    /// Where the pack begins in the input and the output: perhaps before both.
+    from: usize,
+    to: usize,
+    /// Which of its elements are the run's; none if the first is not before the second.
+    begin: usize,
+    end: usize,
+}
+
+impl Part {
+    /// Pack `i`, if each run had `packs` of them.
+    #[inline(always)]
+    fn of<T: Turn>(i: usize, output: &GlobalMut<T>, outer: usize, inner: usize, len: usize, packs: usize) -> Self {
+        let (run, k) = (i / packs, i % packs);
+        if run >= outer * inner {
+            return Self { from: 0, to: 0, begin: 1, end: 0 };
+        }
+        let (row, column) = (run / outer, run % outer);
+        let (from, to) = ((column * inner + row) * len, run * len);
+        let lanes = T::Pack::LEN;
+        let past = output.elements_past(to, 16);
+        let (first, behind) = (k * lanes, past + len);
+        Self {
+            from: from.wrapping_add(first).wrapping_sub(past),
+            to: to.wrapping_add(first).wrapping_sub(past),
+            begin: if k == 0 { past } else { 0 },
+            end: if first + lanes <= behind { lanes } else { behind.saturating_sub(first) },
+        }
+    }
+
+    #[inline(always)]
+    fn load<T: Turn>(&self, input: &Global<T>) -> T::Pack {
+        if self.begin < self.end {
+            // SAFETY: elements of the run, which is inside of the view.
+            unsafe { input.load_part_unchecked(self.from, self.begin, self.end) }
+        } else {
+            T::Pack::splat(T::default())
+        }
+    }
+
+    #[inline(always)]
+    fn store<T: Turn>(&self, output: &GlobalMut<T>, pack: T::Pack) {
+        if self.begin < self.end {
+            // SAFETY: elements of the run, which is inside of the view; the pack is aligned.
+            unsafe { output.store_part_unchecked(self.to, pack, self.begin, self.end) };
+        }
+    }
+}

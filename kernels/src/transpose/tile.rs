@@ -1,0 +1,229 @@
+//! A block's tile of a matrix: where it lies, how it is cut in squares, and where it lies in shared memory.
+//!
+//! # The tile
+//!
+//! A block turns a tile of `across` x `down` squares, powers of two; a square has as many rows and columns as 16 bytes have
+//! elements. The squares of a tile are always as many ([`squares`]), so that a tile fills the same shared memory whether it
+//! is square or, for a matrix with few rows or columns, a strip: how many are across is the host's choice.
+//!
+//! # Bank conflicts
+//!
+//! The tile is kept turned: column after column, each of `down` packs of 16 bytes. A 16-byte access is done for eight lanes
+//! at a time, which should fall into the eight 16-byte units of the 32 banks. Pack `q` of a column in square `x` lies at
+//! place `q ^ swizzle(x)`:
+//!
+//! | access | lanes differ in | units |
+//! |---|---|---|
+//! | store, of pack `y` of the columns of square `x` | `x`, and `y` where there are fewer than 8 squares across | all different, with 8 squares down or more |
+//! | load, of pack `q` of a column | `q`, and the column where it has fewer than 8 packs | eight different ones |
+
+use cuda_std::prelude::*;
+
+use super::change::Change;
+use super::turn::{Each, Turn, sixteen};
+
+/// Squares of a tile of `len` elements of `size` bytes.
+pub const fn squares(len: usize, size: usize) -> usize {
+    let side = 16 / size;
+    len / (side * side)
+}
+
+/// Threads of a block for such a tile.
+pub const fn threads(len: usize, size: usize) -> usize {
+    let squares = squares(len, size);
+    if squares < 256 { squares } else { 256 }
+}
+
+/// Squares that each of them has.
+pub(super) const fn squares_each<T: Turn, const LEN: usize>() -> usize {
+    squares(LEN, size_of::<T>()) / threads(LEN, size_of::<T>())
+}
+
+/// Blocks that leave room for another grid's: two for each multiprocessor of an H200.
+const FEW_BLOCKS: u32 = 2 * 132;
+
+/// Squares that a thread has, at most.
+const MOST_SQUARES: usize = 4;
+
+/// The matrices of which blocks take tiles, seen from one side: of the input, or of the output.
+pub(super) struct Layout {
+    /// Elements from the start of one row to that of the next, and of one matrix to that of the next.
+    pub pitch: usize,
+    pub batch: usize,
+}
+
+/// A block's tile.
+pub(super) struct Tile {
+    pub batch: usize,
+    /// Its first row and column in the matrix, and how many of each the matrix has from there on, up to the tile's.
+    pub top: usize,
+    pub left: usize,
+    pub rows: u32,
+    pub columns: u32,
+    /// Squares, as powers of two.
+    pub across: u32,
+    pub down: u32,
+    /// Elements along the side of a square.
+    pub side: u32,
+}
+
+impl Tile {
+    /// The block's own, of tiles of `squares` squares that are `1 << across` squares wide. The last `margin` rows of squares
+    /// are the next tile's too.
+    ///
+    /// Blocks go down each column of tiles, then across, and then from matrix to matrix: so those that run at the same time
+    /// write the output's rows from end to end. (In bands of 32 or 128 rows of tiles, with which they read longer stretches,
+    /// it was 2 to 6 % slower.)
+    #[inline(always)]
+    pub fn of_block(rows: usize, columns: usize, across: u32, squares: usize, size: usize, margin: u32) -> Self {
+        let side = 16 / size;
+        let down = squares.trailing_zeros() - across;
+        let (height, width) = (side * ((1 << down) - margin as usize), side << across);
+        let (tiles_down, tiles_across) = (rows.div_ceil(height) as u32, columns.div_ceil(width) as u32);
+        let block = thread::block_idx_x();
+        let (column, row) = (block / tiles_down, block % tiles_down);
+        let (batch, column) = (column / tiles_across, column % tiles_across);
+        let (top, left) = (row as usize * height, column as usize * width);
+        Self::at(rows, columns, batch as usize, (top, left), (across, down), side)
+    }
+
+    /// The tile of matrix `batch` that begins at row `top` and column `left`.
+    #[inline(always)]
+    pub fn at(
+        rows: usize,
+        columns: usize,
+        batch: usize,
+        (top, left): (usize, usize),
+        (across, down): (u32, u32),
+        side: usize,
+    ) -> Self {
+        let up_to = |most: usize, left: usize| if left < most { left as u32 } else { most as u32 };
+        let (rows, columns) = (up_to(side << down, rows - top), up_to(side << across, columns - left));
+        Self { batch, top, left, rows, columns, across, down, side: side as u32 }
+    }
+
+    /// Its first element in the input.
+    #[inline(always)]
+    pub fn first_of_input(&self, input: &Layout) -> usize {
+        self.batch * input.batch + self.top * input.pitch + self.left
+    }
+
+    /// The first element of its transpose in the output.
+    #[inline(always)]
+    pub fn first_of_output(&self, output: &Layout) -> usize {
+        self.batch * output.batch + self.left * output.pitch + self.top
+    }
+
+    /// Where pack `q` of column `column` begins in shared memory.
+    #[inline(always)]
+    pub fn pack(&self, column: u32, q: u32) -> usize {
+        // With fewer than eight squares across, eight lanes store packs of several rows of squares.
+        let shift = 3_u32.saturating_sub(self.across);
+        let swizzle = ((column / self.side) << shift) & ((1 << self.down) - 1) & 7;
+        (((column << self.down) + (q ^ swizzle)) * self.side) as usize
+    }
+}
+
+/// Square `k` of the thread's: its place among those of the tile, counted along rows that have `1 << across` of them.
+#[inline(always)]
+pub(super) fn square_of_thread<T: Turn, const LEN: usize>(k: usize, across: u32) -> (u32, u32) {
+    let square = thread::thread_idx_x() + (k * threads(LEN, size_of::<T>())) as u32;
+    (square & ((1 << across) - 1), square >> across)
+}
+
+/// Pack `i` of those that the thread takes out: its column, and its place there. Consecutive threads take consecutive packs
+/// of a column and then the next column, which is the order of the output's memory.
+#[inline(always)]
+pub(super) fn pack_of_thread<T: Turn, const LEN: usize>(i: usize, down: u32) -> (u32, u32) {
+    let pack = thread::thread_idx_x() + (i * threads(LEN, size_of::<T>())) as u32;
+    (pack >> down, pack & ((1 << down) - 1))
+}
+
+/// Lets the next grid's blocks in, if this one has few: they do not stand in the way.
+#[inline(always)]
+pub(super) fn admit_next_grid() {
+    if thread::grid_dim_x() <= FEW_BLOCKS {
+        thread::admit_next_grid();
+    }
+}
+
+/// Turns the thread's squares into shared memory, each element changed on the way: `packs` are their rows.
+#[inline(always)]
+pub(super) fn turn_squares<T: Turn, C: Change<T>, const LEN: usize>(
+    packs: &[T::Pack; 16],
+    change: C,
+    shape: &Tile,
+    tile: &SharedArray<T, LEN>,
+) {
+    const { assert!(squares_each::<T, LEN>() <= MOST_SQUARES) };
+    let packs = sixteen(&Changed { packs, change });
+    turn_square(&packs, 0, shape, tile);
+    turn_square(&packs, 1, shape, tile);
+    turn_square(&packs, 2, shape, tile);
+    turn_square(&packs, 3, shape, tile);
+}
+
+/// Packs with their elements changed.
+struct Changed<'a, P, C> {
+    packs: &'a [P; 16],
+    change: C,
+}
+
+impl<T: Turn, P: Packed<Item = T>, C: Change<T>> Each for Changed<'_, P, C>
+where
+    T: Element<Pack = P>,
+{
+    type Of = P;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> P {
+        self.change.of(self.packs[i])
+    }
+}
+
+/// Turns square `k` of the thread's, if there is one, into shared memory.
+#[inline(always)]
+fn turn_square<T: Turn, const LEN: usize>(packs: &[T::Pack; 16], k: usize, shape: &Tile, tile: &SharedArray<T, LEN>) {
+    if k >= squares_each::<T, LEN>() {
+        return;
+    }
+    let (x, y) = square_of_thread::<T, LEN>(k, shape.across);
+    let turned = T::turn(sixteen(&Square { packs, first: k * T::Pack::LEN }));
+    sixteen(&Turned { turned, x, y, shape, tile });
+}
+
+/// The packs of one square among those of all; what is behind them is of no meaning.
+struct Square<'a, P> {
+    packs: &'a [P; 16],
+    first: usize,
+}
+
+impl<P: Packed> Each for Square<'_, P> {
+    type Of = P;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> P {
+        self.packs[(self.first + i) % 16]
+    }
+}
+
+/// A turned square at its place in shared memory.
+struct Turned<'a, T: Turn, const LEN: usize> {
+    turned: [T::Pack; 16],
+    x: u32,
+    y: u32,
+    shape: &'a Tile,
+    tile: &'a SharedArray<T, LEN>,
+}
+
+impl<T: Turn, const LEN: usize> Each for Turned<'_, T, LEN> {
+    type Of = ();
+
+    #[inline(always)]
+    fn of(&self, i: usize) {
+        let side = T::Pack::LEN;
+        if i < side {
+            self.tile.store_pack(self.shape.pack(self.x * side as u32 + i as u32, self.y), self.turned[i]);
+        }
+    }
+}
