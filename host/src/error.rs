@@ -188,6 +188,19 @@ pub enum Error {
     #[error(transparent)]
     Fault(Box<simt::Fault>),
 
+    /// The counters of a CUDA device are not this library's to read.
+    #[error("only the executor (`Gpu::simt()`) counts what kernels do; on a CUDA device Nsight Compute (`ncu`) does")]
+    NoCounters,
+
+    /// Something went wrong under one order of the lanes.
+    #[error("with the lanes in the order of seed {seed}: {error}")]
+    Schedule {
+        /// The seed: [`crate::Schedule::Seed`] of it is the same order again.
+        seed: u64,
+        /// What went wrong.
+        error: Box<Error>,
+    },
+
     /// Any other error of the driver.
     #[error("cannot {operation}: {name} (error {code} of the CUDA driver)")]
     Cuda {

@@ -14,6 +14,7 @@ use crate::machine::{Call, KernelOccupancy, Machine};
 use crate::ptx::{self, Library};
 use crate::recording::Tape;
 use crate::reduce::Workspaces;
+use crate::watch::SimtOptions;
 use crate::{DeviceInfo, Error};
 
 /// A CUDA device, or the SIMT executor, which runs the same kernels on the CPU.
@@ -54,9 +55,15 @@ impl Gpu {
         Ok(Self::on(Arc::new(CudaDevice::new(ordinal, all)?)))
     }
 
-    /// The executor, on this machine's cores.
+    /// The executor, on this machine's cores. In debug builds, and so in tests, it checks every launch for races and other
+    /// mistakes ([`SimtOptions::checks`]).
     pub fn simt() -> Self {
-        Self::on(Arc::new(Executor::default()))
+        Self::simt_with(SimtOptions::default())
+    }
+
+    /// The executor with checks on or off, and lanes in an order of one's choice.
+    pub fn simt_with(options: SimtOptions) -> Self {
+        Self::on(Arc::new(Executor::new(options)))
     }
 
     /// The first CUDA device, or the executor where there is no driver or no device.
@@ -151,6 +158,7 @@ impl Gpu {
             block: kernel.block(),
             dynamic_shared: kernel.dynamic_shared(),
             slots: &slots,
+            parameters: kernel.parameters(),
             thread: kernel.thread(),
         };
         // SAFETY: `Arguments` has made the slots for the parameters of this kernel, and the memory is this device's. It

@@ -16,6 +16,9 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
+//! Without a GPU, kernels can be looked into: [`Gpu::profile`] counts what they do with memory, and [`Gpu::simt`] checks them
+//! for races and the like.
+//!
 //! A kernel of one's own, written with `cuda_std` and built by `cuda_builder`, is launched with checked arguments by
 //! [`Gpu::launch`]; [`ladder`] has the teaching kernels by name.
 //!
@@ -34,6 +37,7 @@ pub mod ptx;
 mod recording;
 pub mod reduce;
 mod transpose;
+mod watch;
 
 pub use reduce::{PairReducer, PairReduction, Reducer, Reduction, SegmentReducer, Shape};
 #[doc(inline)]
@@ -51,3 +55,8 @@ pub use machine::KernelOccupancy;
 pub use matrix::Matrix;
 pub use num_complex;
 pub use recording::Recording;
+pub use simt::{
+    AtomicTraffic, Check, Counters, Deed, Fault, Finding, Findings, GlobalTraffic, KernelProfile, Line, Profile,
+    Schedule, SharedTraffic,
+};
+pub use watch::{SimtOptions, under_schedules};

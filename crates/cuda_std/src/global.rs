@@ -69,6 +69,7 @@ impl<'a, T: Plain> Global<'a, T> {
 
     /// The element at `i`, or `otherwise` outside of the view.
     #[inline(always)]
+    #[track_caller]
     pub fn load_or(&self, i: usize, otherwise: T) -> T {
         if i < self.len {
             // SAFETY: `i` is inside of the view.

@@ -21,6 +21,7 @@ pub struct Kernel<Args> {
     id: KernelId,
     block: Dim3,
     dynamic_shared: usize,
+    parameters: &'static [NamedParameter],
     thread: unsafe fn(&[u64]),
     args: PhantomData<fn(Args)>,
 }
@@ -28,8 +29,29 @@ pub struct Kernel<Args> {
 /// A kernel that takes any block: [`AnyBlock::with_block`] makes it a [`Kernel`].
 pub struct AnyBlock<Args> {
     id: KernelId,
+    parameters: &'static [NamedParameter],
     thread: unsafe fn(&[u64]),
     args: PhantomData<fn(Args)>,
+}
+
+/// A kernel's parameter, as the executor's findings name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NamedParameter {
+    /// Its name in the source.
+    pub name: &'static str,
+    /// How many slots of the launch it takes.
+    pub slots: usize,
+    /// Bytes of an element, if it is memory.
+    pub element: Option<usize>,
+}
+
+impl NamedParameter {
+    /// For the expansion of `#[kernel]`.
+    #[doc(hidden)]
+    pub const fn of<P: Parameter>(name: &'static str) -> Self {
+        Self { name, slots: P::SLOTS, element: P::ELEMENT }
+    }
 }
 
 /// Where a kernel is found.
@@ -79,8 +101,18 @@ impl<Args> Kernel<Args> {
     /// # Safety
     /// `thread` runs one thread of the kernel named by `id` when it gets the slots of `Args`, in a block of `block`.
     #[doc(hidden)]
-    pub const unsafe fn new(id: KernelId, block: Dim3, thread: unsafe fn(&[u64])) -> Self {
-        Self { id, block, dynamic_shared: 0, thread, args: PhantomData }
+    pub const unsafe fn new(
+        id: KernelId,
+        block: Dim3,
+        parameters: &'static [NamedParameter],
+        thread: unsafe fn(&[u64]),
+    ) -> Self {
+        Self { id, block, dynamic_shared: 0, parameters, thread, args: PhantomData }
+    }
+
+    /// Its parameters, in order.
+    pub fn parameters(&self) -> &'static [NamedParameter] {
+        self.parameters
     }
 
     /// Where the kernel is found.
@@ -118,8 +150,8 @@ impl<Args> AnyBlock<Args> {
     /// # Safety
     /// As [`Kernel::new`], for any block.
     #[doc(hidden)]
-    pub const unsafe fn new(id: KernelId, thread: unsafe fn(&[u64])) -> Self {
-        Self { id, thread, args: PhantomData }
+    pub const unsafe fn new(id: KernelId, parameters: &'static [NamedParameter], thread: unsafe fn(&[u64])) -> Self {
+        Self { id, parameters, thread, args: PhantomData }
     }
 
     /// Where the kernel is found.
@@ -129,7 +161,8 @@ impl<Args> AnyBlock<Args> {
 
     /// The kernel with a block of `block` threads: `256`, `(16, 16)` or `(8, 8, 8)`. The launch checks it.
     pub fn with_block(self, block: impl Into<Dim3>) -> Kernel<Args> {
-        Kernel { id: self.id, block: block.into(), dynamic_shared: 0, thread: self.thread, args: PhantomData }
+        let Self { id, parameters, thread, .. } = self;
+        Kernel { id, block: block.into(), dynamic_shared: 0, parameters, thread, args: PhantomData }
     }
 }
 
@@ -140,6 +173,9 @@ impl<Args> AnyBlock<Args> {
 pub unsafe trait Parameter {
     /// How many slots it takes: 1 for a scalar or a pointer, 2 for a view or a slice.
     const SLOTS: usize;
+
+    /// Bytes of an element, of a parameter that is memory.
+    const ELEMENT: Option<usize> = None;
 
     /// The parameter that these slots hold.
     ///
@@ -185,6 +221,7 @@ unsafe impl<T: Plain> Parameter for *mut T {
 // SAFETY: the slots are address and length.
 unsafe impl<T: Plain> Parameter for &[T] {
     const SLOTS: usize = 2;
+    const ELEMENT: Option<usize> = Some(size_of::<T>());
     unsafe fn from_slots(slots: &[u64]) -> Self {
         // SAFETY: as promised by the caller. An empty buffer has a dangling but aligned address.
         unsafe { core::slice::from_raw_parts(slots[0] as usize as *const T, slots[1] as usize) }
@@ -194,6 +231,7 @@ unsafe impl<T: Plain> Parameter for &[T] {
 // SAFETY: the slots are address and length.
 unsafe impl<T: Plain> Parameter for Global<'_, T> {
     const SLOTS: usize = 2;
+    const ELEMENT: Option<usize> = Some(size_of::<T>());
     unsafe fn from_slots(slots: &[u64]) -> Self {
         // SAFETY: as promised by the caller.
         unsafe { Global::from_raw(slots[0] as usize as *const T, slots[1] as usize) }
@@ -203,6 +241,7 @@ unsafe impl<T: Plain> Parameter for Global<'_, T> {
 // SAFETY: the slots are address and length.
 unsafe impl<T: Plain> Parameter for GlobalMut<'_, T> {
     const SLOTS: usize = 2;
+    const ELEMENT: Option<usize> = Some(size_of::<T>());
     unsafe fn from_slots(slots: &[u64]) -> Self {
         // SAFETY: as promised by the caller.
         unsafe { GlobalMut::from_raw(slots[0] as usize as *mut T, slots[1] as usize) }
@@ -243,6 +282,8 @@ pub trait Instance {
     const ENTRY: &'static str;
     /// The instance's block, if the kernel's type fixes it; else `[0; 3]`.
     const BLOCK: [u32; 3];
+    /// The kernel's parameters, in order.
+    const PARAMETERS: &'static [NamedParameter];
     /// Runs one thread of the instance on the CPU, of the slots of its arguments.
     const THREAD: unsafe fn(&[u64]);
 }

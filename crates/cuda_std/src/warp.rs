@@ -87,7 +87,7 @@ shuffle_values! {
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, width: u32) -> (T, bool) {
-    let bits = machine::shuffle_down(mask, value.to_bits(), delta, width, T::WORDS);
+    let bits = machine::shuffle_down(machine::here(), mask, value.to_bits(), delta, width, T::WORDS);
     // `delta` may be anything, so the sum could wrap.
     (T::from_bits(bits), delta < width && lane_id() % width + delta < width)
 }
@@ -97,14 +97,16 @@ pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, w
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_down_plain<T: Plain>(mask: u32, value: T, delta: u32, width: u32) -> T {
-    by_halves(value, |half, words| machine::shuffle_down(mask, half, delta, width, words))
+    let here = machine::here();
+    by_halves(value, |half, words| machine::shuffle_down(here, mask, half, delta, width, words))
 }
 
 /// [`warp_shuffle_xor`] of any plain value, of up to 16 bytes.
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_xor_plain<T: Plain>(mask: u32, value: T, lanes: u32, width: u32) -> T {
-    by_halves(value, |half, words| machine::shuffle_xor(mask, half, lanes, width, words))
+    let here = machine::here();
+    by_halves(value, |half, words| machine::shuffle_xor(here, mask, half, lanes, width, words))
 }
 
 /// Moves a value as one word of 32 or 64 bits, or as two of 64.
@@ -123,7 +125,7 @@ fn by_halves<T: Plain>(value: T, shuffle: impl Fn(u64, usize) -> u64) -> T {
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_up<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, width: u32) -> (T, bool) {
-    let bits = machine::shuffle_up(mask, value.to_bits(), delta, width, T::WORDS);
+    let bits = machine::shuffle_up(machine::here(), mask, value.to_bits(), delta, width, T::WORDS);
     (T::from_bits(bits), delta <= lane_id() % width)
 }
 
@@ -132,7 +134,7 @@ pub fn warp_shuffle_up<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, wid
 #[track_caller]
 pub fn warp_shuffle_idx<T: WarpShuffleValue>(mask: u32, value: T, lane: u32, width: u32) -> (T, bool) {
     // PTX takes only the five low bits of the lane, and those of the segment from the caller's own.
-    let bits = machine::shuffle_idx(mask, value.to_bits(), lane % width, width, T::WORDS);
+    let bits = machine::shuffle_idx(machine::here(), mask, value.to_bits(), lane % width, width, T::WORDS);
     (T::from_bits(bits), lane < width)
 }
 
@@ -141,7 +143,7 @@ pub fn warp_shuffle_idx<T: WarpShuffleValue>(mask: u32, value: T, lane: u32, wid
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_xor<T: WarpShuffleValue>(mask: u32, value: T, lanes: u32, width: u32) -> (T, bool) {
-    let bits = machine::shuffle_xor(mask, value.to_bits(), lanes, width, T::WORDS);
+    let bits = machine::shuffle_xor(machine::here(), mask, value.to_bits(), lanes, width, T::WORDS);
     let last_of_segment = lane_id() | (width - 1);
     (T::from_bits(bits), (lane_id() ^ (lanes & 31)) <= last_of_segment)
 }

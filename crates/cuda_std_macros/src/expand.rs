@@ -177,14 +177,15 @@ impl Kernel<'_> {
         let (handle_type, new) = if self.block.is_empty() {
             (
                 quote!(::cuda_std::launch::AnyBlock<#args>),
-                quote!(::cuda_std::launch::AnyBlock::new(#id, #instance::THREAD)),
+                quote!(::cuda_std::launch::AnyBlock::new(#id, #instance::PARAMETERS, #instance::THREAD)),
             )
         } else {
             (
                 quote!(::cuda_std::launch::Kernel<#args>),
                 quote! {{
                     let [x, y, z] = #instance::BLOCK;
-                    ::cuda_std::launch::Kernel::new(#id, ::cuda_std::launch::Dim3::new(x, y, z), #instance::THREAD)
+                    let block = ::cuda_std::launch::Dim3::new(x, y, z);
+                    ::cuda_std::launch::Kernel::new(#id, block, #instance::PARAMETERS, #instance::THREAD)
                 }},
             )
         };
@@ -229,6 +230,10 @@ impl Kernel<'_> {
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
         let entry = self.entry_name(instance).to_string();
         let aliases = self.aliases(instance);
+        let parameters = self.parameters.iter().map(|Parameter { name, ty, .. }| {
+            let (name, ty) = (name.to_string(), with_static_lifetimes(ty));
+            quote!(::cuda_std::launch::NamedParameter::of::<#ty>(#name))
+        });
         let take = self.parameters.iter().map(|_| quote!(slots.take()));
         let sides = (0..3).map(|axis| match (self.block.is_empty(), self.block.get(axis)) {
             (true, _) => quote!(0),
@@ -239,6 +244,7 @@ impl Kernel<'_> {
             impl ::cuda_std::launch::Instance for Instance #turbofish {
                 const ENTRY: &'static str = #entry;
                 const BLOCK: [u32; 3] = { #aliases [#(#sides),*] };
+                const PARAMETERS: &'static [::cuda_std::launch::NamedParameter] = { #aliases &[#(#parameters),*] };
                 const THREAD: unsafe fn(&[u64]) = {
                     unsafe fn thread(slots: &[u64]) {
                         #[allow(unused_mut, unused_variables)]

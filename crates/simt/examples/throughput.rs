@@ -1,4 +1,5 @@
-//! How many lanes the executor runs in a second: kernels that never wait, that meet at barriers, and that shuffle.
+//! How many lanes the executor runs in a second: kernels that never wait, that meet at barriers, and that shuffle; and what it
+//! costs to count and to check the accesses of one that copies through shared memory.
 //!
 //! `cargo run --release -p simt --example throughput`
 
@@ -6,8 +7,8 @@ use std::error::Error;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use simt::Launch;
-use simt::lane::{self, Barrier, Shuffle};
+use simt::lane::{self, Access, Barrier, Shuffle, Space};
+use simt::{Launch, Watch};
 
 const THREADS: u32 = 1 << 20;
 const BLOCK: u32 = 256;
@@ -31,19 +32,34 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         out[index()].store(sum, Ordering::Relaxed);
     })?;
+    let copy = || {
+        let shared = lane::shared_array(1, BLOCK as usize * 4, 4).addr() + 4 * lane::thread_idx().x as usize;
+        lane::access(Space::Global, Access::Load, 4 * index(), 4);
+        lane::access(Space::Shared, Access::Store, shared, 4);
+        lane::barrier(Barrier::Sync, false);
+        lane::access(Space::Shared, Access::Load, shared, 4);
+        lane::access(Space::Global, Access::Store, 4 * index(), 4);
+        out[index()].store(lane::lane_id(), Ordering::Relaxed);
+    };
+    for (name, watch) in [("copy", Watch::NOTHING), ("counted", Watch::COUNTERS), ("checked", Watch::CHECKS)] {
+        measure_launch(&Launch { watch, ..Launch::new(name, THREADS / BLOCK, BLOCK) }, &copy)?;
+    }
     Ok(())
 }
 
 /// Prints the best of a few rounds: the first also makes the stacks.
 fn measure(name: &str, kernel: &(dyn Fn() + Sync)) -> Result<(), Box<dyn Error>> {
-    let launch = Launch::new(name, THREADS / BLOCK, BLOCK);
+    measure_launch(&Launch::new(name, THREADS / BLOCK, BLOCK), kernel)
+}
+
+fn measure_launch(launch: &Launch<'_>, kernel: &(dyn Fn() + Sync)) -> Result<(), Box<dyn Error>> {
     let mut best = Duration::MAX;
     for _ in 0..ROUNDS {
         let start = Instant::now();
-        simt::run(&launch, kernel)?;
+        simt::run(launch, kernel)?;
         best = best.min(start.elapsed());
     }
     let rate = f64::from(THREADS) / best.as_secs_f64() / 1e6;
-    println!("{name:>12}: {:7.1} ms, {rate:6.1} million lanes per second", best.as_secs_f64() * 1e3);
+    println!("{:>12}: {:7.1} ms, {rate:6.1} million lanes per second", launch.kernel, best.as_secs_f64() * 1e3);
     Ok(())
 }

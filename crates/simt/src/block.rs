@@ -1,26 +1,39 @@
 //! The scheduler of one block: which lane runs next, and when those that wait can go on.
 
+use std::panic::Location;
+use std::ptr;
+
 use crate::fault::{Fault, Threads, index};
+use crate::findings::Check;
 use crate::lane::Barrier;
 use crate::warp;
-use crate::worker::{Operation, Scheduler, Slot, State};
+use crate::watch::Meeting;
+use crate::worker::{Context, Operation, Scheduler, Slot, State};
 
 /// Runs all lanes of the block to their ends, or to the block's first fault.
 pub(crate) fn run(scheduler: &Scheduler<'_>) {
     let context = scheduler.context;
     let threads = context.threads.get();
+    let is_random = context.random.borrow().is_some();
     loop {
-        for first in (0..threads).step_by(32) {
-            run_warp(scheduler, first, (first + 32).min(threads));
-            if context.has_fault() {
-                return;
+        if is_random {
+            run_in_random_order(scheduler, threads);
+        } else {
+            for first in (0..threads).step_by(32) {
+                run_warp(scheduler, first, (first + 32).min(threads));
+                if context.has_fault() {
+                    break;
+                }
             }
+        }
+        if context.has_fault() {
+            return;
         }
         let slots = &context.slots[..threads];
         if slots.iter().all(|slot| slot.state.get() == State::Exited) {
             return;
         }
-        // Every lane that is left waits at a barrier: `run_warp` leaves no other.
+        // Every lane that is left waits at a barrier: neither order leaves any other.
         if let Err(fault) = release_barrier(scheduler, slots) {
             context.report(fault);
             return;
@@ -32,10 +45,7 @@ pub(crate) fn run(scheduler: &Scheduler<'_>) {
 fn run_warp(scheduler: &Scheduler<'_>, first: usize, end: usize) {
     let context = scheduler.context;
     let lanes = &context.slots[first..end];
-    if lanes[0].state.get() == State::NotStarted
-        && let Err(error) = scheduler.start(first, end)
-    {
-        context.report(Fault::OutOfMemory { kernel: context.kernel(), reason: error.to_string() });
+    if lanes[0].state.get() == State::NotStarted && !start(scheduler, first, end) {
         return;
     }
     loop {
@@ -47,16 +57,66 @@ fn run_warp(scheduler: &Scheduler<'_>, first: usize, end: usize) {
                 scheduler.resume(first + offset);
             }
         }
+        if context.has_fault() || !go_on(scheduler, first, lanes) {
+            return;
+        }
+    }
+}
+
+/// Runs lanes of all warps in a random order, until each has exited or waits at the block's barrier.
+fn run_in_random_order(scheduler: &Scheduler<'_>, threads: usize) {
+    let context = scheduler.context;
+    let can_run = |lane: &usize| matches!(context.slots[*lane].state.get(), State::NotStarted | State::Ready);
+    let warp_of = |lane: usize| lane - lane % 32..(lane - lane % 32 + 32).min(threads);
+    let mut ready: Vec<usize> = (0..threads).filter(can_run).collect();
+    while !ready.is_empty() {
+        let place = context.random.borrow_mut().as_mut().map_or(0, |random| random.below(ready.len()));
+        let lane = ready[place];
+        if context.slots[lane].state.get() == State::NotStarted {
+            if !start(scheduler, lane, lane + 1) {
+                return;
+            }
+        } else {
+            scheduler.resume(lane);
+        }
         if context.has_fault() {
             return;
         }
-        match complete_warp_operations(lanes) {
-            Progress::Made => {}
-            Progress::None => return,
-            Progress::Stuck(lane) => {
-                context.report(stuck(scheduler, first, lane, lanes));
+        if can_run(&lane) {
+            continue;
+        }
+        ready.swap_remove(place);
+        let warp = warp_of(lane);
+        if !warp.clone().any(|lane| can_run(&lane)) {
+            go_on(scheduler, warp.start, &context.slots[warp.clone()]);
+            if context.has_fault() {
                 return;
             }
+            ready.extend(warp.filter(can_run));
+        }
+    }
+}
+
+/// Starts the lanes `first..end`, in order. Whether there was memory for it.
+fn start(scheduler: &Scheduler<'_>, first: usize, end: usize) -> bool {
+    let context = scheduler.context;
+    let Err(error) = scheduler.start(first, end) else { return true };
+    context.report(Fault::OutOfMemory { kernel: context.kernel(), reason: error.to_string() });
+    false
+}
+
+/// Lets lanes of a warp, none of which can run, go on if what they wait for has come. Whether some can.
+fn go_on(scheduler: &Scheduler<'_>, first: usize, lanes: &[Slot]) -> bool {
+    let context = scheduler.context;
+    if let Some(watcher) = &mut *context.watcher.borrow_mut() {
+        watcher.flush(first, first + lanes.len());
+    }
+    match complete_warp_operations(context, first, lanes) {
+        Progress::Made => true,
+        Progress::None => false,
+        Progress::Stuck(lane) => {
+            context.report(stuck(scheduler, first, lane, lanes));
+            false
         }
     }
 }
@@ -71,14 +131,14 @@ enum Progress {
 }
 
 /// Completes each operation of the warp that all lanes of its mask have reached.
-fn complete_warp_operations(lanes: &[Slot]) -> Progress {
+fn complete_warp_operations(context: &Context, first: usize, lanes: &[Slot]) -> Progress {
     let mut stuck = None;
     let mut made = false;
     for (lane, slot) in lanes.iter().enumerate() {
         if !waits_for_warp(slot) || slot.operation.get() == Operation::ActiveMask {
             continue;
         }
-        match complete(lanes, slot) {
+        match complete(context, first, lanes, slot) {
             true => made = true,
             false => stuck = stuck.or(Some(lane)),
         }
@@ -102,8 +162,9 @@ fn waits_for_warp(slot: &Slot) -> bool {
     slot.state.get() == State::Waiting && !matches!(slot.operation.get(), Operation::Barrier(_))
 }
 
-/// Completes the operation that `slot` waits at, if all lanes of its mask that exist wait at it too.
-fn complete(lanes: &[Slot], slot: &Slot) -> bool {
+/// Completes the operation that `slot` waits at, if all lanes of its mask that exist wait at it too. `first` is the warp's
+/// first thread.
+fn complete(context: &Context, first: usize, lanes: &[Slot], slot: &Slot) -> bool {
     let (operation, mask) = (slot.operation.get(), slot.mask.get());
     let there = mask_of(lanes, |other| is_at(other, operation, mask));
     let members = mask & existing(lanes);
@@ -111,6 +172,7 @@ fn complete(lanes: &[Slot], slot: &Slot) -> bool {
         return false;
     }
     let members_of = || lanes.iter().enumerate().filter(move |(lane, _)| members >> lane & 1 == 1);
+    note_meeting(context, first, lanes, slot, members);
     match operation {
         Operation::Vote(kind) => {
             let mut values = [0; 32];
@@ -173,6 +235,47 @@ fn stuck(scheduler: &Scheduler<'_>, first: usize, lane: usize, lanes: &[Slot]) -
     }
 }
 
+/// Tells the watcher that lanes of a warp have met, and what is wrong with it.
+fn note_meeting(context: &Context, first: usize, lanes: &[Slot], slot: &Slot, members: u32) {
+    let mut watcher = context.watcher.borrow_mut();
+    let Some(watcher) = &mut *watcher else { return };
+    let operation = slot.operation.get();
+    let (meeting, verb) = match operation {
+        Operation::Shuffle(_) => (Meeting::Shuffle, "shuffles"),
+        Operation::Vote(_) => (Meeting::Vote, "votes"),
+        Operation::SyncWarp => (Meeting::SyncWarp, "waits"),
+        Operation::ActiveMask | Operation::Barrier(_) => return,
+    };
+    watcher.met(meeting, first / 32, members, existing(lanes), slot.location.get());
+    let of_members = || lanes.iter().enumerate().filter(|(lane, _)| members >> lane & 1 == 1);
+    let at = |(lane, slot): (usize, &Slot)| (first + lane, slot.location.get(), verb);
+    let Some(leader) = of_members().next().map(at) else { return };
+    // `sync_warp` is one instruction wherever it stands.
+    if meeting != Meeting::SyncWarp
+        && let Some(other) = of_members().map(at).find(|other| !is_one_place(other.1, leader.1))
+    {
+        let hint = "lanes of one mask must meet on the same line";
+        watcher.report_meeting(Check::DivergentWarp, hint, other, Some(leader));
+    }
+    if let Operation::Shuffle(kind) = operation {
+        for (lane, member) in of_members() {
+            let (source, in_range) = warp::source(kind, lane as u32, member.operand.get(), member.width.get());
+            if in_range && members >> source & 1 == 0 {
+                let hint = match source as usize >= lanes.len() {
+                    true => "the warp has not that many lanes: what is read is undefined",
+                    false => "the lane that it reads is not in the mask: what is read is undefined",
+                };
+                watcher.report_meeting(Check::MissingLane, hint, at((lane, member)), None);
+            }
+        }
+    }
+}
+
+/// Whether two locations are one place: most are even one `Location`, which saves the comparing of texts.
+fn is_one_place(one: &'static Location<'static>, other: &'static Location<'static>) -> bool {
+    ptr::eq(one, other) || one == other
+}
+
 /// Lets all lanes go on from the block's barrier, if all are there.
 fn release_barrier(scheduler: &Scheduler<'_>, slots: &[Slot]) -> Result<(), Fault> {
     let context = scheduler.context;
@@ -190,7 +293,7 @@ fn release_barrier(scheduler: &Scheduler<'_>, slots: &[Slot]) -> Result<(), Faul
         });
     }
     let operation = first.operation.get();
-    if slots.iter().any(|slot| slot.operation.get() != operation) {
+    if let Some(other) = slots.iter().find(|slot| slot.operation.get() != operation) {
         return Err(Fault::BarrierMismatch {
             kernel: context.kernel(),
             block: index(context.block_idx.get()),
@@ -202,6 +305,7 @@ fn release_barrier(scheduler: &Scheduler<'_>, slots: &[Slot]) -> Result<(), Faul
             },
             first: threads_where(&|slot| slot.operation.get() == operation),
             others: threads_where(&|slot| slot.operation.get() != operation),
+            locations: Box::new([first, other].map(|slot| slot.location.get().to_string())),
         });
     }
     let mut predicates = slots.iter().map(|slot| slot.value.get() != 0);
@@ -211,6 +315,15 @@ fn release_barrier(scheduler: &Scheduler<'_>, slots: &[Slot]) -> Result<(), Faul
         Operation::Barrier(Barrier::Or) => u64::from(predicates.any(|holds| holds)),
         _ => 0,
     };
+    if let Some(watcher) = &mut *context.watcher.borrow_mut() {
+        let at = |(thread, slot): (usize, &Slot)| (thread, slot.location.get(), "waits");
+        if let Some(other) = slots.iter().enumerate().map(at).find(|other| !is_one_place(other.1, first.location.get()))
+        {
+            let hint = "all threads of the block must meet in the same barrier";
+            watcher.report_meeting(Check::DivergentBarrier, hint, other, slots.iter().enumerate().map(at).next());
+        }
+        watcher.barrier(slots.iter().step_by(32).map(|slot| slot.location.get()));
+    }
     for slot in slots {
         slot.result.set((result, true));
         slot.state.set(State::Ready);

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::Dim3;
+use crate::findings::Findings;
 
 /// Why a launch did not finish.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,7 +66,12 @@ pub enum Fault {
     },
 
     /// The threads of a block meet in barriers of different kinds.
-    #[error("kernel `{kernel}`, block ({block}): {first} wait in {first_kind}, {others} in another kind of barrier")]
+    #[error(
+        "kernel `{kernel}`, block ({block}): {first} wait in {first_kind} at {}, {others} in another kind of \
+         barrier at {}",
+        locations[0],
+        locations[1]
+    )]
     BarrierMismatch {
         /// The kernel.
         kernel: String,
@@ -77,6 +83,8 @@ pub enum Fault {
         first: Threads,
         /// Who is in another.
         others: Threads,
+        /// Where the first thread of each of the two is.
+        locations: Box<[String; 2]>,
     },
 
     /// A lane waits at an operation of its warp that other lanes of the mask never reach.
@@ -98,6 +106,10 @@ pub enum Fault {
         /// Where in the source.
         location: String,
     },
+
+    /// The checks found mistakes. The launch was finished all the same.
+    #[error("{0}")]
+    Mistakes(Findings),
 
     /// The machine has no memory left for stacks.
     #[error("kernel `{kernel}`: no memory for the stacks of a block's threads: {reason}")]

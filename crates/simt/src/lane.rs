@@ -4,9 +4,11 @@
 //! Every function but [`is_running`] panics if no lane is running, that is outside of [`crate::run`].
 
 use std::panic::Location;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Dim3;
-use crate::shared::Refusal;
+use crate::shared::{Named, Refusal};
+use crate::watch::{Fence, notes};
 use crate::worker::{self, Operation};
 
 /// The kinds of the block's barrier.
@@ -62,6 +64,98 @@ pub enum Vote {
     ReduceXor,
 }
 
+/// A kind of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Space {
+    /// Of the device: all blocks have it.
+    Global,
+    /// Of the block.
+    Shared,
+}
+
+/// What is done with memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// It is read.
+    Load,
+    /// It is written.
+    Store,
+    /// It is read and written in one.
+    Atomic,
+}
+
+/// Launches that want to know what lanes do with memory. While there are none, to say it costs a look at this number.
+static LISTENERS: AtomicUsize = AtomicUsize::new(0);
+
+/// One listener, until it is dropped.
+pub(crate) struct Hooks(());
+
+impl Hooks {
+    pub fn enable() -> Self {
+        LISTENERS.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Hooks {
+    fn drop(&mut self) {
+        LISTENERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[inline(always)]
+fn has_listener() -> bool {
+    LISTENERS.load(Ordering::Relaxed) != 0
+}
+
+/// To be called before a load or store of `bytes` bytes, a power of two up to 16, at `address`. An access that is not at a
+/// multiple of its size ends a watched launch with a fault.
+#[inline(always)]
+#[track_caller]
+pub fn access(space: Space, access: Access, address: usize, bytes: usize) {
+    if has_listener() {
+        notes::note_access(space, access, address, bytes, Location::caller());
+    }
+}
+
+/// To be called before a load from global memory of `bytes` bytes at any address, which a GPU does as loads of the aligned
+/// 16 bytes that hold them.
+#[inline(always)]
+#[track_caller]
+pub fn unaligned_load(address: usize, bytes: usize) {
+    if has_listener() {
+        notes::note_unaligned_load(address, bytes, Location::caller());
+    }
+}
+
+/// Does `operation`, an atomic access of global memory, in one order with the others of the launch if it is watched. Only
+/// if the result `counts` has it happened: waiting for something is no access.
+#[inline(always)]
+#[track_caller]
+pub fn atomic<R>(
+    access: Access,
+    address: usize,
+    bytes: usize,
+    is_of_block: bool,
+    operation: impl FnOnce() -> R,
+    counts: impl FnOnce(&R) -> bool,
+) -> R {
+    if has_listener() {
+        notes::note_atomic(access, address, bytes, is_of_block, Location::caller(), operation, counts)
+    } else {
+        operation()
+    }
+}
+
+/// To be called at a fence: for the threads of the block, or for all; in one order with all other such fences (`fence.sc`),
+/// or only release and acquire.
+#[inline(always)]
+pub fn fence(is_of_block: bool, is_sequential: bool) {
+    if has_listener() {
+        notes::note_fence(Fence { is_of_block, is_sequential });
+    }
+}
+
 /// Whether the caller is a lane.
 pub fn is_running() -> bool {
     worker::is_running()
@@ -109,10 +203,22 @@ pub fn sync_warp(mask: u32) {
 /// power of two up to 32, cuts the warp into segments.
 #[track_caller]
 pub fn shuffle(kind: Shuffle, mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
+    shuffle_at(Location::caller(), kind, mask, value, operand, width)
+}
+
+/// [`shuffle`], which stands at another place in the source than this call.
+pub fn shuffle_at(
+    place: &'static Location<'static>,
+    kind: Shuffle,
+    mask: u32,
+    value: u64,
+    operand: u32,
+    width: u32,
+) -> (u64, bool) {
     if !width.is_power_of_two() || width > 32 {
-        fault(format!("a shuffle of width {width}, which is not 1, 2, 4, 8, 16 or 32"));
+        worker::fault(format!("a shuffle of width {width}, which is not 1, 2, 4, 8, 16 or 32"), place);
     }
-    worker::wait(Operation::Shuffle(kind), mask, value, operand, width, Location::caller())
+    worker::wait(Operation::Shuffle(kind), mask, value, operand, width, place)
 }
 
 /// Gives what the kind computes of the values of the lanes of `mask`.
@@ -128,11 +234,12 @@ pub fn active_mask() -> u32 {
 }
 
 /// The block's static shared array `id`: `bytes` bytes at a multiple of 16, at the same address for every lane of the
-/// block. The first lane to ask makes it. A fault if the block has it with another size, or has no room for it.
+/// block, in elements of `element` bytes. The first lane to ask makes it. A fault if the block has it with another size, or
+/// has no room for it.
 #[track_caller]
-pub fn shared_array(id: u64, bytes: usize, align: usize) -> *mut u8 {
-    debug_assert!(align <= 16, "shared memory is handed out in units of 16 bytes");
-    let array = worker::with_lane(|context, _| context.shared.array(id, bytes, context.shared_limit.get()));
+pub fn shared_array(id: u64, bytes: usize, element: usize) -> *mut u8 {
+    let named = Named { element, location: Location::caller() };
+    let array = worker::with_lane(|context, _| context.shared.array(id, bytes, named, context.shared_limit.get()));
     match array {
         Ok(address) => address,
         Err(Refusal::OtherSize(before)) => {

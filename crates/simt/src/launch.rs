@@ -1,9 +1,12 @@
 //! A launch: its shape, its limits, and how its blocks are spread over the cores.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::fault::Fault;
+use crate::profile::Profile;
+use crate::schedule::Schedule;
+use crate::watch::{LaunchWatch, Watch};
 use crate::worker::{MOST_THREADS, Worker};
 use crate::{Dim3, cores, lane};
 
@@ -20,12 +23,40 @@ pub struct Launch<'a> {
     pub dynamic_shared: usize,
     /// What is allowed.
     pub limits: Limits,
+    /// What it is watched for.
+    pub watch: Watch,
+    /// The order in which lanes run.
+    pub schedule: Schedule,
+    /// The kernel's memory by name, for findings.
+    pub arguments: &'a [Argument<'a>],
+}
+
+/// A kernel's parameter that is memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument<'a> {
+    /// The parameter's name.
+    pub name: &'a str,
+    /// Where the memory begins.
+    pub address: usize,
+    /// How long it is.
+    pub bytes: usize,
+    /// Bytes of an element.
+    pub element: usize,
 }
 
 impl<'a> Launch<'a> {
-    /// A launch without dynamic shared memory, within CUDA's limits.
+    /// A launch without dynamic shared memory, within CUDA's limits, that nobody watches.
     pub fn new(kernel: &'a str, grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
-        Self { kernel, grid: grid.into(), block: block.into(), dynamic_shared: 0, limits: Limits::default() }
+        Self {
+            kernel,
+            grid: grid.into(),
+            block: block.into(),
+            dynamic_shared: 0,
+            limits: Limits::default(),
+            watch: Watch::NOTHING,
+            schedule: Schedule::InOrder,
+            arguments: &[],
+        }
     }
 
     /// Whether the launch is within its limits.
@@ -114,11 +145,41 @@ impl Limits {
 /// # Errors
 /// A launch outside of its limits, started from inside of another, or a [`Fault`] of one of its threads. If several
 /// blocks have one, it is that of the block with the lowest index, whatever the order that they ran in; then blocks
-/// after it may or may not have run.
+/// after it may or may not have run. If the launch is checked and comes to its end, [`Fault::Mistakes`] says what was found.
 ///
 /// # Panics
 /// If the process cannot start a single thread to run blocks on.
 pub fn run(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<(), Fault> {
+    run_watched(launch, thread).map(|_| ())
+}
+
+/// [`run`], which counts what the lanes do.
+///
+/// ```
+/// use simt::lane::{self, Access, Space};
+///
+/// // A warp stores its lanes' numbers, each to the start of its own 32 bytes.
+/// let launch = simt::Launch::new("strided", 1, 32);
+/// let profile = simt::profile(&launch, &|| {
+///     lane::access(Space::Global, Access::Store, 4096 + 32 * lane::lane_id() as usize, 4);
+/// })?;
+/// assert_eq!(profile.total().global_stores.sectors, 32);
+/// assert_eq!(profile.store_efficiency(), 12.5);
+/// # Ok::<(), simt::Fault>(())
+/// ```
+///
+/// # Errors
+/// As [`run`].
+///
+/// # Panics
+/// As [`run`].
+pub fn profile(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<Profile, Fault> {
+    let launch = Launch { watch: Watch { counters: true, ..launch.watch }, ..launch.clone() };
+    let watch = run_watched(&launch, thread)?;
+    Ok(Profile { kernels: watch.iter().map(|watch| watch.profile()).collect() })
+}
+
+fn run_watched(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<Option<Arc<LaunchWatch>>, Fault> {
     let launch = &Launch { limits: launch.limits.of_executor(), ..launch.clone() };
     if lane::is_running() {
         return Err(Fault::InvalidLaunch {
@@ -132,10 +193,14 @@ pub fn run(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<(), Fault>
     let blocks = launch.grid.count() as u64;
     let next = AtomicU64::new(0);
     let first_fault = FirstFault::default();
+    let watch = launch.watch.is_on().then(|| Arc::new(LaunchWatch::new(launch)));
+    // Lanes that change at every access have to be told of it, too.
+    let _hooks = (launch.watch.is_on() || launch.schedule != Schedule::InOrder).then(lane::Hooks::enable);
     // Enough pieces that the cores finish together, and large enough that they seldom meet at the counter. They are
     // taken in order, so that a block may wait for those before it, as kernels with a chained scan do.
     let piece = (blocks / 1024).clamp(1, 64);
     cores::run(blocks.div_ceil(piece), &|worker: &Worker| {
+        let _watched = worker.watch(watch.as_ref());
         loop {
             let from = next.fetch_add(piece, Ordering::Relaxed);
             for index in from..from.saturating_add(piece).min(blocks) {
@@ -151,7 +216,11 @@ pub fn run(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<(), Fault>
             }
         }
     });
-    first_fault.into_result()
+    first_fault.into_result()?;
+    match watch.as_ref().and_then(|watch| watch.findings()) {
+        Some(findings) => Err(Fault::Mistakes(findings)),
+        None => Ok(watch),
+    }
 }
 
 /// The fault of the lowest block so far.

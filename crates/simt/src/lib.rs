@@ -20,6 +20,12 @@
 //! A coroutine costs a stack. A lane that never waits needs none of its own: one fibre (`worker.rs`) runs lane after lane,
 //! and only when a lane waits does it keep the fibre, and the next lane gets another.
 //!
+//! # What can be seen of a launch
+//!
+//! What lanes do with memory is told to the executor by [`lane::access`] and its like. While a launch is watched
+//! ([`Launch::watch`]) it is counted ([`profile`]: requests, sectors, bank conflicts, ...) and checked ([`Check`]: races, reads of
+//! what nobody has written, ...); see the module `watch`. A [`Schedule`] changes the order in which lanes run.
+//!
 //! # What a kernel must know
 //!
 //! - A lane that spins until another lane of its block writes something spins for ever: lanes change only where they wait
@@ -51,12 +57,20 @@ mod block;
 mod cores;
 mod dim;
 mod fault;
+mod findings;
 pub mod lane;
 mod launch;
+mod profile;
+mod schedule;
 mod shared;
 mod warp;
+mod watch;
 mod worker;
 
 pub use dim::Dim3;
 pub use fault::{Fault, Place, Threads};
-pub use launch::{Launch, Limits, run};
+pub use findings::{Check, Deed, Finding, Findings};
+pub use launch::{Argument, Launch, Limits, profile, run};
+pub use profile::{AtomicTraffic, Counters, GlobalTraffic, KernelProfile, Line, Profile, Range, SharedTraffic};
+pub use schedule::Schedule;
+pub use watch::Watch;

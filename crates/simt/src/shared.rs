@@ -1,6 +1,9 @@
 //! The shared memory of the block that runs on this core.
 
 use std::cell::{Cell, RefCell, UnsafeCell};
+use std::panic::Location;
+
+use crate::watch::Element;
 
 /// What shared memory holds before anybody writes it: no number that a kernel could want.
 const UNWRITTEN: u8 = 0xA5;
@@ -21,6 +24,16 @@ struct Array {
     id: u64,
     bytes: usize,
     offset: usize,
+    named: Named,
+}
+
+/// What findings say of an array.
+#[derive(Clone, Copy)]
+pub(crate) struct Named {
+    /// Bytes of an element.
+    pub element: usize,
+    /// Where it is declared.
+    pub location: &'static Location<'static>,
 }
 
 /// A request for an array that cannot be met.
@@ -47,7 +60,7 @@ impl SharedMemory {
     }
 
     /// The array `id` of the block; the first to ask makes it.
-    pub(crate) fn array(&self, id: u64, bytes: usize, limit: usize) -> Result<*mut u8, Refusal> {
+    pub(crate) fn array(&self, id: u64, bytes: usize, named: Named, limit: usize) -> Result<*mut u8, Refusal> {
         let mut arrays = self.arrays.borrow_mut();
         if let Some(array) = arrays.iter().find(|array| array.id == id) {
             if array.bytes != bytes {
@@ -60,8 +73,25 @@ impl SharedMemory {
             return Err(Refusal::TooLarge(total));
         }
         let offset = self.allocate(bytes);
-        arrays.push(Array { id, bytes, offset });
+        arrays.push(Array { id, bytes, offset, named });
         Ok(self.address(offset))
+    }
+
+    /// How far an address is behind the start.
+    pub(crate) fn offset(&self, address: usize) -> usize {
+        address.wrapping_sub(self.address(0).addr())
+    }
+
+    /// The array and element at an offset. Bytes of dynamic memory are its elements: its users may see it as different ones.
+    pub(crate) fn name_of(&self, offset: usize) -> Option<Element> {
+        if offset < self.dynamic_bytes.get() {
+            return Some(Element { array: "dynamic shared memory, in bytes".to_owned(), index: offset as u64 });
+        }
+        let arrays = self.arrays.borrow();
+        let array = arrays.iter().find(|array| array.offset <= offset && offset - array.offset < array.bytes)?;
+        let Named { element, location } = array.named;
+        let name = format!("the shared array of {}:{}", location.file(), location.line());
+        Some(Element { array: name, index: ((offset - array.offset) / element.max(1)) as u64 })
     }
 
     /// The dynamic part: address and bytes.

@@ -7,8 +7,8 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, Location};
-use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Once};
 use std::{ptr, thread};
 
 use corosensei::stack::DefaultStack;
@@ -17,7 +17,9 @@ use corosensei::{Coroutine, Yielder};
 use crate::block;
 use crate::fault::{Fault, Place};
 use crate::lane::{Barrier, Shuffle, Vote};
+use crate::schedule::{Random, Schedule};
 use crate::shared::SharedMemory;
+use crate::watch::{LaunchWatch, Watcher};
 use crate::{Dim3, Launch};
 
 /// The threads that a block may have.
@@ -42,7 +44,7 @@ pub(crate) enum State {
     NotStarted,
     /// Waits for others, at the slot's operation.
     Waiting,
-    /// What it waited for has come: it can be resumed.
+    /// What it waited for has come, or it has let others go first: it can be resumed.
     Ready,
     Exited,
 }
@@ -110,6 +112,10 @@ pub(crate) struct Context {
     unwinding: Cell<bool>,
     yielder: Cell<*const Yielder<(), ()>>,
     panic_location: RefCell<Option<String>>,
+    /// What is noted of the block, while its launch is watched. Never borrowed across a switch.
+    pub watcher: RefCell<Option<Box<Watcher>>>,
+    /// Random numbers, if the launch's lanes run in a random order.
+    pub random: RefCell<Option<Random>>,
 }
 
 /// The core's fibres. Those not in `idle` hold a lane that waits.
@@ -121,6 +127,8 @@ struct Fibres {
 /// A core: it runs one block after the other.
 pub(crate) struct Worker {
     context: Context,
+    /// That of the last watched launch: it is large, so it is kept.
+    idle_watcher: RefCell<Option<Box<Watcher>>>,
     fibres: RefCell<Fibres>,
 }
 
@@ -166,7 +174,6 @@ pub(crate) fn wait(
             // The kernel has caught the first unwinding. Nobody would resume the lane again.
             context.abandon_lane();
         }
-        context.unwinding.set(false);
         if mask >> (lane % 32) & 1 == 0 {
             fault(format!("lane {} is not in the mask {mask:#010x} of its own operation", lane % 32), location);
         }
@@ -178,16 +185,34 @@ pub(crate) fn wait(
         slot.width.set(width);
         slot.location.set(location);
         slot.state.set(State::Waiting);
-        let yielder = context.yielder.get();
-        // SAFETY: the fibre that runs this lane has set it to its own, which lives as long as the fibre.
-        unsafe { (*yielder).suspend(()) };
-        context.yielder.set(yielder);
-        context.current.set(lane);
-        if context.abandoned.get() {
-            context.abandon_lane();
-        }
+        suspend(context, lane);
         slot.result.get()
     })
+}
+
+/// Lets other lanes of the block run, now and then, if the order of lanes is random.
+pub(crate) fn give_way(context: &Context, lane: usize) {
+    /// One of so many accesses.
+    const SELDOM: usize = 8;
+    let gives_way = context.random.borrow_mut().as_mut().is_some_and(|random| random.below(SELDOM) == 0);
+    if !gives_way || thread::panicking() || context.abandoned.get() {
+        return;
+    }
+    context.slots[lane].state.set(State::Ready);
+    suspend(context, lane);
+}
+
+/// Leaves the lane until the scheduler resumes it.
+fn suspend(context: &Context, lane: usize) {
+    context.unwinding.set(false);
+    let yielder = context.yielder.get();
+    // SAFETY: the fibre that runs this lane has set it to its own, which lives as long as the fibre.
+    unsafe { (*yielder).suspend(()) };
+    context.yielder.set(yielder);
+    context.current.set(lane);
+    if context.abandoned.get() {
+        context.abandon_lane();
+    }
 }
 
 /// Lets others run, in a loop that waits for a block before this one. If one of those has a fault, nobody will come.
@@ -346,7 +371,7 @@ impl Scheduler<'_> {
         RUNNING.set(ptr::null());
         let lane = self.context.current.get();
         let slot = &self.context.slots[lane];
-        if slot.state.get() == State::Waiting {
+        if matches!(slot.state.get(), State::Waiting | State::Ready) {
             slot.fibre.set(index);
         } else {
             fibres.idle.push(index);
@@ -392,13 +417,28 @@ impl Worker {
                 unwinding: Cell::new(false),
                 yielder: Cell::new(ptr::null()),
                 panic_location: RefCell::new(None),
+                watcher: RefCell::new(None),
+                random: RefCell::new(None),
             },
+            idle_watcher: RefCell::new(None),
             // They never grow: it would be when stacks have taken the memory, and a `Vec` ends the process then.
             fibres: RefCell::new(Fibres {
                 all: Vec::with_capacity(MOST_THREADS),
                 idle: Vec::with_capacity(MOST_THREADS),
             }),
         }
+    }
+
+    /// Has this core note what the blocks of a launch do, until what is given back is dropped.
+    pub(crate) fn watch(&self, launch: Option<&Arc<LaunchWatch>>) -> Watched<'_> {
+        if let Some(launch) = launch {
+            let watcher = match self.idle_watcher.take() {
+                Some(idle) => idle.for_launch(launch.clone()),
+                None => Box::new(Watcher::new(launch.clone())),
+            };
+            self.context.watcher.replace(Some(watcher));
+        }
+        Watched(self)
     }
 
     /// Runs block `index` of a launch on this core. `first_fault` is the first block that is known to have a fault.
@@ -413,6 +453,13 @@ impl Worker {
         context.begin(launch, launch.grid.place(index));
         context.index.set(index);
         context.first_fault.set(first_fault);
+        context.random.replace(match launch.schedule {
+            Schedule::InOrder => None,
+            Schedule::Seed(seed) => Some(Random::new(seed, index)),
+        });
+        if let Some(watcher) = &mut *context.watcher.borrow_mut() {
+            watcher.begin_block(index, context.threads.get(), launch.limits.shared_bytes);
+        }
         // SAFETY: only the lifetime changes; the pointer is used by lanes of this block alone, and taken back below.
         let erased = unsafe { std::mem::transmute::<*const (dyn Fn() + Sync + '_), Thread>(thread) };
         context.thread.set(Some(erased));
@@ -431,6 +478,18 @@ impl Worker {
             fibres.all.clear();
         }
         fault.map_or(Ok(()), Err)
+    }
+}
+
+/// A core that notes what blocks do.
+pub(crate) struct Watched<'a>(&'a Worker);
+
+impl Drop for Watched<'_> {
+    fn drop(&mut self) {
+        if let Some(mut watcher) = self.0.context.watcher.take() {
+            watcher.end_launch();
+            self.0.idle_watcher.replace(Some(watcher));
+        }
     }
 }
 

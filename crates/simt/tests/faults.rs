@@ -58,15 +58,17 @@ fn a_barrier_in_a_divergent_branch() {
 
 #[test]
 fn barriers_of_two_kinds() {
-    let (fault, text) = fault(&Launch::new("kinds", 1, 64), || {
+    let (fault, _) = fault(&Launch::new("kinds", 1, 64), || {
         let kind = if lane::thread_idx().x < 40 { Barrier::Count } else { Barrier::Or };
         lane::barrier(kind, true);
     });
-    assert!(matches!(fault, Fault::BarrierMismatch { .. }));
+    let Fault::BarrierMismatch { locations, .. } = &fault else { panic!("{fault}") };
+    assert_eq!(locations[0], locations[1], "one line, two kinds");
+    let text = fault.to_string().replace(&locations[0], "HERE");
     assert_eq!(
         text,
-        "kernel `kinds`, block (0, 0, 0): threads 0-39 wait in sync_threads_count, \
-         threads 40-63 in another kind of barrier"
+        "kernel `kinds`, block (0, 0, 0): threads 0-39 wait in sync_threads_count at HERE, \
+         threads 40-63 in another kind of barrier at HERE"
     );
 }
 

@@ -371,6 +371,10 @@ impl Machine for CudaDevice {
         Some(self.stream.as_inner().cast())
     }
 
+    fn profile(&self, _: &mut dyn FnMut() -> Result<(), Error>) -> Result<simt::Profile, Error> {
+        Err(Error::NoCounters)
+    }
+
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
         self.enter_unrecorded("time")?;
         let event = || Event::new(EventFlags::DEFAULT).map_err(failed("create a CUDA event"));

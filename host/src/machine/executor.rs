@@ -4,16 +4,19 @@ use std::alloc::{self, Layout};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use std::{fs, ptr, thread};
+use std::{fs, mem, ptr, thread};
+
+use cuda_std::launch::NamedParameter;
+use simt::Profile;
 
 use crate::machine::{Call, KernelOccupancy, Machine, Recorded};
+use crate::watch::SimtOptions;
 use crate::{DeviceInfo, Dim3, Error, KernelId};
 
 /// The alignment of CUDA's allocations.
 const ALIGNMENT: usize = 256;
 
 /// The executor.
-#[derive(Default)]
 pub(crate) struct Executor {
     /// What is recorded instead of being done, while something is.
     recording: Mutex<Option<Vec<Step>>>,
@@ -21,8 +24,10 @@ pub(crate) struct Executor {
 }
 
 /// What all handles of an executor share.
-#[derive(Default)]
 struct Shared {
+    options: SimtOptions,
+    /// What launches are counted to, while they are.
+    profile: Mutex<Option<Profile>>,
     /// Everything that touches memory is in one order, forks' work too: it is the host's memory, which no two may write at
     /// once.
     order: Mutex<()>,
@@ -37,6 +42,7 @@ enum Step {
         block: Dim3,
         dynamic_shared: usize,
         slots: Vec<u64>,
+        parameters: &'static [NamedParameter],
         thread: unsafe fn(&[u64]),
     },
     Copy {
@@ -52,6 +58,12 @@ enum Step {
 }
 
 impl Executor {
+    /// With that order of lanes, and checks or none.
+    pub(crate) fn new(options: SimtOptions) -> Self {
+        let shared = Shared { options, profile: Mutex::default(), order: Mutex::default() };
+        Self { recording: Mutex::default(), shared: Arc::new(shared) }
+    }
+
     /// Does a step, or remembers it while something is recorded.
     ///
     /// # Safety
@@ -166,10 +178,12 @@ impl Machine for Executor {
     }
 
     unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error> {
-        let Call { kernel, grid, block, dynamic_shared, slots, thread } = *call;
+        let Call { kernel, grid, block, dynamic_shared, slots, parameters, thread } = *call;
         call.as_simt_launch(simt::Limits::default()).check().map_err(Error::from)?;
         // SAFETY: as promised by the caller.
-        unsafe { self.step(Step::Launch { kernel, grid, block, dynamic_shared, slots: slots.to_vec(), thread }) }
+        unsafe {
+            self.step(Step::Launch { kernel, grid, block, dynamic_shared, slots: slots.to_vec(), parameters, thread })
+        }
     }
 
     fn resources(&self, _: KernelId, _: u32) -> Result<Option<KernelOccupancy>, Error> {
@@ -200,6 +214,17 @@ impl Machine for Executor {
 
     fn stream(&self) -> Option<*mut c_void> {
         None
+    }
+
+    fn profile(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Profile, Error> {
+        let profile = || self.shared.profile.lock().unwrap_or_else(PoisonError::into_inner);
+        let outer = profile().replace(Profile::default());
+        let done = work();
+        let counted = mem::replace(&mut *profile(), outer).unwrap_or_default();
+        if let Some(outer) = &mut *profile() {
+            outer.merge(counted.clone());
+        }
+        done.map(|()| counted)
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
@@ -236,21 +261,53 @@ impl Shared {
                     ptr::write_bytes(place_mut(*address), *byte, *bytes);
                     Ok(())
                 }
-                Step::Launch { kernel, grid, block, dynamic_shared, slots, thread } => {
+                Step::Launch { kernel, grid, block, dynamic_shared, slots, parameters, thread } => {
                     let call = Call {
                         kernel: *kernel,
                         grid: *grid,
                         block: *block,
                         dynamic_shared: *dynamic_shared,
                         slots,
+                        parameters,
                         thread: *thread,
                     };
-                    let lane = || thread(slots);
-                    simt::run(&call.as_simt_launch(simt::Limits::default()), &lane).map_err(Error::from)
+                    self.launch(&call, &|| thread(slots))
                 }
             }
         }
     }
+
+    /// Runs a launch as the options say, counted if somebody wants to know.
+    fn launch(&self, call: &Call<'_>, lane: &(dyn Fn() + Sync)) -> Result<(), Error> {
+        let SimtOptions { checks, schedule } = self.options;
+        let arguments = arguments(call);
+        let launch = simt::Launch {
+            watch: if checks { simt::Watch::CHECKS } else { simt::Watch::NOTHING },
+            schedule,
+            arguments: &arguments,
+            ..call.as_simt_launch(simt::Limits::default())
+        };
+        match &mut *self.profile.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(profile) => profile.merge(simt::profile(&launch, lane)?),
+            None => simt::run(&launch, lane)?,
+        }
+        Ok(())
+    }
+}
+
+/// The memory that a call's slots name.
+fn arguments(call: &Call<'_>) -> Vec<simt::Argument<'static>> {
+    let mut slots = call.slots;
+    let mut arguments = Vec::new();
+    for parameter in call.parameters {
+        let Some((own, rest)) = slots.split_at_checked(parameter.slots) else { break };
+        slots = rest;
+        if let (Some(element), &[address, len]) = (parameter.element, own) {
+            let (address, bytes) = (address as usize, len as usize * element);
+            arguments.push(simt::Argument { name: parameter.name, address, bytes, element });
+        }
+    }
+    arguments
 }
 
 /// What an executor has recorded.

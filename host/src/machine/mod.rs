@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cuda_std::launch::{Dim3, KernelId};
+use cuda_std::launch::{Dim3, KernelId, NamedParameter};
 
 use crate::occupancy::Resources;
 use crate::{DeviceInfo, Error};
@@ -87,6 +87,9 @@ pub trait Machine: Send + Sync + Any {
     /// The CUDA stream that its work goes through, for other libraries; nothing in the executor.
     fn stream(&self) -> Option<*mut c_void>;
 
+    /// What lanes do in all that `work` starts, counted: of the executor alone.
+    fn profile(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<simt::Profile, Error>;
+
     /// How long the machine takes for what `work` starts: by its own clock if it has one.
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error>;
 }
@@ -121,6 +124,8 @@ pub struct Call<'a> {
     pub dynamic_shared: usize,
     /// The arguments.
     pub slots: &'a [u64],
+    /// The parameters that they are for.
+    pub parameters: &'static [NamedParameter],
     /// What runs one thread on the CPU.
     pub thread: unsafe fn(&[u64]),
 }
@@ -129,7 +134,7 @@ impl Call<'_> {
     /// The same for the executor, whose checks of a launch are those of both machines.
     fn as_simt_launch(&self, limits: simt::Limits) -> simt::Launch<'_> {
         let Self { kernel, grid, block, dynamic_shared, .. } = *self;
-        simt::Launch { kernel: kernel.entry, grid, block, dynamic_shared, limits }
+        simt::Launch { dynamic_shared, limits, ..simt::Launch::new(kernel.entry, grid, block) }
     }
 }
 

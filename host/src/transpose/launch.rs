@@ -3,8 +3,9 @@
 use cuda_std::element::Plain;
 use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
+use kernels::transpose::slanted::MARGIN;
 use kernels::transpose::tile::squares;
-use kernels::transpose::tiles::{FEW_ELEMENTS, elements, tiles};
+use kernels::transpose::tiles::{elements, few_elements, slanted_tiles, tiles};
 use kernels::transpose::words::{self, word_tiles};
 
 use crate::{Error, Gpu, View, ViewMut};
@@ -27,6 +28,9 @@ const MOST_BLOCKS: usize = i32::MAX as usize;
 /// Tiles that are few: two for each multiprocessor of an H200.
 const FEW_TILES: usize = 2 * 132;
 
+/// The fewest slanted tiles of a column: with less of them too much of their margins would be outside of the matrix.
+const SLANTED_TILES: usize = 4;
+
 /// How a kernel cuts a matrix in tiles.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiling {
@@ -44,6 +48,11 @@ impl Tiling {
     /// By packs of 16 bytes, tiles of `elements`.
     pub(super) const fn of_packs(elements: usize, size: usize) -> Self {
         Self { squares: squares(elements, size), side: 16 / size, margin: 0, most: u32::MAX }
+    }
+
+    /// By packs of 16 bytes that begin anywhere.
+    const fn slanted(size: usize) -> Self {
+        Self { margin: MARGIN as usize, ..Self::of_packs(elements(size), size) }
     }
 
     /// By words.
@@ -74,22 +83,28 @@ impl Tiling {
         if self.most == u32::MAX { across } else { across.min(self.most).max(all.saturating_sub(self.most)) }
     }
 
+    /// Rows that a tile writes; none if it would have nothing but its margin.
+    fn height(self, rows: usize, columns: usize) -> Option<usize> {
+        let down = self.squares >> self.across(rows, columns);
+        down.checked_sub(self.margin).filter(|&down| down > 0).map(|down| down * self.side)
+    }
+
     /// Whether half of a tile would be outside of the matrix, however it is cut.
     fn is_too_long(self, rows: usize, columns: usize) -> bool {
         let across = self.across(rows, columns);
-        let (height, width) = (((self.squares >> across) - self.margin) * self.side, self.side << across);
+        let (height, width) = (self.height(rows, columns).unwrap_or(1), self.side << across);
         2 * rows <= height || 2 * columns <= width
     }
 
     /// The places that a row of the output may take: where tiles share a margin, it may begin inside of a square.
     fn positions(self, rows: usize) -> usize {
-        if self.margin == 0 { rows } else { rows + self.side - 1 }
+        if self.margin == 0 { rows } else { rows + self.margin * self.side - 1 }
     }
 
     /// Tiles of each matrix.
     fn tiles(self, rows: usize, columns: usize) -> usize {
         let across = self.across(rows, columns);
-        let (height, width) = (((self.squares >> across) - self.margin) * self.side, self.side << across);
+        let (height, width) = (self.height(rows, columns).unwrap_or(1), self.side << across);
         self.positions(rows).div_ceil(height) * columns.div_ceil(width)
     }
 }
@@ -106,31 +121,50 @@ impl Gpu {
     ) -> Result<(), Error> {
         match size_of::<T>() {
             1 => {
-                let by_words = [word_tiles::handle::<u8, 4096>(), word_tiles::handle::<u8, 1024>()];
-                self.turn(tiles::handle::<u8, 32768>(), by_words, strides, input.cast(), output.cast())
+                let kernels = Kernels {
+                    by_packs: [tiles::handle::<u8, 32768>(), tiles::handle::<u8, 8192>()],
+                    by_words: [word_tiles::handle::<u8, 4096>(), word_tiles::handle::<u8, 1024>()],
+                    slanted: Some(slanted_tiles::handle::<u8, 32768>()),
+                };
+                self.turn(kernels, strides, input.cast(), output.cast())
             }
             2 => {
-                let by_words = [word_tiles::handle::<u16, 4096>(), word_tiles::handle::<u16, 1024>()];
-                self.turn(tiles::handle::<u16, 16384>(), by_words, strides, input.cast(), output.cast())
+                let kernels = Kernels {
+                    by_packs: [tiles::handle::<u16, 16384>(), tiles::handle::<u16, 4096>()],
+                    by_words: [word_tiles::handle::<u16, 4096>(), word_tiles::handle::<u16, 1024>()],
+                    slanted: Some(slanted_tiles::handle::<u16, 16384>()),
+                };
+                self.turn(kernels, strides, input.cast(), output.cast())
             }
             4 => {
-                let by_words = [word_tiles::handle::<u32, 4096>(), word_tiles::handle::<u32, 1024>()];
-                self.turn(tiles::handle::<u32, 4096>(), by_words, strides, input.cast(), output.cast())
+                let kernels = Kernels {
+                    by_packs: [tiles::handle::<u32, 4096>(), tiles::handle::<u32, 1024>()],
+                    by_words: [word_tiles::handle::<u32, 4096>(), word_tiles::handle::<u32, 1024>()],
+                    slanted: Some(slanted_tiles::handle::<u32, 4096>()),
+                };
+                self.turn(kernels, strides, input.cast(), output.cast())
             }
             8 => {
-                let by_words = [word_tiles::handle::<u64, 2048>(), word_tiles::handle::<u64, 512>()];
-                self.turn(tiles::handle::<u64, 2048>(), by_words, strides, input.cast(), output.cast())
+                let kernels = Kernels {
+                    by_packs: [tiles::handle::<u64, 2048>(), tiles::handle::<u64, 512>()],
+                    by_words: [word_tiles::handle::<u64, 2048>(), word_tiles::handle::<u64, 512>()],
+                    slanted: None,
+                };
+                self.turn(kernels, strides, input.cast(), output.cast())
             }
-            _ => self.turn_packs(strides, input.cast(), output.cast()),
+            _ => {
+                // They are packs, wherever they begin.
+                let by_packs = [tiles::handle::<u128, 1024>(), tiles::handle::<u128, 256>()];
+                let (tiling, are_few) = by_packs_or_few(&strides, 16);
+                self.turn_by(by_packs[usize::from(are_few)], tiling, strides, input.cast(), output.cast())
+            }
         }
     }
 
-    /// Launches the kernel that is best for the shape: by packs where all begins at multiples of 16 bytes, or else by words,
-    /// and by words in small tiles where there are few, or large ones would be too long.
+    /// Launches the kernel that is best for the shape, of elements of up to 8 bytes.
     fn turn<T: Plain>(
         &self,
-        by_packs: Kernel<TilesParameters<T>>,
-        [by_words, by_words_of_few]: [Kernel<TilesParameters<T>>; 2],
+        kernels: Kernels<T>,
         strides: Strides,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
@@ -141,27 +175,22 @@ impl Gpu {
             && [rows, columns, input_pitch, output_pitch, input_batch, output_batch]
                 .iter()
                 .all(|elements| (elements * size).is_multiple_of(16));
-        let packs = Tiling::of_packs(elements(size), size);
-        let are_few = packs.tiles(rows, columns).saturating_mul(batch) < FEW_TILES;
-        let (words, words_of_few) = (Tiling::of_words(size, false), Tiling::of_words(size, true));
-        let (kernel, tiling) = if are_few || (!is_wide && words.is_too_long(rows, columns)) {
-            (by_words_of_few, words_of_few)
-        } else if is_wide {
-            (by_packs, packs)
-        } else {
-            (by_words, words)
-        };
-        self.turn_by(kernel, tiling, strides, input, output)
-    }
-
-    /// The same of elements of 16 bytes, which are packs.
-    fn turn_packs(&self, strides: Strides, input: View<'_, u128>, output: ViewMut<'_, u128>) -> Result<(), Error> {
-        let large = Tiling::of_packs(elements(16), 16);
-        if large.tiles(strides.rows, strides.columns).saturating_mul(strides.batch) < FEW_TILES {
-            let small = Tiling::of_packs(FEW_ELEMENTS, 16);
-            return self.turn_by(tiles::handle::<u128, 256>(), small, strides, input, output);
+        if is_wide {
+            let (tiling, are_few) = by_packs_or_few(&strides, size);
+            return self.turn_by(kernels.by_packs[usize::from(are_few)], tiling, strides, input, output);
         }
-        self.turn_by(tiles::handle::<u128, 1024>(), large, strides, input, output)
+        let are_few = |tiling: Tiling| tiling.tiles(rows, columns).saturating_mul(batch) < FEW_TILES;
+        let slanted = Tiling::slanted(size);
+        if let Some(kernel) = kernels.slanted
+            && slanted.height(rows, columns).is_some_and(|height| rows >= SLANTED_TILES * height)
+            && !are_few(slanted)
+        {
+            return self.turn_by(kernel, slanted, strides, input, output);
+        }
+        let words = Tiling::of_words(size, false);
+        let are_small = are_few(words) || words.is_too_long(rows, columns);
+        let tiling = if are_small { Tiling::of_words(size, true) } else { words };
+        self.turn_by(kernels.by_words[usize::from(are_small)], tiling, strides, input, output)
     }
 
     fn turn_by<T: Plain>(
@@ -179,6 +208,20 @@ impl Gpu {
             self.launch(kernel, grid, arguments)
         })
     }
+}
+
+/// Tiles of packs for these matrices, and whether they are the small ones.
+fn by_packs_or_few(strides: &Strides, size: usize) -> (Tiling, bool) {
+    let large = Tiling::of_packs(elements(size), size);
+    let are_few = large.tiles(strides.rows, strides.columns).saturating_mul(strides.batch) < FEW_TILES;
+    (if are_few { Tiling::of_packs(few_elements(size), size) } else { large }, are_few)
+}
+
+/// The kernels for an element's size; of two the second for where tiles are few.
+struct Kernels<T: Plain> {
+    by_packs: [Kernel<TilesParameters<T>>; 2],
+    by_words: [Kernel<TilesParameters<T>>; 2],
+    slanted: Option<Kernel<TilesParameters<T>>>,
 }
 
 impl Strides {

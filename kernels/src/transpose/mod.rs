@@ -7,7 +7,7 @@
 //! | [`in_place`] | squares, where they are |
 //! | [`runs`](mod@runs) | the exchange of two axes before a third that stays |
 //! | [`tile`], [`turn`] | what a block turns, and how a thread turns its squares of it |
-//! | `wide`, `ragged` | a tile on its way in and out: at multiples of 16 bytes, and anywhere |
+//! | `wide`, [`slanted`], `ragged` | a tile on its way in and out: at multiples of 16 bytes, and anywhere |
 //! | [`change`] | a factor and the conjugate on the way |
 
 pub mod change;
@@ -15,6 +15,7 @@ pub mod in_place;
 pub mod ladder;
 mod ragged;
 pub mod runs;
+pub mod slanted;
 pub mod tile;
 pub mod tiles;
 pub mod turn;

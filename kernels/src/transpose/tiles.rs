@@ -5,6 +5,7 @@ use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
 use super::change::{Same, Scale, Scaled, Scaling};
+use super::slanted::{self, MARGIN, positions};
 use super::tile::{Layout, Tile, admit_next_grid, squares, threads};
 use super::turn::Turn;
 use super::{ragged, wide};
@@ -16,13 +17,14 @@ pub const fn elements(size: usize) -> usize {
     bytes / size
 }
 
-/// Elements of 16 bytes of the tile of a block where there are few of them: a quarter, so that more blocks have one. (Of
-/// smaller ones, [words](super::words) are better then.)
-pub const FEW_ELEMENTS: usize = elements(16) / 4;
+/// Elements of the tile of a block where there are few of them: a quarter, so that more blocks have one.
+pub const fn few_elements(size: usize) -> usize {
+    elements(size) / 4
+}
 
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
-/// the one before. `LEN` is [`elements`] of the size or [`FEW_ELEMENTS`], and a [tile](super::tile) is `1 << across` squares wide.
+/// the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 << across` squares wide.
 ///
 /// - *All accesses are 16 bytes wide*, and 64 bytes or more are on their way in each thread; a thread's squares are turned in
 ///   registers, small elements by permuting bytes. So sides, pitches and addresses must be multiples of 16 bytes.
@@ -32,7 +34,8 @@ pub const FEW_ELEMENTS: usize = elements(16) / 4;
 /// Source: the tile in shared memory, Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA" (2009); the XOR in
 /// place of a column of padding, so that 16-byte accesses stay aligned, is common.
 #[kernel(
-    instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096] + [u64] x [2048] + [u128] x [1024, 256],
+    instances = [u8] x [32768, 8192] + [u16] x [16384, 4096] + [u32] x [4096, 1024] + [u64] x [2048, 512]
+        + [u128] x [1024, 256],
     block = threads(LEN, size_of::<T>()),
     early
 )]
@@ -51,10 +54,39 @@ pub fn tiles<T: Turn, const LEN: usize>(
     let tile = shared_array![T; LEN];
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
-    let shape = Tile::of_block(rows, columns, across, squares(LEN, size_of::<T>()), size_of::<T>());
+    let shape = Tile::of_block(rows, columns, across, squares(LEN, size_of::<T>()), size_of::<T>(), 0);
     wide::load_tile(&input, &from, Same, &shape, &tile);
     thread::sync_threads();
     wide::store_tile(&output, &to, &shape, &tile);
+}
+
+/// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose columns are long: by [slanted] tiles, of which the grid has
+/// as many as the [`positions`] of a row need.
+#[kernel(
+    instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096],
+    block = threads(LEN, size_of::<T>()),
+    early
+)]
+pub fn slanted_tiles<T: Turn, const LEN: usize>(
+    input: Global<T>,
+    output: GlobalMut<T>,
+    rows: usize,
+    columns: usize,
+    input_pitch: usize,
+    output_pitch: usize,
+    input_batch: usize,
+    output_batch: usize,
+    across: u32,
+) {
+    admit_next_grid();
+    let tile = shared_array![T; LEN];
+    let from = Layout { pitch: input_pitch, batch: input_batch };
+    let to = Layout { pitch: output_pitch, batch: output_batch };
+    let size = size_of::<T>();
+    let shape = Tile::of_block(positions(rows, size), columns, across, squares(LEN, size), size, MARGIN);
+    slanted::load_tile(&input, rows, &from, &shape, &tile);
+    thread::sync_threads();
+    slanted::store_tile(&output, rows, &to, &shape, &tile);
 }
 
 /// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose elements are [scaled](super::change) on their way: `how` and the factor's parts
@@ -82,7 +114,7 @@ pub fn scaled_tiles<N: Scale, const LEN: usize>(
     let tile = shared_array![<N as Scale>::Bits; LEN];
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
-    let shape = Tile::of_block(rows, columns, across, squares(LEN, size_of::<N>()), size_of::<N>());
+    let shape = Tile::of_block(rows, columns, across, squares(LEN, size_of::<N>()), size_of::<N>(), 0);
     let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
     ragged::load_tile(&input, &from, change, &shape, &tile);
     thread::sync_threads();

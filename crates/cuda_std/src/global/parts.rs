@@ -4,7 +4,6 @@ use core::mem::size_of;
 
 use super::{Global, GlobalMut};
 use crate::element::{Element, Packed, Plain};
-#[cfg(target_arch = "nvptx64")]
 use crate::machine;
 
 impl<T: Element> Global<'_, T> {
@@ -20,11 +19,11 @@ impl<T: Element> Global<'_, T> {
     pub unsafe fn load_part_unchecked(&self, i: usize, from: usize, to: usize) -> T::Pack {
         #[cfg(not(target_arch = "nvptx64"))]
         {
-            let mut pack = T::Pack::splat(T::default());
-            for k in from..to {
-                pack = pack.with(k, self.load(i.wrapping_add(k)));
+            if let Some(k) = (from..to).find(|&k| i.wrapping_add(k) >= self.len) {
+                machine::out_of_bounds("a view of global memory", i.wrapping_add(k), self.len);
             }
-            pack
+            // SAFETY: just checked.
+            unsafe { machine::load_part(self.start.wrapping_add(i), from, to) }
         }
         #[cfg(target_arch = "nvptx64")]
         {
@@ -36,6 +35,29 @@ impl<T: Element> Global<'_, T> {
             let high = if off + to * size > 16 { high } else { low };
             // SAFETY: both have elements of the view, so they can be read (`from_raw`).
             machine::cut(unsafe { machine::load(low) }, unsafe { machine::load(high) }, off, size)
+        }
+    }
+}
+
+impl<T: Element> Global<'_, T> {
+    /// [`Global::load_part_unchecked`] of a whole pack, where the view has another one behind it.
+    ///
+    /// # Safety
+    /// Two packs' elements, from `i` on, are inside of the view.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_pack_of_many_unchecked(&self, i: usize) -> T::Pack {
+        #[cfg(not(target_arch = "nvptx64"))]
+        // SAFETY: as promised by the caller.
+        return unsafe { self.load_part_unchecked(i, 0, T::Pack::LEN) };
+        #[cfg(target_arch = "nvptx64")]
+        {
+            let place: *const T::Pack = self.start.wrapping_add(i).cast();
+            let off = machine::bytes_off_alignment(place) as u32 as usize;
+            let low = place.wrapping_byte_sub(off);
+            // SAFETY: both have elements of the view, so they can be read (`from_raw`).
+            let (low, high) = unsafe { (machine::load(low), machine::load(low.wrapping_add(1))) };
+            machine::cut(low, high, off, size_of::<T>())
         }
     }
 }
@@ -59,9 +81,9 @@ impl<T: Element> Global<'_, T> {
         const { assert!(size_of::<T>() == size_of::<W>() || size_of::<W>() == 4) };
         #[cfg(not(target_arch = "nvptx64"))]
         {
-            let bits = 8 * size_of::<T>();
-            let word = (0..count).fold(0, |word, k| word | self.load(i + k).to_pair()[0] << (k * bits));
-            W::from_pair([word, 0])
+            // SAFETY: as promised by the caller.
+            let [a, b, ..] = unsafe { self.load_part_unchecked(i, 0, count) }.to_words();
+            W::from_pair([u64::from(b) << 32 | u64::from(a), 0])
         }
         #[cfg(target_arch = "nvptx64")]
         {
@@ -119,7 +141,10 @@ impl<T: Element> GlobalMut<'_, T> {
     #[track_caller]
     pub unsafe fn store_word_unchecked<W: Word>(&self, i: usize, word: W, from: usize, to: usize) {
         let (all, bits) = (size_of::<W>() / size_of::<T>(), 8 * size_of::<T>());
-        #[cfg(target_arch = "nvptx64")]
+        #[cfg(not(target_arch = "nvptx64"))]
+        if from < to && (i.wrapping_add(to - 1) >= self.len || i.wrapping_add(from) >= self.len) {
+            machine::out_of_bounds("a view of global memory (a word that begins)", i, self.len);
+        }
         if from == 0 && to == all {
             // SAFETY: as promised by the caller.
             unsafe { machine::store(self.start.wrapping_add(i).cast(), word) };
@@ -153,8 +178,10 @@ impl<T: Element> GlobalMut<'_, T> {
     #[track_caller]
     pub unsafe fn store_part_unchecked(&self, i: usize, pack: T::Pack, from: usize, to: usize) {
         #[cfg(not(target_arch = "nvptx64"))]
-        for k in from..to {
-            self.store(i.wrapping_add(k), pack.get(k));
+        if from == 0 && to == T::Pack::LEN {
+            self.store_pack(i, pack);
+        } else {
+            (from..to).for_each(|k| self.store(i.wrapping_add(k), pack.get(k)));
         }
         #[cfg(target_arch = "nvptx64")]
         {

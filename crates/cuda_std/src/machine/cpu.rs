@@ -6,8 +6,9 @@
 use core::mem::{size_of, transmute_copy};
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering, fence};
 use std::format;
+use std::panic::Location;
 
-use simt::lane::{self, Barrier, Shuffle, Vote};
+use simt::lane::{self, Access, Barrier, Shuffle, Space, Vote};
 
 use crate::atomic::Scope;
 use crate::element::{Packed, Plain};
@@ -102,11 +103,19 @@ pub(crate) fn vote_ballot(mask: u32, predicate: bool) -> u32 {
     lane::vote(Vote::Ballot, mask, u32::from(predicate))
 }
 
+/// A place in the source.
+pub(crate) type Place = &'static Location<'static>;
+
+/// Where the caller's caller stands: a closure, through which a shuffle may go, forgets it.
+#[track_caller]
+pub(crate) fn here() -> Place {
+    Location::caller()
+}
+
 macro_rules! shuffles {
     ($($name:ident = $kind:ident),*) => {$(
-        #[track_caller]
-        pub(crate) fn $name(mask: u32, value: u64, operand: u32, width: u32, _words: usize) -> u64 {
-            lane::shuffle(Shuffle::$kind, mask, value, operand, width).0
+        pub(crate) fn $name(place: Place, mask: u32, value: u64, operand: u32, width: u32, _words: usize) -> u64 {
+            lane::shuffle_at(place, Shuffle::$kind, mask, value, operand, width).0
         }
     )*};
 }
@@ -131,18 +140,22 @@ reductions! {
 // Lanes of a block run on one core, but blocks do not, and the host's order is not the device's: all fences are full.
 
 pub(crate) fn fence_block() {
+    lane::fence(true, true);
     fence(Ordering::SeqCst);
 }
 
 pub(crate) fn fence_device() {
+    lane::fence(false, true);
     fence(Ordering::SeqCst);
 }
 
 pub(crate) fn fence_system() {
+    lane::fence(false, true);
     fence(Ordering::SeqCst);
 }
 
-pub(crate) fn fence_acquire_release(_scope: Scope) {
+pub(crate) fn fence_acquire_release(scope: Scope) {
+    lane::fence(scope == Scope::Block, false);
     fence(Ordering::AcqRel);
 }
 
@@ -157,7 +170,19 @@ pub(crate) fn keep_rolled(counter: u32) -> u32 {
 ///
 /// # Safety
 /// `place` is valid for a read of `T`, aligned, and written by nothing but the functions of this module meanwhile.
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn load<T: Plain>(place: *const T) -> T {
+    lane::access(Space::Global, Access::Load, place.addr(), size_of::<T>());
+    // SAFETY: as promised by the caller.
+    unsafe { read(place) }
+}
+
+/// [`load`], which nobody hears of.
+///
+/// # Safety
+/// As [`load`].
+unsafe fn read<T: Plain>(place: *const T) -> T {
     // SAFETY: as promised by the caller; the width read is `T`'s, and any bits are a `T` (it is `Plain`).
     unsafe {
         match size_of::<T>() {
@@ -179,7 +204,10 @@ pub(crate) unsafe fn load<T: Plain>(place: *const T) -> T {
 ///
 /// # Safety
 /// `place` is valid for a write of `T`, aligned, and used by nothing but the functions of this module meanwhile.
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn store<T: Plain>(place: *mut T, value: T) {
+    lane::access(Space::Global, Access::Store, place.addr(), size_of::<T>());
     // SAFETY: as promised by the caller; the width written is `T`'s.
     unsafe {
         match size_of::<T>() {
@@ -198,30 +226,39 @@ pub(crate) unsafe fn store<T: Plain>(place: *mut T, value: T) {
     }
 }
 
-/// Both words at once: the second is what says that the first is there.
+/// Both words at once: the second is what says that the first is there. Without it nothing has been read, for those who
+/// watch.
 ///
 /// # Safety
 /// As [`load`].
+#[track_caller]
 pub(crate) unsafe fn load_both(place: *const [u64; 2]) -> [u64; 2] {
     let words = place.cast::<AtomicU64>();
-    // SAFETY: as promised by the caller.
-    unsafe {
-        let second = (*words.add(1)).load(Ordering::Acquire);
-        [(*words).load(Ordering::Relaxed), second]
-    }
+    let load = || {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let second = (*words.add(1)).load(Ordering::Acquire);
+            [(*words).load(Ordering::Relaxed), second]
+        }
+    };
+    lane::atomic(Access::Load, place.addr(), 16, false, load, |words| words[1] != 0)
 }
 
 /// As [`load_both`].
 ///
 /// # Safety
 /// As [`store`].
+#[track_caller]
 pub(crate) unsafe fn store_both(place: *mut [u64; 2], [first, second]: [u64; 2]) {
     let words = place.cast::<AtomicU64>();
-    // SAFETY: as promised by the caller.
-    unsafe {
-        (*words).store(first, Ordering::Relaxed);
-        (*words.add(1)).store(second, Ordering::Release);
-    }
+    let store = || {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            (*words).store(first, Ordering::Relaxed);
+            (*words.add(1)).store(second, Ordering::Release);
+        }
+    };
+    lane::atomic(Access::Store, place.addr(), 16, false, store, |()| true);
 }
 
 /// A round of waiting for a block before this one.
@@ -243,15 +280,17 @@ pub(crate) fn bytes_off_alignment<T>(place: *const T) -> usize {
 }
 
 /// The 16 bytes at `place` at their places in two packs, `off` bytes into them, and nothing else: a GPU has to read around
-/// them, which a checker of accesses should not see.
+/// them, which is for those who count requests, but not for those who check accesses.
 ///
 /// # Safety
 /// `place` is valid for a read of 16 bytes.
+#[track_caller]
 pub(crate) unsafe fn load_around<P: Plain>(place: *const P, off: usize) -> [P; 2] {
+    lane::unaligned_load(place.addr(), 16);
     let mut bytes = [0_u8; 32];
     for (i, byte) in bytes[off..off + 16].iter_mut().enumerate() {
         // SAFETY: as promised by the caller.
-        *byte = unsafe { load(place.cast::<u8>().add(i)) };
+        *byte = unsafe { read(place.cast::<u8>().add(i)) };
     }
     // SAFETY: any 16 bytes are a pack (it is `Plain`).
     unsafe { transmute_copy(&bytes) }
@@ -260,6 +299,21 @@ pub(crate) unsafe fn load_around<P: Plain>(place: *const P, off: usize) -> [P; 2
 /// The 32 bits that begin `bits` bits, less than 32, into two words.
 pub(crate) fn funnel(low: u32, high: u32, bits: u32) -> u32 {
     ((u64::from(high) << 32 | u64::from(low)) >> bits) as u32
+}
+
+/// Elements `from..to` of the pack at `place`, in one load or two of the aligned packs that they lie in; zeros for the others.
+///
+/// # Safety
+/// Those elements are valid for a read.
+#[track_caller]
+pub(crate) unsafe fn load_part<T: Plain, P: Packed<Item = T>>(place: *const T, from: usize, to: usize) -> P {
+    lane::unaligned_load(place.wrapping_add(from).addr(), (to - from) * size_of::<T>());
+    let mut pack = P::from_words([0; 4]);
+    for k in from..to {
+        // SAFETY: as promised by the caller.
+        pack = pack.with(k, unsafe { read(place.wrapping_add(k)) });
+    }
+    pack
 }
 
 /// The 16 bytes that begin `off` bytes, less than 16, into two packs.
@@ -276,6 +330,8 @@ pub(crate) fn cut<P: Packed>(low: P, high: P, off: usize, _size: usize) -> P {
 ///
 /// # Safety
 /// As [`load`].
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn load_volatile<T: Plain>(place: *const T) -> T {
     // SAFETY: as promised by the caller.
     unsafe { load(place) }
@@ -285,6 +341,8 @@ pub(crate) unsafe fn load_volatile<T: Plain>(place: *const T) -> T {
 ///
 /// # Safety
 /// As [`store`].
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn store_volatile<T: Plain>(place: *mut T, value: T) {
     // SAFETY: as promised by the caller.
     unsafe { store(place, value) }
@@ -292,13 +350,13 @@ pub(crate) unsafe fn store_volatile<T: Plain>(place: *mut T, value: T) {
 
 #[track_caller]
 pub(crate) fn shared_declare<T, const LEN: usize, const ID: u64>() -> SharedAddress {
-    lane::shared_array(ID, LEN * size_of::<T>(), 16)
+    lane::shared_array(ID, LEN * size_of::<T>(), size_of::<T>())
 }
 
 #[track_caller]
 pub(crate) fn shared_declare_tile<T, const ROWS: usize, const COLUMNS: usize, const PAD: usize, const ID: u64>()
 -> SharedAddress {
-    lane::shared_array(ID, ROWS * (COLUMNS + PAD) * size_of::<T>(), 16)
+    lane::shared_array(ID, ROWS * (COLUMNS + PAD) * size_of::<T>(), size_of::<T>())
 }
 
 pub(crate) fn shared_dynamic() -> (SharedAddress, usize) {
@@ -309,7 +367,10 @@ pub(crate) fn shared_dynamic() -> (SharedAddress, usize) {
 ///
 /// # Safety
 /// `base + offset` is inside of a shared array of this block, and a multiple of `T`'s size.
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn shared_load<T: Plain>(base: SharedAddress, offset: usize) -> T {
+    lane::access(Space::Shared, Access::Load, base.addr() + offset, size_of::<T>());
     // SAFETY: as promised by the caller; the lanes of a block run on one core, so this is no race.
     unsafe { base.add(offset).cast::<T>().read() }
 }
@@ -318,7 +379,10 @@ pub(crate) unsafe fn shared_load<T: Plain>(base: SharedAddress, offset: usize) -
 ///
 /// # Safety
 /// As [`shared_load`].
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn shared_store<T: Plain>(base: SharedAddress, offset: usize, value: T) {
+    lane::access(Space::Shared, Access::Store, base.addr() + offset, size_of::<T>());
     // SAFETY: as promised by the caller; the lanes of a block run on one core, so this is no race.
     unsafe { base.add(offset).cast::<T>().write(value) }
 }
@@ -327,7 +391,10 @@ pub(crate) unsafe fn shared_store<T: Plain>(base: SharedAddress, offset: usize, 
 ///
 /// # Safety
 /// As [`shared_load`].
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn shared_load_volatile<T: Plain>(base: SharedAddress, offset: usize) -> T {
+    lane::access(Space::Shared, Access::Load, base.addr() + offset, size_of::<T>());
     // SAFETY: as promised by the caller.
     unsafe { base.add(offset).cast::<T>().read_volatile() }
 }
@@ -336,7 +403,10 @@ pub(crate) unsafe fn shared_load_volatile<T: Plain>(base: SharedAddress, offset:
 ///
 /// # Safety
 /// As [`shared_load`].
+#[inline(always)]
+#[track_caller]
 pub(crate) unsafe fn shared_store_volatile<T: Plain>(base: SharedAddress, offset: usize, value: T) {
+    lane::access(Space::Shared, Access::Store, base.addr() + offset, size_of::<T>());
     // SAFETY: as promised by the caller.
     unsafe { base.add(offset).cast::<T>().write_volatile(value) }
 }
@@ -373,13 +443,21 @@ pub(crate) fn bf16_from_f32(value: f32) -> u16 {
     half::bf16::from_f32(value).to_bits()
 }
 
+/// An atomic operation, in the order that those who watch see.
+#[inline(always)]
+#[track_caller]
+fn in_order<T>(place: *mut T, scope: Scope, operation: impl FnOnce() -> T) -> T {
+    lane::atomic(Access::Atomic, place.addr(), size_of::<T>(), scope == Scope::Block, operation, |_| true)
+}
+
 macro_rules! atomics {
     ($($name:ident: $type:ty, $atomic:ident, $method:ident;)*) => {$(
         /// # Safety
         /// `place` is valid for reads and writes of the type, aligned, and used by nothing but this module meanwhile.
-        pub(crate) unsafe fn $name(place: *mut $type, operand: $type, _scope: Scope) -> $type {
+        #[track_caller]
+        pub(crate) unsafe fn $name(place: *mut $type, operand: $type, scope: Scope) -> $type {
             // SAFETY: as promised by the caller.
-            unsafe { (*place.cast::<$atomic>()).$method(operand, Ordering::Relaxed) }
+            in_order(place, scope, || unsafe { (*place.cast::<$atomic>()).$method(operand, Ordering::Relaxed) })
         }
     )*};
 }
@@ -401,25 +479,29 @@ atomics! {
 
 /// # Safety
 /// `place` is valid for reads and writes, aligned, and used by nothing but this module meanwhile.
-pub(crate) unsafe fn atomic_inc_u32(place: *mut u32, last: u32, _scope: Scope) -> u32 {
+#[track_caller]
+pub(crate) unsafe fn atomic_inc_u32(place: *mut u32, last: u32, scope: Scope) -> u32 {
     // SAFETY: as promised by the caller.
     let counter = unsafe { &*place.cast::<AtomicU32>() };
     let next = |count| Some(if count >= last { 0 } else { count + 1 });
-    match counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
+    in_order(place, scope, || match counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
         Ok(before) | Err(before) => before,
-    }
+    })
 }
 
 macro_rules! compare_and_swaps {
     ($($name:ident: $type:ty, $atomic:ident;)*) => {$(
         /// # Safety
         /// `place` is valid for reads and writes of the type, aligned, and used by nothing but this module meanwhile.
-        pub(crate) unsafe fn $name(place: *mut $type, expected: $type, new: $type, _scope: Scope) -> $type {
+        #[track_caller]
+        pub(crate) unsafe fn $name(place: *mut $type, expected: $type, new: $type, scope: Scope) -> $type {
             // SAFETY: as promised by the caller.
-            let place = unsafe { &*place.cast::<$atomic>() };
-            match place.compare_exchange(expected, new, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(before) | Err(before) => before,
-            }
+            let atomic = unsafe { &*place.cast::<$atomic>() };
+            in_order(place, scope, || {
+                match atomic.compare_exchange(expected, new, Ordering::Relaxed, Ordering::Relaxed) {
+                    Ok(before) | Err(before) => before,
+                }
+            })
         }
     )*};
 }

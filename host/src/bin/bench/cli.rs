@@ -5,9 +5,10 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuda_builder::Arch;
-use warpfold::{Error, Gpu};
+use warpfold::{Error, Gpu, Schedule, SimtOptions};
 
 use crate::plot::PlotFile;
+use crate::profile::ProfileArguments;
 use crate::reduce::ReduceArguments;
 use crate::transpose::SweepArguments;
 
@@ -25,6 +26,9 @@ use crate::transpose::SweepArguments;
   bench ladder reduce --rung sequential     one rung of it
   bench ladder transpose --rung diagonal
   bench ladder reduce --plot target/ladder.png    a chart beside the table, as PNG or SVG
+  bench profile strided_index               what a kernel does with memory, line by line, and what to change
+  bench profile tiled_32 --rows 512 --cols 512 --format json
+  bench ladder reduce --check --schedule seed=7    look for races, with the lanes in a random order
   bench occupancy unroll_last_warp_f32 --arch sm_86
   bench sum --rung sequential --n 2^20      one rung's sum of random numbers, the same on every machine
   bench sum --input samples.npy             the sum of a NumPy file (f32 or i32)
@@ -78,6 +82,8 @@ pub enum Command {
     Ladder(LadderArguments),
     /// How much of a multiprocessor a kernel fills, what limits it, and how much it loads at once
     Occupancy(OccupancyArguments),
+    /// What a kernel does with memory, line by line: requests, sectors, bank conflicts; counted in the executor
+    Profile(ProfileArguments),
     /// Sums numbers
     Sum(SumArguments),
     /// Any reduction of any type and shape, beside CUB and PyTorch where they are
@@ -91,6 +97,12 @@ pub struct DeviceChoice {
     /// Where to run: `cuda:N`, or `simt` for the executor [default: the first CUDA device, else the executor]
     #[arg(long, global = true, value_name = "cuda:N|simt")]
     pub device: Option<DeviceName>,
+    /// Looks for races and other mistakes in every launch, in the executor
+    #[arg(long, global = true)]
+    pub check: bool,
+    /// Runs lanes in a random order, in the executor; the same number is the same order
+    #[arg(long, global = true, value_name = "seed=N", value_parser = schedule)]
+    pub schedule: Option<Schedule>,
 }
 
 /// `--device`.
@@ -118,12 +130,26 @@ impl FromStr for DeviceName {
 
 impl DeviceChoice {
     /// The device.
-    pub fn open(&self) -> Result<Gpu, Error> {
-        match self.device {
-            Some(DeviceName::Simt) => Ok(Gpu::simt()),
-            Some(DeviceName::Cuda(ordinal)) => Gpu::new(ordinal),
-            None => Gpu::first_or_simt(),
+    pub fn open(&self) -> anyhow::Result<Gpu> {
+        if self.check || self.schedule.is_some() {
+            return self.executor();
         }
+        match self.device {
+            Some(DeviceName::Simt) => self.executor(),
+            Some(DeviceName::Cuda(ordinal)) => Ok(Gpu::new(ordinal)?),
+            None => match Gpu::new(0) {
+                Err(Error::NoDriver(_) | Error::NoDevice { .. }) => self.executor(),
+                other => Ok(other?),
+            },
+        }
+    }
+
+    /// The executor, for what it alone can do.
+    pub fn executor(&self) -> anyhow::Result<Gpu> {
+        if let Some(DeviceName::Cuda(ordinal)) = self.device {
+            anyhow::bail!("only the executor checks, counts and orders lanes: leave out `--device cuda:{ordinal}`");
+        }
+        Ok(Gpu::simt_with(SimtOptions { checks: self.check, schedule: self.schedule.unwrap_or_default() }))
     }
 }
 
@@ -283,6 +309,12 @@ pub struct TransposeArguments {
     pub sweep: SweepArguments,
 }
 
+/// An order of lanes: `seed=7`.
+fn schedule(text: &str) -> Result<Schedule, String> {
+    let seed = text.strip_prefix("seed=").and_then(|seed| seed.parse().ok());
+    seed.map(Schedule::Seed).ok_or_else(|| "a schedule is `seed=N`, with a whole number N from 0 on".to_owned())
+}
+
 /// A latency in nanoseconds.
 fn latency(text: &str) -> Result<f64, String> {
     let latency: f64 = text.parse().map_err(|_| "a latency is a number of nanoseconds")?;
@@ -322,6 +354,14 @@ mod tests {
         assert_eq!(count("2^24"), Ok(1 << 24));
         for wrong in ["", "-1", "1.5", "2^", "^3", "2^64", "99999999999999999999", "x"] {
             assert!(count(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn schedules() {
+        assert_eq!(schedule("seed=7"), Ok(Schedule::Seed(7)));
+        for wrong in ["7", "seed=", "seed=x", "seed=-1"] {
+            assert!(schedule(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! `bench ladder`: every rung, checked and timed.
 
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
-use warpfold::{Error, Gpu};
+use warpfold::{Error, Gpu, Profile};
 
 use crate::cli::{Dtype, Family, Numbers, Output, Sides};
 use crate::data::{self, Number};
@@ -108,6 +108,14 @@ impl Bench<'_> {
         Scale { device: self.device, copy: self.copy, bytes }
     }
 
+    /// Starts a rung for the first time, for its result to be checked; in the executor it is counted meanwhile.
+    fn first(&self, mut work: impl FnMut() -> Result<(), Error>) -> Result<Option<Profile>, Error> {
+        if self.gpu.is_cuda() {
+            return work().map(|()| None);
+        }
+        self.gpu.profile(work).map(Some)
+    }
+
     /// The reduction ladders: in global memory, for the types that have it, and in shared memory.
     fn reduce<T: Number>(&self) -> anyhow::Result<Vec<Section>> {
         let Rungs { global, shared, .. } = &self.rungs;
@@ -154,11 +162,11 @@ impl Bench<'_> {
                 reduction.load(gpu, &inputs[0])?;
             }
             let _range = plan.range(rung.name());
-            let first = plan.first(gpu, || reductions[0].start(gpu, &inputs[0]))?;
+            let profile = self.first(|| reductions[0].start(gpu, &inputs[0]))?;
             let sum = reductions[0].finish(gpu)?;
             let wrong = (!sum.agrees(&reference))
                 .then(|| format!("the sum is {}, should be {}", data::show(sum), reference.sum));
-            let timing = plan.time_after(gpu, first, |i| reductions[i % copies].start(gpu, &inputs[i % rotation]))?;
+            let timing = plan.time(gpu, |i| reductions[i % copies].start(gpu, &inputs[i % rotation]))?;
             let launches = reductions[0].launches();
             let place = if Some(&rung) == rungs.first() { Place::First } else { Place::Next };
             let (kernel, change) = (rung.name(), rung.summary());
@@ -166,6 +174,7 @@ impl Bench<'_> {
                 &self.scale(bytes),
                 Measured { kernel, change, launches, result: Some(sum.as_f64()), wrong, timing, place },
             );
+            section.count(profile.as_ref());
             bar.inc(1);
         }
         bar.finish_and_clear();
@@ -193,11 +202,11 @@ impl Bench<'_> {
             bar.set_message(rung.name());
             let mut result = gpu.zeroed_matrix(columns, rows)?;
             let _range = plan.range(rung.name());
-            let first = plan.first(gpu, || rung.start(gpu, &inputs[0], &mut result))?;
+            let profile = self.first(|| rung.start(gpu, &inputs[0], &mut result))?;
             let expected = if rung.is_copy() { &elements } else { &transposed };
             let wrong = (!data::same_bits(&gpu.download_matrix(&result)?, expected))
                 .then(|| "the elements are not the expected ones".to_owned());
-            let timing = plan.time_after(gpu, first, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
+            let timing = plan.time(gpu, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
             let (kernel, change) = (rung.name(), rung.summary());
             let place = match rung {
                 rung if rung.is_copy() => Place::Bound,
@@ -206,6 +215,7 @@ impl Bench<'_> {
             };
             section
                 .push(&self.scale(bytes), Measured { kernel, change, launches: 1, result: None, wrong, timing, place });
+            section.count(profile.as_ref());
             bar.inc(1);
         }
         bar.finish_and_clear();
@@ -227,17 +237,18 @@ impl Bench<'_> {
             }
             bar.set_message(rung.name());
             let _range = plan.range(rung.name());
-            let first = plan.first(gpu, || rung.start(gpu, &inputs[0], &mut result))?;
+            let profile = self.first(|| rung.start(gpu, &inputs[0], &mut result))?;
             let found = gpu.download(&result)?;
             let expected = rung.expected(&words);
             let wrong = (0..n)
                 .find(|&i| found[i] != expected[i])
                 .map(|i| format!("number {i} is {}, should be {}", found[i], expected[i]));
-            let timing = plan.time_after(gpu, first, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
+            let timing = plan.time(gpu, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
             let (kernel, change) = (rung.name(), rung.summary());
             let place = if rung.is_variant() { Place::Next } else { Place::First };
             section
                 .push(&self.scale(bytes), Measured { kernel, change, launches: 1, result: None, wrong, timing, place });
+            section.count(profile.as_ref());
             bar.inc(1);
         }
         bar.finish_and_clear();

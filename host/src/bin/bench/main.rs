@@ -1,6 +1,7 @@
 //! `bench`: runs warpfold's kernels, checks them against the CPU, and times them.
 
 mod cli;
+mod counters;
 mod data;
 mod device;
 mod files;
@@ -11,6 +12,7 @@ mod measure;
 mod npy;
 mod occupancy;
 mod plot;
+mod profile;
 mod pytorch;
 mod ranges;
 mod reduce;
@@ -49,6 +51,9 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> anyhow::Result<bool> {
     cli.check()?;
     interrupt::catch();
+    if let Some(Command::Profile(arguments)) = &cli.command {
+        return profile::run(&cli.device.executor()?, &cli.output, arguments);
+    }
     let gpu = cli.device.open()?;
     match &cli.command {
         None => ladder::run(&gpu, &cli.output, &ladder::Choice::default(), &cli.numbers, &cli.sides),
@@ -58,6 +63,7 @@ fn run(cli: &Cli) -> anyhow::Result<bool> {
             ladder::run(&gpu, &cli.output, &choice, &arguments.numbers, &arguments.sides)
         }
         Some(Command::Occupancy(arguments)) => occupancy::run(&gpu, &cli.output, arguments),
+        Some(Command::Profile(_)) => unreachable!("done above: it asks for no GPU"),
         Some(Command::Reduce(arguments)) => reduce::run(&gpu, &cli.output, arguments),
         Some(Command::Sum(arguments)) => sum::run(&gpu, &cli.output, arguments),
         Some(Command::Transpose(arguments)) => transpose::run(&gpu, &cli.output, arguments),

@@ -92,7 +92,7 @@ impl Plan {
         };
         let first = match first {
             Some(first) => first,
-            // The first start loads the kernel.
+            // On a GPU the first start loads the kernel.
             None => sample(1)?,
         };
         if first.as_secs_f64() > LONG_SECONDS {

@@ -6,9 +6,10 @@ use anyhow::Context;
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use serde::Serialize;
 use warpfold::occupancy::Multiprocessor;
-use warpfold::{DeviceInfo, Gpu};
+use warpfold::{DeviceInfo, Gpu, Profile};
 
 use crate::cli::{Format, Output};
+use crate::counters::{self, CountersRow};
 use crate::measure::Timing;
 use crate::plot::{self, Bar, Bars, Chart};
 
@@ -33,6 +34,9 @@ pub struct Row {
     pub share_of_copy: Option<f64>,
     pub speedup_over_first: Option<f64>,
     pub speedup_over_previous: Option<f64>,
+    /// What it did with memory, all launches together; in the executor.
+    pub counters: Option<CountersRow>,
+    pub barriers_per_block: Option<f64>,
     #[serde(skip)]
     is_first: bool,
 }
@@ -209,8 +213,18 @@ impl Section {
             share_of_copy: scale.copy.map(|copy| gigabytes_per_second * 1e9 / copy),
             speedup_over_first: speedup_over(first),
             speedup_over_previous: speedup_over(previous),
+            counters: None,
+            barriers_per_block: None,
             is_first: place == Place::First,
         });
+    }
+
+    /// Puts beside the last kernel what was counted of it.
+    pub fn count(&mut self, profile: Option<&Profile>) {
+        if let (Some(row), Some(profile)) = (self.rows.last_mut(), profile) {
+            row.counters = Some(CountersRow::of(&profile.total()));
+            row.barriers_per_block = Some(profile.barriers_per_block());
+        }
     }
 }
 
@@ -271,6 +285,9 @@ impl Report {
                 writeln!(out, "\n{note}")?;
             }
         }
+        if self.sections.iter().flat_map(|section| &section.rows).any(|row| row.counters.is_some()) {
+            writeln!(out, "\n{COUNTED}")?;
+        }
         Ok(())
     }
 
@@ -278,14 +295,15 @@ impl Report {
         writeln!(
             out,
             "family,input,kernel,launches,result,correct,median_us,fastest_us,gigabytes_per_second,share_of_peak,band,share_of_copy,\
-             speedup_over_first,speedup_over_previous"
+             speedup_over_first,speedup_over_previous,barriers_per_block,{}",
+            CountersRow::CSV_HEADER
         )?;
         for section in &self.sections {
             for row in &section.rows {
                 let number = |number: Option<f64>| number.map(|number| format!("{number:.4}")).unwrap_or_default();
                 writeln!(
                     out,
-                    "{},{},{},{},{},{},{:.3},{:.3},{:.3},{},{},{},{},{}",
+                    "{},{},{},{},{},{},{:.3},{:.3},{:.3},{},{},{},{},{},{},{}",
                     section.family,
                     section.input,
                     row.kernel,
@@ -299,7 +317,9 @@ impl Report {
                     row.band.map_or("", Band::name),
                     number(row.share_of_copy),
                     number(row.speedup_over_first),
-                    number(row.speedup_over_previous)
+                    number(row.speedup_over_previous),
+                    number(row.barriers_per_block),
+                    row.counters.as_ref().map_or_else(CountersRow::no_csv, CountersRow::csv)
                 )?;
             }
         }
@@ -316,6 +336,10 @@ impl Section {
         }
         if is_gpu {
             header.extend(["vs first", "vs last"]);
+        }
+        let is_counted = self.rows.iter().any(|row| row.counters.is_some());
+        if is_counted {
+            header.extend(["load", "store", "conflicts", "lanes", "barriers"]);
         }
         header.push("change");
         let mut table = Table::new();
@@ -340,12 +364,28 @@ impl Section {
             if is_gpu {
                 cells.extend([times(row.speedup_over_first), times(row.speedup_over_previous)]);
             }
+            if let (true, counters) = (is_counted, &row.counters) {
+                let of =
+                    |shown: &dyn Fn(&CountersRow) -> String| right(counters.as_ref().map(shown).unwrap_or_default());
+                cells.extend([
+                    of(&|counters| counters::percent(counters.load_efficiency)),
+                    of(&|counters| counters::percent(counters.store_efficiency)),
+                    of(&|counters| counters.bank_conflicts.to_string()),
+                    of(&|counters| counters::number(counters.lanes_active)),
+                    right(counters::number(row.barriers_per_block)),
+                ]);
+            }
             cells.push(Cell::new(&row.change));
             table.add_row(cells);
         }
         table
     }
 }
+
+/// What the counters' columns are.
+const COUNTED: &str = "\
+Counted by warp, over all launches: load and store, the share of their 32-byte sectors that was asked for; bank conflicts of
+shared memory; lanes that take part in a request to memory; barriers that a block meets. `bench profile KERNEL` has the lines.";
 
 /// What came of writing to standard output. A reader that has left (`bench | head`) has seen what it wanted.
 pub fn finish(written: io::Result<()>) -> anyhow::Result<()> {

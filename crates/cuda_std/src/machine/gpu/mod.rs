@@ -209,10 +209,14 @@ fn by_words(value: u64, shuffle: impl Fn(u32) -> u32) -> u64 {
     u64::from(shuffle(value as u32)) | (u64::from(shuffle((value >> 32) as u32)) << 32)
 }
 
+/// Where a shuffle stands in the source: nobody asks here.
+#[inline(always)]
+pub(crate) fn here() {}
+
 macro_rules! shuffles {
     ($($name:ident = $intrinsic:ident, clamp $clamp:expr;)*) => {$(
         #[inline(always)]
-        pub(crate) fn $name(mask: u32, value: u64, operand: u32, width: u32, words: usize) -> u64 {
+        pub(crate) fn $name(_: (), mask: u32, value: u64, operand: u32, width: u32, words: usize) -> u64 {
             let segments = segments_of(width, $clamp);
             // SAFETY: see above.
             let shuffle = |word| unsafe { intrinsic::$intrinsic(mask, word, operand, segments) };

@@ -1,0 +1,92 @@
+//! How a lane's word on what it does with memory reaches the watcher of its core.
+
+use std::panic::Location;
+
+use super::{Deed, Fence};
+use crate::lane::{Access, Space};
+use crate::worker::{fault, give_way, is_running, with_lane};
+
+/// Notes a load or store.
+#[cold]
+pub(crate) fn note_access(
+    space: Space,
+    access: Access,
+    address: usize,
+    bytes: usize,
+    location: &'static Location<'static>,
+) {
+    // Accesses outside of a launch, in a test of a view, are nobody's.
+    if !is_running() {
+        return;
+    }
+    with_lane(|context, lane| {
+        give_way(context, lane);
+        if let Some(watcher) = &mut *context.watcher.borrow_mut() {
+            // A power of two: a division would take as long as all the rest.
+            if address & (bytes - 1) == 0 {
+                watcher.plain(&Deed { lane, space, access, address, bytes, location }, &context.shared);
+                return;
+            }
+        } else {
+            return;
+        }
+        fault(format!("an access of {bytes} bytes at an address that is not a multiple of {bytes}"), location);
+    });
+}
+
+/// Notes a load of bytes at any address, which a GPU does by aligned loads of 16 bytes.
+#[cold]
+pub(crate) fn note_unaligned_load(address: usize, bytes: usize, location: &'static Location<'static>) {
+    if !is_running() {
+        return;
+    }
+    with_lane(|context, lane| {
+        give_way(context, lane);
+        if let Some(watcher) = &mut *context.watcher.borrow_mut() {
+            watcher.unaligned_load(lane, address, bytes, location, &context.shared);
+        }
+    });
+}
+
+/// Does an atomic operation and notes it, in one order with the others of the launch.
+#[cold]
+pub(crate) fn note_atomic<R>(
+    access: Access,
+    address: usize,
+    bytes: usize,
+    is_of_block: bool,
+    location: &'static Location<'static>,
+    operation: impl FnOnce() -> R,
+    counts: impl FnOnce(&R) -> bool,
+) -> R {
+    if !is_running() {
+        return operation();
+    }
+    with_lane(|context, lane| {
+        give_way(context, lane);
+        let Some(watcher) = &mut *context.watcher.borrow_mut() else {
+            return operation();
+        };
+        let launch = watcher.launch();
+        let _in_order = launch.in_order();
+        let result = operation();
+        if counts(&result) {
+            let deed = Deed { lane, space: Space::Global, access, address, bytes, location };
+            watcher.atomic(&deed, is_of_block, &context.shared);
+        }
+        result
+    })
+}
+
+/// Notes a fence.
+#[cold]
+pub(crate) fn note_fence(fence: Fence) {
+    if !is_running() {
+        return;
+    }
+    with_lane(|context, lane| {
+        if let Some(watcher) = &mut *context.watcher.borrow_mut() {
+            watcher.fence(lane, fence);
+        }
+    });
+}

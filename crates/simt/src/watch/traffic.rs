@@ -1,0 +1,198 @@
+//! What memory has to do for one request of a warp: sectors of global memory, banks of shared memory, turns of atomics.
+
+use crate::lane::{Access, Space};
+use crate::profile::{AtomicTraffic, Counters, GlobalTraffic, Range, SharedTraffic};
+
+/// The accesses of a warp's lanes that go to memory together, all of one size.
+#[derive(Clone)]
+pub(crate) struct Request {
+    pub space: Space,
+    pub access: Access,
+    /// Bytes of one lane's access.
+    pub bytes: u64,
+    /// The lanes that take part.
+    pub mask: u32,
+    /// Their addresses; of the others, anything.
+    pub addresses: [u64; 32],
+}
+
+impl Request {
+    pub fn new(space: Space, access: Access, bytes: u64) -> Self {
+        Self { space, access, bytes, mask: 0, addresses: [0; 32] }
+    }
+
+    /// The addresses of the lanes that take part, in the order of the lanes.
+    fn of_lanes(&self, lanes: u32, into: &mut [u64; 32]) -> usize {
+        let mut left = self.mask & lanes;
+        let mut len = 0;
+        while left != 0 {
+            into[len] = self.addresses[left.trailing_zeros() as usize];
+            len += 1;
+            left &= left - 1;
+        }
+        len
+    }
+
+    /// How many 32-byte sectors the accesses lie in, and how many different bytes they ask for.
+    pub fn sectors(&self) -> (u64, u64) {
+        let mut addresses = [0; 32];
+        let len = self.of_lanes(u32::MAX, &mut addresses);
+        let addresses = &mut addresses[..len];
+        if !addresses.is_sorted() {
+            addresses.sort_unstable();
+        }
+        let (mut sectors, mut bytes) = (0, 0);
+        let (mut next_sector, mut next_byte) = (0, 0);
+        for &mut start in addresses {
+            let end = start + self.bytes;
+            bytes += end - start.max(next_byte).min(end);
+            next_byte = end;
+            let (first, last) = (start / 32, (end - 1) / 32);
+            sectors += (last + 1) - first.max(next_sector).min(last + 1);
+            next_sector = last + 1;
+        }
+        (sectors, bytes)
+    }
+
+    /// How many bytes lie between the places of neighbours among the lanes, on average; nothing of one lane.
+    fn apart(&self) -> Option<u64> {
+        let mut addresses = [0; 32];
+        let len = self.of_lanes(u32::MAX, &mut addresses);
+        let (first, last) = (addresses[0], addresses[len.checked_sub(1)?]);
+        (len > 1).then(|| first.abs_diff(last) / (len as u64 - 1))
+    }
+
+    /// How many passes through shared memory the accesses need, and how many of them would do if no two lanes wanted
+    /// different words of one bank. There are 32 banks of 4 bytes; lanes that want the same word get it in one pass.
+    /// Accesses of 8 bytes are served by half warps, those of 16 by quarters, each of which is 128 bytes.
+    ///
+    /// Also the most passes of one such part.
+    pub fn passes(&self) -> (u64, u64, u64) {
+        let lanes_at_once = match self.bytes {
+            16 => 8,
+            8 => 16,
+            _ => 32,
+        };
+        let (mut passes, mut least, mut worst) = (0, 0, 0);
+        for first in (0..32).step_by(lanes_at_once) {
+            let group = (u32::MAX >> (32 - lanes_at_once)) << first;
+            if self.mask & group != 0 {
+                let of_group = self.passes_of(group);
+                passes += of_group;
+                worst = of_group.max(worst);
+                least += 1;
+            }
+        }
+        (passes, least, worst)
+    }
+
+    fn passes_of(&self, group: u32) -> u64 {
+        let mut addresses = [0; 32];
+        let len = self.of_lanes(group, &mut addresses);
+        let words_each = self.bytes.div_ceil(4);
+        let mut words = [0; 32];
+        let mut count = 0;
+        for address in &addresses[..len] {
+            for word in address / 4..address / 4 + words_each {
+                words[count] = word;
+                count += 1;
+            }
+        }
+        let words = &mut words[..count];
+        if !words.is_sorted() {
+            words.sort_unstable();
+        }
+        let mut of_bank = [0_u8; 32];
+        let mut before = u64::MAX;
+        for &mut word in words {
+            of_bank[(word % 32) as usize] += u8::from(word != before);
+            before = word;
+        }
+        u64::from(of_bank.into_iter().max().unwrap_or(0))
+    }
+
+    /// How many lanes must wait for others of the request, because they change the same place.
+    pub fn contention(&self) -> u64 {
+        let mut addresses = [0; 32];
+        let len = self.of_lanes(u32::MAX, &mut addresses);
+        addresses[..len].sort_unstable();
+        let different = 1 + addresses[..len].windows(2).filter(|pair| pair[0] != pair[1]).count();
+        (len - different.min(len)) as u64
+    }
+}
+
+/// Adds a request of a warp that has the lanes `all`.
+pub(super) fn count(counters: &mut Counters, request: &Request, all: u32) {
+    let lanes = u64::from(request.mask.count_ones());
+    let divergent = u64::from(request.mask != all);
+    let is_load = request.access == Access::Load;
+    match (request.space, request.access) {
+        (_, Access::Atomic) => {
+            let contention = request.contention();
+            counters.atomics += AtomicTraffic { requests: 1, lanes, divergent, contention };
+        }
+        (Space::Global, _) => {
+            let (sectors, bytes) = request.sectors();
+            let apart = request.apart().map(Range::of);
+            let traffic = if is_load { &mut counters.global_loads } else { &mut counters.global_stores };
+            *traffic += GlobalTraffic { requests: 1, lanes, divergent, bytes, sectors, apart };
+        }
+        (Space::Shared, _) => {
+            let (passes, least_passes, worst_ways) = request.passes();
+            let (bytes, conflicts) = (lanes * request.bytes, passes - least_passes);
+            let traffic = if is_load { &mut counters.shared_loads } else { &mut counters.shared_stores };
+            *traffic += SharedTraffic { requests: 1, lanes, divergent, bytes, least_passes, conflicts, worst_ways };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(bytes: u64, mask: u32, address: impl Fn(u64) -> u64) -> Request {
+        let (space, access) = (Space::Global, Access::Load);
+        Request { space, access, bytes, mask, addresses: std::array::from_fn(|lane| address(lane as u64)) }
+    }
+
+    #[test]
+    fn neighbours_share_sectors() {
+        assert_eq!(request(4, u32::MAX, |lane| 4 * lane).sectors(), (4, 128));
+        assert_eq!(request(4, u32::MAX, |lane| 4 * (31 - lane)).sectors(), (4, 128));
+        assert_eq!(request(4, u32::MAX, |lane| 4 + 4 * lane).sectors(), (5, 128), "off by an element");
+        assert_eq!(request(4, u32::MAX, |lane| 1024 * lane).sectors(), (32, 128), "a column");
+        assert_eq!(request(4, u32::MAX, |_| 64).sectors(), (1, 4), "a broadcast");
+        assert_eq!(request(16, u32::MAX, |lane| 16 * lane).sectors(), (16, 512));
+        assert_eq!(request(4, 1, |_| 4096).sectors(), (1, 4));
+        assert_eq!(request(1, u32::MAX, |lane| lane).sectors(), (1, 32));
+        assert_eq!(request(4, u32::MAX, |lane| 8 * lane).sectors(), (8, 128), "every second element");
+    }
+
+    #[test]
+    fn lanes_that_want_one_bank_wait() {
+        for (stride, passes) in [(1, 1), (2, 2), (3, 1), (4, 4), (8, 8), (16, 16), (32, 32), (33, 1)] {
+            assert_eq!(request(4, u32::MAX, |lane| 4 * stride * lane).passes(), (passes, 1, passes), "stride {stride}");
+        }
+        assert_eq!(request(4, u32::MAX, |_| 128).passes(), (1, 1, 1), "a broadcast is one pass");
+        assert_eq!(request(4, 0xFFFF, |lane| 8 * lane).passes(), (1, 1, 1), "half a warp at every second word");
+        assert_eq!(request(1, u32::MAX, |lane| lane).passes(), (1, 1, 1), "four lanes a word");
+        assert_eq!(request(2, u32::MAX, |lane| 128 * lane).passes(), (32, 1, 32));
+    }
+
+    #[test]
+    fn wide_accesses_are_served_in_parts() {
+        assert_eq!(request(8, u32::MAX, |lane| 8 * lane).passes(), (2, 2, 1));
+        assert_eq!(request(8, u32::MAX, |lane| 16 * lane).passes(), (4, 2, 2), "two words of each even pair of banks");
+        assert_eq!(request(16, u32::MAX, |lane| 16 * lane).passes(), (4, 4, 1));
+        assert_eq!(request(16, u32::MAX, |lane| 128 * lane).passes(), (32, 4, 8), "a column of packs");
+        assert_eq!(request(16, 0xFF, |lane| 16 * lane).passes(), (1, 1, 1));
+    }
+
+    #[test]
+    fn atomics_on_one_place_take_turns() {
+        assert_eq!(request(4, u32::MAX, |_| 64).contention(), 31);
+        assert_eq!(request(4, u32::MAX, |lane| 4 * lane).contention(), 0);
+        assert_eq!(request(4, u32::MAX, |lane| 4 * (lane % 8)).contention(), 24);
+        assert_eq!(request(4, 1 << 7, |_| 0).contention(), 0);
+    }
+}

@@ -1,0 +1,196 @@
+//! What is seen of a launch that is watched: counters, findings, and orders of lanes.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use simt::lane::{self, Access, Barrier, Space};
+use simt::{Argument, Check, Fault, Findings, Launch, Schedule, Watch};
+
+const ADDRESS: usize = 1 << 20;
+
+fn global(access: Access, index: usize) {
+    lane::access(Space::Global, access, ADDRESS + 4 * index, 4);
+}
+
+fn thread() -> usize {
+    lane::thread_idx().x as usize
+}
+
+fn findings(launch: &Launch<'_>, kernel: impl Fn() + Sync) -> Findings {
+    match simt::run(launch, &kernel) {
+        Ok(()) => Findings::default(),
+        Err(Fault::Mistakes(findings)) => findings,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+fn checked(grid: u32, block: u32) -> Launch<'static> {
+    const INPUT: Argument<'static> = Argument { name: "numbers", address: ADDRESS, bytes: 4096, element: 4 };
+    Launch { watch: Watch::CHECKS, arguments: &[INPUT], ..Launch::new("checked", grid, block) }
+}
+
+#[test]
+fn branches_are_requests_of_their_lanes() {
+    let profile = simt::profile(&Launch::new("branches", 2, 64), &|| {
+        if thread().is_multiple_of(4) {
+            global(Access::Load, thread());
+        } else {
+            global(Access::Store, thread());
+        }
+    })
+    .unwrap();
+    let total = profile.total();
+    // Two blocks of two warps.
+    assert_eq!((total.global_loads.requests, total.global_loads.lanes, total.global_loads.divergent), (4, 32, 4));
+    assert_eq!((total.global_stores.requests, total.global_stores.lanes), (4, 96));
+    assert_eq!(total.lanes_active(), Some(16.0));
+}
+
+#[test]
+fn lanes_that_loop_longer_are_alone_at_the_end() {
+    let profile = simt::profile(&Launch::new("loops", 1, 32), &|| {
+        for round in 0..=thread() {
+            global(Access::Load, 32 * round + thread());
+        }
+    })
+    .unwrap();
+    let loads = profile.total().global_loads;
+    assert_eq!((loads.requests, loads.lanes, loads.divergent), (32, 32 * 33 / 2, 31));
+}
+
+#[test]
+fn a_lone_lane_may_run_for_ever_in_little_memory() {
+    let profile = simt::profile(&Launch::new("serial", 1, 1), &|| {
+        (0..10_000).for_each(|i| global(Access::Load, i));
+    })
+    .unwrap();
+    assert_eq!((profile.total().global_loads.requests, profile.load_efficiency()), (10_000, 12.5));
+}
+
+#[test]
+fn meetings_are_counted_by_warp_and_by_block() {
+    let profile = simt::profile(&Launch::new("meetings", 3, 96), &|| {
+        lane::barrier(Barrier::Sync, false);
+        lane::sync_warp(u32::MAX);
+        lane::vote(lane::Vote::All, u32::MAX, 1);
+        lane::shuffle(lane::Shuffle::Xor, u32::MAX, 0, 1, 32);
+        lane::shuffle(lane::Shuffle::Xor, u32::MAX, 0, 2, 32);
+    })
+    .unwrap();
+    let total = profile.total();
+    assert_eq!((total.barriers, total.block_barriers, total.warp_barriers), (9, 3, 9));
+    assert_eq!((total.votes, total.shuffles), (9, 18));
+    assert_eq!(profile.barriers_per_block(), 1.0);
+    assert_eq!(profile.kernels[0].lines.len(), 5);
+}
+
+#[test]
+fn a_race_is_told_with_both_sides() {
+    let found = findings(&checked(1, 64), || {
+        if thread() == 40 {
+            global(Access::Store, 7);
+        } else if thread() == 3 {
+            global(Access::Load, 7);
+        }
+    });
+    assert_eq!(found.all.len(), 1, "{found}");
+    let race = &found.all[0];
+    assert_eq!((race.check, race.array.as_deref(), race.index), (Check::GlobalRace, Some("`numbers`"), Some(7)));
+    let first = race.first.as_ref().unwrap();
+    assert_eq!((first.verb, first.thread.x, race.second.verb, race.second.thread.x), ("reads", 3, "writes", 40));
+    let text = found.to_string();
+    for part in ["`checked`", "block (0, 0, 0), thread (3, 0, 0)", "thread (40, 0, 0)", "element 7", "watch.rs"] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
+}
+
+#[test]
+fn a_barrier_orders_and_lines_are_told_once() {
+    assert!(
+        findings(&checked(1, 64), || {
+            global(Access::Store, thread());
+            lane::barrier(Barrier::Sync, false);
+            global(Access::Load, 63 - thread());
+        })
+        .all
+        .is_empty()
+    );
+    let found = findings(&checked(1, 64), || {
+        global(Access::Store, thread());
+        global(Access::Load, 63 - thread());
+    });
+    assert!(found.all.iter().map(|finding| finding.times).sum::<u64>() >= 32, "{found}");
+    assert!(found.all.len() <= 2, "{found}");
+}
+
+#[test]
+fn blocks_are_ordered_by_release_and_acquire_only() {
+    let run = |releases: bool, acquires: bool| {
+        let ticket = AtomicU32::new(0);
+        findings(&checked(4, 1), || {
+            global(Access::Store, lane::block_idx().x as usize);
+            if releases {
+                lane::fence(false, false);
+            }
+            let drawn = lane::atomic(Access::Atomic, 64, 4, false, || ticket.fetch_add(1, Relaxed), |_| true);
+            if acquires {
+                lane::fence(false, false);
+            }
+            if drawn == 3 {
+                (0..4).for_each(|block| global(Access::Load, block));
+            }
+        })
+    };
+    assert_eq!(run(true, true).all, []);
+    for (releases, acquires) in [(false, false), (true, false), (false, true)] {
+        assert!(run(releases, acquires).has(Check::GlobalRace), "{releases} {acquires}");
+    }
+}
+
+#[test]
+fn misaligned_accesses_end_the_launch() {
+    let fault = simt::run(&checked(1, 1), &|| lane::access(Space::Global, Access::Load, ADDRESS + 4, 16)).unwrap_err();
+    assert!(fault.to_string().contains("not a multiple of 16"), "{fault}");
+}
+
+#[test]
+fn a_seed_is_an_order_and_always_the_same() {
+    let order = |schedule| {
+        let order = Mutex::new(Vec::new());
+        let launch = Launch { schedule, ..Launch::new("order", 1, 96) };
+        simt::run(&launch, &|| {
+            order.lock().unwrap().push(thread());
+            lane::barrier(Barrier::Sync, false);
+            order.lock().unwrap().push(thread());
+        })
+        .unwrap();
+        order.into_inner().unwrap()
+    };
+    let in_order = order(Schedule::InOrder);
+    assert!(in_order[..96].is_sorted());
+    let seven = order(Schedule::Seed(7));
+    assert_eq!(seven, order(Schedule::Seed(7)));
+    assert!(seven != in_order && seven != order(Schedule::Seed(8)));
+    let mut all = seven[..96].to_vec();
+    all.sort_unstable();
+    assert_eq!(all, in_order[..96], "no lane passes the barrier before all have come");
+}
+
+#[test]
+fn lanes_give_way_before_accesses() {
+    // Without a barrier, one lane's two accesses are not together under every order.
+    let torn = (0..20).any(|seed| {
+        let last = AtomicU32::new(0);
+        let was_torn = AtomicU32::new(0);
+        let launch = Launch { schedule: Schedule::Seed(seed), ..Launch::new("torn", 1, 32) };
+        simt::run(&launch, &|| {
+            global(Access::Store, 0);
+            last.store(thread() as u32, Relaxed);
+            global(Access::Load, 0);
+            was_torn.fetch_or(u32::from(last.load(Relaxed) != thread() as u32), Relaxed);
+        })
+        .unwrap();
+        was_torn.into_inner() == 1
+    });
+    assert!(torn);
+}

@@ -1,0 +1,127 @@
+//! What to do about a line, in a sentence for each finding.
+
+use warpfold::{Counters, GlobalTraffic, SharedTraffic};
+
+/// Something that costs time at a line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// What it costs: passes through memory of 128 bytes that would not be needed, about.
+    pub cost: f64,
+    /// What to do.
+    pub text: String,
+}
+
+/// What there is to say of a line's counters, the worst first.
+pub fn of(counters: &Counters) -> Vec<Advice> {
+    let mut all = Vec::new();
+    all.extend(uncoalesced("loads", &counters.global_loads));
+    all.extend(uncoalesced("stores", &counters.global_stores));
+    all.extend(conflicts("loads", &counters.shared_loads));
+    all.extend(conflicts("stores", &counters.shared_stores));
+    all.extend(contention(counters));
+    all.extend(divergence(counters));
+    all.sort_by(|one, other| other.cost.total_cmp(&one.cost));
+    all
+}
+
+fn uncoalesced(what: &str, traffic: &GlobalTraffic) -> Option<Advice> {
+    let efficiency = traffic.efficiency()?;
+    let apart = traffic.apart?;
+    let wasted = traffic.sectors - traffic.bytes.div_ceil(32).min(traffic.sectors);
+    if efficiency >= 90.0 || apart.most == 0 {
+        return None;
+    }
+    let stride = match (apart.least, apart.most) {
+        (least, most) if least == most => format!("{least} bytes"),
+        (least, most) => format!("{least} to {most} bytes"),
+    };
+    Some(Advice {
+        // A pass of 128 bytes is four sectors.
+        cost: wasted as f64 / 4.0,
+        text: format!(
+            "uncoalesced: {what} use {efficiency:.0} % of their sectors, as neighbouring lanes are {stride} apart: let \
+             neighbours take neighbouring elements, or turn a tile in shared memory"
+        ),
+    })
+}
+
+fn conflicts(what: &str, traffic: &SharedTraffic) -> Option<Advice> {
+    (traffic.conflicts > 0).then(|| Advice {
+        cost: traffic.conflicts as f64,
+        text: format!(
+            "bank conflict: {what} are up to {}-way, {} extra passes for {} requests: change the stride, or put an unused \
+             element behind each row",
+            traffic.worst_ways, traffic.conflicts, traffic.requests
+        ),
+    })
+}
+
+fn contention(counters: &Counters) -> Option<Advice> {
+    let atomics = counters.atomics;
+    (atomics.contention > 0).then(|| Advice {
+        cost: atomics.contention as f64,
+        text: format!(
+            "contention: {:.1} of {:.1} lanes of a request wait for another that changes the same place: combine the warp's \
+             values by shuffles first",
+            atomics.contention as f64 / atomics.requests as f64,
+            atomics.lanes as f64 / atomics.requests as f64
+        ),
+    })
+}
+
+fn divergence(counters: &Counters) -> Option<Advice> {
+    let active = counters.lanes_active()?;
+    let divergent = counters.divergent_requests();
+    // A request of one lane a block is no loop that diverges.
+    if divergent == 0 || active >= 31.0 {
+        return None;
+    }
+    let idle = divergent as f64 * (1.0 - active / 32.0);
+    Some(Advice {
+        cost: idle,
+        text: format!(
+            "divergent: {active:.1} lanes active of 32 on average, {divergent} of {} requests not by the whole warp: let whole \
+             warps work, or none",
+            counters.requests()
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use simt::lane::{self, Access, Space};
+
+    fn profiled(access: impl Fn(usize) + Sync) -> Vec<Advice> {
+        let launch = simt::Launch::new("k", 1, 32);
+        of(&simt::profile(&launch, &|| access(lane::lane_id() as usize)).unwrap().total())
+    }
+
+    #[test]
+    fn a_coalesced_line_needs_no_advice() {
+        assert_eq!(profiled(|lane| lane::access(Space::Global, Access::Load, 4096 + 4 * lane, 4)), []);
+    }
+
+    #[test]
+    fn the_stride_and_the_ways_are_named() {
+        let strided = profiled(|lane| lane::access(Space::Global, Access::Load, 4096 + 64 * lane, 4));
+        assert!(strided[0].text.contains("64 bytes apart") && strided[0].text.contains("12 %"), "{strided:?}");
+        let conflicts = profiled(|lane| {
+            let tile = lane::shared_array(1, 4096, 4).addr();
+            lane::access(Space::Shared, Access::Store, tile + 32 * lane, 4);
+        });
+        assert!(conflicts[0].text.contains("8-way, 7 extra passes for 1 requests"), "{conflicts:?}");
+    }
+
+    #[test]
+    fn idle_lanes_and_contention_are_named() {
+        let divergent = profiled(|lane| {
+            if lane.is_multiple_of(2) {
+                lane::access(Space::Global, Access::Load, 4096, 4);
+            }
+        });
+        assert!(divergent[0].text.contains("16.0 lanes active"), "{divergent:?}");
+        let contended = profiled(|_| lane::atomic(Access::Atomic, 4096, 4, false, || (), |()| true));
+        assert!(contended[0].text.contains("31.0 of 32.0 lanes"), "{contended:?}");
+    }
+}

@@ -1,0 +1,176 @@
+//! `bench profile`: what a kernel does with memory, line by line, counted in the executor.
+
+mod advice;
+mod source;
+mod subject;
+
+use std::io::{self, Write};
+
+use clap::Args;
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use serde::Serialize;
+use warpfold::{Counters, Dim3, Gpu, KernelProfile};
+
+use crate::cli::{Format, Numbers, Output, Sides};
+use crate::counters::{self, CountersRow};
+use crate::report::finish;
+use source::Sources;
+use subject::Subject;
+
+#[derive(Debug, Args)]
+pub struct ProfileArguments {
+    /// The kernel, as the ladders name it (`strided_index`, `tiled_32`), or `sum` or `transpose` for the library's own
+    pub kernel: String,
+    #[command(flatten)]
+    pub numbers: Numbers,
+    #[command(flatten)]
+    pub sides: Sides,
+}
+
+/// A kernel with one grid.
+#[derive(Debug, Serialize)]
+struct KernelReport {
+    kernel: String,
+    grid: [u32; 3],
+    block: [u32; 3],
+    launches: u64,
+    barriers_per_block: f64,
+    total: CountersRow,
+    lines: Vec<LineReport>,
+}
+
+/// One of its lines.
+#[derive(Debug, Serialize)]
+struct LineReport {
+    file: &'static str,
+    line: u32,
+    source: Option<String>,
+    counters: CountersRow,
+    /// What costs time, the worst first.
+    findings: Vec<String>,
+    /// What all findings cost: passes through memory that would not be needed, about.
+    cost: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct Report {
+    kernels: Vec<KernelReport>,
+}
+
+/// The least that a finding costs, as a share of all requests.
+const SHARE_WORTH_A_WORD: f64 = 0.02;
+
+/// Counts a kernel in the executor.
+pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::Result<bool> {
+    let mut sources = Sources::default();
+    let mut kernels = Vec::new();
+    for subject in Subject::named(&arguments.kernel)? {
+        let profile = subject.profile(gpu, &arguments.numbers, &arguments.sides)?;
+        kernels.extend(profile.kernels.iter().map(|kernel| KernelReport::of(kernel, &mut sources)));
+    }
+    let report = Report { kernels };
+    let mut out = io::stdout().lock();
+    finish(match output.format {
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from).and_then(|()| writeln!(out))
+        }
+        Format::Csv => report.write_csv(&mut out),
+        Format::Table => report.write_tables(&mut out, presets::UTF8_BORDERS_ONLY),
+        Format::Markdown => report.write_tables(&mut out, presets::ASCII_MARKDOWN),
+    })?;
+    Ok(true)
+}
+
+impl KernelReport {
+    fn of(kernel: &KernelProfile, sources: &mut Sources) -> Self {
+        let total: Counters = kernel.total();
+        // What costs less than that is not worth a word.
+        let least = SHARE_WORTH_A_WORD * total.requests() as f64;
+        let mut lines: Vec<LineReport> = kernel
+            .lines
+            .iter()
+            .map(|line| {
+                let mut advice = advice::of(&line.counters);
+                advice.retain(|advice| advice.cost >= least);
+                LineReport {
+                    file: line.file,
+                    line: line.line,
+                    source: sources.line(line.file, line.line),
+                    counters: CountersRow::of(&line.counters),
+                    cost: advice.iter().map(|advice| advice.cost).sum(),
+                    findings: advice.into_iter().map(|advice| advice.text).collect(),
+                }
+            })
+            .collect();
+        lines.sort_by(|one, other| other.cost.total_cmp(&one.cost));
+        let sides = |dim: Dim3| [dim.x, dim.y, dim.z];
+        Self {
+            kernel: kernel.kernel.clone(),
+            grid: sides(kernel.grid),
+            block: sides(kernel.block),
+            launches: kernel.launches,
+            barriers_per_block: kernel.barriers_per_block(),
+            total: CountersRow::of(&total),
+            lines,
+        }
+    }
+
+    fn table(&self, preset: &str) -> Table {
+        let mut table = Table::new();
+        table.load_preset(preset).set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_header(["where", "source", "requests", "lanes", "load", "store", "conflicts", "meetings"]);
+        let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
+        for line in &self.lines {
+            let counters = &line.counters;
+            let file = line.file.rsplit('/').next().unwrap_or(line.file);
+            table.add_row([
+                Cell::new(format!("{file}:{}", line.line)),
+                Cell::new(line.source.as_deref().unwrap_or("(the file is not here)")),
+                right(counters.requests().to_string()),
+                right(counters::number(counters.lanes_active)),
+                right(counters::percent(counters.load_efficiency)),
+                right(counters::percent(counters.store_efficiency)),
+                right(counters.bank_conflicts.to_string()),
+                Cell::new(counters.meetings()),
+            ]);
+        }
+        table
+    }
+}
+
+impl Report {
+    fn write_tables(&self, out: &mut impl Write, preset: &str) -> io::Result<()> {
+        writeln!(out, "Counted in the executor, by source line, the worst first.")?;
+        for kernel in &self.kernels {
+            let dim = |[x, y, z]: [u32; 3]| Dim3::new(x, y, z);
+            let launches = if kernel.launches == 1 { String::new() } else { format!(", {} launches", kernel.launches) };
+            let barriers = kernel.barriers_per_block;
+            writeln!(
+                out,
+                "\n{}: {} blocks of {} threads{launches}, {barriers} barriers in each block\n{}",
+                kernel.kernel,
+                dim(kernel.grid),
+                dim(kernel.block),
+                kernel.table(preset)
+            )?;
+            for line in &kernel.lines {
+                for finding in &line.findings {
+                    writeln!(out, "{}:{}: {finding}", line.file, line.line)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(out, "kernel,blocks,threads,file,line,cost,{}", CountersRow::CSV_HEADER)?;
+        for kernel in &self.kernels {
+            for line in &kernel.lines {
+                let (blocks, threads) = (kernel.grid.iter().product::<u32>(), kernel.block.iter().product::<u32>());
+                let LineReport { file, line, cost, counters, .. } = line;
+                writeln!(out, "{},{blocks},{threads},{file},{line},{cost:.1},{}", kernel.kernel, counters.csv())?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! What can be profiled, by name.
+
+use anyhow::bail;
+use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
+use warpfold::{Error, Gpu, Profile};
+
+use crate::cli::{Dtype, Numbers, Sides};
+use crate::data::{self, Number};
+use crate::ladder::gpu_len;
+
+/// A kernel, or what the library makes of several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject {
+    Reduce(ReduceRung),
+    Transpose(TransposeRung),
+    ControlFlow(ControlFlowRung),
+    /// `Gpu::sum`.
+    LibrarySum,
+    /// `Gpu::transpose`.
+    LibraryTranspose,
+}
+
+impl Subject {
+    /// All that have the name: two ladders have a `vectorized`.
+    pub fn named(name: &str) -> anyhow::Result<Vec<Self>> {
+        let all = [("sum", Self::LibrarySum), ("transpose", Self::LibraryTranspose)]
+            .into_iter()
+            .chain(ReduceRung::all().map(|rung| (rung.name(), Self::Reduce(rung))))
+            .chain(TransposeRung::ALL.into_iter().map(|rung| (rung.name(), Self::Transpose(rung))))
+            .chain(ControlFlowRung::ALL.into_iter().map(|rung| (rung.name(), Self::ControlFlow(rung))));
+        let (names, subjects): (Vec<_>, Vec<_>) = all.unzip();
+        let found: Vec<_> =
+            names.iter().zip(&subjects).filter(|(own, _)| **own == name).map(|(_, &subject)| subject).collect();
+        if found.is_empty() {
+            bail!("there is no kernel `{name}`: choose from {}", names.join(", "));
+        }
+        Ok(found)
+    }
+
+    /// Runs it, and counts.
+    pub fn profile(self, gpu: &Gpu, numbers: &Numbers, sides: &Sides) -> anyhow::Result<Profile> {
+        match self {
+            Self::Reduce(_) | Self::LibrarySum => match numbers.dtype() {
+                Dtype::F32 => self.sum::<f32>(gpu, numbers),
+                Dtype::F64 => self.sum::<f64>(gpu, numbers),
+                Dtype::I32 => self.sum::<i32>(gpu, numbers),
+                Dtype::I64 => self.sum::<i64>(gpu, numbers),
+            },
+            Self::Transpose(_) | Self::LibraryTranspose => {
+                let (rows, columns) = sides.get(gpu);
+                let elements = data::random_bits(gpu, gpu_len(gpu, rows, columns)?)?;
+                let matrix = gpu.upload_matrix(&elements, rows, columns)?;
+                let mut result = gpu.zeroed_matrix(columns, rows)?;
+                Ok(gpu.profile(|| match self {
+                    Self::Transpose(rung) => rung.start(gpu, &matrix, &mut result),
+                    _ => gpu.transpose_into(&matrix, &mut result),
+                })?)
+            }
+            Self::ControlFlow(rung) => {
+                let words = data::random_words(gpu, numbers.n(gpu))?;
+                let (input, mut result) = (gpu.upload(&words)?, gpu.zeroed::<u32>(words.len())?);
+                Ok(gpu.profile(|| rung.start(gpu, &input, &mut result))?)
+            }
+        }
+    }
+
+    fn sum<T: Number + SumAll>(self, gpu: &Gpu, numbers: &Numbers) -> anyhow::Result<Profile> {
+        let input = gpu.upload(&data::random::<T>(gpu, numbers.n(gpu))?)?;
+        let Self::Reduce(rung) = self else {
+            return Ok(gpu.profile(|| T::sum_all(gpu, &input))?);
+        };
+        let mut reduction = rung.prepare::<T>(gpu, input.len(), numbers.block())?;
+        reduction.load(gpu, &input)?;
+        Ok(gpu.profile(|| reduction.start(gpu, &input))?)
+    }
+}
+
+/// A type that the library itself sums.
+trait SumAll: Sized {
+    fn sum_all(gpu: &Gpu, input: &warpfold::Buffer<Self>) -> Result<(), Error>;
+}
+
+macro_rules! sums {
+    ($($type:ty),*) => {$(
+        impl SumAll for $type {
+            fn sum_all(gpu: &Gpu, input: &warpfold::Buffer<Self>) -> Result<(), Error> {
+                gpu.sum(input).map(|_| ())
+            }
+        }
+    )*};
+}
+
+sums!(f32, f64, i32, i64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_ladders() {
+        let vectorized = Subject::named("vectorized").unwrap();
+        assert_eq!(
+            vectorized,
+            [Subject::Reduce(ReduceRung::Vectorized), Subject::Transpose(TransposeRung::Vectorized)]
+        );
+        assert_eq!(Subject::named("sum").unwrap(), [Subject::LibrarySum]);
+        assert!(Subject::named("nonsense").unwrap_err().to_string().contains("strided_index"));
+    }
+}

@@ -1,0 +1,84 @@
+//! The executor as a microscope: counters, checks, and the order of lanes.
+
+use simt::{Profile, Schedule};
+
+use crate::{Error, Gpu};
+
+/// How the executor runs kernels: see [`Gpu::simt_with`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimtOptions {
+    /// Whether each launch is checked: for races in shared and global memory, reads of shared memory that nobody has written,
+    /// misaligned accesses, barriers in divergent code, shuffles from lanes that are not there. What is found is the
+    /// launch's error ([`simt::Fault::Mistakes`], in [`Error::Fault`]). (Indices outside of views are always errors.)
+    ///
+    /// On by default where `debug_assertions` are, as in tests: it makes kernels several times slower.
+    pub checks: bool,
+    /// The order in which lanes run.
+    pub schedule: Schedule,
+}
+
+impl Default for SimtOptions {
+    fn default() -> Self {
+        Self { checks: cfg!(debug_assertions), schedule: Schedule::InOrder }
+    }
+}
+
+impl Gpu {
+    /// Counts what lanes do in all that `work` launches: requests to memory, sectors, bank conflicts, barriers and so on, by
+    /// kernel and line of source. The same numbers on every machine and in every run.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    /// use warpfold::Gpu;
+    ///
+    /// /// Doubles every element.
+    /// #[kernel]
+    /// pub fn double(numbers: GlobalMut<f32>) {
+    ///     let i = thread::index_1d_wide();
+    ///     if i < numbers.len() {
+    ///         numbers.store(i, 2.0 * numbers.load(i));
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), warpfold::Error> {
+    /// let gpu = Gpu::simt();
+    /// let mut numbers = gpu.upload(&[1.0_f32; 1024])?;
+    ///
+    /// let kernel = double::handle().with_block(256);
+    /// let profile = gpu.profile(|| gpu.launch(kernel, 4, (numbers.view_mut(),)))?;
+    /// assert_eq!(profile.bank_conflicts(), 0);
+    /// assert_eq!(profile.load_efficiency(), 100.0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `work`, and [`Error::NoCounters`] on a CUDA device.
+    pub fn profile(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<Profile, Error> {
+        let mut work = Some(work);
+        self.machine().profile(&mut || work.take().map_or(Ok(()), |work| work()))
+    }
+}
+
+/// Does `test` in the executor with the lanes in `orders` different orders, all with checks: a kernel that is right only
+/// because its lanes happen to run in the order of their numbers fails under one of them.
+///
+/// ```
+/// use warpfold::under_schedules;
+///
+/// under_schedules(20, |gpu| {
+///     let x = gpu.upload(&[1.0_f32, 2.0, 4.0])?;
+///     assert_eq!(gpu.sum(&x)?, 7.0);
+///     Ok(())
+/// })?;
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// The first error of `test`, and the seed of the order that it came with ([`Error::Schedule`]).
+pub fn under_schedules(orders: u64, mut test: impl FnMut(&Gpu) -> Result<(), Error>) -> Result<(), Error> {
+    (0..orders).try_for_each(|seed| {
+        let options = SimtOptions { checks: true, schedule: Schedule::Seed(seed) };
+        test(&Gpu::simt_with(options)).map_err(|error| Error::Schedule { seed, error: Box::new(error) })
+    })
+}

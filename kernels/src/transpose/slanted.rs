@@ -1,0 +1,215 @@
+//! A tile on its way in and out, by 16-byte accesses, where rows begin and end at any address: a tile with a slanted upper and
+//! lower edge.
+//!
+//! What is slow about such rows is not to read but to write them: memory takes sectors of 32 bytes, and one that two blocks
+//! write half of each costs more than two whole ones. So here a tile ends, in each row of the output, where a sector ends. As
+//! rows of the output begin at any place in a sector, those ends are not in one row of the input: each column of the tile
+//! begins up to a sector's elements higher or lower than its neighbours. A block therefore loads [`MARGIN`] more rows of
+//! squares than it writes, and leaves to its neighbour above what it does not write of them. Only at the matrix' own edges
+//! are there parts of packs.
+//!
+//! Positions in a row of the output are counted from the start of the sector in which it begins.
+//!
+//! To cut packs out of others takes instructions, which is what bounds this kernel. So what the lanes of a tile inside of the
+//! matrix compute is kept apart from what has to be compared at its edges, and worked out once for all packs of a thread.
+
+use cuda_std::bits::cut_pack;
+use cuda_std::prelude::*;
+
+use super::change::Same;
+use super::tile::{Layout, Tile, pack_of_thread, square_of_thread, squares_each, threads, turn_squares};
+use super::turn::{Each, Turn, sixteen};
+
+/// Bytes of a sector.
+const SECTOR: usize = 32;
+
+/// Rows of squares that a tile shares with the one above it: a sector's.
+pub const MARGIN: u32 = SECTOR as u32 / 16;
+
+/// The positions that rows of the output of `rows` elements of `size` bytes may reach: they begin in their first sector.
+pub const fn positions(rows: usize, size: usize) -> usize {
+    rows + SECTOR / size - 1
+}
+
+/// Whether the matrix has all of the tile's rows and columns, and a sector's rows more on either side.
+#[inline(always)]
+pub(super) fn is_inside<T: Turn>(rows: usize, shape: &Tile) -> bool {
+    let sector = SECTOR / size_of::<T>();
+    shape.columns == shape.side << shape.across
+        && shape.top >= sector
+        && shape.top + ((shape.side << shape.down) as usize) + sector <= rows
+}
+
+/// Loads the thread's square, turns it, and leaves it in shared memory. The tile's `top` is the first position that it
+/// writes; its first row is a margin above.
+#[inline(always)]
+pub(super) fn load_tile<T: Turn, const LEN: usize>(
+    input: &Global<T>,
+    rows: usize,
+    layout: &Layout,
+    shape: &Tile,
+    tile: &SharedArray<T, LEN>,
+) {
+    const { assert!(squares_each::<T, LEN>() == 1) };
+    let side = T::Pack::LEN;
+    let (x, y) = square_of_thread::<T, LEN>(0, shape.across);
+    let row = (shape.top + y as usize * side).wrapping_sub(SECTOR / size_of::<T>());
+    let first = shape.batch * layout.batch + shape.left + x as usize * side;
+    let place = first.wrapping_add(row.wrapping_mul(layout.pitch));
+    let packs = if is_inside::<T>(rows, shape) {
+        sixteen(&RowsInside { input, place, pitch: layout.pitch })
+    } else {
+        let columns = shape.columns.saturating_sub(x * side as u32) as usize;
+        sixteen(&RowsAtEdge { input, place, pitch: layout.pitch, row, rows, columns })
+    };
+    turn_squares(&packs, Same, shape, tile);
+}
+
+/// The rows of a square inside of the matrix.
+struct RowsInside<'a, T> {
+    input: &'a Global<'a, T>,
+    place: usize,
+    pitch: usize,
+}
+
+impl<T: Turn> Each for RowsInside<'_, T> {
+    type Of = T::Pack;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> T::Pack {
+        if i >= T::Pack::LEN {
+            return T::Pack::splat(T::default());
+        }
+        // SAFETY: inside of the matrix, which has rows below it.
+        unsafe { self.input.load_pack_of_many_unchecked(self.place.wrapping_add(i * self.pitch)) }
+    }
+}
+
+/// The rows of a square, as far as the matrix has them.
+struct RowsAtEdge<'a, T> {
+    input: &'a Global<'a, T>,
+    place: usize,
+    pitch: usize,
+    /// The first, wrapped if it is above the matrix; and what the matrix has.
+    row: usize,
+    rows: usize,
+    /// Columns that it has from here on.
+    columns: usize,
+}
+
+impl<T: Turn> Each for RowsAtEdge<'_, T> {
+    type Of = T::Pack;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> T::Pack {
+        let (side, columns) = (T::Pack::LEN, self.columns);
+        // A row above the first is, wrapped, one far behind the last.
+        if i >= side || self.row.wrapping_add(i) >= self.rows || columns == 0 {
+            return T::Pack::splat(T::default());
+        }
+        let place = self.place.wrapping_add(i * self.pitch);
+        // SAFETY: inside of the matrix, and so the view.
+        unsafe { self.input.load_part_unchecked(place, 0, if columns < side { columns } else { side }) }
+    }
+}
+
+/// Writes columns from shared memory to rows of the output.
+#[inline(always)]
+pub(super) fn store_tile<T: Turn, const LEN: usize>(
+    output: &GlobalMut<T>,
+    rows: usize,
+    layout: &Layout,
+    shape: &Tile,
+    tile: &SharedArray<T, LEN>,
+) {
+    let (column, k) = pack_of_thread::<T, LEN>(0, shape.down);
+    let row = shape.batch * layout.batch + (shape.left + column as usize) * layout.pitch;
+    let packs = PacksOfThread {
+        output,
+        shape,
+        tile,
+        rows,
+        column,
+        k,
+        step: (threads(LEN, size_of::<T>()) as u32) >> shape.down,
+        place: row + shape.top + k as usize * T::Pack::LEN,
+        past: output.elements_past(row, SECTOR) as u32,
+        pitch: layout.pitch,
+    };
+    if k + MARGIN >= 1 << shape.down {
+        // The next tile's.
+    } else if is_inside::<T>(rows, shape) {
+        sixteen(&Inside(&packs));
+    } else {
+        sixteen(&packs);
+    }
+}
+
+/// The packs that a thread writes: the same of several columns.
+struct PacksOfThread<'a, T, const LEN: usize> {
+    output: &'a GlobalMut<'a, T>,
+    shape: &'a Tile,
+    tile: &'a SharedArray<T, LEN>,
+    rows: usize,
+    /// The first column, how far it is to the next, and the pack of each.
+    column: u32,
+    step: u32,
+    k: u32,
+    /// Where the first pack would go if the row began with a sector; it begins `past` elements later.
+    place: usize,
+    past: u32,
+    pitch: usize,
+}
+
+impl<T: Turn, const LEN: usize> PacksOfThread<'_, T, LEN> {
+    /// Pack `i` of the thread's, where it goes, and how many elements its row begins behind a sector's start.
+    #[inline(always)]
+    fn pack(&self, i: usize) -> (T::Pack, usize, u32) {
+        let (side, sector) = (T::Pack::LEN as u32, (SECTOR / size_of::<T>()) as u32);
+        let column = self.column + i as u32 * self.step;
+        let past = (self.past + i as u32 * self.step * self.pitch as u32) % sector;
+        // The column's packs begin a margin above the tile.
+        let begin = (self.k + MARGIN) * side - past;
+        let mask = (1 << self.shape.down) - 1;
+        let of_column = |q: u32| self.tile.load_pack(self.shape.pack(column, q & mask));
+        let (low, high) = (of_column(begin / side), of_column(begin / side + 1));
+        let place = self.place.wrapping_add(i * (self.step as usize * self.pitch)).wrapping_sub(past as usize);
+        (cut_pack(low, high, (begin % side) as usize), place, past)
+    }
+}
+
+/// What is done where the tile, with its margins, is inside of the matrix.
+struct Inside<'a, E>(&'a E);
+
+impl<T: Turn, const LEN: usize> Each for Inside<'_, PacksOfThread<'_, T, LEN>> {
+    type Of = ();
+
+    #[inline(always)]
+    fn of(&self, i: usize) {
+        if i < T::Pack::LEN {
+            let (pack, place, _) = self.0.pack(i);
+            // SAFETY: all of the pack is inside of the row, wherever in a sector that begins; and it is aligned.
+            unsafe { self.0.output.store_pack_unchecked(place, pack) };
+        }
+    }
+}
+
+impl<T: Turn, const LEN: usize> Each for PacksOfThread<'_, T, LEN> {
+    type Of = ();
+
+    #[inline(always)]
+    fn of(&self, i: usize) {
+        let side = T::Pack::LEN;
+        if i >= side || self.column + i as u32 * self.step >= self.shape.columns {
+            return;
+        }
+        let (pack, place, past) = self.pack(i);
+        let (position, end) = (self.shape.top + self.k as usize * side, past as usize + self.rows);
+        let from = (past as usize).saturating_sub(position);
+        let to = if position + side <= end { side } else { end.saturating_sub(position) };
+        if from < to {
+            // SAFETY: so many elements of the pack are inside of the row, and it is aligned.
+            unsafe { self.output.store_part_unchecked(place, pack, from, to) };
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Indices outside of arrays, and addresses that an access cannot have.
+
+use cuda_std::prelude::*;
+
+use crate::Told::Fault;
+use crate::{Case, case, map};
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        case!(no_guard, Fault("of a view of global memory of length 100"), |gpu| { map!(gpu, no_guard, 2, 64, 100) }),
+        case!(off_by_one, Fault("index 100 of a view"), |gpu| map!(gpu, off_by_one, 1, 64, 100)),
+        case!(unrolled_without_its_bound, Fault("of length 1000"), |gpu| {
+            map!(gpu, unrolled_without_its_bound, 4, 64, 1000)
+        }),
+        case!(beyond_the_tile, Fault("of a shared array of length 64"), |gpu| map!(gpu, beyond_the_tile, 1, 64, 64)),
+        case!(before_the_start, Fault("of length 64"), |gpu| map!(gpu, before_the_start, 1, 64, 64)),
+        case!(pack_at_the_end, Fault("a pack that begins"), |gpu| map!(gpu, pack_at_the_end, 1, 32, 100)),
+        case!(pack_off_its_place, Fault("multiple of 16"), |gpu| map!(gpu, pack_off_its_place, 1, 16, 128)),
+        case!(shared_pack_off_its_place, Fault("multiple of 16"), |gpu| {
+            map!(gpu, shared_pack_off_its_place, 1, 16, 128)
+        }),
+        case!(four_off_their_place, Fault("multiple of 16"), |gpu| map!(gpu, four_off_their_place, 1, 16, 128)),
+        case!(a_block_larger_than_its_array, Fault("larger than the 64 threads"), |gpu| {
+            map!(gpu, a_block_larger_than_its_array, 1, 128, 128)
+        }),
+    ]
+}
+
+/// The last block has more threads than elements.
+#[kernel]
+fn no_guard(input: Global<f32>, output: GlobalMut<f32>) {
+    let i = thread::index_1d_wide();
+    output.store(i, input.load(i));
+}
+
+/// The last index is one less than the length.
+#[kernel]
+fn off_by_one(input: Global<f32>, output: GlobalMut<f32>) {
+    let mut i = thread::thread_idx_x() as usize;
+    while i <= input.len() {
+        output.store(i, input.load(i));
+        i += 64;
+    }
+}
+
+/// Seed 000's unrolled loads: only the first of them is bounded.
+#[kernel]
+fn unrolled_without_its_bound(input: Global<f32>, output: GlobalMut<f32>) {
+    let i = thread::block_idx_x() as usize * 64 * 4 + thread::thread_idx_x() as usize;
+    if i + 64 < input.len() {
+        output.store(i, input.load(i) + input.load(i + 64) + input.load(i + 128) + input.load(i + 192));
+    }
+}
+
+/// The upper half adds too.
+#[kernel]
+fn beyond_the_tile(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; 64];
+    let thread = thread::thread_idx_x() as usize;
+    tile.store(thread, input.load(thread));
+    thread::sync_threads();
+    output.store(thread, tile.load(thread) + tile.load(thread + 32));
+}
+
+/// The first element has no left neighbour.
+#[kernel]
+fn before_the_start(input: Global<f32>, output: GlobalMut<f32>) {
+    let i = thread::index_1d_wide();
+    output.store(i, input.load(i.wrapping_sub(1)));
+}
+
+/// The last pack is not whole.
+#[kernel]
+fn pack_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
+    let i = 4 * thread::index_1d_wide();
+    output.store_pack(i, input.load_pack(i));
+}
+
+/// Packs begin at multiples of 16 bytes.
+#[kernel]
+fn pack_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
+    let i = 4 * thread::index_1d_wide();
+    output.store_pack(i, input.load_pack(i + 2));
+}
+
+/// In shared memory, too.
+#[kernel]
+fn shared_pack_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; 128];
+    let i = 4 * thread::thread_idx_x() as usize;
+    tile.store_pack(i + 1, input.load_pack(i));
+    output.store_pack(i, input.load_pack(i));
+}
+
+/// The promise of an unchecked load is broken.
+#[kernel]
+fn four_off_their_place(input: Global<f32>, output: GlobalMut<f32>) {
+    let i = 4 * thread::index_1d_wide();
+    // SAFETY: none: that is the mistake. The executor stops before the access.
+    let four = unsafe { input.load_four_unchecked(i + 1) };
+    output.store(i, four[0]);
+}
+
+/// An array of 64 for a block of 128.
+#[kernel]
+fn a_block_larger_than_its_array(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; 64];
+    let thread = thread::index_in_block::<64>();
+    tile.store(thread, input.load(thread));
+    output.store(thread, tile.load(thread));
+}

@@ -1,0 +1,110 @@
+//! Races in global memory.
+
+use cuda_std::atomic::{Atomic, Scope};
+use cuda_std::prelude::*;
+use warpfold::Check::{GlobalRace, Scope as NarrowScope};
+
+use crate::Told::By;
+use crate::{Case, case, map};
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        case!(sum_without_atomics, By(GlobalRace), |gpu| map!(gpu, sum_without_atomics, 4, 64, 256)),
+        case!(all_write_the_result, By(GlobalRace), |gpu| map!(gpu, all_write_the_result, 4, 64, 256)),
+        case!(one_too_many, By(GlobalRace), |gpu| map!(gpu, one_too_many, 4, 64, 256)),
+        case!(stencil_of_blocks, By(GlobalRace), |gpu| {
+            let mut numbers = gpu.upload(&[1.0_f32; 256])?;
+            gpu.launch(stencil_of_blocks::handle().with_block(64), 4, (numbers.view_mut(),))
+        }),
+        case!(reversed_in_place, By(GlobalRace), |gpu| {
+            let mut numbers = gpu.upload(&[1.0_f32; 256])?;
+            gpu.launch(reversed_in_place::handle().with_block(64), 4, (numbers.view_mut(),))
+        }),
+        case!(atomics_beside_a_store, By(GlobalRace), |gpu| {
+            let mut count = gpu.zeroed::<u32>(1)?;
+            gpu.launch(atomics_beside_a_store::handle().with_block(64), 2, (count.view_mut(),))
+        }),
+        case!(atomics_of_a_block, By(NarrowScope), |gpu| {
+            let mut count = gpu.zeroed::<u32>(1)?;
+            gpu.launch(atomics_of_a_block::handle().with_block(64), 2, (count.view_mut(),))
+        }),
+        case!(a_count_read_while_it_grows, By(GlobalRace), |gpu| {
+            let (mut count, mut output) = (gpu.zeroed::<u32>(1)?, gpu.zeroed::<u32>(128)?);
+            let arguments = (count.view_mut(), output.view_mut());
+            gpu.launch(a_count_read_while_it_grows::handle().with_block(64), 2, arguments)
+        }),
+        case!(packs_that_overlap, By(GlobalRace), |gpu| map!(gpu, packs_that_overlap, 1, 32, 256)),
+    ]
+}
+
+/// Every thread adds to one place.
+#[kernel]
+fn sum_without_atomics(input: Global<f32>, output: GlobalMut<f32>) {
+    output.store(0, output.load(0) + input.load(thread::index_1d_wide()));
+}
+
+/// Each block puts its result where all do.
+#[kernel]
+fn all_write_the_result(input: Global<f32>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x() == 0 {
+        output.store(0, input.load(thread::index_1d_wide()));
+    }
+}
+
+/// A block's run ends one element too late.
+#[kernel]
+fn one_too_many(input: Global<f32>, output: GlobalMut<f32>) {
+    let first = thread::block_idx_x() as usize * 64;
+    let mut i = thread::thread_idx_x() as usize;
+    while i <= 64 {
+        if first + i < output.len() {
+            output.store(first + i, input.load(first + i));
+        }
+        i += 64;
+    }
+}
+
+/// A barrier waits for the block, and the neighbour's element is another block's.
+#[kernel]
+fn stencil_of_blocks(numbers: GlobalMut<f32>) {
+    let i = thread::index_1d_wide();
+    let left = if i > 0 { numbers.load(i - 1) } else { 0.0 };
+    thread::sync_threads();
+    numbers.store(i, left + numbers.load(i));
+}
+
+/// Each thread moves its element to the other end, which another thread moves too.
+#[kernel]
+fn reversed_in_place(numbers: GlobalMut<f32>) {
+    let i = thread::index_1d_wide();
+    numbers.store(numbers.len() - 1 - i, numbers.load(i));
+}
+
+/// The counter is set to 0 by one thread while others count.
+#[kernel]
+fn atomics_beside_a_store(count: GlobalMut<u32>) {
+    if thread::index_1d() == 0 {
+        count.store(0, 0);
+    }
+    u32::fetch_add(&count, 0, 1, Scope::Device);
+}
+
+/// The scope is the block, and two blocks count.
+#[kernel]
+fn atomics_of_a_block(count: GlobalMut<u32>) {
+    u32::fetch_add(&count, 0, 1, Scope::Block);
+}
+
+/// An ordinary load beside atomics.
+#[kernel]
+fn a_count_read_while_it_grows(count: GlobalMut<u32>, output: GlobalMut<u32>) {
+    u32::fetch_add(&count, 0, 1, Scope::Device);
+    output.store(thread::index_1d_wide(), count.load(0));
+}
+
+/// Packs begin four bytes too close: each lies in the next one's.
+#[kernel]
+fn packs_that_overlap(input: Global<f32>, output: GlobalMut<f32>) {
+    let lane = thread::thread_idx_x() as usize;
+    output.store_pack(lane / 2 * 4, input.load_pack(4 * lane));
+}

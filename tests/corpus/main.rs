@@ -1,0 +1,138 @@
+//! Broken kernels, each with a mistake that people make, and the check that finds it.
+//!
+//! | module | mistakes |
+//! |---|---|
+//! | `reductions` | the ladder's sums with a barrier left out of each rung in turn, and other steps of theirs |
+//! | `transposes` | the ladder's transposes with their barriers left out, tiles with wrong edges |
+//! | `shared` | races in shared memory of other kinds |
+//! | `global` | races in global memory within a block and across blocks |
+//! | `order` | orders between blocks that are none: tickets, fences, mailboxes |
+//! | `unwritten` | shared memory that nobody has written |
+//! | `meetings` | barriers and operations of warps that not everybody comes to |
+//! | `bounds` | indices and addresses that are wrong |
+//!
+//! `clean.rs` has the other half: warpfold's own kernels, in which nothing is found.
+
+mod bounds;
+mod clean;
+mod global;
+mod meetings;
+mod order;
+mod reductions;
+mod shared;
+mod transposes;
+mod unwritten;
+
+use warpfold::{Check, Error, Fault, Findings, Gpu, Schedule, SimtOptions};
+
+/// A kernel with a mistake.
+pub struct Case {
+    /// The kernel.
+    pub name: &'static str,
+    /// How the mistake is told.
+    pub told: Told,
+    /// Runs the kernel.
+    pub run: fn(&Gpu) -> Result<(), Error>,
+}
+
+/// What a launch with a mistake ends with.
+pub enum Told {
+    /// A finding of this check.
+    By(Check),
+    /// A fault whose text has this in it.
+    Fault(&'static str),
+}
+
+/// A case: its kernel's name, how it is told, and the launch.
+macro_rules! case {
+    ($name:ident, $told:expr, |$gpu:ident| $run:expr) => {
+        $crate::Case { name: stringify!($name), told: $told, run: |$gpu: &warpfold::Gpu| $run }
+    };
+}
+pub(crate) use case;
+
+/// Launches a kernel of one input and one output of `n` numbers, with 1, 2, ... as the input.
+macro_rules! map {
+    ($gpu:ident, $name:ident, $grid:expr, $block:expr, $n:expr) => {{
+        let input = $gpu.upload(&(1..=$n).map(|i| i as f32).collect::<Vec<_>>())?;
+        let mut output = $gpu.zeroed::<f32>($n)?;
+        $gpu.launch($name::handle().with_block($block), $grid, (input.view(), output.view_mut()))
+    }};
+}
+pub(crate) use map;
+
+fn cases() -> impl Iterator<Item = Case> {
+    let all = [
+        reductions::cases(),
+        transposes::cases(),
+        shared::cases(),
+        global::cases(),
+        order::cases(),
+        unwritten::cases(),
+        meetings::cases(),
+        bounds::cases(),
+    ];
+    all.into_iter().flatten()
+}
+
+fn findings(error: &Error) -> Option<&Findings> {
+    match error {
+        Error::Fault(fault) => match &**fault {
+            Fault::Mistakes(findings) => Some(findings),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What is wrong with how a case is told, if anything is.
+fn check(case: &Case, gpu: &Gpu) -> Result<(), String> {
+    let error = (case.run)(gpu).err().ok_or_else(|| format!("{}: nothing was found", case.name))?;
+    match case.told {
+        Told::Fault(part) if error.to_string().contains(part) => Ok(()),
+        Told::Fault(part) => Err(format!("{}: `{part}` is not in: {error}", case.name)),
+        Told::By(check) => {
+            let found = findings(&error).ok_or_else(|| format!("{}: no finding, but {error}", case.name))?;
+            let finding = found.all.iter().find(|finding| finding.check == check);
+            let finding = finding.ok_or_else(|| format!("{}: {check:?} is not in: {error}", case.name))?;
+            let is_race = matches!(check, Check::SharedRace | Check::GlobalRace | Check::Scope);
+            let lines = [Some(&finding.second), finding.first.as_ref()];
+            let are_here = lines.iter().flatten().all(|deed| deed.location.starts_with("tests/corpus/"));
+            if !are_here || finding.kernel != case.name {
+                return Err(format!("{}: another kernel, or lines that are not its own: {finding}", case.name));
+            }
+            if is_race && (finding.first.is_none() || finding.array.is_none() || finding.index.is_none()) {
+                return Err(format!("{}: not all is said: {finding}", case.name));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn wrong(gpu: &Gpu) -> Vec<String> {
+    cases().filter_map(|case| check(&case, gpu).err()).collect()
+}
+
+#[test]
+fn every_broken_kernel_is_told_by_its_check() {
+    let wrong = wrong(&Gpu::simt());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(cases().count() >= 40, "only {} cases", cases().count());
+}
+
+#[test]
+fn every_broken_kernel_is_told_in_any_order_of_lanes() {
+    for seed in 0..5 {
+        let wrong = wrong(&Gpu::simt_with(SimtOptions { checks: true, schedule: Schedule::Seed(seed) }));
+        assert!(wrong.is_empty(), "seed {seed}:\n{}", wrong.join("\n"));
+    }
+}
+
+#[test]
+fn names_are_different() {
+    let mut names: Vec<_> = cases().map(|case| case.name).collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all);
+}

@@ -1,0 +1,183 @@
+//! Barriers and operations of warps that not all come to, or not together.
+
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, activemask, sync_warp, warp_shuffle_down, warp_shuffle_idx, warp_vote_ballot};
+use warpfold::Check::{DivergentBarrier, DivergentWarp, MissingLane};
+
+use crate::Told::{By, Fault};
+use crate::{Case, case, map};
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        case!(barrier_of_one_warp, Fault("never reach"), |gpu| map!(gpu, barrier_of_one_warp, 1, 64, 64)),
+        case!(return_before_the_barrier, Fault("never reach"), |gpu| map!(gpu, return_before_the_barrier, 2, 64, 100)),
+        case!(a_barrier_for_each_branch, By(DivergentBarrier), |gpu| map!(gpu, a_barrier_for_each_branch, 1, 64, 64)),
+        case!(barriers_of_two_kinds, Fault("another kind of barrier"), |gpu| map!(
+            gpu,
+            barriers_of_two_kinds,
+            1,
+            64,
+            64
+        )),
+        case!(a_barrier_in_a_loop_of_its_own, Fault("never reach"), |gpu| {
+            map!(gpu, a_barrier_in_a_loop_of_its_own, 1, 64, 64)
+        }),
+        case!(shuffle_beyond_the_mask, By(MissingLane), |gpu| map!(gpu, shuffle_beyond_the_mask, 1, 32, 32)),
+        case!(shuffle_beyond_the_block, By(MissingLane), |gpu| map!(gpu, shuffle_beyond_the_block, 1, 40, 40)),
+        case!(shuffle_in_a_branch, Fault("waits for"), |gpu| map!(gpu, shuffle_in_a_branch, 1, 32, 32)),
+        case!(shuffle_after_a_return, Fault("waits for"), |gpu| map!(gpu, shuffle_after_a_return, 1, 32, 20)),
+        case!(a_shuffle_for_each_branch, By(DivergentWarp), |gpu| map!(gpu, a_shuffle_for_each_branch, 1, 32, 32)),
+        case!(not_in_its_own_mask, Fault("is not in the mask"), |gpu| map!(gpu, not_in_its_own_mask, 1, 32, 32)),
+        case!(masks_that_differ, Fault("waits for"), |gpu| map!(gpu, masks_that_differ, 1, 32, 32)),
+        case!(vote_in_a_branch, Fault("waits for"), |gpu| map!(gpu, vote_in_a_branch, 1, 32, 32)),
+        case!(mask_of_another_moment, Fault("waits for"), |gpu| map!(gpu, mask_of_another_moment, 1, 32, 32)),
+        case!(width_of_no_power_of_two, Fault("a shuffle of width 24"), |gpu| {
+            map!(gpu, width_of_no_power_of_two, 1, 32, 32)
+        }),
+    ]
+}
+
+fn copy(input: &Global<f32>, output: &GlobalMut<f32>) {
+    output.store(thread::index_1d_wide(), input.load(thread::index_1d_wide()));
+}
+
+/// Half of the block never comes.
+#[kernel]
+fn barrier_of_one_warp(input: Global<f32>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x() < 32 {
+        thread::sync_threads();
+    }
+    copy(&input, &output);
+}
+
+/// The last block's idle threads leave before the barrier.
+#[kernel]
+fn return_before_the_barrier(input: Global<f32>, output: GlobalMut<f32>) {
+    if thread::index_1d_wide() >= input.len() {
+        return;
+    }
+    thread::sync_threads();
+    copy(&input, &output);
+}
+
+/// Both branches wait, each at a barrier of its own.
+#[kernel]
+#[allow(clippy::if_same_then_else, reason = "that is the mistake")]
+fn a_barrier_for_each_branch(input: Global<f32>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x().is_multiple_of(2) {
+        thread::sync_threads();
+    } else {
+        thread::sync_threads();
+    }
+    copy(&input, &output);
+}
+
+/// One branch counts, the other one only waits.
+#[kernel]
+fn barriers_of_two_kinds(input: Global<f32>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x() < 32 {
+        thread::sync_threads_count(1);
+    } else {
+        thread::sync_threads();
+    }
+    copy(&input, &output);
+}
+
+/// Threads have different numbers of rounds, and wait in each.
+#[kernel]
+fn a_barrier_in_a_loop_of_its_own(input: Global<f32>, output: GlobalMut<f32>) {
+    let mut i = thread::thread_idx_x();
+    while i < 96 {
+        thread::sync_threads();
+        i += 64;
+    }
+    copy(&input, &output);
+}
+
+/// Lanes 0 to 15 take from lanes 8 to 23.
+#[kernel]
+fn shuffle_beyond_the_mask(input: Global<f32>, output: GlobalMut<f32>) {
+    let lane = thread::thread_idx_x() as usize;
+    if lane < 16 {
+        output.store(lane, warp_shuffle_down(0xFFFF, input.load(lane), 8, 32).0);
+    }
+}
+
+/// The second warp has eight lanes.
+#[kernel]
+fn shuffle_beyond_the_block(input: Global<f32>, output: GlobalMut<f32>) {
+    let mut sum = input.load(thread::index_1d_wide());
+    for delta in [16, 8, 4, 2, 1] {
+        sum += warp_shuffle_down(FULL_MASK, sum, delta, 32).0;
+    }
+    output.store(thread::index_1d_wide(), sum);
+}
+
+/// The full mask, in a branch that half of the lanes take.
+#[kernel]
+fn shuffle_in_a_branch(input: Global<f32>, output: GlobalMut<f32>) {
+    let lane = thread::thread_idx_x() as usize;
+    if lane < 16 {
+        output.store(lane, warp_shuffle_down(FULL_MASK, input.load(lane), 16, 32).0);
+    }
+}
+
+/// Lanes past the end have left.
+#[kernel]
+fn shuffle_after_a_return(input: Global<f32>, output: GlobalMut<f32>) {
+    let lane = thread::thread_idx_x() as usize;
+    if lane >= input.len() {
+        return;
+    }
+    output.store(lane, warp_shuffle_idx(FULL_MASK, input.load(lane), 0, 32).0);
+}
+
+/// Lanes exchange across branches.
+#[kernel]
+fn a_shuffle_for_each_branch(input: Global<f32>, output: GlobalMut<f32>) {
+    let lane = thread::thread_idx_x() as usize;
+    let own = input.load(lane);
+    let other =
+        if lane < 16 { warp_shuffle_idx(FULL_MASK, own, 16, 32).0 } else { warp_shuffle_idx(FULL_MASK, own, 0, 32).0 };
+    output.store(lane, other);
+}
+
+/// The mask is of the lower half, and all lanes use it.
+#[kernel]
+fn not_in_its_own_mask(input: Global<f32>, output: GlobalMut<f32>) {
+    sync_warp(0x0000_FFFF);
+    copy(&input, &output);
+}
+
+/// Each lane names itself and the one above.
+#[kernel]
+fn masks_that_differ(input: Global<f32>, output: GlobalMut<f32>) {
+    sync_warp(3_u32.rotate_left(thread::thread_idx_x()));
+    copy(&input, &output);
+}
+
+/// All are asked, some answer.
+#[kernel]
+fn vote_in_a_branch(input: Global<f32>, output: GlobalMut<f32>) {
+    let lane = thread::thread_idx_x() as usize;
+    if !lane.is_multiple_of(3) {
+        output.store(lane, warp_vote_ballot(FULL_MASK, input.load(lane) > 4.0) as f32);
+    }
+}
+
+/// Who was here then is not who is here now.
+#[kernel]
+fn mask_of_another_moment(input: Global<f32>, output: GlobalMut<f32>) {
+    let lane = thread::thread_idx_x() as usize;
+    let mask = activemask();
+    if lane < 16 {
+        output.store(lane, warp_shuffle_idx(mask, input.load(lane), 0, 32).0);
+    }
+}
+
+/// Segments are powers of two.
+#[kernel]
+fn width_of_no_power_of_two(input: Global<f32>, output: GlobalMut<f32>) {
+    let lane = thread::thread_idx_x() as usize;
+    output.store(lane, warp_shuffle_down(FULL_MASK, input.load(lane), 1, 24).0);
+}

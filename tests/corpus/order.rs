@@ -1,0 +1,210 @@
+//! Orders between blocks that are none.
+//!
+//! All of these let the last block, or the other one, take what blocks have left, and lack a fence, a ticket or a barrier.
+
+use cuda_std::atomic::{self, Scope};
+use cuda_std::mailbox;
+use cuda_std::prelude::*;
+use warpfold::Check::{GlobalRace, Scope as NarrowScope, SharedRace};
+use warpfold::{Error, Gpu};
+
+use crate::Told::By;
+use crate::{Case, case};
+
+const BLOCKS: u32 = 8;
+
+/// Launches a kernel that leaves a partial sum for each block and folds them in the last.
+macro_rules! fold {
+    ($gpu:ident, $name:ident) => {{
+        let (mut partials, mut ticket, mut output) = buffers($gpu)?;
+        let arguments = (partials.view_mut(), ticket.view_mut(), output.view_mut());
+        $gpu.launch($name::handle().with_block(64), BLOCKS, arguments)
+    }};
+}
+
+type Buffers = (warpfold::Buffer<f32>, warpfold::Buffer<u32>, warpfold::Buffer<f32>);
+
+fn buffers(gpu: &Gpu) -> Result<Buffers, Error> {
+    Ok((gpu.zeroed(BLOCKS as usize)?, gpu.zeroed(1)?, gpu.zeroed(1)?))
+}
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        case!(no_ticket, By(GlobalRace), |gpu| fold!(gpu, no_ticket)),
+        case!(no_fence, By(GlobalRace), |gpu| fold!(gpu, no_fence)),
+        case!(no_fence_behind_the_ticket, By(GlobalRace), |gpu| fold!(gpu, no_fence_behind_the_ticket)),
+        case!(fence_behind_the_ticket_only, By(GlobalRace), |gpu| fold!(gpu, fence_behind_the_ticket_only)),
+        case!(fence_of_the_block, By(GlobalRace), |gpu| fold!(gpu, fence_of_the_block)),
+        case!(ticket_of_the_block, By(NarrowScope), |gpu| fold!(gpu, ticket_of_the_block)),
+        case!(ticket_before_the_partial, By(GlobalRace), |gpu| fold!(gpu, ticket_before_the_partial)),
+        case!(no_barrier_before_the_ticket, By(GlobalRace), |gpu| fold!(gpu, no_barrier_before_the_ticket)),
+        case!(no_barrier_behind_the_ticket, By(SharedRace), |gpu| fold!(gpu, no_barrier_behind_the_ticket)),
+        case!(a_flag_that_is_only_volatile, By(GlobalRace), |gpu| fold!(gpu, a_flag_that_is_only_volatile)),
+        case!(mailbox_for_other_memory, By(GlobalRace), |gpu| {
+            let (mut mailboxes, mut output) = (gpu.zeroed::<[u64; 2]>(1)?, gpu.zeroed::<f32>(2)?);
+            let arguments = (mailboxes.view_mut(), output.view_mut());
+            gpu.launch(mailbox_for_other_memory::handle().with_block(32), 2, arguments)
+        }),
+    ]
+}
+
+fn leave(partials: &GlobalMut<f32>) {
+    partials.store_volatile(thread::block_idx_x() as usize, 1.0);
+}
+
+fn take(partials: &GlobalMut<f32>, output: &GlobalMut<f32>) {
+    let mut sum = 0.0;
+    for i in 0..BLOCKS as usize {
+        sum += partials.load_volatile(i);
+    }
+    output.store(0, sum);
+}
+
+/// The last block of the grid is not the last to finish.
+#[kernel]
+fn no_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+    let _ = ticket;
+    if thread::thread_idx_x() == 0 {
+        leave(&partials);
+        thread::device_fence();
+        if thread::block_idx_x() == BLOCKS - 1 {
+            take(&partials, &output);
+        }
+    }
+}
+
+/// Volatile is no order.
+#[kernel]
+fn no_fence(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x() == 0 {
+        leave(&partials);
+        if atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device) == BLOCKS - 1 {
+            take(&partials, &output);
+        }
+    }
+}
+
+/// Released, but not acquired.
+#[kernel]
+fn no_fence_behind_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x() == 0 {
+        leave(&partials);
+        atomic::fence(Scope::Device);
+        if atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device) == BLOCKS - 1 {
+            take(&partials, &output);
+        }
+    }
+}
+
+/// Acquired, but not released.
+#[kernel]
+fn fence_behind_the_ticket_only(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x() == 0 {
+        leave(&partials);
+        if atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device) == BLOCKS - 1 {
+            atomic::fence(Scope::Device);
+            take(&partials, &output);
+        }
+    }
+}
+
+/// The fences are for the block, and the others are other blocks.
+#[kernel]
+fn fence_of_the_block(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x() == 0 {
+        leave(&partials);
+        thread::block_fence();
+        if atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device) == BLOCKS - 1 {
+            thread::block_fence();
+            take(&partials, &output);
+        }
+    }
+}
+
+/// The ticket is atomic for the block only.
+#[kernel]
+fn ticket_of_the_block(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x() == 0 {
+        leave(&partials);
+        thread::device_fence();
+        if atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Block) == BLOCKS - 1 {
+            thread::device_fence();
+            take(&partials, &output);
+        }
+    }
+}
+
+/// The block says that it is done, and then does it.
+#[kernel]
+fn ticket_before_the_partial(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x() == 0 {
+        atomic::fence(Scope::Device);
+        let drawn = atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device);
+        atomic::fence(Scope::Device);
+        leave(&partials);
+        if drawn == BLOCKS - 1 {
+            take(&partials, &output);
+        }
+    }
+}
+
+/// The second warp leaves the partial, and the first one does not wait for it.
+#[kernel]
+fn no_barrier_before_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x() == 32 {
+        leave(&partials);
+    }
+    if thread::thread_idx_x() == 0 {
+        atomic::fence(Scope::Device);
+        if atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device) == BLOCKS - 1 {
+            atomic::fence(Scope::Device);
+            take(&partials, &output);
+        }
+    }
+}
+
+/// All threads look at the ticket before the first has put it there.
+#[kernel]
+fn no_barrier_behind_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+    let drawn = shared_array![u32; 1];
+    if thread::thread_idx_x() == 0 {
+        leave(&partials);
+        atomic::fence(Scope::Device);
+        drawn.store(0, atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device));
+        atomic::fence(Scope::Device);
+    }
+    if drawn.load(0) == BLOCKS - 1 && thread::thread_idx_x() == 0 {
+        take(&partials, &output);
+    }
+}
+
+/// A flag has to be atomic.
+#[kernel]
+fn a_flag_that_is_only_volatile(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x() > 0 {
+        return;
+    }
+    if thread::block_idx_x() == 0 {
+        leave(&partials);
+        thread::device_fence();
+        ticket.store_volatile(0, 1);
+    } else if ticket.load_volatile(0) == 1 && thread::block_idx_x() == 1 {
+        thread::device_fence();
+        output.store(0, partials.load_volatile(0));
+    }
+}
+
+/// A mailbox brings its word and nothing else.
+#[kernel]
+fn mailbox_for_other_memory(mailboxes: GlobalMut<[u64; 2]>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x() > 0 {
+        return;
+    }
+    if thread::block_idx_x() == 0 {
+        output.store(0, 1.0);
+        mailbox::post(&mailboxes, 0, 7);
+    } else {
+        let _ = mailbox::take(&mailboxes, 0);
+        output.store(1, output.load(0));
+    }
+}

@@ -1,0 +1,174 @@
+//! Races in shared memory.
+
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, warp_shuffle_down};
+use warpfold::Check::SharedRace;
+
+use crate::Told::By;
+use crate::{Case, case, map};
+
+const BLOCK: usize = 128;
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        case!(broadcast, By(SharedRace), |gpu| map!(gpu, broadcast, 2, 128, 256)),
+        case!(histogram, By(SharedRace), |gpu| map!(gpu, histogram, 2, 128, 256)),
+        case!(stencil, By(SharedRace), |gpu| map!(gpu, stencil, 2, 128, 256)),
+        case!(stencil_in_place, By(SharedRace), |gpu| map!(gpu, stencil_in_place, 2, 128, 256)),
+        case!(scan_with_one_barrier, By(SharedRace), |gpu| map!(gpu, scan_with_one_barrier, 2, 128, 256)),
+        case!(barrier_of_a_warp_for_the_block, By(SharedRace), |gpu| {
+            map!(gpu, barrier_of_a_warp_for_the_block, 2, 128, 256)
+        }),
+        case!(barrier_of_half_a_warp, By(SharedRace), |gpu| map!(gpu, barrier_of_half_a_warp, 2, 32, 64)),
+        case!(shuffle_for_a_barrier, By(SharedRace), |gpu| map!(gpu, shuffle_for_a_barrier, 2, 32, 64)),
+        case!(one_buffer_of_two, By(SharedRace), |gpu| map!(gpu, one_buffer_of_two, 2, 128, 256)),
+        case!(bytes_that_overlap, By(SharedRace), |gpu| map!(gpu, bytes_that_overlap, 1, 32, 32)),
+        case!(dynamic, By(SharedRace), |gpu| {
+            let mut output = gpu.zeroed::<f32>(256)?;
+            gpu.launch(dynamic::handle().with_block(128).with_dynamic_shared(512), 2, (output.view_mut(),))
+        }),
+        case!(fence_for_a_barrier, By(SharedRace), |gpu| map!(gpu, fence_for_a_barrier, 2, 128, 256)),
+    ]
+}
+
+/// The first thread's word is read before it has written it.
+#[kernel]
+fn broadcast(input: Global<f32>, output: GlobalMut<f32>) {
+    let word = shared_array![f32; 1];
+    if thread::thread_idx_x() == 0 {
+        word.store(0, input.load(0));
+    }
+    output.store(thread::index_1d_wide(), word.load(0));
+}
+
+/// Threads count in one place without atomics.
+#[kernel]
+fn histogram(input: Global<f32>, output: GlobalMut<f32>) {
+    let counts = shared_array![u32; 8];
+    let thread = thread::thread_idx_x() as usize;
+    if thread < 8 {
+        counts.store(thread, 0);
+    }
+    thread::sync_threads();
+    let bin = input.load(thread::index_1d_wide()) as usize % 8;
+    counts.store(bin, counts.load(bin) + 1);
+    thread::sync_threads();
+    output.store(thread::index_1d_wide(), counts.load(bin) as f32);
+}
+
+/// Neighbours' elements are taken before they are there.
+#[kernel]
+fn stencil(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; BLOCK];
+    let thread = thread::index_in_block::<BLOCK>();
+    tile.store(thread, input.load(thread::index_1d_wide()));
+    let left = if thread > 0 { tile.load(thread - 1) } else { 0.0 };
+    output.store(thread::index_1d_wide(), left + tile.load(thread));
+}
+
+/// The new value goes where a neighbour still reads the old one.
+#[kernel]
+fn stencil_in_place(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; BLOCK];
+    let thread = thread::index_in_block::<BLOCK>();
+    tile.store(thread, input.load(thread::index_1d_wide()));
+    thread::sync_threads();
+    let left = if thread > 0 { tile.load(thread - 1) } else { 0.0 };
+    tile.store(thread, left + tile.load(thread));
+    thread::sync_threads();
+    output.store(thread::index_1d_wide(), tile.load(thread));
+}
+
+/// A scan needs a barrier after the reads of a step as well as after its writes.
+#[kernel]
+fn scan_with_one_barrier(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; BLOCK];
+    let thread = thread::index_in_block::<BLOCK>();
+    tile.store(thread, input.load(thread::index_1d_wide()));
+    let mut distance = 1;
+    while distance < BLOCK {
+        thread::sync_threads();
+        if thread >= distance {
+            tile.store(thread, tile.load(thread) + tile.load(thread - distance));
+        }
+        distance *= 2;
+    }
+    thread::sync_threads();
+    output.store(thread::index_1d_wide(), tile.load(thread));
+}
+
+/// What another warp has written needs the block's barrier.
+#[kernel]
+fn barrier_of_a_warp_for_the_block(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; BLOCK];
+    let thread = thread::index_in_block::<BLOCK>();
+    tile.store(thread, input.load(thread::index_1d_wide()));
+    warp::sync_warp(FULL_MASK);
+    output.store(thread::index_1d_wide(), tile.load(BLOCK - 1 - thread));
+}
+
+/// The mask leaves out the half of the warp that is read.
+#[kernel]
+fn barrier_of_half_a_warp(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; 32];
+    let lane = thread::thread_idx_x() as usize;
+    tile.store(lane, input.load(thread::index_1d_wide()));
+    warp::sync_warp(if lane < 16 { 0x0000_FFFF } else { 0xFFFF_0000 });
+    output.store(thread::index_1d_wide(), tile.load(31 - lane));
+}
+
+/// Lanes meet in a shuffle, but it orders no memory.
+#[kernel]
+fn shuffle_for_a_barrier(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; 32];
+    let lane = thread::thread_idx_x() as usize;
+    let own = input.load(thread::index_1d_wide());
+    tile.store(lane, own);
+    let (above, _) = warp_shuffle_down(FULL_MASK, own, 1, 32);
+    output.store(thread::index_1d_wide(), above + tile.load(31 - lane));
+}
+
+/// Two buffers in turn save a barrier in each round, if it is the other one that is written.
+#[kernel]
+fn one_buffer_of_two(input: Global<f32>, output: GlobalMut<f32>) {
+    let buffers = shared_array![f32; 256];
+    let thread = thread::index_in_block::<BLOCK>();
+    let mut sum = 0.0;
+    for round in 0..4 {
+        let buffer = round / 2 % 2 * BLOCK;
+        buffers.store(buffer + thread, input.load(thread::index_1d_wide()));
+        thread::sync_threads();
+        sum += buffers.load(buffer + BLOCK - 1 - thread);
+    }
+    output.store(thread::index_1d_wide(), sum);
+}
+
+/// Each lane writes two bytes, the second of which is its neighbour's.
+#[kernel]
+fn bytes_that_overlap(input: Global<f32>, output: GlobalMut<f32>) {
+    let bytes = shared_array![u8; 33];
+    let lane = thread::thread_idx_x() as usize;
+    bytes.store(lane, input.load(lane) as u8);
+    bytes.store(lane + 1, 0);
+    warp::sync_warp(FULL_MASK);
+    output.store(lane, f32::from(bytes.load(lane)));
+}
+
+/// Memory that the launch brings is shared as well.
+#[kernel]
+fn dynamic(output: GlobalMut<f32>) {
+    let memory = cuda_std::shared::dynamic_shared::<f32>();
+    let thread = thread::thread_idx_x() as usize;
+    memory.store(thread, thread as f32);
+    output.store(thread::index_1d_wide(), memory.load(memory.len() - 1 - thread));
+}
+
+/// A fence orders a thread's own accesses; it waits for nobody.
+#[kernel]
+fn fence_for_a_barrier(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; BLOCK];
+    let thread = thread::index_in_block::<BLOCK>();
+    tile.store(thread, input.load(thread::index_1d_wide()));
+    thread::block_fence();
+    output.store(thread::index_1d_wide(), tile.load(BLOCK - 1 - thread));
+}

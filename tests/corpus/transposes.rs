@@ -1,0 +1,142 @@
+//! The ladder's transposes without their barriers, and tiles with wrong edges.
+
+use cuda_std::prelude::*;
+use warpfold::Check::{GlobalRace, SharedRace};
+
+use crate::Told::{By, Fault};
+use crate::{Case, case};
+
+const SIDE: usize = 32;
+
+/// Launches a transpose of a matrix of `rows x columns`, in blocks of 32 x `height` over its tiles.
+macro_rules! transpose {
+    ($gpu:ident, $name:ident, $height:expr, $rows:expr, $columns:expr) => {{
+        let matrix = $gpu.upload(&(0..$rows * $columns).map(|i| i as f32).collect::<Vec<_>>())?;
+        let mut result = $gpu.zeroed::<f32>($rows * $columns)?;
+        let grid = (($columns as u32).div_ceil(32), ($rows as u32).div_ceil(32));
+        let arguments = (matrix.view(), result.view_mut(), $rows as usize, $columns as usize);
+        $gpu.launch($name::handle().with_block((32, $height)), grid, arguments)
+    }};
+}
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        case!(tiled, By(SharedRace), |gpu| transpose!(gpu, tiled, 32, 64, 64)),
+        case!(tiled_padded, By(SharedRace), |gpu| transpose!(gpu, tiled_padded, 32, 64, 64)),
+        case!(tiled_rows, By(SharedRace), |gpu| transpose!(gpu, tiled_rows, 8, 64, 64)),
+        case!(two_tiles_in_turn, By(SharedRace), |gpu| transpose!(gpu, two_tiles_in_turn, 32, 32, 64)),
+        case!(in_place, By(GlobalRace), |gpu| {
+            let mut matrix = gpu.upload(&[1.0_f32; 64 * 64])?;
+            gpu.launch(in_place::handle().with_block((32, 8)), (2, 8), (matrix.view_mut(), 64_usize))
+        }),
+        case!(tiles_that_overlap, By(GlobalRace), |gpu| transpose!(gpu, tiles_that_overlap, 32, 65, 65)),
+        case!(rows_for_columns, Fault("of length"), |gpu| transpose!(gpu, rows_for_columns, 32, 64, 96)),
+        case!(no_edge, Fault("of length"), |gpu| transpose!(gpu, no_edge, 32, 60, 60)),
+        case!(tile_of_33, Fault("the columns of a shared tile"), |gpu| transpose!(gpu, tile_of_33, 32, 32, 32)),
+    ]
+}
+
+fn place() -> (usize, usize, usize, usize) {
+    let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+    (x, y, thread::block_idx_x() as usize * SIDE, thread::block_idx_y() as usize * SIDE)
+}
+
+/// The tile is read before it is there.
+#[kernel]
+fn tiled(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
+    let tile = shared_tile![f32; SIDE x SIDE];
+    let (x, y, left, top) = place();
+    tile.store(y, x, matrix.load((top + y) * columns + left + x));
+    result.store((left + y) * rows + top + x, tile.load(x, y));
+}
+
+/// An unused column keeps banks apart, not threads.
+#[kernel]
+fn tiled_padded(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
+    let tile = shared_tile![f32; SIDE x SIDE + 1];
+    let (x, y, left, top) = place();
+    tile.store(y, x, matrix.load((top + y) * columns + left + x));
+    warp::sync_warp(u32::MAX);
+    result.store((left + y) * rows + top + x, tile.load(x, y));
+}
+
+/// Four elements a thread, and a barrier that waits for the first of them only.
+#[kernel]
+fn tiled_rows(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
+    let tile = shared_tile![f32; SIDE x SIDE + 1];
+    let (x, y, left, top) = place();
+    tile.store(y, x, matrix.load((top + y) * columns + left + x));
+    thread::sync_threads();
+    for row in [y + 8, y + 16, y + 24] {
+        tile.store(row, x, matrix.load((top + row) * columns + left + x));
+    }
+    for row in [y, y + 8, y + 16, y + 24] {
+        result.store((left + row) * rows + top + x, tile.load(x, row));
+    }
+}
+
+/// One tile after the other through the same memory: the second is loaded while the first is still read.
+#[kernel]
+fn two_tiles_in_turn(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
+    let tile = shared_tile![f32; SIDE x SIDE + 1];
+    let (x, y, _, top) = place();
+    if thread::block_idx_x() > 0 {
+        return;
+    }
+    let mut left = 0;
+    while left < columns {
+        tile.store(y, x, matrix.load((top + y) * columns + left + x));
+        thread::sync_threads();
+        result.store((left + y) * rows + top + x, tile.load(x, y));
+        left += SIDE;
+    }
+}
+
+/// Each thread swaps its element with the one across the diagonal, and so does the thread there.
+#[kernel]
+fn in_place(matrix: GlobalMut<f32>, side: usize) {
+    let column = thread::index_1d_wide();
+    let row = (thread::block_idx_y() * thread::block_dim_y() + thread::thread_idx_y()) as usize;
+    let own = matrix.load(row * side + column);
+    matrix.store(column * side + row, own);
+}
+
+/// Tiles begin 32 apart and are 33 wide: each writes its neighbour's first column too.
+#[kernel]
+fn tiles_that_overlap(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
+    let (x, y, left, top) = place();
+    let mut column = x;
+    while column <= SIDE {
+        if left + column < columns && top + y < rows {
+            result.store((left + column) * rows + top + y, matrix.load((top + y) * columns + left + column));
+        }
+        column += SIDE;
+    }
+}
+
+/// Right for squares only.
+#[kernel]
+fn rows_for_columns(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
+    let (x, y, left, top) = place();
+    let _ = rows;
+    result.store((left + x) * columns + top + y, matrix.load((top + y) * columns + left + x));
+}
+
+/// The last tiles hang over.
+#[kernel]
+fn no_edge(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
+    let (x, y, left, top) = place();
+    let _ = rows;
+    let i = (top + y) * columns + left + x;
+    result.store(i, matrix.load(i));
+}
+
+/// The column that pads the tile is not the tile's.
+#[kernel]
+fn tile_of_33(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
+    let tile = shared_tile![f32; SIDE x SIDE + 1];
+    let (x, y, left, top) = place();
+    tile.store(y, x + 1, matrix.load((top + y) * columns + left + x));
+    thread::sync_threads();
+    result.store((left + y) * rows + top + x, tile.load(x, y));
+}

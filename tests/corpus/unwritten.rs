@@ -1,0 +1,92 @@
+//! Shared memory that is read, and that nobody has written.
+
+use cuda_std::prelude::*;
+use warpfold::Check::Unwritten;
+
+use crate::Told::By;
+use crate::{Case, case, map};
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        case!(end_of_the_input, By(Unwritten), |gpu| map!(gpu, end_of_the_input, 2, 64, 100)),
+        case!(more_warps_than_there_are, By(Unwritten), |gpu| map!(gpu, more_warps_than_there_are, 2, 64, 128)),
+        case!(an_accumulator_without_a_start, By(Unwritten), |gpu| {
+            map!(gpu, an_accumulator_without_a_start, 2, 64, 128)
+        }),
+        case!(halo, By(Unwritten), |gpu| map!(gpu, halo, 2, 64, 128)),
+        case!(left_by_the_block_before, By(Unwritten), |gpu| map!(gpu, left_by_the_block_before, 8, 64, 512)),
+        case!(half_of_a_pack, By(Unwritten), |gpu| map!(gpu, half_of_a_pack, 1, 32, 128)),
+    ]
+}
+
+/// The last block loads what there is, and folds as many as it has threads.
+#[kernel]
+fn end_of_the_input(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; 64];
+    let (thread, i) = (thread::thread_idx_x() as usize, thread::index_1d_wide());
+    if i < input.len() {
+        tile.store(thread, input.load(i));
+    }
+    thread::sync_threads();
+    if thread == 0 {
+        output.store(thread::block_idx_x() as usize, (0..64).fold(0.0, |sum, i| sum + tile.load(i)));
+    }
+}
+
+/// Two warps leave sums, and 32 are folded.
+#[kernel]
+fn more_warps_than_there_are(input: Global<f32>, output: GlobalMut<f32>) {
+    let sums = shared_array![f32; 32];
+    let thread = thread::thread_idx_x() as usize;
+    if thread.is_multiple_of(32) {
+        sums.store(thread / 32, input.load(thread::index_1d_wide()));
+    }
+    thread::sync_threads();
+    if thread < 32 {
+        output.store(thread::index_1d_wide(), sums.load(thread));
+    }
+}
+
+/// It adds to whatever is there.
+#[kernel]
+fn an_accumulator_without_a_start(input: Global<f32>, output: GlobalMut<f32>) {
+    let sum = shared_array![f32; 1];
+    if thread::thread_idx_x() == 0 {
+        sum.store(0, sum.load(0) + input.load(thread::index_1d_wide()));
+        output.store(thread::block_idx_x() as usize, sum.load(0));
+    }
+}
+
+/// The elements beside the block's own are nobody's to load.
+#[kernel]
+fn halo(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; 66];
+    let thread = thread::thread_idx_x() as usize;
+    tile.store(thread + 1, input.load(thread::index_1d_wide()));
+    thread::sync_threads();
+    output.store(thread::index_1d_wide(), tile.load(thread) + tile.load(thread + 2));
+}
+
+/// Shared memory does not outlive its block.
+#[kernel]
+fn left_by_the_block_before(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; 64];
+    let thread = thread::thread_idx_x() as usize;
+    if thread::block_idx_x() == 0 {
+        tile.store(thread, input.load(thread));
+    }
+    thread::sync_threads();
+    output.store(thread::index_1d_wide(), tile.load(thread));
+}
+
+/// Every second pack is written to its half only.
+#[kernel]
+fn half_of_a_pack(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; 128];
+    let lane = thread::thread_idx_x() as usize;
+    for i in 0..2 {
+        tile.store(4 * lane + i, input.load(4 * lane + i));
+    }
+    warp::sync_warp(u32::MAX);
+    output.store_pack(4 * lane, tile.load_pack(4 * lane));
+}

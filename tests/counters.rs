@@ -1,0 +1,189 @@
+//! The executor's counters beside what Nsight Compute counted on an H200 (`docs/benchmarks/h200-counters.csv`), and
+//! profiles in a user's test.
+
+use cuda_std::prelude::*;
+use warpfold::ladder::{ReduceRung, TransposeRung};
+use warpfold::{Error, Gpu, KernelProfile, Profile, Schedule, SimtOptions};
+
+/// A launch, as Nsight Compute counted it.
+struct Measured {
+    kernel: &'static str,
+    blocks: u32,
+    load_efficiency: f64,
+    store_efficiency: f64,
+    load_conflicts: u64,
+    store_conflicts: u64,
+}
+
+/// Kernels with their launches, in the order of the file.
+fn measured() -> Vec<Vec<Measured>> {
+    let mut kernels: Vec<Vec<Measured>> = Vec::new();
+    for line in include_str!("../docs/benchmarks/h200-counters.csv").lines().skip(1) {
+        // The grid and the block are quoted, for their commas.
+        let parts: Vec<&str> = line.split('"').collect();
+        let kernel = parts[0].split(',').nth(2).expect("a kernel");
+        let grid = parts[1].trim_matches(['(', ')']).split(',').next().expect("a grid");
+        let numbers: Vec<f64> = parts[4].split(',').filter_map(|number| number.parse().ok()).collect();
+        let launch = Measured {
+            kernel,
+            blocks: grid.parse().expect("a number of blocks"),
+            load_efficiency: numbers[0],
+            store_efficiency: numbers[1],
+            load_conflicts: numbers[2] as u64,
+            store_conflicts: numbers[3] as u64,
+        };
+        match kernels.last_mut() {
+            Some(last) if last[0].kernel == kernel => last.push(launch),
+            _ => kernels.push(vec![launch]),
+        }
+    }
+    kernels
+}
+
+fn unchecked() -> Gpu {
+    Gpu::simt_with(SimtOptions { checks: false, schedule: Schedule::InOrder })
+}
+
+fn sum(gpu: &Gpu, rung: ReduceRung, n: usize) -> Result<Profile, Error> {
+    let input = gpu.upload(&vec![1.0_f32; n])?;
+    let mut sum = rung.prepare::<f32>(gpu, n, 256)?;
+    sum.load(gpu, &input)?;
+    gpu.profile(|| sum.start(gpu, &input))
+}
+
+fn assert_efficiency(own: &KernelProfile, measured: &Measured) {
+    let total = own.total();
+    let efficiencies = [
+        ("load", total.global_loads.efficiency(), measured.load_efficiency),
+        ("store", total.global_stores.efficiency(), measured.store_efficiency),
+    ];
+    for (what, own, expected) in efficiencies {
+        let own = own.expect("a kernel loads and stores");
+        assert!((own - expected).abs() < 0.006, "{}: {what} efficiency {own}, ncu {expected}", measured.kernel);
+    }
+}
+
+#[test]
+fn sums_count_what_an_h200_counts() {
+    let mut compared = 0;
+    for launches in measured() {
+        let kernel = launches[0].kernel;
+        let Some(rung) = ReduceRung::all()
+            .find(|rung| kernel.strip_suffix("_f32").or(kernel.strip_suffix("_f32_256")) == Some(rung.name()))
+        else {
+            continue;
+        };
+        if launches.len() < 2 {
+            continue;
+        }
+        // Each launch folds the partials of the blocks before: without the first, which is long, the rest are the same.
+        let profile = sum(&unchecked(), rung, launches[0].blocks as usize).unwrap();
+        assert_eq!(profile.kernels.len(), launches.len() - 1, "{kernel}");
+        for (own, measured) in profile.kernels.iter().zip(&launches[1..]) {
+            assert_eq!((&*own.kernel, own.grid.x), (kernel, measured.blocks));
+            assert_efficiency(own, measured);
+            let total = own.total();
+            let conflicts = (total.shared_loads.conflicts, total.shared_stores.conflicts);
+            assert_eq!(conflicts, (measured.load_conflicts, measured.store_conflicts), "{kernel}");
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 29);
+}
+
+#[test]
+fn transposes_count_what_an_h200_counts() {
+    let gpu = unchecked();
+    let matrix = gpu.upload_matrix(&vec![1.0_f32; 1 << 20], 1024, 1024).unwrap();
+    let mut result = gpu.zeroed_matrix(1024, 1024).unwrap();
+    let all: Vec<Measured> = measured().into_iter().flatten().collect();
+    for rung in TransposeRung::ALL {
+        let profile = gpu.profile(|| rung.start(&gpu, &matrix, &mut result)).unwrap();
+        let own = &profile.kernels[0];
+        let measured = all.iter().find(|launch| launch.kernel == own.kernel);
+        let measured = measured.unwrap_or_else(|| panic!("{} was not measured", own.kernel));
+        assert_efficiency(own, measured);
+        let total = own.total();
+        for (own, ncu) in [
+            (total.shared_loads.conflicts, measured.load_conflicts),
+            (total.shared_stores.conflicts, measured.store_conflicts),
+        ] {
+            // What ncu has more is other traffic in the same memory: `docs/counters.md`.
+            assert!(own <= ncu && ncu - own <= 600 + own / 10, "{}: {own} conflicts, ncu {ncu}", measured.kernel);
+        }
+    }
+}
+
+#[test]
+fn conflicts_are_those_of_the_index_arithmetic() {
+    let profile = sum(&unchecked(), ReduceRung::StridedIndex, 10 * 256).unwrap();
+    let first = &profile.kernels[0];
+    assert_eq!(first.total().shared_loads.conflicts, 10 * 70);
+    assert_eq!(first.total().shared_stores.conflicts, 10 * 35);
+    assert_eq!(first.total().shared_loads.worst_ways, 8);
+    assert_eq!(sum(&unchecked(), ReduceRung::Sequential, 2560).unwrap().bank_conflicts(), 0);
+}
+
+#[test]
+fn barriers_of_a_block_are_those_that_the_rungs_state() {
+    for (rung, barriers) in
+        [(ReduceRung::Sequential, 9.0), (ReduceRung::UnrollLastWarp, 3.0), (ReduceRung::WarpShuffle, 1.0)]
+    {
+        assert_eq!(sum(&unchecked(), rung, 5000).unwrap().barriers_per_block(), barriers, "{}", rung.name());
+    }
+}
+
+/// The counters depend on nothing but the kernel and its arguments.
+#[test]
+fn every_run_and_order_counts_the_same() {
+    let expected = sum(&Gpu::simt(), ReduceRung::StridedIndex, 3000).unwrap();
+    for schedule in [Schedule::InOrder, Schedule::Seed(1), Schedule::Seed(2)] {
+        let gpu = Gpu::simt_with(SimtOptions { checks: false, schedule });
+        assert_eq!(sum(&gpu, ReduceRung::StridedIndex, 3000).unwrap(), expected, "{schedule:?}");
+    }
+}
+
+/// Adds rows of a tile, each lane the next row's: with `COLUMNS` a multiple of 32, all lanes want one bank.
+#[kernel(instances = [32, 33])]
+fn columns_of_a_tile<const COLUMNS: usize>(output: GlobalMut<f32>) {
+    const ROWS: usize = 32;
+    let tile = shared_tile![f32; ROWS x COLUMNS];
+    let lane = thread::thread_idx_x() as usize;
+    for column in 0..COLUMNS {
+        tile.store(lane, column, 1.0);
+    }
+    output.store(lane, tile.load(lane, 0));
+}
+
+#[test]
+fn a_users_own_test_is_three_lines() {
+    let gpu = Gpu::simt();
+    let mut output = gpu.zeroed::<f32>(32).unwrap();
+
+    let kernel = columns_of_a_tile::handle::<33>().with_block(32);
+    let profile = gpu.profile(|| gpu.launch(kernel, 1, (output.view_mut(),))).unwrap();
+    assert_eq!(profile.bank_conflicts(), 0);
+
+    let kernel = columns_of_a_tile::handle::<32>().with_block(32);
+    let profile = gpu.profile(|| gpu.launch(kernel, 1, (output.view_mut(),))).unwrap();
+    assert_eq!(profile.bank_conflicts(), 31 * 33);
+    let lines = &profile.kernels[0].lines;
+    assert!(lines.iter().all(|line| line.file == "tests/counters.rs"), "{lines:?}");
+    assert_eq!(lines.iter().map(|line| line.counters.shared_stores.requests).sum::<u64>(), 32);
+}
+
+#[test]
+fn profiles_within_profiles_count_for_both() {
+    let gpu = Gpu::simt();
+    let x = gpu.upload(&[1.0_f32; 100]).unwrap();
+    let mut inner = Profile::default();
+    let outer = gpu
+        .profile(|| {
+            gpu.sum(&x)?;
+            inner = gpu.profile(|| gpu.sum(&x).map(|_| ()))?;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(outer.total().requests(), 2 * inner.total().requests());
+    assert!(inner.total().requests() > 0);
+}
