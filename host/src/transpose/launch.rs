@@ -89,6 +89,12 @@ impl Tiling {
         down.checked_sub(self.margin).filter(|&down| down > 0).map(|down| down * self.side)
     }
 
+    /// What a kernel is told of it: squares across, as a power of two, and tiles down and across. A grid has no more.
+    pub(super) fn parameters(self, rows: usize, columns: usize) -> (u32, [u32; 2]) {
+        let (down, across) = self.grid(rows, columns);
+        (self.across(rows, columns), [down as u32, across as u32])
+    }
+
     /// Whether half of a tile would be outside of the matrix, however it is cut.
     fn is_too_long(self, rows: usize, columns: usize) -> bool {
         let across = self.across(rows, columns);
@@ -101,15 +107,22 @@ impl Tiling {
         if self.margin == 0 { rows } else { rows + self.margin * self.side - 1 }
     }
 
+    /// Tiles of each matrix: down and across.
+    fn grid(self, rows: usize, columns: usize) -> (usize, usize) {
+        let width = self.side << self.across(rows, columns);
+        let height = self.height(rows, columns).unwrap_or(1);
+        (self.positions(rows).div_ceil(height), columns.div_ceil(width))
+    }
+
     /// Tiles of each matrix.
     fn tiles(self, rows: usize, columns: usize) -> usize {
-        let across = self.across(rows, columns);
-        let (height, width) = (self.height(rows, columns).unwrap_or(1), self.side << across);
-        self.positions(rows).div_ceil(height) * columns.div_ceil(width)
+        let (down, across) = self.grid(rows, columns);
+        down * across
     }
 }
 
-type TilesParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32);
+type TilesParameters<T> =
+    (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32, u32, u32);
 
 impl Gpu {
     /// Turns tile by tile. The views have room for the shape, which has elements.
@@ -202,9 +215,21 @@ impl Gpu {
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
-        strides.in_grids(tiling, input, output, |grid, across, input, output| {
-            let arguments =
-                (input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch, across);
+        let (across, [down, right]) = tiling.parameters(rows, columns);
+        strides.in_grids(tiling, input, output, |grid, input, output| {
+            let arguments = (
+                input,
+                output,
+                rows,
+                columns,
+                input_pitch,
+                output_pitch,
+                input_batch,
+                output_batch,
+                across,
+                down,
+                right,
+            );
             self.launch(kernel, grid, arguments)
         })
     }
@@ -239,17 +264,17 @@ impl Strides {
         }
     }
 
-    /// Calls `launch` with the blocks, the squares across a tile, and the views of as many matrices as a
+    /// Calls `launch` with the blocks and the views of as many matrices as a
     /// grid has blocks for, until all have had their turn.
     pub(super) fn in_grids<T: Plain>(
         &self,
         tiling: Tiling,
         input: View<'_, T>,
         mut output: ViewMut<'_, T>,
-        mut launch: impl FnMut(u32, u32, View<'_, T>, ViewMut<'_, T>) -> Result<(), Error>,
+        mut launch: impl FnMut(u32, View<'_, T>, ViewMut<'_, T>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Self { rows, columns, batch, input_batch, output_batch, .. } = *self;
-        let (across, blocks_of_matrix) = (tiling.across(rows, columns), tiling.tiles(rows, columns));
+        let blocks_of_matrix = tiling.tiles(rows, columns);
         let at_once = (MOST_BLOCKS / blocks_of_matrix).max(1);
         let mut first = 0;
         while first < batch {
@@ -257,7 +282,7 @@ impl Strides {
             let (from, to) = (first * input_batch, first * output_batch);
             let input = input.slice(from, input.len() - from)?;
             let room = output.len() - to;
-            launch((blocks_of_matrix * matrices) as u32, across, input, output.reborrow().slice(to, room)?)?;
+            launch((blocks_of_matrix * matrices) as u32, input, output.reborrow().slice(to, room)?)?;
             first += matrices;
         }
         Ok(())
@@ -314,7 +339,7 @@ mod tests {
         };
         let mut grids = Vec::new();
         strides
-            .in_grids(Tiling::of_packs(elements(1), 1), input.view(), output.view_mut(), |grid, _, _, _| {
+            .in_grids(Tiling::of_packs(elements(1), 1), input.view(), output.view_mut(), |grid, _, _| {
                 grids.push(grid);
                 Ok(())
             })

@@ -49,7 +49,7 @@ impl<T> Scaling<T> {
 }
 
 type ScaledParameters<B> =
-    (Global<'static, B>, GlobalMut<'static, B>, usize, usize, usize, usize, usize, usize, u32, u32, f64, f64);
+    (Global<'static, B>, GlobalMut<'static, B>, usize, usize, usize, usize, usize, usize, u32, u32, u32, u32, f64, f64);
 
 /// A number that can be scaled on its way: f16, bf16, f32, f64, and complex numbers of the last two.
 pub trait ScaledElement: private::Sealed {}
@@ -143,8 +143,9 @@ impl Gpu {
             if scaling.factor.is_some() { MULTIPLIED } else { 0 } | if scaling.conjugate { CONJUGATED } else { 0 };
         let (input, output) = (input.cast::<T::Bits>(), output.cast::<T::Bits>());
         let tiling = Tiling::of_packs(elements(size_of::<T>()), size_of::<T>());
-        strides.in_grids(tiling, input, output, |grid, across, input, output| {
-            let Transposition { rows, columns, input_pitch, output_pitch, .. } = shape;
+        let Transposition { rows, columns, input_pitch, output_pitch, .. } = shape;
+        let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
+        strides.in_grids(tiling, input, output, |grid, input, output| {
             let (input_batch, output_batch) = (strides.input_batch, strides.output_batch);
             let arguments = (
                 input,
@@ -156,6 +157,8 @@ impl Gpu {
                 input_batch,
                 output_batch,
                 across,
+                tiles_down,
+                tiles_across,
                 how,
                 real,
                 imaginary,

@@ -52,6 +52,27 @@ pub(super) struct Layout {
     pub batch: usize,
 }
 
+/// How matrices are cut in tiles. The host counts them: a block would need longer for its divisions than for a tile.
+#[derive(Clone, Copy)]
+pub(super) struct Cut {
+    /// Squares across a tile, as a power of two.
+    pub across: u32,
+    /// Tiles down and across each matrix.
+    pub tiles_down: u32,
+    pub tiles_across: u32,
+}
+
+impl Cut {
+    /// The block's matrix, and its tile's row and column: blocks go down each column of tiles, then across, and then from
+    /// matrix to matrix.
+    #[inline(always)]
+    pub fn of_block(self) -> (u32, u32, u32) {
+        let block = thread::block_idx_x();
+        let (column, row) = (block / self.tiles_down, block % self.tiles_down);
+        (column / self.tiles_across, row, column % self.tiles_across)
+    }
+}
+
 /// A block's tile.
 pub(super) struct Tile {
     pub batch: usize,
@@ -75,14 +96,11 @@ impl Tile {
     /// write the output's rows from end to end. (In bands of 32 or 128 rows of tiles, with which they read longer stretches,
     /// it was 2 to 6 % slower.)
     #[inline(always)]
-    pub fn of_block(rows: usize, columns: usize, across: u32, squares: usize, size: usize, margin: u32) -> Self {
+    pub fn of_block(rows: usize, columns: usize, cut: Cut, squares: usize, size: usize, margin: u32) -> Self {
         let side = 16 / size;
-        let down = squares.trailing_zeros() - across;
+        let (across, down) = (cut.across, squares.trailing_zeros() - cut.across);
         let (height, width) = (side * ((1 << down) - margin as usize), side << across);
-        let (tiles_down, tiles_across) = (rows.div_ceil(height) as u32, columns.div_ceil(width) as u32);
-        let block = thread::block_idx_x();
-        let (column, row) = (block / tiles_down, block % tiles_down);
-        let (batch, column) = (column / tiles_across, column % tiles_across);
+        let (batch, row, column) = cut.of_block();
         let (top, left) = (row as usize * height, column as usize * width);
         Self::at(rows, columns, batch as usize, (top, left), (across, down), side)
     }

@@ -6,7 +6,7 @@ use num_complex::{Complex32, Complex64};
 
 use super::change::{Same, Scale, Scaled, Scaling};
 use super::slanted::{self, MARGIN, positions};
-use super::tile::{Layout, Tile, admit_next_grid, squares, threads};
+use super::tile::{Cut, Layout, Tile, admit_next_grid, squares, threads};
 use super::turn::Turn;
 use super::{ragged, wide};
 
@@ -24,7 +24,8 @@ pub const fn few_elements(size: usize) -> usize {
 
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
-/// the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 << across` squares wide.
+/// the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 << across` squares wide. There are
+/// `tiles_down` x `tiles_across` of them in each matrix.
 ///
 /// - *All accesses are 16 bytes wide*, and 64 bytes or more are on their way in each thread; a thread's squares are turned in
 ///   registers, small elements by permuting bytes. So sides, pitches and addresses must be multiples of 16 bytes.
@@ -49,12 +50,15 @@ pub fn tiles<T: Turn, const LEN: usize>(
     input_batch: usize,
     output_batch: usize,
     across: u32,
+    tiles_down: u32,
+    tiles_across: u32,
 ) {
     admit_next_grid();
     let tile = shared_array![T; LEN];
+    let cut = Cut { across, tiles_down, tiles_across };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
-    let shape = Tile::of_block(rows, columns, across, squares(LEN, size_of::<T>()), size_of::<T>(), 0);
+    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<T>()), size_of::<T>(), 0);
     wide::load_tile(&input, &from, Same, &shape, &tile);
     thread::sync_threads();
     wide::store_tile(&output, &to, &shape, &tile);
@@ -77,13 +81,16 @@ pub fn slanted_tiles<T: Turn, const LEN: usize>(
     input_batch: usize,
     output_batch: usize,
     across: u32,
+    tiles_down: u32,
+    tiles_across: u32,
 ) {
     admit_next_grid();
     let tile = shared_array![T; LEN];
+    let cut = Cut { across, tiles_down, tiles_across };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let size = size_of::<T>();
-    let shape = Tile::of_block(positions(rows, size), columns, across, squares(LEN, size), size, MARGIN);
+    let shape = Tile::of_block(positions(rows, size), columns, cut, squares(LEN, size), size, MARGIN);
     slanted::load_tile(&input, rows, &from, &shape, &tile);
     thread::sync_threads();
     slanted::store_tile(&output, rows, &to, &shape, &tile);
@@ -106,15 +113,18 @@ pub fn scaled_tiles<N: Scale, const LEN: usize>(
     input_batch: usize,
     output_batch: usize,
     across: u32,
+    tiles_down: u32,
+    tiles_across: u32,
     how: u32,
     real: f64,
     imaginary: f64,
 ) {
     admit_next_grid();
     let tile = shared_array![<N as Scale>::Bits; LEN];
+    let cut = Cut { across, tiles_down, tiles_across };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
-    let shape = Tile::of_block(rows, columns, across, squares(LEN, size_of::<N>()), size_of::<N>(), 0);
+    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<N>()), size_of::<N>(), 0);
     let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
     ragged::load_tile(&input, &from, change, &shape, &tile);
     thread::sync_threads();

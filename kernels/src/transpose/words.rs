@@ -21,7 +21,7 @@ use cuda_std::bits::{funnel_shift, permute_bytes};
 use cuda_std::global::Word;
 use cuda_std::prelude::*;
 
-use super::tile::admit_next_grid;
+use super::tile::{Cut, admit_next_grid};
 use super::turn::{Each, sixteen, turn_bytes};
 
 /// Threads of a block.
@@ -112,8 +112,7 @@ words_themselves!(u32, u64);
 /// the one before. `LEN` is [`words()`] of the word's size, and a tile is `1 << across` words wide: as many as leave two rows
 /// of squares, and neither words across nor squares down are more than the block has threads.
 ///
-/// Blocks go down each column of tiles, then across, and then from matrix to matrix. The grid has a block for each tile of
-/// each matrix.
+/// There are `tiles_down` x `tiles_across` tiles in each matrix, and the grid has a block for each tile of each matrix.
 #[kernel(
     instances = [u8, u16, u32] x [4096, 1024] + [u64] x [2048, 512],
     block = BLOCK,
@@ -129,10 +128,12 @@ pub fn word_tiles<T: InWords, const LEN: usize>(
     input_batch: usize,
     output_batch: usize,
     across: u32,
+    tiles_down: u32,
+    tiles_across: u32,
 ) {
     admit_next_grid();
     let tile = shared_array![<T as InWords>::Word; LEN];
-    let shape = Tile::of_block::<T, LEN>(rows, columns, across);
+    let shape = Tile::of_block::<T, LEN>(rows, columns, Cut { across, tiles_down, tiles_across });
     let first = shape.batch * input_batch + shape.left;
     // Where nothing has to be compared, all loads are on their way before the first word is there, and all stores behind
     // each other: not so around branches.
@@ -169,15 +170,11 @@ struct Tile {
 
 impl Tile {
     #[inline(always)]
-    fn of_block<T: InWords, const LEN: usize>(rows: usize, columns: usize, across: u32) -> Self {
+    fn of_block<T: InWords, const LEN: usize>(rows: usize, columns: usize, cut: Cut) -> Self {
         let (size, side) = (size_of::<T>(), per_word(size_of::<T>()));
-        let down = (LEN / side).trailing_zeros() - across;
+        let (across, down) = (cut.across, (LEN / side).trailing_zeros() - cut.across);
         let (height, width) = (((1 << down) - margin(size)) * side, side << across);
-        let tiles_down = positions(rows, size).div_ceil(height) as u32;
-        let tiles_across = columns.div_ceil(width) as u32;
-        let block = thread::block_idx_x();
-        let (column, row) = (block / tiles_down, block % tiles_down);
-        let (batch, column) = (column / tiles_across, column % tiles_across);
+        let (batch, row, column) = cut.of_block();
         let left = column as usize * width;
         let columns = if columns - left < width { columns - left } else { width };
         Self { batch: batch as usize, rows, top: row as usize * height, left, columns: columns as u32, across, down }
