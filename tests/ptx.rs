@@ -33,6 +33,33 @@ fn instances(rung: &str) -> Vec<(u32, String)> {
         .collect()
 }
 
+/// The production transposes: for each size of element the tiles that a block may have.
+fn transposes() -> impl Iterator<Item = String> {
+    let kinds: [(&str, &[&str]); 6] = [
+        (
+            "tiles",
+            &[
+                "u8_32768",
+                "u8_8192",
+                "u16_16384",
+                "u16_4096",
+                "u32_4096",
+                "u32_1024",
+                "u64_2048",
+                "u64_512",
+                "u128_1024",
+                "u128_256",
+            ],
+        ),
+        ("slanted_tiles", &["u8_32768", "u16_16384", "u32_4096"]),
+        ("word_tiles", &["u8_4096", "u8_1024", "u16_4096", "u16_1024", "u32_4096", "u32_1024", "u64_2048", "u64_512"]),
+        ("scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096", "f64_2048", "Complex32_2048", "Complex64_1024"]),
+        ("square_tiles", &["u8_16384", "u16_4096", "u32_4096", "u64_1024", "u128_1024"]),
+        ("runs", &["u8", "u16", "u32", "u64", "u128"]),
+    ];
+    kinds.into_iter().flat_map(|(kernel, tiles)| tiles.iter().map(move |tile| format!("{kernel}_{tile}")))
+}
+
 #[test]
 fn every_kernel_is_there() {
     let blocks = [64, 128, 256, 512, 1024];
@@ -88,8 +115,7 @@ fn every_kernel_is_there() {
         expected.extend(engines.map(|engine| format!("{engine}_{}_{}", pair.operator.name(), pair.dtype)));
     }
     expected.extend(warpfold_tests::reductions::dots::CHECKS.iter().map(|(dtype, _)| format!("pairs_Dot_{dtype}")));
-    let tiles = ["u8_32768", "u16_16384", "u32_4096", "u64_2048", "u128_1024"];
-    expected.extend(tiles.map(|tile| format!("tiles_{tile}")));
+    expected.extend(transposes());
     expected.sort();
     for (arch, module) in &KERNELS.modules {
         let mut found: Vec<_> = module.entries().iter().map(|entry| entry.name.clone()).collect();
