@@ -1,7 +1,7 @@
 //! Transposes of any element size, shape, pitch and alignment in the executor.
 
 use proptest::prelude::*;
-use warpfold::{Error, Gpu, SimtOptions, Transposition};
+use warpfold::{Error, Gpu, Plain, SimtOptions, Transposition};
 use warpfold_tests::transposes::{CHECKS, Case, IN_PLACE_CHECKS, LARGE, PERMUTE_CHECKS, SCALED_CHECKS, SIDES};
 
 fn any_side() -> impl Strategy<Value = usize> {
@@ -62,6 +62,30 @@ fn large_ones_at_any_alignment() {
     }
 }
 
+/// Passes of shared memory's banks that a transpose takes more than it would have to.
+fn bank_conflicts<T: Plain + Default>(rows: usize, columns: usize) -> u64 {
+    let gpu = Gpu::simt();
+    let input = gpu.upload(&vec![T::default(); rows * columns]).unwrap();
+    let mut output = gpu.zeroed::<T>(rows * columns).unwrap();
+    let shape = Transposition::new(rows, columns);
+    gpu.profile(|| gpu.transpose_views(shape, &input, &mut output)).unwrap().bank_conflicts()
+}
+
+#[test]
+fn lanes_are_never_in_each_others_bank() {
+    let squares = [
+        bank_conflicts::<u8>(512, 512),
+        bank_conflicts::<u16>(512, 512),
+        bank_conflicts::<u32>(512, 512),
+        bank_conflicts::<u64>(512, 512),
+        bank_conflicts::<[u64; 2]>(512, 512),
+    ];
+    assert_eq!(squares, [0; 5]);
+    // Enough for large tiles; and for those with slanted edges.
+    assert_eq!([bank_conflicts::<u32>(1088, 1088), bank_conflicts::<u64>(544, 1088)], [0; 2]);
+    assert_eq!(bank_conflicts::<u32>(1039, 1041), 0);
+}
+
 #[test]
 fn what_does_not_fit_is_said() {
     let gpu = Gpu::simt();
@@ -77,6 +101,12 @@ fn what_does_not_fit_is_said() {
     assert!(error.contains("the input's pitch is 2"), "{error}");
     let huge = Transposition::new(1 << 40, 1 << 40);
     assert!(matches!(gpu.transpose_views(huge, &six, &mut six_out), Err(Error::ShapeOverflow { .. })));
+    // Of a single row, whose pitch separates nothing.
+    let row = Transposition::new(1, 6).with_input_pitch(usize::MAX / 3).unwrap();
+    gpu.transpose_views(row, &six, &mut six_out).unwrap();
+    let column = Transposition::new(6, 1).with_output_pitch(usize::MAX / 3).unwrap();
+    gpu.transpose_views(column, &six, &mut six_out).unwrap();
+    assert_eq!(gpu.download(&six_out).unwrap(), [1; 6]);
     let other = Gpu::simt().upload(&[1_u16; 6]).unwrap();
     let error = gpu.transpose_views(Transposition::new(2, 3), &other, &mut six_out);
     assert!(matches!(error, Err(Error::OtherDevice { .. })));

@@ -81,9 +81,11 @@ impl Transposition {
         (self.rows == 1 || self.columns == 1) && self.input_pitch == self.columns && self.output_pitch == self.rows
     }
 
-    /// The same with the distance between matrices.
+    /// The same with the distance between matrices. A pitch that separates nothing may be any number: it is left out.
     const fn strides(&self) -> Strides {
-        let Self { rows, columns, batch, input_pitch, output_pitch } = *self;
+        let Self { rows, columns, batch, .. } = *self;
+        let input_pitch = if batch * rows == 1 { columns } else { self.input_pitch };
+        let output_pitch = if batch * columns == 1 { rows } else { self.output_pitch };
         let (input_batch, output_batch) = (rows * input_pitch, columns * output_pitch);
         Strides { rows, columns, batch, input_pitch, output_pitch, input_batch, output_batch }
     }

@@ -8,7 +8,7 @@ use kernels::transpose::tiles::{elements, scaled_tiles};
 use num_complex::{Complex32, Complex64};
 
 use super::Transposition;
-use super::launch::Tiling;
+use super::launch::{Strides, Tiling};
 use crate::{Error, Gpu, Matrix, View, ViewMut};
 
 /// What becomes of each element of a matrix that is transposed: `factor * conj(x)`, or one of the two.
@@ -143,7 +143,7 @@ impl Gpu {
             if scaling.factor.is_some() { MULTIPLIED } else { 0 } | if scaling.conjugate { CONJUGATED } else { 0 };
         let (input, output) = (input.cast::<T::Bits>(), output.cast::<T::Bits>());
         let tiling = Tiling::of_packs(elements(size_of::<T>()), size_of::<T>());
-        let Transposition { rows, columns, input_pitch, output_pitch, .. } = shape;
+        let Strides { rows, columns, input_pitch, output_pitch, .. } = strides;
         let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
         strides.in_grids(tiling, input, output, |grid, input, output| {
             let (input_batch, output_batch) = (strides.input_batch, strides.output_batch);
