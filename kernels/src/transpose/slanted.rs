@@ -80,7 +80,8 @@ impl<T: Turn> Each for RowsInside<'_, T> {
         if i >= T::Pack::LEN {
             return T::Pack::splat(T::default());
         }
-        // SAFETY: inside of the matrix, which has rows below it.
+        // SAFETY: inside of the matrix; and so is another pack, in this row or (rows are at least a pack long) the one
+        // below, which there is.
         unsafe { self.input.load_pack_of_many_unchecked(self.place.wrapping_add(i * self.pitch)) }
     }
 }
@@ -167,7 +168,8 @@ impl<T: Turn, const LEN: usize> PacksOfThread<'_, T, LEN> {
     fn pack(&self, i: usize) -> (T::Pack, usize, u32) {
         let (side, sector) = (T::Pack::LEN as u32, (SECTOR / size_of::<T>()) as u32);
         let column = self.column + i as u32 * self.step;
-        let past = (self.past + i as u32 * self.step * self.pitch as u32) % sector;
+        // Wrapping, since a sector has a power of two of elements.
+        let past = self.past.wrapping_add((i as u32 * self.step).wrapping_mul(self.pitch as u32)) % sector;
         // The column's packs begin a margin above the tile.
         let begin = (self.k + MARGIN) * side - past;
         let mask = (1 << self.shape.down) - 1;

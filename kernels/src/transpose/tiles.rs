@@ -1,4 +1,4 @@
-//! Transposes of elements of 1, 2, 4, 8 and 16 bytes, of any shape, pitch and alignment: what the library calls.
+//! Transposes by packs of 16 bytes, of elements of 1, 2, 4, 8 and 16 bytes: what the library calls for large matrices.
 
 use cuda_std::prelude::*;
 use half::{bf16, f16};
@@ -27,7 +27,7 @@ pub const fn few_elements(size: usize) -> usize {
 /// the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 << across` squares wide. There are
 /// `tiles_down` x `tiles_across` of them in each matrix.
 ///
-/// - *All accesses are 16 bytes wide*, and 64 bytes or more are on their way in each thread; a thread's squares are turned in
+/// - *All accesses are 16 bytes wide*, and 64 bytes or more are on their way in each thread of a large tile; a thread's squares are turned in
 ///   registers, small elements by permuting bytes. So sides, pitches and addresses must be multiples of 16 bytes.
 ///
 /// The grid has a block for each tile of each matrix.

@@ -283,7 +283,8 @@ impl<T: InWords, const LEN: usize> Each for Inside<'_, WordsOfInput<'_, T, LEN>>
         }
         let (side, words) = (per_word(size_of::<T>()), self.0);
         let place = words.place.wrapping_add(i / side * words.step + i % side * words.pitch);
-        // SAFETY: all of the tile is inside of the matrix, and so the view, and there are rows below it.
+        // SAFETY: all of the tile is inside of the matrix, and so the view; and so is another word, in this row or (rows are
+        // at least a word long) the one below, which there is where words are of several elements.
         unsafe { words.input.load_word_of_many_unchecked(place) }
     }
 }
@@ -411,7 +412,8 @@ impl<T: InWords, const LEN: usize> WordsOfOutput<'_, T, LEN> {
             return (self.load(further, self.q), self.place.wrapping_add(i * self.row_step), 0);
         }
         let further_column = Self::column(further, self.shape);
-        let past = (self.past + further_column * self.pitch as u32) % side;
+        // Wrapping, since a side is a power of two.
+        let past = self.past.wrapping_add(further_column.wrapping_mul(self.pitch as u32)) % side;
         // The slot's words begin a row of squares above the tile.
         let low = self.q + u32::from(past == 0);
         let (low, high) = (self.load(further, low & mask), self.load(further, (low + 1) & mask));

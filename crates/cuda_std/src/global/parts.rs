@@ -13,7 +13,8 @@ impl<T: Element> Global<'_, T> {
     /// One or two wide loads, no branch: each of the aligned packs in which there is one of those elements is read whole.
     ///
     /// # Safety
-    /// Elements `i + from` to `i + to` (wrapped, that one not included) are inside of the view, and there is one.
+    /// Elements `i + from` to `i + to` (wrapped, that one not included) are inside of the view, there is one, and `to` is at
+    /// most the pack's length.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_part_unchecked(&self, i: usize, from: usize, to: usize) -> T::Pack {
@@ -48,8 +49,13 @@ impl<T: Element> Global<'_, T> {
     #[track_caller]
     pub unsafe fn load_pack_of_many_unchecked(&self, i: usize) -> T::Pack {
         #[cfg(not(target_arch = "nvptx64"))]
-        // SAFETY: as promised by the caller.
-        return unsafe { self.load_part_unchecked(i, 0, T::Pack::LEN) };
+        {
+            if i >= self.len || self.len - i < 2 * T::Pack::LEN {
+                machine::out_of_bounds("a view of global memory (two packs that begin)", i, self.len);
+            }
+            // SAFETY: just checked.
+            unsafe { self.load_part_unchecked(i, 0, T::Pack::LEN) }
+        }
         #[cfg(target_arch = "nvptx64")]
         {
             let place: *const T::Pack = self.start.wrapping_add(i).cast();
@@ -107,13 +113,21 @@ impl<T: Element> Global<'_, T> {
     /// [`Global::load_word_unchecked`] of a whole word, where the view has another one behind it.
     ///
     /// # Safety
-    /// Two words' elements, from `i` on, are inside of the view.
+    /// Two words' elements, from `i` on, are inside of the view; of elements that are words, the one.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_word_of_many_unchecked<W: Word>(&self, i: usize) -> W {
         #[cfg(not(target_arch = "nvptx64"))]
-        // SAFETY: as promised by the caller.
-        return unsafe { self.load_word_unchecked(i, size_of::<W>() / size_of::<T>()) };
+        {
+            let of_word = size_of::<W>() / size_of::<T>();
+            // Elements that are words are loaded by themselves.
+            let needed = if of_word == 1 { 1 } else { 2 * of_word };
+            if i >= self.len || self.len - i < needed {
+                machine::out_of_bounds("a view of global memory (two words that begin)", i, self.len);
+            }
+            // SAFETY: just checked.
+            unsafe { self.load_word_unchecked(i, of_word) }
+        }
         #[cfg(target_arch = "nvptx64")]
         {
             let place = self.start.wrapping_add(i);
@@ -181,7 +195,10 @@ impl<T: Element> GlobalMut<'_, T> {
         if from == 0 && to == T::Pack::LEN {
             self.store_pack(i, pack);
         } else {
-            (from..to).for_each(|k| self.store(i.wrapping_add(k), pack.get(k)));
+            // No closure: the line that is reported is the caller's.
+            for k in from..to {
+                self.store(i.wrapping_add(k), pack.get(k));
+            }
         }
         #[cfg(target_arch = "nvptx64")]
         {
