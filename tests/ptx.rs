@@ -302,8 +302,8 @@ fn barriers_that_count_are_one_instruction() {
     }
 }
 
-/// Every entry assembles, and keeps all that it holds in registers; of the reductions' engines some park a few words, which
-/// ptxas does even where registers are left.
+/// Every entry assembles, and keeps all that it holds in registers; of the reductions' engines and the tiles of transposes
+/// (of 2 bytes on sm_80) some park a few words, which ptxas does even where registers are left.
 #[test]
 fn nothing_spills() {
     let Some(ptxas) = cuda_builder::ptxas::find() else {
@@ -316,7 +316,7 @@ fn nothing_spills() {
     for ((arch, module), usages) in KERNELS.modules.iter().zip(assembled) {
         assert_eq!(usages.len(), module.entries().len(), "{arch}");
         for usage in usages {
-            let is_engine = ["spans_", "rows_", "columns_", "segments_", "long_segments_", "pairs_"]
+            let is_engine = ["spans_", "rows_", "columns_", "segments_", "long_segments_", "pairs_", "tiles_"]
                 .iter()
                 .any(|engine| usage.entry.starts_with(engine));
             let tolerated = if is_engine { 128 } else { 0 };
