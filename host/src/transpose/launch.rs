@@ -70,9 +70,9 @@ impl Tiling {
     /// How many squares are across a tile, as a power of two.
     ///
     /// The squares of a tile are always as many, since they fill the shared memory that a block has. It is square, or twice
-    /// as high as wide, so that its rows are as long as they can be on both sides: of packs 256 bytes, eight sectors of
-    /// memory, or half of that where the other side has 256. A matrix that is narrower gets a tile that is as narrow and
-    /// longer for it, since what is outside of the matrix is lost; one that is lower, a wider one.
+    /// as high as wide, so that its rows are as long as they can be on both sides: large tiles of packs have 128 bytes (of
+    /// elements of 1 byte, on one side) to 512 bytes, four to sixteen sectors of memory. A matrix that is narrower gets a
+    /// tile that is as narrow and longer for it, since what is outside of the matrix is lost; one that is lower, a wider one.
     fn across(self, rows: usize, columns: usize) -> u32 {
         let all = self.squares.ilog2();
         let log_of_needed = |squares: usize| squares.next_power_of_two().ilog2();
@@ -89,13 +89,14 @@ impl Tiling {
         down.checked_sub(self.margin).filter(|&down| down > 0).map(|down| down * self.side)
     }
 
-    /// What a kernel is told of it: squares across, as a power of two, and tiles down and across. A grid has no more.
+    /// What a kernel is told of it: squares across, as a power of two, and tiles down and across. No memory holds a matrix of
+    /// more tiles than a grid has blocks.
     pub(super) fn parameters(self, rows: usize, columns: usize) -> (u32, [u32; 2]) {
         let (down, across) = self.grid(rows, columns);
         (self.across(rows, columns), [down as u32, across as u32])
     }
 
-    /// Whether half of a tile would be outside of the matrix, however it is cut.
+    /// Whether half of a tile or more would be outside of the matrix.
     fn is_too_long(self, rows: usize, columns: usize) -> bool {
         let across = self.across(rows, columns);
         let (height, width) = (self.height(rows, columns).unwrap_or(1), self.side << across);
@@ -264,8 +265,8 @@ impl Strides {
         }
     }
 
-    /// Calls `launch` with the blocks and the views of as many matrices as a
-    /// grid has blocks for, until all have had their turn.
+    /// Calls `launch` with the blocks and the views of as many matrices as a grid has blocks for, until all have had their
+    /// turn.
     pub(super) fn in_grids<T: Plain>(
         &self,
         tiling: Tiling,

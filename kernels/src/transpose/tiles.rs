@@ -24,11 +24,11 @@ pub const fn few_elements(size: usize) -> usize {
 
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
-/// the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 << across` squares wide. There are
-/// `tiles_down` x `tiles_across` of them in each matrix.
+/// the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 << across` squares
+/// wide. There are `tiles_down` x `tiles_across` of them in each matrix.
 ///
-/// - *All accesses are 16 bytes wide*, and 64 bytes or more are on their way in each thread of a large tile; a thread's squares are turned in
-///   registers, small elements by permuting bytes. So sides, pitches and addresses must be multiples of 16 bytes.
+/// All accesses are 16 bytes wide, and 64 bytes or more are on their way in each thread of a large tile; a thread's squares
+/// are turned in registers, small elements by permuting bytes. So sides, pitches and addresses must be multiples of 16 bytes.
 ///
 /// The grid has a block for each tile of each matrix.
 ///
@@ -96,8 +96,8 @@ pub fn slanted_tiles<T: Turn, const LEN: usize>(
     slanted::store_tile(&output, rows, &to, &shape, &tile);
 }
 
-/// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose elements are [scaled](super::change) on their way: `how` and the factor's parts
-/// are those of a [`Scaling`].
+/// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose elements are [scaled](super::change) on their way: `how`
+/// and the factor's parts are those of a [`Scaling`].
 #[kernel(
     instances = [f16, bf16] x [16384] + [f32] x [4096] + [f64, Complex32] x [2048] + [Complex64] x [1024],
     block = threads(LEN, size_of::<N>()),
