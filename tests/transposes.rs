@@ -38,6 +38,18 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn strips_of_any_pitch_and_alignment(which in 0..CHECKS.len(), narrow in prop_oneof![2_usize..20, 2_usize..140], long in 1_usize..2500, is_low: bool, batch in 1_usize..4, pads in prop::array::uniform2(prop_oneof![3 => Just(0_usize), 1 => 1_usize..6]), offsets in prop::array::uniform2(0_usize..40), seed: u64) {
+        let long = (16 * narrow + long).min(120_000 / narrow);
+        let (rows, columns) = if is_low { (narrow, long) } else { (long, narrow) };
+        let case = Case { rows, columns, batch, pads, offsets, seed };
+        (CHECKS[which].1)(&Gpu::simt(), &case).map_err(TestCaseError::fail)?;
+    }
+}
+
 #[test]
 fn strips_of_every_width() {
     for (_, check) in CHECKS {

@@ -3,11 +3,14 @@
 use cuda_std::element::Plain;
 use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
+use kernels::transpose::few_columns::few_columns;
+use kernels::transpose::few_rows::few_rows;
 use kernels::transpose::slanted::MARGIN;
 use kernels::transpose::tile::squares;
 use kernels::transpose::tiles::{elements, few_elements, slanted_tiles, tiles};
 use kernels::transpose::words::{self, word_tiles};
 
+use super::strips::{Strip, StripKernels};
 use crate::{Error, Gpu, View, ViewMut};
 
 /// Matrices to transpose, and how far apart their rows and they themselves begin, in elements.
@@ -116,7 +119,7 @@ impl Tiling {
     }
 
     /// Tiles of each matrix.
-    fn tiles(self, rows: usize, columns: usize) -> usize {
+    pub(super) fn tiles(self, rows: usize, columns: usize) -> usize {
         let (down, across) = self.grid(rows, columns);
         down * across
     }
@@ -139,6 +142,10 @@ impl Gpu {
                     by_packs: [tiles::handle::<u8, 32768>(), tiles::handle::<u8, 8192>()],
                     by_words: [word_tiles::handle::<u8, 4096>(), word_tiles::handle::<u8, 1024>()],
                     slanted: Some(slanted_tiles::handle::<u8, 32768>()),
+                    strips: StripKernels {
+                        few_columns: few_columns::handle::<u8, 8192>(),
+                        few_rows: few_rows::handle::<u8, 8192>(),
+                    },
                 };
                 self.turn(kernels, strides, input.cast(), output.cast())
             }
@@ -147,6 +154,10 @@ impl Gpu {
                     by_packs: [tiles::handle::<u16, 16384>(), tiles::handle::<u16, 4096>()],
                     by_words: [word_tiles::handle::<u16, 4096>(), word_tiles::handle::<u16, 1024>()],
                     slanted: Some(slanted_tiles::handle::<u16, 16384>()),
+                    strips: StripKernels {
+                        few_columns: few_columns::handle::<u16, 8192>(),
+                        few_rows: few_rows::handle::<u16, 8192>(),
+                    },
                 };
                 self.turn(kernels, strides, input.cast(), output.cast())
             }
@@ -155,6 +166,10 @@ impl Gpu {
                     by_packs: [tiles::handle::<u32, 4096>(), tiles::handle::<u32, 1024>()],
                     by_words: [word_tiles::handle::<u32, 4096>(), word_tiles::handle::<u32, 1024>()],
                     slanted: Some(slanted_tiles::handle::<u32, 4096>()),
+                    strips: StripKernels {
+                        few_columns: few_columns::handle::<u32, 8192>(),
+                        few_rows: few_rows::handle::<u32, 8192>(),
+                    },
                 };
                 self.turn(kernels, strides, input.cast(), output.cast())
             }
@@ -163,6 +178,10 @@ impl Gpu {
                     by_packs: [tiles::handle::<u64, 2048>(), tiles::handle::<u64, 512>()],
                     by_words: [word_tiles::handle::<u64, 2048>(), word_tiles::handle::<u64, 512>()],
                     slanted: None,
+                    strips: StripKernels {
+                        few_columns: few_columns::handle::<u64, 4096>(),
+                        few_rows: few_rows::handle::<u64, 4096>(),
+                    },
                 };
                 self.turn(kernels, strides, input.cast(), output.cast())
             }
@@ -193,6 +212,9 @@ impl Gpu {
             let (tiling, are_few) = by_packs_or_few(&strides, size);
             return self.turn_by(kernels.by_packs[usize::from(are_few)], tiling, strides, input, output);
         }
+        if let Some(strip) = Strip::of(&strides) {
+            return self.turn_strips(&kernels.strips, strip, strides, input, output);
+        }
         let are_few = |tiling: Tiling| tiling.tiles(rows, columns).saturating_mul(batch) < FEW_TILES;
         let slanted = Tiling::slanted(size);
         if let Some(kernel) = kernels.slanted
@@ -217,7 +239,7 @@ impl Gpu {
     ) -> Result<(), Error> {
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
         let (across, [down, right]) = tiling.parameters(rows, columns);
-        strides.in_grids(tiling, input, output, |grid, input, output| {
+        strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
             let arguments = (
                 input,
                 output,
@@ -248,6 +270,7 @@ struct Kernels<T: Plain> {
     by_packs: [Kernel<TilesParameters<T>>; 2],
     by_words: [Kernel<TilesParameters<T>>; 2],
     slanted: Option<Kernel<TilesParameters<T>>>,
+    strips: StripKernels<T>,
 }
 
 impl Strides {
@@ -269,13 +292,12 @@ impl Strides {
     /// turn.
     pub(super) fn in_grids<T: Plain>(
         &self,
-        tiling: Tiling,
+        blocks_of_matrix: usize,
         input: View<'_, T>,
         mut output: ViewMut<'_, T>,
         mut launch: impl FnMut(u32, View<'_, T>, ViewMut<'_, T>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let Self { rows, columns, batch, input_batch, output_batch, .. } = *self;
-        let blocks_of_matrix = tiling.tiles(rows, columns);
+        let Self { batch, input_batch, output_batch, .. } = *self;
         let at_once = (MOST_BLOCKS / blocks_of_matrix).max(1);
         let mut first = 0;
         while first < batch {
@@ -340,7 +362,7 @@ mod tests {
         };
         let mut grids = Vec::new();
         strides
-            .in_grids(Tiling::of_packs(elements(1), 1), input.view(), output.view_mut(), |grid, _, _| {
+            .in_grids(1, input.view(), output.view_mut(), |grid, _, _| {
                 grids.push(grid);
                 Ok(())
             })

@@ -4,6 +4,7 @@ mod in_place;
 mod launch;
 mod permute;
 mod scaled;
+mod strips;
 
 use cuda_std::element::Plain;
 

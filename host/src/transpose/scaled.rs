@@ -145,7 +145,7 @@ impl Gpu {
         let tiling = Tiling::of_packs(elements(size_of::<T>()), size_of::<T>());
         let Strides { rows, columns, input_pitch, output_pitch, .. } = strides;
         let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
-        strides.in_grids(tiling, input, output, |grid, input, output| {
+        strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
             let (input_batch, output_batch) = (strides.input_batch, strides.output_batch);
             let arguments = (
                 input,

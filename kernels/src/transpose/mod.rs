@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`tiles`](mod@tiles) | transposes by 16-byte accesses, plain and scaled |
 //! | [`words`](mod@words) | transposes word by word: rows that begin anywhere, and small matrices |
+//! | [`strips`], [`few_columns`](mod@few_columns), [`few_rows`](mod@few_rows) | matrices with a side of a few elements |
 //! | [`in_place`] | squares, where they are |
 //! | [`runs`](mod@runs) | the exchange of two axes before a third that stays |
 //! | [`tile`], [`turn`] | what a block turns, and how a thread turns its squares of it |
@@ -12,11 +13,14 @@
 //! | [`change`] | a factor and the conjugate on the way |
 
 pub mod change;
+pub mod few_columns;
+pub mod few_rows;
 pub mod in_place;
 pub mod ladder;
 mod ragged;
 pub mod runs;
 pub mod slanted;
+pub mod strips;
 pub mod tile;
 pub mod tiles;
 pub mod turn;

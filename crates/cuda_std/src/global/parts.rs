@@ -41,6 +41,38 @@ impl<T: Element> Global<'_, T> {
 }
 
 impl<T: Element> Global<'_, T> {
+    /// How many elements the address of element `i` is past a multiple of `bytes`, a power of two.
+    #[inline(always)]
+    pub fn elements_past(&self, i: usize, bytes: usize) -> usize {
+        (self.start as usize).wrapping_add(i.wrapping_mul(size_of::<T>())) % bytes / size_of::<T>()
+    }
+
+    /// [`Global::load_part_unchecked`] where the pack's address is a multiple of 16: one load.
+    ///
+    /// # Safety
+    /// As there, and the pack is aligned.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_aligned_part_unchecked(&self, i: usize, from: usize, to: usize) -> T::Pack {
+        let place: *const T::Pack = self.start.wrapping_add(i).cast();
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            if !place.is_aligned() {
+                machine::misaligned("a view of global memory", i);
+            }
+            // SAFETY: as promised by the caller.
+            unsafe { self.load_part_unchecked(i, from, to) }
+        }
+        #[cfg(target_arch = "nvptx64")]
+        {
+            let _ = (from, to);
+            // SAFETY: it has elements of the view, so it can be read (`from_raw`).
+            unsafe { machine::load(place) }
+        }
+    }
+}
+
+impl<T: Element> Global<'_, T> {
     /// [`Global::load_part_unchecked`] of a whole pack, where the view has another one behind it.
     ///
     /// # Safety

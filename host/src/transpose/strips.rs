@@ -1,0 +1,130 @@
+//! The launch of the kernels for strips: matrices of few rows or columns.
+
+use cuda_std::element::Plain;
+use cuda_std::global::{Global, GlobalMut};
+use cuda_std::launch::Kernel;
+use kernels::transpose::few_columns::{self, most_positions};
+use kernels::transpose::few_rows::{self, most_columns, packs_of_run, words_of_run};
+use kernels::transpose::strips::{MOST, SECTOR};
+
+use super::launch::Strides;
+use crate::{Error, Gpu, View, ViewMut};
+
+/// How many times as long as wide a strip is, at least.
+const LONG: usize = 16;
+
+/// Blocks that an H200 runs at once, four in each multiprocessor: a short strip is cut in as many.
+const BLOCKS: usize = 4 * 132;
+
+/// Sectors of a run that a block writes, at least, however short the strip is.
+const FEWEST_SECTORS: usize = 4;
+
+type FewColumns<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, u32, usize, usize, usize, u32, u32);
+type FewRows<T> = (Global<'static, T>, GlobalMut<'static, T>, u32, usize, usize, usize, usize, u32, u32, u32, u32);
+
+/// The kernels for an element's size.
+pub(super) struct StripKernels<T: Plain> {
+    pub few_columns: Kernel<FewColumns<T>>,
+    pub few_rows: Kernel<FewRows<T>>,
+}
+
+/// Which side of a strip has few elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Strip {
+    Rows,
+    Columns,
+}
+
+impl Strip {
+    /// Whether the matrices are strips, without gaps on the side where they are one run.
+    pub(super) fn of(strides: &Strides) -> Option<Self> {
+        let Strides { rows, columns, input_pitch, output_pitch, .. } = *strides;
+        let is_strip = |few: usize, many: usize| (2..=MOST).contains(&few) && many / LONG >= few;
+        if is_strip(columns, rows) && input_pitch == columns {
+            Some(Self::Columns)
+        } else if is_strip(rows, columns) && output_pitch == rows {
+            Some(Self::Rows)
+        } else {
+            None
+        }
+    }
+}
+
+/// How long a block's part of a strip of `long` elements is, which has room for `most`: as long as it can, but so that there
+/// are enough of them.
+fn part(long: usize, batch: usize, most: usize, size: usize) -> usize {
+    let sector = SECTOR / size;
+    let enough = long.saturating_mul(batch).div_ceil(BLOCKS).next_multiple_of(sector);
+    enough.clamp((FEWEST_SECTORS * sector).min(most), most)
+}
+
+impl Gpu {
+    /// Turns strips of few rows or columns.
+    pub(super) fn turn_strips<T: Plain>(
+        &self,
+        kernels: &StripKernels<T>,
+        strip: Strip,
+        strides: Strides,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let Strides { rows, columns, batch, input_pitch, output_pitch, input_batch, output_batch } = strides;
+        let size = size_of::<T>();
+        match strip {
+            Strip::Columns => {
+                let height = part(rows, batch, most_positions(columns, size), size);
+                let blocks = (rows + few_columns::margin(size)).div_ceil(height);
+                strides.in_grids(blocks, input, output, |grid, input, output| {
+                    let (height, blocks) = (height as u32, blocks as u32);
+                    let shape =
+                        (input, output, rows, columns as u32, output_pitch, input_batch, output_batch, height, blocks);
+                    self.launch(kernels.few_columns, grid, shape)
+                })
+            }
+            Strip::Rows => {
+                let width = part(columns, batch, most_columns(rows, size), size);
+                let blocks = (columns + few_rows::margin(rows, size)).div_ceil(width);
+                let (packs, words) = (packs_of_run(rows, width, size), words_of_run(rows, width, size));
+                strides.in_grids(blocks, input, output, |grid, input, output| {
+                    let (width, blocks, packs, words) = (width as u32, blocks as u32, packs as u32, words as u32);
+                    let (rows, pitch) = (rows as u32, input_pitch);
+                    let shape =
+                        (input, output, rows, columns, pitch, input_batch, output_batch, width, blocks, packs, words);
+                    self.launch(kernels.few_rows, grid, shape)
+                })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernels::transpose::strips::{BLOCK, PACKS_EACH};
+
+    use super::*;
+
+    #[test]
+    fn parts_are_whole_sectors_that_a_block_has_room_for() {
+        for size in [1, 2, 4, 8] {
+            let sector = SECTOR / size;
+            for few in 2..=MOST {
+                let (positions, columns) = (most_positions(few, size), most_columns(few, size));
+                for part in [positions, columns] {
+                    assert!(part >= FEWEST_SECTORS * sector && part % sector == 0, "{few} of {size} bytes: {part}");
+                }
+                let run = ((positions + few_columns::margin(size)) * few).div_ceil(16 / size) + 1;
+                assert!(run <= BLOCK * PACKS_EACH, "{few} columns of {size} bytes: {run} packs");
+                assert!(few * packs_of_run(few, columns, size) <= BLOCK * PACKS_EACH, "{few} rows of {size} bytes");
+                assert!(few * words_of_run(few, columns, size) <= BLOCK * PACKS_EACH * if size == 8 { 2 } else { 4 });
+            }
+        }
+    }
+
+    #[test]
+    fn short_strips_are_cut_in_many_parts() {
+        assert_eq!(part(1 << 24, 1, 512, 1), 512);
+        assert_eq!(part(1_000_033, 1, 8192, 1), 1920);
+        assert_eq!(part(2000, 1, 8192, 1), 128);
+        assert_eq!(part(2000, 1000, 512, 8), 512);
+    }
+}

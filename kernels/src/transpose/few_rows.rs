@@ -1,0 +1,202 @@
+//! Puts a [strip](super::strips) of few rows together: each becomes a column.
+
+use cuda_std::prelude::*;
+
+use super::strips::{BLOCK, Divisor, PACKS_EACH, SECTOR, element, per_word, within, word_of, words, words_of_pack};
+use super::tile::admit_next_grid;
+use super::words::InWords;
+
+/// Columns of the matrix before those that a block is for, which it may need, because a matrix of the output begins inside of
+/// a sector.
+pub const fn margin(rows: usize, size: usize) -> usize {
+    (SECTOR / size - 1).div_ceil(rows)
+}
+
+/// Packs that a run of a row lies in, of a block for `width` columns.
+pub const fn packs_of_run(rows: usize, width: usize, size: usize) -> usize {
+    let lanes = 16 / size;
+    (width + margin(rows, size) + lanes - 1).div_ceil(lanes)
+}
+
+/// How many words the runs of two rows begin apart in shared memory: enough for the packs, and such that what a warp reads
+/// of neighbouring rows lies in different banks, where it can.
+pub const fn words_of_run(rows: usize, width: usize, size: usize) -> usize {
+    let size_of_word = if size == 8 { 8 } else { 4 };
+    let (words, banks) = (packs_of_run(rows, width, size) * (16 / size_of_word), 128 / size_of_word);
+    if rows >= banks {
+        // A warp reads one word of each of many.
+        return words | 1;
+    }
+    // Or several of each of few.
+    let apart = banks.div_ceil(rows);
+    words + (banks + apart - words % banks) % banks
+}
+
+/// Columns that a block has room for: whole sectors of the output, and of the input.
+pub const fn most_columns(rows: usize, size: usize) -> usize {
+    let size_of_word = if size == 8 { 8 } else { 4 };
+    let (packs, step) = (BLOCK * PACKS_EACH, SECTOR / size);
+    let words = packs * (16 / size_of_word);
+    let mut width = packs * 16 / size / rows / step * step;
+    while width > 0
+        && (packs_of_run(rows, width, size) * rows > packs || words_of_run(rows, width, size) * rows > words)
+    {
+        width -= step;
+    }
+    width
+}
+
+/// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, without
+/// gaps; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
+///
+/// `rows` is at least 2. A block is for `width` columns, up to [`most_columns`]: it writes so many rows of the output, counted
+/// from the start of the sector in which the first begins; `blocks` of them are a matrix. `packs_of_run` and `words_of_run`
+/// are the functions' of those names. `LEN` words are 32 KiB.
+#[kernel(instances = [u8, u16, u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
+pub fn few_rows<T: InWords, const LEN: usize>(
+    input: Global<T>,
+    output: GlobalMut<T>,
+    rows: u32,
+    columns: usize,
+    input_pitch: usize,
+    input_batch: usize,
+    output_batch: usize,
+    width: u32,
+    blocks: u32,
+    packs_of_run: u32,
+    words_of_run: u32,
+) {
+    admit_next_grid();
+    let tile = shared_array![<T as InWords>::Word; LEN];
+    let (matrix, block) = (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks);
+    let start = matrix as usize * output_batch;
+    let past = output.elements_past(start, SECTOR) as u32;
+    let left = block as usize * width as usize;
+    let first = left.saturating_sub(past.div_ceil(rows) as usize);
+    let last = if left + (width as usize) < columns { left + width as usize } else { columns };
+    if first >= last {
+        // The matrix begins where a sector does, and needs one block less.
+        return;
+    }
+    let runs = Runs {
+        input: &input,
+        begin: matrix as usize * input_batch + first,
+        pitch: input_pitch,
+        rows,
+        len: (last - first) as u32,
+        packs_of_run,
+        divisor: Divisor::new(packs_of_run),
+    };
+    let packs: [T::Pack; PACKS_EACH] = [
+        runs.load(0),
+        runs.load(1),
+        runs.load(2),
+        runs.load(3),
+        runs.load(4),
+        runs.load(5),
+        runs.load(6),
+        runs.load(7),
+    ];
+    runs.keep(0, packs[0], words_of_run, &tile);
+    runs.keep(1, packs[1], words_of_run, &tile);
+    runs.keep(2, packs[2], words_of_run, &tile);
+    runs.keep(3, packs[3], words_of_run, &tile);
+    runs.keep(4, packs[4], words_of_run, &tile);
+    runs.keep(5, packs[5], words_of_run, &tile);
+    runs.keep(6, packs[6], words_of_run, &tile);
+    runs.keep(7, packs[7], words_of_run, &tile);
+    thread::sync_threads();
+
+    let by_rows = Divisor::new(rows);
+    let words = width * rows / per_word::<T>();
+    let (first_past, pitch) = (input.elements_past(runs.begin, 16) as u32, input_pitch as u32);
+    // The tile's first element in the output, counted from that of its first column: before it, in the first tile.
+    let before = ((left - first) as u32 * rows) as i32 - past as i32;
+    let mut i = thread::thread_idx_x();
+    while i < words {
+        let from_first = before + (i * per_word::<T>()) as i32;
+        let begin = if from_first < 0 { -from_first as u32 } else { 0 };
+        let behind = (runs.len * rows) as i32 - from_first;
+        let end = if behind < per_word::<T>() as i32 { behind } else { per_word::<T>() as i32 };
+        if (begin as i32) < end {
+            let word = word_of::<T>(|k| {
+                let (column, row) = by_rows.divide((from_first + within(k, begin, end as u32) as i32) as u32);
+                let past = first_past.wrapping_add(row.wrapping_mul(pitch)) % T::Pack::LEN as u32;
+                let at = past + column;
+                let word = tile.load((row * words_of_run + at / per_word::<T>()) as usize % LEN);
+                element::<T>(word, at % per_word::<T>())
+            });
+            let to = (start + left * rows as usize + (i * per_word::<T>()) as usize).wrapping_sub(past as usize);
+            // SAFETY: these elements of the word are inside of the matrix; it begins at a multiple of its size, as `past` is
+            // counted from one.
+            unsafe { output.store_word_unchecked(to, word, begin as usize, end as usize) };
+        }
+        i += BLOCK as u32;
+    }
+}
+
+/// A run of each row, and the aligned packs that it lies in.
+struct Runs<'a, T> {
+    input: &'a Global<'a, T>,
+    /// Where the first begins, and how many elements it is to the next.
+    begin: usize,
+    pitch: usize,
+    rows: u32,
+    /// Elements of each.
+    len: u32,
+    packs_of_run: u32,
+    divisor: Divisor,
+}
+
+/// One of their packs.
+struct Pack {
+    row: u32,
+    /// Its number in the run, and how many elements the run begins behind the first's start.
+    i: u32,
+    past: u32,
+    start: usize,
+}
+
+impl<T: InWords> Runs<'_, T> {
+    /// The thread's `k`-th pack, and whether there is one; else another.
+    #[inline(always)]
+    fn pack(&self, k: usize) -> (Pack, bool) {
+        let i = thread::thread_idx_x() + (k * BLOCK) as u32;
+        let is_row = i < self.rows * self.packs_of_run;
+        let (row, i) = self.divisor.divide(if is_row { i } else { 0 });
+        let begin = self.begin + row as usize * self.pitch;
+        let past = self.input.elements_past(begin, 16) as u32;
+        let packs = (past + self.len).div_ceil(T::Pack::LEN as u32);
+        let is_there = is_row && i < packs;
+        let i = if i < packs { i } else { packs - 1 };
+        let start = begin.wrapping_sub(past as usize).wrapping_add(i as usize * T::Pack::LEN);
+        (Pack { row, i, past, start }, is_there)
+    }
+
+    /// The thread's `k`-th pack, or another: so that there is no branch, behind which loads would wait.
+    #[inline(always)]
+    fn load(&self, k: usize) -> T::Pack {
+        let lanes = T::Pack::LEN as u32;
+        let (Pack { i, past, start, .. }, _) = self.pack(k);
+        let from = if i == 0 { past } else { 0 };
+        let end = past + self.len;
+        let to = if (i + 1) * lanes < end { lanes } else { end - i * lanes };
+        // SAFETY: these elements are the run's, which is inside of the view; and `start` is aligned.
+        unsafe { self.input.load_aligned_part_unchecked(start, from as usize, to as usize) }
+    }
+
+    /// Writes the thread's `k`-th pack to shared memory.
+    #[inline(always)]
+    fn keep<const LEN: usize>(&self, k: usize, pack: T::Pack, words_of_run: u32, tile: &SharedArray<T::Word, LEN>) {
+        let (Pack { row, i, .. }, is_there) = self.pack(k);
+        if is_there {
+            let words = words::<T>(pack);
+            let place = row * words_of_run + i * words_of_pack::<T>();
+            let mut j = 0;
+            while j < words_of_pack::<T>() {
+                tile.store((place + j) as usize % LEN, words[j as usize]);
+                j += 1;
+            }
+        }
+    }
+}
