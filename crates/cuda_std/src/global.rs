@@ -215,6 +215,23 @@ impl<T: Element> Global<'_, T> {
         packs
     }
 
+    /// [`Global::load_packs_unchecked`] where element `i` is at a multiple of 16 bytes.
+    ///
+    /// # Safety
+    /// As there, and it is.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_aligned_packs_unchecked<const PACKS: usize>(&self, i: usize, stride: usize) -> [T::Pack; PACKS] {
+        let mut packs = [T::Pack::splat(T::default()); PACKS];
+        let mut k = 0;
+        while k < PACKS {
+            // SAFETY: the pack is inside of the view; `stride` elements are a multiple of 16 bytes.
+            packs[k] = unsafe { self.load_pack_unchecked(i + k * stride) };
+            k += 1;
+        }
+        packs
+    }
+
     /// [`Global::load_packs_unchecked`] of those packs that begin before `end`; zeros for the others.
     ///
     /// # Safety

@@ -10,6 +10,7 @@ use core::marker::PhantomData;
 use core::mem::size_of;
 
 use crate::element::{Element, Packed, Plain};
+use crate::global::Word;
 use crate::machine;
 
 /// `shared_array![T; LEN]`: a [`SharedArray`] of the block. Each place in the source where it stands is one array.
@@ -140,6 +141,24 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         Self::check_pack(i);
         // SAFETY: just checked.
         unsafe { machine::shared_store(self.base, i * size_of::<T>(), pack) }
+    }
+}
+
+impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
+    /// Writes a word of elements from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the number of
+    /// elements that a word has.
+    #[inline(always)]
+    #[track_caller]
+    pub fn store_word<W: Word>(&self, i: usize, word: W) {
+        let elements = size_of::<W>() / size_of::<T>();
+        if i >= LEN || LEN - i < elements {
+            machine::out_of_bounds("a shared array (a word that begins)", i, LEN);
+        }
+        if !i.is_multiple_of(elements) {
+            machine::misaligned("a shared array", i);
+        }
+        // SAFETY: just checked.
+        unsafe { machine::shared_store(self.base, i * size_of::<T>(), word) }
     }
 }
 

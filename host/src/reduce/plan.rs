@@ -1,5 +1,5 @@
-//! Which kernel reduces a shape, and in how many blocks: a function of the shape and of the element's size alone, never of
-//! the device, because it is part of the order in which elements are combined.
+//! Which kernel reduces a shape, and in how many blocks: a function of the shape, the element and the operator alone, never
+//! of the device, because it is part of the order in which elements are combined.
 
 use kernels::reduce::{columns, rows, spans};
 
@@ -45,13 +45,15 @@ pub(super) enum Plan {
         pitch: usize,
         batch_pitch: usize,
         lanes: u32,
+        group: u32,
         parts: u32,
     },
 }
 
 impl Plan {
-    /// How elements of `size` bytes of this kind are reduced; `has_rows` says whether there is a kernel for short rows.
-    pub(super) fn of(kind: Kind, size: usize, has_rows: bool) -> Self {
+    /// How elements of `size` bytes of this kind are reduced to states of `size_of_state`; `has_rows` says whether there is a
+    /// kernel for short rows.
+    pub(super) fn of(kind: Kind, size: usize, size_of_state: usize, has_rows: bool) -> Self {
         match kind {
             Kind::Spans { spans: 0, .. } => Self::Nothing,
             Kind::Columns { batches, columns, .. } if batches == 0 || columns == 0 => Self::Nothing,
@@ -64,13 +66,15 @@ impl Plan {
                 Self::of_spans(spans, len, pitch, size, spans::PACKS_IN_FLIGHT)
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                let lanes = lanes_of_columns(rows, columns);
-                let tiles = columns.div_ceil(lanes * columns::COLUMNS).saturating_mul(batches);
+                let group = columns::rows_of_group(columns, size_of_state);
+                let lanes = lanes_of_columns(rows, columns, group);
+                let tiles = (columns * group).div_ceil(lanes * columns::COLUMNS).saturating_mul(batches);
                 // No part has less than a round of loads.
-                let rounds = rows.div_ceil(columns::BLOCK / lanes * columns::ROWS_IN_FLIGHT).max(1);
+                let in_flight = group * columns::ROWS_IN_FLIGHT;
+                let rounds = rows.div_ceil(columns::BLOCK / lanes * in_flight).max(1);
                 let parts = (SMALL_BLOCKS / tiles).clamp(1, rounds);
-                let (lanes, parts) = (lanes as u32, parts as u32);
-                Self::Columns { batches, rows, columns, pitch, batch_pitch, lanes, parts }
+                let (lanes, group, parts) = (lanes as u32, group as u32, parts as u32);
+                Self::Columns { batches, rows, columns, pitch, batch_pitch, lanes, group, parts }
             }
         }
     }
@@ -100,8 +104,8 @@ impl Plan {
     pub(super) fn tickets(&self) -> usize {
         match *self {
             Self::Spans { spans, parts, .. } if parts > 1 => spans,
-            Self::Columns { batches, columns, lanes, parts, .. } if parts > 1 => {
-                batches * columns.div_ceil(lanes as usize * columns::COLUMNS)
+            Self::Columns { batches, columns, lanes, group, parts, .. } if parts > 1 => {
+                batches * tiles_of_columns(columns, group, lanes)
             }
             _ => 0,
         }
@@ -114,8 +118,8 @@ impl Plan {
             Self::Spans { spans, parts: 1, .. } => (spans, 1),
             Self::Spans { spans, parts, .. } => (parts as usize, spans),
             Self::Rows { rows, len, lanes, .. } => (rows.div_ceil(rows::rows_of_block(len, lanes as usize, size)), 1),
-            Self::Columns { batches, columns, lanes, parts, .. } => {
-                (columns.div_ceil(lanes as usize * columns::COLUMNS) * parts as usize * batches, 1)
+            Self::Columns { batches, columns, lanes, group, parts, .. } => {
+                (tiles_of_columns(columns, group, lanes) * parts as usize * batches, 1)
             }
         }
     }
@@ -131,10 +135,19 @@ fn lanes_of_row(packs: usize) -> usize {
     }
 }
 
+/// Tiles of columns of a matrix.
+fn tiles_of_columns(columns: usize, group: u32, lanes: u32) -> usize {
+    (columns * group as usize).div_ceil(lanes as usize * columns::COLUMNS)
+}
+
 /// Threads that stand beside each other over the columns: as many as the columns need, up to a warp; and more, up to the
-/// whole block, where there are so few rows that further rows of threads would have no four rounds of loads each.
-fn lanes_of_columns(rows: usize, columns: usize) -> usize {
-    let needed = columns.div_ceil(columns::COLUMNS).next_power_of_two();
+/// whole block, where there are so few rows that further rows of threads would have no four rounds of loads each, or where
+/// rows are taken in groups.
+fn lanes_of_columns(rows: usize, columns: usize, group: usize) -> usize {
+    let needed = (columns * group).div_ceil(columns::COLUMNS).next_power_of_two();
+    if group > 1 {
+        return needed;
+    }
     let rows_of_threads = (rows / (4 * columns::ROWS_IN_FLIGHT)).max(1);
     let widest = columns::BLOCK.div_ceil(rows_of_threads).next_power_of_two().clamp(32, columns::BLOCK);
     needed.min(widest)
@@ -169,7 +182,7 @@ mod tests {
     use super::*;
 
     fn spans(spans: usize, len: usize, size: usize) -> Plan {
-        Plan::of(Kind::Spans { spans, len, pitch: len }, size, true)
+        Plan::of(Kind::Spans { spans, len, pitch: len }, size, 8, true)
     }
 
     #[test]
@@ -196,7 +209,7 @@ mod tests {
             Kind::Columns { batches: 1 << 20, rows: 1 << 10, columns: 3, pitch: 3, batch_pitch: 3 << 10 },
             Kind::Columns { batches: 1, rows: 16, columns: 1 << 34, pitch: 1 << 34, batch_pitch: 1 << 38 },
         ] {
-            let (x, y) = Plan::of(kind, 1, true).grid(1);
+            let (x, y) = Plan::of(kind, 1, 8, true).grid(1);
             assert!(x < 1 << 31 && y <= 65535, "{kind:?}: {x} x {y}");
         }
     }

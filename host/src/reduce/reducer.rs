@@ -51,7 +51,7 @@ pub(super) fn check<O: Operator<T>, T: Element>(kernels: &Kernels<O, T>, shape: 
     if shape.elements_each() == 0 && shape.outputs() > 0 && !O::HAS_EMPTY {
         return Err(Error::Empty { operator: kernels.name });
     }
-    Ok(Plan::of(shape.kind, size_of::<T>(), kernels.rows.is_some()))
+    Ok(Plan::of(shape.kind, size_of::<T>(), size_of::<O::State>(), kernels.rows.is_some()))
 }
 
 /// Whether some memory could hold a shape's elements.
@@ -111,11 +111,11 @@ pub(super) fn start<O: Operator<T>, T: Element>(
             let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;
             gpu.launch(kernel, grid, (input, rows, len, pitch, lanes, output))
         }
-        Plan::Columns { rows, columns, pitch, batch_pitch, lanes, parts, .. } => {
+        Plan::Columns { rows, columns, pitch, batch_pitch, lanes, group, parts, .. } => {
             let kernel = kernels.columns.ok_or(no_kernel(kernels.name, "columns"))?;
             let partials = workspace.partials.view_mut().cast::<O::State>();
             let tickets = workspace.tickets.view_mut();
-            let arguments = (input, rows, columns, pitch, batch_pitch, lanes, parts, partials, tickets, output);
+            let arguments = (input, rows, columns, pitch, batch_pitch, lanes, group, parts, partials, tickets, output);
             gpu.launch(kernel, grid, arguments)
         }
     }

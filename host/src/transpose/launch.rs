@@ -143,8 +143,8 @@ impl Gpu {
                     by_words: [word_tiles::handle::<u8, 4096>(), word_tiles::handle::<u8, 1024>()],
                     slanted: Some(slanted_tiles::handle::<u8, 32768>()),
                     strips: StripKernels {
-                        few_columns: few_columns::handle::<u8, 8192>(),
-                        few_rows: few_rows::handle::<u8, 8192>(),
+                        few_columns: few_columns::handle::<u8, 32768>(),
+                        few_rows: few_rows::handle::<u8, 32768>(),
                     },
                 };
                 self.turn(kernels, strides, input.cast(), output.cast())
@@ -155,8 +155,8 @@ impl Gpu {
                     by_words: [word_tiles::handle::<u16, 4096>(), word_tiles::handle::<u16, 1024>()],
                     slanted: Some(slanted_tiles::handle::<u16, 16384>()),
                     strips: StripKernels {
-                        few_columns: few_columns::handle::<u16, 8192>(),
-                        few_rows: few_rows::handle::<u16, 8192>(),
+                        few_columns: few_columns::handle::<u16, 16384>(),
+                        few_rows: few_rows::handle::<u16, 16384>(),
                     },
                 };
                 self.turn(kernels, strides, input.cast(), output.cast())

@@ -4,7 +4,7 @@ use cuda_std::element::Plain;
 use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use kernels::transpose::few_columns::{self, most_positions};
-use kernels::transpose::few_rows::{self, most_columns, packs_of_run, words_of_run};
+use kernels::transpose::few_rows::{self, most_columns, packs_of_run, room_of_run};
 use kernels::transpose::strips::{MOST, SECTOR};
 
 use super::launch::Strides;
@@ -84,12 +84,12 @@ impl Gpu {
             Strip::Rows => {
                 let width = part(columns, batch, most_columns(rows, size), size);
                 let blocks = (columns + few_rows::margin(rows, size)).div_ceil(width);
-                let (packs, words) = (packs_of_run(rows, width, size), words_of_run(rows, width, size));
+                let (packs, room) = (packs_of_run(rows, width, size), room_of_run(rows, width, size));
                 strides.in_grids(blocks, input, output, |grid, input, output| {
-                    let (width, blocks, packs, words) = (width as u32, blocks as u32, packs as u32, words as u32);
+                    let (width, blocks, packs, room) = (width as u32, blocks as u32, packs as u32, room as u32);
                     let (rows, pitch) = (rows as u32, input_pitch);
                     let shape =
-                        (input, output, rows, columns, pitch, input_batch, output_batch, width, blocks, packs, words);
+                        (input, output, rows, columns, pitch, input_batch, output_batch, width, blocks, packs, room);
                     self.launch(kernels.few_rows, grid, shape)
                 })
             }
@@ -99,7 +99,7 @@ impl Gpu {
 
 #[cfg(test)]
 mod tests {
-    use kernels::transpose::strips::{BLOCK, PACKS_EACH};
+    use kernels::transpose::strips::{BLOCK, PACKS_EACH, room};
 
     use super::*;
 
@@ -115,7 +115,7 @@ mod tests {
                 let run = ((positions + few_columns::margin(size)) * few).div_ceil(16 / size) + 1;
                 assert!(run <= BLOCK * PACKS_EACH, "{few} columns of {size} bytes: {run} packs");
                 assert!(few * packs_of_run(few, columns, size) <= BLOCK * PACKS_EACH, "{few} rows of {size} bytes");
-                assert!(few * words_of_run(few, columns, size) <= BLOCK * PACKS_EACH * if size == 8 { 2 } else { 4 });
+                assert!(few * room_of_run(few, columns, size) <= room(size), "{few} rows of {size} bytes");
             }
         }
     }

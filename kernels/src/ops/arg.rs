@@ -67,6 +67,7 @@ impl<T: Scalar> Operator<T> for ArgMin {
     type State = Found;
     type Output = u64;
     const NEUTRAL: Found = [0, NONE];
+    const ANY_ORDER: bool = true;
     const HAS_EMPTY: bool = false;
 
     #[inline(always)]
@@ -99,6 +100,7 @@ impl<T: Scalar> Operator<T> for ArgMax {
     type State = Found;
     type Output = u64;
     const NEUTRAL: Found = [0, NONE];
+    const ANY_ORDER: bool = true;
     const HAS_EMPTY: bool = false;
 
     #[inline(always)]

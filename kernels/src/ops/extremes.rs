@@ -23,6 +23,7 @@ impl<T: Scalar> Operator<T> for Min {
     type State = T::Ordered;
     type Output = T;
     const NEUTRAL: T::Ordered = T::Ordered::HIGHEST;
+    const ANY_ORDER: bool = true;
     const HAS_EMPTY: bool = false;
 
     #[inline(always)]
@@ -43,6 +44,7 @@ impl<T: Scalar> Operator<T> for Max {
     type State = T::Ordered;
     type Output = T;
     const NEUTRAL: T::Ordered = T::Ordered::LOWEST;
+    const ANY_ORDER: bool = true;
     const HAS_EMPTY: bool = false;
 
     #[inline(always)]
@@ -63,6 +65,7 @@ impl<T: Scalar> Operator<T> for MinMax {
     type State = <T::Ordered as Ordered>::Pair;
     type Output = T::Pair;
     const NEUTRAL: Self::State = <T::Ordered as Ordered>::WIDEST;
+    const ANY_ORDER: bool = true;
     const HAS_EMPTY: bool = false;
 
     #[inline(always)]

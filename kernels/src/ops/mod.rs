@@ -91,6 +91,11 @@ pub trait Operator<T: Element>: 'static {
     /// which has to have some result and gets `finish(NEUTRAL, 0)`.
     const HAS_EMPTY: bool = true;
 
+    /// Whether what is given out is the same to the last bit in whatever order elements are combined. Then the engines may
+    /// choose an order by the input's address, and load from it as fast as from an aligned one; in the order that is otherwise
+    /// kept, counted from the first element, they have to cut each load out of two.
+    const ANY_ORDER: bool = false;
+
     /// What is given out for a state of `count` elements. Runs once for each result.
     fn finish(state: Self::State, count: u64) -> Self::Output;
 

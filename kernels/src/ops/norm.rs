@@ -21,6 +21,7 @@ impl<T: Scalar> Operator<T> for SumOfSquares {
     type State = <T::Wide as Accumulator>::State;
     type Output = T::Wide;
     const NEUTRAL: Self::State = <T::Wide as Accumulator>::NEUTRAL;
+    const ANY_ORDER: bool = T::IS_EXACT;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> Self::State {

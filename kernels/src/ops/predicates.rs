@@ -27,6 +27,7 @@ impl<T: Scalar> Operator<T> for Any {
     type State = u8;
     type Output = u8;
     const NEUTRAL: u8 = 0;
+    const ANY_ORDER: bool = true;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> u8 {
@@ -46,6 +47,7 @@ impl<T: Scalar> Operator<T> for All {
     type State = u8;
     type Output = u8;
     const NEUTRAL: u8 = 1;
+    const ANY_ORDER: bool = true;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> u8 {
@@ -65,6 +67,7 @@ impl<T: Scalar> Operator<T> for CountNonzero {
     type State = u64;
     type Output = u64;
     const NEUTRAL: u64 = 0;
+    const ANY_ORDER: bool = true;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> u64 {
@@ -88,6 +91,7 @@ impl<T: Float> Operator<T> for CountNan {
     type State = u64;
     type Output = u64;
     const NEUTRAL: u64 = 0;
+    const ANY_ORDER: bool = true;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> u64 {
@@ -111,6 +115,7 @@ impl<T: Float> Operator<T> for CountFinite {
     type State = u64;
     type Output = u64;
     const NEUTRAL: u64 = 0;
+    const ANY_ORDER: bool = true;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> u64 {

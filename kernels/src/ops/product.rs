@@ -14,6 +14,7 @@ impl<T: Scalar> Operator<T> for Product {
     type State = T::Wide;
     type Output = T::Wide;
     const NEUTRAL: T::Wide = T::Wide::ONE;
+    const ANY_ORDER: bool = T::IS_EXACT;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> T::Wide {

@@ -23,6 +23,8 @@ pub trait Scalar: Element {
     type Ordered: Ordered;
     /// Two elements.
     type Pair: Plain;
+    /// Whether sums and products are the same to the last bit in any order: those of integers, which wrap.
+    const IS_EXACT: bool;
 
     /// Exact.
     fn partial(self) -> Self::Partial;
@@ -243,6 +245,7 @@ macro_rules! integers {
             type MeanSum = $mean;
             type Ordered = Self;
             type Pair = [Self; 2];
+            const IS_EXACT: bool = true;
 
             #[inline(always)]
             fn partial(self) -> $partial {
@@ -313,6 +316,7 @@ macro_rules! floats {
             type MeanSum = $wide;
             type Ordered = $wide;
             type Pair = [Self; 2];
+            const IS_EXACT: bool = false;
 
             #[inline(always)]
             fn partial(self) -> $wide {

@@ -14,6 +14,7 @@ impl<T: Scalar> Operator<T> for Sum {
     type State = <T::Wide as Accumulator>::State;
     type Output = T::Wide;
     const NEUTRAL: Self::State = <T::Wide as Accumulator>::NEUTRAL;
+    const ANY_ORDER: bool = T::IS_EXACT;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> Self::State {
@@ -41,6 +42,7 @@ impl<T: Integer> Operator<T> for WrappingSum {
     type State = T;
     type Output = T;
     const NEUTRAL: T = T::ZERO;
+    const ANY_ORDER: bool = true;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> T {

@@ -17,8 +17,23 @@ pub const BLOCK: usize = 256;
 /// Neighbouring columns that a thread folds.
 pub const COLUMNS: usize = 4;
 
-/// Rows that a thread has in flight at once.
+/// Rows, or groups of rows, that a thread has in flight at once.
 pub const ROWS_IN_FLIGHT: usize = 4;
+
+/// Neighbouring rows that are taken as one longer one, so that it has a multiple of [`COLUMNS`]: of a matrix without gaps,
+/// it then begins at a multiple of their size. One, where the longer rows would be too much for a block, and for states of
+/// more than 8 bytes, with which threads would need more registers than four blocks have.
+pub const fn rows_of_group(columns: usize, size_of_state: usize) -> usize {
+    if size_of_state > 8 {
+        return 1;
+    }
+    let rows = match columns % 4 {
+        0 => 1,
+        2 => 2,
+        _ => 4,
+    };
+    if columns <= BLOCK * COLUMNS / rows { rows } else { 1 }
+}
 
 /// One place for each column of each thread.
 type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
@@ -28,10 +43,13 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
 ///
 /// A block's threads stand in rows of `lanes` (a power of two up to the block), each over [`COLUMNS`] columns; so a block is
 /// over a tile of columns, and its rows of threads take the matrix's rows in turn. `parts` blocks share the rows of a tile.
+/// `group` is [`rows_of_group`]; if that is not 1, the lanes are over all columns of a group.
 ///
 /// - *Neighbours read neighbours*: a row of threads reads a run of one row of the matrix, and no element is read twice.
 ///   Where all rows are aligned for it, a thread's columns are neighbours and one access; where not, they are a row of
 ///   threads apart, so that each access of a warp is a run.
+/// - *Groups of rows are aligned* where rows alone are not: four rows of 127 elements are one of 508. A column's states of
+///   the group's rows meet at the end.
 /// - *Four rows are in flight* in each thread before the first is used.
 /// - *States meet once*: threads over the same columns in shared memory, blocks by partials that the last of them folds.
 ///
@@ -53,6 +71,7 @@ pub fn columns<O: Operator<T>, T: Element>(
     pitch: usize,
     batch_pitch: usize,
     lanes: u32,
+    group: u32,
     parts: u32,
     partials: GlobalMut<<O as Operator<T>>::State>,
     tickets: GlobalMut<u32>,
@@ -60,20 +79,38 @@ pub fn columns<O: Operator<T>, T: Element>(
 ) {
     let scratch = shared_array![O::State; BLOCK * COLUMNS];
     let drawn = shared_array![u32; 1];
-    let tiles = columns.div_ceil(lanes as usize * COLUMNS);
+    let (lanes, group) = (lanes as usize, group as usize);
+    let tiles = (columns * group).div_ceil(lanes * COLUMNS);
     let block = thread::block_idx_x() as usize;
     let (tile, part, batch) = (block % tiles, block / tiles % parts as usize, block / tiles / parts as usize);
     // Every row of every matrix, or none: so the same access for all threads.
     let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
-    let is_wide = columns.is_multiple_of(COLUMNS)
+    let is_wide = (columns * group).is_multiple_of(COLUMNS)
+        && (group == 1 || pitch == columns)
         && input.is_aligned_to(0, access)
-        && (pitch * size_of::<T>()).is_multiple_of(access)
+        && (pitch * group * size_of::<T>()).is_multiple_of(access)
         && (batch_pitch * size_of::<T>()).is_multiple_of(access);
-    let place = Place::of_thread(tile, lanes as usize, columns, is_wide);
-    let all = part * rows / parts as usize..(part + 1) * rows / parts as usize;
+    let place = Place::of_thread(tile, lanes, columns * group, is_wide);
+    // A group has 1, 2 or 4 rows.
+    let groups = rows >> group.trailing_zeros();
+    let all = part * groups / parts as usize..(part + 1) * groups / parts as usize;
 
-    let states = fold_rows::<O, T>(&input, batch * batch_pitch, pitch, all, &place, is_wide);
-    let states = fold_threads::<O, T>(states, &scratch, lanes as usize);
+    let start = batch * batch_pitch;
+    let is_grouped = group > 1 && size_of::<O::State>() <= 8;
+    let states = if is_grouped {
+        let matrix = Grouped { input: &input, start, pitch, columns: columns as u32, group: group as u32, is_wide };
+        let states = matrix.fold::<O>(all, &place);
+        if part + 1 == parts as usize && place.row == 0 {
+            matrix.fold_rest::<O>(states, groups * group..rows, &place)
+        } else {
+            states
+        }
+    } else {
+        fold_rows::<O, T>(&input, start, pitch, all, &place, is_wide)
+    };
+    let states = fold_threads::<O, T>(states, &scratch, lanes);
+    let (states, place) =
+        if is_grouped { fold_groups::<O, T>(states, &scratch, &place, columns, group) } else { (states, place) };
     if parts == 1 {
         store_outputs::<O, T>(states, &output, batch * columns, rows, &place);
         return;
@@ -98,7 +135,7 @@ pub fn columns<O: Operator<T>, T: Element>(
         });
         part += place.rows;
     }
-    let states = fold_threads::<O, T>(states, &scratch, lanes as usize);
+    let states = fold_threads::<O, T>(states, &scratch, lanes);
     store_outputs::<O, T>(states, &output, batch * columns, rows, &place);
 }
 
@@ -110,7 +147,7 @@ struct Place {
     /// Its first column, and how far behind that each further one is.
     column: usize,
     step: usize,
-    /// All columns of the matrix.
+    /// All columns there are.
     all: usize,
 }
 
@@ -197,6 +234,88 @@ fn load_columns<T: Element>(input: &Global<T>, row: usize, place: &Place, is_wid
     four(|c| if place.has(c) { unsafe { input.load_unchecked(row + place.column(c)) } } else { T::default() })
 }
 
+/// A matrix whose rows are taken in groups, of no more columns than a block has places for.
+struct Grouped<'a, T> {
+    input: &'a Global<'a, T>,
+    start: usize,
+    pitch: usize,
+    columns: u32,
+    group: u32,
+    is_wide: bool,
+}
+
+impl<T: Element> Grouped<'_, T> {
+    /// Which of a group's rows column `c` of the thread's is in, and its column there.
+    #[inline(always)]
+    fn split(&self, place: &Place, c: usize) -> (u32, u32) {
+        let column = place.column(c) as u32;
+        (column / self.columns, column % self.columns)
+    }
+
+    /// What this thread folds of these groups.
+    #[inline(always)]
+    fn fold<O: Operator<T>>(&self, all: Range<usize>, place: &Place) -> [O::State; COLUMNS] {
+        let splits = four(|c| self.split(place, c));
+        let row = |group: usize, c: usize| (group * self.group as usize + splits[c].0 as usize) as u64;
+        let load = |group: usize| self.load(group, place, &splits);
+        let mut states = [O::NEUTRAL; COLUMNS];
+        let mut group = all.start + place.row;
+        while group + (ROWS_IN_FLIGHT - 1) * place.rows < all.end {
+            let further = |k: usize| group + k * place.rows;
+            let loaded = [load(group), load(further(1)), load(further(2)), load(further(3))];
+            states = four(|c| {
+                let column = [loaded[0][c], loaded[1][c], loaded[2][c], loaded[3][c]];
+                O::combine(states[c], O::gather(column, |k| row(further(k), c)))
+            });
+            group += ROWS_IN_FLIGHT * place.rows;
+        }
+        while group < all.end {
+            let loaded = load(group);
+            states = four(|c| O::combine(states[c], O::lift(loaded[c], row(group, c))));
+            group += place.rows;
+        }
+        states
+    }
+
+    /// The thread's elements of a group: any for columns that are not there, which nothing is made of.
+    #[inline(always)]
+    fn load(&self, group: usize, place: &Place, splits: &[(u32, u32); COLUMNS]) -> [T; COLUMNS] {
+        let start = self.start + group * self.group as usize * self.pitch;
+        if self.is_wide {
+            return if place.has(0) {
+                // SAFETY: all four are in the group, and aligned, as all groups are.
+                unsafe { self.input.load_four_unchecked(start + place.column) }
+            } else {
+                [T::default(); COLUMNS]
+            };
+        }
+        let at = |c: usize| start + splits[c].0 as usize * self.pitch + splits[c].1 as usize;
+        // SAFETY: the column is in the group.
+        four(|c| if place.has(c) { unsafe { self.input.load_unchecked(at(c)) } } else { T::default() })
+    }
+
+    /// The states with the rows behind the last whole group, which are fewer than one has.
+    #[inline(always)]
+    fn fold_rest<O: Operator<T>>(
+        &self,
+        states: [O::State; COLUMNS],
+        rest: Range<usize>,
+        place: &Place,
+    ) -> [O::State; COLUMNS] {
+        four(|c| {
+            let (row, column) = self.split(place, c);
+            let row = rest.start + row as usize;
+            if row < rest.end && place.has(c) {
+                // SAFETY: just compared.
+                let element = unsafe { self.input.load_unchecked(self.start + row * self.pitch + column as usize) };
+                O::combine(states[c], O::lift(element, row as u64))
+            } else {
+                states[c]
+            }
+        })
+    }
+}
+
 /// The states over each column of threads, in its first: a tree, a barrier for each of its levels.
 #[inline(always)]
 fn fold_threads<O: Operator<T>, T: Element>(
@@ -223,6 +342,47 @@ fn fold_threads<O: Operator<T>, T: Element>(
         half /= 2;
     }
     states
+}
+
+/// The states over each column of the matrix, of those over each column of its groups, and where the threads of the first
+/// row then stand.
+#[inline(always)]
+fn fold_groups<O: Operator<T>, T: Element>(
+    states: [O::State; COLUMNS],
+    scratch: &Scratch<O::State>,
+    place: &Place,
+    columns: usize,
+    group: usize,
+) -> ([O::State; COLUMNS], Place) {
+    let lanes = BLOCK / place.rows;
+    thread::sync_threads();
+    if place.row == 0 {
+        place.each(|c| scratch.store(place.column(c), states[c]));
+    }
+    thread::sync_threads();
+    let of_matrix = Place {
+        row: place.row,
+        rows: place.rows,
+        column: thread::index_in_block::<BLOCK>() % lanes,
+        step: lanes,
+        all: columns,
+    };
+    let of_column = |c: usize| {
+        if place.row > 0 || !of_matrix.has(c) {
+            return O::NEUTRAL;
+        }
+        let mut state = scratch.load(of_matrix.column(c));
+        let mut row = 1;
+        while row < group {
+            state = O::combine(state, scratch.load(row * columns + of_matrix.column(c)));
+            row += 1;
+        }
+        state
+    };
+    let states = four(of_column);
+    // Before what the threads left for each other is overwritten.
+    thread::sync_threads();
+    (states, of_matrix)
 }
 
 /// Writes what the first row of threads has.

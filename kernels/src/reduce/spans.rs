@@ -32,7 +32,8 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 ///   registers leave room for, have 64 KiB on their way to each multiprocessor of an H200. With two packs of 1024 threads
 ///   it was half of that, and 5 % slower at 2^28 elements (`docs/benchmarks/h200.md`).
 /// - *A part is one run* of neighbouring tiles.
-/// - *Alignment changes instructions, not the order*: what a thread folds is counted from the span's first element.
+/// - *Alignment changes instructions, not the order*: what a thread folds is counted from the span's first element, or, if
+///   that gives the same in [any order](Operator::ANY_ORDER), from the first at a multiple of 16 bytes.
 /// - *One block folds the partials*, in the order of the parts. That saves a second launch, which costs more than all of a
 ///   short reduction. States of up to 8 bytes are left in [mailboxes](cuda_std::mailbox), which the last part's block
 ///   empties; with larger ones it is the last block to draw a ticket, which takes two ways to memory and back more.
@@ -205,7 +206,8 @@ pub(super) struct Run {
     pub is_last: bool,
 }
 
-/// What this thread folds of a run of the span of `len` elements that begins at `start`.
+/// What this thread folds of a run of the span of `len` elements that begins at `start`. The last run is empty only if all
+/// are.
 #[inline(always)]
 pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
     input: &Global<T>,
@@ -217,13 +219,21 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
     let stride = thread::block_dim_x() as usize * lanes;
     let tile = PACKS * stride;
     let own = thread::thread_idx_x() as usize * lanes;
+    // Packs begin behind these, which wait for the end.
+    let lead = if O::ANY_ORDER { elements_to_alignment(input, start, len) } else { 0 };
+    let (start, len) = (start + lead, len - lead);
+    let mut end = run.tiles.end * tile;
+    if O::ANY_ORDER && run.is_last && end > len {
+        // There are fewer elements behind them than there are in whole tiles.
+        end -= tile;
+    }
 
     let mut state = O::NEUTRAL;
     let mut i = run.tiles.start * tile + own;
-    while i < run.tiles.end * tile {
+    while i < end {
         // SAFETY: the tile is inside of the span.
-        let packs = unsafe { input.load_packs_unchecked::<PACKS>(start + i, stride) };
-        state = O::combine(state, skim_packs::<O, T, PACKS>(packs, i, stride));
+        let packs = unsafe { load_packs::<O, T, PACKS>(input, start + i, stride) };
+        state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
         i += tile;
     }
     if !run.is_last {
@@ -231,14 +241,47 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
     }
     while i + lanes <= len {
         // SAFETY: just compared.
-        let packs = unsafe { input.load_packs_unchecked::<1>(start + i, stride) };
-        state = O::combine(state, skim_packs::<O, T, 1>(packs, i, stride));
+        let packs = unsafe { load_packs::<O, T, 1>(input, start + i, stride) };
+        state = O::combine(state, skim_packs::<O, T, 1>(packs, lead + i, stride));
         i += stride;
     }
     i = len / lanes * lanes + own / lanes;
     if i < len {
         // SAFETY: just compared.
-        state = O::combine(state, O::lift(unsafe { input.load_unchecked(start + i) }, i as u64));
+        state = O::combine(state, O::lift(unsafe { input.load_unchecked(start + i) }, (lead + i) as u64));
+    }
+    i = own / lanes;
+    if i < lead {
+        // SAFETY: just compared.
+        state = O::combine(state, O::lift(unsafe { input.load_unchecked(start - lead + i) }, i as u64));
     }
     state
+}
+
+/// Elements before the first at a multiple of 16 bytes, of `len` from `start` on.
+#[inline(always)]
+fn elements_to_alignment<T: Element>(input: &Global<T>, start: usize, len: usize) -> usize {
+    let lead = (T::Pack::LEN - input.elements_past(start, 16)) % T::Pack::LEN;
+    if lead < len { lead } else { len }
+}
+
+/// Packs, which are aligned if elements are combined in any order.
+///
+/// # Safety
+/// All packs are inside of the view, `stride` is a multiple of a pack's length, and if `O::ANY_ORDER`, element `i` is at a
+/// multiple of 16 bytes.
+#[inline(always)]
+unsafe fn load_packs<O: Operator<T>, T: Element, const PACKS: usize>(
+    input: &Global<T>,
+    i: usize,
+    stride: usize,
+) -> [T::Pack; PACKS] {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        if O::ANY_ORDER {
+            input.load_aligned_packs_unchecked::<PACKS>(i, stride)
+        } else {
+            input.load_packs_unchecked::<PACKS>(i, stride)
+        }
+    }
 }

@@ -2,7 +2,9 @@
 
 use cuda_std::prelude::*;
 
-use super::strips::{BLOCK, Divisor, PACKS_EACH, SECTOR, element, per_word, within, word_of, words, words_of_pack};
+use super::strips::{
+    BLOCK, Divisor, PACKS_EACH, SECTOR, all_banks, at_once, per_word, room, store, words, words_of_pack,
+};
 use super::tile::admit_next_grid;
 use super::words::InWords;
 
@@ -14,30 +16,28 @@ pub const fn margin(size: usize) -> usize {
 
 /// Positions in a row of the output that a block has room for: whole sectors.
 pub const fn most_positions(columns: usize, size: usize) -> usize {
-    let words = BLOCK * PACKS_EACH * (16 / size_of_word(size));
-    // A word in 33 is left out; and a run may begin inside of a pack.
-    let elements = (words / 33 * 32 - 16 / size_of_word(size)) * (size_of_word(size) / size);
-    (elements / columns).saturating_sub(margin(size)) / (SECTOR / size) * (SECTOR / size)
+    // The run may begin inside of a pack, and that it lies in has to have a place.
+    let mut run = room(size) - 16 / size;
+    while place((run + 16 / size - 1) as u32, size) as usize >= room(size) {
+        run -= 16 / size;
+    }
+    (run / columns).saturating_sub(margin(size)) / (SECTOR / size) * (SECTOR / size)
 }
 
-const fn size_of_word(size: usize) -> usize {
-    if size == 8 { 8 } else { 4 }
-}
-
-/// Where word `i` of the tile's run lies in shared memory: a word is left out after those that fill all banks, so that
-/// words that are a multiple of that apart are in different ones.
-#[inline(always)]
-fn place<T: InWords>(i: u32) -> u32 {
-    i + (i >> if size_of::<T::Word>() == 8 { 4 } else { 5 })
+/// Where element `i` of the tile's run lies in shared memory: a word is left out after those that fill all banks, so that
+/// elements that are a multiple of that apart are in different ones.
+const fn place(i: u32, size: usize) -> u32 {
+    let left_out = if size < 4 { 4 / size } else { 1 };
+    i + i / all_banks(size) as u32 * left_out as u32
 }
 
 /// Writes the transposes of matrices of `rows` x `columns` elements without gaps to rows that begin `output_pitch` elements
 /// apart; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
 ///
 /// `columns` is at least 2. A block writes `height` positions of each row of the output, whole sectors, up to
-/// [`most_positions`], counted from the start of the sector in which that begins; `blocks` of them are a matrix. `LEN` words
-/// are 32 KiB.
-#[kernel(instances = [u8, u16, u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
+/// [`most_positions`], counted from the start of the sector in which that begins; `blocks` of them are a matrix. `LEN` is
+/// the [`room`] of a block.
+#[kernel(instances = [u8] x [32768] + [u16] x [16384] + [u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
 pub fn few_columns<T: InWords, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
@@ -50,7 +50,7 @@ pub fn few_columns<T: InWords, const LEN: usize>(
     blocks: u32,
 ) {
     admit_next_grid();
-    let tile = shared_array![<T as InWords>::Word; LEN];
+    let tile = shared_array![T; LEN];
     let (matrix, block) = (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks);
     let top = block as usize * height as usize;
     let first = top.saturating_sub(margin(size_of::<T>()));
@@ -69,30 +69,25 @@ pub fn few_columns<T: InWords, const LEN: usize>(
     run.keep(7, packs[7], &tile);
     thread::sync_threads();
 
-    let words_of_row = Divisor::new(height / per_word::<T>());
-    let all = columns * (height / per_word::<T>());
+    let each = at_once(size_of::<T>());
+    let per_row = Divisor::new(height / each);
     let mut i = thread::thread_idx_x();
-    while i < all {
-        let (column, word) = words_of_row.divide(i);
+    while i < columns * (height / each) {
+        let (column, nth) = per_row.divide(i);
         let row = matrix as usize * output_batch + column as usize * output_pitch;
         let past = output.elements_past(row, SECTOR);
-        let position = (word * per_word::<T>()) as usize;
+        let position = (nth * each) as usize;
         // The first element's row of the matrix, counted from the tile's first: before it, in the first tile.
         let from_first = ((top - first + position) as i32) - past as i32;
         let begin = if from_first < 0 { -from_first as u32 } else { 0 };
         let behind = (last - first) as i32 - from_first;
-        let end = if behind < per_word::<T>() as i32 { behind } else { per_word::<T>() as i32 };
+        let end = if behind < each as i32 { behind } else { each as i32 };
         if (begin as i32) < end {
             let at = ((run.past + column) as i32 + from_first * columns as i32) as u32;
-            let word = word_of::<T>(|k| {
-                let at = at.wrapping_add(within(k, begin, end as u32) * columns);
-                let word = tile.load(place::<T>(at / per_word::<T>()) as usize % LEN);
-                element::<T>(word, at % per_word::<T>())
-            });
+            let element = |k: u32| tile.load(place(at.wrapping_add(k * columns), size_of::<T>()) as usize % LEN);
             let to = (row + top + position).wrapping_sub(past);
-            // SAFETY: these elements of the word are inside of the row; it begins at a multiple of its size, as `past` is
-            // counted from one.
-            unsafe { output.store_word_unchecked(to, word, begin as usize, end as usize) };
+            // SAFETY: these elements are inside of the row; and `past` is counted from a sector's start.
+            unsafe { store(&output, to, begin, end as u32, element) };
         }
         i += BLOCK as u32;
     }
@@ -141,13 +136,14 @@ impl<'a, T: InWords> Run<'a, T> {
 
     /// Writes the thread's `k`-th pack to shared memory.
     #[inline(always)]
-    fn keep<const LEN: usize>(&self, k: usize, pack: T::Pack, tile: &SharedArray<T::Word, LEN>) {
+    fn keep<const LEN: usize>(&self, k: usize, pack: T::Pack, tile: &SharedArray<T, LEN>) {
         let (i, is_there) = self.pack(k);
         if is_there {
             let words = words::<T>(pack);
             let mut j = 0;
             while j < words_of_pack::<T>() {
-                tile.store(place::<T>(i * words_of_pack::<T>() + j) as usize % LEN, words[j as usize]);
+                let at = (i * words_of_pack::<T>() + j) * per_word::<T>();
+                tile.store_word(place(at, size_of::<T>()) as usize % LEN, words[j as usize]);
                 j += 1;
             }
         }

@@ -2,7 +2,9 @@
 
 use cuda_std::prelude::*;
 
-use super::strips::{BLOCK, Divisor, PACKS_EACH, SECTOR, element, per_word, within, word_of, words, words_of_pack};
+use super::strips::{
+    BLOCK, Divisor, PACKS_EACH, SECTOR, all_banks, at_once, per_word, room, store, words, words_of_pack,
+};
 use super::tile::admit_next_grid;
 use super::words::InWords;
 
@@ -18,28 +20,26 @@ pub const fn packs_of_run(rows: usize, width: usize, size: usize) -> usize {
     (width + margin(rows, size) + lanes - 1).div_ceil(lanes)
 }
 
-/// How many words the runs of two rows begin apart in shared memory: enough for the packs, and such that what a warp reads
+/// How many elements the runs of two rows begin apart in shared memory: enough for the packs, and such that what a warp reads
 /// of neighbouring rows lies in different banks, where it can.
-pub const fn words_of_run(rows: usize, width: usize, size: usize) -> usize {
-    let size_of_word = if size == 8 { 8 } else { 4 };
-    let (words, banks) = (packs_of_run(rows, width, size) * (16 / size_of_word), 128 / size_of_word);
+pub const fn room_of_run(rows: usize, width: usize, size: usize) -> usize {
+    let word = if size < 4 { 4 / size } else { 1 };
+    let (words, banks) = (packs_of_run(rows, width, size) * (16 / size) / word, all_banks(size) / word);
     if rows >= banks {
         // A warp reads one word of each of many.
-        return words | 1;
+        return (words | 1) * word;
     }
     // Or several of each of few.
     let apart = banks.div_ceil(rows);
-    words + (banks + apart - words % banks) % banks
+    (words + (banks + apart - words % banks) % banks) * word
 }
 
 /// Columns that a block has room for: whole sectors of the output, and of the input.
 pub const fn most_columns(rows: usize, size: usize) -> usize {
-    let size_of_word = if size == 8 { 8 } else { 4 };
     let (packs, step) = (BLOCK * PACKS_EACH, SECTOR / size);
-    let words = packs * (16 / size_of_word);
-    let mut width = packs * 16 / size / rows / step * step;
+    let mut width = room(size) / rows / step * step;
     while width > 0
-        && (packs_of_run(rows, width, size) * rows > packs || words_of_run(rows, width, size) * rows > words)
+        && (packs_of_run(rows, width, size) * rows > packs || room_of_run(rows, width, size) * rows > room(size))
     {
         width -= step;
     }
@@ -50,9 +50,9 @@ pub const fn most_columns(rows: usize, size: usize) -> usize {
 /// gaps; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
 ///
 /// `rows` is at least 2. A block is for `width` columns, up to [`most_columns`]: it writes so many rows of the output, counted
-/// from the start of the sector in which the first begins; `blocks` of them are a matrix. `packs_of_run` and `words_of_run`
-/// are the functions' of those names. `LEN` words are 32 KiB.
-#[kernel(instances = [u8, u16, u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
+/// from the start of the sector in which the first begins; `blocks` of them are a matrix. `packs_of_run` and `room_of_run`
+/// are the functions' of those names. `LEN` is the [`room`] of a block.
+#[kernel(instances = [u8] x [32768] + [u16] x [16384] + [u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
 pub fn few_rows<T: InWords, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
@@ -64,10 +64,10 @@ pub fn few_rows<T: InWords, const LEN: usize>(
     width: u32,
     blocks: u32,
     packs_of_run: u32,
-    words_of_run: u32,
+    room_of_run: u32,
 ) {
     admit_next_grid();
-    let tile = shared_array![<T as InWords>::Word; LEN];
+    let tile = shared_array![T; LEN];
     let (matrix, block) = (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks);
     let start = matrix as usize * output_batch;
     let past = output.elements_past(start, SECTOR) as u32;
@@ -97,41 +97,38 @@ pub fn few_rows<T: InWords, const LEN: usize>(
         runs.load(6),
         runs.load(7),
     ];
-    runs.keep(0, packs[0], words_of_run, &tile);
-    runs.keep(1, packs[1], words_of_run, &tile);
-    runs.keep(2, packs[2], words_of_run, &tile);
-    runs.keep(3, packs[3], words_of_run, &tile);
-    runs.keep(4, packs[4], words_of_run, &tile);
-    runs.keep(5, packs[5], words_of_run, &tile);
-    runs.keep(6, packs[6], words_of_run, &tile);
-    runs.keep(7, packs[7], words_of_run, &tile);
+    runs.keep(0, packs[0], room_of_run, &tile);
+    runs.keep(1, packs[1], room_of_run, &tile);
+    runs.keep(2, packs[2], room_of_run, &tile);
+    runs.keep(3, packs[3], room_of_run, &tile);
+    runs.keep(4, packs[4], room_of_run, &tile);
+    runs.keep(5, packs[5], room_of_run, &tile);
+    runs.keep(6, packs[6], room_of_run, &tile);
+    runs.keep(7, packs[7], room_of_run, &tile);
     thread::sync_threads();
 
     let by_rows = Divisor::new(rows);
-    let words = width * rows / per_word::<T>();
+    let each = at_once(size_of::<T>());
     let (first_past, pitch) = (input.elements_past(runs.begin, 16) as u32, input_pitch as u32);
     // The tile's first element in the output, counted from that of its first column: before it, in the first tile.
     let before = ((left - first) as u32 * rows) as i32 - past as i32;
-    let mut i = thread::thread_idx_x();
-    while i < words {
-        let from_first = before + (i * per_word::<T>()) as i32;
+    let mut i = thread::thread_idx_x() * each;
+    while i < width * rows {
+        let from_first = before + i as i32;
         let begin = if from_first < 0 { -from_first as u32 } else { 0 };
         let behind = (runs.len * rows) as i32 - from_first;
-        let end = if behind < per_word::<T>() as i32 { behind } else { per_word::<T>() as i32 };
+        let end = if behind < each as i32 { behind } else { each as i32 };
         if (begin as i32) < end {
-            let word = word_of::<T>(|k| {
-                let (column, row) = by_rows.divide((from_first + within(k, begin, end as u32) as i32) as u32);
+            let element = |k: u32| {
+                let (column, row) = by_rows.divide((from_first + k as i32) as u32);
                 let past = first_past.wrapping_add(row.wrapping_mul(pitch)) % T::Pack::LEN as u32;
-                let at = past + column;
-                let word = tile.load((row * words_of_run + at / per_word::<T>()) as usize % LEN);
-                element::<T>(word, at % per_word::<T>())
-            });
-            let to = (start + left * rows as usize + (i * per_word::<T>()) as usize).wrapping_sub(past as usize);
-            // SAFETY: these elements of the word are inside of the matrix; it begins at a multiple of its size, as `past` is
-            // counted from one.
-            unsafe { output.store_word_unchecked(to, word, begin as usize, end as usize) };
+                tile.load((row * room_of_run + past + column) as usize % LEN)
+            };
+            let to = (start + left * rows as usize + i as usize).wrapping_sub(past as usize);
+            // SAFETY: these elements are inside of the matrix; and `past` is counted from a sector's start.
+            unsafe { store(&output, to, begin, end as u32, element) };
         }
-        i += BLOCK as u32;
+        i += BLOCK as u32 * each;
     }
 }
 
@@ -187,14 +184,14 @@ impl<T: InWords> Runs<'_, T> {
 
     /// Writes the thread's `k`-th pack to shared memory.
     #[inline(always)]
-    fn keep<const LEN: usize>(&self, k: usize, pack: T::Pack, words_of_run: u32, tile: &SharedArray<T::Word, LEN>) {
+    fn keep<const LEN: usize>(&self, k: usize, pack: T::Pack, room_of_run: u32, tile: &SharedArray<T, LEN>) {
         let (Pack { row, i, .. }, is_there) = self.pack(k);
         if is_there {
             let words = words::<T>(pack);
-            let place = row * words_of_run + i * words_of_pack::<T>();
+            let place = row * room_of_run + i * T::Pack::LEN as u32;
             let mut j = 0;
             while j < words_of_pack::<T>() {
-                tile.store((place + j) as usize % LEN, words[j as usize]);
+                tile.store_word((place + j * per_word::<T>()) as usize % LEN, words[j as usize]);
                 j += 1;
             }
         }

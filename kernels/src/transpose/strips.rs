@@ -3,7 +3,7 @@
 //!
 //! A strip is not turned by squares. On the side where it is one run, a tile begins and ends where sectors do, whatever the
 //! number of its rows; on the other side it has a run of a few hundred bytes in each of the few rows. Packs are loaded at
-//! multiples of 16 bytes, kept as they are, and the output's words are put together from single elements: so alignment
+//! multiples of 16 bytes, kept as they are, and what is written is put together from single elements: so alignment
 //! costs nothing, and no element is outside of the matrix. For wide matrices a run of each row would be too short.
 //!
 //! [`few_columns`](mod@super::few_columns) takes strips apart, [`few_rows`](mod@super::few_rows) puts them together.
@@ -24,8 +24,15 @@ pub const PACKS_EACH: usize = 8;
 /// Bytes of memory that are read and written together.
 pub const SECTOR: usize = 32;
 
-/// 32-bit words of shared memory of a block: a pack for each that its threads load.
-pub const WORDS: usize = BLOCK * PACKS_EACH * 4;
+/// Elements that a block has room for, of `size` bytes: a pack for each that its threads load.
+pub const fn room(size: usize) -> usize {
+    BLOCK * PACKS_EACH * (16 / size)
+}
+
+/// Elements of `size` bytes that lie in as many banks of shared memory as there are: 32 of 4 bytes.
+pub const fn all_banks(size: usize) -> usize {
+    128 / size
+}
 
 /// Elements of a word.
 pub(super) const fn per_word<T: InWords>() -> u32 {
@@ -48,35 +55,58 @@ pub(super) fn words<T: InWords>(pack: T::Pack) -> [T::Word; 4] {
     [word(0), word(1), word(2), word(3)]
 }
 
-/// Element `place` of a word, as a word's first; what is behind it is zeros.
-#[inline(always)]
-pub(super) fn element<T: InWords>(word: T::Word, place: u32) -> u64 {
-    let bits = 8 * size_of::<T>() as u32;
-    match per_word::<T>() {
-        1 => word.to_pair()[0],
-        // In 32 bits, which is what the machine shifts at once.
-        _ => u64::from((word.to_pair()[0] as u32 >> (place * bits)) & ((1 << bits) - 1)),
+/// Elements of `size` bytes that a thread writes at once: 8 bytes, since what they cost beside the elements is the same for
+/// one and for eight; but single elements of 4 bytes, which are then neighbours in shared memory, too.
+pub(super) const fn at_once(size: usize) -> u32 {
+    match size {
+        1 => 8,
+        2 => 4,
+        _ => 1,
     }
 }
 
-/// The word of as many such elements as it has.
+/// Writes elements `begin..end` of those that a thread writes at once, the first of which would be at `i`.
+///
+/// # Safety
+/// These are inside of the view, and the address of the first is a multiple of the size of all.
 #[inline(always)]
-pub(super) fn word_of<T: InWords>(element: impl Fn(u32) -> u64) -> T::Word {
-    let word = match per_word::<T>() {
-        1 => element(0),
-        2 => element(0) | element(1) << 16,
-        _ => u64::from(
-            element(0) as u32 | (element(1) as u32) << 8 | (element(2) as u32) << 16 | (element(3) as u32) << 24,
-        ),
+#[track_caller]
+pub(super) unsafe fn store<T: InWords>(
+    output: &GlobalMut<T>,
+    i: usize,
+    begin: u32,
+    end: u32,
+    element: impl Fn(u32) -> T,
+) {
+    let all = at_once(size_of::<T>());
+    let bits = if begin == 0 && end == all {
+        bits_of(&element)
+    } else {
+        bits_of(&|k| {
+            let k = if k < begin { begin } else { k };
+            element(if k < end { k } else { end - 1 })
+        })
     };
-    T::Word::from_pair([word, 0])
+    // SAFETY: as promised by the caller.
+    unsafe {
+        match size_of::<T>() {
+            4 => output.store_word_unchecked(i, bits as u32, begin as usize, end as usize),
+            _ => output.store_word_unchecked(i, bits, begin as usize, end as usize),
+        }
+    }
 }
 
-/// `k`, or the next that is at least `begin` and less than `end`.
+/// As many elements as are written at once, in the order of memory.
 #[inline(always)]
-pub(super) fn within(k: u32, begin: u32, end: u32) -> u32 {
-    let k = if k < begin { begin } else { k };
-    if k < end { k } else { end - 1 }
+fn bits_of<T: InWords>(element: &impl Fn(u32) -> T) -> u64 {
+    let bits = |i: u32| element(i).to_pair()[0];
+    let four = |i: u32| u32::from_le_bytes([bits(i) as u8, bits(i + 1) as u8, bits(i + 2) as u8, bits(i + 3) as u8]);
+    let two = |i: u32| bits(i) as u32 | (bits(i + 1) as u32) << 16;
+    match size_of::<T>() {
+        1 => u64::from(four(0)) | u64::from(four(4)) << 32,
+        2 => u64::from(two(0)) | u64::from(two(2)) << 32,
+        _ => bits(0),
+    }
 }
 
 /// A divisor of at least 2, for numbers below 2^16: a quotient is a multiplication, and one division is done to prepare it.
@@ -119,9 +149,9 @@ mod tests {
     fn words_are_elements_in_the_order_of_memory() {
         let pack = <u8 as Element>::Pack::from_words([0x0302_0100, 0x0706_0504, 0x0B0A_0908, 0x0F0E_0D0C]);
         assert_eq!(words::<u8>(pack)[1], 0x0706_0504);
-        assert_eq!(element::<u8>(0x0706_0504, 2), 6);
-        assert_eq!(word_of::<u8>(|i| u64::from(i) + 4), 0x0706_0504);
-        assert_eq!(word_of::<u16>(|i| u64::from(i) + 4), 0x0005_0004);
+        assert_eq!(bits_of::<u8>(&|i| i as u8 + 4), 0x0B0A_0908_0706_0504);
+        assert_eq!(bits_of::<u16>(&|i| i as u16 + 4), 0x0007_0006_0005_0004);
+        assert_eq!(bits_of::<u32>(&|i| i + 4), 4);
         let pack = <u64 as Element>::Pack::from_words([1, 2, 3, 4]);
         assert_eq!(words::<u64>(pack)[..2], [0x2_0000_0001, 0x4_0000_0003]);
     }
