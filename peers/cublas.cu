@@ -14,29 +14,29 @@ static cublasHandle_t handle() {
     return made;
 }
 
-// Writes the transpose of a matrix of `rows` x `columns` elements of `size` bytes, row after row, to `out`. Returns a
-// cublasStatus_t, or -1 for a size that cuBLAS has no type of.
-extern "C" int warpfold_cublas_transpose(int size, const void *in, void *out, int64_t rows, int64_t columns,
-                                         cudaStream_t stream) {
+// Writes `factor` times the transpose of a matrix of `rows` x `columns` elements of `size` bytes, row after row, to `out`.
+// Returns a cublasStatus_t, or -1 for a size that cuBLAS has no type of.
+extern "C" int warpfold_cublas_transpose(int size, double factor, const void *in, void *out, int64_t rows,
+                                         int64_t columns, cudaStream_t stream) {
     cublasHandle_t cublas = handle();
     if (!cublas) {
         return CUBLAS_STATUS_NOT_INITIALIZED;
     }
     cublasSetStream(cublas, stream);
     // To cuBLAS, which counts down columns, the input is a matrix of `columns` x `rows`.
-    auto geam = [&](auto function, auto one, auto zero) -> int {
-        using Element = decltype(one);
+    auto geam = [&](auto function, auto scale, auto zero) -> int {
+        using Element = decltype(scale);
         auto output = static_cast<Element *>(out);
-        return function(cublas, CUBLAS_OP_T, CUBLAS_OP_N, rows, columns, &one, static_cast<const Element *>(in),
+        return function(cublas, CUBLAS_OP_T, CUBLAS_OP_N, rows, columns, &scale, static_cast<const Element *>(in),
                         columns, &zero, output, rows, output, rows);
     };
     switch (size) {
     case 4:
-        return geam(cublasSgeam_64, 1.0f, 0.0f);
+        return geam(cublasSgeam_64, static_cast<float>(factor), 0.0f);
     case 8:
-        return geam(cublasDgeam_64, 1.0, 0.0);
+        return geam(cublasDgeam_64, factor, 0.0);
     case 16:
-        return geam(cublasZgeam_64, make_cuDoubleComplex(1, 0), make_cuDoubleComplex(0, 0));
+        return geam(cublasZgeam_64, make_cuDoubleComplex(factor, 0), make_cuDoubleComplex(0, 0));
     }
     return -1;
 }

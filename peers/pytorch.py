@@ -2,7 +2,7 @@
 """Times PyTorch's reductions and transposes. Reads one JSON object a line, writes one a line: the median time in microseconds, or null.
 
 In:  {"op": "sum", "dtype": "f32", "rows": 1024, "columns": 1024, "axis": "all" | "rows" | "columns"}
-     {"op": "transpose", "size": 4, "batch": 1, "rows": 1024, "columns": 1024}
+     {"op": "transpose", "kind": "transpose" | "scaled" | "permute-102" | "permute-210", "size": 4, "batch": 1, "rows": 1024, "columns": 1024}
 Out: {"us": 4.2}
 """
 
@@ -65,12 +65,16 @@ BITS = {1: torch.uint8, 2: torch.float16, 4: torch.float32, 8: torch.float64, 16
 
 
 def transpose(case):
+    kind = case["kind"]
+    axes = {"permute-102": (1, 0, 2), "permute-210": (2, 1, 0)}.get(kind, (0, 2, 1))
     shape = (case["batch"], case["rows"], case["columns"])
     first = torch.ones(shape, device="cuda", dtype=BITS[case["size"]])
-    result = torch.empty((shape[0], shape[2], shape[1]), device="cuda", dtype=first.dtype)
+    result = torch.empty([shape[axis] for axis in axes], device="cuda", dtype=first.dtype)
     copies = min(64, -(-ROTATION_BYTES // max(first.numel() * first.element_size(), 1)))
     inputs = [first] + [first.clone() for _ in range(copies)]
-    return time_of(lambda x: result.copy_(x.transpose(1, 2)), inputs)
+    if kind == "scaled":
+        return time_of(lambda x: torch.mul(x.permute(axes), -2, out=result), inputs)
+    return time_of(lambda x: result.copy_(x.permute(axes)), inputs)
 
 
 def run(case):

@@ -41,8 +41,13 @@ fn assemble(built: &Built) -> anyhow::Result<()> {
     let ptxas = ptxas::find_or_install()?;
     let modules = assemble_modules(&ptxas, &built.modules, &workspace::target().join("cuda-builder").join("verify"))?;
     let mut spilling = Vec::new();
+    let mut summary = Vec::new();
     println!("{:<8} {:<28} {:>9} {:>12} {:>8}", "arch", "entry", "registers", "shared bytes", "spilled");
     for ((arch, module), usages) in built.modules.iter().zip(modules) {
+        let spills = usages.iter().filter(|usage| usage.spilled > 0).count();
+        let most_registers = usages.iter().map(|usage| usage.registers).max().unwrap_or(0);
+        let most_shared = usages.iter().map(|usage| usage.shared).max().unwrap_or(0);
+        summary.push((arch, module.entries().len(), most_registers, most_shared, spills));
         for entry in module.entries() {
             let Some(usage) = usages.iter().find(|usage| usage.entry == entry.name) else {
                 bail!("ptxas said nothing of `{}` for {arch}", entry.name);
@@ -65,6 +70,13 @@ fn assemble(built: &Built) -> anyhow::Result<()> {
     }
     if !spilling.is_empty() {
         bail!("kernels keep registers in memory:\n  {}", spilling.join("\n  "));
+    }
+    println!(
+        "\n{:<8} {:>7} {:>14} {:>17} {:>13}",
+        "arch", "entries", "most registers", "most shared bytes", "with a spill"
+    );
+    for (arch, entries, registers, shared, spills) in summary {
+        println!("{:<8} {entries:>7} {registers:>14} {shared:>17} {spills:>13}", arch.to_string());
     }
     println!("all assembled by {}", ptxas.display());
     Ok(())

@@ -16,44 +16,7 @@ const MOST_BYTES: u64 = 64 << 20;
 const TESTS: [&str; 2] = ["gpu", "cli"];
 
 /// Runs tests and then the benchmark; `bench` and `tests` stand beside it.
-const RUN: &str = r#"#!/usr/bin/env bash
-# Runs warpfold's tests and its benchmark on this machine. Needs an NVIDIA driver, nothing else.
-#   ./run.sh              tests, then all ladders
-#   ./run.sh unpack       nothing but unpacks `bench`, `tests/` and the examples, as every other command does first
-#   ./run.sh sanitize     the GPU tests' kernels under compute-sanitizer's four tools (from the CUDA toolkit)
-set -uo pipefail
-cd "$(dirname "$0")"
-export WARPFOLD_BENCH="$PWD/bench"
-[ -x bench ] || tar -xJf programs.tar.xz || exit 1
-failed=0
-case "${1:-all}" in
-all)
-    for test in tests/*; do
-        echo "== $test"
-        "$test" || failed=1
-    done
-    echo "== the examples vecadd and operator"
-    ./vecadd && ./operator || failed=1
-    echo "== bench"
-    ./bench || failed=1
-    ;;
-sanitize)
-    for tool in memcheck racecheck initcheck synccheck; do
-        echo "== compute-sanitizer --tool $tool"
-        # One test asks for more memory than there is, on purpose.
-        quiet=""
-        [ "$tool" = memcheck ] && quiet="--report-api-errors no"
-        WARPFOLD_SANITIZER=1 compute-sanitizer --tool "$tool" --error-exitcode 9 $quiet tests/gpu --test-threads 1 || failed=1
-    done
-    ;;
-unpack) ;;
-*)
-    echo "usage: ./run.sh [unpack|sanitize]" >&2
-    exit 2
-    ;;
-esac
-exit $failed
-"#;
+const RUN: &str = include_str!("../run.sh");
 
 /// Makes `target/bundle/`, with PTX for these architectures.
 pub fn run(archs: &[Arch]) -> anyhow::Result<()> {

@@ -11,8 +11,19 @@ const MULTIPROCESSORS: usize = 132;
 /// Blocks of 512 threads that fold long spans and that it runs at once: two in each multiprocessor.
 const LARGE_BLOCKS: usize = 2 * MULTIPROCESSORS;
 
-/// Blocks of 256 threads that fold columns and that it runs at once, if their threads have up to 64 registers.
+/// Blocks of 256 threads that it runs at once, if their threads have up to 64 registers.
 const SMALL_BLOCKS: usize = 4 * MULTIPROCESSORS;
+
+/// Blocks that fold columns and that it runs at once: elements of 8 bytes take threads half of their registers more.
+const fn blocks_of_columns(size: usize) -> usize {
+    if size == 8 { SMALL_BLOCKS / 2 } else { SMALL_BLOCKS }
+}
+
+/// Blocks that fold long spans and that it runs at once: of bytes four in each multiprocessor, since threads that work on 64
+/// elements at once have more to compute than to wait for, and few registers.
+const fn blocks_of_spans(size: usize) -> usize {
+    if size == 1 { 2 * LARGE_BLOCKS } else { LARGE_BLOCKS }
+}
 
 /// Rows of at most so many 16-byte packs are folded by lanes of a warp, longer ones by blocks. A warp that has more to
 /// load than a few rounds leaves too few bytes in flight.
@@ -72,7 +83,9 @@ impl Plan {
                 // No part has less than a round of loads.
                 let in_flight = group * columns::ROWS_IN_FLIGHT;
                 let rounds = rows.div_ceil(columns::BLOCK / lanes * in_flight).max(1);
-                let parts = (SMALL_BLOCKS / tiles).clamp(1, rounds);
+                let parts = (blocks_of_columns(size) / tiles).clamp(1, rounds);
+                // What separates nothing shall not look like bad alignment.
+                let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
                 let (lanes, group, parts) = (lanes as u32, group as u32, parts as u32);
                 Self::Columns { batches, rows, columns, pitch, batch_pitch, lanes, group, parts }
             }
@@ -86,7 +99,7 @@ impl Plan {
         }
         let threads = threads_of_span(len.div_ceil(16 / size), spans, in_flight);
         let tiles = len / (threads * in_flight * (16 / size));
-        let parts = parts_of_span(tiles, spans);
+        let parts = parts_of_span(tiles, spans, size);
         let (tiles, longer) = (tiles / parts, tiles % parts);
         Self::Spans { spans, len, pitch, parts: parts as u32, tiles, longer: longer as u32, threads: threads as u32 }
     }
@@ -172,9 +185,9 @@ fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
 }
 
 /// How many blocks fold a span of so many tiles, one of `spans`: as many as run at once, and no more than there are tiles.
-fn parts_of_span(tiles: usize, spans: usize) -> usize {
+fn parts_of_span(tiles: usize, spans: usize, size: usize) -> usize {
     // Two rounds of one block take less time than the partials of two.
-    if tiles <= 2 { 1 } else { (LARGE_BLOCKS / spans).clamp(1, tiles) }
+    if tiles <= 2 { 1 } else { (blocks_of_spans(size) / spans).clamp(1, tiles) }
 }
 
 #[cfg(test)]

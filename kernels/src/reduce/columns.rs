@@ -90,7 +90,7 @@ pub fn columns<O: Operator<T>, T: Element>(
         && input.is_aligned_to(0, access)
         && (pitch * group * size_of::<T>()).is_multiple_of(access)
         && (batch_pitch * size_of::<T>()).is_multiple_of(access);
-    let place = Place::of_thread(tile, lanes, columns * group, is_wide);
+    let place = Place::of_thread(tile, lanes, columns * group, size_of::<T>(), is_wide);
     // A group has 1, 2 or 4 rows.
     let groups = rows >> group.trailing_zeros();
     let all = part * groups / parts as usize..(part + 1) * groups / parts as usize;
@@ -144,26 +144,33 @@ struct Place {
     /// Its row of threads, of `rows` in the block.
     row: usize,
     rows: usize,
-    /// Its first column, and how far behind that each further one is.
+    /// Its first column, how far behind that the second is, and the third; the fourth is as far behind the third.
     column: usize,
-    step: usize,
+    second: usize,
+    third: usize,
     /// All columns there are.
     all: usize,
 }
 
 impl Place {
+    /// That of the thread in a tile of `columns` columns of `size` bytes: by wide accesses, a thread's columns are neighbours
+    /// as far as an access reaches.
     #[inline(always)]
-    fn of_thread(tile: usize, lanes: usize, columns: usize, is_wide: bool) -> Self {
+    fn of_thread(tile: usize, lanes: usize, columns: usize, size: usize, is_wide: bool) -> Self {
         let thread = thread::index_in_block::<BLOCK>();
         let (first, lane) = (tile * lanes * COLUMNS, thread % lanes);
-        let (column, step) = if is_wide { (first + lane * COLUMNS, 1) } else { (first + lane, lanes) };
-        Self { row: thread / lanes, rows: BLOCK / lanes, column, step, all: columns }
+        let (each, second, third) = match (is_wide, size) {
+            (true, 8) => (2, 1, 2 * lanes),
+            (true, _) => (4, 1, 2),
+            (false, _) => (1, lanes, 2 * lanes),
+        };
+        Self { row: thread / lanes, rows: BLOCK / lanes, column: first + lane * each, second, third, all: columns }
     }
 
     /// Column `c` of the thread's.
     #[inline(always)]
     fn column(&self, c: usize) -> usize {
-        self.column + c * self.step
+        self.column + c % 2 * self.second + c / 2 * self.third
     }
 
     #[inline(always)]
@@ -179,6 +186,34 @@ impl Place {
                 work(c);
             }
         });
+    }
+
+    /// By wide accesses the thread's elements of the row that begins at `row`: any for columns that are not there, which
+    /// nothing is made of.
+    ///
+    /// # Safety
+    /// Columns are a multiple of four, all of the row is inside of the view, and it begins at a multiple of an access's size.
+    #[inline(always)]
+    unsafe fn load_wide<T: Element>(&self, input: &Global<T>, row: usize) -> [T; COLUMNS] {
+        // The number of columns is a multiple of a thread's: it has all of an access or none.
+        if size_of::<T>() < 8 {
+            return if self.has(0) {
+                // SAFETY: as promised by the caller.
+                unsafe { input.load_four_unchecked(row + self.column) }
+            } else {
+                [T::default(); COLUMNS]
+            };
+        }
+        let pack = |c: usize| {
+            if self.has(c) {
+                // SAFETY: as promised by the caller.
+                unsafe { input.load_pack_unchecked(row + self.column(c)) }
+            } else {
+                T::Pack::splat(T::default())
+            }
+        };
+        let (first, second) = (pack(0), pack(2));
+        [first.get(0), first.get(1), second.get(0), second.get(1)]
     }
 }
 
@@ -222,13 +257,8 @@ fn fold_rows<O: Operator<T>, T: Element>(
 #[inline(always)]
 fn load_columns<T: Element>(input: &Global<T>, row: usize, place: &Place, is_wide: bool) -> [T; COLUMNS] {
     if is_wide {
-        // The number of columns is a multiple of a thread's: it has all of them or none.
-        return if place.has(0) {
-            // SAFETY: all four are in the row, and aligned, as all rows are.
-            unsafe { input.load_four_unchecked(row + place.column) }
-        } else {
-            [T::default(); COLUMNS]
-        };
+        // SAFETY: all rows are aligned.
+        return unsafe { place.load_wide(input, row) };
     }
     // SAFETY: the column is in the row.
     four(|c| if place.has(c) { unsafe { input.load_unchecked(row + place.column(c)) } } else { T::default() })
@@ -282,12 +312,8 @@ impl<T: Element> Grouped<'_, T> {
     fn load(&self, group: usize, place: &Place, splits: &[(u32, u32); COLUMNS]) -> [T; COLUMNS] {
         let start = self.start + group * self.group as usize * self.pitch;
         if self.is_wide {
-            return if place.has(0) {
-                // SAFETY: all four are in the group, and aligned, as all groups are.
-                unsafe { self.input.load_four_unchecked(start + place.column) }
-            } else {
-                [T::default(); COLUMNS]
-            };
+            // SAFETY: all groups are aligned.
+            return unsafe { place.load_wide(self.input, start) };
         }
         let at = |c: usize| start + splits[c].0 as usize * self.pitch + splits[c].1 as usize;
         // SAFETY: the column is in the group.
@@ -364,7 +390,8 @@ fn fold_groups<O: Operator<T>, T: Element>(
         row: place.row,
         rows: place.rows,
         column: thread::index_in_block::<BLOCK>() % lanes,
-        step: lanes,
+        second: lanes,
+        third: 2 * lanes,
         all: columns,
     };
     let of_column = |c: usize| {

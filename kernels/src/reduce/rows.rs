@@ -64,12 +64,16 @@ pub fn rows<O: Operator<T>, T: Element>(
         return;
     }
     let row = |k: usize| first + k * groups;
-    let start = |k: usize| if row(k) < rows { Some(row(k) * pitch) } else { None };
+    // Behind the last row it is the last one again: a load that has to be done or not is a branch, and waits for it.
+    let start = |k: usize| (if row(k) < rows { row(k) } else { rows - 1 }) * pitch;
     let starts = [start(0), start(1), start(2), start(3)];
-    let states = if takes_singles::<T>(len) {
+    let states = if len == 0 {
+        [O::NEUTRAL; IN_FLIGHT]
+    } else if takes_singles::<T>(len) {
         fold_single_elements::<O, T>(&input, starts, len, lane, lanes)
     } else {
-        fold_short_rows::<O, T>(&input, starts, len, lane, lanes)
+        let are_aligned = input.is_aligned_to(0, 16) && (pitch * size_of::<T>()).is_multiple_of(16);
+        fold_short_rows::<O, T>(&input, starts, len, lane, lanes, are_aligned)
     };
     if lanes < IN_FLIGHT {
         finish(row(0), states[0]);
@@ -96,7 +100,7 @@ const fn takes_singles<T: Element>(len: usize) -> bool {
 #[inline(always)]
 fn fold_single_elements<O: Operator<T>, T: Element>(
     input: &Global<T>,
-    starts: [Option<usize>; IN_FLIGHT],
+    starts: [usize; IN_FLIGHT],
     len: usize,
     lane: usize,
     lanes: usize,
@@ -104,10 +108,15 @@ fn fold_single_elements<O: Operator<T>, T: Element>(
     let at = |j: usize| lane + j * lanes;
     // Lanes are no fewer than packs, so four elements (or two of 8 bytes) for each lane are all.
     let has = |j: usize| j < T::Pack::LEN && at(j) < len;
-    let load = |start: Option<usize>, j: usize| match start {
-        // SAFETY: just compared.
-        Some(start) if has(j) => unsafe { input.load_unchecked(start + at(j)) },
-        _ => T::default(),
+    let place = |j: usize| if at(j) < len { at(j) } else { len - 1 };
+    let places = [place(0), place(1), place(2), place(3)];
+    let load = |start: usize, j: usize| {
+        if j < T::Pack::LEN {
+            // SAFETY: inside of the row.
+            unsafe { input.load_unchecked(start + places[j]) }
+        } else {
+            T::default()
+        }
     };
     let of_row = |start| [load(start, 0), load(start, 1), load(start, 2), load(start, 3)];
     let rows = [of_row(starts[0]), of_row(starts[1]), of_row(starts[2]), of_row(starts[3])];
@@ -126,44 +135,54 @@ fn fold_single_elements<O: Operator<T>, T: Element>(
     [fold(0), fold(1), fold(2), fold(3)]
 }
 
-/// What lane `lane` of `lanes` folds of rows that begin at `starts`, of which it has a pack each at most: everything is
-/// loaded before the first is used.
+/// What lane `lane` of `lanes` folds of rows that begin at `starts` and have elements, of which it has a pack each at most:
+/// everything is loaded before the first is used.
 #[inline(always)]
 fn fold_short_rows<O: Operator<T>, T: Element>(
     input: &Global<T>,
-    starts: [Option<usize>; IN_FLIGHT],
+    starts: [usize; IN_FLIGHT],
     len: usize,
     lane: usize,
     lanes: usize,
+    are_aligned: bool,
 ) -> [O::State; IN_FLIGHT] {
     let pack = T::Pack::LEN;
     let (whole, rest) = (lane * pack, len / pack * pack + lane);
     let has_pack = whole + pack <= len;
-    let load_pack = |start: Option<usize>| match start {
-        // SAFETY: just compared.
-        Some(start) if has_pack => unsafe { input.load_packs_unchecked::<1>(start + whole, 0) },
-        _ => [T::Pack::splat(T::default())],
-    };
-    let load_rest = |start: Option<usize>| match start {
-        // SAFETY: just compared.
-        Some(start) if rest < len => unsafe { input.load_unchecked(start + rest) },
-        _ => T::default(),
-    };
     let [a, b, c, d] = starts;
-    let packs = [load_pack(a), load_pack(b), load_pack(c), load_pack(d)];
-    let rests = [load_rest(a), load_rest(b), load_rest(c), load_rest(d)];
+    let packs = if len < pack {
+        [T::Pack::splat(T::default()); IN_FLIGHT]
+    } else {
+        // Of lanes that have none it is the row's first.
+        let place = if has_pack { whole } else { 0 };
+        if are_aligned {
+            // SAFETY: the pack is inside of the row, which is aligned.
+            let load = |start: usize| unsafe { input.load_pack_unchecked(start + place) };
+            [load(a), load(b), load(c), load(d)]
+        } else {
+            // SAFETY: the pack is inside of the row.
+            let load = |start: usize| unsafe { input.load_packs_unchecked::<1>(start + place, 0) }[0];
+            [load(a), load(b), load(c), load(d)]
+        }
+    };
+    let rests = if len.is_multiple_of(pack) {
+        [T::default(); IN_FLIGHT]
+    } else {
+        let place = if rest < len { rest } else { len - 1 };
+        // SAFETY: inside of the row.
+        let load = |start: usize| unsafe { input.load_unchecked(start + place) };
+        [load(a), load(b), load(c), load(d)]
+    };
     let fold = |k: usize| {
-        let mut state = if has_pack { gather_packs::<O, T, 1>(packs[k], whole, 0) } else { O::NEUTRAL };
+        let mut state = if has_pack { gather_packs::<O, T, 1>([packs[k]], whole, 0) } else { O::NEUTRAL };
         if rest < len {
             state = O::combine(state, O::lift(rests[k], rest as u64));
         }
         // More than one each only where there are fewer lanes than elements behind the last whole pack.
         let mut i = rest + lanes;
         while i < len {
-            if let Some(start) = starts[k] {
-                // SAFETY: just compared.
-                state = O::combine(state, O::lift(unsafe { input.load_unchecked(start + i) }, i as u64));
-            }
+            // SAFETY: just compared.
+            state = O::combine(state, O::lift(unsafe { input.load_unchecked(starts[k] + i) }, i as u64));
             i += lanes;
         }
         state

@@ -79,19 +79,20 @@ pub(super) unsafe fn store<T: InWords>(
     element: impl Fn(u32) -> T,
 ) {
     let all = at_once(size_of::<T>());
-    let bits = if begin == 0 && end == all {
-        bits_of(&element)
+    let (from, to, bits) = if all == 1 || (begin == 0 && end == all) {
+        (0, all as usize, bits_of(&element))
     } else {
-        bits_of(&|k| {
+        let within = |k: u32| {
             let k = if k < begin { begin } else { k };
             element(if k < end { k } else { end - 1 })
-        })
+        };
+        (begin as usize, end as usize, bits_of(&within))
     };
     // SAFETY: as promised by the caller.
     unsafe {
         match size_of::<T>() {
-            4 => output.store_word_unchecked(i, bits as u32, begin as usize, end as usize),
-            _ => output.store_word_unchecked(i, bits, begin as usize, end as usize),
+            4 => output.store_word_unchecked(i, bits as u32, from, to),
+            _ => output.store_word_unchecked(i, bits, from, to),
         }
     }
 }

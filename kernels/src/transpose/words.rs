@@ -212,20 +212,22 @@ const fn words_each<const LEN: usize>() -> usize {
     LEN / BLOCK
 }
 
-/// The words of the thread's squares, square after square, as far as the matrix has them. They lie below each other, and
-/// what differs from thread to thread is worked out once.
+/// The words of the thread's squares, square after square; any where the matrix has none. They lie below each other, and what
+/// differs from thread to thread is worked out once.
 struct WordsOfInput<'a, T, const LEN: usize> {
     input: &'a Global<'a, T>,
     /// Where the first square begins, how far a row is from the next, and a square.
     place: usize,
     pitch: usize,
     step: usize,
+    /// Where the thread's columns begin in the first of the tile's rows that the matrix has.
+    top: usize,
     /// The first square's first row, counted from the first of the tile's that the matrix has (wrapped, if it is above), how
     /// many of those there are, and rows from square to square.
     row: u32,
     rows: u32,
     rows_of_step: u32,
-    /// Elements of each word; none where the matrix has no such columns.
+    /// Elements of each word.
     count: u32,
 }
 
@@ -242,12 +244,15 @@ impl<'a, T: InWords, const LEN: usize> WordsOfInput<'a, T, LEN> {
         let (left, all) = (shape.rows + (margin * side) as usize - shape.top, side << shape.down);
         let rows = if left < all as usize { left as u32 } else { all };
         let first_row = (shape.top + row as usize).wrapping_sub((margin * side) as usize);
-        let of_columns = shape.columns.saturating_sub(column);
+        // Behind the last column it is the first one again.
+        let column = if column < shape.columns { column } else { 0 };
+        let of_columns = shape.columns - column;
         Self {
             input,
             place: first.wrapping_add(first_row.wrapping_mul(pitch)).wrapping_add(column as usize),
             pitch,
             step: rows_of_step as usize * pitch,
+            top: first + (shape.top + above as usize - (margin * side) as usize) * pitch + column as usize,
             row: row.wrapping_sub(above),
             rows: rows - above,
             rows_of_step,
@@ -263,14 +268,14 @@ impl<T: InWords, const LEN: usize> Each for WordsOfInput<'_, T, LEN> {
     fn of(&self, i: usize) -> T::Word {
         let side = per_word(size_of::<T>());
         let (square, row_of_square) = (i / side, i % side);
-        let row = self.row.wrapping_add(square as u32 * self.rows_of_step + row_of_square as u32);
-        if i < words_each::<LEN>() && row < self.rows && self.count != 0 {
-            let place = self.place.wrapping_add(square * self.step + row_of_square * self.pitch);
-            // SAFETY: inside of the matrix, and so the view.
-            unsafe { self.input.load_word_unchecked(place, self.count as usize) }
-        } else {
-            T::Word::default()
+        if i >= words_each::<LEN>() {
+            return T::Word::default();
         }
+        let row = self.row.wrapping_add(square as u32 * self.rows_of_step + row_of_square as u32);
+        // Of no row of the matrix it is its last one: a load that has to be done or not is a branch, and waits for it.
+        let row = if row < self.rows { row } else { self.rows - 1 };
+        // SAFETY: inside of the matrix, and so the view.
+        unsafe { self.input.load_word_unchecked(self.top + row as usize * self.pitch, self.count as usize) }
     }
 }
 

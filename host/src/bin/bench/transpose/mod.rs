@@ -1,5 +1,6 @@
 //! `bench transpose`: one matrix of f32, from a file too, or many shapes of every size.
 
+mod kind;
 mod peers;
 mod sweep;
 mod table;

@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 use libloading::Library;
 use warpfold::{Buffer, Error, Gpu, Plain};
 
+use super::kind::{FACTOR, Kind};
 use super::sweep::Case;
 use crate::measure::{Plan, Timing};
 use crate::pytorch::PyTorch;
@@ -21,6 +22,7 @@ pub struct Peers {
 /// `warpfold_cublas_transpose` of `peers/cublas.cu`.
 type Transpose = unsafe extern "C" fn(
     size: c_int,
+    factor: f64,
     input: *const c_void,
     output: *mut c_void,
     rows: i64,
@@ -53,6 +55,11 @@ impl Peers {
         output: &mut Buffer<T>,
     ) -> anyhow::Result<Option<Timing>> {
         let Some(library) = &self.cublas else { return Ok(None) };
+        let factor = match case.kind {
+            Kind::Transpose => 1.0,
+            Kind::Scaled => FACTOR,
+            _ => return Ok(None),
+        };
         if case.shape.batch > 1 || !matches!(case.size, 4 | 8 | 16) {
             return Ok(None);
         }
@@ -66,7 +73,7 @@ impl Peers {
         let start = |i: usize| {
             let input = inputs[i % inputs.len()].view().device_address() as *const c_void;
             // SAFETY: the memory is the device's, and both have the case's elements.
-            let error = unsafe { transpose(case.size as c_int, input, output, rows, columns, stream) };
+            let error = unsafe { transpose(case.size as c_int, factor, input, output, rows, columns, stream) };
             if error != 0 {
                 failed = error;
             }
@@ -82,8 +89,9 @@ impl Peers {
     /// PyTorch's time in microseconds.
     pub fn pytorch(&mut self, case: &Case) -> anyhow::Result<Option<f64>> {
         match &mut self.pytorch {
-            Some(pytorch) => pytorch.time(&case.question()),
-            None => Ok(None),
+            // It turns nothing in place.
+            Some(pytorch) if case.kind != Kind::InPlace => pytorch.time(&case.question()),
+            _ => Ok(None),
         }
     }
 }

@@ -7,10 +7,12 @@ use std::str::FromStr;
 
 use clap::Args;
 use rand::rngs::SmallRng;
-use rand::{RngCore, SeedableRng};
+use rand::{Rng, SeedableRng};
 use serde::Serialize;
-use warpfold::{Buffer, Gpu, Plain, Transposition};
+use warpfold::num_complex::Complex64;
+use warpfold::{Buffer, Error, Gpu, Plain, ScaledElement, Scaling, Transposition};
 
+use super::kind::{FACTOR, Kind};
 use super::peers::Peers;
 use super::table::{Report, Row};
 use crate::cli::{Output, count};
@@ -28,8 +30,11 @@ pub struct SweepArguments {
     /// Bytes of an element, joined by commas: 1, 2, 4, 8, 16 [default: 4]
     #[arg(long, value_delimiter = ',', conflicts_with_all = ["input", "output", "rung", "rows", "cols"], value_parser = clap::builder::PossibleValuesParser::new(["1", "2", "4", "8", "16"]))]
     pub size: Vec<String>,
+    /// What is done to the matrices, joined by commas [default: transpose]
+    #[arg(long, value_delimiter = ',', value_enum, conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
+    pub kind: Vec<Kind>,
     /// Everything that `docs/benchmarks` has a table of
-    #[arg(long, conflicts_with_all = ["shape", "size", "input", "output", "rung", "rows", "cols"])]
+    #[arg(long, conflicts_with_all = ["shape", "size", "kind", "input", "output", "rung", "rows", "cols"])]
     pub all: bool,
     /// Also times cuBLAS and PyTorch, as far as this folder (`peers` of the source, after its build.sh) and this machine
     /// have them
@@ -40,7 +45,7 @@ pub struct SweepArguments {
 impl SweepArguments {
     /// Whether anything of it was asked for.
     pub fn is_given(&self) -> bool {
-        self.all || self.peers.is_some() || !self.shape.is_empty() || !self.size.is_empty()
+        self.all || self.peers.is_some() || !(self.shape.is_empty() && self.size.is_empty() && self.kind.is_empty())
     }
 }
 
@@ -59,6 +64,10 @@ impl Shape {
 
     pub fn elements(&self) -> usize {
         self.batch * self.rows * self.columns
+    }
+
+    pub const fn transposition(&self) -> Transposition {
+        Transposition::new(self.rows, self.columns).batch(self.batch)
     }
 }
 
@@ -89,9 +98,10 @@ impl FromStr for Shape {
     }
 }
 
-/// A shape and an element's size.
+/// A shape, an element's size, and what is done.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
+    pub kind: Kind,
     pub shape: Shape,
     pub size: usize,
 }
@@ -110,9 +120,24 @@ fn all() -> Vec<Case> {
             Shape::of(16, 1 << 24),
             Shape::of(3, 1_000_033),
         ];
-        cases.extend(squares.into_iter().chain(others).map(|shape| Case { shape, size }));
+        cases.extend(squares.into_iter().chain(others).map(|shape| Case { kind: Kind::Transpose, shape, size }));
         if size <= 4 {
-            cases.push(Case { shape: Shape::of(32768, 32768), size });
+            cases.push(Case { kind: Kind::Transpose, shape: Shape::of(32768, 32768), size });
+        }
+    }
+    for size in [4, 8, 16] {
+        for shape in [Shape::of(4096, 4096), Shape::of(8191, 8193), Shape::of(5000, 30000)] {
+            cases.push(Case { kind: Kind::Scaled, shape, size });
+        }
+    }
+    for size in [1, 2, 4, 8, 16] {
+        for side in [1024, 4096, 8191, 16384] {
+            cases.push(Case { kind: Kind::InPlace, shape: Shape::of(side, side), size });
+        }
+        let shape = Shape { batch: 256, rows: 512, columns: 384 };
+        for kind in [Kind::Permute102, Kind::Permute210] {
+            cases.push(Case { kind, shape, size });
+            cases.push(Case { kind, shape: Shape { columns: 3, batch: 8192, ..shape }, size });
         }
     }
     cases
@@ -120,7 +145,7 @@ fn all() -> Vec<Case> {
 
 pub fn run(gpu: &Gpu, output: &Output, arguments: &SweepArguments) -> anyhow::Result<bool> {
     let plan = Plan::new(gpu, output)?;
-    let cases = if arguments.all { all() } else { asked_for(gpu, arguments) };
+    let cases = if arguments.all { all() } else { asked_for(gpu, arguments)? };
     let folder: Option<&Path> = arguments.peers.as_deref();
     let mut peers = folder.map_or_else(Peers::default, |folder| Peers::find(gpu, folder));
     let bar = progress(cases.len());
@@ -129,12 +154,15 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SweepArguments) -> anyhow::Re
         if interrupt::is_pending() {
             break;
         }
-        let measured = match case.size {
-            1 => measure::<u8>(gpu, &plan, &mut peers, &case)?,
-            2 => measure::<u16>(gpu, &plan, &mut peers, &case)?,
-            4 => measure::<u32>(gpu, &plan, &mut peers, &case)?,
-            8 => measure::<u64>(gpu, &plan, &mut peers, &case)?,
-            _ => measure::<[u64; 2]>(gpu, &plan, &mut peers, &case)?,
+        let measured = match (case.kind, case.size) {
+            (Kind::Scaled, 4) => measure_scaled(gpu, &plan, &mut peers, &case, FACTOR as f32)?,
+            (Kind::Scaled, 8) => measure_scaled(gpu, &plan, &mut peers, &case, FACTOR)?,
+            (Kind::Scaled, _) => measure_scaled(gpu, &plan, &mut peers, &case, Complex64::new(FACTOR, 0.0))?,
+            (_, 1) => measure_plain::<u8>(gpu, &plan, &mut peers, &case)?,
+            (_, 2) => measure_plain::<u16>(gpu, &plan, &mut peers, &case)?,
+            (_, 4) => measure_plain::<u32>(gpu, &plan, &mut peers, &case)?,
+            (_, 8) => measure_plain::<u64>(gpu, &plan, &mut peers, &case)?,
+            _ => measure_plain::<[u64; 2]>(gpu, &plan, &mut peers, &case)?,
         };
         rows.push(measured);
         bar.inc(1);
@@ -151,29 +179,30 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SweepArguments) -> anyhow::Re
     Ok(report.is_correct())
 }
 
-fn asked_for(gpu: &Gpu, arguments: &SweepArguments) -> Vec<Case> {
+fn asked_for(gpu: &Gpu, arguments: &SweepArguments) -> anyhow::Result<Vec<Case>> {
     let usual = if gpu.is_cuda() { Shape::of(8192, 8192) } else { Shape::of(1024, 1024) };
     let shapes = if arguments.shape.is_empty() { vec![usual] } else { arguments.shape.clone() };
     let sizes: Vec<usize> = arguments.size.iter().filter_map(|size| size.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![4] } else { sizes };
-    sizes.iter().flat_map(|&size| shapes.iter().map(move |&shape| Case { shape, size })).collect()
+    let kinds = if arguments.kind.is_empty() { vec![Kind::Transpose] } else { arguments.kind.clone() };
+    let mut cases = Vec::new();
+    for &kind in &kinds {
+        for &size in &sizes {
+            for &shape in &shapes {
+                kind.fits(&shape, size).map_err(anyhow::Error::msg)?;
+                cases.push(Case { kind, shape, size });
+            }
+        }
+    }
+    Ok(cases)
 }
 
-/// Random bits.
-fn random<T: Plain + Default>(len: usize) -> Vec<T> {
+/// Random elements.
+fn random<T: Plain>(kind: Kind, len: usize) -> Vec<T> {
     // Enough that no row or column is like its neighbour; the rest is copies of it, each begun at another place.
     const PERIOD: usize = (1 << 20) + 7;
-    let mut bytes = vec![0_u8; len.min(PERIOD) * size_of::<T>()];
-    SmallRng::from_os_rng().fill_bytes(&mut bytes);
-    let mut elements: Vec<T> = bytes
-        .chunks_exact(size_of::<T>())
-        .map(|chunk| {
-            let mut pair = [0_u8; 16];
-            pair[..chunk.len()].copy_from_slice(chunk);
-            let word = |half: &[u8]| u64::from_le_bytes(half.try_into().expect("eight bytes"));
-            T::from_pair([word(&pair[..8]), word(&pair[8..])])
-        })
-        .collect();
+    let mut source = SmallRng::from_os_rng();
+    let mut elements: Vec<T> = (0..len.min(PERIOD)).map(|_| kind.element([source.random(), source.random()])).collect();
     while elements.len() < len {
         let more = elements.len().min(len - elements.len());
         elements.extend_from_within(..more);
@@ -181,21 +210,31 @@ fn random<T: Plain + Default>(len: usize) -> Vec<T> {
     elements
 }
 
-/// The first element that is not where it should be.
-fn first_wrong<T: PartialEq>(shape: &Shape, input: &[T], output: &[T]) -> Option<String> {
+/// The first element that is not where it should be, or not what.
+fn first_wrong<T: Plain>(case: &Case, input: &[T], output: &[T]) -> Option<String> {
     const TILE: usize = 64;
-    let Shape { batch, rows, columns } = *shape;
-    let each = rows * columns;
+    let Shape { batch, rows, columns } = case.shape;
+    let sides = [batch, rows, columns];
+    let axes = case.kind.axes();
+    // How far apart neighbours along each of the input's axes are in the output.
+    let mut strides = [0; 3];
+    let mut stride = 1;
+    for &axis in axes.iter().rev() {
+        strides[axis] = stride;
+        stride *= sides[axis];
+    }
     for matrix in 0..batch {
-        let (from, to) = (&input[matrix * each..][..each], &output[matrix * each..][..each]);
+        let from = &input[matrix * rows * columns..][..rows * columns];
         // Tile by tile, since a row of the one is a column of the other.
         for top in (0..rows).step_by(TILE) {
             for left in (0..columns).step_by(TILE) {
                 for row in top..rows.min(top + TILE) {
                     for column in left..columns.min(left + TILE) {
-                        if from[row * columns + column] != to[column * rows + row] {
+                        let to = matrix * strides[0] + row * strides[1] + column * strides[2];
+                        let expected = case.kind.change(from[row * columns + column]);
+                        if expected.to_pair() != output[to].to_pair() {
                             return Some(format!(
-                                "the element of row {row}, column {column} is not where it should be"
+                                "the element of row {row}, column {column} is not where it should be, or not what"
                             ));
                         }
                     }
@@ -206,15 +245,33 @@ fn first_wrong<T: PartialEq>(shape: &Shape, input: &[T], output: &[T]) -> Option
     None
 }
 
-fn measure<T: Plain + Default + PartialEq>(
+fn measure_plain<T: Plain>(gpu: &Gpu, plan: &Plan, peers: &mut Peers, case: &Case) -> anyhow::Result<Row> {
+    let Case { kind, shape, .. } = *case;
+    measure::<T>(gpu, plan, peers, case, |input, output| kind.start(gpu, &shape, input, output))
+}
+
+fn measure_scaled<T: ScaledElement + Plain>(
     gpu: &Gpu,
     plan: &Plan,
     peers: &mut Peers,
     case: &Case,
+    factor: T,
 ) -> anyhow::Result<Row> {
-    let Shape { batch, rows, columns } = case.shape;
+    let matrices = case.shape.transposition();
+    measure::<T>(gpu, plan, peers, case, |input, output| {
+        gpu.transpose_views_scaled(matrices, Scaling::by(factor), &*input, output)
+    })
+}
+
+fn measure<T: Plain>(
+    gpu: &Gpu,
+    plan: &Plan,
+    peers: &mut Peers,
+    case: &Case,
+    work: impl Fn(&mut Buffer<T>, &mut Buffer<T>) -> Result<(), Error>,
+) -> anyhow::Result<Row> {
     let len = case.shape.elements();
-    let elements = random::<T>(len);
+    let elements = random::<T>(case.kind, len);
     let mut inputs: Vec<Buffer<T>> = vec![gpu.upload(&elements)?];
     for _ in 1..plan.rotation(2 * len * size_of::<T>()) {
         let mut copy = gpu.zeroed(len)?;
@@ -222,14 +279,23 @@ fn measure<T: Plain + Default + PartialEq>(
         inputs.push(copy);
     }
     let mut result = gpu.zeroed::<T>(len)?;
-    let shape = Transposition::new(rows, columns).batch(batch);
     let _range = plan.range("transpose");
-    let mut start = |i: usize| gpu.transpose_views(shape, &inputs[i % inputs.len()], &mut result);
+    let count = inputs.len();
+    // What is done in place is looked at after the first time, the others after the last.
+    let mut wrong = None;
+    let is_in_place = case.kind == Kind::InPlace;
+    if is_in_place {
+        work(&mut inputs[0], &mut result)?;
+        wrong = first_wrong(case, &elements, &gpu.download(&inputs[0])?);
+    }
+    let mut start = |i: usize| work(&mut inputs[i % count], &mut result);
     let timing = match plan.first(gpu, || start(0))? {
         first @ Some(_) => plan.time_after(gpu, first, start)?,
         None => plan.time_recorded(gpu, start)?,
     };
-    let wrong = first_wrong(&case.shape, &elements, &gpu.download(&result)?);
+    if !is_in_place {
+        wrong = first_wrong(case, &elements, &gpu.download(&result)?);
+    }
     drop(elements);
     let copy = if gpu.is_cuda() {
         // In a graph a long copy takes longer than in a stream, and a short one less: the better of the two is the bound.
@@ -248,7 +314,10 @@ fn measure<T: Plain + Default + PartialEq>(
 impl Case {
     pub fn question(&self) -> serde_json::Value {
         let Shape { batch, rows, columns } = self.shape;
-        serde_json::json!({ "op": "transpose", "size": self.size, "batch": batch, "rows": rows, "columns": columns })
+        let (kind, size) = (self.kind, self.size);
+        serde_json::json!({
+            "op": "transpose", "kind": kind, "size": size, "batch": batch, "rows": rows, "columns": columns,
+        })
     }
 }
 
@@ -269,10 +338,25 @@ mod tests {
     #[test]
     fn a_wrong_element_is_found() {
         let shape = Shape { batch: 2, rows: 2, columns: 3 };
+        let case = |kind| Case { kind, shape, size: 1 };
         let input: Vec<u8> = (0..12).collect();
         let mut output = vec![0, 3, 1, 4, 2, 5, 6, 9, 7, 10, 8, 11];
-        assert_eq!(first_wrong(&shape, &input, &output), None);
+        assert_eq!(first_wrong(&case(Kind::Transpose), &input, &output), None);
         output.swap(10, 11);
-        assert!(first_wrong(&shape, &input, &output).unwrap().contains("row 0, column 2"));
+        assert!(first_wrong(&case(Kind::Transpose), &input, &output).unwrap().contains("row 0, column 2"));
+        let output = vec![0, 1, 2, 6, 7, 8, 3, 4, 5, 9, 10, 11];
+        assert_eq!(first_wrong(&case(Kind::Permute102), &input, &output), None);
+        let output = vec![0, 6, 3, 9, 1, 7, 4, 10, 2, 8, 5, 11];
+        assert_eq!(first_wrong(&case(Kind::Permute210), &input, &output), None);
+        assert!(first_wrong(&case(Kind::Permute102), &input, &output).is_some());
+    }
+
+    #[test]
+    fn what_is_scaled_is_exact() {
+        let element: f64 = Kind::Scaled.element([7, 0]);
+        assert_eq!(Kind::Scaled.change(element), FACTOR * element);
+        let element: f32 = Kind::Scaled.element([8, 0]);
+        assert_eq!(Kind::Scaled.change(element), FACTOR as f32 * element);
+        assert!(Kind::Scaled.fits(&Shape::of(2, 3), 2).is_err() && Kind::InPlace.fits(&Shape::of(2, 3), 4).is_err());
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use serde::Serialize;
 
+use super::kind::Kind;
 use super::sweep::Case;
 use crate::cli::Format;
 use crate::measure::Timing;
@@ -14,7 +15,9 @@ use crate::report::{Device, bandwidth, time};
 /// A measured case.
 #[derive(Debug, Serialize)]
 pub struct Row {
+    /// With what was done, if it was more than a transpose.
     pub shape: String,
+    pub kind: Kind,
     /// Bytes of an element.
     pub size: usize,
     pub correct: bool,
@@ -41,7 +44,8 @@ impl Row {
         let median_us = us(timing);
         let bytes = 2 * case.shape.elements() * case.size;
         Self {
-            shape: case.shape.to_string(),
+            shape: format!("{}{}", case.shape, case.kind.suffix()),
+            kind: case.kind,
             size: case.size,
             correct: wrong.is_none(),
             wrong,

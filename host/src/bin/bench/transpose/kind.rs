@@ -1,0 +1,106 @@
+//! What `bench transpose` does to matrices: transposes, also scaled and in place, and permutations of three axes.
+
+use clap::ValueEnum;
+use serde::Serialize;
+use warpfold::{Buffer, Error, Gpu, Plain};
+
+use super::sweep::Shape;
+
+/// What is done to the matrices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Each becomes its transpose
+    #[default]
+    Transpose,
+    /// Each becomes -2 times its transpose; elements of 4 and 8 bytes are f32 and f64, of 16 complex f64
+    Scaled,
+    /// Squares are turned where they are
+    InPlace,
+    /// COUNTxROWSxCOLUMNS becomes ROWSxCOUNTxCOLUMNS
+    #[value(name = "permute-102")]
+    #[serde(rename = "permute-102")]
+    Permute102,
+    /// COUNTxROWSxCOLUMNS becomes COLUMNSxROWSxCOUNT
+    #[value(name = "permute-210")]
+    #[serde(rename = "permute-210")]
+    Permute210,
+}
+
+/// What [`Kind::Scaled`] multiplies by: exact, and told from a copy.
+pub const FACTOR: f64 = -2.0;
+
+impl Kind {
+    /// What is put behind the shape.
+    pub const fn suffix(self) -> &'static str {
+        match self {
+            Self::Transpose => "",
+            Self::Scaled => ", scaled",
+            Self::InPlace => ", in place",
+            Self::Permute102 => ", axes 1 0 2",
+            Self::Permute210 => ", axes 2 1 0",
+        }
+    }
+
+    /// Whether it can be done to such matrices of elements of so many bytes, or why not.
+    pub fn fits(self, shape: &Shape, size: usize) -> Result<(), String> {
+        match self {
+            Self::Scaled if size < 4 => {
+                Err(format!("--kind scaled takes elements of 4, 8 and 16 bytes (f32, f64, complex f64), not of {size}"))
+            }
+            Self::InPlace if shape.rows != shape.columns => {
+                Err(format!("--kind in-place takes squares, and {shape} are none"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The order of the axes: which of the input's each of the output's is.
+    pub const fn axes(self) -> [usize; 3] {
+        match self {
+            Self::Transpose | Self::Scaled | Self::InPlace => [0, 2, 1],
+            Self::Permute102 => [1, 0, 2],
+            Self::Permute210 => [2, 1, 0],
+        }
+    }
+
+    /// Starts it, unless it is [`Kind::Scaled`].
+    pub fn start<T: Plain>(
+        self,
+        gpu: &Gpu,
+        shape: &Shape,
+        input: &mut Buffer<T>,
+        output: &mut Buffer<T>,
+    ) -> Result<(), Error> {
+        let Shape { batch, rows, columns } = *shape;
+        match self {
+            Self::Transpose | Self::Scaled => gpu.transpose_views(shape.transposition(), &*input, output),
+            Self::InPlace => gpu.transpose_views_in_place(shape.transposition(), input),
+            Self::Permute102 | Self::Permute210 => gpu.permute([batch, rows, columns], self.axes(), &*input, output),
+        }
+    }
+
+    /// What becomes of an element's bits.
+    pub fn change<T: Plain>(self, element: T) -> T {
+        let bits = element.to_pair();
+        let times = |bits: u64| (f64::from_bits(bits) * FACTOR).to_bits();
+        let pair = match (self, size_of::<T>()) {
+            (Self::Scaled, 4) => [u64::from((f32::from_bits(bits[0] as u32) * FACTOR as f32).to_bits()), 0],
+            (Self::Scaled, 8) => [times(bits[0]), 0],
+            (Self::Scaled, _) => bits.map(times),
+            _ => bits,
+        };
+        T::from_pair(pair)
+    }
+
+    /// Bits of an element: any, but of one that is multiplied a small number, whose product is exact and no NaN.
+    pub fn element<T: Plain>(self, random: [u64; 2]) -> T {
+        let number = |bits: u64| f64::from(bits as u16 + 1).to_bits();
+        T::from_pair(match (self, size_of::<T>()) {
+            (Self::Scaled, 4) => [u64::from(f32::from(random[0] as u16 | 1).to_bits()), 0],
+            (Self::Scaled, 8) => [number(random[0] >> 1), 0],
+            (Self::Scaled, _) => [number(random[0] >> 1), number(random[1] >> 1)],
+            _ => random,
+        })
+    }
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Runs warpfold's tests and its benchmark on this machine. Needs an NVIDIA driver, nothing else.
+#   ./run.sh                      tests, then all ladders
+#   ./run.sh unpack               nothing but unpacks `bench`, `tests/` and the examples, as every other command does first
+#   ./run.sh sanitize [NAME...]   the GPU tests (those with one of these in their names) under compute-sanitizer's four tools,
+#                                 which come with the CUDA toolkit; as many at once as there are processors
+set -uo pipefail
+cd "$(dirname "$0")"
+export WARPFOLD_BENCH="$PWD/bench"
+[ -x bench ] || tar -xJf programs.tar.xz || exit 1
+
+# One tool over the tests with a name in theirs: a line with what both said, and all of it if something was wrong.
+sanitize() {
+    local tool=$1 name=$2 options="" log status
+    # One test asks for more memory than there is, on purpose.
+    [ "$tool" = memcheck ] && options="--report-api-errors no"
+    log=$(WARPFOLD_SANITIZER=1 compute-sanitizer --tool "$tool" --error-exitcode 9 $options \
+        tests/gpu --test-threads 1 "$name" 2>&1)
+    status=$?
+    echo "$tool, \"$name\": $(grep -o '[0-9]* passed; [0-9]* failed; [0-9]* ignored' <<<"$log"), $(grep -h SUMMARY <<<"$log" | tr -d =)"
+    [ $status -eq 0 ] || { echo "$log"; return 1; }
+}
+export -f sanitize
+
+failed=0
+case "${1:-all}" in
+all)
+    for test in tests/*; do
+        echo "== $test"
+        "$test" || failed=1
+    done
+    echo "== the examples vecadd and operator"
+    ./vecadd && ./operator || failed=1
+    echo "== bench"
+    ./bench || failed=1
+    ;;
+sanitize)
+    shift
+    # The names of the tests without their last words: `sum of f32 by`, `reduction: Sum of`.
+    names=$(tests/gpu --list | sed -n 's/: test$//p' | sed 's/ [^ ]*$//' | sort -u)
+    [ $# -eq 0 ] || names=$(grep -F "$(printf '%s\n' "$@")" <<<"$names")
+    for tool in racecheck memcheck initcheck synccheck; do
+        sed "s/^/$tool /" <<<"$names"
+    done | xargs -P "$(nproc)" -d '\n' -I{} bash -c 'set -- {}; tool=$1; shift; sanitize "$tool" "$*"' || failed=1
+    ;;
+unpack) ;;
+*)
+    echo "usage: ./run.sh [unpack | sanitize [NAME...]]" >&2
+    exit 2
+    ;;
+esac
+exit $failed
