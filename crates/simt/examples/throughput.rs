@@ -1,5 +1,5 @@
 //! How many lanes the executor runs in a second: kernels that never wait, that meet at barriers, and that shuffle; and what it
-//! costs to count and to check the accesses of one that copies through shared memory.
+//! costs to count and to check the accesses of one that copies through shared memory, and of one that does nothing else.
 //!
 //! `cargo run --release -p simt --example throughput`
 
@@ -8,11 +8,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use simt::lane::{self, Access, Barrier, Shuffle, Space};
-use simt::{Launch, Watch};
+use simt::{Argument, Launch, Schedule, Watch};
 
 const THREADS: u32 = 1 << 20;
 const BLOCK: u32 = 256;
 const ROUNDS: usize = 5;
+/// Rows and columns of a matrix.
+const SIDE: usize = 512;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let out: Vec<AtomicU32> = (0..THREADS).map(|_| AtomicU32::new(0)).collect();
@@ -41,8 +43,35 @@ fn main() -> Result<(), Box<dyn Error>> {
         lane::access(Space::Global, Access::Store, 4 * index(), 4);
         out[index()].store(lane::lane_id(), Ordering::Relaxed);
     };
-    for (name, watch) in [("copy", Watch::NOTHING), ("counted", Watch::COUNTERS), ("checked", Watch::CHECKS)] {
-        measure_launch(&Launch { watch, ..Launch::new(name, THREADS / BLOCK, BLOCK) }, &copy)?;
+    let watches = [("copy", Watch::NOTHING), ("counted", Watch::COUNTERS), ("checked", Watch::CHECKS)];
+    for (name, watch) in watches {
+        let memory = [Argument { name: "memory", address: 0, bytes: 4 * THREADS as usize, element: 4 }];
+        let launch = Launch { watch, arguments: &memory, ..Launch::new(name, THREADS / BLOCK, BLOCK) };
+        measure_launch(&launch, &copy)?;
+    }
+    // A matrix that a few threads transpose, each a row: nothing but accesses, two for each of `SIDE` elements.
+    let matrix: Vec<AtomicU32> = (0..SIDE * SIDE).map(|_| AtomicU32::new(0)).collect();
+    let address = |memory: &[AtomicU32], i: usize| memory[i].as_ptr().addr();
+    let argument = |name, memory| Argument { name, address: address(memory, 0), bytes: 4 * SIDE * SIDE, element: 4 };
+    let transpose = || {
+        let row = (lane::block_idx().x * lane::block_dim().x + lane::thread_idx().x) as usize;
+        for column in 0..SIDE {
+            let (from, to) = (column * SIDE + row, row * SIDE + column);
+            lane::access(Space::Global, Access::Load, address(&matrix, from), 4);
+            let value = matrix[from].load(Ordering::Relaxed);
+            lane::access(Space::Global, Access::Store, address(&out, to), 4);
+            out[to].store(value, Ordering::Relaxed);
+        }
+    };
+    let arguments = [argument("matrix", &matrix[..]), argument("result", &out[..])];
+    for (order, schedule) in [("", Schedule::InOrder), (", random", Schedule::Seed(1))] {
+        for (name, watch) in
+            [("rows off", Watch::NOTHING), ("rows counted", Watch::COUNTERS), ("rows checked", Watch::CHECKS)]
+        {
+            let name = format!("{name}{order}");
+            let launch = Launch { watch, schedule, arguments: &arguments, ..Launch::new(&name, 2, SIDE as u32 / 2) };
+            measure_launch(&launch, &transpose)?;
+        }
     }
     Ok(())
 }
@@ -59,7 +88,7 @@ fn measure_launch(launch: &Launch<'_>, kernel: &(dyn Fn() + Sync)) -> Result<(),
         simt::run(launch, kernel)?;
         best = best.min(start.elapsed());
     }
-    let rate = f64::from(THREADS) / best.as_secs_f64() / 1e6;
-    println!("{:>12}: {:7.1} ms, {rate:6.1} million lanes per second", launch.kernel, best.as_secs_f64() * 1e3);
+    let rate = (launch.grid.count() * launch.block.count()) as f64 / best.as_secs_f64() / 1e6;
+    println!("{:>16}: {:7.2} ms, {rate:6.1} million lanes per second", launch.kernel, best.as_secs_f64() * 1e3);
     Ok(())
 }

@@ -72,6 +72,7 @@ fn run_in_random_order(scheduler: &Scheduler<'_>, threads: usize) {
     while !ready.is_empty() {
         let place = context.random.borrow_mut().as_mut().map_or(0, |random| random.below(ready.len()));
         let lane = ready[place];
+        context.could_change.set(ready.len() > 1);
         if context.slots[lane].state.get() == State::NotStarted {
             if !start(scheduler, lane, lane + 1) {
                 return;

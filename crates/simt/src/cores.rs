@@ -28,13 +28,19 @@ struct Cores {
     count: usize,
 }
 
+/// How many cores do work for which there shall be no more than `most`.
+pub(crate) fn parts(most: u64) -> usize {
+    let count = cores().count;
+    usize::try_from(most).map_or(count, |most| most.min(count))
+}
+
 /// Has up to `most` cores do `work`, and waits until they have.
 ///
 /// # Panics
 /// If `work` does, with its panic.
 pub(crate) fn run(most: u64, work: &Work<'_>) {
     let cores = cores();
-    let parts = usize::try_from(most).map_or(cores.count, |most| most.min(cores.count));
+    let parts = parts(most);
     // SAFETY: only the lifetime changes. Each task holds a sender of `done` and drops it after its last use of `work`;
     // the loop below ends when all of them are gone, so `work` outlives its uses. Between here and there nothing returns
     // or unwinds: a task that cannot be sent is dropped, and a lock that is poisoned is taken all the same.

@@ -116,6 +116,10 @@ pub(crate) struct Context {
     pub watcher: RefCell<Option<Box<Watcher>>>,
     /// Random numbers, if the launch's lanes run in a random order.
     pub random: RefCell<Option<Random>>,
+    /// Then it is so many accesses until another lane is run; else 0.
+    accesses_to_change: Cell<u32>,
+    /// Whether any other lane could run now.
+    pub could_change: Cell<bool>,
 }
 
 /// The core's fibres. Those not in `idle` hold a lane that waits.
@@ -148,12 +152,17 @@ pub(crate) fn is_running() -> bool {
 /// Calls `f` with the context and the number of the lane that runs.
 #[inline]
 pub(crate) fn with_lane<R>(f: impl FnOnce(&Context, usize) -> R) -> R {
+    with_lane_if_any(f).expect("no lane is running: this function is for kernels, inside of `simt::run`")
+}
+
+/// [`with_lane`], if a lane is running.
+#[inline]
+pub(crate) fn with_lane_if_any<R>(f: impl FnOnce(&Context, usize) -> R) -> Option<R> {
     let running = RUNNING.get();
-    assert!(!running.is_null(), "no lane is running: this function is for kernels, inside of `simt::run`");
     // SAFETY: `switch_to` has set it to a context that it borrows until the lane is off the core again. It is only ever
     // borrowed shared.
-    let context = unsafe { &*running };
-    f(context, context.current.get())
+    let context = unsafe { running.as_ref() }?;
+    Some(f(context, context.current.get()))
 }
 
 /// Parks the lane until the operation is done, and gives its result.
@@ -191,15 +200,28 @@ pub(crate) fn wait(
 }
 
 /// Lets other lanes of the block run, now and then, if the order of lanes is random.
+#[inline]
 pub(crate) fn give_way(context: &Context, lane: usize) {
-    /// One of so many accesses.
-    const SELDOM: usize = 8;
-    let gives_way = context.random.borrow_mut().as_mut().is_some_and(|random| random.below(SELDOM) == 0);
-    if !gives_way || thread::panicking() || context.abandoned.get() {
+    match context.accesses_to_change.get() {
+        0 => {}
+        1 => change_lane(context, lane),
+        left => context.accesses_to_change.set(left - 1),
+    }
+}
+
+#[cold]
+fn change_lane(context: &Context, lane: usize) {
+    context.accesses_to_change.set(context.random.borrow_mut().as_mut().map_or(0, accesses_to_change));
+    if !context.could_change.get() || thread::panicking() || context.abandoned.get() {
         return;
     }
     context.slots[lane].state.set(State::Ready);
     suspend(context, lane);
+}
+
+/// After how many accesses lanes change, in a random order: 8 on average.
+fn accesses_to_change(random: &mut Random) -> u32 {
+    1 + random.below(15) as u32
 }
 
 /// Leaves the lane until the scheduler resumes it.
@@ -419,6 +441,8 @@ impl Worker {
                 panic_location: RefCell::new(None),
                 watcher: RefCell::new(None),
                 random: RefCell::new(None),
+                accesses_to_change: Cell::new(0),
+                could_change: Cell::new(false),
             },
             idle_watcher: RefCell::new(None),
             // They never grow: it would be when stacks have taken the memory, and a `Vec` ends the process then.
@@ -453,10 +477,12 @@ impl Worker {
         context.begin(launch, launch.grid.place(index));
         context.index.set(index);
         context.first_fault.set(first_fault);
-        context.random.replace(match launch.schedule {
+        let mut random = match launch.schedule {
             Schedule::InOrder => None,
             Schedule::Seed(seed) => Some(Random::new(seed, index)),
-        });
+        };
+        context.accesses_to_change.set(random.as_mut().map_or(0, accesses_to_change));
+        context.random.replace(random);
         if let Some(watcher) = &mut *context.watcher.borrow_mut() {
             watcher.begin_block(index, context.threads.get(), launch.limits.shared_bytes);
         }

@@ -9,6 +9,7 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use super::eras::{Eras, Mark};
 use super::releases::{Acquired, Fence, Release, Releases};
 use super::sites::SiteId;
 use super::stamp::{NOBODY, Stamp, Strength};
@@ -38,6 +39,8 @@ pub(crate) struct Clocks {
     /// The block's first epoch.
     first_epoch: u32,
     warps: Vec<WarpClock>,
+    /// The numbers of the eras that warps are in; 0 while nobody has asked.
+    eras: [u32; 32],
     threads: Vec<ThreadClock>,
     /// What all threads have acquired, by a barrier.
     acquired_by_all: Vec<Acquired>,
@@ -64,6 +67,7 @@ impl Clocks {
             epoch: 0,
             first_epoch: 0,
             warps: (0..32).map(|_| WarpClock { now: 1, all_know: 1, known: [[0; 32]; 32] }).collect(),
+            eras: [0; 32],
             threads: (0..1024).map(|_| ThreadClock::default()).collect(),
             acquired_by_all: Vec::new(),
             found_by_some: Vec::new(),
@@ -77,6 +81,7 @@ impl Clocks {
         self.block = block;
         self.epoch += 1;
         self.first_epoch = self.epoch;
+        self.end_eras();
         self.acquired_by_all.clear();
         self.found_by_some.clear();
         for thread in self.touched.drain(..) {
@@ -86,6 +91,26 @@ impl Clocks {
 
     pub fn stamp(&self, thread: usize, strength: Strength, site: SiteId) -> Stamp {
         Stamp::new(self.block, self.epoch, self.warps[thread / 32].now, thread, strength, site)
+    }
+
+    /// The mark of an ordinary access; `None` if there are no more eras in the launch.
+    #[inline]
+    pub fn mark(&mut self, thread: usize, site: SiteId, eras: &Eras) -> Option<Mark> {
+        let era = match self.eras[thread / 32 % 32] {
+            0 => self.begin_era(thread / 32, eras)?,
+            era => era,
+        };
+        Some(Mark::new(era, thread, site))
+    }
+
+    #[cold]
+    fn begin_era(&mut self, warp: usize, eras: &Eras) -> Option<u32> {
+        self.eras[warp] = eras.begin(self.block, self.epoch, self.warps[warp].now, warp)?;
+        Some(self.eras[warp])
+    }
+
+    fn end_eras(&mut self) {
+        self.eras = [0; 32];
     }
 
     /// Whether an access of shared memory is one of this block.
@@ -131,6 +156,7 @@ impl Clocks {
             self.union_of_acquired((0..32).filter(|lane| members >> lane & 1 == 1).map(|lane| warp * 32 + lane));
         let clock = &mut self.warps[warp];
         clock.now += 1;
+        self.eras[warp] = 0;
         if members == all {
             clock.all_know = clock.now;
         } else {
@@ -154,6 +180,7 @@ impl Clocks {
     /// All threads of the block have met.
     pub fn sync_block(&mut self) {
         self.epoch += 1;
+        self.end_eras();
         if !self.touched.is_empty() {
             let mut acquired = self.union_of_acquired(self.touched.iter().copied());
             acquired.extend_from_slice(&self.acquired_by_all);
@@ -193,6 +220,7 @@ impl Clocks {
         let warp = &mut self.warps[thread / 32];
         // What it does from here on is not behind the fence.
         warp.now += 1;
+        self.eras[thread / 32] = 0;
         let (all_know, mut known) = (warp.all_know, warp.known[thread % 32]);
         known[thread % 32] = warp.now;
         let by_others = if fence.is_sequential { self.found_by_some.clone() } else { Vec::new() };

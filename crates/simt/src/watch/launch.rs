@@ -5,6 +5,8 @@ use std::panic::Location;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Watch;
+use super::arrays::Arrays;
+use super::eras::Eras;
 use super::releases::Releases;
 use super::shadow::{Conflict, Effect, GlobalCells};
 use super::sites::Sites;
@@ -18,6 +20,8 @@ use crate::{Dim3, Launch};
 pub(crate) struct LaunchWatch {
     pub watch: Watch,
     pub sites: Sites,
+    pub eras: Eras,
+    pub arrays: Arrays,
     pub global: GlobalCells,
     kernel: String,
     grid: Dim3,
@@ -57,7 +61,8 @@ pub(crate) struct Element {
 }
 
 impl LaunchWatch {
-    pub fn new(launch: &Launch<'_>) -> Self {
+    /// `has_one_core` promises that no two cores run its blocks.
+    pub fn new(launch: &Launch<'_>, has_one_core: bool) -> Self {
         let named = |argument: &Argument<'_>| NamedMemory {
             name: argument.name.to_owned(),
             address: argument.address,
@@ -67,6 +72,8 @@ impl LaunchWatch {
         Self {
             watch: launch.watch,
             sites: Sites::default(),
+            eras: Eras::new(),
+            arrays: Arrays::new(if launch.watch.checks { launch.arguments } else { &[] }, has_one_core),
             global: GlobalCells::new(),
             kernel: launch.kernel.to_owned(),
             grid: launch.grid,

@@ -8,14 +8,18 @@
 //! | `stamp` | when, by whom and where memory was accessed |
 //! | `clocks` | which access comes after which for sure, within a block |
 //! | `releases` | and between blocks: what fences and atomics tell |
-//! | `shadow` | who accessed each place of memory last |
+//! | `eras` | moments of warps, as numbers small enough for a cell |
+//! | `arrays` | who accessed the kernel's arrays last: quick, for most of what kernels do |
+//! | `shadow` | who accessed any memory last: exact |
 //! | `notes` | how a lane's word on what it does reaches its core's watcher |
 //! | `launch` | what the cores have in common: sites, cells of global memory, counters, findings |
 //!
 //! A [`Watcher`] is one core's. Lanes call it through [`crate::lane`], only while some launch of the process is watched:
 //! otherwise an access costs a look at one number.
 
+mod arrays;
 mod clocks;
+mod eras;
 mod launch;
 pub(crate) mod notes;
 mod releases;
@@ -28,6 +32,7 @@ mod traffic;
 use std::panic::Location;
 use std::sync::Arc;
 
+use arrays::Plain;
 use clocks::Clocks;
 use launch::Subject;
 pub(crate) use launch::{Element, LaunchWatch};
@@ -35,7 +40,7 @@ pub(crate) use releases::Fence;
 use requests::{Entry, Logs};
 use shadow::{Cells, Conflict, Effect};
 use sites::{Action, SiteCache, SiteId};
-use stamp::Strength;
+use stamp::{Stamp, Strength};
 
 use crate::findings::Check;
 use crate::lane::{Access, Space};
@@ -81,6 +86,7 @@ pub(crate) struct Deed {
 /// What one core notes of the block that it runs.
 pub(crate) struct Watcher {
     launch: Arc<LaunchWatch>,
+    watch: Watch,
     cache: SiteCache,
     logs: Logs,
     counters: Vec<Counters>,
@@ -95,6 +101,7 @@ const LOG_OF_A_LONE_LANE: usize = 4096;
 impl Watcher {
     pub fn new(launch: Arc<LaunchWatch>) -> Self {
         Self {
+            watch: launch.watch,
             launch,
             cache: SiteCache::new(),
             logs: Logs::new(),
@@ -111,6 +118,7 @@ impl Watcher {
             return Box::new(Self::new(launch));
         }
         let mut own = self;
+        own.watch = launch.watch;
         own.launch = launch;
         own.cache = SiteCache::new();
         own.counters.clear();
@@ -121,7 +129,7 @@ impl Watcher {
         self.threads = threads;
         self.logs.clear();
         self.clocks.begin_block(index as u32);
-        if self.launch.watch.checks && self.shared_cells.len() < shared_bytes {
+        if self.watch.checks && self.shared_cells.len() < shared_bytes {
             self.shared_cells = Cells::new(shared_bytes);
         }
     }
@@ -144,12 +152,14 @@ impl Watcher {
         &mut counters[index]
     }
 
+    fn site_of(&self, deed: &Deed) -> SiteId {
+        self.site(deed.location, action_of(deed))
+    }
+
     /// Notes an access for the counters.
-    pub fn count(&mut self, deed: &Deed, shared: &SharedMemory) {
-        if !self.launch.watch.counters {
-            return;
-        }
-        let site = self.site(deed.location, Action::Memory(deed.space, deed.access, deed.bytes as u8));
+    #[inline(never)]
+    fn count(&mut self, deed: &Deed, shared: &SharedMemory) {
+        let site = self.site_of(deed);
         // Banks are counted from the start of shared memory.
         let address = match deed.space {
             Space::Global => deed.address,
@@ -163,53 +173,98 @@ impl Watcher {
         }
     }
 
-    /// Checks an access of one thread.
-    pub fn check(&mut self, deed: &Deed, strength: Strength, effect: Effect, shared: &SharedMemory) {
-        if !self.launch.watch.checks {
-            return;
+    /// Notes an access of global memory that nothing is to be said of, where checks are all that it is watched for: most
+    /// accesses. Gives whether it was one.
+    #[inline(always)]
+    pub fn note_quickly(
+        &mut self,
+        lane: usize,
+        access: Access,
+        address: usize,
+        bytes: usize,
+        location: &'static Location<'static>,
+    ) -> bool {
+        if self.watch != Watch::CHECKS {
+            return false;
         }
-        let site = self.site(deed.location, Action::Memory(deed.space, deed.access, deed.bytes as u8));
-        let own = self.clocks.stamp(deed.lane, strength, site);
+        let launch = &*self.launch;
+        // What is known of the memory may have to come from far: it is on its way while the rest is looked for.
+        let Some(first) = launch.arrays.first_cell(address, bytes) else { return false };
+        let site = self.cache.number(&launch.sites, location, Action::Memory(Space::Global, access, bytes as u8));
+        let Some(own) = self.clocks.mark(lane, site, &launch.eras) else { return false };
+        launch.arrays.note_if_alone(first, address + bytes, access == Access::Load, own)
+    }
+
+    /// Checks an ordinary access.
+    fn check_plain(&mut self, deed: &Deed, effect: Effect, shared: &SharedMemory) {
+        if deed.space == Space::Shared {
+            return self.check_shared(deed, effect, shared);
+        }
+        let site = self.site_of(deed);
+        let own = self.clocks.mark(deed.lane, site, &self.launch.eras);
+        let plain = own.map(|own| Plain { address: deed.address, bytes: deed.bytes, effect, own });
+        self.check_global(deed, site, effect, plain);
+    }
+
+    /// Checks an ordinary access of global memory.
+    fn check_global(&self, deed: &Deed, site: SiteId, effect: Effect, plain: Option<Plain>) {
+        let Some(plain) = plain else {
+            return self.check_exactly(deed, Strength::Plain, site, effect);
+        };
+        let launch = &*self.launch;
+        let knows = |stamp| knows(&self.clocks, launch, deed.lane, stamp);
+        if let Some(found) = launch.arrays.access(plain, &launch.eras, &launch.global, knows) {
+            self.report_global(launch.eras.stamp(plain.own), effect, found);
+        }
+    }
+
+    #[inline(never)]
+    fn check_shared(&mut self, deed: &Deed, effect: Effect, shared: &SharedMemory) {
+        let own = self.clocks.stamp(deed.lane, Strength::Plain, self.site_of(deed));
         let (clocks, lane) = (&self.clocks, deed.lane);
-        match deed.space {
-            Space::Shared => {
-                let found = self.shared_cells.access(
-                    shared.offset(deed.address),
-                    deed.bytes,
-                    own,
-                    effect,
-                    |stamp| clocks.is_of_block(stamp),
-                    |stamp| clocks.knows_within_block(lane, stamp),
-                );
-                if let Some((at, conflict)) = found {
-                    let subject = shared.name_of(at);
-                    let check =
-                        if matches!(conflict, Conflict::Unwritten) { Check::Unwritten } else { Check::SharedRace };
-                    self.launch.report_access(check, own, effect, conflict, subject);
-                }
-            }
-            Space::Global => {
-                let launch = &self.launch;
-                let knows = |stamp| {
-                    clocks.knows_within_block(lane, stamp)
-                        || clocks.has_acquired(lane) && clocks.knows_by_fences(lane, stamp, &launch.releases())
-                };
-                let found = launch.global.access(deed.address, deed.bytes, own, effect, knows);
-                if let Some((at, conflict)) = found
-                    && !matches!(conflict, Conflict::Unwritten)
-                {
-                    let check = if matches!(conflict, Conflict::Scope(_)) { Check::Scope } else { Check::GlobalRace };
-                    launch.report_access(check, own, effect, conflict, launch.name_of(at));
-                }
-            }
+        let found = self.shared_cells.access(
+            shared.offset(deed.address),
+            deed.bytes,
+            own,
+            effect,
+            |stamp| clocks.is_of_block(stamp),
+            |stamp| clocks.knows_within_block(lane, stamp),
+        );
+        if let Some((at, conflict)) = found {
+            let subject = shared.name_of(at);
+            let check = if matches!(conflict, Conflict::Unwritten) { Check::Unwritten } else { Check::SharedRace };
+            self.launch.report_access(check, own, effect, conflict, subject);
         }
+    }
+
+    /// Checks an access of global memory that the arrays' own cells cannot note.
+    fn check_exactly(&self, deed: &Deed, strength: Strength, site: SiteId, effect: Effect) {
+        let launch = &*self.launch;
+        let (address, bytes) = (deed.address, deed.bytes);
+        launch.arrays.give_up(address, bytes, &launch.eras, &launch.global);
+        let own = self.clocks.stamp(deed.lane, strength, site);
+        let found =
+            launch.global.access(address, bytes, own, effect, |stamp| knows(&self.clocks, launch, deed.lane, stamp));
+        if let Some(found) = found {
+            self.report_global(own, effect, found);
+        }
+    }
+
+    #[cold]
+    fn report_global(&self, own: Stamp, effect: Effect, (at, conflict): (usize, Conflict)) {
+        let check = if matches!(conflict, Conflict::Scope(_)) { Check::Scope } else { Check::GlobalRace };
+        self.launch.report_access(check, own, effect, conflict, self.launch.name_of(at));
     }
 
     /// An ordinary load or store.
     pub fn plain(&mut self, deed: &Deed, shared: &SharedMemory) {
-        self.count(deed, shared);
-        let effect = if deed.access == Access::Load { Effect::Read } else { Effect::Write };
-        self.check(deed, Strength::Plain, effect, shared);
+        if self.watch.checks {
+            let effect = if deed.access == Access::Load { Effect::Read } else { Effect::Write };
+            self.check_plain(deed, effect, shared);
+        }
+        if self.watch.counters {
+            self.count(deed, shared);
+        }
     }
 
     /// A load of bytes at any address: a GPU loads the aligned 16 bytes that they lie in. What is beside them is not looked
@@ -224,30 +279,34 @@ impl Watcher {
     ) {
         let load = |address, bytes| Deed { lane, space: Space::Global, access: Access::Load, address, bytes, location };
         let first = address - address % 16;
-        for part in (first..address + bytes).step_by(16) {
-            self.count(&load(part, 16), shared);
+        if self.watch.counters {
+            (first..address + bytes).step_by(16).for_each(|part| self.count(&load(part, 16), shared));
         }
-        self.check(&load(address, bytes), Strength::Plain, Effect::Read, shared);
+        if self.watch.checks {
+            self.check_plain(&load(address, bytes), Effect::Read, shared);
+        }
     }
 
     /// An atomic operation, while [`LaunchWatch::in_order`] is held: what it finds and leaves, for the order of blocks.
     pub fn atomic(&mut self, deed: &Deed, is_of_block: bool, shared: &SharedMemory) {
-        self.count(deed, shared);
+        if self.watch.counters {
+            self.count(deed, shared);
+        }
         let effect = match deed.access {
             Access::Load => Effect::Read,
             Access::Store => Effect::Write,
             Access::Atomic => Effect::ReadWrite,
         };
         let strength = if is_of_block { Strength::Block } else { Strength::Device };
-        self.check(deed, strength, effect, shared);
-        if self.launch.watch.checks {
+        if self.watch.checks {
+            self.check_exactly(deed, strength, self.site_of(deed), effect);
             let (reads, writes) = (effect != Effect::Write, effect != Effect::Read);
             self.clocks.atomic(deed.lane, deed.address, reads, writes, &mut self.launch.releases());
         }
     }
 
     pub fn fence(&mut self, lane: usize, fence: Fence) {
-        if self.launch.watch.checks {
+        if self.watch.checks {
             self.clocks.fence(lane, fence);
         }
     }
@@ -259,7 +318,7 @@ impl Watcher {
 
     /// Counts what the lanes `first..end` of a warp, which all wait or have left, have done since they last did.
     pub fn flush(&mut self, first: usize, end: usize) {
-        if !self.launch.watch.counters {
+        if !self.watch.counters {
             return;
         }
         let all = u32::MAX >> (32 - (end - first));
@@ -269,7 +328,7 @@ impl Watcher {
 
     /// Lanes of a warp have met: in a shuffle, a vote or `sync_warp`.
     pub fn met(&mut self, meeting: Meeting, warp: usize, members: u32, all: u32, location: &'static Location<'static>) {
-        if self.launch.watch.counters {
+        if self.watch.counters {
             let action = match meeting {
                 Meeting::Shuffle => Action::Shuffle,
                 Meeting::Vote => Action::Vote,
@@ -283,14 +342,14 @@ impl Watcher {
                 Meeting::SyncWarp => counters.warp_barriers += 1,
             }
         }
-        if self.launch.watch.checks && meeting == Meeting::SyncWarp {
+        if self.watch.checks && meeting == Meeting::SyncWarp {
             self.clocks.sync_warp(warp, members, all);
         }
     }
 
     /// All threads of the block have met; `locations` are where the first lane of each warp waits.
     pub fn barrier(&mut self, locations: impl Iterator<Item = &'static Location<'static>>) {
-        if self.launch.watch.counters {
+        if self.watch.counters {
             for (warp, location) in locations.enumerate() {
                 let site = self.site(location, Action::Barrier);
                 let counters = Self::counters_of(&mut self.counters, site);
@@ -298,7 +357,7 @@ impl Watcher {
                 counters.block_barriers += u64::from(warp == 0);
             }
         }
-        if self.launch.watch.checks {
+        if self.watch.checks {
             self.clocks.sync_block();
         }
     }
@@ -311,7 +370,7 @@ impl Watcher {
         second: (usize, &'static Location<'static>, &'static str),
         first: Option<(usize, &'static Location<'static>, &'static str)>,
     ) {
-        if self.launch.watch.checks {
+        if self.watch.checks {
             let deed = |(thread, location, verb): (usize, &'static Location<'static>, &'static str)| Subject {
                 verb,
                 block: self.clocks.block,
@@ -321,6 +380,16 @@ impl Watcher {
             self.launch.report(check, hint, deed(second), first.map(deed), None);
         }
     }
+}
+
+fn action_of(deed: &Deed) -> Action {
+    Action::Memory(deed.space, deed.access, deed.bytes as u8)
+}
+
+/// Whether a lane's next access comes after another one for sure.
+fn knows(clocks: &Clocks, launch: &LaunchWatch, lane: usize, stamp: Stamp) -> bool {
+    clocks.knows_within_block(lane, stamp)
+        || clocks.has_acquired(lane) && clocks.knows_by_fences(lane, stamp, &launch.releases())
 }
 
 /// What lanes of a warp meet in.

@@ -4,10 +4,11 @@ use std::panic::Location;
 
 use super::{Deed, Fence};
 use crate::lane::{Access, Space};
-use crate::worker::{fault, give_way, is_running, with_lane};
+use crate::worker::{fault, give_way, is_running, with_lane, with_lane_if_any};
 
-/// Notes a load or store.
+/// Notes a load or store. Callers seldom come here, but when they do, it is to be fast.
 #[cold]
+#[inline(never)]
 pub(crate) fn note_access(
     space: Space,
     access: Access,
@@ -15,32 +16,32 @@ pub(crate) fn note_access(
     bytes: usize,
     location: &'static Location<'static>,
 ) {
+    note(space, access, address, bytes, location);
+}
+
+#[inline(never)]
+fn note(space: Space, access: Access, address: usize, bytes: usize, location: &'static Location<'static>) {
     // Accesses outside of a launch, in a test of a view, are nobody's.
-    if !is_running() {
-        return;
-    }
-    with_lane(|context, lane| {
+    with_lane_if_any(|context, lane| {
         give_way(context, lane);
-        if let Some(watcher) = &mut *context.watcher.borrow_mut() {
-            // A power of two: a division would take as long as all the rest.
-            if address & (bytes - 1) == 0 {
-                watcher.plain(&Deed { lane, space, access, address, bytes, location }, &context.shared);
-                return;
-            }
-        } else {
-            return;
+        let mut borrowed = context.watcher.borrow_mut();
+        let Some(watcher) = &mut *borrowed else { return };
+        // A power of two: a division would take as long as all the rest.
+        if address & (bytes - 1) != 0 {
+            // A fault leaves the lane's stack: nothing may be borrowed then.
+            drop(borrowed);
+            fault(format!("an access of {bytes} bytes at an address that is not a multiple of {bytes}"), location);
         }
-        fault(format!("an access of {bytes} bytes at an address that is not a multiple of {bytes}"), location);
+        if space == Space::Shared || !watcher.note_quickly(lane, access, address, bytes, location) {
+            watcher.plain(&Deed { lane, space, access, address, bytes, location }, &context.shared);
+        }
     });
 }
 
 /// Notes a load of bytes at any address, which a GPU does by aligned loads of 16 bytes.
 #[cold]
 pub(crate) fn note_unaligned_load(address: usize, bytes: usize, location: &'static Location<'static>) {
-    if !is_running() {
-        return;
-    }
-    with_lane(|context, lane| {
+    with_lane_if_any(|context, lane| {
         give_way(context, lane);
         if let Some(watcher) = &mut *context.watcher.borrow_mut() {
             watcher.unaligned_load(lane, address, bytes, location, &context.shared);
@@ -81,10 +82,7 @@ pub(crate) fn note_atomic<R>(
 /// Notes a fence.
 #[cold]
 pub(crate) fn note_fence(fence: Fence) {
-    if !is_running() {
-        return;
-    }
-    with_lane(|context, lane| {
+    with_lane_if_any(|context, lane| {
         if let Some(watcher) = &mut *context.watcher.borrow_mut() {
             watcher.fence(lane, fence);
         }

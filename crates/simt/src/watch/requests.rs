@@ -54,9 +54,10 @@ impl Logs {
 
     /// Gives each request of the warp with lanes `first..end` to `count`, and empties its logs.
     pub fn requests(&mut self, first: usize, end: usize, mut count: impl FnMut(SiteId, &Request)) {
+        let in_step = requests_in_step(&self.lanes[first..end], &mut count);
         for lane in first..end {
             let mut log = std::mem::take(&mut self.lanes[lane]);
-            for &Entry { address, site, bytes, space, access } in &log {
+            for &Entry { address, site, bytes, space, access } in log.iter().skip(in_step) {
                 let index = site as usize;
                 if index >= self.visits.len() {
                     self.visits.resize_with(index + 1, Vec::new);
@@ -85,5 +86,65 @@ impl Logs {
             requests.iter().for_each(|request| count(site, request));
             requests.clear();
         }
+    }
+}
+
+/// Gives the requests at the logs' starts to `count` for as long as the lanes that go on do the same, and how many entries of
+/// each log that was. Their visits of a site are the same ones then, so nothing has to be sorted.
+fn requests_in_step(logs: &[Vec<Entry>], count: &mut impl FnMut(SiteId, &Request)) -> usize {
+    let longest = logs.iter().map(Vec::len).max().unwrap_or(0);
+    let mut request = Request::new(Space::Global, Access::Load, 0);
+    for step in 0..longest {
+        let mut entries = logs.iter().enumerate().filter_map(|(lane, log)| Some((lane, log.get(step)?)));
+        let Some((leader, &Entry { address, site, bytes, space, access })) = entries.next() else { return step };
+        (request.space, request.access, request.bytes) = (space, access, u64::from(bytes));
+        request.mask = 1 << leader;
+        request.addresses[leader] = address;
+        for (lane, entry) in entries {
+            if entry.site != site {
+                return step;
+            }
+            request.mask |= 1 << lane;
+            request.addresses[lane] = entry.address;
+        }
+        count(site, &request);
+    }
+    longest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sites and masks of the requests of lanes that visit those sites.
+    fn requests(visits: &[&[SiteId]]) -> Vec<(SiteId, u32)> {
+        let mut logs = Logs::new();
+        for (lane, sites) in visits.iter().enumerate() {
+            for &site in *sites {
+                let (space, access) = (Space::Global, Access::Load);
+                logs.push(lane, Entry { address: 64 + lane as u64, site, bytes: 1, space, access });
+            }
+        }
+        let mut found = Vec::new();
+        logs.requests(0, visits.len(), |site, request| {
+            assert!((0..32).all(|lane| request.mask >> lane & 1 == 0 || request.addresses[lane] == 64 + lane as u64));
+            found.push((site, request.mask));
+        });
+        logs.requests(0, visits.len(), |site, _| panic!("a request of {site} is left"));
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn lanes_in_step_are_one_request_each_time() {
+        assert_eq!(requests(&[&[1, 2, 1], &[1, 2, 1]]), [(1, 3), (1, 3), (2, 3)]);
+        assert_eq!(requests(&[&[], &[5], &[5, 5]]), [(5, 0b100), (5, 0b110)], "some go on");
+    }
+
+    #[test]
+    fn lanes_out_of_step_meet_at_each_site() {
+        assert_eq!(requests(&[&[1, 2, 3], &[1, 3]]), [(1, 3), (2, 1), (3, 3)]);
+        assert_eq!(requests(&[&[1, 2, 1], &[2, 1, 1]]), [(1, 3), (1, 3), (2, 3)]);
+        assert_eq!(requests(&[&[7, 1, 1], &[7, 2]]), [(1, 1), (1, 1), (2, 2), (7, 3)]);
     }
 }

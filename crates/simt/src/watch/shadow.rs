@@ -1,4 +1,6 @@
 //! Who accessed memory last: a cell for each 4 bytes, and one for each byte where somebody accesses less.
+//!
+//! These are exact, and slow where cores share them: elements of a kernel's arrays begin in `arrays`.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -111,17 +113,53 @@ fn are_atomic_together(one: Stamp, other: Stamp) -> bool {
 pub(crate) struct Cells {
     words: Vec<Cell>,
     bytes: HashMap<usize, [Cell; 4], BuildHasherDefault<AddressHasher>>,
+    /// What nobody has written holds something all the same.
+    is_of_device: bool,
 }
 
 impl Cells {
-    /// Of so many bytes, which nobody has touched.
+    /// Of so many bytes of shared memory, which nobody has touched.
     pub fn new(bytes: usize) -> Self {
-        Self { words: vec![UNTOUCHED; bytes.div_ceil(4)], bytes: HashMap::default() }
+        Self { words: vec![UNTOUCHED; bytes.div_ceil(4)], bytes: HashMap::default(), is_of_device: false }
+    }
+
+    /// Of so many bytes of the device's memory: it holds what was there before the launch.
+    fn of_device(bytes: usize) -> Self {
+        Self { is_of_device: true, ..Self::new(bytes) }
     }
 
     /// The bytes that there are cells for.
     pub fn len(&self) -> usize {
         self.words.len() * 4
+    }
+
+    /// The cell of the byte at `at`, or of the word that begins there if `bytes` has all of it, and the bytes that it is of.
+    #[inline]
+    fn cell(&mut self, at: usize, bytes: usize) -> (&mut Cell, usize) {
+        let word = at / 4;
+        if bytes >= 4 && at.is_multiple_of(4) && !self.words[word].is_split {
+            return (&mut self.words[word], 4);
+        }
+        (self.byte(at), 1)
+    }
+
+    #[cold]
+    fn byte(&mut self, at: usize) -> &mut Cell {
+        let word = at / 4;
+        let cell = &mut self.words[word];
+        let whole = Cell { is_split: false, ..*cell };
+        cell.is_split = true;
+        &mut self.bytes.entry(word).or_insert([whole; 4])[at % 4]
+    }
+
+    /// Sets what is known of a place.
+    fn put(&mut self, start: usize, bytes: usize, write: Stamp, read: Stamp) {
+        let mut at = start;
+        while at < start + bytes {
+            let (cell, len) = self.cell(at, start + bytes - at);
+            *cell = Cell { write, reads: [read, Stamp::NONE], ..UNTOUCHED };
+            at += len;
+        }
     }
 
     /// Notes an access of `bytes` bytes at `start`, and gives the first conflict with where it is. Stamps that are not fresh
@@ -138,21 +176,13 @@ impl Cells {
     ) -> Option<(usize, Conflict)> {
         let mut first = None;
         let mut at = start;
+        let is_of_device = self.is_of_device;
         while at < start + bytes {
-            let word = at / 4;
-            let cell = &mut self.words[word];
-            if start + bytes - at >= 4 && at.is_multiple_of(4) && !cell.is_split {
-                let conflict = cell.access(own, effect, is_fresh, knows);
-                first = first.or(conflict.map(|conflict| (at, conflict)));
-                at += 4;
-            } else {
-                let whole = Cell { is_split: false, ..*cell };
-                cell.is_split = true;
-                let cells = self.bytes.entry(word).or_insert([whole; 4]);
-                let conflict = cells[at % 4].access(own, effect, is_fresh, knows);
-                first = first.or(conflict.map(|conflict| (at, conflict)));
-                at += 1;
-            }
+            let (cell, len) = self.cell(at, start + bytes - at);
+            let conflict = cell.access(own, effect, is_fresh, knows);
+            let conflict = conflict.filter(|conflict| !is_of_device || !matches!(conflict, Conflict::Unwritten));
+            first = first.or(conflict.map(|conflict| (at, conflict)));
+            at += len;
         }
         first
     }
@@ -186,7 +216,7 @@ impl GlobalCells {
         let here = bytes.min(PAGE - offset);
         let found = {
             let mut pages = self.lock(page);
-            let cells = pages.entry(page).or_insert_with(|| Cells::new(PAGE));
+            let cells = pages.entry(page).or_insert_with(|| Cells::of_device(PAGE));
             cells.access(offset, here, own, effect, |_| true, knows).map(|(at, conflict)| (page * PAGE + at, conflict))
         };
         if here == bytes {
@@ -194,6 +224,12 @@ impl GlobalCells {
         }
         // Only loads of unaligned packs go on in the next page.
         found.or(self.access(address + here, bytes - here, own, effect, knows))
+    }
+
+    /// Sets what is known of a place, which is within a page: its last write, and the last read since.
+    pub fn put(&self, address: usize, bytes: usize, write: Stamp, read: Stamp) {
+        let (page, offset) = (address / PAGE, address % PAGE);
+        self.lock(page).entry(page).or_insert_with(|| Cells::of_device(PAGE)).put(offset, bytes, write, read);
     }
 
     fn lock(&self, page: usize) -> MutexGuard<'_, Pages> {
@@ -273,7 +309,7 @@ mod tests {
             );
         });
         for thread in [0, 31, 99] {
-            let mut cells = Cells { words: cells.words.clone(), bytes: HashMap::default() };
+            let mut cells = Cells { words: cells.words.clone(), ..Cells::new(0) };
             let found = access(&mut cells, 0, 4, thread, Effect::Write);
             assert!(matches!(found, Some((0, _))), "{thread}: {found:?}");
         }

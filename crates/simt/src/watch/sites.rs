@@ -17,6 +17,20 @@ pub(crate) enum Action {
     Barrier,
 }
 
+impl Action {
+    /// A number, another one for each action.
+    #[inline]
+    fn code(self) -> u64 {
+        match self {
+            Self::Memory(space, access, bytes) => (space as u64) << 2 | access as u64 | u64::from(bytes) << 3,
+            Self::Shuffle => 4,
+            Self::Vote => 5,
+            Self::SyncWarp => 6,
+            Self::Barrier => 7,
+        }
+    }
+}
+
 /// A site's number, the same on all cores of a launch.
 pub(crate) type SiteId = u32;
 
@@ -51,39 +65,43 @@ impl Sites {
 
 /// A core's memory of the sites it has met last, which saves it the lock and the comparing of texts.
 pub(crate) struct SiteCache {
-    slots: Box<[Cell<Option<Cached>>; SLOTS]>,
+    slots: Box<[Cell<Cached>; SLOTS]>,
 }
 
 const SLOTS: usize = 256;
 
+/// A site's number. The key is the `Location`'s address and the action's code in one; 0 is none.
 #[derive(Clone, Copy)]
 struct Cached {
-    location: &'static Location<'static>,
-    action: Action,
+    key: u64,
     id: SiteId,
 }
 
 impl SiteCache {
     pub fn new() -> Self {
-        Self { slots: Box::new([const { Cell::new(None) }; SLOTS]) }
+        Self { slots: Box::new([const { Cell::new(Cached { key: 0, id: 0 }) }; SLOTS]) }
     }
 
+    #[inline]
     pub fn number(&self, sites: &Sites, location: &'static Location<'static>, action: Action) -> SiteId {
-        let address = std::ptr::from_ref(location).addr();
-        let kind = match action {
-            Action::Memory(_, access, _) => access as usize,
-            _ => 7,
-        };
-        // A `Location` is 24 bytes.
-        let slot = &self.slots[(address / 8 + kind) % SLOTS];
-        if let Some(cached) = slot.get()
-            && std::ptr::eq(cached.location, location)
-            && cached.action == action
-        {
-            return cached.id;
-        }
+        // `Location`s are the program's own data, whose addresses are the same from bit 48 on.
+        let key = std::ptr::from_ref(location).addr() as u64 ^ action.code() << 48;
+        // Neighbours in the source have neighbouring `Location`s and actions: a sum of the two would often be another's.
+        let slot = &self.slots[(key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SLOTS.ilog2())) as usize];
+        let cached = slot.get();
+        if cached.key == key { cached.id } else { Self::look_up(slot, key, sites, location, action) }
+    }
+
+    #[cold]
+    fn look_up(
+        slot: &Cell<Cached>,
+        key: u64,
+        sites: &Sites,
+        location: &'static Location<'static>,
+        action: Action,
+    ) -> SiteId {
         let id = sites.number(location, action);
-        slot.set(Some(Cached { location, action, id }));
+        slot.set(Cached { key, id });
         id
     }
 }

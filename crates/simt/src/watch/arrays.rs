@@ -1,0 +1,457 @@
+//! Who accessed the kernel's arrays last: a mark for each element, and a second one where it is needed.
+//!
+//! The first mark is of the last write, or of the last read if nobody has written. Where others read what was written, the
+//! second is of the last read. That is enough for most elements, and quick: no search, no lock, one word to compare, and
+//! little memory, as it is memory that a check waits for. What it cannot hold, a second read that nothing orders with the
+//! first, an atomic operation, an access of a part of an element, moves to the exact cells of `shadow`, and stays there.
+//!
+//! Cores that run at the same time take a cell before they look at it, by a bit of its word; a launch with one core does not
+//! need to.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use super::eras::{Eras, Mark};
+use super::shadow::{Conflict, Effect, GlobalCells};
+use super::stamp::Stamp;
+use crate::launch::Argument;
+
+/// Some core is at work with the cell.
+const TAKEN: u64 = 1;
+/// The exact cells have what is to be known.
+const MOVED: u64 = 2;
+/// The mark is of a read; nobody has written.
+const IS_READ: u64 = 4;
+/// The mark is of a write, and there is a second one, of a read.
+const HAS_READ: u64 = 8;
+const FLAGS: u64 = TAKEN | MOVED | IS_READ | HAS_READ;
+
+/// Cells that are made together, when the first of them is needed.
+const CHUNK: usize = 4096;
+
+type Marks = Box<[AtomicU64; CHUNK]>;
+
+/// Cells of neighbours.
+struct Chunk {
+    /// A mark and flags each.
+    cells: Marks,
+    reads: OnceLock<Marks>,
+}
+
+/// An array, or several that lie in each other.
+struct Array {
+    start: usize,
+    end: usize,
+    /// Bytes of a cell's place, as a power of two.
+    shift: u32,
+    chunks: Box<[OnceLock<Chunk>]>,
+}
+
+/// What is known of a cell's place.
+#[derive(Clone, Copy)]
+struct Known {
+    write: Mark,
+    read: Mark,
+}
+
+/// The arrays that a launch was given.
+pub(crate) struct Arrays {
+    arrays: Vec<Array>,
+    has_one_core: bool,
+}
+
+/// A plain access of memory: its place, and who does it.
+#[derive(Clone, Copy)]
+pub(crate) struct Plain {
+    pub address: usize,
+    pub bytes: usize,
+    pub effect: Effect,
+    pub own: Mark,
+}
+
+/// What is in the way of an access, and where.
+pub(crate) type Found = Option<(usize, Conflict)>;
+
+impl Arrays {
+    pub fn new(arguments: &[Argument<'_>], has_one_core: bool) -> Self {
+        let mut ranges: Vec<(usize, usize, u32)> = arguments
+            .iter()
+            .filter(|argument| argument.bytes > 0 && argument.element > 0)
+            .map(|argument| {
+                let shift = argument.element.trailing_zeros().min(3);
+                (argument.address >> shift << shift, argument.address + argument.bytes, shift)
+            })
+            .collect();
+        ranges.sort_unstable();
+        let mut arrays: Vec<Array> = Vec::new();
+        for (start, end, shift) in ranges {
+            match arrays.last_mut() {
+                Some(last) if start < last.end => {
+                    last.end = last.end.max(end);
+                    last.shift = last.shift.min(shift);
+                }
+                _ => arrays.push(Array { start, end, shift, chunks: Box::default() }),
+            }
+        }
+        for array in &mut arrays {
+            let cells = (array.end - array.start).div_ceil(1 << array.shift);
+            array.chunks = (0..cells.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect();
+        }
+        Self { arrays, has_one_core }
+    }
+
+    /// The first cell of an access of whole elements.
+    #[inline(always)]
+    pub fn first_cell(&self, address: usize, bytes: usize) -> Option<FirstCell<'_>> {
+        let array = self.array_at(address, bytes)?;
+        let step = 1 << array.shift;
+        ((address | bytes) & (step - 1) == 0).then(|| {
+            let cell = array.cell(address);
+            prefetch(cell.word());
+            FirstCell { array, at: address, step, cell }
+        })
+    }
+
+    /// Notes a plain access up to `end` of elements that nobody else has accessed, or only before what this thread knows: most
+    /// accesses are such. Gives whether it was one; if not, [`Self::access`] has to look at it.
+    #[inline(always)]
+    pub fn note_if_alone(&self, first: FirstCell<'_>, end: usize, is_read: bool, own: Mark) -> bool {
+        let FirstCell { array, mut at, step, mut cell } = first;
+        loop {
+            let word = if self.has_one_core { cell.word().load(Ordering::Relaxed) } else { cell.take() };
+            let is_alone = Mark::of(word).is_covered_by(own) && word & (MOVED | HAS_READ) == 0;
+            let is_read_only = word == 0 || word & IS_READ != 0;
+            let noted = match (is_read, is_read_only) {
+                (false, _) => own.0,
+                (true, true) => own.0 | IS_READ,
+                // A read by whoever wrote last says nothing new.
+                (true, false) => word,
+            };
+            cell.leave(if is_alone { noted } else { word });
+            at += step;
+            if !is_alone || at >= end {
+                return is_alone;
+            }
+            cell = array.cell(at);
+        }
+    }
+
+    /// Notes a plain access, and gives the first conflict. `knows` says whether it comes after another one for sure.
+    pub fn access(
+        &self,
+        plain: Plain,
+        eras: &Eras,
+        exact: &GlobalCells,
+        knows: impl Fn(Stamp) -> bool + Copy,
+    ) -> Found {
+        let Plain { address, bytes, effect, own } = plain;
+        let Some(array) = self.array_at(address, bytes) else {
+            return exact.access(address, bytes, eras.stamp(own), effect, knows);
+        };
+        let step = 1 << array.shift;
+        if (address | bytes) & (step - 1) != 0 {
+            // The exact cells know of bytes.
+            self.move_out(array, address, bytes, eras, exact);
+            return exact.access(address, bytes, eras.stamp(own), effect, knows);
+        }
+        let mut first = None;
+        for at in (address..address + bytes).step_by(step) {
+            let found = array.cell(at).access(Plain { address: at, bytes: step, ..plain }, eras, exact, knows);
+            first = first.or(found);
+        }
+        first
+    }
+
+    /// Moves what is known of a place to the exact cells, for an access that only they can note.
+    pub fn give_up(&self, address: usize, bytes: usize, eras: &Eras, exact: &GlobalCells) {
+        if let Some(array) = self.array_at(address, bytes) {
+            self.move_out(array, address, bytes, eras, exact);
+        }
+    }
+
+    fn move_out(&self, array: &Array, address: usize, bytes: usize, eras: &Eras, exact: &GlobalCells) {
+        let step = 1 << array.shift;
+        for at in (address & !(step - 1)..address + bytes).step_by(step) {
+            let cell = array.cell(at);
+            let word = cell.take();
+            if word & MOVED == 0 {
+                cell.move_out(cell.known(word), at, step, eras, exact);
+            }
+            cell.leave(MOVED);
+        }
+    }
+
+    /// The array that holds all of those bytes. There are few.
+    #[inline]
+    fn array_at(&self, address: usize, bytes: usize) -> Option<&Array> {
+        self.arrays.iter().find(|array| array.start <= address && address + bytes <= array.end)
+    }
+}
+
+impl Array {
+    #[inline]
+    fn cell(&self, at: usize) -> Cell<'_> {
+        let place = (at - self.start) >> self.shift;
+        let chunk = &self.chunks[place / CHUNK];
+        Cell { chunk: chunk.get().unwrap_or_else(|| make(chunk)), place: place % CHUNK }
+    }
+}
+
+#[cold]
+fn make(chunk: &OnceLock<Chunk>) -> &Chunk {
+    chunk.get_or_init(|| Chunk { cells: no_marks(), reads: OnceLock::new() })
+}
+
+fn no_marks() -> Marks {
+    let marks: Box<[AtomicU64]> = (0..CHUNK).map(|_| AtomicU64::new(0)).collect();
+    marks.try_into().expect("it has been made with that length")
+}
+
+/// Asks for memory that is to be used soon.
+#[inline]
+fn prefetch(word: &AtomicU64) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: it is a hint, which may be given of any address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(word).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = word;
+}
+
+/// Where an access begins.
+pub(crate) struct FirstCell<'a> {
+    array: &'a Array,
+    at: usize,
+    step: usize,
+    cell: Cell<'a>,
+}
+
+/// A cell of a chunk.
+struct Cell<'a> {
+    chunk: &'a Chunk,
+    place: usize,
+}
+
+impl Cell<'_> {
+    #[inline]
+    fn word(&self) -> &AtomicU64 {
+        &self.chunk.cells[self.place]
+    }
+
+    /// Takes the cell for this core until it is left; gives its word.
+    #[inline]
+    fn take(&self) -> u64 {
+        self.try_to_take().unwrap_or_else(|| self.wait())
+    }
+
+    #[inline]
+    fn try_to_take(&self) -> Option<u64> {
+        let word = self.word().load(Ordering::Relaxed);
+        let is_free = word & TAKEN == 0;
+        let taken = word | TAKEN;
+        (is_free && self.word().compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed).is_ok())
+            .then_some(word)
+    }
+
+    #[cold]
+    fn wait(&self) -> u64 {
+        loop {
+            // Whoever has it may have been put off its core.
+            thread::yield_now();
+            if let Some(word) = self.try_to_take() {
+                return word;
+            }
+        }
+    }
+
+    #[inline]
+    fn leave(&self, word: u64) {
+        self.word().store(word, Ordering::Release);
+    }
+
+    fn known(&self, word: u64) -> Known {
+        let mark = Mark::of(word);
+        if word & IS_READ != 0 {
+            return Known { write: Mark::NONE, read: mark };
+        }
+        let reads = self.chunk.reads.get().filter(|_| word & HAS_READ != 0);
+        let read = reads.map_or(Mark::NONE, |reads| Mark(reads[self.place].load(Ordering::Relaxed)));
+        Known { write: mark, read }
+    }
+
+    /// As [`Arrays::access`], of the cell's place.
+    fn access(&self, plain: Plain, eras: &Eras, exact: &GlobalCells, knows: impl Fn(Stamp) -> bool + Copy) -> Found {
+        let Plain { address, bytes, effect, own } = plain;
+        let word = self.take();
+        if word & MOVED != 0 {
+            self.leave(MOVED);
+            return exact.access(address, bytes, eras.stamp(own), effect, knows);
+        }
+        let known = self.known(word);
+        let unknown = |mark: Mark| {
+            let stamp = if mark.is_covered_by(own) { Stamp::NONE } else { eras.stamp(mark) };
+            (!stamp.is_none() && !knows(stamp)).then_some(stamp)
+        };
+        let read_in_the_way = unknown(known.read);
+        if effect == Effect::Read && read_in_the_way.is_some() {
+            // Both reads count: whoever writes next may know of one of them only.
+            self.move_out(known, address, bytes, eras, exact);
+            self.leave(MOVED);
+            return exact.access(address, bytes, eras.stamp(own), effect, knows);
+        }
+        let conflict = unknown(known.write).map(Conflict::Write).or(read_in_the_way.map(Conflict::Read));
+        self.leave(match effect {
+            Effect::Read if known.write == Mark::NONE => own.0 | IS_READ,
+            Effect::Read => {
+                self.chunk.reads.get_or_init(no_marks)[self.place].store(own.0, Ordering::Relaxed);
+                known.write.0 | HAS_READ
+            }
+            Effect::Write | Effect::ReadWrite => own.0,
+        });
+        conflict.map(|conflict| (address, conflict))
+    }
+
+    /// Tells the exact cells what this one knows. It has been taken, and is to be left as moved.
+    fn move_out(&self, known: Known, at: usize, bytes: usize, eras: &Eras, exact: &GlobalCells) {
+        if known.write != Mark::NONE || known.read != Mark::NONE {
+            exact.put(at, bytes, eras.stamp(known.write), eras.stamp(known.read));
+        }
+    }
+}
+
+impl Mark {
+    /// Without the flags of its cell.
+    #[inline]
+    fn of(word: u64) -> Self {
+        Self(word & !FLAGS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::Random;
+    use crate::watch::stamp::Strength;
+
+    const START: usize = 1 << 20;
+
+    fn argument(element: usize, bytes: usize) -> Argument<'static> {
+        Argument { name: "numbers", address: START, bytes, element }
+    }
+
+    /// An access of the test: who, when, where and what.
+    #[derive(Clone, Copy, Debug)]
+    struct Step {
+        thread: usize,
+        epoch: u32,
+        at: usize,
+        bytes: usize,
+        effect: Effect,
+        is_atomic: bool,
+    }
+
+    impl Step {
+        fn is_race_with(self, other: Self) -> bool {
+            self.thread != other.thread
+                && self.epoch == other.epoch
+                && self.at < other.at + other.bytes
+                && other.at < self.at + self.bytes
+                && (self.effect != Effect::Read || other.effect != Effect::Read)
+                && !(self.is_atomic && other.is_atomic)
+        }
+    }
+
+    /// A kernel of 70 threads with barriers, whose threads access a few places at random.
+    fn steps(seed: u64, element: usize) -> Vec<Step> {
+        let mut random = Random::new(seed, 0);
+        let mut epoch = 0;
+        let mut step = || {
+            epoch += u32::from(random.below(4) == 0);
+            let bytes = element << random.below(2);
+            let is_atomic = random.below(20) == 0;
+            let effect = match random.below(3) {
+                _ if is_atomic => Effect::ReadWrite,
+                0 => Effect::Write,
+                _ => Effect::Read,
+            };
+            let place = random.below(6) * if random.below(30) == 0 { 1 } else { bytes };
+            Step { thread: random.below(70), epoch, at: START + place, bytes, effect, is_atomic }
+        };
+        (0..200).map(|_| step()).collect()
+    }
+
+    #[test]
+    fn what_the_exact_cells_find_is_found_and_nothing_else() {
+        let mut races = 0;
+        for seed in 0..400 {
+            let element = 1 << (seed % 4);
+            for has_one_core in [true, false] {
+                let arrays = Arrays::new(&[argument(element, 64)], has_one_core);
+                let (eras, beside, alone) = (Eras::new(), GlobalCells::new(), GlobalCells::new());
+                let steps = steps(seed, element);
+                for (i, &step) in steps.iter().enumerate() {
+                    let Step { thread, epoch, at, bytes, effect, is_atomic } = step;
+                    let knows = |stamp: Stamp| stamp.epoch < epoch || stamp.thread() == thread;
+                    let strength = if is_atomic { Strength::Device } else { Strength::Plain };
+                    let stamp = Stamp::new(0, epoch, 0, thread, strength, i as u32);
+                    let expected = alone.access(at, bytes, stamp, effect, knows);
+                    let own = Mark::new(eras.begin(0, epoch, 0, thread / 32).unwrap(), thread, i as u32);
+                    let plain = Plain { address: at, bytes, effect, own };
+                    let found = if is_atomic {
+                        arrays.give_up(at, bytes, &eras, &beside);
+                        beside.access(at, bytes, stamp, effect, knows)
+                    } else if let Some(first) = arrays.first_cell(at, bytes)
+                        && arrays.note_if_alone(first, at + bytes, effect == Effect::Read, own)
+                    {
+                        None
+                    } else {
+                        arrays.access(plain, &eras, &beside, knows)
+                    };
+                    let is_race = steps[..i].iter().any(|&other| step.is_race_with(other));
+                    assert!(expected.is_none() || found.is_some(), "seed {seed}, step {i}: {step:?}, {expected:?}");
+                    assert!(found.is_none() || is_race, "seed {seed}, step {i}: {step:?}, {found:?}");
+                    races += usize::from(found.is_some());
+                }
+            }
+        }
+        assert!(races > 10_000, "{races}");
+    }
+
+    #[test]
+    fn arrays_in_each_other_have_the_cells_of_the_smaller_elements() {
+        let bytes = Argument { address: START + 8, ..argument(1, 16) };
+        let arrays = Arrays::new(&[argument(8, 16), bytes, argument(4, 0)], true);
+        assert_eq!(arrays.arrays.len(), 1);
+        let array = &arrays.arrays[0];
+        assert_eq!((array.start, array.end, array.shift), (START, START + 24, 0));
+        assert!(arrays.array_at(START + 8, 16).is_some() && arrays.array_at(START + 16, 16).is_none());
+    }
+
+    #[test]
+    fn cores_at_one_cell_miss_nothing() {
+        // One core writes what the other reads, in no order: one of the two finds it.
+        for _ in 0..200 {
+            let arrays = Arrays::new(&[argument(4, 4096)], false);
+            let (eras, exact) = (Eras::new(), GlobalCells::new());
+            let access = |block: u32, effect| {
+                let own = Mark::new(eras.begin(block, 1, 1, 0).unwrap(), 0, 0);
+                let places = (0..1024).map(|i| START + 4 * i);
+                let found = places.map(|address| {
+                    let plain = Plain { address, bytes: 4, effect, own };
+                    let first = arrays.first_cell(address, 4).unwrap();
+                    !arrays.note_if_alone(first, address + 4, effect == Effect::Read, own)
+                        && arrays.access(plain, &eras, &exact, |stamp| stamp.block == block).is_some()
+                });
+                found.collect::<Vec<bool>>()
+            };
+            let (by_writer, by_reader) = thread::scope(|scope| {
+                let writer = scope.spawn(|| access(0, Effect::Write));
+                (access(1, Effect::Read), writer.join().unwrap())
+            });
+            assert!(by_writer.iter().zip(&by_reader).all(|(writer, reader)| writer != reader));
+        }
+    }
+}
