@@ -23,7 +23,7 @@ mod shared;
 mod transposes;
 mod unwritten;
 
-use warpfold::{Check, Error, Fault, Findings, Gpu, Schedule, SimtOptions};
+use warpfold::{Check, Error, Findings, Gpu, Schedule, SimtOptions};
 
 /// A kernel with a mistake.
 pub struct Case {
@@ -41,6 +41,8 @@ pub enum Told {
     By(Check),
     /// A fault whose text has this in it.
     Fault(&'static str),
+    /// Such a fault, and before it a finding of this check.
+    Before(Check, &'static str),
 }
 
 /// A case: its kernel's name, how it is told, and the launch.
@@ -77,10 +79,7 @@ fn cases() -> impl Iterator<Item = Case> {
 
 fn findings(error: &Error) -> Option<&Findings> {
     match error {
-        Error::Fault(fault) => match &**fault {
-            Fault::Mistakes(findings) => Some(findings),
-            _ => None,
-        },
+        Error::Fault(fault) => fault.findings(),
         _ => None,
     }
 }
@@ -88,25 +87,29 @@ fn findings(error: &Error) -> Option<&Findings> {
 /// What is wrong with how a case is told, if anything is.
 fn check(case: &Case, gpu: &Gpu) -> Result<(), String> {
     let error = (case.run)(gpu).err().ok_or_else(|| format!("{}: nothing was found", case.name))?;
-    match case.told {
-        Told::Fault(part) if error.to_string().contains(part) => Ok(()),
-        Told::Fault(part) => Err(format!("{}: `{part}` is not in: {error}", case.name)),
-        Told::By(check) => {
-            let found = findings(&error).ok_or_else(|| format!("{}: no finding, but {error}", case.name))?;
-            let finding = found.all.iter().find(|finding| finding.check == check);
-            let finding = finding.ok_or_else(|| format!("{}: {check:?} is not in: {error}", case.name))?;
-            let is_race = matches!(check, Check::SharedRace | Check::GlobalRace | Check::Scope);
-            let lines = [Some(&finding.second), finding.first.as_ref()];
-            let are_here = lines.iter().flatten().all(|deed| deed.location.starts_with("tests/corpus/"));
-            if !are_here || finding.kernel != case.name {
-                return Err(format!("{}: another kernel, or lines that are not its own: {finding}", case.name));
-            }
-            if is_race && (finding.first.is_none() || finding.array.is_none() || finding.index.is_none()) {
-                return Err(format!("{}: not all is said: {finding}", case.name));
-            }
-            Ok(())
+    let check = match case.told {
+        Told::Fault(part) | Told::Before(_, part) if !error.to_string().contains(part) => {
+            return Err(format!("{}: `{part}` is not in: {error}", case.name));
         }
+        Told::Fault(_) => return Ok(()),
+        Told::By(check) | Told::Before(check, _) => check,
+    };
+    let found = findings(&error).ok_or_else(|| format!("{}: no finding, but {error}", case.name))?;
+    let finding = found.all.iter().find(|finding| finding.check == check);
+    let finding = finding.ok_or_else(|| format!("{}: {check:?} is not in: {error}", case.name))?;
+    let is_race = matches!(check, Check::SharedRace | Check::GlobalRace | Check::Scope);
+    let lines = [Some(&finding.second), finding.first.as_ref()];
+    let are_here = lines.iter().flatten().all(|deed| deed.location.starts_with("tests/corpus/"));
+    if !are_here || finding.kernel != case.name {
+        return Err(format!("{}: another kernel, or lines that are not its own: {finding}", case.name));
     }
+    if is_race && (finding.first.is_none() || finding.array.is_none() || finding.index.is_none()) {
+        return Err(format!("{}: not all is said: {finding}", case.name));
+    }
+    if !error.to_string().contains(check.name()) {
+        return Err(format!("{}: `{}` is not in: {error}", case.name, check.name()));
+    }
+    Ok(())
 }
 
 fn wrong(gpu: &Gpu) -> Vec<String> {

@@ -2,9 +2,9 @@
 
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, activemask, sync_warp, warp_shuffle_down, warp_shuffle_idx, warp_vote_ballot};
-use warpfold::Check::{DivergentBarrier, DivergentWarp, MissingLane};
+use warpfold::Check::{DivergentBarrier, DivergentWarp, MissingLane, WrongMask};
 
-use crate::Told::{By, Fault};
+use crate::Told::{Before, By, Fault};
 use crate::{Case, case, map};
 
 pub fn cases() -> Vec<Case> {
@@ -24,13 +24,34 @@ pub fn cases() -> Vec<Case> {
         }),
         case!(shuffle_beyond_the_mask, By(MissingLane), |gpu| map!(gpu, shuffle_beyond_the_mask, 1, 32, 32)),
         case!(shuffle_beyond_the_block, By(MissingLane), |gpu| map!(gpu, shuffle_beyond_the_block, 1, 40, 40)),
-        case!(shuffle_in_a_branch, Fault("waits for"), |gpu| map!(gpu, shuffle_in_a_branch, 1, 32, 32)),
-        case!(shuffle_after_a_return, Fault("waits for"), |gpu| map!(gpu, shuffle_after_a_return, 1, 32, 20)),
+        case!(shuffle_in_a_branch, Before(WrongMask, "waits for"), |gpu| map!(gpu, shuffle_in_a_branch, 1, 32, 32)),
+        case!(shuffle_after_a_return, Before(WrongMask, "waits for"), |gpu| map!(
+            gpu,
+            shuffle_after_a_return,
+            1,
+            32,
+            20
+        )),
         case!(a_shuffle_for_each_branch, By(DivergentWarp), |gpu| map!(gpu, a_shuffle_for_each_branch, 1, 32, 32)),
         case!(not_in_its_own_mask, Fault("is not in the mask"), |gpu| map!(gpu, not_in_its_own_mask, 1, 32, 32)),
-        case!(masks_that_differ, Fault("waits for"), |gpu| map!(gpu, masks_that_differ, 1, 32, 32)),
-        case!(vote_in_a_branch, Fault("waits for"), |gpu| map!(gpu, vote_in_a_branch, 1, 32, 32)),
-        case!(mask_of_another_moment, Fault("waits for"), |gpu| map!(gpu, mask_of_another_moment, 1, 32, 32)),
+        case!(masks_that_differ, Before(WrongMask, "waits for"), |gpu| map!(gpu, masks_that_differ, 1, 32, 32)),
+        case!(vote_in_a_branch, Before(WrongMask, "waits for"), |gpu| map!(gpu, vote_in_a_branch, 1, 32, 32)),
+        case!(mask_of_another_moment, Before(WrongMask, "waits for"), |gpu| map!(
+            gpu,
+            mask_of_another_moment,
+            1,
+            32,
+            32
+        )),
+        case!(mask_of_lanes_that_have_left, Before(WrongMask, "threads 20-31, which never reach it"), |gpu| {
+            map!(gpu, mask_of_lanes_that_have_left, 1, 32, 20)
+        }),
+        case!(a_lane_too_many, Before(WrongMask, "waits for"), |gpu| map!(gpu, a_lane_too_many, 1, 32, 32)),
+        case!(rounds_of_their_own, Before(WrongMask, "waits for"), |gpu| map!(gpu, rounds_of_their_own, 1, 32, 32)),
+        case!(warp_and_block, Before(WrongMask, "waits for"), |gpu| map!(gpu, warp_and_block, 1, 64, 64)),
+        case!(mask_from_before_a_return, Before(WrongMask, "waits for"), |gpu| {
+            map!(gpu, mask_from_before_a_return, 1, 32, 32)
+        }),
         case!(width_of_no_power_of_two, Fault("a shuffle of width 24"), |gpu| {
             map!(gpu, width_of_no_power_of_two, 1, 32, 32)
         }),
@@ -173,6 +194,59 @@ fn mask_of_another_moment(input: Global<f32>, output: GlobalMut<f32>) {
     if lane < 16 {
         output.store(lane, warp_shuffle_idx(mask, input.load(lane), 0, 32).0);
     }
+}
+
+/// `sync_warp` of a whole warp, of which a part has returned.
+#[kernel]
+fn mask_of_lanes_that_have_left(input: Global<f32>, output: GlobalMut<f32>) {
+    if thread::index_1d_wide() >= input.len() {
+        return;
+    }
+    sync_warp(FULL_MASK);
+    copy(&input, &output);
+}
+
+/// The masks of both branches have lane 16 in them.
+#[kernel]
+fn a_lane_too_many(input: Global<f32>, output: GlobalMut<f32>) {
+    let lane = thread::thread_idx_x() as usize;
+    let is_large = input.load(lane) > 4.0;
+    let votes =
+        if lane < 16 { warp_vote_ballot(0x0001_FFFF, is_large) } else { warp_vote_ballot(0xFFFF_0000, !is_large) };
+    output.store(lane, votes as f32);
+}
+
+/// Lanes that are done wait for the others behind the loop, who ask them for values inside of it.
+#[kernel]
+fn rounds_of_their_own(input: Global<f32>, output: GlobalMut<f32>) {
+    let lane = thread::thread_idx_x() as usize;
+    let mut sum = 0.0;
+    for _ in 0..=lane % 4 {
+        sum += warp_shuffle_idx(FULL_MASK, input.load(lane), 0, 32).0;
+    }
+    sync_warp(FULL_MASK);
+    output.store(lane, sum);
+}
+
+/// One half of the warp waits for the other, which waits for the block.
+#[kernel]
+fn warp_and_block(input: Global<f32>, output: GlobalMut<f32>) {
+    if thread::thread_idx_x() % 32 < 16 {
+        sync_warp(FULL_MASK);
+    }
+    thread::sync_threads();
+    copy(&input, &output);
+}
+
+/// Who was asked has answered, and some of them have left.
+#[kernel]
+fn mask_from_before_a_return(input: Global<f32>, output: GlobalMut<f32>) {
+    let lane = thread::thread_idx_x() as usize;
+    let asked = warp_vote_ballot(FULL_MASK, lane < 24);
+    if lane >= 16 {
+        return;
+    }
+    output.store(lane, warp_shuffle_down(asked, input.load(lane), 1, 32).0);
 }
 
 /// Segments are powers of two.

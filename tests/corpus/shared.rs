@@ -4,7 +4,7 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, warp_shuffle_down};
 use warpfold::Check::SharedRace;
 
-use crate::Told::By;
+use crate::Told::{Before, By};
 use crate::{Case, case, map};
 
 const BLOCK: usize = 128;
@@ -26,6 +26,12 @@ pub fn cases() -> Vec<Case> {
         case!(dynamic, By(SharedRace), |gpu| {
             let mut output = gpu.zeroed::<f32>(256)?;
             gpu.launch(dynamic::handle().with_block(128).with_dynamic_shared(512), 2, (output.view_mut(),))
+        }),
+        case!(race_before_a_wrong_index, Before(SharedRace, "index 128 of a shared array"), |gpu| {
+            map!(gpu, race_before_a_wrong_index, 3, 128, 384)
+        }),
+        case!(race_before_a_barrier_that_is_left, Before(SharedRace, "which threads 32-127 never reach"), |gpu| {
+            map!(gpu, race_before_a_barrier_that_is_left, 2, 128, 256)
         }),
         case!(fence_for_a_barrier, By(SharedRace), |gpu| map!(gpu, fence_for_a_barrier, 2, 128, 256)),
     ]
@@ -171,4 +177,27 @@ fn fence_for_a_barrier(input: Global<f32>, output: GlobalMut<f32>) {
     tile.store(thread, input.load(thread::index_1d_wide()));
     thread::block_fence();
     output.store(thread::index_1d_wide(), tile.load(BLOCK - 1 - thread));
+}
+
+/// Two mistakes, the second of which ends the launch.
+#[kernel]
+fn race_before_a_wrong_index(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; BLOCK];
+    let thread = thread::index_in_block::<BLOCK>();
+    tile.store(thread, input.load(thread::index_1d_wide()));
+    let other = tile.load(BLOCK - 1 - thread);
+    thread::sync_threads();
+    output.store(thread::index_1d_wide(), other + tile.load(thread + 1));
+}
+
+/// The second mistake is a barrier that most threads do not come to.
+#[kernel]
+fn race_before_a_barrier_that_is_left(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; BLOCK];
+    let thread = thread::index_in_block::<BLOCK>();
+    tile.store(thread, input.load(thread::index_1d_wide()));
+    output.store(thread::index_1d_wide(), tile.load(BLOCK - 1 - thread));
+    if thread < 32 {
+        thread::sync_threads();
+    }
 }

@@ -220,6 +220,7 @@ fn stuck(scheduler: &Scheduler<'_>, first: usize, lane: usize, lanes: &[Slot]) -
     let slot = &lanes[lane];
     let (operation, mask) = (slot.operation.get(), slot.mask.get());
     let missing = mask & existing(lanes) & !mask_of(lanes, |other| is_at(other, operation, mask));
+    report_wrong_mask(scheduler.context, first, lane, lanes, missing);
     Fault::WarpOperation {
         kernel: scheduler.context.kernel(),
         place: scheduler.context.place(first + lane),
@@ -236,17 +237,52 @@ fn stuck(scheduler: &Scheduler<'_>, first: usize, lane: usize, lanes: &[Slot]) -
     }
 }
 
+/// Tells the watcher where the lanes are that `lane` names in its mask, and that do not come.
+fn report_wrong_mask(context: &Context, first: usize, lane: usize, lanes: &[Slot], missing: u32) {
+    let watcher = context.watcher.borrow();
+    let Some(watcher) = &*watcher else { return };
+    let own = &lanes[lane];
+    let at = |lane: usize| (first + lane, lanes[lane].location.get(), verb(lanes[lane].operation.get()));
+    let absent = || (0..lanes.len()).filter(|lane| missing >> lane & 1 == 1);
+    let has_left = |lane: &usize| lanes[*lane].state.get() == State::Exited;
+    let has_other_mask = |lane: &usize| is_one_place(lanes[*lane].location.get(), own.location.get());
+    if absent().any(|lane| has_left(&lane)) {
+        watcher.report_meeting(Check::WrongMask, "its mask names lanes that have left the kernel", at(lane), None);
+    }
+    let waiting = || absent().filter(|lane| !has_left(lane));
+    if let Some(other) = waiting().find(has_other_mask) {
+        let hint = "its mask names lanes that are there with another mask";
+        watcher.report_meeting(Check::WrongMask, hint, at(lane), Some(at(other)));
+    }
+    if let Some(other) = waiting().find(|lane| !has_other_mask(lane)) {
+        let hint = "its mask names lanes that wait elsewhere";
+        watcher.report_meeting(Check::WrongMask, hint, at(lane), Some(at(other)));
+    }
+}
+
+/// What a lane does that waits at an operation.
+fn verb(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Shuffle(_) => "shuffles",
+        Operation::Vote(_) => "votes",
+        Operation::SyncWarp => "waits for its warp",
+        Operation::ActiveMask => "asks for the active lanes",
+        Operation::Barrier(_) => "waits for its block",
+    }
+}
+
 /// Tells the watcher that lanes of a warp have met, and what is wrong with it.
 fn note_meeting(context: &Context, first: usize, lanes: &[Slot], slot: &Slot, members: u32) {
     let mut watcher = context.watcher.borrow_mut();
     let Some(watcher) = &mut *watcher else { return };
     let operation = slot.operation.get();
-    let (meeting, verb) = match operation {
-        Operation::Shuffle(_) => (Meeting::Shuffle, "shuffles"),
-        Operation::Vote(_) => (Meeting::Vote, "votes"),
-        Operation::SyncWarp => (Meeting::SyncWarp, "waits"),
+    let meeting = match operation {
+        Operation::Shuffle(_) => Meeting::Shuffle,
+        Operation::Vote(_) => Meeting::Vote,
+        Operation::SyncWarp => Meeting::SyncWarp,
         Operation::ActiveMask | Operation::Barrier(_) => return,
     };
+    let verb = verb(operation);
     watcher.met(meeting, first / 32, members, existing(lanes), slot.location.get());
     let of_members = || lanes.iter().enumerate().filter(|(lane, _)| members >> lane & 1 == 1);
     let at = |(lane, slot): (usize, &Slot)| (first + lane, slot.location.get(), verb);

@@ -111,6 +111,15 @@ pub enum Fault {
     #[error("{0}")]
     Mistakes(Findings),
 
+    /// The launch did not finish, and the checks had found mistakes before.
+    #[error("{fault}\nbefore it, the checks found:\n{findings}")]
+    AfterMistakes {
+        /// Why it did not finish.
+        fault: Box<Fault>,
+        /// The mistakes of its block and those before it.
+        findings: Findings,
+    },
+
     /// The machine has no memory left for stacks.
     #[error("kernel `{kernel}`: no memory for the stacks of a block's threads: {reason}")]
     OutOfMemory {
@@ -119,6 +128,16 @@ pub enum Fault {
         /// What the system said.
         reason: String,
     },
+}
+
+impl Fault {
+    /// What the checks found in the launch, if they found something.
+    pub fn findings(&self) -> Option<&Findings> {
+        match self {
+            Self::Mistakes(findings) | Self::AfterMistakes { findings, .. } => Some(findings),
+            _ => None,
+        }
+    }
 }
 
 /// A thread in a grid.

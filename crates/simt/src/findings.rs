@@ -21,6 +21,9 @@ pub enum Check {
     DivergentWarp,
     /// A shuffle reads a lane that takes no part in it.
     MissingLane,
+    /// The mask of a shuffle, vote or `sync_warp` names lanes that do not come to it: they have left the kernel, or wait
+    /// elsewhere or with another mask. The launch ends with a fault then.
+    WrongMask,
     /// Blocks use one place by atomic operations whose scope is the block.
     Scope,
 }
@@ -35,6 +38,7 @@ impl Check {
             Self::DivergentBarrier => "barrier in divergent code",
             Self::DivergentWarp => "operation of a warp in divergent code",
             Self::MissingLane => "shuffle from a lane that is not there",
+            Self::WrongMask => "mask of lanes that do not come",
             Self::Scope => "atomic operation of too narrow a scope",
         }
     }

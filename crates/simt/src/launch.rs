@@ -145,7 +145,8 @@ impl Limits {
 /// # Errors
 /// A launch outside of its limits, started from inside of another, or a [`Fault`] of one of its threads. If several
 /// blocks have one, it is that of the block with the lowest index, whatever the order that they ran in; then blocks
-/// after it may or may not have run. If the launch is checked and comes to its end, [`Fault::Mistakes`] says what was found.
+/// after it may or may not have run. If the launch is checked, [`Fault::Mistakes`] says what was found when it came to its
+/// end, and [`Fault::AfterMistakes`] when it did not.
 ///
 /// # Panics
 /// If the process cannot start a single thread to run blocks on.
@@ -217,10 +218,14 @@ fn run_watched(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<Option
             }
         }
     });
-    first_fault.into_result()?;
-    match watch.as_ref().and_then(|watch| watch.findings()) {
-        Some(findings) => Err(Fault::Mistakes(findings)),
-        None => Ok(watch),
+    let (block, fault) = first_fault.into_parts();
+    // Blocks behind the one with the fault may or may not have run: what was found there would not be found in every run.
+    let findings = watch.as_ref().and_then(|watch| watch.findings(block));
+    match (fault, findings) {
+        (Some(fault), Some(findings)) => Err(Fault::AfterMistakes { fault: Box::new(fault), findings }),
+        (Some(fault), None) => Err(fault),
+        (None, Some(findings)) => Err(Fault::Mistakes(findings)),
+        (None, None) => Ok(watch),
     }
 }
 
@@ -250,7 +255,8 @@ impl FirstFault {
         }
     }
 
-    fn into_result(self) -> Result<(), Fault> {
-        self.fault.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    /// The block and its fault; without one, the number of no block.
+    fn into_parts(self) -> (u64, Option<Fault>) {
+        (self.block.into_inner(), self.fault.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }

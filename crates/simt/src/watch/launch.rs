@@ -119,10 +119,10 @@ impl LaunchWatch {
         }
     }
 
-    /// What was found, if anything was.
-    pub fn findings(&self) -> Option<Findings> {
+    /// What was found in blocks up to `last`, if anything was.
+    pub fn findings(&self, last: u64) -> Option<Findings> {
         let findings = self.findings.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<&(u32, Finding)> = findings.values().collect();
+        let mut all: Vec<&(u32, Finding)> = findings.values().filter(|(block, _)| u64::from(*block) <= last).collect();
         all.sort_by_key(|(block, _)| *block);
         (!all.is_empty()).then(|| Findings { all: all.into_iter().map(|(_, finding)| finding.clone()).collect() })
     }
