@@ -1,16 +1,36 @@
 //! warpfold's own kernels, in which the checks find nothing, whatever the order of lanes.
+//!
+//! `WARPFOLD_SCHEDULES=100 cargo test -p warpfold-tests --test corpus clean::` tries each of them with 100 orders. Without it
+//! those that come in every operator, type or element size are tried with fewer, so that it stays quick.
 
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, Shape, ops, under_schedules};
 use warpfold_tests::device_library;
+use warpfold_tests::reductions::data::Kind;
+use warpfold_tests::reductions::shapes::Form;
+use warpfold_tests::reductions::{Case as Reduction, PAIRS, dots};
+use warpfold_tests::transposes::{CHECKS, Case as Transpose, IN_PLACE_CHECKS, ORDERS, PERMUTE_CHECKS, SCALED_CHECKS};
 
-/// Orders of the lanes that each kernel is tried with; `WARPFOLD_SCHEDULES` sets another number.
-fn orders() -> u64 {
-    std::env::var("WARPFOLD_SCHEDULES").ok().and_then(|orders| orders.parse().ok()).unwrap_or(100)
+/// Orders of the lanes that `WARPFOLD_SCHEDULES` asks for, else `otherwise`.
+fn orders(otherwise: u64) -> u64 {
+    std::env::var("WARPFOLD_SCHEDULES").ok().and_then(|orders| orders.parse().ok()).unwrap_or(otherwise)
 }
 
 fn clean(run: impl FnMut(&Gpu) -> Result<(), Error>) {
-    under_schedules(orders(), run).unwrap_or_else(|error| panic!("{error}"));
+    under_schedules(orders(100), run).unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Tries each of `all`, which are many, with orders enough that all kernels meet several. `run` gets the number of one, too.
+fn each_clean<T>(all: &[T], mut run: impl FnMut(&Gpu, &T, u64) -> Result<(), String>) {
+    for (i, one) in all.iter().enumerate() {
+        let mut wrong = None;
+        let tried = under_schedules(orders(3), |gpu| {
+            wrong = wrong.take().or(run(gpu, one, i as u64).err());
+            Ok(())
+        });
+        tried.unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(wrong, None);
+    }
 }
 
 /// Two blocks and a part of a third for the rungs with the longest runs.
@@ -124,4 +144,73 @@ fn the_device_library() {
         }
         Ok(())
     });
+}
+
+#[test]
+fn reductions_by_every_operator_of_every_type() {
+    let forms = [
+        Form::All(9001),
+        Form::Rows(5, 260, 263),
+        Form::Rows(150, 6, 6),
+        Form::Columns(70, 33, 40),
+        Form::Axis([3, 4, 5, 6], 1),
+        Form::Segments { count: 12, longest: 300, seed: 1 },
+    ];
+    each_clean(PAIRS, |gpu, pair, i| {
+        // Not each pair in each form: neighbours have the same kernels of other types.
+        let form = forms[i as usize % forms.len()];
+        pair.check(gpu, &Reduction { kind: Kind::Few, seed: i, form, offset: i as usize % 5 }).map(|_| ())
+    });
+}
+
+#[test]
+fn dot_products_of_every_type() {
+    each_clean(dots::CHECKS, |gpu, (_, check), i| {
+        let case = dots::Case { kind: Kind::Few, seed: i, rows: 3, len: 700, pitch: 703, offsets: [0, 1] };
+        check(gpu, &case).map(|_| ())
+    });
+}
+
+/// Aligned and not, with and without gaps behind the rows.
+fn transposes(sides: [(usize, usize); 2], seed: u64) -> [Transpose; 2] {
+    let case = |(rows, columns), pads, offsets| Transpose { rows, columns, batch: 2, pads, offsets, seed };
+    [case(sides[0], [0; 2], [0; 2]), case(sides[1], [3, 1], [1, 5])]
+}
+
+#[test]
+fn transposes_of_every_size_of_element() {
+    each_clean(&CHECKS, |gpu, (_, check), i| {
+        transposes([(64, 96), (37, 70)], i).iter().try_for_each(|case| check(gpu, case))
+    });
+}
+
+#[test]
+fn scaled_transposes_of_every_number() {
+    each_clean(&SCALED_CHECKS, |gpu, (_, check), i| {
+        transposes([(64, 32), (19, 45)], i).iter().try_for_each(|case| check(gpu, case))
+    });
+}
+
+#[test]
+fn transposes_in_place() {
+    each_clean(&IN_PLACE_CHECKS, |gpu, (_, check), i| {
+        let case = |side, pad, before| Transpose {
+            rows: side,
+            columns: side,
+            batch: 2,
+            pads: [pad; 2],
+            offsets: [before; 2],
+            seed: i,
+        };
+        [case(64, 0, 0), case(71, 3, 1)].iter().try_for_each(|case| check(gpu, case))
+    });
+}
+
+#[test]
+fn three_axes_in_any_order() {
+    each_clean(&PERMUTE_CHECKS, |gpu, (_, check), i| {
+        check(gpu, [16, 4, 32], [0; 2], i)?;
+        check(gpu, [7, 5, 19], [1, 3], i)
+    });
+    assert_eq!(ORDERS.len(), 6, "each of which is tried by a check");
 }
