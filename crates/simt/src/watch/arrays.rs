@@ -43,7 +43,8 @@ struct Chunk {
 struct Array {
     start: usize,
     end: usize,
-    /// Bytes of a cell's place, as a power of two.
+    /// Bytes of a cell's place, and as a power of two.
+    step: usize,
     shift: u32,
     chunks: Box<[OnceLock<Chunk>]>,
 }
@@ -91,11 +92,12 @@ impl Arrays {
                     last.end = last.end.max(end);
                     last.shift = last.shift.min(shift);
                 }
-                _ => arrays.push(Array { start, end, shift, chunks: Box::default() }),
+                _ => arrays.push(Array { start, end, step: 0, shift, chunks: Box::default() }),
             }
         }
         for array in &mut arrays {
-            let cells = (array.end - array.start).div_ceil(1 << array.shift);
+            array.step = 1 << array.shift;
+            let cells = (array.end - array.start).div_ceil(array.step);
             array.chunks = (0..cells.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect();
         }
         Self { arrays, has_one_core }
@@ -105,11 +107,10 @@ impl Arrays {
     #[inline(always)]
     pub fn first_cell(&self, address: usize, bytes: usize) -> Option<FirstCell<'_>> {
         let array = self.array_at(address, bytes)?;
-        let step = 1 << array.shift;
-        ((address | bytes) & (step - 1) == 0).then(|| {
+        ((address | bytes) & (array.step - 1) == 0).then(|| {
             let cell = array.cell(address);
             prefetch(cell.word());
-            FirstCell { array, at: address, step, cell }
+            FirstCell { array, at: address, cell }
         })
     }
 
@@ -117,7 +118,7 @@ impl Arrays {
     /// accesses are such. Gives whether it was one; if not, [`Self::access`] has to look at it.
     #[inline(always)]
     pub fn note_if_alone(&self, first: FirstCell<'_>, end: usize, is_read: bool, own: Mark) -> bool {
-        let FirstCell { array, mut at, step, mut cell } = first;
+        let FirstCell { array, mut at, mut cell } = first;
         loop {
             let word = if self.has_one_core { cell.word().load(Ordering::Relaxed) } else { cell.take() };
             let is_alone = Mark::of(word).is_covered_by(own) && word & (MOVED | HAS_READ) == 0;
@@ -129,7 +130,7 @@ impl Arrays {
                 (true, false) => word,
             };
             cell.leave(if is_alone { noted } else { word });
-            at += step;
+            at += array.step;
             if !is_alone || at >= end {
                 return is_alone;
             }
@@ -149,7 +150,7 @@ impl Arrays {
         let Some(array) = self.array_at(address, bytes) else {
             return exact.access(address, bytes, eras.stamp(own), effect, knows);
         };
-        let step = 1 << array.shift;
+        let step = array.step;
         if (address | bytes) & (step - 1) != 0 {
             // The exact cells know of bytes.
             self.move_out(array, address, bytes, eras, exact);
@@ -171,7 +172,7 @@ impl Arrays {
     }
 
     fn move_out(&self, array: &Array, address: usize, bytes: usize, eras: &Eras, exact: &GlobalCells) {
-        let step = 1 << array.shift;
+        let step = array.step;
         for at in (address & !(step - 1)..address + bytes).step_by(step) {
             let cell = array.cell(at);
             let word = cell.take();
@@ -225,7 +226,6 @@ fn prefetch(word: &AtomicU64) {
 pub(crate) struct FirstCell<'a> {
     array: &'a Array,
     at: usize,
-    step: usize,
     cell: Cell<'a>,
 }
 

@@ -87,6 +87,7 @@ pub(crate) struct Deed {
 pub(crate) struct Watcher {
     launch: Arc<LaunchWatch>,
     watch: Watch,
+    has_checks_alone: bool,
     cache: SiteCache,
     logs: Logs,
     counters: Vec<Counters>,
@@ -102,6 +103,7 @@ impl Watcher {
     pub fn new(launch: Arc<LaunchWatch>) -> Self {
         Self {
             watch: launch.watch,
+            has_checks_alone: launch.watch == Watch::CHECKS,
             launch,
             cache: SiteCache::new(),
             logs: Logs::new(),
@@ -119,6 +121,7 @@ impl Watcher {
         }
         let mut own = self;
         own.watch = launch.watch;
+        own.has_checks_alone = launch.watch == Watch::CHECKS;
         own.launch = launch;
         own.cache = SiteCache::new();
         own.counters.clear();
@@ -184,7 +187,7 @@ impl Watcher {
         bytes: usize,
         location: &'static Location<'static>,
     ) -> bool {
-        if self.watch != Watch::CHECKS {
+        if !self.has_checks_alone {
             return false;
         }
         let launch = &*self.launch;

@@ -3,8 +3,8 @@
 use std::panic::Location;
 
 use super::{Deed, Fence};
+use crate::context::{fault, give_way, is_running, with_lane, with_lane_if_any};
 use crate::lane::{Access, Space};
-use crate::worker::{fault, give_way, is_running, with_lane, with_lane_if_any};
 
 /// Notes a load or store. Callers seldom come here, but when they do, it is to be fast.
 #[cold]
