@@ -3,12 +3,13 @@
 use std::panic::Location;
 use std::ptr;
 
+use crate::context::{Context, Operation, Slot, State};
 use crate::fault::{Fault, Threads, index};
+use crate::fibres::Scheduler;
 use crate::findings::Check;
 use crate::lane::Barrier;
 use crate::warp;
 use crate::watch::Meeting;
-use crate::worker::{Context, Operation, Scheduler, Slot, State};
 
 /// Runs all lanes of the block to their ends, or to the block's first fault.
 pub(crate) fn run(scheduler: &Scheduler<'_>) {

@@ -7,9 +7,9 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Dim3;
+use crate::context::{self, Operation};
 use crate::shared::{Named, Refusal};
 use crate::watch::{Fence, notes};
-use crate::worker::{self, Operation};
 
 /// The kinds of the block's barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,45 +158,45 @@ pub fn fence(is_of_block: bool, is_sequential: bool) {
 
 /// Whether the caller is a lane.
 pub fn is_running() -> bool {
-    worker::is_running()
+    context::is_running()
 }
 
 /// The thread's index in its block.
 pub fn thread_idx() -> Dim3 {
-    worker::with_lane(|context, lane| context.slots[lane].thread.get())
+    context::with_lane(|context, lane| context.slots[lane].thread.get())
 }
 
 /// The block's index in the grid.
 pub fn block_idx() -> Dim3 {
-    worker::with_lane(|context, _| context.block_idx.get())
+    context::with_lane(|context, _| context.block_idx.get())
 }
 
 /// The block's size.
 pub fn block_dim() -> Dim3 {
-    worker::with_lane(|context, _| context.block_dim.get())
+    context::with_lane(|context, _| context.block_dim.get())
 }
 
 /// The grid's size.
 pub fn grid_dim() -> Dim3 {
-    worker::with_lane(|context, _| context.grid_dim.get())
+    context::with_lane(|context, _| context.grid_dim.get())
 }
 
 /// The lane's number in its warp: the thread's linear index modulo 32.
 pub fn lane_id() -> u32 {
-    worker::with_lane(|_, lane| (lane % 32) as u32)
+    context::with_lane(|_, lane| (lane % 32) as u32)
 }
 
 /// Waits at the block's barrier for all threads of the block. Gives what the kind computes of their predicates; for
 /// [`Barrier::Sync`] 0.
 #[track_caller]
 pub fn barrier(kind: Barrier, predicate: bool) -> u32 {
-    worker::wait(Operation::Barrier(kind), u32::MAX, u64::from(predicate), 0, 32, Location::caller()).0 as u32
+    context::wait(Operation::Barrier(kind), u32::MAX, u64::from(predicate), 0, 32, Location::caller()).0 as u32
 }
 
 /// Waits for the lanes of `mask`.
 #[track_caller]
 pub fn sync_warp(mask: u32) {
-    worker::wait(Operation::SyncWarp, mask, 0, 0, 32, Location::caller());
+    context::wait(Operation::SyncWarp, mask, 0, 0, 32, Location::caller());
 }
 
 /// Gives another lane's `value`, and whether that lane is in range (PTX's `shfl.sync` with its predicate). `width`, a
@@ -216,21 +216,21 @@ pub fn shuffle_at(
     width: u32,
 ) -> (u64, bool) {
     if !width.is_power_of_two() || width > 32 {
-        worker::fault(format!("a shuffle of width {width}, which is not 1, 2, 4, 8, 16 or 32"), place);
+        context::fault(format!("a shuffle of width {width}, which is not 1, 2, 4, 8, 16 or 32"), place);
     }
-    worker::wait(Operation::Shuffle(kind), mask, value, operand, width, place)
+    context::wait(Operation::Shuffle(kind), mask, value, operand, width, place)
 }
 
 /// Gives what the kind computes of the values of the lanes of `mask`.
 #[track_caller]
 pub fn vote(kind: Vote, mask: u32, value: u32) -> u32 {
-    worker::wait(Operation::Vote(kind), mask, u64::from(value), 0, 32, Location::caller()).0 as u32
+    context::wait(Operation::Vote(kind), mask, u64::from(value), 0, 32, Location::caller()).0 as u32
 }
 
 /// The lanes that come here together: those of the warp that do, before any of it must wait for a lane that does not.
 #[track_caller]
 pub fn active_mask() -> u32 {
-    worker::wait(Operation::ActiveMask, u32::MAX, 0, 0, 32, Location::caller()).0 as u32
+    context::wait(Operation::ActiveMask, u32::MAX, 0, 0, 32, Location::caller()).0 as u32
 }
 
 /// The block's static shared array `id`: `bytes` bytes at a multiple of 16, at the same address for every lane of the
@@ -239,14 +239,14 @@ pub fn active_mask() -> u32 {
 #[track_caller]
 pub fn shared_array(id: u64, bytes: usize, element: usize) -> *mut u8 {
     let named = Named { element, location: Location::caller() };
-    let array = worker::with_lane(|context, _| context.shared.array(id, bytes, named, context.shared_limit.get()));
+    let array = context::with_lane(|context, _| context.shared.array(id, bytes, named, context.shared_limit.get()));
     match array {
         Ok(address) => address,
         Err(Refusal::OtherSize(before)) => {
             fault(format!("one shared array is declared with {before} bytes and with {bytes}"))
         }
         Err(Refusal::TooLarge(total)) => {
-            let limit = worker::with_lane(|context, _| context.shared_limit.get());
+            let limit = context::with_lane(|context, _| context.shared_limit.get());
             fault(format!("the block's shared memory is {total} bytes, the limit is {limit}"))
         }
     }
@@ -254,19 +254,19 @@ pub fn shared_array(id: u64, bytes: usize, element: usize) -> *mut u8 {
 
 /// The launch's dynamic shared memory: its address, a multiple of 16, and its bytes.
 pub fn dynamic_shared() -> (*mut u8, usize) {
-    worker::with_lane(|context, _| context.shared.dynamic())
+    context::with_lane(|context, _| context.shared.dynamic())
 }
 
 /// Ends the launch with [`crate::Fault::Access`]: the caller did something that a kernel must not, as `message` says.
 #[track_caller]
 #[cold]
 pub fn fault(message: String) -> ! {
-    worker::fault(message, Location::caller())
+    context::fault(message, Location::caller())
 }
 
 /// To be called in each round of a loop that waits for what a block before this one writes: blocks are started in order, so
 /// it comes, unless that block has a fault, which then ends this one too.
 #[track_caller]
 pub fn spin() {
-    worker::spin(Location::caller());
+    context::spin(Location::caller());
 }

@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::context::MOST_THREADS;
 use crate::fault::Fault;
 use crate::profile::Profile;
 use crate::schedule::Schedule;
 use crate::watch::{LaunchWatch, Watch};
-use crate::worker::{MOST_THREADS, Worker};
+use crate::worker::Worker;
 use crate::{Dim3, cores, lane};
 
 /// What is to be run: a kernel's name, for messages, and the shape of the grid.

@@ -17,7 +17,7 @@
 //! *A wait that cannot end is an error.* When no lane can go on, and not all of them wait at the same barrier, the launch
 //! ends with a [`Fault`] that says who waits where. A GPU would hang, or go on with wrong values.
 //!
-//! A coroutine costs a stack. A lane that never waits needs none of its own: one fibre (`worker.rs`) runs lane after lane,
+//! A coroutine costs a stack. A lane that never waits needs none of its own: one fibre (`fibres.rs`) runs lane after lane,
 //! and only when a lane waits does it keep the fibre, and the next lane gets another.
 //!
 //! # What can be seen of a launch
@@ -54,9 +54,11 @@
 //! ```
 
 mod block;
+mod context;
 mod cores;
 mod dim;
 mod fault;
+mod fibres;
 mod findings;
 pub mod lane;
 mod launch;

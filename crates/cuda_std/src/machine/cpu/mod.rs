@@ -1,0 +1,174 @@
+//! The primitives on the CPU: calls into the executor.
+
+mod atomics;
+mod global;
+mod numbers;
+mod shared;
+
+use core::sync::atomic::{Ordering, fence};
+use std::format;
+use std::panic::Location;
+
+use simt::lane::{self, Barrier, Shuffle, Vote};
+
+pub(crate) use self::atomics::*;
+pub(crate) use self::global::*;
+pub(crate) use self::numbers::*;
+pub(crate) use self::shared::*;
+use crate::atomic::Scope;
+
+#[track_caller]
+#[cold]
+pub(crate) fn out_of_bounds(array: &'static str, index: usize, len: usize) -> ! {
+    lane::fault(format!("index {index} of {array} of length {len}"))
+}
+
+#[track_caller]
+#[cold]
+pub(crate) fn wrong_block(threads: usize) -> ! {
+    lane::fault(format!("the block is {}, larger than the {threads} threads of the kernel's type", lane::block_dim()))
+}
+
+#[track_caller]
+#[cold]
+pub(crate) fn misaligned(array: &'static str, index: usize) -> ! {
+    lane::fault(format!("a 16-byte access at index {index} of {array}, which is not at a multiple of 16 bytes"))
+}
+
+pub(crate) mod index {
+    //! Special registers.
+    use simt::lane;
+
+    macro_rules! registers {
+        ($($name:ident = $dim:ident.$axis:ident),* $(,)?) => {$(
+            pub(crate) fn $name() -> u32 {
+                lane::$dim().$axis
+            }
+        )*};
+    }
+
+    registers! {
+        thread_idx_x = thread_idx.x, thread_idx_y = thread_idx.y, thread_idx_z = thread_idx.z,
+        block_idx_x = block_idx.x, block_idx_y = block_idx.y, block_idx_z = block_idx.z,
+        block_dim_x = block_dim.x, block_dim_y = block_dim.y, block_dim_z = block_dim.z,
+        grid_dim_x = grid_dim.x, grid_dim_y = grid_dim.y, grid_dim_z = grid_dim.z,
+    }
+
+    pub(crate) fn lane_id() -> u32 {
+        lane::lane_id()
+    }
+}
+
+#[track_caller]
+pub(crate) fn barrier() {
+    lane::barrier(Barrier::Sync, false);
+}
+
+#[track_caller]
+pub(crate) fn barrier_count(predicate: bool) -> u32 {
+    lane::barrier(Barrier::Count, predicate)
+}
+
+#[track_caller]
+pub(crate) fn barrier_and(predicate: bool) -> bool {
+    lane::barrier(Barrier::And, predicate) != 0
+}
+
+#[track_caller]
+pub(crate) fn barrier_or(predicate: bool) -> bool {
+    lane::barrier(Barrier::Or, predicate) != 0
+}
+
+#[track_caller]
+pub(crate) fn sync_warp(mask: u32) {
+    lane::sync_warp(mask);
+}
+
+#[track_caller]
+pub(crate) fn active_mask() -> u32 {
+    lane::active_mask()
+}
+
+#[track_caller]
+pub(crate) fn vote_all(mask: u32, predicate: bool) -> bool {
+    lane::vote(Vote::All, mask, u32::from(predicate)) != 0
+}
+
+#[track_caller]
+pub(crate) fn vote_any(mask: u32, predicate: bool) -> bool {
+    lane::vote(Vote::Any, mask, u32::from(predicate)) != 0
+}
+
+#[track_caller]
+pub(crate) fn vote_ballot(mask: u32, predicate: bool) -> u32 {
+    lane::vote(Vote::Ballot, mask, u32::from(predicate))
+}
+
+/// A place in the source.
+pub(crate) type Place = &'static Location<'static>;
+
+/// Where the caller's caller stands: a closure, through which a shuffle may go, forgets it.
+#[track_caller]
+pub(crate) fn here() -> Place {
+    Location::caller()
+}
+
+macro_rules! shuffles {
+    ($($name:ident = $kind:ident),*) => {$(
+        pub(crate) fn $name(place: Place, mask: u32, value: u64, operand: u32, width: u32, _words: usize) -> u64 {
+            lane::shuffle_at(place, Shuffle::$kind, mask, value, operand, width).0
+        }
+    )*};
+}
+
+shuffles!(shuffle_down = Down, shuffle_up = Up, shuffle_idx = Idx, shuffle_xor = Xor);
+
+macro_rules! reductions {
+    ($($name:ident = $kind:ident),* $(,)?) => {$(
+        #[track_caller]
+        pub(crate) fn $name(mask: u32, value: u32) -> u32 {
+            lane::vote(Vote::$kind, mask, value)
+        }
+    )*};
+}
+
+reductions! {
+    reduce_add = ReduceAdd, reduce_min = ReduceMin, reduce_max = ReduceMax,
+    reduce_min_signed = ReduceMinSigned, reduce_max_signed = ReduceMaxSigned,
+    reduce_and = ReduceAnd, reduce_or = ReduceOr, reduce_xor = ReduceXor,
+}
+
+// Lanes of a block run on one core, but blocks do not, and the host's order is not the device's: all fences are full.
+
+pub(crate) fn fence_block() {
+    lane::fence(true, true);
+    fence(Ordering::SeqCst);
+}
+
+pub(crate) fn fence_device() {
+    lane::fence(false, true);
+    fence(Ordering::SeqCst);
+}
+
+pub(crate) fn fence_system() {
+    lane::fence(false, true);
+    fence(Ordering::SeqCst);
+}
+
+pub(crate) fn fence_acquire_release(scope: Scope) {
+    lane::fence(scope == Scope::Block, false);
+    fence(Ordering::AcqRel);
+}
+
+/// The executor runs one grid after another.
+pub(crate) fn admit_next_grid() {}
+
+pub(crate) fn keep_rolled(counter: u32) -> u32 {
+    core::hint::black_box(counter)
+}
+
+/// A round of waiting for a block before this one.
+#[track_caller]
+pub(crate) fn spin() {
+    lane::spin();
+}

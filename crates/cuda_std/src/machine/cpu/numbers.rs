@@ -1,0 +1,56 @@
+//! What a GPU has instructions for: conversions, roots, minima, and bytes of words.
+
+use crate::element::Packed;
+
+pub(crate) fn f32_from_f16(bits: u16) -> f32 {
+    half::f16::from_bits(bits).to_f32()
+}
+
+/// The square root, rounded to nearest.
+pub(crate) fn sqrt_f32(value: f32) -> f32 {
+    value.sqrt()
+}
+
+/// The square root, rounded to nearest.
+pub(crate) fn sqrt_f64(value: f64) -> f64 {
+    value.sqrt()
+}
+
+/// The smaller; NaN if one is NaN.
+pub(crate) fn minimum_f32(a: f32, b: f32) -> f32 {
+    crate::float::minimum_by_comparing(a, b)
+}
+
+/// The larger; NaN if one is NaN.
+pub(crate) fn maximum_f32(a: f32, b: f32) -> f32 {
+    crate::float::maximum_by_comparing(a, b)
+}
+
+pub(crate) fn f16_from_f32(value: f32) -> u16 {
+    half::f16::from_f32(value).to_bits()
+}
+
+pub(crate) fn bf16_from_f32(value: f32) -> u16 {
+    half::bf16::from_f32(value).to_bits()
+}
+
+/// Each of the selector's digits is less than 8.
+pub(crate) fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
+    let bytes = (u64::from(high) << 32 | u64::from(low)).to_le_bytes();
+    u32::from_le_bytes([0, 4, 8, 12].map(|digit| bytes[(selector >> digit & 7) as usize]))
+}
+
+/// The 32 bits that begin `bits` bits, less than 32, into two words.
+pub(crate) fn funnel(low: u32, high: u32, bits: u32) -> u32 {
+    ((u64::from(high) << 32 | u64::from(low)) >> bits) as u32
+}
+
+/// The 16 bytes that begin `off` bytes, less than 16, into two packs.
+pub(crate) fn cut<P: Packed>(low: P, high: P, off: usize, _size: usize) -> P {
+    let mut bytes = [0_u8; 32];
+    for (place, word) in bytes.chunks_exact_mut(4).zip(low.to_words().into_iter().chain(high.to_words())) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+    let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|k| bytes[off + 4 * i + k]));
+    P::from_words([0, 1, 2, 3].map(word))
+}

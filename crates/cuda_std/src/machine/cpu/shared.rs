@@ -1,0 +1,73 @@
+//! Shared memory. The lanes of a block run on one core, one at a time: ordinary reads and writes are no race.
+
+use core::mem::size_of;
+
+use simt::lane::{self, Access, Space};
+
+use crate::element::Plain;
+
+/// The address of shared memory.
+pub(crate) type SharedAddress = *mut u8;
+
+#[track_caller]
+pub(crate) fn shared_declare<T, const LEN: usize, const ID: u64>() -> SharedAddress {
+    lane::shared_array(ID, LEN * size_of::<T>(), size_of::<T>())
+}
+
+#[track_caller]
+pub(crate) fn shared_declare_tile<T, const ROWS: usize, const COLUMNS: usize, const PAD: usize, const ID: u64>()
+-> SharedAddress {
+    lane::shared_array(ID, ROWS * (COLUMNS + PAD) * size_of::<T>(), size_of::<T>())
+}
+
+pub(crate) fn shared_dynamic() -> (SharedAddress, usize) {
+    lane::dynamic_shared()
+}
+
+/// Reads shared memory.
+///
+/// # Safety
+/// `base + offset` is inside of a shared array of this block, and a multiple of `T`'s size.
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn shared_load<T: Plain>(base: SharedAddress, offset: usize) -> T {
+    lane::access(Space::Shared, Access::Load, base.addr() + offset, size_of::<T>());
+    // SAFETY: as promised by the caller; the lanes of a block run on one core, so this is no race.
+    unsafe { base.add(offset).cast::<T>().read() }
+}
+
+/// Writes shared memory.
+///
+/// # Safety
+/// As [`shared_load`].
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn shared_store<T: Plain>(base: SharedAddress, offset: usize, value: T) {
+    lane::access(Space::Shared, Access::Store, base.addr() + offset, size_of::<T>());
+    // SAFETY: as promised by the caller; the lanes of a block run on one core, so this is no race.
+    unsafe { base.add(offset).cast::<T>().write(value) }
+}
+
+/// Reads shared memory, from memory.
+///
+/// # Safety
+/// As [`shared_load`].
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn shared_load_volatile<T: Plain>(base: SharedAddress, offset: usize) -> T {
+    lane::access(Space::Shared, Access::Load, base.addr() + offset, size_of::<T>());
+    // SAFETY: as promised by the caller.
+    unsafe { base.add(offset).cast::<T>().read_volatile() }
+}
+
+/// Writes shared memory, to memory.
+///
+/// # Safety
+/// As [`shared_load`].
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn shared_store_volatile<T: Plain>(base: SharedAddress, offset: usize, value: T) {
+    lane::access(Space::Shared, Access::Store, base.addr() + offset, size_of::<T>());
+    // SAFETY: as promised by the caller.
+    unsafe { base.add(offset).cast::<T>().write_volatile(value) }
+}

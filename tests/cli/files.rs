@@ -1,0 +1,110 @@
+//! Inputs and outputs in files.
+
+use std::fs;
+
+use crate::{Files, bench, bench_in, refused, stderr, stdout};
+
+/// An `.npy` file of version 1.0, as NumPy writes it.
+fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
+    let fortran = if fortran { "True" } else { "False" };
+    let mut header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    file.extend(data);
+    file
+}
+
+fn floats(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+#[test]
+fn sums_of_files() {
+    let files = Files::new();
+    let f32s = files.write("f.npy", &npy("<f4", false, "(2, 3)", &floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.5])));
+    assert!(stdout(&bench(&["sum", "--input", &f32s])).contains("sum = 21.5"));
+    let csv = stdout(&bench(&["sum", "--input", &f32s, "--format", "csv"]));
+    assert_eq!(csv.lines().nth(1).and_then(|row| row.split(',').nth(4)), Some("21.5"), "{csv}");
+    let i32s: Vec<u8> = [i32::MAX, 1, 5].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let i32s = files.write("i.npy", &npy("<i4", false, "(3,)", &i32s));
+    assert!(stdout(&bench(&["sum", "--input", &i32s])).contains("sum = -2147483643"), "integers wrap");
+    let none = files.write("none.npy", &npy("<f4", false, "(0,)", &[]));
+    assert!(stdout(&bench(&["sum", "--input", &none])).contains("sum = 0"));
+    let nan = files.write("nan.npy", &npy("<f4", false, "(2,)", &floats(&[f32::NAN, 1.0])));
+    assert_eq!(bench(&["sum", "--input", &nan]).status.code(), Some(0));
+}
+
+#[test]
+fn transposes_of_files() {
+    let files = Files::new();
+    let input = files.write("a.npy", &npy("<f4", false, "(2, 3)", &floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
+    let output = files.path("t.npy");
+    let done = bench(&["transpose", "--input", &input, "--output", &output]);
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    let written = fs::read(&output).expect("the output is there");
+    assert!(written.ends_with(&floats(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0])), "{written:?}");
+    assert!(String::from_utf8_lossy(&written).contains("(3, 2"));
+    // It reads its own output.
+    let back = files.path("back.npy");
+    assert_eq!(bench(&["transpose", "--input", &output, "--output", &back]).status.code(), Some(0));
+    assert!(fs::read(&back).unwrap().ends_with(&floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
+    // A flat file with the shape on the command line.
+    let flat = files.write("flat.npy", &npy("<f4", false, "(6,)", &floats(&[1.0; 6])));
+    assert_eq!(bench(&["transpose", "--input", &flat, "--rows", "3", "--cols", "2"]).status.code(), Some(0));
+    refused(&["transpose", "--input", &flat], &["1 axes", "--rows"]);
+    refused(&["transpose", "--input", &flat, "--rows", "4", "--cols", "2"], &["6 elements", "8"]);
+}
+
+#[test]
+fn outputs_are_never_lost() {
+    let files = Files::new();
+    let input = files.write("a.npy", &npy("<f4", false, "(1, 2)", &floats(&[1.0, 2.0])));
+    let precious = files.write("precious.npy", b"precious");
+    refused(&["transpose", "--input", &input, "--output", &precious], &["exists", "--force"]);
+    assert_eq!(fs::read(&precious).unwrap(), b"precious");
+    assert_eq!(bench(&["transpose", "--input", &input, "--output", &precious, "--force"]).status.code(), Some(0));
+    assert_ne!(fs::read(&precious).unwrap(), b"precious");
+    refused(&["transpose", "--input", &input, "--output", &files.path("no/such/folder/t.npy")], &["cannot write"]);
+    refused(&["transpose", "--input", &input, "--output", &files.path(""), "--force"], &["not a regular file"]);
+    refused(&["transpose", "--input", &input, "--output", "/dev/null", "--force"], &["not a regular file"]);
+    let left: Vec<_> = fs::read_dir(files.0.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "only the two files: {left:?}");
+    // A path without a folder is in the caller's.
+    assert_eq!(
+        bench_in(files.0.path(), &["transpose", "--input", "a.npy", "--output", "t.npy"]).status.code(),
+        Some(0)
+    );
+    assert!(files.0.path().join("t.npy").exists());
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let files = Files::new();
+    let data = floats(&[1.0, 2.0, 3.0, 4.0]);
+    let good = npy("<f4", false, "(2, 2)", &data);
+    let check = |name: &str, contents: &[u8], parts: &[&str]| {
+        let file = files.write(name, contents);
+        for command in ["sum", "transpose"] {
+            refused(&[command, "--input", &file], &[&[name], parts].concat());
+        }
+    };
+    check("empty.npy", b"", &["empty"]);
+    check("text.npy", b"hello, this is no array\n", &["not an .npy file"]);
+    check("magic.npy", &good[..6], &["not an .npy file"]);
+    check("header.npy", &good[..40], &["not an .npy file"]);
+    check("truncated.npy", &good[..good.len() - 1], &["truncated"]);
+    check("huge.npy", &npy("<f4", false, "(4294967296, 4294967296)", &data), &["larger than any memory"]);
+    check("long.npy", &npy("<f4", false, "(1000000000,)", &data), &["truncated"]);
+    check("f8.npy", &npy("<f8", false, "(2,)", &data), &["f8", "astype"]);
+    check("u1.npy", &npy("|u1", false, "(16,)", &[0; 64]), &["u1"]);
+    check("fortran.npy", &npy("<f4", true, "(2, 2)", &data), &["Fortran", "ascontiguousarray"]);
+    refused(&["sum", "--input", &files.path("missing.npy")], &["missing.npy", "cannot open"]);
+    refused(&["sum", "--input", &files.path("")], &["folder"]);
+    let i32s = files.write("i.npy", &npy("<i4", false, "(2, 2)", &data));
+    refused(&["transpose", "--input", &i32s], &["i32", "f32"]);
+}

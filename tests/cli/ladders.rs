@@ -1,0 +1,124 @@
+//! `bench ladder`: tables, numbers for machines, charts and pictures.
+
+use std::fs;
+
+use crate::{Files, bench, refused, stderr, stdout};
+
+#[test]
+fn all_ladders_in_a_table_each() {
+    let output = bench(&["--n", "5000", "--rows", "70", "--cols", "50"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for part in [
+        "SIMT executor",
+        "The times are not",
+        "Transpose of 70 x 50 f32",
+        "divergent_modulo",
+        "single_launch",
+        "tiled_padded",
+        "right",
+        "GB/s",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+    assert!(!text.contains("WRONG"), "{text}");
+    assert!(!text.contains('\x1b'), "no colours where standard output is no terminal");
+    assert_eq!(stderr(&output), "", "no progress bar where standard error is no terminal");
+}
+
+#[test]
+fn a_ladder_for_machines() {
+    let output = bench(&[
+        "ladder",
+        "reduce",
+        "--n",
+        "4097",
+        "--block",
+        "128",
+        "--dtype",
+        "i32",
+        "--format",
+        "json",
+        "--samples",
+        "2",
+    ]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(report["sections"][0]["rows"].as_array().expect("rows").len(), 9);
+    let rows = report["sections"][1]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 10);
+    for row in rows {
+        assert_eq!(row["correct"], true, "{row}");
+        assert!(row["median_us"].as_f64().unwrap() > 0.0, "{row}");
+    }
+    // 4097 = 32 blocks of 128 and one element; 33 partials are one more block.
+    assert_eq!(rows[0]["launches"], 2);
+    assert_eq!(rows[9]["launches"], 1);
+
+    let text = stdout(&bench(&["ladder", "transpose", "--rows", "33", "--cols", "65", "--format", "csv"]));
+    let mut lines = text.lines();
+    let columns = lines.next().unwrap().split(',').count();
+    assert!(lines.clone().count() == 12 && lines.all(|line| line.split(',').count() == columns), "{text}");
+}
+
+#[test]
+fn one_rung_of_a_ladder() {
+    let kernels = |arguments: &[&str]| -> Vec<String> {
+        let small = ["--n", "100", "--rows", "9", "--cols", "7", "--format", "csv"];
+        let output = bench(&[&["ladder"], arguments, &small].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let rows = stdout(&output);
+        rows.lines().skip(1).map(|row| row.split(',').take(3).collect::<Vec<_>>().join(",")).collect()
+    };
+    assert_eq!(kernels(&["reduce", "--rung", "unroll4"]), ["Sum in global memory,100 f32,unroll4"]);
+    assert_eq!(kernels(&["transpose", "--rung", "tiled_8"]), ["Transpose,9 x 7 f32,tiled_8"]);
+    assert_eq!(kernels(&["control-flow", "--rung", "sync_or"]), ["Control flow,100 u32,sync_or"]);
+    // Two families have a rung of this name.
+    assert_eq!(
+        kernels(&["--rung", "vectorized"]),
+        ["Sum in shared memory,100 f32,vectorized", "Transpose,9 x 7 f32,vectorized"]
+    );
+}
+
+#[test]
+fn ladders_as_charts() {
+    let files = Files::new();
+    let file = files.path("ladder.svg");
+    let output = bench(&["ladder", "reduce", "--n", "1000", "--plot", &file]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let svg = fs::read_to_string(&file).expect("the plot is there");
+    for part in ["<svg", "GB/s", "divergent_modulo", "single_launch", "Sum in shared memory of 1000 f32"] {
+        assert!(svg.contains(part), "`{part}` is not in the plot");
+    }
+    for unknown in ["ladder.jpg", "ladder", "png"] {
+        refused(&["--plot", unknown], &[unknown, ".svg", ".png"]);
+    }
+    refused(&["ladder", "reduce", "--n", "10", "--plot", &files.path("no/such/folder/a.svg")], &["cannot write"]);
+}
+
+#[test]
+fn ladders_as_pictures_for_print() {
+    let files = Files::new();
+    let file = files.path("ladder.png");
+    let output = bench(&["ladder", "reduce", "--n", "1000", "--dtype", "f64", "--plot", &file]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let bytes = fs::read(&file).expect("the plot is there");
+    assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
+    let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("a PNG");
+    let density = reader.info().pixel_dims.expect("it says how large its pixels are");
+    assert!(f64::from(density.xppu) * 0.0254 > 200.0, "dots per inch of {density:?}");
+    let (width, height) = (reader.info().width as usize, reader.info().height as usize);
+    assert!(width >= 1800 && height > 400, "{width} x {height}");
+    let mut pixels = vec![0; reader.output_buffer_size().expect("it fits in memory")];
+    reader.next_frame(&mut pixels).expect("pixels");
+    let dark_in = |columns: std::ops::Range<usize>| {
+        let rows = pixels.chunks_exact(3 * width);
+        rows.map(|row| {
+            row[3 * columns.start..3 * columns.end].chunks_exact(3).filter(|p| p.iter().all(|&x| x < 100)).count()
+        })
+        .sum::<usize>()
+    };
+    // The kernels' names stand in the first fifth, with nothing else that is dark: without a font it is empty.
+    assert!(dark_in(0..width / 5) > 1000, "no names of kernels");
+    let bar = pixels.chunks_exact(3).filter(|pixel| pixel == &[70, 110, 160]).count();
+    assert!(bar > width * height / 50, "no bars");
+}

@@ -1,0 +1,77 @@
+//! `bench` as a person uses it: every command in the executor, and everything that can be given to it wrong.
+
+mod arguments;
+mod device;
+mod files;
+mod ladders;
+mod profiles;
+mod reductions;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+use std::{env, fs};
+
+/// The program: where the bundle says it is, else built now.
+static BENCH: LazyLock<PathBuf> = LazyLock::new(|| match env::var_os("WARPFOLD_BENCH") {
+    Some(program) => PathBuf::from(program),
+    None => {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
+        let built = Command::new(cargo)
+            .args(["build", "--quiet", "--package", "warpfold", "--bin", "bench", "--manifest-path", manifest])
+            .status();
+        assert!(built.is_ok_and(|status| status.success()), "cargo cannot build bench");
+        // This test is at target/PROFILE/deps/cli-HASH.
+        let target =
+            env::current_exe().expect("a test has a path").ancestors().nth(3).expect("a target folder").to_owned();
+        target.join("debug").join("bench")
+    }
+});
+
+fn bench(arguments: &[&str]) -> Output {
+    bench_in(Path::new("."), arguments)
+}
+
+fn bench_in(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(&*BENCH);
+    command.current_dir(folder).arg("--device").arg("simt").args(arguments).output().expect("bench starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs `bench` with input that cannot be used: exit code 2, nothing on standard output, and a message with these parts.
+fn refused(arguments: &[&str], parts: &[&str]) {
+    let output = bench(arguments);
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+    assert_eq!(stdout(&output), "", "{arguments:?}");
+    assert!(!message.contains("panicked"), "{arguments:?}: {message}");
+    for part in parts {
+        assert!(message.contains(part), "{arguments:?}: `{part}` is not in: {message}");
+    }
+}
+
+/// A folder for files, until it is dropped.
+struct Files(tempfile::TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn write(&self, name: &str, contents: &[u8]) -> String {
+        fs::write(self.0.path().join(name), contents).expect("a file is written");
+        self.path(name)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+}

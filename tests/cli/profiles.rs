@@ -1,0 +1,74 @@
+//! `bench profile`, counters in the ladders, checks and orders of lanes.
+
+use std::env;
+use std::process::Command;
+
+use crate::{BENCH, bench, refused, stderr, stdout};
+
+#[test]
+fn a_profile_names_lines_and_what_to_change() {
+    let output = bench(&["profile", "strided_index", "--n", "2560"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for part in [
+        "strided_index_f32_256: 10 blocks of 256 threads, 9 barriers in each block",
+        "rung2_strided_index.rs:25: bank conflict: loads are up to 8-way, 700 extra passes",
+    ] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
+    // A program that was carried elsewhere has not the source beside it.
+    if env::var_os("WARPFOLD_BENCH").is_none() {
+        assert!(text.contains("tile.store(left, tile.load(left).plus(tile.load(left + stride)));"), "{text}");
+    }
+    let uncoalesced = stdout(&bench(&["profile", "per_element", "--rows", "64", "--cols", "96"]));
+    assert!(uncoalesced.contains("uncoalesced: stores use 12 % of their sectors"), "{uncoalesced}");
+    assert!(uncoalesced.contains("256 bytes apart"), "{uncoalesced}");
+    let divergent = stdout(&bench(&["profile", "neighbored", "--n", "2560"]));
+    assert!(divergent.contains("divergent: "), "{divergent}");
+}
+
+#[test]
+fn a_profile_for_machines() {
+    let output = bench(&["profile", "tiled_32", "--rows", "64", "--cols", "64", "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let kernel = &report["kernels"][0];
+    assert_eq!((&kernel["kernel"], &kernel["grid"][0]), (&"tiled_f32_32".into(), &4.into()));
+    // Each warp of a tile reads a column of it: 32-way.
+    assert_eq!(kernel["total"]["shared_load_conflicts"], 4 * 32 * 31);
+    assert_eq!(kernel["lines"][0]["findings"].as_array().map(Vec::len), Some(1));
+    let csv = stdout(&bench(&["profile", "sum", "--n", "5000", "--format", "csv"]));
+    let fields = csv.lines().next().map(|header| header.split(',').count());
+    assert!(csv.lines().count() > 3 && csv.lines().all(|row| Some(row.split(',').count()) == fields), "{csv}");
+    for name in ["sum", "transpose", "vectorized", "sync_count"] {
+        let output = bench(&["profile", name, "--n", "1000", "--rows", "40", "--cols", "30"]);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_ladder_with_its_counters() {
+    let report = bench(&["ladder", "reduce", "--n", "2560", "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_str(&stdout(&report)).expect("JSON");
+    let rows = report["sections"][1]["rows"].as_array().expect("rows");
+    let of = |name: &str| rows.iter().find(|row| row["kernel"] == name).expect("the rung is there");
+    assert_eq!(of("sequential")["counters"]["bank_conflicts"], 0);
+    assert_eq!(of("strided_index")["counters"]["shared_load_conflicts"], 11 * 70);
+    assert_eq!(of("unroll_last_warp")["barriers_per_block"], 3.0);
+    let table = stdout(&bench(&["ladder", "transpose", "--rows", "64", "--cols", "64"]));
+    for part in ["conflicts", "barriers", "12.5 %", "Counted by warp"] {
+        assert!(table.contains(part), "{part} is not in: {table}");
+    }
+}
+
+#[test]
+fn checks_and_orders_of_lanes() {
+    let output = bench(&["ladder", "reduce", "--n", "3000", "--check", "--schedule", "seed=5"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(!stdout(&output).contains("WRONG"), "{}", stdout(&output));
+    refused(&["ladder", "--schedule", "5"], &["seed=N"]);
+    refused(&["profile", "nonsense"], &["nonsense", "strided_index", "tiled_32"]);
+    let on_a_gpu =
+        Command::new(&*BENCH).args(["profile", "sequential", "--device", "cuda:0"]).output().expect("starts");
+    assert_eq!(on_a_gpu.status.code(), Some(2));
+    assert!(stderr(&on_a_gpu).contains("only the executor"), "{}", stderr(&on_a_gpu));
+}

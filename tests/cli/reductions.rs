@@ -1,0 +1,86 @@
+//! `bench sum` and `bench reduce`.
+
+use std::fs;
+
+use crate::{Files, bench, refused, stderr, stdout};
+
+#[test]
+fn random_numbers_have_the_same_sum_everywhere() {
+    let result = |arguments: &[&str]| {
+        let output = bench(&[&["sum", "--n", "10000", "--format", "json"], arguments].concat());
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        report["sections"][0]["rows"][0]["result"].as_f64().expect("a result")
+    };
+    // Written down: it must not change from machine to machine, nor by an update of the generator that nobody noticed.
+    assert_eq!(result(&[]), 353.0);
+    assert_eq!(result(&["--rung", "neighbored"]), 353.0);
+    assert_ne!(result(&["--seed", "2"]), 353.0);
+    let text = stdout(&bench(&["sum", "--n", "100", "--rung", "sequential"]));
+    for part in ["neighbours read neighbours", "\nsum = ", "seed 1"] {
+        assert!(text.contains(part), "`{part}` is not in:\n{text}");
+    }
+}
+
+#[test]
+fn lengths_around_a_warp_and_none_at_all() {
+    for n in ["0", "1", "31", "33"] {
+        for arguments in [["sum", "--n", n].as_slice(), &["ladder", "reduce", "--n", n]] {
+            let output = bench(arguments);
+            assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}{}", stdout(&output), stderr(&output));
+        }
+    }
+    for (rows, columns) in [("0", "5"), ("1", "1"), ("1", "33"), ("33", "1")] {
+        let output = bench(&["transpose", "--rows", rows, "--cols", columns]);
+        assert_eq!(output.status.code(), Some(0), "{rows} x {columns}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn the_sum_of_nothing_is_zero() {
+    for rung in ["neighbored", "sequential", "single_launch"] {
+        let output = bench(&["sum", "--n", "0", "--rung", rung, "--format", "json"]);
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let result = report["sections"][0]["rows"][0]["result"].as_f64().expect("a result");
+        assert_eq!(result.to_bits(), 0.0_f64.to_bits(), "{rung}");
+    }
+}
+
+#[test]
+fn reductions_of_any_kind() {
+    let arguments = ["--op", "sum,argmax,min-max", "--dtype", "f16,i8", "--shape", "4096,30x50:rows,30x50:columns"];
+    let table = bench(&[&["reduce"], &arguments[..]].concat());
+    assert_eq!(table.status.code(), Some(0), "{}", stderr(&table));
+    let text = stdout(&table);
+    assert_eq!(text.matches(" right ").count(), 3 * 2 * 3, "{text}");
+    for part in ["argmax", "f16", "2^12", "30 x 50 rows", "30 x 50 columns"] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
+    let json = bench(&[&["reduce", "--format", "json", "--offset", "1"], &arguments[..]].concat());
+    let report: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    let rows = report["sections"][0]["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 18);
+    assert!(rows.iter().all(|row| row["correct"] == true && row["offset"] == 1), "{report}");
+    let csv = stdout(&bench(&["reduce", "--format", "csv", "--shape", "2^4..2^8"]));
+    assert_eq!(csv.lines().count(), 1 + 3, "{csv}");
+}
+
+#[test]
+fn bandwidth_over_length_as_a_chart() {
+    let folder = Files::new();
+    let file = folder.path("lengths.svg");
+    let output = bench(&["reduce", "--shape", "2^6..2^12", "--plot", &file]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let chart = fs::read_to_string(&file).expect("a chart");
+    for part in ["<svg", "GB/s", "elements", "warpfold", "2^12"] {
+        assert!(chart.contains(part), "{part} is not in the chart");
+    }
+}
+
+#[test]
+fn reductions_that_there_are_not() {
+    refused(&["reduce", "--op", "median"], &["median", "argmin"]);
+    refused(&["reduce", "--dtype", "f8"], &["f8", "bf16"]);
+    refused(&["reduce", "--shape", "3x4"], &["3x4", "rows"]);
+    refused(&["reduce", "--shape", "0", "--op", "min"], &["the minimum of no elements"]);
+    refused(&["reduce", "--all", "--op", "sum"], &["--all"]);
+}
