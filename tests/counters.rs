@@ -1,8 +1,8 @@
-//! The executor's counters beside what Nsight Compute counted on an H200 (`docs/benchmarks/h200-counters.csv`), and
-//! profiles in a user's test.
+//! The executor's counters beside what Nsight Compute counted on an H200 (`docs/benchmarks/h200-counters.csv` and
+//! `h200-requests.csv`), and profiles in a user's test.
 
 use cuda_std::prelude::*;
-use warpfold::ladder::{ReduceRung, TransposeRung};
+use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, KernelProfile, Profile, Schedule, SimtOptions};
 
 /// A launch, as Nsight Compute counted it.
@@ -112,6 +112,68 @@ fn transposes_count_what_an_h200_counts() {
             assert!(own <= ncu && ncu - own <= 600 + own / 10, "{}: {own} conflicts, ncu {ncu}", measured.kernel);
         }
     }
+}
+
+/// The requests of a launch, of one kind of access each: global loads, their sectors, stores, their sectors, atomics, shared
+/// loads and stores.
+type Requests = [u64; 7];
+
+/// The first launches of all rungs, as Nsight Compute counted them: kernel, blocks and requests.
+fn measured_requests() -> Vec<(&'static str, u64, Requests)> {
+    let row = |line: &'static str| {
+        // The grid and the block are quoted, for their commas.
+        let parts: Vec<&str> = line.split('"').collect();
+        let kernel = parts[0].split(',').nth(2).expect("a kernel");
+        let grid = parts[1].trim_matches(['(', ')']).split(',').map(|side| side.parse::<u64>().expect("a side"));
+        let numbers: Vec<u64> = parts[4].split(',').filter_map(|number| number.parse().ok()).collect();
+        (kernel, grid.product(), numbers[..7].try_into().expect("seven columns of requests"))
+    };
+    include_str!("../docs/benchmarks/h200-requests.csv").lines().skip(1).map(row).collect()
+}
+
+fn requests(profile: &KernelProfile) -> Requests {
+    let total = profile.total();
+    [
+        total.global_loads.requests,
+        total.global_loads.sectors,
+        total.global_stores.requests,
+        total.global_stores.sectors,
+        total.atomics.requests,
+        total.shared_loads.requests,
+        total.shared_stores.requests,
+    ]
+}
+
+/// What `run` launches first makes `part` times the requests of what was measured.
+fn assert_requests(run: impl FnOnce() -> Result<Profile, Error>, part: u64, all: &[(&'static str, u64, Requests)]) {
+    let own = &run().unwrap().kernels[0];
+    let is_it = |&&(kernel, blocks, _): &&(&str, u64, Requests)| kernel == own.kernel && blocks == part * own.blocks();
+    let (kernel, _, measured) =
+        all.iter().find(is_it).unwrap_or_else(|| panic!("{} in {} blocks was not measured", own.kernel, own.blocks()));
+    assert_eq!(requests(own).map(|count| count * part), *measured, "{kernel}");
+}
+
+#[test]
+fn every_request_and_sector_is_one_of_an_h200() {
+    let (gpu, all) = (unchecked(), measured_requests());
+    for rung in ReduceRung::all() {
+        // Where the grid stops to grow, a block's part depends on the length. Else all blocks do the same.
+        let grid_stops = matches!(rung.name(), "grid_stride" | "warp_shuffle" | "vectorized" | "single_launch");
+        let part = if grid_stops { 1 } else { 64 };
+        assert_requests(|| sum(&gpu, rung, (1 << 22) / part), part as u64, &all);
+    }
+    let matrix = gpu.upload_matrix(&vec![1.0_f32; 1 << 20], 1024, 1024).unwrap();
+    let mut result = gpu.zeroed_matrix(1024, 1024).unwrap();
+    for rung in TransposeRung::ALL {
+        assert_requests(|| gpu.profile(|| rung.start(&gpu, &matrix, &mut result)), 1, &all);
+    }
+    let words = gpu.upload(&(0..1 << 14).collect::<Vec<u32>>()).unwrap();
+    let mut result = gpu.zeroed::<u32>(1 << 14).unwrap();
+    for rung in ControlFlowRung::ALL {
+        assert_requests(|| gpu.profile(|| rung.start(&gpu, &words, &mut result)), 64, &all);
+    }
+    let rungs = ReduceRung::all().count() + TransposeRung::ALL.len() + ControlFlowRung::ALL.len();
+    assert_eq!(all.len(), rungs, "each row is of another rung");
 }
 
 #[test]
