@@ -194,3 +194,68 @@ fn lanes_give_way_before_accesses() {
     });
     assert!(torn);
 }
+
+#[test]
+fn what_was_found_before_a_fault_is_told_with_it() {
+    let race_then = |thread_with_fault: usize| {
+        let fault = simt::run(&checked(4, 64), &|| {
+            global(Access::Store, 0);
+            lane::barrier(Barrier::Sync, false);
+            if lane::block_idx().x == 1 && thread() == thread_with_fault {
+                lane::fault("it was told to".to_owned());
+            }
+        });
+        fault.unwrap_err()
+    };
+    let fault = race_then(7);
+    let Fault::AfterMistakes { fault: ended_by, findings } = &fault else { panic!("{fault}") };
+    assert!(matches!(&**ended_by, Fault::Access { place, .. } if place.thread.x == 7 && place.block.x == 1), "{fault}");
+    assert_eq!(fault.findings(), Some(findings));
+    assert!(findings.all.iter().all(|finding| finding.second.block.x <= 1), "of blocks behind it nothing is told");
+    let text = fault.to_string();
+    for part in ["it was told to", "before it, the checks found:", "race in global memory", "element 0", "watch.rs"] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
+    assert!(matches!(race_then(64), Fault::Mistakes(_)), "no thread has that number");
+}
+
+#[test]
+fn masks_of_lanes_that_do_not_come_are_told_by_where_the_lanes_are() {
+    let hints = |kernel: &(dyn Fn() + Sync)| {
+        let fault = simt::run(&checked(1, 32), kernel).unwrap_err();
+        let findings = fault.findings().unwrap_or_else(|| panic!("no finding, but {fault}"));
+        assert!(findings.all.iter().all(|finding| finding.check == Check::WrongMask), "{findings}");
+        assert!(fault.to_string().contains("never reach"), "{fault}");
+        findings.all.iter().map(|finding| (finding.hint, finding.first.is_some())).collect::<Vec<_>>()
+    };
+    let have_left = ("its mask names lanes that have left the kernel", false);
+    let are_elsewhere = ("its mask names lanes that wait elsewhere", true);
+    let have_another = ("its mask names lanes that are there with another mask", true);
+    assert_eq!(
+        hints(&|| {
+            if thread() < 20 {
+                lane::sync_warp(u32::MAX);
+            }
+        }),
+        [have_left]
+    );
+    assert_eq!(
+        hints(&|| {
+            if thread() < 16 {
+                lane::vote(lane::Vote::All, u32::MAX, 1);
+            } else {
+                lane::sync_warp(u32::MAX);
+            }
+        }),
+        [are_elsewhere]
+    );
+    assert_eq!(hints(&|| lane::sync_warp(if thread() < 16 { u32::MAX } else { 0xFFFF_8000 })), [have_another]);
+    let both = hints(&|| match thread() {
+        0..8 => lane::sync_warp(u32::MAX),
+        8..16 => {
+            lane::barrier(Barrier::Sync, false);
+        }
+        _ => {}
+    });
+    assert!(both.len() == 2 && both.contains(&have_left) && both.contains(&are_elsewhere), "{both:?}");
+}
