@@ -4,7 +4,7 @@
 //! those that come in every operator, type or element size are tried with fewer, so that it stays quick.
 
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
-use warpfold::{Error, Gpu, Shape, ops, under_schedules};
+use warpfold::{Error, Gpu, Schedule, Shape, SimtOptions, ops, under_schedules};
 use warpfold_tests::device_library;
 use warpfold_tests::reductions::data::Kind;
 use warpfold_tests::reductions::shapes::Form;
@@ -20,16 +20,13 @@ fn clean(run: impl FnMut(&Gpu) -> Result<(), Error>) {
     under_schedules(orders(100), run).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Tries each of `all`, which are many, with orders enough that all kernels meet several. `run` gets the number of one, too.
-fn each_clean<T>(all: &[T], mut run: impl FnMut(&Gpu, &T, u64) -> Result<(), String>) {
-    for (i, one) in all.iter().enumerate() {
-        let mut wrong = None;
-        let tried = under_schedules(orders(3), |gpu| {
-            wrong = wrong.take().or(run(gpu, one, i as u64).err());
-            Ok(())
-        });
-        tried.unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(wrong, None);
+/// Tries each of `all`, which are many, with a few orders. `run` gets the number of one and of the order, too.
+fn each_clean<T>(all: &[T], run: impl Fn(&Gpu, &T, u64, u64) -> Result<(), String>) {
+    for (one, i) in all.iter().zip(0..) {
+        for seed in 0..orders(12) {
+            let gpu = Gpu::simt_with(SimtOptions { checks: true, schedule: Schedule::Seed(seed) });
+            run(&gpu, one, i, seed).unwrap_or_else(|wrong| panic!("in the order of seed {seed}: {wrong}"));
+        }
     }
 }
 
@@ -156,16 +153,15 @@ fn reductions_by_every_operator_of_every_type() {
         Form::Axis([3, 4, 5, 6], 1),
         Form::Segments { count: 12, longest: 300, seed: 1 },
     ];
-    each_clean(PAIRS, |gpu, pair, i| {
-        // Not each pair in each form: neighbours have the same kernels of other types.
-        let form = forms[i as usize % forms.len()];
+    each_clean(PAIRS, |gpu, pair, i, seed| {
+        let form = forms[(i + seed) as usize % forms.len()];
         pair.check(gpu, &Reduction { kind: Kind::Few, seed: i, form, offset: i as usize % 5 }).map(|_| ())
     });
 }
 
 #[test]
 fn dot_products_of_every_type() {
-    each_clean(dots::CHECKS, |gpu, (_, check), i| {
+    each_clean(dots::CHECKS, |gpu, (_, check), i, _| {
         let case = dots::Case { kind: Kind::Few, seed: i, rows: 3, len: 700, pitch: 703, offsets: [0, 1] };
         check(gpu, &case).map(|_| ())
     });
@@ -179,21 +175,21 @@ fn transposes(sides: [(usize, usize); 2], seed: u64) -> [Transpose; 2] {
 
 #[test]
 fn transposes_of_every_size_of_element() {
-    each_clean(&CHECKS, |gpu, (_, check), i| {
+    each_clean(&CHECKS, |gpu, (_, check), i, _| {
         transposes([(64, 96), (37, 70)], i).iter().try_for_each(|case| check(gpu, case))
     });
 }
 
 #[test]
 fn scaled_transposes_of_every_number() {
-    each_clean(&SCALED_CHECKS, |gpu, (_, check), i| {
+    each_clean(&SCALED_CHECKS, |gpu, (_, check), i, _| {
         transposes([(64, 32), (19, 45)], i).iter().try_for_each(|case| check(gpu, case))
     });
 }
 
 #[test]
 fn transposes_in_place() {
-    each_clean(&IN_PLACE_CHECKS, |gpu, (_, check), i| {
+    each_clean(&IN_PLACE_CHECKS, |gpu, (_, check), i, _| {
         let case = |side, pad, before| Transpose {
             rows: side,
             columns: side,
@@ -208,7 +204,7 @@ fn transposes_in_place() {
 
 #[test]
 fn three_axes_in_any_order() {
-    each_clean(&PERMUTE_CHECKS, |gpu, (_, check), i| {
+    each_clean(&PERMUTE_CHECKS, |gpu, (_, check), i, _| {
         check(gpu, [16, 4, 32], [0; 2], i)?;
         check(gpu, [7, 5, 19], [1, 3], i)
     });
