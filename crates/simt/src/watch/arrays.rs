@@ -103,39 +103,46 @@ impl Arrays {
         Self { arrays, has_one_core }
     }
 
-    /// The first cell of an access of whole elements.
-    #[inline(always)]
-    pub fn first_cell(&self, address: usize, bytes: usize) -> Option<FirstCell<'_>> {
-        let array = self.array_at(address, bytes)?;
-        ((address | bytes) & (array.step - 1) == 0).then(|| {
-            let cell = array.cell(address);
-            prefetch(cell.word());
-            FirstCell { array, at: address, cell }
-        })
+    /// The cells about an element that is accessed.
+    pub fn window_at(&self, address: usize, bytes: usize) -> Window {
+        let Some(array) = self.array_at(address, bytes).filter(|array| bytes == array.step) else {
+            return Window::NONE;
+        };
+        let first = (address - array.start) >> array.shift & !(CHUNK - 1);
+        let start = array.start + (first << array.shift);
+        let bytes = (CHUNK << array.shift).min(array.end - start);
+        Window { start, bytes, shift: array.shift, cells: &raw const *array.chunk(first).cells }
     }
 
-    /// Notes a plain access up to `end` of elements that nobody else has accessed, or only before what this thread knows: most
+    /// Notes a plain access, of whole elements, that nobody else has accessed, or only before what this thread knows: most
     /// accesses are such. Gives whether it was one; if not, [`Self::access`] has to look at it.
-    #[inline(always)]
-    pub fn note_if_alone(&self, first: FirstCell<'_>, end: usize, is_read: bool, own: Mark) -> bool {
-        let FirstCell { array, mut at, mut cell } = first;
-        loop {
-            let word = if self.has_one_core { cell.word().load(Ordering::Relaxed) } else { cell.take() };
-            let is_alone = Mark::of(word).is_covered_by(own) && word & (MOVED | HAS_READ) == 0;
-            let is_read_only = word == 0 || word & IS_READ != 0;
-            let noted = match (is_read, is_read_only) {
-                (false, _) => own.0,
-                (true, true) => own.0 | IS_READ,
-                // A read by whoever wrote last says nothing new.
-                (true, false) => word,
-            };
-            cell.leave(if is_alone { noted } else { word });
-            at += array.step;
-            if !is_alone || at >= end {
-                return is_alone;
-            }
-            cell = array.cell(at);
+    #[inline(never)]
+    pub fn note_if_alone(&self, address: usize, bytes: usize, is_read: bool, own: Mark) -> bool {
+        let Some(array) = self.array_at(address, bytes) else { return false };
+        if (address | bytes) & (array.step - 1) != 0 {
+            return false;
         }
+        let mut at = address;
+        while at < address + bytes && self.note_cell_if_alone(array.cell(at).word(), is_read, own) {
+            at += array.step;
+        }
+        at >= address + bytes
+    }
+
+    /// [`Self::note_if_alone`], of one cell.
+    #[inline(always)]
+    pub fn note_cell_if_alone(&self, cell: &AtomicU64, is_read: bool, own: Mark) -> bool {
+        let word = if self.has_one_core { cell.load(Ordering::Relaxed) } else { take(cell) };
+        let is_alone = Mark::of(word).is_covered_by(own) && word & (MOVED | HAS_READ) == 0;
+        let is_read_only = word == 0 || word & IS_READ != 0;
+        let noted = match (is_read, is_read_only) {
+            (false, _) => own.0,
+            (true, true) => own.0 | IS_READ,
+            // A read by whoever wrote last says nothing new.
+            (true, false) => word,
+        };
+        cell.store(if is_alone { noted } else { word }, Ordering::Release);
+        is_alone
     }
 
     /// Notes a plain access, and gives the first conflict. `knows` says whether it comes after another one for sure.
@@ -194,8 +201,13 @@ impl Array {
     #[inline]
     fn cell(&self, at: usize) -> Cell<'_> {
         let place = (at - self.start) >> self.shift;
+        Cell { chunk: self.chunk(place), place: place % CHUNK }
+    }
+
+    #[inline]
+    fn chunk(&self, place: usize) -> &Chunk {
         let chunk = &self.chunks[place / CHUNK];
-        Cell { chunk: chunk.get().unwrap_or_else(|| make(chunk)), place: place % CHUNK }
+        chunk.get().unwrap_or_else(|| make(chunk))
     }
 }
 
@@ -209,24 +221,34 @@ fn no_marks() -> Marks {
     marks.try_into().expect("it has been made with that length")
 }
 
-/// Asks for memory that is to be used soon.
-#[inline]
-fn prefetch(word: &AtomicU64) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: it is a hint, which may be given of any address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(word).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = word;
+/// Cells of neighbouring elements of one array, for accesses that come there again and again.
+#[derive(Clone, Copy)]
+pub(crate) struct Window {
+    /// The address that the first cell is of, and how many bytes there are cells of.
+    start: usize,
+    bytes: usize,
+    shift: u32,
+    cells: *const [AtomicU64; CHUNK],
 }
 
-/// Where an access begins.
-pub(crate) struct FirstCell<'a> {
-    array: &'a Array,
-    at: usize,
-    cell: Cell<'a>,
+impl Window {
+    pub const NONE: Self = Self { start: 0, bytes: 0, shift: 0, cells: std::ptr::null() };
+
+    /// The cell of an element, if it is one of these.
+    ///
+    /// # Safety
+    /// The [`Arrays`] that it is of is still there for as long as the cell is used.
+    #[inline(always)]
+    pub unsafe fn cell<'a>(self, address: usize) -> Option<&'a AtomicU64> {
+        let offset = address.wrapping_sub(self.start);
+        if offset >= self.bytes {
+            return None;
+        }
+        // SAFETY: it is not `NONE`, which has no bytes, so it is of a chunk, and chunks stay where they are for as long as
+        // their arrays do.
+        let cells = unsafe { &*self.cells };
+        cells.get(offset >> self.shift)
+    }
 }
 
 /// A cell of a chunk.
@@ -241,30 +263,8 @@ impl Cell<'_> {
         &self.chunk.cells[self.place]
     }
 
-    /// Takes the cell for this core until it is left; gives its word.
-    #[inline]
     fn take(&self) -> u64 {
-        self.try_to_take().unwrap_or_else(|| self.wait())
-    }
-
-    #[inline]
-    fn try_to_take(&self) -> Option<u64> {
-        let word = self.word().load(Ordering::Relaxed);
-        let is_free = word & TAKEN == 0;
-        let taken = word | TAKEN;
-        (is_free && self.word().compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed).is_ok())
-            .then_some(word)
-    }
-
-    #[cold]
-    fn wait(&self) -> u64 {
-        loop {
-            // Whoever has it may have been put off its core.
-            thread::yield_now();
-            if let Some(word) = self.try_to_take() {
-                return word;
-            }
-        }
+        take(self.word())
     }
 
     #[inline]
@@ -322,6 +322,31 @@ impl Cell<'_> {
     }
 }
 
+/// Takes a cell for this core until its next store; gives its word.
+#[inline]
+fn take(cell: &AtomicU64) -> u64 {
+    try_to_take(cell).unwrap_or_else(|| wait(cell))
+}
+
+#[inline]
+fn try_to_take(cell: &AtomicU64) -> Option<u64> {
+    let word = cell.load(Ordering::Relaxed);
+    let is_free = word & TAKEN == 0;
+    let taken = word | TAKEN;
+    (is_free && cell.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed).is_ok()).then_some(word)
+}
+
+#[cold]
+fn wait(cell: &AtomicU64) -> u64 {
+    loop {
+        // Whoever has it may have been put off its core.
+        thread::yield_now();
+        if let Some(word) = try_to_take(cell) {
+            return word;
+        }
+    }
+}
+
 impl Mark {
     /// Without the flags of its cell.
     #[inline]
@@ -364,6 +389,16 @@ mod tests {
         }
     }
 
+    /// Notes an access by a window where there is one.
+    fn note(arrays: &Arrays, Plain { address, bytes, effect, own }: Plain) -> bool {
+        let is_read = effect == Effect::Read;
+        // SAFETY: the arrays are borrowed.
+        match unsafe { arrays.window_at(address, bytes).cell(address) } {
+            Some(cell) if address.is_multiple_of(bytes) => arrays.note_cell_if_alone(cell, is_read, own),
+            _ => arrays.note_if_alone(address, bytes, is_read, own),
+        }
+    }
+
     /// A kernel of 70 threads with barriers, whose threads access a few places at random.
     fn steps(seed: u64, element: usize) -> Vec<Step> {
         let mut random = Random::new(seed, 0);
@@ -403,9 +438,7 @@ mod tests {
                     let found = if is_atomic {
                         arrays.give_up(at, bytes, &eras, &beside);
                         beside.access(at, bytes, stamp, effect, knows)
-                    } else if let Some(first) = arrays.first_cell(at, bytes)
-                        && arrays.note_if_alone(first, at + bytes, effect == Effect::Read, own)
-                    {
+                    } else if note(&arrays, plain) {
                         None
                     } else {
                         arrays.access(plain, &eras, &beside, knows)
@@ -441,9 +474,7 @@ mod tests {
                 let places = (0..1024).map(|i| START + 4 * i);
                 let found = places.map(|address| {
                     let plain = Plain { address, bytes: 4, effect, own };
-                    let first = arrays.first_cell(address, 4).unwrap();
-                    !arrays.note_if_alone(first, address + 4, effect == Effect::Read, own)
-                        && arrays.access(plain, &eras, &exact, |stamp| stamp.block == block).is_some()
+                    !note(&arrays, plain) && arrays.access(plain, &eras, &exact, |stamp| stamp.block == block).is_some()
                 });
                 found.collect::<Vec<bool>>()
             };

@@ -143,7 +143,7 @@ impl Watcher {
         self.counters.clear();
     }
 
-    fn site(&self, location: &'static Location<'static>, action: Action) -> SiteId {
+    fn site(&mut self, location: &'static Location<'static>, action: Action) -> SiteId {
         self.cache.number(&self.launch.sites, location, action)
     }
 
@@ -155,7 +155,7 @@ impl Watcher {
         &mut counters[index]
     }
 
-    fn site_of(&self, deed: &Deed) -> SiteId {
+    fn site_of(&mut self, deed: &Deed) -> SiteId {
         self.site(deed.location, action_of(deed))
     }
 
@@ -191,11 +191,18 @@ impl Watcher {
             return false;
         }
         let launch = &*self.launch;
-        // What is known of the memory may have to come from far: it is on its way while the rest is looked for.
-        let Some(first) = launch.arrays.first_cell(address, bytes) else { return false };
-        let site = self.cache.number(&launch.sites, location, Action::Memory(Space::Global, access, bytes as u8));
-        let Some(own) = self.clocks.mark(lane, site, &launch.eras) else { return false };
-        launch.arrays.note_if_alone(first, address + bytes, access == Access::Load, own)
+        let site = self.cache.site(&launch.sites, location, Action::Memory(Space::Global, access, bytes as u8));
+        let Some(own) = self.clocks.mark(lane, site.id, &launch.eras) else { return false };
+        let is_read = access == Access::Load;
+        // SAFETY: the window is of this launch's arrays: when the launch changes, so does the cache, and `self` holds it.
+        if let Some(cell) = unsafe { site.window.cell(address) } {
+            return launch.arrays.note_cell_if_alone(cell, is_read, own);
+        }
+        // A pack is of several cells.
+        if bytes < 16 {
+            site.window = launch.arrays.window_at(address, bytes);
+        }
+        launch.arrays.note_if_alone(address, bytes, is_read, own)
     }
 
     /// Checks an ordinary access.
@@ -223,7 +230,8 @@ impl Watcher {
 
     #[inline(never)]
     fn check_shared(&mut self, deed: &Deed, effect: Effect, shared: &SharedMemory) {
-        let own = self.clocks.stamp(deed.lane, Strength::Plain, self.site_of(deed));
+        let site = self.site_of(deed);
+        let own = self.clocks.stamp(deed.lane, Strength::Plain, site);
         let (clocks, lane) = (&self.clocks, deed.lane);
         let found = self.shared_cells.access(
             shared.offset(deed.address),
@@ -302,7 +310,8 @@ impl Watcher {
         };
         let strength = if is_of_block { Strength::Block } else { Strength::Device };
         if self.watch.checks {
-            self.check_exactly(deed, strength, self.site_of(deed), effect);
+            let site = self.site_of(deed);
+            self.check_exactly(deed, strength, site, effect);
             let (reads, writes) = (effect != Effect::Write, effect != Effect::Read);
             self.clocks.atomic(deed.lane, deed.address, reads, writes, &mut self.launch.releases());
         }

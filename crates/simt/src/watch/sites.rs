@@ -1,10 +1,10 @@
 //! Places in the source, as small numbers.
 
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
 
+use super::arrays::Window;
 use crate::lane::{Access, Space};
 
 /// What lanes do at a place. Two different things in one column of a line are two sites.
@@ -65,43 +65,45 @@ impl Sites {
 
 /// A core's memory of the sites it has met last, which saves it the lock and the comparing of texts.
 pub(crate) struct SiteCache {
-    slots: Box<[Cell<Cached>; SLOTS]>,
+    slots: Box<[Cached; SLOTS]>,
 }
 
 const SLOTS: usize = 256;
 
-/// A site's number. The key is the `Location`'s address and the action's code in one; 0 is none.
+/// A site that has been met.
 #[derive(Clone, Copy)]
-struct Cached {
+pub(crate) struct Cached {
+    /// The `Location`'s address and the action's code in one; 0 is none.
     key: u64,
-    id: SiteId,
+    pub id: SiteId,
+    /// The cells where it was last.
+    pub window: Window,
 }
 
 impl SiteCache {
     pub fn new() -> Self {
-        Self { slots: Box::new([const { Cell::new(Cached { key: 0, id: 0 }) }; SLOTS]) }
+        Self { slots: Box::new([Cached { key: 0, id: 0, window: Window::NONE }; SLOTS]) }
     }
 
     #[inline]
-    pub fn number(&self, sites: &Sites, location: &'static Location<'static>, action: Action) -> SiteId {
+    pub fn number(&mut self, sites: &Sites, location: &'static Location<'static>, action: Action) -> SiteId {
+        self.site(sites, location, action).id
+    }
+
+    #[inline]
+    pub fn site(&mut self, sites: &Sites, location: &'static Location<'static>, action: Action) -> &mut Cached {
         // `Location`s are the program's own data, whose addresses are the same from bit 48 on.
         let key = std::ptr::from_ref(location).addr() as u64 ^ action.code() << 48;
         // Neighbours in the source have neighbouring `Location`s and actions: a sum of the two would often be another's.
-        let slot = &self.slots[(key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SLOTS.ilog2())) as usize];
-        let cached = slot.get();
-        if cached.key == key { cached.id } else { Self::look_up(slot, key, sites, location, action) }
+        let slot = &mut self.slots[(key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SLOTS.ilog2())) as usize];
+        if slot.key != key {
+            look_up(slot, key, sites, location, action);
+        }
+        slot
     }
+}
 
-    #[cold]
-    fn look_up(
-        slot: &Cell<Cached>,
-        key: u64,
-        sites: &Sites,
-        location: &'static Location<'static>,
-        action: Action,
-    ) -> SiteId {
-        let id = sites.number(location, action);
-        slot.set(Cached { key, id });
-        id
-    }
+#[cold]
+fn look_up(slot: &mut Cached, key: u64, sites: &Sites, location: &'static Location<'static>, action: Action) {
+    *slot = Cached { key, id: sites.number(location, action), window: Window::NONE };
 }
