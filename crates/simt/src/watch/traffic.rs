@@ -33,8 +33,16 @@ impl Request {
         len
     }
 
+    /// The address of the lane that is alone in it, if one is: such requests are counted without laying anything side by side.
+    fn lone_address(&self) -> Option<u64> {
+        self.mask.is_power_of_two().then(|| self.addresses[self.mask.trailing_zeros() as usize])
+    }
+
     /// How many 32-byte sectors the accesses lie in, and how many different bytes they ask for.
     pub fn sectors(&self) -> (u64, u64) {
+        if let Some(start) = self.lone_address() {
+            return ((start + self.bytes - 1) / 32 - start / 32 + 1, self.bytes);
+        }
         let mut addresses = [0; 32];
         let len = self.of_lanes(u32::MAX, &mut addresses);
         let addresses = &mut addresses[..len];
@@ -56,6 +64,9 @@ impl Request {
 
     /// How many bytes lie between the places of neighbours among the lanes, on average; nothing of one lane.
     fn apart(&self) -> Option<u64> {
+        if self.lone_address().is_some() {
+            return None;
+        }
         let mut addresses = [0; 32];
         let len = self.of_lanes(u32::MAX, &mut addresses);
         let (first, last) = (addresses[0], addresses[len.checked_sub(1)?]);
@@ -68,6 +79,10 @@ impl Request {
     ///
     /// Also the most passes of one such part.
     pub fn passes(&self) -> (u64, u64, u64) {
+        if self.lone_address().is_some() {
+            // The words of one access lie in as many banks.
+            return (1, 1, 1);
+        }
         let lanes_at_once = match self.bytes {
             16 => 8,
             8 => 16,
@@ -164,6 +179,7 @@ mod tests {
         assert_eq!(request(4, u32::MAX, |_| 64).sectors(), (1, 4), "a broadcast");
         assert_eq!(request(16, u32::MAX, |lane| 16 * lane).sectors(), (16, 512));
         assert_eq!(request(4, 1, |_| 4096).sectors(), (1, 4));
+        assert_eq!(request(16, 1 << 9, |_| 4096 + 24).sectors(), (2, 16), "one lane, across the end of a sector");
         assert_eq!(request(1, u32::MAX, |lane| lane).sectors(), (1, 32));
         assert_eq!(request(4, u32::MAX, |lane| 8 * lane).sectors(), (8, 128), "every second element");
     }
@@ -177,6 +193,7 @@ mod tests {
         assert_eq!(request(4, 0xFFFF, |lane| 8 * lane).passes(), (1, 1, 1), "half a warp at every second word");
         assert_eq!(request(1, u32::MAX, |lane| lane).passes(), (1, 1, 1), "four lanes a word");
         assert_eq!(request(2, u32::MAX, |lane| 128 * lane).passes(), (32, 1, 32));
+        assert_eq!(request(16, 1 << 30, |lane| 128 * lane).passes(), (1, 1, 1), "one lane");
     }
 
     #[test]
