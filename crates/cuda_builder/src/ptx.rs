@@ -134,16 +134,17 @@ impl Module {
     }
 }
 
-/// Makes of the comment by which `cuda_std` says an entry's block, or how many threads it has at most, the directive that
-/// PTX has for it, which stands between the parameters and the body.
+/// Makes of the comments by which `cuda_std` says an entry's block, how many threads it has at most, and for how many blocks
+/// there should be room, the directives that PTX has for it, which stand between the parameters and the body.
 fn with_block(entry: &str) -> String {
-    const DIRECTIVES: [&str; 2] = ["reqntid ", "maxntid "];
-    let said = entry.lines().find_map(|line| {
-        let comment = line.trim_start().strip_prefix("// ")?;
-        DIRECTIVES.iter().any(|directive| comment.starts_with(directive)).then_some(comment)
+    const DIRECTIVES: [&str; 3] = ["reqntid ", "maxntid ", "minnctapersm "];
+    let said = DIRECTIVES.iter().filter_map(|directive| {
+        let comments = entry.lines().filter_map(|line| line.trim_start().strip_prefix("// "));
+        comments.into_iter().find(|comment| comment.starts_with(directive))
     });
-    match (said, entry.split_once("\n{")) {
-        (Some(directive), Some((head, body))) => format!("{head}\n.{directive}\n{{{body}"),
+    let directives: String = said.map(|directive| format!(".{directive}\n")).collect();
+    match entry.split_once("\n{") {
+        Some((head, body)) if !directives.is_empty() => format!("{head}\n{directives}{{{body}"),
         _ => entry.to_owned(),
     }
 }
@@ -281,6 +282,9 @@ mod tests {
         assert_eq!(module.text().matches(".reqntid").count(), 1, "the other entry takes any block");
         let module = Module::parse(&text.replace("reqntid 32, 8, 1", "maxntid 1024"));
         assert!(module.text().contains(")\n.maxntid 1024\n{"), "{}", module.text());
+        let module =
+            Module::parse(&text.replace("\tmov.u32 %r1, %tid.x;", "\t// minnctapersm 4\n\tmov.u32 %r1, %tid.x;"));
+        assert!(module.text().contains(")\n.reqntid 32, 8, 1\n.minnctapersm 4\n{"), "{}", module.text());
     }
 
     #[test]

@@ -31,9 +31,23 @@ pub fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
     machine::permute_bytes(low, high, selector & 0x7777)
 }
 
+/// The sum of a word's four bytes and `sum`, wrapping.
+///
+/// One instruction (`dp4a`).
+#[inline(always)]
+pub fn add_bytes(word: u32, sum: u32) -> u32 {
+    machine::add_bytes(word, sum)
+}
+
+/// [`add_bytes`] of bytes that are signed.
+#[inline(always)]
+pub fn add_signed_bytes(word: u32, sum: i32) -> i32 {
+    machine::add_signed_bytes(word, sum)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{cut_pack, funnel_shift, permute_bytes};
+    use super::{add_bytes, add_signed_bytes, cut_pack, funnel_shift, permute_bytes};
     use crate::element::Pack;
 
     #[test]
@@ -55,5 +69,12 @@ mod tests {
         assert_eq!(permute_bytes(0x3322_1100, 0x7766_5544, 0x3210), 0x3322_1100);
         assert_eq!(permute_bytes(0x3322_1100, 0x7766_5544, 0x7654), 0x7766_5544);
         assert_eq!(permute_bytes(0x3322_1100, 0x7766_5544, 0x0527), 0x0055_2277);
+    }
+
+    #[test]
+    fn bytes_are_added() {
+        assert_eq!(add_bytes(0xFF01_02FE, 1), 0xFF + 1 + 2 + 0xFE + 1);
+        assert_eq!(add_bytes(1, u32::MAX), 0);
+        assert_eq!(add_signed_bytes(0xFF01_0280, -1), -127);
     }
 }

@@ -33,6 +33,15 @@ pub struct GlobalMut<'a, T> {
     memory: PhantomData<&'a [T]>,
 }
 
+/// All that was loaded before is on its way before anything behind this begins. Makes no instruction.
+///
+/// A compiler moves a load to where its value is first used, if it can, to save registers: then loads that could be on their way
+/// together wait for each other.
+#[inline(always)]
+pub fn issue_loads() {
+    machine::issue_loads();
+}
+
 impl<'a, T: Plain> Global<'a, T> {
     /// The view of `len` elements at `start`.
     ///
@@ -197,6 +206,7 @@ impl<T: Element> Global<'_, T> {
                 packs[k] = unsafe { machine::load(first.byte_add(k * stride * size_of::<T>())) };
                 k += 1;
             }
+            issue_loads();
         } else {
             let mut around = [[T::Pack::splat(T::default()); 2]; PACKS];
             let mut k = 0;
@@ -205,6 +215,7 @@ impl<T: Element> Global<'_, T> {
                 around[k] = unsafe { machine::load_around(first.byte_add(k * stride * size_of::<T>()), off) };
                 k += 1;
             }
+            issue_loads();
             let mut k = 0;
             while k < PACKS {
                 let [low, high] = around[k];
@@ -229,6 +240,7 @@ impl<T: Element> Global<'_, T> {
             packs[k] = unsafe { self.load_pack_unchecked(i + k * stride) };
             k += 1;
         }
+        issue_loads();
         packs
     }
 

@@ -57,6 +57,25 @@ macro_rules! __max_threads {
     };
 }
 
+/// Says in the PTX how many blocks of the entry a multiprocessor should have room for, as [`__block`](crate::__block) says the
+/// block.
+#[cfg(target_arch = "nvptx64")]
+#[macro_export]
+#[doc(hidden)]
+#[allow_internal_unstable(asm_experimental_arch)]
+macro_rules! __min_blocks {
+    ($blocks:expr) => {
+        // SAFETY: a comment.
+        unsafe {
+            ::core::arch::asm!(
+                "// minnctapersm {blocks}",
+                blocks = const $blocks,
+                options(nomem, nostack, preserves_flags),
+            )
+        }
+    };
+}
+
 /// Waits for the grid before this one; see `early` of [`kernel`](crate::kernel).
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]

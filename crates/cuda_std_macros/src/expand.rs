@@ -22,6 +22,12 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
     if let Some(clause) = &signature.generics.where_clause {
         return Err(Error::new_spanned(clause, "a kernel's bounds stand with its generic parameters"));
     }
+    if let (Some(blocks), true, None) = (&attribute.min_blocks, attribute.block.is_empty(), &attribute.max_threads) {
+        return Err(Error::new_spanned(
+            blocks,
+            "how many blocks there is room for depends on `block` or `max_threads`",
+        ));
+    }
     if let (Some(threads), false) = (&attribute.max_threads, attribute.block.is_empty()) {
         return Err(Error::new_spanned(threads, "a kernel whose block is fixed has no other number of threads"));
     }
@@ -33,6 +39,7 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
         instances: instances(attribute, &signature.generics)?,
         block: &attribute.block,
         max_threads: attribute.max_threads.as_ref(),
+        min_blocks: attribute.min_blocks.as_ref(),
         early: attribute.early,
     };
     Ok(kernel.expand())
@@ -46,6 +53,7 @@ struct Kernel<'a> {
     instances: Vec<Instance>,
     block: &'a [Expr],
     max_threads: Option<&'a Expr>,
+    min_blocks: Option<&'a Expr>,
     early: bool,
 }
 
@@ -136,6 +144,7 @@ impl Kernel<'_> {
             (true, Some(threads)) => quote!(::cuda_std::__max_threads!((#threads) as u32);),
             (true, None) => quote!(),
         };
+        let min_blocks = self.min_blocks.map(|blocks| quote!(::cuda_std::__min_blocks!((#blocks) as u32);));
         let early = self.early.then(|| quote!(::cuda_std::internal::await_previous_grid();));
         quote! {
             mod #entry {
@@ -145,6 +154,7 @@ impl Kernel<'_> {
                 ::cuda_std::__entry! {
                     #entry(#(#taken),*) {
                         #block
+                        #min_blocks
                         #early
                         // SAFETY: the host's launch has made the parameters for this entry.
                         #[allow(unused_unsafe)]

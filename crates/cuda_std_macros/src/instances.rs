@@ -12,6 +12,7 @@ pub struct Attribute {
     products: Vec<Vec<Vec<Argument>>>,
     pub block: Vec<Expr>,
     pub max_threads: Option<Expr>,
+    pub min_blocks: Option<Expr>,
     pub early: bool,
 }
 
@@ -43,6 +44,8 @@ impl Parse for Attribute {
                 }
             } else if key == "max_threads" {
                 attribute.max_threads = Some(input.parse()?);
+            } else if key == "min_blocks" {
+                attribute.min_blocks = Some(input.parse()?);
             } else if key == "block" {
                 attribute.block = match input.parse()? {
                     Expr::Array(sides) => sides.elems.into_iter().collect(),
@@ -52,7 +55,10 @@ impl Parse for Attribute {
                     return Err(Error::new(key.span(), "a block has one to three sides"));
                 }
             } else {
-                return Err(Error::new(key.span(), "expected `instances`, `block`, `max_threads` or `early`"));
+                return Err(Error::new(
+                    key.span(),
+                    "expected `instances`, `block`, `max_threads`, `min_blocks` or `early`",
+                ));
             }
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;

@@ -32,6 +32,9 @@ mod parameters;
 /// [CountNan] x [f32]`. A kernel without a `block` of its own may say how many threads one has at most, by
 /// `max_threads = 1024`, so that the assembler leaves each thread no more registers than such a block has.
 ///
+/// With `min_blocks = 4`, too, it leaves them no more than so many blocks in one multiprocessor have. What does not fit goes to
+/// memory.
+///
 /// With `early`, the kernel's blocks may take their places while the kernel before it in the same order still runs, where
 /// the device can (sm_90 and later): each waits, before anything of its own, until that one is done and all it wrote can be
 /// seen. Between short kernels that saves most of the time that a launch takes.

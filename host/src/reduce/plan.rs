@@ -11,19 +11,8 @@ const MULTIPROCESSORS: usize = 132;
 /// Blocks of 512 threads that fold long spans and that it runs at once: two in each multiprocessor.
 const LARGE_BLOCKS: usize = 2 * MULTIPROCESSORS;
 
-/// Blocks of 256 threads that it runs at once, if their threads have up to 64 registers.
+/// Blocks of 256 threads that it runs at once, whose threads have up to 64 registers.
 const SMALL_BLOCKS: usize = 4 * MULTIPROCESSORS;
-
-/// Blocks that fold columns and that it runs at once: elements of 8 bytes take threads half of their registers more.
-const fn blocks_of_columns(size: usize) -> usize {
-    if size == 8 { SMALL_BLOCKS / 2 } else { SMALL_BLOCKS }
-}
-
-/// Blocks that fold long spans and that it runs at once: of bytes four in each multiprocessor, since threads that work on 64
-/// elements at once have more to compute than to wait for, and few registers.
-const fn blocks_of_spans(size: usize) -> usize {
-    if size == 1 { 2 * LARGE_BLOCKS } else { LARGE_BLOCKS }
-}
 
 /// Rows of at most so many 16-byte packs are folded by lanes of a warp, longer ones by blocks. A warp that has more to
 /// load than a few rounds leaves too few bytes in flight.
@@ -78,12 +67,12 @@ impl Plan {
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let group = columns::rows_of_group(columns, size_of_state);
-                let lanes = lanes_of_columns(rows, columns, group);
+                let in_flight = columns::rows_in_flight(size, size_of_state);
+                let lanes = lanes_of_columns(rows, columns, in_flight, group);
                 let tiles = (columns * group).div_ceil(lanes * columns::COLUMNS).saturating_mul(batches);
                 // No part has less than a round of loads.
-                let in_flight = group * columns::ROWS_IN_FLIGHT;
-                let rounds = rows.div_ceil(columns::BLOCK / lanes * in_flight).max(1);
-                let parts = (blocks_of_columns(size) / tiles).clamp(1, rounds);
+                let rounds = rows.div_ceil(columns::BLOCK / lanes * group * in_flight).max(1);
+                let parts = (SMALL_BLOCKS / tiles).clamp(1, rounds);
                 // What separates nothing shall not look like bad alignment.
                 let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
                 let (lanes, group, parts) = (lanes as u32, group as u32, parts as u32);
@@ -99,7 +88,7 @@ impl Plan {
         }
         let threads = threads_of_span(len.div_ceil(16 / size), spans, in_flight);
         let tiles = len / (threads * in_flight * (16 / size));
-        let parts = parts_of_span(tiles, spans, size);
+        let parts = parts_of_span(tiles, spans);
         let (tiles, longer) = (tiles / parts, tiles % parts);
         Self::Spans { spans, len, pitch, parts: parts as u32, tiles, longer: longer as u32, threads: threads as u32 }
     }
@@ -156,12 +145,12 @@ fn tiles_of_columns(columns: usize, group: u32, lanes: u32) -> usize {
 /// Threads that stand beside each other over the columns: as many as the columns need, up to a warp; and more, up to the
 /// whole block, where there are so few rows that further rows of threads would have no four rounds of loads each, or where
 /// rows are taken in groups.
-fn lanes_of_columns(rows: usize, columns: usize, group: usize) -> usize {
+fn lanes_of_columns(rows: usize, columns: usize, in_flight: usize, group: usize) -> usize {
     let needed = (columns * group).div_ceil(columns::COLUMNS).next_power_of_two();
     if group > 1 {
         return needed;
     }
-    let rows_of_threads = (rows / (4 * columns::ROWS_IN_FLIGHT)).max(1);
+    let rows_of_threads = (rows / (4 * in_flight)).max(1);
     let widest = columns::BLOCK.div_ceil(rows_of_threads).next_power_of_two().clamp(32, columns::BLOCK);
     needed.min(widest)
 }
@@ -185,9 +174,9 @@ fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
 }
 
 /// How many blocks fold a span of so many tiles, one of `spans`: as many as run at once, and no more than there are tiles.
-fn parts_of_span(tiles: usize, spans: usize, size: usize) -> usize {
+fn parts_of_span(tiles: usize, spans: usize) -> usize {
     // Two rounds of one block take less time than the partials of two.
-    if tiles <= 2 { 1 } else { (blocks_of_spans(size) / spans).clamp(1, tiles) }
+    if tiles <= 2 { 1 } else { (LARGE_BLOCKS / spans).clamp(1, tiles) }
 }
 
 #[cfg(test)]

@@ -202,13 +202,9 @@ impl Gpu {
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
-        let Strides { rows, columns, batch, input_pitch, output_pitch, input_batch, output_batch } = strides;
+        let Strides { rows, columns, batch, .. } = strides;
         let size = size_of::<T>();
-        let is_wide = (input.device_address() | output.device_address()).is_multiple_of(16)
-            && [rows, columns, input_pitch, output_pitch, input_batch, output_batch]
-                .iter()
-                .all(|elements| (elements * size).is_multiple_of(16));
-        if is_wide {
+        if strides.are_wide(input.device_address() | output.device_address(), size) {
             let (tiling, are_few) = by_packs_or_few(&strides, size);
             return self.turn_by(kernels.by_packs[usize::from(are_few)], tiling, strides, input, output);
         }
@@ -286,6 +282,16 @@ impl Strides {
             input_batch: elements,
             output_batch: elements,
         }
+    }
+
+    /// Whether all rows of both sides begin and end at multiples of 16 bytes, if what begins at `address` does (the bits of
+    /// either side's).
+    pub(super) fn are_wide(&self, address: u64, size: usize) -> bool {
+        let Self { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = *self;
+        address.is_multiple_of(16)
+            && [rows, columns, input_pitch, output_pitch, input_batch, output_batch]
+                .iter()
+                .all(|elements| (elements * size).is_multiple_of(16))
     }
 
     /// Calls `launch` with the blocks and the views of as many matrices as a grid has blocks for, until all have had their

@@ -4,7 +4,7 @@ use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use half::{bf16, f16};
 use kernels::transpose::change::{CONJUGATED, MULTIPLIED, Scale};
-use kernels::transpose::tiles::{elements, scaled_tiles};
+use kernels::transpose::tiles::{elements, scaled_tiles, wide_scaled_tiles};
 use num_complex::{Complex32, Complex64};
 
 use super::Transposition;
@@ -58,8 +58,8 @@ mod private {
     use super::{Kernel, Scale, ScaledParameters};
 
     pub trait Sealed: Scale {
-        /// Its kernel.
-        fn kernel() -> Kernel<ScaledParameters<Self::Bits>>;
+        /// Its kernel, and that for what is at multiples of 16 bytes.
+        fn kernels() -> [Kernel<ScaledParameters<Self::Bits>>; 2];
         /// Its real and imaginary part.
         fn parts(self) -> [f64; 2];
     }
@@ -69,8 +69,8 @@ macro_rules! scaled {
     ($($type:ident, $len:literal: |$x:ident| $parts:expr;)*) => {$(
         impl ScaledElement for $type {}
         impl private::Sealed for $type {
-            fn kernel() -> Kernel<ScaledParameters<Self::Bits>> {
-                scaled_tiles::handle::<$type, $len>()
+            fn kernels() -> [Kernel<ScaledParameters<Self::Bits>>; 2] {
+                [scaled_tiles::handle::<$type, $len>(), wide_scaled_tiles::handle::<$type, $len>()]
             }
             fn parts(self) -> [f64; 2] {
                 let $x = self;
@@ -142,6 +142,8 @@ impl Gpu {
         let how =
             if scaling.factor.is_some() { MULTIPLIED } else { 0 } | if scaling.conjugate { CONJUGATED } else { 0 };
         let (input, output) = (input.cast::<T::Bits>(), output.cast::<T::Bits>());
+        let is_wide = strides.are_wide(input.device_address() | output.device_address(), size_of::<T>());
+        let kernel = T::kernels()[usize::from(is_wide)];
         let tiling = Tiling::of_packs(elements(size_of::<T>()), size_of::<T>());
         let Strides { rows, columns, input_pitch, output_pitch, .. } = strides;
         let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
@@ -163,7 +165,7 @@ impl Gpu {
                 real,
                 imaginary,
             );
-            self.launch(T::kernel(), grid, arguments)
+            self.launch(kernel, grid, arguments)
         })
     }
 }

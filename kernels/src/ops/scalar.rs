@@ -1,10 +1,12 @@
 //! The twelve types that are reduced, and what each is summed and compared as.
 
+use cuda_std::bits::{add_bytes, add_signed_bytes};
 use cuda_std::float;
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 
 use super::compensated::Accumulator;
+use super::tree;
 
 /// A number that every operator takes.
 ///
@@ -28,6 +30,11 @@ pub trait Scalar: Element {
 
     /// Exact.
     fn partial(self) -> Self::Partial;
+    /// The sum of `LEN` elements, a power of two up to 16; exact of integers.
+    #[inline(always)]
+    fn sum<const LEN: usize>(elements: [Self; LEN]) -> Self::Partial {
+        tree::<_, LEN>(|i| elements[i].partial(), Self::Partial::plus)
+    }
     /// Exact.
     fn wide(partial: Self::Partial) -> Self::Wide;
     /// Exact but for integers past 2^53.
@@ -250,6 +257,19 @@ macro_rules! integers {
             #[inline(always)]
             fn partial(self) -> $partial {
                 self as $partial
+            }
+            #[inline(always)]
+            fn sum<const LEN: usize>(elements: [Self; LEN]) -> $partial {
+                if size_of::<Self>() == 1 && LEN == 16 {
+                    let add = |sum: u32, i: usize| {
+                        let word = u32::from_le_bytes([
+                            elements[i] as u8, elements[i + 1] as u8, elements[i + 2] as u8, elements[i + 3] as u8,
+                        ]);
+                        if Self::MIN == 0 { add_bytes(word, sum) } else { add_signed_bytes(word, sum as i32) as u32 }
+                    };
+                    return add(add(add(add(0, 0), 4), 8), 12) as $partial;
+                }
+                tree::<_, LEN>(|i| elements[i].partial(), Arithmetic::plus)
             }
             #[inline(always)]
             fn wide(partial: $partial) -> $wide {

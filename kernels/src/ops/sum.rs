@@ -30,7 +30,7 @@ impl<T: Scalar> Operator<T> for Sum {
     }
     #[inline(always)]
     fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
-        T::wide(tree::<_, LEN>(|i| T::partial(elements[i]), T::Partial::plus)).held()
+        T::wide(T::sum(elements)).held()
     }
 }
 

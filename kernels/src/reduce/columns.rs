@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 
@@ -17,8 +18,15 @@ pub const BLOCK: usize = 256;
 /// Neighbouring columns that a thread folds.
 pub const COLUMNS: usize = 4;
 
-/// Rows, or groups of rows, that a thread has in flight at once.
-pub const ROWS_IN_FLIGHT: usize = 4;
+/// Rows, or groups of rows, that a thread has in flight at once, if elements have `size` bytes: 64 bytes' worth, but of short
+/// ones 32, and less where large states leave fewer registers.
+pub const fn rows_in_flight(size: usize, size_of_state: usize) -> usize {
+    match size {
+        1 if size_of_state <= 8 => 8,
+        8 => 2,
+        _ => 4,
+    }
+}
 
 /// Neighbouring rows that are taken as one longer one, so that it has a multiple of [`COLUMNS`]: of a matrix without gaps,
 /// it then begins at a multiple of their size. One, where the longer rows would be too much for a block, and for states of
@@ -50,7 +58,7 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
 ///   threads apart, so that each access of a warp is a run.
 /// - *Groups of rows are aligned* where rows alone are not: four rows of 127 elements are one of 508. A column's states of
 ///   the group's rows meet at the end.
-/// - *Four rows are in flight* in each thread before the first is used.
+/// - *Many rows are in flight* in each thread before the first is used.
 /// - *States meet once*: threads over the same columns in shared memory, blocks by partials that the last of them folds.
 ///
 /// `partials` has `parts * columns` places for each batch and `tickets` one 0 for each tile of each batch, if there is
@@ -62,6 +70,7 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
         + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [SumInF64] x [f32],
     block = BLOCK,
+    min_blocks = 4,
     early
 )]
 pub fn columns<O: Operator<T>, T: Element>(
@@ -97,16 +106,24 @@ pub fn columns<O: Operator<T>, T: Element>(
 
     let start = batch * batch_pitch;
     let is_grouped = group > 1 && size_of::<O::State>() <= 8;
+    // A loop for each, since a branch around a load makes loads wait for each other.
     let states = if is_grouped {
-        let matrix = Grouped { input: &input, start, pitch, columns: columns as u32, group: group as u32, is_wide };
-        let states = matrix.fold::<O>(all, &place);
+        let matrix = Grouped { input: &input, start, pitch, columns: columns as u32, group: group as u32 };
+        let states = if is_wide { matrix.fold_wide::<O>(all, &place) } else { matrix.fold::<O>(all, &place) };
         if part + 1 == parts as usize && place.row == 0 {
             matrix.fold_rest::<O>(states, groups * group..rows, &place)
         } else {
             states
         }
+    } else if is_wide {
+        // SAFETY: all rows are aligned.
+        let load = |row: usize| unsafe { place.load_wide(&input, start + row * pitch) };
+        fold_rows::<O, T>(all, &place, load, |row, _| row)
     } else {
-        fold_rows::<O, T>(&input, start, pitch, all, &place, is_wide)
+        let columns = four(|c| place.column_to_load(c));
+        // SAFETY: the column is in the row.
+        let load = |row: usize| four(|c| unsafe { input.load_unchecked(start + row * pitch + columns[c]) });
+        fold_rows::<O, T>(all, &place, load, |row, _| row)
     };
     let states = fold_threads::<O, T>(states, &scratch, lanes);
     let (states, place) =
@@ -188,6 +205,12 @@ impl Place {
         });
     }
 
+    /// Column `c` of the thread's, or, if there is none, the first: a load that has to be done or not is a branch.
+    #[inline(always)]
+    fn column_to_load(&self, c: usize) -> usize {
+        if self.has(c) { self.column(c) } else { 0 }
+    }
+
     /// By wide accesses the thread's elements of the row that begins at `row`: any for columns that are not there, which
     /// nothing is made of.
     ///
@@ -197,21 +220,11 @@ impl Place {
     unsafe fn load_wide<T: Element>(&self, input: &Global<T>, row: usize) -> [T; COLUMNS] {
         // The number of columns is a multiple of a thread's: it has all of an access or none.
         if size_of::<T>() < 8 {
-            return if self.has(0) {
-                // SAFETY: as promised by the caller.
-                unsafe { input.load_four_unchecked(row + self.column) }
-            } else {
-                [T::default(); COLUMNS]
-            };
+            // SAFETY: as promised by the caller.
+            return unsafe { input.load_four_unchecked(row + self.column_to_load(0)) };
         }
-        let pack = |c: usize| {
-            if self.has(c) {
-                // SAFETY: as promised by the caller.
-                unsafe { input.load_pack_unchecked(row + self.column(c)) }
-            } else {
-                T::Pack::splat(T::default())
-            }
-        };
+        // SAFETY: as promised by the caller.
+        let pack = |c: usize| unsafe { input.load_pack_unchecked(row + self.column_to_load(c)) };
         let (first, second) = (pack(0), pack(2));
         [first.get(0), first.get(1), second.get(0), second.get(1)]
     }
@@ -223,45 +236,56 @@ fn four<S>(of_column: impl Fn(usize) -> S) -> [S; COLUMNS] {
     [of_column(0), of_column(1), of_column(2), of_column(3)]
 }
 
-/// What this thread folds of these rows of the matrix that begins at `start`.
+/// What this thread folds of these rows, or groups of rows: `load` loads its elements of one, and `row` says which row of the
+/// matrix its column of that number is in.
 #[inline(always)]
 fn fold_rows<O: Operator<T>, T: Element>(
-    input: &Global<T>,
-    start: usize,
-    pitch: usize,
     all: Range<usize>,
     place: &Place,
-    is_wide: bool,
+    load: impl Fn(usize) -> [T; COLUMNS],
+    row: impl Fn(usize, usize) -> usize,
 ) -> [O::State; COLUMNS] {
     let mut states = [O::NEUTRAL; COLUMNS];
-    let mut row = all.start + place.row;
-    let end = all.end;
-    let load = |row: usize| load_columns(input, start + row * pitch, place, is_wide);
-    while row + (ROWS_IN_FLIGHT - 1) * place.rows < end {
-        let loaded = [load(row), load(row + place.rows), load(row + 2 * place.rows), load(row + 3 * place.rows)];
+    let mut first = all.start + place.row;
+    let in_flight = rows_in_flight(size_of::<T>(), size_of::<O::State>());
+    while in_flight == 8 && first + 7 * place.rows < all.end {
+        let nth = |k: usize| first + k * place.rows;
+        let load = |k: usize| load(nth(k));
+        let loaded = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
+        issue_loads();
+        states = four(|c| {
+            let of = |k: usize| loaded[k][c];
+            let column = [of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)];
+            O::combine(states[c], O::gather(column, |k| row(nth(k), c) as u64))
+        });
+        first += 8 * place.rows;
+    }
+    while in_flight >= 4 && first + 3 * place.rows < all.end {
+        let nth = |k: usize| first + k * place.rows;
+        let loaded = [load(nth(0)), load(nth(1)), load(nth(2)), load(nth(3))];
+        issue_loads();
         states = four(|c| {
             let column = [loaded[0][c], loaded[1][c], loaded[2][c], loaded[3][c]];
-            O::combine(states[c], O::gather(column, |k| (row + k * place.rows) as u64))
+            O::combine(states[c], O::gather(column, |k| row(nth(k), c) as u64))
         });
-        row += ROWS_IN_FLIGHT * place.rows;
+        first += 4 * place.rows;
     }
-    while row < end {
-        let loaded = load(row);
-        states = four(|c| O::combine(states[c], O::lift(loaded[c], row as u64)));
-        row += place.rows;
+    while in_flight == 2 && first + place.rows < all.end {
+        let nth = |k: usize| first + k * place.rows;
+        let loaded = [load(nth(0)), load(nth(1))];
+        issue_loads();
+        states = four(|c| {
+            let column = [loaded[0][c], loaded[1][c]];
+            O::combine(states[c], O::gather(column, |k| row(nth(k), c) as u64))
+        });
+        first += 2 * place.rows;
+    }
+    while first < all.end {
+        let loaded = load(first);
+        states = four(|c| O::combine(states[c], O::lift(loaded[c], row(first, c) as u64)));
+        first += place.rows;
     }
     states
-}
-
-/// The thread's elements of the row that begins at `row`: any for columns that are not there, which nothing is made of.
-#[inline(always)]
-fn load_columns<T: Element>(input: &Global<T>, row: usize, place: &Place, is_wide: bool) -> [T; COLUMNS] {
-    if is_wide {
-        // SAFETY: all rows are aligned.
-        return unsafe { place.load_wide(input, row) };
-    }
-    // SAFETY: the column is in the row.
-    four(|c| if place.has(c) { unsafe { input.load_unchecked(row + place.column(c)) } } else { T::default() })
 }
 
 /// A matrix whose rows are taken in groups, of no more columns than a block has places for.
@@ -271,53 +295,36 @@ struct Grouped<'a, T> {
     pitch: usize,
     columns: u32,
     group: u32,
-    is_wide: bool,
 }
 
 impl<T: Element> Grouped<'_, T> {
-    /// Which of a group's rows column `c` of the thread's is in, and its column there.
+    /// Which of a group's rows a column is in, and its column there.
     #[inline(always)]
-    fn split(&self, place: &Place, c: usize) -> (u32, u32) {
-        let column = place.column(c) as u32;
-        (column / self.columns, column % self.columns)
+    fn split(&self, column: usize) -> (u32, u32) {
+        (column as u32 / self.columns, column as u32 % self.columns)
     }
 
     /// What this thread folds of these groups.
     #[inline(always)]
     fn fold<O: Operator<T>>(&self, all: Range<usize>, place: &Place) -> [O::State; COLUMNS] {
-        let splits = four(|c| self.split(place, c));
-        let row = |group: usize, c: usize| (group * self.group as usize + splits[c].0 as usize) as u64;
-        let load = |group: usize| self.load(group, place, &splits);
-        let mut states = [O::NEUTRAL; COLUMNS];
-        let mut group = all.start + place.row;
-        while group + (ROWS_IN_FLIGHT - 1) * place.rows < all.end {
-            let further = |k: usize| group + k * place.rows;
-            let loaded = [load(group), load(further(1)), load(further(2)), load(further(3))];
-            states = four(|c| {
-                let column = [loaded[0][c], loaded[1][c], loaded[2][c], loaded[3][c]];
-                O::combine(states[c], O::gather(column, |k| row(further(k), c)))
-            });
-            group += ROWS_IN_FLIGHT * place.rows;
-        }
-        while group < all.end {
-            let loaded = load(group);
-            states = four(|c| O::combine(states[c], O::lift(loaded[c], row(group, c))));
-            group += place.rows;
-        }
-        states
+        let splits = four(|c| self.split(place.column_to_load(c)));
+        let load = |group: usize| {
+            let start = self.start + group * self.group as usize * self.pitch;
+            let at = |c: usize| start + splits[c].0 as usize * self.pitch + splits[c].1 as usize;
+            // SAFETY: the column is in the group.
+            four(|c| unsafe { self.input.load_unchecked(at(c)) })
+        };
+        fold_rows::<O, T>(all, place, load, |group, c| group * self.group as usize + splits[c].0 as usize)
     }
 
-    /// The thread's elements of a group: any for columns that are not there, which nothing is made of.
+    /// The same of groups that are aligned.
     #[inline(always)]
-    fn load(&self, group: usize, place: &Place, splits: &[(u32, u32); COLUMNS]) -> [T; COLUMNS] {
-        let start = self.start + group * self.group as usize * self.pitch;
-        if self.is_wide {
-            // SAFETY: all groups are aligned.
-            return unsafe { place.load_wide(self.input, start) };
-        }
-        let at = |c: usize| start + splits[c].0 as usize * self.pitch + splits[c].1 as usize;
-        // SAFETY: the column is in the group.
-        four(|c| if place.has(c) { unsafe { self.input.load_unchecked(at(c)) } } else { T::default() })
+    fn fold_wide<O: Operator<T>>(&self, all: Range<usize>, place: &Place) -> [O::State; COLUMNS] {
+        let rows = four(|c| self.split(place.column_to_load(c)).0);
+        let of_group = self.group as usize * self.pitch;
+        // SAFETY: all groups are aligned.
+        let load = |group: usize| unsafe { place.load_wide(self.input, self.start + group * of_group) };
+        fold_rows::<O, T>(all, place, load, |group, c| group * self.group as usize + rows[c] as usize)
     }
 
     /// The states with the rows behind the last whole group, which are fewer than one has.
@@ -329,7 +336,7 @@ impl<T: Element> Grouped<'_, T> {
         place: &Place,
     ) -> [O::State; COLUMNS] {
         four(|c| {
-            let (row, column) = self.split(place, c);
+            let (row, column) = self.split(place.column_to_load(c));
             let row = rest.start + row as usize;
             if row < rest.end && place.has(c) {
                 // SAFETY: just compared.

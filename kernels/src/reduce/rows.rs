@@ -1,5 +1,6 @@
 //! Short rows, each folded by a few lanes of a warp.
 
+use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 
@@ -120,6 +121,7 @@ fn fold_single_elements<O: Operator<T>, T: Element>(
     };
     let of_row = |start| [load(start, 0), load(start, 1), load(start, 2), load(start, 3)];
     let rows = [of_row(starts[0]), of_row(starts[1]), of_row(starts[2]), of_row(starts[3])];
+    issue_loads();
     // The same for all lanes but the last of those that every lane has.
     let everywhere = len / lanes;
     let fold = |k: usize| {
@@ -173,6 +175,7 @@ fn fold_short_rows<O: Operator<T>, T: Element>(
         let load = |start: usize| unsafe { input.load_unchecked(start + place) };
         [load(a), load(b), load(c), load(d)]
     };
+    issue_loads();
     let fold = |k: usize| {
         let mut state = if has_pack { gather_packs::<O, T, 1>([packs[k]], whole, 0) } else { O::NEUTRAL };
         if rest < len {

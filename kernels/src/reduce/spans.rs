@@ -267,6 +267,9 @@ fn elements_to_alignment<T: Element>(input: &Global<T>, start: usize, len: usize
 
 /// Packs, which are aligned if elements are combined in any order.
 ///
+/// Of short elements the alignment is looked at all the same: in the branches that makes all loads stay together, which `ptxas`
+/// otherwise moves between the many instructions that a pack of them takes. Large states leave no registers for that.
+///
 /// # Safety
 /// All packs are inside of the view, `stride` is a multiple of a pack's length, and if `O::ANY_ORDER`, element `i` is at a
 /// multiple of 16 bytes.
@@ -278,7 +281,7 @@ unsafe fn load_packs<O: Operator<T>, T: Element, const PACKS: usize>(
 ) -> [T::Pack; PACKS] {
     // SAFETY: as promised by the caller.
     unsafe {
-        if O::ANY_ORDER {
+        if O::ANY_ORDER && (size_of::<T>() >= 4 || size_of::<O::State>() > 8) {
             input.load_aligned_packs_unchecked::<PACKS>(i, stride)
         } else {
             input.load_packs_unchecked::<PACKS>(i, stride)

@@ -28,6 +28,17 @@ pub fn runs<T: Turn>(input: Global<T>, output: GlobalMut<T>, outer: usize, inner
     parts[3].store(&output, loaded[3]);
 }
 
+/// Quotient and remainder: by 32 bits where they have no more, which takes a fifth of the instructions.
+#[inline(always)]
+fn divide(number: usize, by: usize) -> (usize, usize) {
+    if (number | by) >> 32 == 0 {
+        let (number, by) = (number as u32, by as u32);
+        ((number / by) as usize, (number % by) as usize)
+    } else {
+        (number / by, number % by)
+    }
+}
+
 /// What a run has of an aligned pack of the output.
 struct Part {
     /// Where the pack begins in the input and the output: perhaps before both.
@@ -42,11 +53,11 @@ impl Part {
     /// Pack `i`, if each run had `packs` of them.
     #[inline(always)]
     fn of<T: Turn>(i: usize, output: &GlobalMut<T>, outer: usize, inner: usize, len: usize, packs: usize) -> Self {
-        let (run, k) = (i / packs, i % packs);
+        let (run, k) = divide(i, packs);
         if run >= outer * inner {
             return Self { from: 0, to: 0, begin: 1, end: 0 };
         }
-        let (row, column) = (run / outer, run % outer);
+        let (row, column) = divide(run, outer);
         let (from, to) = ((column * inner + row) * len, run * len);
         let lanes = T::Pack::LEN;
         let past = output.elements_past(to, 16);

@@ -130,3 +130,37 @@ pub fn scaled_tiles<N: Scale, const LEN: usize>(
     thread::sync_threads();
     ragged::store_tile(&output, &to, &shape, &tile);
 }
+
+/// [`scaled_tiles`](fn@scaled_tiles) of what [`tiles`](fn@tiles) takes: everything at multiples of 16 bytes.
+#[kernel(
+    instances = [f16, bf16] x [16384] + [f32] x [4096] + [f64, Complex32] x [2048] + [Complex64] x [1024],
+    block = threads(LEN, size_of::<N>()),
+    early
+)]
+pub fn wide_scaled_tiles<N: Scale, const LEN: usize>(
+    input: Global<<N as Scale>::Bits>,
+    output: GlobalMut<<N as Scale>::Bits>,
+    rows: usize,
+    columns: usize,
+    input_pitch: usize,
+    output_pitch: usize,
+    input_batch: usize,
+    output_batch: usize,
+    across: u32,
+    tiles_down: u32,
+    tiles_across: u32,
+    how: u32,
+    real: f64,
+    imaginary: f64,
+) {
+    admit_next_grid();
+    let tile = shared_array![<N as Scale>::Bits; LEN];
+    let cut = Cut { across, tiles_down, tiles_across };
+    let from = Layout { pitch: input_pitch, batch: input_batch };
+    let to = Layout { pitch: output_pitch, batch: output_batch };
+    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<N>()), size_of::<N>(), 0);
+    let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    wide::load_tile(&input, &from, change, &shape, &tile);
+    thread::sync_threads();
+    wide::store_tile(&output, &to, &shape, &tile);
+}

@@ -163,6 +163,10 @@ pub(crate) fn fence_acquire_release(scope: Scope) {
 /// The executor runs one grid after another.
 pub(crate) fn admit_next_grid() {}
 
+/// Lanes of the executor wait for nothing.
+#[inline(always)]
+pub(crate) fn issue_loads() {}
+
 pub(crate) fn keep_rolled(counter: u32) -> u32 {
     core::hint::black_box(counter)
 }

@@ -40,6 +40,14 @@ pub(crate) fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
     u32::from_le_bytes([0, 4, 8, 12].map(|digit| bytes[(selector >> digit & 7) as usize]))
 }
 
+pub(crate) fn add_bytes(word: u32, sum: u32) -> u32 {
+    word.to_le_bytes().iter().fold(sum, |sum, &byte| sum.wrapping_add(byte.into()))
+}
+
+pub(crate) fn add_signed_bytes(word: u32, sum: i32) -> i32 {
+    word.to_le_bytes().iter().fold(sum, |sum, &byte| sum.wrapping_add((byte as i8).into()))
+}
+
 /// The 32 bits that begin `bits` bits, less than 32, into two words.
 pub(crate) fn funnel(low: u32, high: u32, bits: u32) -> u32 {
     ((u64::from(high) << 32 | u64::from(low)) >> bits) as u32

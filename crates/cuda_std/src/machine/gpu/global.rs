@@ -233,6 +233,36 @@ pub(crate) fn cut<P: Packed>(low: P, high: P, off: usize, size: usize) -> P {
     P::from_words([funnel(a, b, bits), funnel(b, c, bits), funnel(c, d, bits), funnel(d, e, bits)])
 }
 
+/// The sum of a word's bytes and another.
+#[inline(always)]
+pub(crate) fn add_bytes(word: u32, sum: u32) -> u32 {
+    let result: u32;
+    // SAFETY: arithmetic only.
+    unsafe {
+        asm!(
+            "dp4a.u32.u32 {}, {}, {}, {};",
+            out(reg32) result, in(reg32) word, in(reg32) 0x0101_0101_u32, in(reg32) sum,
+            options(pure, nomem, nostack, preserves_flags)
+        )
+    };
+    result
+}
+
+/// The same of signed bytes.
+#[inline(always)]
+pub(crate) fn add_signed_bytes(word: u32, sum: i32) -> i32 {
+    let result: i32;
+    // SAFETY: arithmetic only.
+    unsafe {
+        asm!(
+            "dp4a.s32.s32 {}, {}, {}, {};",
+            out(reg32) result, in(reg32) word, in(reg32) 0x0101_0101_u32, in(reg32) sum,
+            options(pure, nomem, nostack, preserves_flags)
+        )
+    };
+    result
+}
+
 /// Each of the selector's digits is less than 8.
 #[inline(always)]
 pub(crate) fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {

@@ -317,6 +317,13 @@ pub(crate) fn admit_next_grid() {
     }
 }
 
+/// To LLVM this may write any memory, so no load moves behind it.
+#[inline(always)]
+pub(crate) fn issue_loads() {
+    // SAFETY: nothing at all. Not `nomem`: that is what it is for.
+    unsafe { asm!("", options(nostack, preserves_flags)) };
+}
+
 /// To LLVM the number may be any after this, so that it knows no trip count; to ptxas it is a pragma at the loop's head.
 #[inline(always)]
 pub(crate) fn keep_rolled(counter: u32) -> u32 {

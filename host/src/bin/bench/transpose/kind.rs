@@ -95,11 +95,11 @@ impl Kind {
 
     /// Bits of an element: any, but of one that is multiplied a small number, whose product is exact and no NaN.
     pub fn element<T: Plain>(self, random: [u64; 2]) -> T {
-        let number = |bits: u64| f64::from(bits as u16 + 1).to_bits();
+        let number = |bits: u64| f64::from(bits as u16 | 1).to_bits();
         T::from_pair(match (self, size_of::<T>()) {
             (Self::Scaled, 4) => [u64::from(f32::from(random[0] as u16 | 1).to_bits()), 0],
-            (Self::Scaled, 8) => [number(random[0] >> 1), 0],
-            (Self::Scaled, _) => [number(random[0] >> 1), number(random[1] >> 1)],
+            (Self::Scaled, 8) => [number(random[0]), 0],
+            (Self::Scaled, _) => [number(random[0]), number(random[1])],
             _ => random,
         })
     }
