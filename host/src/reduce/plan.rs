@@ -45,7 +45,6 @@ pub(super) enum Plan {
         pitch: usize,
         batch_pitch: usize,
         lanes: u32,
-        group: u32,
         parts: u32,
     },
 }
@@ -66,17 +65,16 @@ impl Plan {
                 Self::of_spans(spans, len, pitch, size, spans::PACKS_IN_FLIGHT)
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                let group = columns::rows_of_group(columns, size_of_state);
                 let in_flight = columns::rows_in_flight(size, size_of_state);
-                let lanes = lanes_of_columns(rows, columns, in_flight, group);
-                let tiles = (columns * group).div_ceil(lanes * columns::COLUMNS).saturating_mul(batches);
+                let lanes = lanes_of_columns(rows, columns, in_flight);
+                let tiles = tiles_of_columns(columns, lanes).saturating_mul(batches);
                 // No part has less than a round of loads.
-                let rounds = rows.div_ceil(columns::BLOCK / lanes * group * in_flight).max(1);
+                let rounds = rows.div_ceil(columns::BLOCK / lanes * in_flight).max(1);
                 let parts = (SMALL_BLOCKS / tiles).clamp(1, rounds);
                 // What separates nothing shall not look like bad alignment.
                 let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
-                let (lanes, group, parts) = (lanes as u32, group as u32, parts as u32);
-                Self::Columns { batches, rows, columns, pitch, batch_pitch, lanes, group, parts }
+                let (lanes, parts) = (lanes as u32, parts as u32);
+                Self::Columns { batches, rows, columns, pitch, batch_pitch, lanes, parts }
             }
         }
     }
@@ -106,8 +104,8 @@ impl Plan {
     pub(super) fn tickets(&self) -> usize {
         match *self {
             Self::Spans { spans, parts, .. } if parts > 1 => spans,
-            Self::Columns { batches, columns, lanes, group, parts, .. } if parts > 1 => {
-                batches * tiles_of_columns(columns, group, lanes)
+            Self::Columns { batches, columns, lanes, parts, .. } if parts > 1 => {
+                batches * tiles_of_columns(columns, lanes as usize)
             }
             _ => 0,
         }
@@ -120,8 +118,8 @@ impl Plan {
             Self::Spans { spans, parts: 1, .. } => (spans, 1),
             Self::Spans { spans, parts, .. } => (parts as usize, spans),
             Self::Rows { rows, len, lanes, .. } => (rows.div_ceil(rows::rows_of_block(len, lanes as usize, size)), 1),
-            Self::Columns { batches, columns, lanes, group, parts, .. } => {
-                (tiles_of_columns(columns, group, lanes) * parts as usize * batches, 1)
+            Self::Columns { batches, columns, lanes, parts, .. } => {
+                (tiles_of_columns(columns, lanes as usize) * parts as usize * batches, 1)
             }
         }
     }
@@ -138,18 +136,14 @@ fn lanes_of_row(packs: usize) -> usize {
 }
 
 /// Tiles of columns of a matrix.
-fn tiles_of_columns(columns: usize, group: u32, lanes: u32) -> usize {
-    (columns * group as usize).div_ceil(lanes as usize * columns::COLUMNS)
+fn tiles_of_columns(columns: usize, lanes: usize) -> usize {
+    columns.div_ceil(lanes * columns::COLUMNS)
 }
 
 /// Threads that stand beside each other over the columns: as many as the columns need, up to a warp; and more, up to the
-/// whole block, where there are so few rows that further rows of threads would have no four rounds of loads each, or where
-/// rows are taken in groups.
-fn lanes_of_columns(rows: usize, columns: usize, in_flight: usize, group: usize) -> usize {
-    let needed = (columns * group).div_ceil(columns::COLUMNS).next_power_of_two();
-    if group > 1 {
-        return needed;
-    }
+/// whole block, where there are so few rows that further rows of threads would have no four rounds of loads each.
+fn lanes_of_columns(rows: usize, columns: usize, in_flight: usize) -> usize {
+    let needed = columns.div_ceil(columns::COLUMNS).next_power_of_two();
     let rows_of_threads = (rows / (4 * in_flight)).max(1);
     let widest = columns::BLOCK.div_ceil(rows_of_threads).next_power_of_two().clamp(32, columns::BLOCK);
     needed.min(widest)

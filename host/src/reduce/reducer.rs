@@ -111,11 +111,11 @@ pub(super) fn start<O: Operator<T>, T: Element>(
             let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;
             gpu.launch(kernel, grid, (input, rows, len, pitch, lanes, output))
         }
-        Plan::Columns { rows, columns, pitch, batch_pitch, lanes, group, parts, .. } => {
+        Plan::Columns { rows, columns, pitch, batch_pitch, lanes, parts, .. } => {
             let kernel = kernels.columns.ok_or(no_kernel(kernels.name, "columns"))?;
             let partials = workspace.partials.view_mut().cast::<O::State>();
             let tickets = workspace.tickets.view_mut();
-            let arguments = (input, rows, columns, pitch, batch_pitch, lanes, group, parts, partials, tickets, output);
+            let arguments = (input, rows, columns, pitch, batch_pitch, lanes, parts, partials, tickets, output);
             gpu.launch(kernel, grid, arguments)
         }
     }

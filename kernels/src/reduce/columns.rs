@@ -18,7 +18,7 @@ pub const BLOCK: usize = 256;
 /// Neighbouring columns that a thread folds.
 pub const COLUMNS: usize = 4;
 
-/// Rows, or groups of rows, that a thread has in flight at once, if elements have `size` bytes: 64 bytes' worth, but of short
+/// Rows that a thread has in flight at once, if elements have `size` bytes: 64 bytes' worth, but of short
 /// ones 32, and less where large states leave fewer registers.
 pub const fn rows_in_flight(size: usize, size_of_state: usize) -> usize {
     match size {
@@ -26,21 +26,6 @@ pub const fn rows_in_flight(size: usize, size_of_state: usize) -> usize {
         8 => 2,
         _ => 4,
     }
-}
-
-/// Neighbouring rows that are taken as one longer one, so that it has a multiple of [`COLUMNS`]: of a matrix without gaps,
-/// it then begins at a multiple of their size. One, where the longer rows would be too much for a block, and for states of
-/// more than 8 bytes, with which threads would need more registers than four blocks have.
-pub const fn rows_of_group(columns: usize, size_of_state: usize) -> usize {
-    if size_of_state > 8 {
-        return 1;
-    }
-    let rows = match columns % 4 {
-        0 => 1,
-        2 => 2,
-        _ => 4,
-    };
-    if columns <= BLOCK * COLUMNS / rows { rows } else { 1 }
 }
 
 /// One place for each column of each thread.
@@ -51,13 +36,10 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
 ///
 /// A block's threads stand in rows of `lanes` (a power of two up to the block), each over [`COLUMNS`] columns; so a block is
 /// over a tile of columns, and its rows of threads take the matrix's rows in turn. `parts` blocks share the rows of a tile.
-/// `group` is [`rows_of_group`]; if that is not 1, the lanes are over all columns of a group.
 ///
 /// - *Neighbours read neighbours*: a row of threads reads a run of one row of the matrix, and no element is read twice.
 ///   Where all rows are aligned for it, a thread's columns are neighbours and one access; where not, they are a row of
 ///   threads apart, so that each access of a warp is a run.
-/// - *Groups of rows are aligned* where rows alone are not: four rows of 127 elements are one of 508. A column's states of
-///   the group's rows meet at the end.
 /// - *Many rows are in flight* in each thread before the first is used.
 /// - *States meet once*: threads over the same columns in shared memory, blocks by partials that the last of them folds.
 ///
@@ -80,7 +62,6 @@ pub fn columns<O: Operator<T>, T: Element>(
     pitch: usize,
     batch_pitch: usize,
     lanes: u32,
-    group: u32,
     parts: u32,
     partials: GlobalMut<<O as Operator<T>>::State>,
     tickets: GlobalMut<u32>,
@@ -88,46 +69,32 @@ pub fn columns<O: Operator<T>, T: Element>(
 ) {
     let scratch = shared_array![O::State; BLOCK * COLUMNS];
     let drawn = shared_array![u32; 1];
-    let (lanes, group) = (lanes as usize, group as usize);
-    let tiles = (columns * group).div_ceil(lanes * COLUMNS);
+    let lanes = lanes as usize;
+    let tiles = columns.div_ceil(lanes * COLUMNS);
     let block = thread::block_idx_x() as usize;
     let (tile, part, batch) = (block % tiles, block / tiles % parts as usize, block / tiles / parts as usize);
     // Every row of every matrix, or none: so the same access for all threads.
     let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
-    let is_wide = (columns * group).is_multiple_of(COLUMNS)
-        && (group == 1 || pitch == columns)
+    let is_wide = columns.is_multiple_of(COLUMNS)
         && input.is_aligned_to(0, access)
-        && (pitch * group * size_of::<T>()).is_multiple_of(access)
+        && (pitch * size_of::<T>()).is_multiple_of(access)
         && (batch_pitch * size_of::<T>()).is_multiple_of(access);
-    let place = Place::of_thread(tile, lanes, columns * group, size_of::<T>(), is_wide);
-    // A group has 1, 2 or 4 rows.
-    let groups = rows >> group.trailing_zeros();
-    let all = part * groups / parts as usize..(part + 1) * groups / parts as usize;
+    let place = Place::of_thread(tile, lanes, columns, size_of::<T>(), is_wide);
+    let all = part * rows / parts as usize..(part + 1) * rows / parts as usize;
 
     let start = batch * batch_pitch;
-    let is_grouped = group > 1 && size_of::<O::State>() <= 8;
     // A loop for each, since a branch around a load makes loads wait for each other.
-    let states = if is_grouped {
-        let matrix = Grouped { input: &input, start, pitch, columns: columns as u32, group: group as u32 };
-        let states = if is_wide { matrix.fold_wide::<O>(all, &place) } else { matrix.fold::<O>(all, &place) };
-        if part + 1 == parts as usize && place.row == 0 {
-            matrix.fold_rest::<O>(states, groups * group..rows, &place)
-        } else {
-            states
-        }
-    } else if is_wide {
+    let states = if is_wide {
         // SAFETY: all rows are aligned.
         let load = |row: usize| unsafe { place.load_wide(&input, start + row * pitch) };
-        fold_rows::<O, T>(all, &place, load, |row, _| row)
+        fold_rows::<O, T>(all, &place, load)
     } else {
         let columns = four(|c| place.column_to_load(c));
         // SAFETY: the column is in the row.
         let load = |row: usize| four(|c| unsafe { input.load_unchecked(start + row * pitch + columns[c]) });
-        fold_rows::<O, T>(all, &place, load, |row, _| row)
+        fold_rows::<O, T>(all, &place, load)
     };
     let states = fold_threads::<O, T>(states, &scratch, lanes);
-    let (states, place) =
-        if is_grouped { fold_groups::<O, T>(states, &scratch, &place, columns, group) } else { (states, place) };
     if parts == 1 {
         store_outputs::<O, T>(states, &output, batch * columns, rows, &place);
         return;
@@ -236,117 +203,51 @@ fn four<S>(of_column: impl Fn(usize) -> S) -> [S; COLUMNS] {
     [of_column(0), of_column(1), of_column(2), of_column(3)]
 }
 
-/// What this thread folds of these rows, or groups of rows: `load` loads its elements of one, and `row` says which row of the
-/// matrix its column of that number is in.
+/// What this thread folds of these rows; `load` loads its elements of one.
 #[inline(always)]
 fn fold_rows<O: Operator<T>, T: Element>(
     all: Range<usize>,
     place: &Place,
     load: impl Fn(usize) -> [T; COLUMNS],
-    row: impl Fn(usize, usize) -> usize,
 ) -> [O::State; COLUMNS] {
     let mut states = [O::NEUTRAL; COLUMNS];
     let mut first = all.start + place.row;
     let in_flight = rows_in_flight(size_of::<T>(), size_of::<O::State>());
     while in_flight == 8 && first + 7 * place.rows < all.end {
-        let nth = |k: usize| first + k * place.rows;
-        let load = |k: usize| load(nth(k));
+        let row = |k: usize| first + k * place.rows;
+        let load = |k: usize| load(row(k));
         let loaded = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
         issue_loads();
         states = four(|c| {
             let of = |k: usize| loaded[k][c];
             let column = [of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)];
-            O::combine(states[c], O::gather(column, |k| row(nth(k), c) as u64))
+            O::combine(states[c], O::gather(column, |k| row(k) as u64))
         });
         first += 8 * place.rows;
     }
     while in_flight >= 4 && first + 3 * place.rows < all.end {
-        let nth = |k: usize| first + k * place.rows;
-        let loaded = [load(nth(0)), load(nth(1)), load(nth(2)), load(nth(3))];
+        let row = |k: usize| first + k * place.rows;
+        let loaded = [load(row(0)), load(row(1)), load(row(2)), load(row(3))];
         issue_loads();
         states = four(|c| {
             let column = [loaded[0][c], loaded[1][c], loaded[2][c], loaded[3][c]];
-            O::combine(states[c], O::gather(column, |k| row(nth(k), c) as u64))
+            O::combine(states[c], O::gather(column, |k| row(k) as u64))
         });
         first += 4 * place.rows;
     }
     while in_flight == 2 && first + place.rows < all.end {
-        let nth = |k: usize| first + k * place.rows;
-        let loaded = [load(nth(0)), load(nth(1))];
+        let row = |k: usize| first + k * place.rows;
+        let loaded = [load(row(0)), load(row(1))];
         issue_loads();
-        states = four(|c| {
-            let column = [loaded[0][c], loaded[1][c]];
-            O::combine(states[c], O::gather(column, |k| row(nth(k), c) as u64))
-        });
+        states = four(|c| O::combine(states[c], O::gather([loaded[0][c], loaded[1][c]], |k| row(k) as u64)));
         first += 2 * place.rows;
     }
     while first < all.end {
         let loaded = load(first);
-        states = four(|c| O::combine(states[c], O::lift(loaded[c], row(first, c) as u64)));
+        states = four(|c| O::combine(states[c], O::lift(loaded[c], first as u64)));
         first += place.rows;
     }
     states
-}
-
-/// A matrix whose rows are taken in groups, of no more columns than a block has places for.
-struct Grouped<'a, T> {
-    input: &'a Global<'a, T>,
-    start: usize,
-    pitch: usize,
-    columns: u32,
-    group: u32,
-}
-
-impl<T: Element> Grouped<'_, T> {
-    /// Which of a group's rows a column is in, and its column there.
-    #[inline(always)]
-    fn split(&self, column: usize) -> (u32, u32) {
-        (column as u32 / self.columns, column as u32 % self.columns)
-    }
-
-    /// What this thread folds of these groups.
-    #[inline(always)]
-    fn fold<O: Operator<T>>(&self, all: Range<usize>, place: &Place) -> [O::State; COLUMNS] {
-        let splits = four(|c| self.split(place.column_to_load(c)));
-        let load = |group: usize| {
-            let start = self.start + group * self.group as usize * self.pitch;
-            let at = |c: usize| start + splits[c].0 as usize * self.pitch + splits[c].1 as usize;
-            // SAFETY: the column is in the group.
-            four(|c| unsafe { self.input.load_unchecked(at(c)) })
-        };
-        fold_rows::<O, T>(all, place, load, |group, c| group * self.group as usize + splits[c].0 as usize)
-    }
-
-    /// The same of groups that are aligned.
-    #[inline(always)]
-    fn fold_wide<O: Operator<T>>(&self, all: Range<usize>, place: &Place) -> [O::State; COLUMNS] {
-        let rows = four(|c| self.split(place.column_to_load(c)).0);
-        let of_group = self.group as usize * self.pitch;
-        // SAFETY: all groups are aligned.
-        let load = |group: usize| unsafe { place.load_wide(self.input, self.start + group * of_group) };
-        fold_rows::<O, T>(all, place, load, |group, c| group * self.group as usize + rows[c] as usize)
-    }
-
-    /// The states with the rows behind the last whole group, which are fewer than one has.
-    #[inline(always)]
-    fn fold_rest<O: Operator<T>>(
-        &self,
-        states: [O::State; COLUMNS],
-        rest: Range<usize>,
-        place: &Place,
-    ) -> [O::State; COLUMNS] {
-        four(|c| {
-            let (row, column) = self.split(place.column_to_load(c));
-            let row = rest.start + row as usize;
-            if row < rest.end && place.has(c) {
-                // SAFETY: just compared.
-                let element = unsafe { self.input.load_unchecked(self.start + row * self.pitch + column as usize) };
-                O::combine(states[c], O::lift(element, row as u64))
-            } else {
-                states[c]
-            }
-        })
-    }
 }
 
 /// The states over each column of threads, in its first: a tree, a barrier for each of its levels.
@@ -375,48 +276,6 @@ fn fold_threads<O: Operator<T>, T: Element>(
         half /= 2;
     }
     states
-}
-
-/// The states over each column of the matrix, of those over each column of its groups, and where the threads of the first
-/// row then stand.
-#[inline(always)]
-fn fold_groups<O: Operator<T>, T: Element>(
-    states: [O::State; COLUMNS],
-    scratch: &Scratch<O::State>,
-    place: &Place,
-    columns: usize,
-    group: usize,
-) -> ([O::State; COLUMNS], Place) {
-    let lanes = BLOCK / place.rows;
-    thread::sync_threads();
-    if place.row == 0 {
-        place.each(|c| scratch.store(place.column(c), states[c]));
-    }
-    thread::sync_threads();
-    let of_matrix = Place {
-        row: place.row,
-        rows: place.rows,
-        column: thread::index_in_block::<BLOCK>() % lanes,
-        second: lanes,
-        third: 2 * lanes,
-        all: columns,
-    };
-    let of_column = |c: usize| {
-        if place.row > 0 || !of_matrix.has(c) {
-            return O::NEUTRAL;
-        }
-        let mut state = scratch.load(of_matrix.column(c));
-        let mut row = 1;
-        while row < group {
-            state = O::combine(state, scratch.load(row * columns + of_matrix.column(c)));
-            row += 1;
-        }
-        state
-    };
-    let states = four(of_column);
-    // Before what the threads left for each other is overwritten.
-    thread::sync_threads();
-    (states, of_matrix)
 }
 
 /// Writes what the first row of threads has.
