@@ -1,5 +1,5 @@
-//! Ctrl-C: the first ends the run after the kernel that is being measured, with what was measured so far; the second ends
-//! it at once.
+//! Ctrl-C, or what `timeout` and `kill` send: the first ends the run after the kernel that is being measured, with what was
+//! measured so far; the second ends it at once.
 
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,9 +9,9 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// The exit code of a program that Ctrl-C has ended, by the shells' convention.
 const EXIT_CODE: i32 = 130;
 
-/// From here on Ctrl-C is asked for, by [`is_pending`].
+/// From here on Ctrl-C and SIGTERM are asked for, by [`is_pending`].
 pub fn catch() {
-    // Where it cannot be had, Ctrl-C ends the program as it does any other.
+    // Where they cannot be had, they end the program as they do any other.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
             process::exit(EXIT_CODE);
