@@ -6,6 +6,7 @@ mod files;
 mod ladders;
 mod profiles;
 mod reductions;
+mod transposes;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

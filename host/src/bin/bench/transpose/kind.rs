@@ -31,6 +31,17 @@ pub enum Kind {
 pub const FACTOR: f64 = -2.0;
 
 impl Kind {
+    /// As `--kind` has it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Transpose => "transpose",
+            Self::Scaled => "scaled",
+            Self::InPlace => "in-place",
+            Self::Permute102 => "permute-102",
+            Self::Permute210 => "permute-210",
+        }
+    }
+
     /// What is put behind the shape.
     pub const fn suffix(self) -> &'static str {
         match self {
@@ -102,5 +113,19 @@ impl Kind {
             (Self::Scaled, _) => [number(random[0]), number(random[1])],
             _ => random,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_command_line_and_of_json() {
+        for kind in Kind::value_variants() {
+            let value = kind.to_possible_value().unwrap();
+            assert_eq!(value.get_name(), kind.name());
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
     }
 }

@@ -15,7 +15,6 @@ use crate::report::{Device, bandwidth, time};
 /// A measured case.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// With what was done, if it was more than a transpose.
     pub shape: String,
     pub kind: Kind,
     /// Bytes of an element.
@@ -44,7 +43,7 @@ impl Row {
         let median_us = us(timing);
         let bytes = 2 * case.shape.elements() * case.size;
         Self {
-            shape: format!("{}{}", case.shape, case.kind.suffix()),
+            shape: case.shape.to_string(),
             kind: case.kind,
             size: case.size,
             correct: wrong.is_none(),
@@ -55,6 +54,11 @@ impl Row {
             geam_us: geam.map(us),
             pytorch_us,
         }
+    }
+
+    /// The shape, with what was done if it was more than a transpose.
+    fn name(&self) -> String {
+        format!("{}{}", self.shape, self.kind.suffix())
     }
 
     /// How many times as long another takes.
@@ -78,7 +82,7 @@ impl Report {
     pub fn chart(&self) -> Chart {
         let peak = self.device.peak_gigabytes_per_second;
         let bar = |row: &Row| Bar {
-            name: format!("{} of {} B", row.shape, row.size),
+            name: format!("{} of {} B", row.name(), row.size),
             gigabytes_per_second: row.gigabytes_per_second,
             correct: row.correct,
         };
@@ -123,7 +127,7 @@ impl Report {
         for row in &self.rows {
             let result = if row.correct { Cell::new("right") } else { Cell::new("WRONG").fg(Color::Red) };
             let mut cells = vec![
-                Cell::new(&row.shape),
+                Cell::new(row.name()),
                 right(row.size.to_string()),
                 result,
                 right(time(row.median_us)),
@@ -142,20 +146,22 @@ impl Report {
             table.add_row(cells);
         }
         writeln!(out, "{table}")?;
-        for Row { shape, size, wrong, .. } in self.rows.iter().filter(|row| !row.correct) {
-            writeln!(out, "WRONG: {shape} of {size} bytes: {}", wrong.as_deref().unwrap_or("the result"))?;
+        for row in self.rows.iter().filter(|row| !row.correct) {
+            let wrong = row.wrong.as_deref().unwrap_or("the result");
+            writeln!(out, "WRONG: {} of {} bytes: {wrong}", row.name(), row.size)?;
         }
         Ok(())
     }
 
     fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "shape,size,correct,median_us,gigabytes_per_second,copy_us,geam_us,pytorch_us")?;
+        writeln!(out, "shape,kind,size,correct,median_us,gigabytes_per_second,copy_us,geam_us,pytorch_us")?;
         let number = |number: Option<f64>| number.map(|number| format!("{number:.3}")).unwrap_or_default();
         for row in &self.rows {
             writeln!(
                 out,
-                "{},{},{},{:.3},{:.3},{},{},{}",
+                "{},{},{},{},{:.3},{:.3},{},{},{}",
                 row.shape,
+                row.kind.name(),
                 row.size,
                 row.correct,
                 row.median_us,
