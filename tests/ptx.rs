@@ -306,7 +306,9 @@ fn barriers_that_count_are_one_instruction() {
 }
 
 /// Every entry assembles, and keeps all that it holds in registers; of the reductions' engines and the tiles of transposes
-/// (of 2 bytes on sm_80) some park a few words, which ptxas does even where registers are left.
+/// (of 2 bytes on sm_80) some park a few words, which ptxas does even where registers are left. Columns of bytes, and minimum and
+/// maximum together, park some more: their four blocks have 64 registers for each thread, and with more in flight for it they
+/// are faster than without (`docs/benchmarks/h200.md`).
 #[test]
 fn nothing_spills() {
     let Some(ptxas) = cuda_builder::ptxas::find() else {
@@ -322,7 +324,11 @@ fn nothing_spills() {
             let is_engine = ["spans_", "rows_", "columns_", "segments_", "long_segments_", "pairs_", "tiles_"]
                 .iter()
                 .any(|engine| usage.entry.starts_with(engine));
-            let tolerated = if is_engine { 128 } else { 0 };
+            let tolerated = match usage.entry.starts_with("columns_") {
+                true => 288,
+                false if is_engine => 128,
+                false => 0,
+            };
             assert!(usage.spilled <= tolerated && usage.stack <= tolerated, "{arch}: {usage:?}");
         }
     }

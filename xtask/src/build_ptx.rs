@@ -36,6 +36,9 @@ pub fn build(archs: &[Arch]) -> anyhow::Result<Built> {
 /// may, stores and loads together.
 const TOLERATED_BYTES: u32 = 128;
 
+/// The same of columns, whose threads have no more than 64 registers and many loads on their way.
+const TOLERATED_BYTES_OF_COLUMNS: u32 = 288;
+
 /// Assembles every module, and fails on a spill that is more than a few words.
 fn assemble(built: &Built) -> anyhow::Result<()> {
     let ptxas = ptxas::find_or_install()?;
@@ -60,7 +63,9 @@ fn assemble(built: &Built) -> anyhow::Result<()> {
                 usage.shared,
                 usage.spilled
             );
-            if usage.spilled > TOLERATED_BYTES || usage.stack > TOLERATED_BYTES {
+            let tolerated =
+                if usage.entry.starts_with("columns_") { TOLERATED_BYTES_OF_COLUMNS } else { TOLERATED_BYTES };
+            if usage.spilled > tolerated || usage.stack > tolerated {
                 spilling.push(format!(
                     "`{}` for {arch}: {} bytes spilled, {} bytes of stack",
                     usage.entry, usage.spilled, usage.stack
