@@ -306,9 +306,9 @@ fn barriers_that_count_are_one_instruction() {
 }
 
 /// Every entry assembles, and keeps all that it holds in registers; of the reductions' engines and the tiles of transposes
-/// (of 2 bytes on sm_80) some park a few words, which ptxas does even where registers are left. Columns of bytes, and minimum and
-/// maximum together, park some more: their four blocks have 64 registers for each thread, and with more in flight for it they
-/// are faster than without (`docs/benchmarks/h200.md`).
+/// (of 2 bytes on sm_80) some park a few words, which ptxas does even where registers are left. Columns park some
+/// more: their four blocks have 64 registers for each thread. Of bytes, which park most, they were measured faster so, with more
+/// rows in flight (`docs/benchmarks/h200.md`).
 #[test]
 fn nothing_spills() {
     let Some(ptxas) = cuda_builder::ptxas::find() else {
