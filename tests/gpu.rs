@@ -332,8 +332,10 @@ fn transposes_in_place(gpu: &Gpu, check: transposes_of_any::Check) -> Result<(),
 /// All orders of three axes, of shapes in which each has been short and long.
 fn permutations(gpu: &Gpu, check: transposes_of_any::PermuteCheck) -> Result<(), Failed> {
     let mut source = SmallRng::from_os_rng();
-    let mut shapes = vec![[1, 2, 3], [5, 16, 7], [16, 7, 4], [2, 33, 64], [9, 1, 40], [31, 8, 16]];
+    let mut shapes = vec![[1, 2, 3], [5, 16, 7], [16, 7, 4], [2, 33, 64], [9, 1, 40], [31, 8, 16], [40, 50, 3]];
+    shapes.extend([[3, 500, 5], [500, 3, 7], [20, 30, 131]]);
     if !is_sanitized() {
+        shapes.extend([[300, 170, 3], [3, 5000, 5], [5000, 3, 5], [70, 90, 33], [33, 35, 1024], [65, 3, 4100]]);
         shapes.extend([[200, 3, 129], [3, 200, 129], [129, 200, 3], [64, 64, 64], [127, 65, 1], [2, 3, 20_000]]);
     }
     for (i, shape) in shapes.into_iter().enumerate() {

@@ -38,8 +38,20 @@ proptest! {
     }
 }
 
+/// Rows and columns of runs: few, as many as a tile has, or many.
+fn any_few() -> impl Strategy<Value = usize> {
+    prop_oneof![2_usize..8, 8_usize..120, Just(1000)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn matrices_of_runs(which in 0..PERMUTE_CHECKS.len(), rows in any_few(), columns in any_few(), len in prop_oneof![3 => 2_usize..20, 1 => 20_usize..300], offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
+        let offsets = if aligned { [0; 2] } else { offsets };
+        let columns = columns.min(20_000 / (rows * len)).max(1);
+        (PERMUTE_CHECKS[which].1)(&Gpu::simt(), [rows, columns, len], offsets, seed).map_err(TestCaseError::fail)?;
+    }
 
     #[test]
     fn strips_of_any_pitch_and_alignment(which in 0..CHECKS.len(), narrow in prop_oneof![2_usize..20, 2_usize..140], long in 1_usize..2500, is_low: bool, batch in 1_usize..4, pads in prop::array::uniform2(prop_oneof![3 => Just(0_usize), 1 => 1_usize..6]), offsets in prop::array::uniform2(0_usize..40), seed: u64) {

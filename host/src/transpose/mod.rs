@@ -3,6 +3,7 @@
 mod in_place;
 mod launch;
 mod permute;
+mod runs;
 mod scaled;
 mod strips;
 

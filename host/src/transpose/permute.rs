@@ -1,14 +1,12 @@
 //! Permutations of three axes, each by the cheapest way there is.
 
 use cuda_std::element::Plain;
-use cuda_std::global::{Global, GlobalMut};
-use cuda_std::launch::Kernel;
-use kernels::transpose::runs::{BLOCK, PACKS, runs};
 
 use super::launch::Strides;
+use super::runs::MatrixOfRuns;
 use crate::{Error, Gpu, View, ViewMut};
 
-const OPERATION: &str = "permute";
+pub(super) const OPERATION: &str = "permute";
 
 /// How the elements get to their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +15,9 @@ enum Route {
     Copy,
     /// Matrices are transposed.
     Transpose(Strides),
-    /// Runs of `len` elements change places: run `i * inner + j` goes to `j * outer + i`.
-    Runs { outer: usize, inner: usize, len: usize },
+    /// A matrix of runs is transposed.
+    Runs(MatrixOfRuns),
 }
-
-type RunsParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize);
 
 impl Gpu {
     /// Writes an array of three axes with its axes in another order: axis `d` of the output is axis `axes[d]` of the
@@ -74,60 +70,8 @@ impl Gpu {
         match route(shape, axes) {
             Route::Copy => self.copy_views(input, output),
             Route::Transpose(strides) => self.transpose_by_tiles(strides, input, output),
-            Route::Runs { outer, inner, len } => self.exchange(outer, inner, len, input, output),
+            Route::Runs(matrix) => self.transpose_runs(matrix, input, output),
         }
-    }
-
-    /// Exchanges runs: as elements of their own size, if that is one, or else pack by pack.
-    fn exchange<T: Plain>(
-        &self,
-        outer: usize,
-        inner: usize,
-        len: usize,
-        input: View<'_, T>,
-        output: ViewMut<'_, T>,
-    ) -> Result<(), Error> {
-        let bytes = len * size_of::<T>();
-        let starts = input.device_address() | output.device_address();
-        if bytes <= 16 && bytes.is_power_of_two() && starts.is_multiple_of(bytes as u64) {
-            let strides = Strides::of_matrix(outer, inner);
-            return match bytes {
-                1 => self.transpose_by_tiles::<u8>(strides, input.cast(), output.cast()),
-                2 => self.transpose_by_tiles::<u16>(strides, input.cast(), output.cast()),
-                4 => self.transpose_by_tiles::<u32>(strides, input.cast(), output.cast()),
-                8 => self.transpose_by_tiles::<u64>(strides, input.cast(), output.cast()),
-                _ => self.transpose_by_tiles::<u128>(strides, input.cast(), output.cast()),
-            };
-        }
-        match size_of::<T>() {
-            1 => self.exchange_by(runs::handle::<u8>(), outer, inner, len, input.cast(), output.cast()),
-            2 => self.exchange_by(runs::handle::<u16>(), outer, inner, len, input.cast(), output.cast()),
-            4 => self.exchange_by(runs::handle::<u32>(), outer, inner, len, input.cast(), output.cast()),
-            8 => self.exchange_by(runs::handle::<u64>(), outer, inner, len, input.cast(), output.cast()),
-            _ => self.exchange_by(runs::handle::<u128>(), outer, inner, len, input.cast(), output.cast()),
-        }
-    }
-
-    fn exchange_by<T: Plain>(
-        &self,
-        kernel: Kernel<RunsParameters<T>>,
-        outer: usize,
-        inner: usize,
-        len: usize,
-        input: View<'_, T>,
-        output: ViewMut<'_, T>,
-    ) -> Result<(), Error> {
-        let of_pack = 16 / size_of::<T>();
-        let is_aligned = len.is_multiple_of(of_pack) && output.device_address().is_multiple_of(16);
-        let packs = len.div_ceil(of_pack) + usize::from(!is_aligned);
-        let blocks = (outer * inner * packs).div_ceil(BLOCK * PACKS);
-        let grid = u32::try_from(blocks).map_err(|_| Error::Shape {
-            operation: OPERATION,
-            what: "the number of blocks",
-            found: blocks,
-            expected: "more than a grid has".to_owned(),
-        })?;
-        self.launch(kernel, grid, (input, output, outer, inner, len, packs))
     }
 }
 
@@ -155,7 +99,7 @@ fn route(shape: [usize; 3], axes: [usize; 3]) -> Route {
             let (batch, rows, columns) = (lengths[0], lengths[2], lengths[1]);
             Route::Transpose(Strides { batch, ..Strides::of_matrix(rows, columns) })
         }
-        (3, [1, 0, 2]) => Route::Runs { outer: lengths[1], inner: lengths[0], len: lengths[2] },
+        (3, [1, 0, 2]) => Route::Runs(MatrixOfRuns { rows: lengths[1], columns: lengths[0], len: lengths[2] }),
         (3, _) => {
             // The last axis becomes the first, and the one between them stays: a matrix for each of its indices.
             let (rows, batch, columns) = (lengths[2], lengths[1], lengths[0]);
@@ -185,7 +129,7 @@ mod tests {
         assert_eq!(route(shape, [2, 0, 1]), Route::Transpose(Strides::of_matrix(6, 5)));
         let batched = Strides { batch: 2, ..Strides::of_matrix(3, 5) };
         assert_eq!(route(shape, [0, 2, 1]), Route::Transpose(batched));
-        assert_eq!(route(shape, [1, 0, 2]), Route::Runs { outer: 2, inner: 3, len: 5 });
+        assert_eq!(route(shape, [1, 0, 2]), Route::Runs(MatrixOfRuns { rows: 2, columns: 3, len: 5 }));
         let Route::Transpose(turned) = route(shape, [2, 1, 0]) else { panic!("no transpose") };
         assert_eq!((turned.rows, turned.columns, turned.batch), (2, 5, 3));
         assert_eq!((turned.input_pitch, turned.input_batch), (15, 5));

@@ -2,9 +2,8 @@
 
 use cuda_std::prelude::*;
 
-use super::strips::{
-    BLOCK, Divisor, PACKS_EACH, SECTOR, all_banks, at_once, per_word, room, store, words, words_of_pack,
-};
+use super::packs_of_rows::RowsInPacks;
+use super::strips::{BLOCK, Divisor, PACKS_EACH, SECTOR, all_banks, at_once, room, store};
 use super::tile::admit_next_grid;
 use super::words::InWords;
 
@@ -78,7 +77,7 @@ pub fn few_rows<T: InWords, const LEN: usize>(
         // The matrix begins where a sector does, and needs one block less.
         return;
     }
-    let runs = Runs {
+    let runs = RowsInPacks {
         input: &input,
         begin: matrix as usize * input_batch + first,
         pitch: input_pitch,
@@ -87,24 +86,7 @@ pub fn few_rows<T: InWords, const LEN: usize>(
         packs_of_run,
         divisor: Divisor::new(packs_of_run),
     };
-    let packs: [T::Pack; PACKS_EACH] = [
-        runs.load(0),
-        runs.load(1),
-        runs.load(2),
-        runs.load(3),
-        runs.load(4),
-        runs.load(5),
-        runs.load(6),
-        runs.load(7),
-    ];
-    runs.keep(0, packs[0], room_of_run, &tile);
-    runs.keep(1, packs[1], room_of_run, &tile);
-    runs.keep(2, packs[2], room_of_run, &tile);
-    runs.keep(3, packs[3], room_of_run, &tile);
-    runs.keep(4, packs[4], room_of_run, &tile);
-    runs.keep(5, packs[5], room_of_run, &tile);
-    runs.keep(6, packs[6], room_of_run, &tile);
-    runs.keep(7, packs[7], room_of_run, &tile);
+    runs.copy_to(room_of_run, &tile);
     thread::sync_threads();
 
     let by_rows = Divisor::new(rows);
@@ -129,71 +111,5 @@ pub fn few_rows<T: InWords, const LEN: usize>(
             unsafe { store(&output, to, begin, end as u32, element) };
         }
         i += BLOCK as u32 * each;
-    }
-}
-
-/// A run of each row, and the aligned packs that it lies in.
-struct Runs<'a, T> {
-    input: &'a Global<'a, T>,
-    /// Where the first begins, and how many elements it is to the next.
-    begin: usize,
-    pitch: usize,
-    rows: u32,
-    /// Elements of each.
-    len: u32,
-    packs_of_run: u32,
-    divisor: Divisor,
-}
-
-/// One of their packs.
-struct Pack {
-    row: u32,
-    /// Its number in the run, and how many elements the run begins behind the first's start.
-    i: u32,
-    past: u32,
-    start: usize,
-}
-
-impl<T: InWords> Runs<'_, T> {
-    /// The thread's `k`-th pack, and whether there is one; else another.
-    #[inline(always)]
-    fn pack(&self, k: usize) -> (Pack, bool) {
-        let i = thread::thread_idx_x() + (k * BLOCK) as u32;
-        let is_row = i < self.rows * self.packs_of_run;
-        let (row, i) = self.divisor.divide(if is_row { i } else { 0 });
-        let begin = self.begin + row as usize * self.pitch;
-        let past = self.input.elements_past(begin, 16) as u32;
-        let packs = (past + self.len).div_ceil(T::Pack::LEN as u32);
-        let is_there = is_row && i < packs;
-        let i = if i < packs { i } else { packs - 1 };
-        let start = begin.wrapping_sub(past as usize).wrapping_add(i as usize * T::Pack::LEN);
-        (Pack { row, i, past, start }, is_there)
-    }
-
-    /// The thread's `k`-th pack, or another: so that there is no branch, behind which loads would wait.
-    #[inline(always)]
-    fn load(&self, k: usize) -> T::Pack {
-        let lanes = T::Pack::LEN as u32;
-        let (Pack { i, past, start, .. }, _) = self.pack(k);
-        let from = if i == 0 { past } else { 0 };
-        let end = past + self.len;
-        let to = if (i + 1) * lanes < end { lanes } else { end - i * lanes };
-        // SAFETY: these elements are the run's, which is inside of the view; and `start` is aligned.
-        unsafe { self.input.load_aligned_part_unchecked(start, from as usize, to as usize) }
-    }
-
-    /// Writes the thread's `k`-th pack to shared memory.
-    #[inline(always)]
-    fn keep<const LEN: usize>(&self, k: usize, pack: T::Pack, room_of_run: u32, tile: &SharedArray<T, LEN>) {
-        let (Pack { row, i, .. }, is_there) = self.pack(k);
-        if is_there {
-            let words = words::<T>(pack);
-            let place = row * room_of_run + i * T::Pack::LEN as u32;
-            let mut j = 0;
-            while j < words_of_pack::<T>() {
-                tile.store_word((place + j * per_word::<T>()) as usize % LEN, words[j as usize]);
-                j += 1;
-            }
-        }
     }
 }

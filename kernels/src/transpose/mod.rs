@@ -7,7 +7,7 @@
 //! | [`words`](mod@words) | transposes word by word: rows that begin anywhere, and small matrices |
 //! | [`strips`], [`few_columns`](mod@few_columns), [`few_rows`](mod@few_rows) | matrices with a side of a few elements |
 //! | [`in_place`] | squares, where they are |
-//! | [`runs`](mod@runs) | the exchange of two axes before a third that stays |
+//! | [`run_tiles`](mod@run_tiles), [`whole_runs`](mod@whole_runs), [`runs`](mod@runs) | the exchange of two axes before a third that stays |
 //! | [`tile`], [`turn`] | what a block turns, and how a thread turns its squares of it |
 //! | `wide`, [`slanted`], `ragged` | a tile on its way in and out: at multiples of 16 bytes, and anywhere |
 //! | [`change`] | a factor and the conjugate on the way |
@@ -17,7 +17,9 @@ pub mod few_columns;
 pub mod few_rows;
 pub mod in_place;
 pub mod ladder;
+mod packs_of_rows;
 mod ragged;
+pub mod run_tiles;
 pub mod runs;
 pub mod slanted;
 pub mod strips;
@@ -25,5 +27,6 @@ pub mod tile;
 pub mod tiles;
 pub mod turn;
 pub mod vectorized;
+pub mod whole_runs;
 mod wide;
 pub mod words;

@@ -16,7 +16,7 @@ pub const PACKS: usize = 4;
 ///
 /// Consecutive threads write consecutive aligned packs, [`PACKS`] of which each has on the way, and cut each out of the
 /// input; at a run's ends there are parts of packs.
-#[kernel(instances = [u8, u16, u32, u64, u128], block = BLOCK, early)]
+#[kernel(instances = [u8, u16], block = BLOCK, early)]
 pub fn runs<T: Turn>(input: Global<T>, output: GlobalMut<T>, outer: usize, inner: usize, len: usize, packs: usize) {
     let first = thread::block_idx_x() as usize * (BLOCK * PACKS) + thread::index_in_block::<BLOCK>();
     let part = |k: usize| Part::of::<T>(first + k * BLOCK, &output, outer, inner, len, packs);

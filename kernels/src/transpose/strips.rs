@@ -124,6 +124,12 @@ impl Divisor {
         Self { by, reciprocal: u32::MAX / by + 1 }
     }
 
+    /// What it divides by.
+    #[inline(always)]
+    pub fn by(self) -> u32 {
+        self.by
+    }
+
     /// The quotient and the remainder.
     #[inline(always)]
     pub fn divide(self, number: u32) -> (u32, u32) {

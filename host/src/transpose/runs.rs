@@ -1,0 +1,135 @@
+//! The launch of the kernels that transpose matrices of runs.
+
+use cuda_std::element::Plain;
+use cuda_std::global::{Global, GlobalMut};
+use cuda_std::launch::Kernel;
+use kernels::transpose::run_tiles::{RunTiles, run_tiles};
+use kernels::transpose::strips::room;
+use kernels::transpose::{runs, whole_runs};
+
+use super::launch::Strides;
+use super::permute::OPERATION;
+use crate::{Error, Gpu, View, ViewMut};
+
+/// A matrix whose elements are runs of neighbouring elements: at least two of them, in at least two rows and columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MatrixOfRuns {
+    pub rows: usize,
+    pub columns: usize,
+    pub len: usize,
+}
+
+/// The bytes of runs that are long enough to be read one by one, by those of the access that they begin and end at. Where a
+/// thread has to cut bytes out of aligned packs, tiles cost about the same; pairs of bytes are cheaper in tiles up to here, and
+/// words and packs read themselves well as soon as a run fills some sectors. As measured on an H200
+/// (`docs/benchmarks/h200.md`).
+const fn long(unit: usize) -> usize {
+    match unit {
+        1 => 48,
+        2 => 512,
+        4 => 32,
+        _ => 256,
+    }
+}
+
+/// Blocks that an H200 runs at once, four in each multiprocessor: a small matrix is cut in as many tiles.
+const BLOCKS: usize = 4 * 132;
+
+/// Bytes of a tile, at least, however small the matrix is.
+const SMALLEST_TILE: usize = 2048;
+
+type PartsParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize);
+type TilesParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, u32, u32, u32, u32, u32, u32);
+type WholeParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize);
+
+impl Gpu {
+    /// Writes a matrix of runs with its rows as columns: as elements of the runs' size, if that is one, or else by tiles, or
+    /// run by run, in the widest accesses in which all of them begin and end.
+    pub(super) fn transpose_runs<T: Plain>(
+        &self,
+        matrix: MatrixOfRuns,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let bytes = matrix.len * size_of::<T>();
+        // The largest power of two, up to 16, of which all that begins somewhere is a multiple.
+        let unit = 1 << (input.device_address() | output.device_address() | bytes as u64 | 16).trailing_zeros();
+        if bytes == unit {
+            let strides = Strides::of_matrix(matrix.rows, matrix.columns);
+            return match unit {
+                1 => self.transpose_by_tiles::<u8>(strides, input.cast(), output.cast()),
+                2 => self.transpose_by_tiles::<u16>(strides, input.cast(), output.cast()),
+                4 => self.transpose_by_tiles::<u32>(strides, input.cast(), output.cast()),
+                8 => self.transpose_by_tiles::<u64>(strides, input.cast(), output.cast()),
+                _ => self.transpose_by_tiles::<u128>(strides, input.cast(), output.cast()),
+            };
+        }
+        let of = |size: usize| MatrixOfRuns { len: bytes / size, ..matrix };
+        match (unit, bytes < long(unit)) {
+            (1, true) => self.runs_by_tiles(run_tiles::handle::<u8, 32768>(), of(1), input.cast(), output.cast()),
+            (2, true) => self.runs_by_tiles(run_tiles::handle::<u16, 16384>(), of(2), input.cast(), output.cast()),
+            (4, true) => self.runs_by_tiles(run_tiles::handle::<u32, 8192>(), of(4), input.cast(), output.cast()),
+            (_, true) => self.runs_by_tiles(run_tiles::handle::<u64, 4096>(), of(8), input.cast(), output.cast()),
+            (1, false) => self.runs_by_parts(runs::runs::handle::<u8>(), of(1), input.cast(), output.cast()),
+            (2, false) => self.runs_by_parts(runs::runs::handle::<u16>(), of(2), input.cast(), output.cast()),
+            (4, false) => self.whole_runs(whole_runs::whole_runs::handle::<u32>(), of(4), input.cast(), output.cast()),
+            (8, false) => self.whole_runs(whole_runs::whole_runs::handle::<u64>(), of(8), input.cast(), output.cast()),
+            (_, false) => {
+                self.whole_runs(whole_runs::whole_runs::handle::<u128>(), of(16), input.cast(), output.cast())
+            }
+        }
+    }
+
+    fn runs_by_tiles<T: Plain>(
+        &self,
+        kernel: Kernel<TilesParameters<T>>,
+        matrix: MatrixOfRuns,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let MatrixOfRuns { rows, columns, len } = matrix;
+        let size = size_of::<T>();
+        let enough = (rows * columns * len).div_ceil(BLOCKS).clamp(SMALLEST_TILE / size, room(size));
+        let tiles = RunTiles::new(rows, columns, len, size, enough);
+        let down = rows.div_ceil(tiles.height);
+        let grid = grid(down * columns.div_ceil(tiles.width))?;
+        let [height, width] = [tiles.height as u32, tiles.width as u32];
+        let [packs, room] = [tiles.packs_of_row as u32, tiles.room_of_row as u32];
+        self.launch(kernel, grid, (input, output, rows, columns, len as u32, height, width, down as u32, packs, room))
+    }
+
+    fn whole_runs<T: Plain>(
+        &self,
+        kernel: Kernel<WholeParameters<T>>,
+        MatrixOfRuns { rows, columns, len }: MatrixOfRuns,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let grid = grid((rows * columns * len).div_ceil(whole_runs::BLOCK * whole_runs::EACH))?;
+        self.launch(kernel, grid, (input, output, rows, columns, len))
+    }
+
+    fn runs_by_parts<T: Plain>(
+        &self,
+        kernel: Kernel<PartsParameters<T>>,
+        MatrixOfRuns { rows, columns, len }: MatrixOfRuns,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let of_pack = 16 / size_of::<T>();
+        let is_aligned = len.is_multiple_of(of_pack) && output.device_address().is_multiple_of(16);
+        let packs = len.div_ceil(of_pack) + usize::from(!is_aligned);
+        let grid = grid((rows * columns * packs).div_ceil(runs::BLOCK * runs::PACKS))?;
+        self.launch(kernel, grid, (input, output, rows, columns, len, packs))
+    }
+}
+
+/// As many blocks as a grid may have.
+fn grid(blocks: usize) -> Result<u32, Error> {
+    u32::try_from(blocks).map_err(|_| Error::Shape {
+        operation: OPERATION,
+        what: "the number of blocks",
+        found: blocks,
+        expected: "as many as a grid has, less than 2^32".to_owned(),
+    })
+}
