@@ -45,9 +45,30 @@ pub fn add_signed_bytes(word: u32, sum: i32) -> i32 {
     machine::add_signed_bytes(word, sum)
 }
 
+/// Whether [`min_of_halves`] and [`max_of_halves`] are one instruction: from compute capability 8.0 on. (The executor says so
+/// too, so that it runs what most devices do.)
+pub const COMPARES_HALVES: bool = machine::COMPARES_HALVES;
+
+/// The lesser of `a` and `b` in each half of the word, as unsigned numbers below 0x7C00.
+///
+/// One instruction from compute capability 8.0 on (`min.f16x2`: such numbers are in the order of the finite `f16` of the
+/// same bits), else a few.
+#[inline(always)]
+pub fn min_of_halves(a: u32, b: u32) -> u32 {
+    machine::min_of_halves(a, b)
+}
+
+/// The greater of `a` and `b` in each half of the word, as unsigned numbers below 0x7C00.
+///
+/// One instruction from compute capability 8.0 on (`max.f16x2`), else a few.
+#[inline(always)]
+pub fn max_of_halves(a: u32, b: u32) -> u32 {
+    machine::max_of_halves(a, b)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{add_bytes, add_signed_bytes, cut_pack, funnel_shift, permute_bytes};
+    use super::{add_bytes, add_signed_bytes, cut_pack, funnel_shift, max_of_halves, min_of_halves, permute_bytes};
     use crate::element::Pack;
 
     #[test]
@@ -76,5 +97,12 @@ mod tests {
         assert_eq!(add_bytes(0xFF01_02FE, 1), 0xFF + 1 + 2 + 0xFE + 1);
         assert_eq!(add_bytes(1, u32::MAX), 0);
         assert_eq!(add_signed_bytes(0xFF01_0280, -1), -127);
+    }
+
+    #[test]
+    fn halves_are_compared_by_themselves() {
+        assert_eq!(min_of_halves(0x0001_7BFF, 0x0002_0000), 0x0001_0000);
+        assert_eq!(max_of_halves(0x0001_7BFF, 0x0002_0000), 0x0002_7BFF);
+        assert_eq!(max_of_halves(0x7BFF_0001, 0x7BFE_0001), 0x7BFF_0001);
     }
 }

@@ -88,7 +88,7 @@ impl<T: Scalar> Operator<T> for ArgMin {
     }
     #[inline(always)]
     fn skim<const LEN: usize>(elements: [T; LEN], first: u64) -> Found {
-        [tree::<_, LEN>(|i| elements[i].ordered(), T::Ordered::minimum).to_word(), first]
+        [T::lowest(elements).to_word(), first]
     }
     #[inline(always)]
     fn settle(state: Found, element: impl Fn(u64) -> T) -> Found {
@@ -121,7 +121,7 @@ impl<T: Scalar> Operator<T> for ArgMax {
     }
     #[inline(always)]
     fn skim<const LEN: usize>(elements: [T; LEN], first: u64) -> Found {
-        [tree::<_, LEN>(|i| elements[i].ordered(), T::Ordered::maximum).to_word(), first]
+        [T::highest(elements).to_word(), first]
     }
     #[inline(always)]
     fn settle(state: Found, element: impl Fn(u64) -> T) -> Found {

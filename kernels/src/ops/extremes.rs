@@ -35,6 +35,10 @@ impl<T: Scalar> Operator<T> for Min {
         a.minimum(b)
     }
     #[inline(always)]
+    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Ordered {
+        T::lowest(elements)
+    }
+    #[inline(always)]
     fn finish(state: T::Ordered, _count: u64) -> T {
         T::from_ordered(state)
     }
@@ -54,6 +58,10 @@ impl<T: Scalar> Operator<T> for Max {
     #[inline(always)]
     fn combine(a: T::Ordered, b: T::Ordered) -> T::Ordered {
         a.maximum(b)
+    }
+    #[inline(always)]
+    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Ordered {
+        T::highest(elements)
     }
     #[inline(always)]
     fn finish(state: T::Ordered, _count: u64) -> T {
@@ -76,6 +84,10 @@ impl<T: Scalar> Operator<T> for MinMax {
     fn combine(a: Self::State, b: Self::State) -> Self::State {
         let ([min_of_a, max_of_a], [min_of_b, max_of_b]) = (T::Ordered::split(a), T::Ordered::split(b));
         T::Ordered::pair(min_of_a.minimum(min_of_b), max_of_a.maximum(max_of_b))
+    }
+    #[inline(always)]
+    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
+        T::Ordered::pair(T::lowest(elements), T::highest(elements))
     }
     #[inline(always)]
     fn finish(state: Self::State, _count: u64) -> T::Pair {

@@ -20,6 +20,7 @@
 //! An operator of one's own is a type that implements [`Operator`]: the engines in [`crate::reduce`] take any.
 
 mod arg;
+mod bytes;
 mod compensated;
 mod dot;
 mod extremes;

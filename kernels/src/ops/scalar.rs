@@ -1,12 +1,12 @@
 //! The twelve types that are reduced, and what each is summed and compared as.
 
-use cuda_std::bits::{add_bytes, add_signed_bytes};
+use cuda_std::bits::{COMPARES_HALVES, add_bytes, add_signed_bytes};
 use cuda_std::float;
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 
 use super::compensated::Accumulator;
-use super::tree;
+use super::{bytes, tree};
 
 /// A number that every operator takes.
 ///
@@ -34,6 +34,16 @@ pub trait Scalar: Element {
     #[inline(always)]
     fn sum<const LEN: usize>(elements: [Self; LEN]) -> Self::Partial {
         tree::<_, LEN>(|i| elements[i].partial(), Self::Partial::plus)
+    }
+    /// The lowest of `LEN` elements, a power of two up to 16.
+    #[inline(always)]
+    fn lowest<const LEN: usize>(elements: [Self; LEN]) -> Self::Ordered {
+        tree::<_, LEN>(|i| elements[i].ordered(), Ordered::minimum)
+    }
+    /// The highest of `LEN` elements, a power of two up to 16.
+    #[inline(always)]
+    fn highest<const LEN: usize>(elements: [Self; LEN]) -> Self::Ordered {
+        tree::<_, LEN>(|i| elements[i].ordered(), Ordered::maximum)
     }
     /// Exact.
     fn wide(partial: Self::Partial) -> Self::Wide;
@@ -243,6 +253,14 @@ macro_rules! ordered_floats {
 ordered_integers!(i8 as u8, u8 as u8, i16 as u16, u16 as u16, i32 as u32, u32 as u32, i64 as u64, u64 as u64);
 ordered_floats!(f32 in u32, f64 in u64);
 
+/// Sixteen bytes as the words that they are in memory; of fewer, nothing of meaning.
+#[inline(always)]
+fn words<const LEN: usize>(bytes: [u8; LEN]) -> [u32; 4] {
+    let byte = |i: usize| bytes[i % LEN];
+    let word = |i: usize| u32::from_le_bytes([byte(i), byte(i + 1), byte(i + 2), byte(i + 3)]);
+    [word(0), word(4), word(8), word(12)]
+}
+
 macro_rules! integers {
     ($($type:ident by $partial:ident in $wide:ident, mean in $mean:ident;)*) => {$(
         impl Scalar for $type {
@@ -261,15 +279,27 @@ macro_rules! integers {
             #[inline(always)]
             fn sum<const LEN: usize>(elements: [Self; LEN]) -> $partial {
                 if size_of::<Self>() == 1 && LEN == 16 {
-                    let add = |sum: u32, i: usize| {
-                        let word = u32::from_le_bytes([
-                            elements[i] as u8, elements[i + 1] as u8, elements[i + 2] as u8, elements[i + 3] as u8,
-                        ]);
+                    let [a, b, c, d] = words(elements.map(|element| element as u8));
+                    let add = |sum: u32, word: u32| {
                         if Self::MIN == 0 { add_bytes(word, sum) } else { add_signed_bytes(word, sum as i32) as u32 }
                     };
-                    return add(add(add(add(0, 0), 4), 8), 12) as $partial;
+                    return add(add(add(add(0, a), b), c), d) as $partial;
                 }
                 tree::<_, LEN>(|i| elements[i].partial(), Arithmetic::plus)
+            }
+            #[inline(always)]
+            fn lowest<const LEN: usize>(elements: [Self; LEN]) -> Self {
+                if COMPARES_HALVES && size_of::<Self>() == 1 && LEN == 16 {
+                    return bytes::lowest(words(elements.map(|element| element as u8)), Self::MIN != 0) as Self;
+                }
+                tree::<_, LEN>(|i| elements[i], Ordered::minimum)
+            }
+            #[inline(always)]
+            fn highest<const LEN: usize>(elements: [Self; LEN]) -> Self {
+                if COMPARES_HALVES && size_of::<Self>() == 1 && LEN == 16 {
+                    return bytes::highest(words(elements.map(|element| element as u8)), Self::MIN != 0) as Self;
+                }
+                tree::<_, LEN>(|i| elements[i], Ordered::maximum)
             }
             #[inline(always)]
             fn wide(partial: $partial) -> $wide {

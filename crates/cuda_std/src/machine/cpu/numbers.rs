@@ -48,6 +48,16 @@ pub(crate) fn add_signed_bytes(word: u32, sum: i32) -> i32 {
     word.to_le_bytes().iter().fold(sum, |sum, &byte| sum.wrapping_add((byte as i8).into()))
 }
 
+pub(crate) const COMPARES_HALVES: bool = true;
+
+pub(crate) fn min_of_halves(a: u32, b: u32) -> u32 {
+    (a & 0xFFFF).min(b & 0xFFFF) | (a >> 16).min(b >> 16) << 16
+}
+
+pub(crate) fn max_of_halves(a: u32, b: u32) -> u32 {
+    (a & 0xFFFF).max(b & 0xFFFF) | (a >> 16).max(b >> 16) << 16
+}
+
 /// The 32 bits that begin `bits` bits, less than 32, into two words.
 pub(crate) fn funnel(low: u32, high: u32, bits: u32) -> u32 {
     ((u64::from(high) << 32 | u64::from(low)) >> bits) as u32

@@ -263,6 +263,52 @@ pub(crate) fn add_signed_bytes(word: u32, sum: i32) -> i32 {
     result
 }
 
+pub(crate) const COMPARES_HALVES: bool = cfg!(cuda_arch_at_least = "80");
+
+/// Halves are below 0x7C00: no infinities and no NaN, and numbers below 2^-14 stay what they are.
+#[inline(always)]
+pub(crate) fn min_of_halves(a: u32, b: u32) -> u32 {
+    #[cfg(cuda_arch_at_least = "80")]
+    {
+        let result: u32;
+        // SAFETY: arithmetic only.
+        unsafe {
+            asm!(
+                "min.f16x2 {}, {}, {};",
+                out(reg32) result, in(reg32) a, in(reg32) b,
+                options(pure, nomem, nostack, preserves_flags)
+            )
+        };
+        result
+    }
+    #[cfg(not(cuda_arch_at_least = "80"))]
+    {
+        (a & 0xFFFF).min(b & 0xFFFF) | (a >> 16).min(b >> 16) << 16
+    }
+}
+
+/// As [`min_of_halves`].
+#[inline(always)]
+pub(crate) fn max_of_halves(a: u32, b: u32) -> u32 {
+    #[cfg(cuda_arch_at_least = "80")]
+    {
+        let result: u32;
+        // SAFETY: arithmetic only.
+        unsafe {
+            asm!(
+                "max.f16x2 {}, {}, {};",
+                out(reg32) result, in(reg32) a, in(reg32) b,
+                options(pure, nomem, nostack, preserves_flags)
+            )
+        };
+        result
+    }
+    #[cfg(not(cuda_arch_at_least = "80"))]
+    {
+        (a & 0xFFFF).max(b & 0xFFFF) | (a >> 16).max(b >> 16) << 16
+    }
+}
+
 /// Each of the selector's digits is less than 8.
 #[inline(always)]
 pub(crate) fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
