@@ -136,7 +136,7 @@ fn lanes_of_row(packs: usize) -> usize {
 }
 
 /// Tiles of columns of a matrix.
-fn tiles_of_columns(columns: usize, lanes: usize) -> usize {
+pub(super) fn tiles_of_columns(columns: usize, lanes: usize) -> usize {
     columns.div_ceil(lanes * columns::COLUMNS)
 }
 

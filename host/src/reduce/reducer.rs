@@ -3,7 +3,7 @@
 use cuda_std::element::Element;
 use kernels::ops::Operator;
 
-use super::plan::Plan;
+use super::plan::{Plan, tiles_of_columns};
 use super::workspace::Workspace;
 use super::{Kernels, Shape};
 use crate::{Error, Gpu, View, ViewMut};
@@ -112,10 +112,12 @@ pub(super) fn start<O: Operator<T>, T: Element>(
             gpu.launch(kernel, grid, (input, rows, len, pitch, lanes, output))
         }
         Plan::Columns { rows, columns, pitch, batch_pitch, lanes, parts, .. } => {
+            // No more than the grid has blocks.
+            let tiles = tiles_of_columns(columns, lanes as usize) as u32;
             let kernel = kernels.columns.ok_or(no_kernel(kernels.name, "columns"))?;
             let partials = workspace.partials.view_mut().cast::<O::State>();
             let tickets = workspace.tickets.view_mut();
-            let arguments = (input, rows, columns, pitch, batch_pitch, lanes, parts, partials, tickets, output);
+            let arguments = (input, rows, columns, pitch, batch_pitch, lanes, tiles, parts, partials, tickets, output);
             gpu.launch(kernel, grid, arguments)
         }
     }

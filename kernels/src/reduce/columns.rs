@@ -35,7 +35,8 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
 /// elements behind the one before, each matrix `batch_pitch` behind the one before.
 ///
 /// A block's threads stand in rows of `lanes` (a power of two up to the block), each over [`COLUMNS`] columns; so a block is
-/// over a tile of columns, and its rows of threads take the matrix's rows in turn. `parts` blocks share the rows of a tile.
+/// over a tile of columns, of which there are `tiles`, and its rows of threads take the matrix's rows in turn. `parts` blocks
+/// share the rows of a tile.
 ///
 /// - *Neighbours read neighbours*: a row of threads reads a run of one row of the matrix, and no element is read twice.
 ///   Where all rows are aligned for it, a thread's columns are neighbours and one access; where not, they are a row of
@@ -62,6 +63,7 @@ pub fn columns<O: Operator<T>, T: Element>(
     pitch: usize,
     batch_pitch: usize,
     lanes: u32,
+    tiles: u32,
     parts: u32,
     partials: GlobalMut<<O as Operator<T>>::State>,
     tickets: GlobalMut<u32>,
@@ -69,18 +71,21 @@ pub fn columns<O: Operator<T>, T: Element>(
 ) {
     let scratch = shared_array![O::State; BLOCK * COLUMNS];
     let drawn = shared_array![u32; 1];
-    let lanes = lanes as usize;
-    let tiles = columns.div_ceil(lanes * COLUMNS);
-    let block = thread::block_idx_x() as usize;
-    let (tile, part, batch) = (block % tiles, block / tiles % parts as usize, block / tiles / parts as usize);
+    // Divisions only where there is something to divide, and of 32 bits: a block of a few rows would need as long for those
+    // of 64 as for its rows.
+    let block = thread::block_idx_x();
+    let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
+    let (part, batch) = if parts == 1 { (0, block) } else { (block % parts, block / parts) };
+    let (tile, part, batch) = (tile as usize, part as usize, batch as usize);
+    let (lanes, log_of_lanes) = (lanes as usize, lanes.trailing_zeros());
     // Every row of every matrix, or none: so the same access for all threads.
     let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
     let is_wide = columns.is_multiple_of(COLUMNS)
         && input.is_aligned_to(0, access)
         && (pitch * size_of::<T>()).is_multiple_of(access)
         && (batch_pitch * size_of::<T>()).is_multiple_of(access);
-    let place = Place::of_thread(tile, lanes, columns, size_of::<T>(), is_wide);
-    let all = part * rows / parts as usize..(part + 1) * rows / parts as usize;
+    let place = Place::of_thread(tile, log_of_lanes, columns, size_of::<T>(), is_wide);
+    let all = if parts == 1 { 0..rows } else { part * rows / parts as usize..(part + 1) * rows / parts as usize };
 
     let start = batch * batch_pitch;
     // A loop for each, since a branch around a load makes loads wait for each other.
@@ -105,20 +110,10 @@ pub fn columns<O: Operator<T>, T: Element>(
             partials.store_volatile((batch * parts as usize + part) * columns + place.column(c), states[c]);
         });
     }
-    if !is_last_block(&tickets, batch * tiles + tile, parts, &drawn) {
+    if !is_last_block(&tickets, batch * tiles as usize + tile, parts, &drawn) {
         return;
     }
-    let mut states = [O::NEUTRAL; COLUMNS];
-    let mut part = place.row;
-    while part < parts as usize {
-        let of_part = (batch * parts as usize + part) * columns;
-        states = four(|c| {
-            // The other blocks wrote these during this launch: L1 may not answer for them.
-            let other = if place.has(c) { partials.load_volatile(of_part + place.column(c)) } else { O::NEUTRAL };
-            O::combine(states[c], other)
-        });
-        part += place.rows;
-    }
+    let states = fold_partials::<O, T>(&partials, batch * parts as usize, parts as usize, &place);
     let states = fold_threads::<O, T>(states, &scratch, lanes);
     store_outputs::<O, T>(states, &output, batch * columns, rows, &place);
 }
@@ -140,15 +135,16 @@ impl Place {
     /// That of the thread in a tile of `columns` columns of `size` bytes: by wide accesses, a thread's columns are neighbours
     /// as far as an access reaches.
     #[inline(always)]
-    fn of_thread(tile: usize, lanes: usize, columns: usize, size: usize, is_wide: bool) -> Self {
-        let thread = thread::index_in_block::<BLOCK>();
-        let (first, lane) = (tile * lanes * COLUMNS, thread % lanes);
+    fn of_thread(tile: usize, log_of_lanes: u32, columns: usize, size: usize, is_wide: bool) -> Self {
+        let (thread, lanes) = (thread::index_in_block::<BLOCK>(), 1 << log_of_lanes);
+        let (first, lane) = (tile * lanes * COLUMNS, thread & (lanes - 1));
         let (each, second, third) = match (is_wide, size) {
             (true, 8) => (2, 1, 2 * lanes),
             (true, _) => (4, 1, 2),
             (false, _) => (1, lanes, 2 * lanes),
         };
-        Self { row: thread / lanes, rows: BLOCK / lanes, column: first + lane * each, second, third, all: columns }
+        let (row, rows) = (thread >> log_of_lanes, BLOCK >> log_of_lanes);
+        Self { row, rows, column: first + lane * each, second, third, all: columns }
     }
 
     /// Column `c` of the thread's.
@@ -246,6 +242,46 @@ fn fold_rows<O: Operator<T>, T: Element>(
         let loaded = load(first);
         states = four(|c| O::combine(states[c], O::lift(loaded[c], first as u64)));
         first += place.rows;
+    }
+    states
+}
+
+/// What this thread folds of the partials of `parts` blocks, the first of which is the `first`-th of all. Of several blocks at
+/// once, as far as registers reach: what a block has left is as far away as the input.
+#[inline(always)]
+fn fold_partials<O: Operator<T>, T: Element>(
+    partials: &GlobalMut<O::State>,
+    first: usize,
+    parts: usize,
+    place: &Place,
+) -> [O::State; COLUMNS] {
+    let mut states = [O::NEUTRAL; COLUMNS];
+    // The other blocks wrote these during this launch: L1 may not answer for them. Behind the last part it is that one again,
+    // since a load that has to be done or not is a branch; and behind the last column that one, which is the tile's.
+    let load = |part: usize| {
+        let part = if part < parts { part } else { parts - 1 };
+        let column = |c: usize| if place.has(c) { place.column(c) } else { place.all - 1 };
+        four(|c| partials.load_volatile((first + part) * place.all + column(c)))
+    };
+    let with = |states: [O::State; COLUMNS], of_part: [O::State; COLUMNS], part: usize| {
+        if part < parts { four(|c| O::combine(states[c], of_part[c])) } else { states }
+    };
+    let mut part = place.row;
+    while part < parts {
+        let nth = |k: usize| part + k * place.rows;
+        if size_of::<O::State>() <= 8 {
+            let loaded = [load(nth(0)), load(nth(1)), load(nth(2)), load(nth(3))];
+            states = with(
+                with(with(with(states, loaded[0], nth(0)), loaded[1], nth(1)), loaded[2], nth(2)),
+                loaded[3],
+                nth(3),
+            );
+            part += 4 * place.rows;
+        } else {
+            let loaded = [load(nth(0)), load(nth(1))];
+            states = with(with(states, loaded[0], nth(0)), loaded[1], nth(1));
+            part += 2 * place.rows;
+        }
     }
     states
 }

@@ -48,9 +48,11 @@ pub fn rows<O: Operator<T>, T: Element>(
     lanes: u32,
     output: GlobalMut<<O as Operator<T>>::Output>,
 ) {
-    let (thread, lanes) = (thread::index_in_block::<BLOCK>(), lanes as usize);
-    let (group, groups, lane) = (thread / lanes, BLOCK / lanes, thread % lanes);
-    let first = thread::block_idx_x() as usize * rows_of_block(len, lanes, size_of::<T>()) + group;
+    // By shifts: for a division there is as much to do as for a row.
+    let (thread, log_of_lanes, lanes) = (thread::index_in_block::<BLOCK>(), lanes.trailing_zeros(), lanes as usize);
+    let (group, groups, lane) = (thread >> log_of_lanes, BLOCK >> log_of_lanes, thread & (lanes - 1));
+    let are_short = len / T::Pack::LEN <= lanes;
+    let first = thread::block_idx_x() as usize * (if are_short { groups * IN_FLIGHT } else { groups }) + group;
     let finish = |row: usize, state: O::State| {
         // Lanes behind the last row take part in the shuffles all the same.
         let state = fold_lanes::<O, T>(state, lanes as u32);
@@ -59,7 +61,7 @@ pub fn rows<O: Operator<T>, T: Element>(
         }
     };
     // One row of several packs for each lane, or four of up to one.
-    if len / T::Pack::LEN > lanes {
+    if !are_short {
         let state = if first < rows { fold_row::<O, T>(&input, first * pitch, len, lane, lanes) } else { O::NEUTRAL };
         finish(first, state);
         return;
@@ -71,7 +73,7 @@ pub fn rows<O: Operator<T>, T: Element>(
     let states = if len == 0 {
         [O::NEUTRAL; IN_FLIGHT]
     } else if takes_singles::<T>(len) {
-        fold_single_elements::<O, T>(&input, starts, len, lane, lanes)
+        fold_single_elements::<O, T>(&input, starts, len, lane, log_of_lanes)
     } else {
         let are_aligned = input.is_aligned_to(0, 16) && (pitch * size_of::<T>()).is_multiple_of(16);
         fold_short_rows::<O, T>(&input, starts, len, lane, lanes, are_aligned)
@@ -84,7 +86,7 @@ pub fn rows<O: Operator<T>, T: Element>(
         return;
     }
     let (state, k) = fold_four_rows::<O, T>(states, lanes as u32);
-    if lane.is_multiple_of(lanes / IN_FLIGHT) && row(k) < rows {
+    if lane & (lanes / IN_FLIGHT - 1) == 0 && row(k) < rows {
         output.store(row(k), O::finish(state, len as u64));
     }
 }
@@ -104,9 +106,9 @@ fn fold_single_elements<O: Operator<T>, T: Element>(
     starts: [usize; IN_FLIGHT],
     len: usize,
     lane: usize,
-    lanes: usize,
+    log_of_lanes: u32,
 ) -> [O::State; IN_FLIGHT] {
-    let at = |j: usize| lane + j * lanes;
+    let at = |j: usize| lane + (j << log_of_lanes);
     // Lanes are no fewer than packs, so four elements (or two of 8 bytes) for each lane are all.
     let has = |j: usize| j < T::Pack::LEN && at(j) < len;
     let place = |j: usize| if at(j) < len { at(j) } else { len - 1 };
@@ -123,7 +125,7 @@ fn fold_single_elements<O: Operator<T>, T: Element>(
     let rows = [of_row(starts[0]), of_row(starts[1]), of_row(starts[2]), of_row(starts[3])];
     issue_loads();
     // The same for all lanes but the last of those that every lane has.
-    let everywhere = len / lanes;
+    let everywhere = len >> log_of_lanes;
     let fold = |k: usize| {
         let elements: [T; 4] = rows[k];
         let lift = |j: usize| O::lift(elements[j], at(j) as u64);

@@ -81,6 +81,7 @@ pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     part.admit_next_grid();
     let start = part.span * pitch;
     let of_thread = fold_run::<O, T, PACKS>(input, start, len, part.run());
+    part.admit_next_grid_at_last();
     // SAFETY: an index that is asked for is one of an element that was folded.
     let settle = |state| O::settle(state, |i| unsafe { input.load_unchecked(start + i as usize) });
     part.finish::<O, T>(of_thread, settle, len, partials, tickets, output);
@@ -113,6 +114,16 @@ impl Part {
     #[inline(always)]
     pub fn admit_next_grid(&self) {
         if self.tiles.end - self.tiles.start <= 2 {
+            thread::admit_next_grid();
+        }
+    }
+
+    /// The same after the loads. Not for long work, whose blocks end at very different times: the next grid's would crowd the
+    /// multiprocessors that are free first.
+    #[inline(always)]
+    pub fn admit_next_grid_at_last(&self) {
+        let tiles = self.tiles.end - self.tiles.start;
+        if tiles > 2 && tiles <= 32 {
             thread::admit_next_grid();
         }
     }
