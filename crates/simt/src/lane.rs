@@ -189,12 +189,14 @@ pub fn lane_id() -> u32 {
 /// Waits at the block's barrier for all threads of the block. Gives what the kind computes of their predicates; for
 /// [`Barrier::Sync`] 0.
 #[track_caller]
+#[inline(always)]
 pub fn barrier(kind: Barrier, predicate: bool) -> u32 {
     context::wait(Operation::Barrier(kind), u32::MAX, u64::from(predicate), 0, 32, Location::caller()).0 as u32
 }
 
 /// Waits for the lanes of `mask`.
 #[track_caller]
+#[inline(always)]
 pub fn sync_warp(mask: u32) {
     context::wait(Operation::SyncWarp, mask, 0, 0, 32, Location::caller());
 }
@@ -202,11 +204,13 @@ pub fn sync_warp(mask: u32) {
 /// Gives another lane's `value`, and whether that lane is in range (PTX's `shfl.sync` with its predicate). `width`, a
 /// power of two up to 32, cuts the warp into segments.
 #[track_caller]
+#[inline(always)]
 pub fn shuffle(kind: Shuffle, mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     shuffle_at(Location::caller(), kind, mask, value, operand, width)
 }
 
 /// [`shuffle`], which stands at another place in the source than this call.
+#[inline(always)]
 pub fn shuffle_at(
     place: &'static Location<'static>,
     kind: Shuffle,
@@ -223,12 +227,14 @@ pub fn shuffle_at(
 
 /// Gives what the kind computes of the values of the lanes of `mask`.
 #[track_caller]
+#[inline(always)]
 pub fn vote(kind: Vote, mask: u32, value: u32) -> u32 {
     context::wait(Operation::Vote(kind), mask, u64::from(value), 0, 32, Location::caller()).0 as u32
 }
 
 /// The lanes that come here together: those of the warp that do, before any of it must wait for a lane that does not.
 #[track_caller]
+#[inline(always)]
 pub fn active_mask() -> u32 {
     context::wait(Operation::ActiveMask, u32::MAX, 0, 0, 32, Location::caller()).0 as u32
 }
