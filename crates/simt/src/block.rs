@@ -30,12 +30,11 @@ pub(crate) fn run(scheduler: &Scheduler<'_>) {
         if context.has_fault() {
             return;
         }
-        let slots = &context.slots[..threads];
-        if slots.iter().all(|slot| slot.state.get() == State::Exited) {
+        if context.exited.get() == threads {
             return;
         }
         // Every lane that is left waits at a barrier: neither order leaves any other.
-        if let Err(fault) = release_barrier(scheduler, slots) {
+        if let Err(fault) = release_barrier(context, &context.slots[..threads]) {
             context.report(fault);
             return;
         }
@@ -46,19 +45,19 @@ pub(crate) fn run(scheduler: &Scheduler<'_>) {
 fn run_warp(scheduler: &Scheduler<'_>, first: usize, end: usize) {
     let context = scheduler.context;
     let lanes = &context.slots[first..end];
-    if lanes[0].state.get() == State::NotStarted && !start(scheduler, first, end) {
+    if lanes[0].state.get() == State::NotStarted && (!start(scheduler, first, end) || context.has_fault()) {
         return;
     }
     loop {
         for (offset, slot) in lanes.iter().enumerate() {
-            if context.has_fault() {
-                return;
-            }
             if slot.state.get() == State::Ready {
                 scheduler.resume(first + offset);
+                if context.has_fault() {
+                    return;
+                }
             }
         }
-        if context.has_fault() || !go_on(scheduler, first, lanes) {
+        if !go_on(scheduler, first, lanes) {
             return;
         }
     }
@@ -134,6 +133,9 @@ enum Progress {
 
 /// Completes each operation of the warp that all lanes of its mask have reached.
 fn complete_warp_operations(context: &Context, first: usize, lanes: &[Slot]) -> Progress {
+    if context.in_warp_operations.get() == 0 {
+        return Progress::None;
+    }
     let mut stuck = None;
     let mut made = false;
     for (lane, slot) in lanes.iter().enumerate() {
@@ -155,6 +157,7 @@ fn complete_warp_operations(context: &Context, first: usize, lanes: &[Slot]) -> 
             slot.result.set((u64::from(active), true));
             slot.state.set(State::Ready);
         }
+        context.in_warp_operations.update(|lanes| lanes - active.count_ones() as usize);
         return Progress::Made;
     }
     stuck.map_or(Progress::None, Progress::Stuck)
@@ -200,6 +203,7 @@ fn complete(context: &Context, first: usize, lanes: &[Slot], slot: &Slot) -> boo
     for (_, member) in members_of() {
         member.state.set(State::Ready);
     }
+    context.in_warp_operations.update(|lanes| lanes - members.count_ones() as usize);
     true
 }
 
@@ -315,13 +319,12 @@ fn is_one_place(one: &'static Location<'static>, other: &'static Location<'stati
 }
 
 /// Lets all lanes go on from the block's barrier, if all are there.
-fn release_barrier(scheduler: &Scheduler<'_>, slots: &[Slot]) -> Result<(), Fault> {
-    let context = scheduler.context;
+fn release_barrier(context: &Context, slots: &[Slot]) -> Result<(), Fault> {
     let threads_where = |holds: &dyn Fn(&Slot) -> bool| {
         Threads(slots.iter().enumerate().filter(|(_, slot)| holds(slot)).map(|(thread, _)| thread as u32).collect())
     };
     let first = slots.iter().find(|slot| slot.state.get() == State::Waiting).expect("not all have exited");
-    if slots.iter().any(|slot| slot.state.get() == State::Exited) {
+    if context.exited.get() > 0 {
         return Err(Fault::BarrierLeft {
             kernel: context.kernel(),
             block: index(context.block_idx.get()),

@@ -5,7 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, Location};
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -48,6 +48,8 @@ pub(crate) struct Slot {
     pub state: Cell<State>,
     /// The fibre that a lane which has started and not exited is on.
     pub fibre: Cell<usize>,
+    /// That fibre's way back to the scheduler.
+    pub yielder: Cell<Option<NonNull<Yielder<(), ()>>>>,
     pub operation: Cell<Operation>,
     pub mask: Cell<u32>,
     pub value: Cell<u64>,
@@ -64,6 +66,7 @@ impl Slot {
             thread: Cell::new(Dim3::new(0, 0, 0)),
             state: Cell::new(State::NotStarted),
             fibre: Cell::new(usize::MAX),
+            yielder: Cell::new(None),
             operation: Cell::new(Operation::SyncWarp),
             mask: Cell::new(0),
             value: Cell::new(0),
@@ -99,11 +102,14 @@ pub(crate) struct Context {
     /// Lanes from here to `start_end` are to be started, by whichever fibre comes first.
     pub start_next: Cell<usize>,
     pub start_end: Cell<usize>,
+    /// How many lanes have come to their end.
+    pub exited: Cell<usize>,
+    /// How many lanes wait for others of their warp.
+    pub in_warp_operations: Cell<usize>,
     /// Lanes that are resumed shall unwind: the block has a fault.
     pub abandoned: Cell<bool>,
     /// A lane has begun to unwind, and is not known to have stopped.
     pub unwinding: Cell<bool>,
-    pub yielder: Cell<*const Yielder<(), ()>>,
     pub panic_location: RefCell<Option<String>>,
     /// What is noted of the block, while its launch is watched. Never borrowed across a switch.
     pub watcher: RefCell<Option<Box<Watcher>>>,
@@ -145,6 +151,12 @@ pub(crate) fn with_lane_if_any<R>(f: impl FnOnce(&Context, usize) -> R) -> Optio
 }
 
 /// Parks the lane until the operation is done, and gives its result.
+///
+/// It has to be inlined into the kernel, and so have its callers. A processor takes it that each `ret` goes to where the last
+/// `call` came from. That is wrong for whoever returns after a change of stacks, and then for each of its callers too, and
+/// every wrong guess takes as long as dozens of instructions. Kernels seldom return after a wait. What does not change stacks
+/// is in functions of its own, to keep kernels small.
+#[inline(always)]
 pub(crate) fn wait(
     operation: Operation,
     mask: u32,
@@ -153,9 +165,27 @@ pub(crate) fn wait(
     width: u32,
     location: &'static Location<'static>,
 ) -> (u64, bool) {
-    if thread::panicking() {
+    let Some(yielder) = park(operation, mask, value, operand, width, location) else {
         // A destructor of a lane that is unwinding: nobody will come.
         return (value, false);
+    };
+    // SAFETY: the fibre that runs this lane has given it, and it lives as long as the fibre.
+    unsafe { yielder.as_ref() }.suspend(());
+    result()
+}
+
+/// Notes what the lane waits for. Gives its way back to the scheduler, unless it is unwinding.
+#[inline(never)]
+fn park(
+    operation: Operation,
+    mask: u32,
+    value: u64,
+    operand: u32,
+    width: u32,
+    location: &'static Location<'static>,
+) -> Option<NonNull<Yielder<(), ()>>> {
+    if thread::panicking() {
+        return None;
     }
     with_lane(|context, lane| {
         if context.abandoned.get() {
@@ -163,7 +193,10 @@ pub(crate) fn wait(
             context.abandon_lane();
         }
         if mask >> (lane % 32) & 1 == 0 {
-            fault(format!("lane {} is not in the mask {mask:#010x} of its own operation", lane % 32), location);
+            not_in_mask(lane, mask, location);
+        }
+        if !matches!(operation, Operation::Barrier(_)) {
+            context.in_warp_operations.update(|lanes| lanes + 1);
         }
         let slot = &context.slots[lane];
         slot.operation.set(operation);
@@ -173,9 +206,26 @@ pub(crate) fn wait(
         slot.width.set(width);
         slot.location.set(location);
         slot.state.set(State::Waiting);
-        suspend(context, lane);
-        slot.result.get()
+        context.unwinding.set(false);
+        slot.yielder.get()
     })
+}
+
+/// What the lane's operation has given, when the scheduler has resumed it.
+#[inline(never)]
+fn result() -> (u64, bool) {
+    with_lane(|context, lane| {
+        if context.abandoned.get() {
+            context.abandon_lane();
+        }
+        context.slots[lane].result.get()
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn not_in_mask(lane: usize, mask: u32, location: &Location<'_>) -> ! {
+    fault(format!("lane {} is not in the mask {mask:#010x} of its own operation", lane % 32), location);
 }
 
 /// Lets other lanes of the block run, now and then, if the order of lanes is random.
@@ -194,26 +244,21 @@ fn change_lane(context: &Context, lane: usize) {
     if !context.could_change.get() || thread::panicking() || context.abandoned.get() {
         return;
     }
-    context.slots[lane].state.set(State::Ready);
-    suspend(context, lane);
+    let slot = &context.slots[lane];
+    slot.state.set(State::Ready);
+    context.unwinding.set(false);
+    if let Some(yielder) = slot.yielder.get() {
+        // SAFETY: as in `wait`.
+        unsafe { yielder.as_ref() }.suspend(());
+    }
+    if context.abandoned.get() {
+        context.abandon_lane();
+    }
 }
 
 /// After how many accesses lanes change, in a random order: 8 on average.
 fn accesses_to_change(random: &mut Random) -> u32 {
     1 + random.below(15) as u32
-}
-
-/// Leaves the lane until the scheduler resumes it.
-fn suspend(context: &Context, lane: usize) {
-    context.unwinding.set(false);
-    let yielder = context.yielder.get();
-    // SAFETY: the fibre that runs this lane has set it to its own, which lives as long as the fibre.
-    unsafe { (*yielder).suspend(()) };
-    context.yielder.set(yielder);
-    context.current.set(lane);
-    if context.abandoned.get() {
-        context.abandon_lane();
-    }
 }
 
 /// Lets others run, in a loop that waits for a block before this one. If one of those has a fault, nobody will come.
@@ -263,9 +308,10 @@ impl Context {
             current: Cell::new(0),
             start_next: Cell::new(0),
             start_end: Cell::new(0),
+            exited: Cell::new(0),
+            in_warp_operations: Cell::new(0),
             abandoned: Cell::new(false),
             unwinding: Cell::new(false),
-            yielder: Cell::new(ptr::null()),
             panic_location: RefCell::new(None),
             watcher: RefCell::new(None),
             random: RefCell::new(None),
@@ -292,6 +338,8 @@ impl Context {
     }
 
     /// Takes the lane that calls off its stack.
+    #[cold]
+    #[inline(never)]
     fn abandon_lane(&self) -> ! {
         self.unwinding.set(true);
         panic::resume_unwind(Box::new(Abandoned))
@@ -318,6 +366,8 @@ impl Context {
         for slot in &self.slots[..threads] {
             slot.state.set(State::NotStarted);
         }
+        self.exited.set(0);
+        self.in_warp_operations.set(0);
         self.index.set(index);
         self.first_fault.set(first_fault);
         let mut random = match launch.schedule {

@@ -38,13 +38,15 @@ impl Fibres {
 
 impl Context {
     /// Runs one lane to its end, on the fibre that calls.
-    fn run_lane(&self, lane: usize) {
+    fn run_lane(&self, lane: usize, yielder: &Yielder<(), ()>) {
         self.current.set(lane);
+        self.slots[lane].yielder.set(Some(yielder.into()));
         self.unwinding.set(false);
         let thread = self.thread.get().expect("a fibre runs only while its block does");
         // SAFETY: `run_block` has set it, and outlives the block.
         let end = panic::catch_unwind(AssertUnwindSafe(|| unsafe { (*thread)() }));
         self.slots[lane].state.set(State::Exited);
+        self.exited.update(|lanes| lanes + 1);
         if let Err(payload) = end
             && !payload.is::<Abandoned>()
         {
@@ -91,10 +93,8 @@ fn fibre() -> std::io::Result<Coroutine<(), (), (), DefaultStack>> {
             let running = RUNNING.get();
             // SAFETY: a fibre is resumed only by `switch_to`, which has set it to the context of this core.
             let context = unsafe { &*running };
-            context.yielder.set(yielder);
             while let Some(lane) = context.take_unstarted() {
-                context.run_lane(lane);
-                context.yielder.set(yielder);
+                context.run_lane(lane, yielder);
             }
             yielder.suspend(());
         }
@@ -134,6 +134,7 @@ impl<'a> Scheduler<'a> {
 
     /// Lets a lane go on until it waits again or exits.
     pub(crate) fn resume(&self, lane: usize) {
+        self.context.current.set(lane);
         self.switch_to(self.context.slots[lane].fibre.get());
     }
 

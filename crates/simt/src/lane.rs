@@ -3,8 +3,8 @@
 //! # Panics
 //! Every function but [`is_running`] panics if no lane is running, that is outside of [`crate::run`].
 
+use std::cell::Cell;
 use std::panic::Location;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Dim3;
 use crate::context::{self, Operation};
@@ -84,28 +84,27 @@ pub enum Access {
     Atomic,
 }
 
-/// Launches that want to know what lanes do with memory. While there are none, to say it costs a look at this number.
-static LISTENERS: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// Whether the launch that this core works for wants to know what lanes do with memory. If not, to say it costs a look at
+    /// this flag. It is a core's own, as a kernel's loop gets at a thread's memory in one instruction: a `static` of another
+    /// crate has an address that must be loaded first.
+    static IS_HEARD: Cell<bool> = const { Cell::new(false) };
+}
 
-/// One listener, until it is dropped.
-pub(crate) struct Hooks(());
+/// This core's lanes are heard, until it is dropped.
+pub(crate) struct Hearing(());
 
-impl Hooks {
-    pub fn enable() -> Self {
-        LISTENERS.fetch_add(1, Ordering::Relaxed);
+impl Hearing {
+    pub fn begin() -> Self {
+        IS_HEARD.set(true);
         Self(())
     }
 }
 
-impl Drop for Hooks {
+impl Drop for Hearing {
     fn drop(&mut self) {
-        LISTENERS.fetch_sub(1, Ordering::Relaxed);
+        IS_HEARD.set(false);
     }
-}
-
-#[inline(always)]
-fn has_listener() -> bool {
-    LISTENERS.load(Ordering::Relaxed) != 0
 }
 
 /// To be called before a load or store of `bytes` bytes, a power of two up to 16, at `address`. An access that is not at a
@@ -113,7 +112,7 @@ fn has_listener() -> bool {
 #[inline(always)]
 #[track_caller]
 pub fn access(space: Space, access: Access, address: usize, bytes: usize) {
-    if has_listener() {
+    if IS_HEARD.get() {
         notes::note_access(space, access, address, bytes, Location::caller());
     }
 }
@@ -123,7 +122,7 @@ pub fn access(space: Space, access: Access, address: usize, bytes: usize) {
 #[inline(always)]
 #[track_caller]
 pub fn unaligned_load(address: usize, bytes: usize) {
-    if has_listener() {
+    if IS_HEARD.get() {
         notes::note_unaligned_load(address, bytes, Location::caller());
     }
 }
@@ -140,7 +139,7 @@ pub fn atomic<R>(
     operation: impl FnOnce() -> R,
     counts: impl FnOnce(&R) -> bool,
 ) -> R {
-    if has_listener() {
+    if IS_HEARD.get() {
         notes::note_atomic(access, address, bytes, is_of_block, Location::caller(), operation, counts)
     } else {
         operation()
@@ -151,7 +150,7 @@ pub fn atomic<R>(
 /// or only release and acquire.
 #[inline(always)]
 pub fn fence(is_of_block: bool, is_sequential: bool) {
-    if has_listener() {
+    if IS_HEARD.get() {
         notes::note_fence(Fence { is_of_block, is_sequential });
     }
 }
@@ -189,12 +188,14 @@ pub fn lane_id() -> u32 {
 /// Waits at the block's barrier for all threads of the block. Gives what the kind computes of their predicates; for
 /// [`Barrier::Sync`] 0.
 #[track_caller]
+#[inline(always)]
 pub fn barrier(kind: Barrier, predicate: bool) -> u32 {
     context::wait(Operation::Barrier(kind), u32::MAX, u64::from(predicate), 0, 32, Location::caller()).0 as u32
 }
 
 /// Waits for the lanes of `mask`.
 #[track_caller]
+#[inline(always)]
 pub fn sync_warp(mask: u32) {
     context::wait(Operation::SyncWarp, mask, 0, 0, 32, Location::caller());
 }
@@ -202,11 +203,13 @@ pub fn sync_warp(mask: u32) {
 /// Gives another lane's `value`, and whether that lane is in range (PTX's `shfl.sync` with its predicate). `width`, a
 /// power of two up to 32, cuts the warp into segments.
 #[track_caller]
+#[inline(always)]
 pub fn shuffle(kind: Shuffle, mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
     shuffle_at(Location::caller(), kind, mask, value, operand, width)
 }
 
 /// [`shuffle`], which stands at another place in the source than this call.
+#[inline(always)]
 pub fn shuffle_at(
     place: &'static Location<'static>,
     kind: Shuffle,
@@ -223,12 +226,14 @@ pub fn shuffle_at(
 
 /// Gives what the kind computes of the values of the lanes of `mask`.
 #[track_caller]
+#[inline(always)]
 pub fn vote(kind: Vote, mask: u32, value: u32) -> u32 {
     context::wait(Operation::Vote(kind), mask, u64::from(value), 0, 32, Location::caller()).0 as u32
 }
 
 /// The lanes that come here together: those of the warp that do, before any of it must wait for a lane that does not.
 #[track_caller]
+#[inline(always)]
 pub fn active_mask() -> u32 {
     context::wait(Operation::ActiveMask, u32::MAX, 0, 0, 32, Location::caller()).0 as u32
 }

@@ -195,8 +195,8 @@ fn run_watched(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<Option
     let blocks = launch.grid.count() as u64;
     let next = AtomicU64::new(0);
     let first_fault = FirstFault::default();
-    // Lanes that change at every access have to be told of it, too.
-    let _hooks = (launch.watch.is_on() || launch.schedule != Schedule::InOrder).then(lane::Hooks::enable);
+    // Lanes that change at accesses have to be told of them, too.
+    let is_heard = launch.watch.is_on() || launch.schedule != Schedule::InOrder;
     // Enough pieces that the cores finish together, and large enough that they seldom meet at the counter. They are
     // taken in order, so that a block may wait for those before it, as kernels with a chained scan do.
     let piece = (blocks / 1024).clamp(1, 64);
@@ -204,6 +204,7 @@ fn run_watched(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<Option
     let watch = launch.watch.is_on().then(|| Arc::new(LaunchWatch::new(launch, cores::parts(pieces) == 1)));
     cores::run(pieces, &|worker: &Worker| {
         let _watched = worker.watch(watch.as_ref());
+        let _hearing = is_heard.then(lane::Hearing::begin);
         loop {
             let from = next.fetch_add(piece, Ordering::Relaxed);
             for index in from..from.saturating_add(piece).min(blocks) {

@@ -59,46 +59,55 @@ pub(crate) mod index {
     }
 }
 
+#[inline(always)]
 #[track_caller]
 pub(crate) fn barrier() {
     lane::barrier(Barrier::Sync, false);
 }
 
+#[inline(always)]
 #[track_caller]
 pub(crate) fn barrier_count(predicate: bool) -> u32 {
     lane::barrier(Barrier::Count, predicate)
 }
 
+#[inline(always)]
 #[track_caller]
 pub(crate) fn barrier_and(predicate: bool) -> bool {
     lane::barrier(Barrier::And, predicate) != 0
 }
 
+#[inline(always)]
 #[track_caller]
 pub(crate) fn barrier_or(predicate: bool) -> bool {
     lane::barrier(Barrier::Or, predicate) != 0
 }
 
+#[inline(always)]
 #[track_caller]
 pub(crate) fn sync_warp(mask: u32) {
     lane::sync_warp(mask);
 }
 
+#[inline(always)]
 #[track_caller]
 pub(crate) fn active_mask() -> u32 {
     lane::active_mask()
 }
 
+#[inline(always)]
 #[track_caller]
 pub(crate) fn vote_all(mask: u32, predicate: bool) -> bool {
     lane::vote(Vote::All, mask, u32::from(predicate)) != 0
 }
 
+#[inline(always)]
 #[track_caller]
 pub(crate) fn vote_any(mask: u32, predicate: bool) -> bool {
     lane::vote(Vote::Any, mask, u32::from(predicate)) != 0
 }
 
+#[inline(always)]
 #[track_caller]
 pub(crate) fn vote_ballot(mask: u32, predicate: bool) -> u32 {
     lane::vote(Vote::Ballot, mask, u32::from(predicate))
@@ -115,6 +124,7 @@ pub(crate) fn here() -> Place {
 
 macro_rules! shuffles {
     ($($name:ident = $kind:ident),*) => {$(
+        #[inline(always)]
         pub(crate) fn $name(place: Place, mask: u32, value: u64, operand: u32, width: u32, _words: usize) -> u64 {
             lane::shuffle_at(place, Shuffle::$kind, mask, value, operand, width).0
         }
@@ -125,6 +135,7 @@ shuffles!(shuffle_down = Down, shuffle_up = Up, shuffle_idx = Idx, shuffle_xor =
 
 macro_rules! reductions {
     ($($name:ident = $kind:ident),* $(,)?) => {$(
+        #[inline(always)]
         #[track_caller]
         pub(crate) fn $name(mask: u32, value: u32) -> u32 {
             lane::vote(Vote::$kind, mask, value)
