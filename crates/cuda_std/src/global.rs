@@ -378,6 +378,24 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
         unsafe { machine::load_volatile(self.place(i)) }
     }
 
+    /// [`GlobalMut::load_volatile`], not checked on a GPU.
+    ///
+    /// # Safety
+    /// `i` is less than [`GlobalMut::len`].
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_volatile_unchecked(&self, i: usize) -> T {
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            self.load_volatile(i)
+        }
+        // SAFETY: as promised by the caller.
+        #[cfg(target_arch = "nvptx64")]
+        unsafe {
+            machine::load_volatile(self.start.add(i))
+        }
+    }
+
     /// Writes the element at `i` to memory now, not when it suits the compiler. Traps outside of the view.
     #[inline(always)]
     #[track_caller]

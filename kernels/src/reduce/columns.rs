@@ -77,14 +77,14 @@ pub fn columns<O: Operator<T>, T: Element>(
     let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
     let (part, batch) = if parts == 1 { (0, block) } else { (block % parts, block / parts) };
     let (tile, part, batch) = (tile as usize, part as usize, batch as usize);
-    let (lanes, log_of_lanes) = (lanes as usize, lanes.trailing_zeros());
+    let lanes = lanes as usize;
     // Every row of every matrix, or none: so the same access for all threads.
     let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
     let is_wide = columns.is_multiple_of(COLUMNS)
         && input.is_aligned_to(0, access)
         && (pitch * size_of::<T>()).is_multiple_of(access)
         && (batch_pitch * size_of::<T>()).is_multiple_of(access);
-    let place = Place::of_thread(tile, log_of_lanes, columns, size_of::<T>(), is_wide);
+    let place = Place::of_thread(tile, lanes, columns, size_of::<T>(), is_wide);
     let all = if parts == 1 { 0..rows } else { part * rows / parts as usize..(part + 1) * rows / parts as usize };
 
     let start = batch * batch_pitch;
@@ -135,15 +135,15 @@ impl Place {
     /// That of the thread in a tile of `columns` columns of `size` bytes: by wide accesses, a thread's columns are neighbours
     /// as far as an access reaches.
     #[inline(always)]
-    fn of_thread(tile: usize, log_of_lanes: u32, columns: usize, size: usize, is_wide: bool) -> Self {
-        let (thread, lanes) = (thread::index_in_block::<BLOCK>(), 1 << log_of_lanes);
-        let (first, lane) = (tile * lanes * COLUMNS, thread & (lanes - 1));
+    fn of_thread(tile: usize, lanes: usize, columns: usize, size: usize, is_wide: bool) -> Self {
+        let thread = thread::index_in_block::<BLOCK>();
+        let (first, lane) = (tile * lanes * COLUMNS, thread % lanes);
         let (each, second, third) = match (is_wide, size) {
             (true, 8) => (2, 1, 2 * lanes),
             (true, _) => (4, 1, 2),
             (false, _) => (1, lanes, 2 * lanes),
         };
-        let (row, rows) = (thread >> log_of_lanes, BLOCK >> log_of_lanes);
+        let (row, rows) = (thread / lanes, BLOCK / lanes);
         Self { row, rows, column: first + lane * each, second, third, all: columns }
     }
 
@@ -255,33 +255,26 @@ fn fold_partials<O: Operator<T>, T: Element>(
     parts: usize,
     place: &Place,
 ) -> [O::State; COLUMNS] {
-    let mut states = [O::NEUTRAL; COLUMNS];
-    // The other blocks wrote these during this launch: L1 may not answer for them. Behind the last part it is that one again,
-    // since a load that has to be done or not is a branch; and behind the last column that one, which is the tile's.
+    // Behind the last column it is that one, which is the tile's, since a load that has to be done or not is a branch.
+    let columns = four(|c| if place.has(c) { place.column(c) } else { place.all - 1 });
     let load = |part: usize| {
-        let part = if part < parts { part } else { parts - 1 };
-        let column = |c: usize| if place.has(c) { place.column(c) } else { place.all - 1 };
-        four(|c| partials.load_volatile((first + part) * place.all + column(c)))
+        let start = (first + part) * place.all;
+        // The other blocks wrote these during this launch: L1 may not answer for them.
+        // SAFETY: there is a place for each column of each part.
+        four(|c| unsafe { partials.load_volatile_unchecked(start + columns[c]) })
     };
-    let with = |states: [O::State; COLUMNS], of_part: [O::State; COLUMNS], part: usize| {
-        if part < parts { four(|c| O::combine(states[c], of_part[c])) } else { states }
-    };
+    let with = |states: [O::State; COLUMNS], part: [O::State; COLUMNS]| four(|c| O::combine(states[c], part[c]));
+    let mut states = [O::NEUTRAL; COLUMNS];
     let mut part = place.row;
-    while part < parts {
+    while size_of::<O::State>() <= 8 && part + 3 * place.rows < parts {
         let nth = |k: usize| part + k * place.rows;
-        if size_of::<O::State>() <= 8 {
-            let loaded = [load(nth(0)), load(nth(1)), load(nth(2)), load(nth(3))];
-            states = with(
-                with(with(with(states, loaded[0], nth(0)), loaded[1], nth(1)), loaded[2], nth(2)),
-                loaded[3],
-                nth(3),
-            );
-            part += 4 * place.rows;
-        } else {
-            let loaded = [load(nth(0)), load(nth(1))];
-            states = with(with(states, loaded[0], nth(0)), loaded[1], nth(1));
-            part += 2 * place.rows;
-        }
+        let loaded = [load(nth(0)), load(nth(1)), load(nth(2)), load(nth(3))];
+        states = with(with(with(with(states, loaded[0]), loaded[1]), loaded[2]), loaded[3]);
+        part += 4 * place.rows;
+    }
+    while part < parts {
+        states = with(states, load(part));
+        part += place.rows;
     }
     states
 }

@@ -7,7 +7,7 @@
 use cuda_std::prelude::*;
 
 use super::packs_of_rows::RowsInPacks;
-use super::strips::{BLOCK, Divisor, PACKS_EACH, all_banks, at_once, room, store};
+use super::strips::{BLOCK, Divisor, PACKS_EACH, all_banks, at_once, room, store_any};
 use super::tile::admit_next_grid;
 use super::words::InWords;
 
@@ -126,11 +126,17 @@ pub fn run_tiles<T: InWords, const LEN: usize>(
         let behind = written as i32 - from_start;
         let end = if behind < each as i32 { behind } else { each as i32 };
         if (begin as i32) < end {
-            let first = (row * written).wrapping_add_signed(from_start);
-            let element = |k: u32| tile.load(kept.place::<T>(first.wrapping_add(k)) as usize % LEN);
+            // Of those beside the row it is its first or last one. Rows are short, so that most warps have some of them: a
+            // branch would be done twice.
+            let element = |k: u32| {
+                let nth = from_start + k as i32;
+                let nth = if nth < 0 { 0 } else { nth as u32 };
+                let nth = if each == 1 || nth < written { nth } else { written - 1 };
+                tile.load(kept.place::<T>(row * written + nth) as usize % LEN)
+            };
             let to = start.wrapping_add((nth * each) as usize).wrapping_sub(past);
             // SAFETY: these elements are inside of the row; and `past` is counted from a word's start.
-            unsafe { store(&output, to, begin, end as u32, element) };
+            unsafe { store_any(&output, to, begin, end as u32, element) };
         }
         i += BLOCK as u32;
     }

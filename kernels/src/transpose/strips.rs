@@ -79,15 +79,32 @@ pub(super) unsafe fn store<T: InWords>(
     element: impl Fn(u32) -> T,
 ) {
     let all = at_once(size_of::<T>());
-    let (from, to, bits) = if all == 1 || (begin == 0 && end == all) {
-        (0, all as usize, bits_of(&element))
-    } else {
-        let within = |k: u32| {
-            let k = if k < begin { begin } else { k };
-            element(if k < end { k } else { end - 1 })
-        };
-        (begin as usize, end as usize, bits_of(&within))
+    if all == 1 || (begin == 0 && end == all) {
+        // SAFETY: as promised by the caller.
+        return unsafe { store_any(output, i, 0, all, element) };
+    }
+    let within = |k: u32| {
+        let k = if k < begin { begin } else { k };
+        element(if k < end { k } else { end - 1 })
     };
+    // SAFETY: as promised by the caller.
+    unsafe { store_any(output, i, begin, end, within) };
+}
+
+/// [`store`] where `element` gives something for those, too, that are not written.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+#[track_caller]
+pub(super) unsafe fn store_any<T: InWords>(
+    output: &GlobalMut<T>,
+    i: usize,
+    begin: u32,
+    end: u32,
+    element: impl Fn(u32) -> T,
+) {
+    let (from, to, bits) = (begin as usize, end as usize, bits_of(&element));
     // SAFETY: as promised by the caller.
     unsafe {
         match size_of::<T>() {
