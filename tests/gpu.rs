@@ -2,7 +2,7 @@
 //!
 //! Where there is no device every test is shown as ignored, and a line says why.
 
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use kernels::reduce::device::{BLOCK, MAX_BLOCKS};
@@ -57,6 +57,9 @@ fn a_trap_is_told(_: &Gpu) -> Result<(), Failed> {
     if child.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&child.stdout).into_owned().into()) }
 }
 
+/// Held by each test while it runs, and alone by the one that looks at how much of the device's memory is free.
+static OTHERS: RwLock<()> = RwLock::new(());
+
 /// What a test does on the device.
 type Test = Box<dyn Fn(&Gpu) -> Result<(), Failed> + Send>;
 
@@ -65,7 +68,10 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     let mut trials = Vec::new();
     let mut add = |name: String, test: Test| {
         let own = gpu.clone();
-        let run = move || own.as_deref().map_or_else(|| Err("no CUDA device".into()), &test);
+        let run = move || {
+            let _others = OTHERS.read();
+            own.as_deref().map_or_else(|| Err("no CUDA device".into()), &test)
+        };
         trials.push(Trial::test(name, run).with_ignored_flag(gpu.is_none()));
     };
     for (name, run) in device_library::RUNS {
@@ -107,7 +113,6 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             orders::threads(gpu, 64, Duration::from_secs(seconds)).map_err(Failed::from)
         }),
     );
-    add("10,000 calls leave no memory behind".into(), Box::new(no_leaks));
     for pair in PAIRS {
         let name = format!("reduction: {} of {}", pair.operator.name(), pair.dtype);
         add(name, Box::new(move |gpu| reductions(gpu, pair)));
@@ -131,10 +136,19 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     if !is_sanitized() {
         let has_room = gpu.as_deref().is_some_and(|gpu| gpu.free_memory().is_ok_and(|free| free > large::BYTES));
         let own = gpu.clone();
-        let run = move || own.as_deref().map_or_else(|| Err("no CUDA device".into()), |gpu| Ok(large::lengths(gpu)?));
+        let run = move || {
+            let _others = OTHERS.read();
+            own.as_deref().map_or_else(|| Err("no CUDA device".into()), |gpu| Ok(large::lengths(gpu)?))
+        };
         let trial = Trial::test("reductions past 2^31 and 2^32 elements", run);
         trials.push(trial.with_ignored_flag(!has_room));
     }
+    let own = gpu.clone();
+    let alone = move || {
+        let _alone = OTHERS.write();
+        own.as_deref().map_or_else(|| Err("no CUDA device".into()), no_leaks)
+    };
+    trials.push(Trial::test("10,000 calls leave no memory behind", alone).with_ignored_flag(gpu.is_none()));
     trials
 }
 
@@ -336,6 +350,8 @@ fn permutations(gpu: &Gpu, check: transposes_of_any::PermuteCheck) -> Result<(),
     shapes.extend([[3, 500, 5], [500, 3, 7], [20, 30, 131]]);
     if !is_sanitized() {
         shapes.extend([[300, 170, 3], [3, 5000, 5], [5000, 3, 5], [70, 90, 33], [33, 35, 1024], [65, 3, 4100]]);
+        // Tiles of runs as large as they may be, whatever the element.
+        shapes.extend([[2400, 2500, 3], [8, 800_000, 3], [800_000, 8, 3]]);
         shapes.extend([[200, 3, 129], [3, 200, 129], [129, 200, 3], [64, 64, 64], [127, 65, 1], [2, 3, 20_000]]);
     }
     for (i, shape) in shapes.into_iter().enumerate() {

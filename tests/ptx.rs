@@ -35,7 +35,7 @@ fn instances(rung: &str) -> Vec<(u32, String)> {
 
 /// The production transposes: for each size of element the tiles that a block may have.
 fn transposes() -> impl Iterator<Item = String> {
-    let kinds: [(&str, &[&str]); 9] = [
+    let kinds: [(&str, &[&str]); 11] = [
         (
             "tiles",
             &[
@@ -58,7 +58,9 @@ fn transposes() -> impl Iterator<Item = String> {
         ("scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096", "f64_2048", "Complex32_2048", "Complex64_1024"]),
         ("wide_scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096", "f64_2048", "Complex32_2048", "Complex64_1024"]),
         ("square_tiles", &["u8_16384", "u16_4096", "u32_4096", "u64_1024", "u128_1024"]),
-        ("runs", &["u8", "u16", "u32", "u64", "u128"]),
+        ("runs", &["u8", "u16"]),
+        ("whole_runs", &["u32", "u64", "u128"]),
+        ("run_tiles", &["u8_32768", "u16_16384", "u32_8192", "u64_4096"]),
     ];
     kinds.into_iter().flat_map(|(kernel, tiles)| tiles.iter().map(move |tile| format!("{kernel}_{tile}")))
 }

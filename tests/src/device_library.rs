@@ -9,7 +9,7 @@ use warpfold::{Error, Gpu};
 pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
 
 /// Every run, by name.
-pub const RUNS: [(&str, Run); 14] = [
+pub const RUNS: [(&str, Run); 15] = [
     ("indices", indices),
     ("shuffles of 32 bits", shuffles_32),
     ("shuffles of 64 bits", shuffles_64),
@@ -21,6 +21,7 @@ pub const RUNS: [(&str, Run); 14] = [
     ("atomics of 64 bits", atomics_64),
     ("tickets", tickets),
     ("half conversions", half_conversions),
+    ("bytes of words", bytes_of_words),
     ("volatile and fences", volatile_and_fences),
     ("scalars", scalars),
     ("slices and pointers", raw_parameters),
@@ -176,6 +177,18 @@ fn half_conversions(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     // All NaNs count as one, for the same reason.
     let one_nan = |word: u64| if f32::from_bits(word as u32).is_nan() { u64::MAX } else { word };
     Ok(words(gpu.download(&out)?).map(one_nan).collect())
+}
+
+fn bytes_of_words(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let all: Vec<u32> = noise(9).map(|x| x as u32).take(1 << 14).collect();
+    // Every byte beside every other; and others, the largest among them.
+    let half = |i: u32| [i & 0xFF, i >> 8 & 0xFF, 0x7BFF - (i & 0x7F), 0x0400 + i % 0x3000][i as usize % 4];
+    let halves: Vec<u32> =
+        (0..1 << 14).map(|i: u32| half(i.wrapping_mul(2_654_435_761) >> 9) << 16 | half(i)).collect();
+    let mut out = gpu.zeroed::<u32>(6 * all.len())?;
+    let arguments = (&gpu.upload(&all)?, &gpu.upload(&halves)?);
+    gpu.launch(k::bytes_of_words::handle(), 256, (arguments.0.view(), arguments.1.view(), out.view_mut()))?;
+    Ok(words(gpu.download(&out)?).collect())
 }
 
 fn volatile_and_fences(gpu: &Gpu) -> Result<Vec<u64>, Error> {

@@ -54,6 +54,7 @@ pub const COMPARES_HALVES: bool = machine::COMPARES_HALVES;
 /// One instruction from compute capability 8.0 on (`min.f16x2`: such numbers are in the order of the finite `f16` of the
 /// same bits), else a few.
 #[inline(always)]
+#[track_caller]
 pub fn min_of_halves(a: u32, b: u32) -> u32 {
     machine::min_of_halves(a, b)
 }
@@ -62,6 +63,7 @@ pub fn min_of_halves(a: u32, b: u32) -> u32 {
 ///
 /// One instruction from compute capability 8.0 on (`max.f16x2`), else a few.
 #[inline(always)]
+#[track_caller]
 pub fn max_of_halves(a: u32, b: u32) -> u32 {
     machine::max_of_halves(a, b)
 }

@@ -66,7 +66,7 @@ impl Plan {
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let in_flight = columns::rows_in_flight(size, size_of_state);
-                let lanes = lanes_of_columns(rows, columns, in_flight);
+                let lanes = lanes_of_columns(rows, columns, batches, in_flight);
                 let tiles = tiles_of_columns(columns, lanes).saturating_mul(batches);
                 // No part has less than a round of loads.
                 let rounds = rows.div_ceil(columns::BLOCK / lanes * in_flight).max(1);
@@ -140,12 +140,24 @@ pub(super) fn tiles_of_columns(columns: usize, lanes: usize) -> usize {
     columns.div_ceil(lanes * columns::COLUMNS)
 }
 
-/// Threads that stand beside each other over the columns: as many as the columns need, up to a warp; and more, up to the
-/// whole block, where there are so few rows that further rows of threads would have no four rounds of loads each.
-fn lanes_of_columns(rows: usize, columns: usize, in_flight: usize) -> usize {
+/// Threads that stand beside each other over the columns, as many as the columns need at most.
+///
+/// Half a block where there are columns enough for all blocks: the longer the run of a row that a block reads, the better. Else
+/// a block's rows are shared by several blocks, and then the fewer columns it has, the fewer partials there are: half a warp,
+/// or, where accesses are of single elements, a warp, for which these are a run. And more, up to the whole block, where there
+/// are so few rows that further rows of threads would have no four rounds of loads each.
+fn lanes_of_columns(rows: usize, columns: usize, batches: usize, in_flight: usize) -> usize {
+    const HALF_A_BLOCK: usize = columns::BLOCK / 2;
     let needed = columns.div_ceil(columns::COLUMNS).next_power_of_two();
+    let fewest = if tiles_of_columns(columns, HALF_A_BLOCK).saturating_mul(batches) >= SMALL_BLOCKS {
+        HALF_A_BLOCK
+    } else if columns.is_multiple_of(columns::COLUMNS) {
+        16
+    } else {
+        32
+    };
     let rows_of_threads = (rows / (4 * in_flight)).max(1);
-    let widest = columns::BLOCK.div_ceil(rows_of_threads).next_power_of_two().clamp(32, columns::BLOCK);
+    let widest = columns::BLOCK.div_ceil(rows_of_threads).next_power_of_two().clamp(fewest, columns::BLOCK);
     needed.min(widest)
 }
 
@@ -218,6 +230,17 @@ mod tests {
         };
         assert_eq!([parts(1 << 10), parts(1 << 14), parts(1 << 16), parts(1 << 18)], [1, 1, 32, 128]);
         assert_eq!([parts(1 << 20), parts(1 << 24), parts(1 << 30)], [128, 264, 264]);
+    }
+
+    #[test]
+    fn columns_have_long_runs_where_there_are_many_and_few_partials_where_there_are_few() {
+        assert_eq!(lanes_of_columns(256, 1 << 20, 1, 4), 128);
+        assert_eq!(lanes_of_columns(16, 1 << 24, 1, 4), 256);
+        assert_eq!(lanes_of_columns(1 << 14, 1 << 14, 1, 4), 16);
+        assert_eq!(lanes_of_columns(1 << 20, 256, 1, 4), 16);
+        assert_eq!(lanes_of_columns(1_000_003, 127, 1, 4), 32);
+        assert_eq!(lanes_of_columns(1 << 24, 16, 1, 4), 4);
+        assert_eq!(lanes_of_columns(0, 1, 1, 4), 1);
     }
 
     #[test]

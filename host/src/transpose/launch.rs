@@ -26,7 +26,7 @@ pub(super) struct Strides {
 }
 
 /// The most blocks of a grid.
-const MOST_BLOCKS: usize = i32::MAX as usize;
+pub(super) const MOST_BLOCKS: usize = i32::MAX as usize;
 
 /// Tiles that are few: two for each multiprocessor of an H200.
 const FEW_TILES: usize = 2 * 132;

@@ -7,7 +7,7 @@ use kernels::transpose::run_tiles::{RunTiles, run_tiles};
 use kernels::transpose::strips::room;
 use kernels::transpose::{runs, whole_runs};
 
-use super::launch::Strides;
+use super::launch::{MOST_BLOCKS, Strides};
 use super::permute::OPERATION;
 use crate::{Error, Gpu, View, ViewMut};
 
@@ -19,10 +19,9 @@ pub(super) struct MatrixOfRuns {
     pub len: usize,
 }
 
-/// The bytes of runs that are long enough to be read one by one, by those of the access that they begin and end at. Where a
-/// thread has to cut bytes out of aligned packs, tiles cost about the same; pairs of bytes are cheaper in tiles up to here, and
-/// words and packs read themselves well as soon as a run fills some sectors. As measured on an H200
-/// (`docs/benchmarks/h200.md`).
+/// The bytes of runs that are long enough to be read one by one, by the bytes of the access that they all begin and end at.
+/// Measured on an H200 (`docs/benchmarks/h200.md`): tiles move single elements, which costs more the more of them there are,
+/// and so least for 8 bytes; but single bytes and pairs of them have to be cut out of packs where runs are read one by one.
 const fn long(unit: usize) -> usize {
     match unit {
         1 => 48,
@@ -52,12 +51,11 @@ impl Gpu {
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let bytes = matrix.len * size_of::<T>();
-        // The largest power of two, up to 16, of which all that begins somewhere is a multiple.
+        // The largest power of two, up to 16, that everything begins at a multiple of.
         let unit = 1 << (input.device_address() | output.device_address() | bytes as u64 | 16).trailing_zeros();
         if bytes == unit {
             let strides = Strides::of_matrix(matrix.rows, matrix.columns);
             return match unit {
-                1 => self.transpose_by_tiles::<u8>(strides, input.cast(), output.cast()),
                 2 => self.transpose_by_tiles::<u16>(strides, input.cast(), output.cast()),
                 4 => self.transpose_by_tiles::<u32>(strides, input.cast(), output.cast()),
                 8 => self.transpose_by_tiles::<u64>(strides, input.cast(), output.cast()),
@@ -126,10 +124,9 @@ impl Gpu {
 
 /// As many blocks as a grid may have.
 fn grid(blocks: usize) -> Result<u32, Error> {
-    u32::try_from(blocks).map_err(|_| Error::Shape {
-        operation: OPERATION,
-        what: "the number of blocks",
-        found: blocks,
-        expected: "as many as a grid has, less than 2^32".to_owned(),
-    })
+    if blocks > MOST_BLOCKS {
+        let expected = "as many as a grid has, less than 2^31".to_owned();
+        return Err(Error::Shape { operation: OPERATION, what: "the number of blocks", found: blocks, expected });
+    }
+    Ok(blocks as u32)
 }

@@ -260,7 +260,7 @@ fn fold_partials<O: Operator<T>, T: Element>(
     let load = |part: usize| {
         let start = (first + part) * place.all;
         // The other blocks wrote these during this launch: L1 may not answer for them.
-        // SAFETY: there is a place for each column of each part.
+        // SAFETY: the host has made room for each column of each part of each batch.
         four(|c| unsafe { partials.load_volatile_unchecked(start + columns[c]) })
     };
     let with = |states: [O::State; COLUMNS], part: [O::State; COLUMNS]| four(|c| O::combine(states[c], part[c]));
@@ -271,6 +271,11 @@ fn fold_partials<O: Operator<T>, T: Element>(
         let loaded = [load(nth(0)), load(nth(1)), load(nth(2)), load(nth(3))];
         states = with(with(with(with(states, loaded[0]), loaded[1]), loaded[2]), loaded[3]);
         part += 4 * place.rows;
+    }
+    while size_of::<O::State>() > 8 && part + place.rows < parts {
+        let loaded = [load(part), load(part + place.rows)];
+        states = with(with(states, loaded[0]), loaded[1]);
+        part += 2 * place.rows;
     }
     while part < parts {
         states = with(states, load(part));

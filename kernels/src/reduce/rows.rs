@@ -20,7 +20,8 @@ pub const IN_FLIGHT: usize = 4;
 /// Rows that the groups of lanes of one block fold: each group as many at once as it has packs in flight, if a row is no
 /// more than a pack for each of its lanes.
 pub const fn rows_of_block(len: usize, lanes: usize, size: usize) -> usize {
-    let groups = BLOCK / lanes;
+    // By shifts: in a kernel there is as much to do for a division as for a row.
+    let groups = BLOCK >> lanes.trailing_zeros();
     if len / (16 / size) <= lanes { groups * IN_FLIGHT } else { groups }
 }
 
@@ -48,11 +49,9 @@ pub fn rows<O: Operator<T>, T: Element>(
     lanes: u32,
     output: GlobalMut<<O as Operator<T>>::Output>,
 ) {
-    // By shifts: for a division there is as much to do as for a row.
     let (thread, log_of_lanes, lanes) = (thread::index_in_block::<BLOCK>(), lanes.trailing_zeros(), lanes as usize);
     let (group, groups, lane) = (thread >> log_of_lanes, BLOCK >> log_of_lanes, thread & (lanes - 1));
-    let are_short = len / T::Pack::LEN <= lanes;
-    let first = thread::block_idx_x() as usize * (if are_short { groups * IN_FLIGHT } else { groups }) + group;
+    let first = thread::block_idx_x() as usize * rows_of_block(len, lanes, size_of::<T>()) + group;
     let finish = |row: usize, state: O::State| {
         // Lanes behind the last row take part in the shuffles all the same.
         let state = fold_lanes::<O, T>(state, lanes as u32);
@@ -61,7 +60,7 @@ pub fn rows<O: Operator<T>, T: Element>(
         }
     };
     // One row of several packs for each lane, or four of up to one.
-    if !are_short {
+    if len / T::Pack::LEN > lanes {
         let state = if first < rows { fold_row::<O, T>(&input, first * pitch, len, lane, lanes) } else { O::NEUTRAL };
         finish(first, state);
         return;

@@ -118,8 +118,9 @@ impl Part {
         }
     }
 
-    /// The same after the loads. Not for long work, whose blocks end at very different times: the next grid's would crowd the
-    /// multiprocessors that are free first.
+    /// Lets the next grid's blocks in when the block's first warp has done its loads, of work of some more rounds. Not of
+    /// long work, whose blocks end at very different times: the next grid's would crowd the multiprocessors that are free
+    /// first.
     #[inline(always)]
     pub fn admit_next_grid_at_last(&self) {
         let tiles = self.tiles.end - self.tiles.start;

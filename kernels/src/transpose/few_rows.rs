@@ -83,8 +83,7 @@ pub fn few_rows<T: InWords, const LEN: usize>(
         pitch: input_pitch,
         rows,
         len: (last - first) as u32,
-        packs_of_run,
-        divisor: Divisor::new(packs_of_run),
+        by_packs: Divisor::new(packs_of_run),
     };
     runs.copy_to(room_of_run, &tile);
     thread::sync_threads();

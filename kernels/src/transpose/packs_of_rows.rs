@@ -14,18 +14,18 @@ pub(super) struct RowsInPacks<'a, T> {
     pub rows: u32,
     /// Elements of each.
     pub len: u32,
-    /// The most packs that one lies in, and what divides by it.
-    pub packs_of_run: u32,
-    pub divisor: Divisor,
+    /// Divides by the most packs that one lies in.
+    pub by_packs: Divisor,
 }
 
 /// One of their packs.
 struct Pack {
     row: u32,
-    /// Its number in the run, and how many elements the run begins behind the first's start.
+    /// Its number in the run, and where it begins in the view.
     i: u32,
-    past: u32,
     start: usize,
+    /// How many elements the run begins behind its first pack's start.
+    past: u32,
 }
 
 impl<T: InWords> RowsInPacks<'_, T> {
@@ -58,15 +58,15 @@ impl<T: InWords> RowsInPacks<'_, T> {
     #[inline(always)]
     fn pack(&self, k: usize) -> (Pack, bool) {
         let i = thread::thread_idx_x() + (k * BLOCK) as u32;
-        let is_row = i < self.rows * self.packs_of_run;
-        let (row, i) = self.divisor.divide(if is_row { i } else { 0 });
+        let is_row = i < self.rows * self.by_packs.by();
+        let (row, i) = self.by_packs.divide(if is_row { i } else { 0 });
         let begin = self.begin + row as usize * self.pitch;
         let past = self.input.elements_past(begin, 16) as u32;
         let packs = (past + self.len).div_ceil(T::Pack::LEN as u32);
         let is_there = is_row && i < packs;
         let i = if i < packs { i } else { packs - 1 };
         let start = begin.wrapping_sub(past as usize).wrapping_add(i as usize * T::Pack::LEN);
-        (Pack { row, i, past, start }, is_there)
+        (Pack { row, i, start, past }, is_there)
     }
 
     /// The thread's `k`-th pack, or another: so that there is no branch, behind which loads would wait.

@@ -26,20 +26,26 @@ pub struct RunTiles {
 
 impl RunTiles {
     /// Tiles of up to `most` elements of `size` bytes, of a matrix of `rows` x `columns` runs of `len` elements, which is at
-    /// most `most`: square where the matrix is large enough, so that runs of a tile's rows are as long on either side.
+    /// most `most`: square where the matrix is large enough, so that runs of a tile's rows are as long on either side, and as
+    /// high as the matrix where that is low.
     pub const fn new(rows: usize, columns: usize, len: usize, size: usize, most: usize) -> Self {
         let all = if most / len > 1 { most / len } else { 1 };
-        let width = min(columns, all.isqrt());
+        let mut width = min(columns, all.isqrt());
         let mut height = min(rows, all / width);
-        let width = min(columns, all / height);
+        width = min(columns, all / height);
         loop {
             let tiles = Self::of_sides(height, width, columns, len, size);
             let loaded = if width == columns { 1 } else { height };
             let fits = tiles.packs_of_row * loaded <= BLOCK * PACKS_EACH && tiles.room_of_row * loaded <= room(size);
-            if fits || height == 1 {
+            if fits || (height == 1 && width == 1) {
                 return tiles;
             }
-            height -= 1;
+            // All rows together are one run of the output, and all columns one of the input.
+            if height > 1 && (height < rows || width == columns || width == 1) {
+                height -= 1;
+            } else {
+                width -= 1;
+            }
         }
     }
 
@@ -96,8 +102,7 @@ pub fn run_tiles<T: InWords, const LEN: usize>(
         pitch,
         rows: if is_one_run { 1 } else { high },
         len: if is_one_run { high * wide * len } else { wide * len },
-        packs_of_run: packs_of_row,
-        divisor: Divisor::new(packs_of_row),
+        by_packs: Divisor::new(packs_of_row),
     };
     loaded.copy_to(room_of_row, &tile);
     thread::sync_threads();
@@ -187,10 +192,17 @@ mod tests {
                     assert!(loaded * packs_of_row <= BLOCK * PACKS_EACH, "{len} of {size}: {tiles:?}");
                     assert!(loaded * room_of_row <= room(size), "{len} of {size}: {tiles:?}");
                     assert!(packs_of_row * (16 / size) <= room_of_row || loaded == 1, "{len} of {size}: {tiles:?}");
+                    // What is divided is small enough for it.
+                    let words = width * ((height * len).div_ceil(at_once(size) as usize) + 2);
+                    assert!(words < 1 << 16, "{len} of {size}: {tiles:?}");
                 }
             }
         }
         let tiles = RunTiles::new(8192, 512, 3, 4, room(4));
         assert!((40..=56).contains(&tiles.height) && (48..=56).contains(&tiles.width), "{tiles:?}");
+        for rows in 2..=16 {
+            assert_eq!(RunTiles::new(rows, 1 << 24, 3, 1, room(1)).height, rows);
+            assert_eq!(RunTiles::new(1 << 24, rows, 3, 4, room(4)).width, rows);
+        }
     }
 }

@@ -2,8 +2,6 @@
 
 use cuda_std::prelude::*;
 
-use super::turn::Turn;
-
 /// Threads of a block.
 pub const BLOCK: usize = 256;
 
@@ -17,7 +15,7 @@ pub const PACKS: usize = 4;
 /// Consecutive threads write consecutive aligned packs, [`PACKS`] of which each has on the way, and cut each out of the
 /// input; at a run's ends there are parts of packs.
 #[kernel(instances = [u8, u16], block = BLOCK, early)]
-pub fn runs<T: Turn>(input: Global<T>, output: GlobalMut<T>, outer: usize, inner: usize, len: usize, packs: usize) {
+pub fn runs<T: Element>(input: Global<T>, output: GlobalMut<T>, outer: usize, inner: usize, len: usize, packs: usize) {
     let first = thread::block_idx_x() as usize * (BLOCK * PACKS) + thread::index_in_block::<BLOCK>();
     let part = |k: usize| Part::of::<T>(first + k * BLOCK, &output, outer, inner, len, packs);
     let parts = [part(0), part(1), part(2), part(3)];
@@ -41,7 +39,7 @@ struct Part {
 impl Part {
     /// Pack `i`, if each run had `packs` of them.
     #[inline(always)]
-    fn of<T: Turn>(i: usize, output: &GlobalMut<T>, outer: usize, inner: usize, len: usize, packs: usize) -> Self {
+    fn of<T: Element>(i: usize, output: &GlobalMut<T>, outer: usize, inner: usize, len: usize, packs: usize) -> Self {
         let (run, k) = (i / packs, i % packs);
         if run >= outer * inner {
             return Self { from: 0, to: 0, begin: 1, end: 0 };
@@ -60,7 +58,7 @@ impl Part {
     }
 
     #[inline(always)]
-    fn load<T: Turn>(&self, input: &Global<T>) -> T::Pack {
+    fn load<T: Element>(&self, input: &Global<T>) -> T::Pack {
         if self.begin < self.end {
             // SAFETY: elements of the run, which is inside of the view.
             unsafe { input.load_part_unchecked(self.from, self.begin, self.end) }
@@ -70,7 +68,7 @@ impl Part {
     }
 
     #[inline(always)]
-    fn store<T: Turn>(&self, output: &GlobalMut<T>, pack: T::Pack) {
+    fn store<T: Element>(&self, output: &GlobalMut<T>, pack: T::Pack) {
         if self.begin < self.end {
             // SAFETY: elements of the run, which is inside of the view; the pack is aligned.
             unsafe { output.store_part_unchecked(self.to, pack, self.begin, self.end) };

@@ -5,7 +5,6 @@ use cuda_std::prelude::*;
 
 use super::strips::Divisor;
 use super::tile::admit_next_grid;
-use super::turn::Turn;
 
 /// Threads of a block.
 pub const BLOCK: usize = 256;
@@ -18,7 +17,7 @@ pub const EACH: usize = 8;
 ///
 /// Consecutive threads write consecutive elements, [`EACH`] of which each has on the way.
 #[kernel(instances = [u32, u64, u128], block = BLOCK, early)]
-pub fn whole_runs<T: Turn>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize, len: usize) {
+pub fn whole_runs<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize, len: usize) {
     admit_next_grid();
     let first = thread::block_idx_x() as usize * (BLOCK * EACH);
     // Numbers of the block's first element are divided once; those of the others are a little larger.

@@ -9,7 +9,7 @@ use cuda_std::warp::{
     FULL_MASK, WarpReduceValue, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up, warp_shuffle_xor, warp_vote_all,
     warp_vote_any, warp_vote_ballot,
 };
-use cuda_std::{float, warp as warps};
+use cuda_std::{bits, float, warp as warps};
 
 /// Words that [`indices()`] writes for each thread.
 pub const INDEX_WORDS: usize = 14;
@@ -206,6 +206,23 @@ pub fn half_conversions(bits: Global<u16>, floats: Global<f32>, out: GlobalMut<u
     out.store(4 * i + 1, float::f32_from_bf16(half::bf16::from_bits(pattern)).to_bits());
     out.store(4 * i + 2, u32::from(float::f16_from_f32(floats.load(i)).to_bits()));
     out.store(4 * i + 3, u32::from(float::bf16_from_f32(floats.load(i)).to_bits()));
+}
+
+/// What is done with the bytes of words: `words` are any, `halves` have halves below 0x7C00.
+#[kernel(block = 64)]
+pub fn bytes_of_words(words: Global<u32>, halves: Global<u32>, out: GlobalMut<u32>) {
+    let i = thread::index_1d_wide();
+    if i + 1 >= words.len() {
+        return;
+    }
+    let (a, b) = (words.load(i), words.load(i + 1));
+    let (c, d) = (halves.load(i), halves.load(i + 1));
+    out.store(6 * i, bits::min_of_halves(c, d));
+    out.store(6 * i + 1, bits::max_of_halves(c, d));
+    out.store(6 * i + 2, bits::add_bytes(a, b));
+    out.store(6 * i + 3, bits::add_signed_bytes(a, b as i32) as u32);
+    out.store(6 * i + 4, bits::permute_bytes(a, b, c));
+    out.store(6 * i + 5, bits::funnel_shift(a, b, c));
 }
 
 /// Volatile global memory and the three fences: a relay through the blocks' first threads is not needed to see that they

@@ -35,6 +35,12 @@ pub(crate) fn misaligned(array: &'static str, index: usize) -> ! {
     lane::fault(format!("a 16-byte access at index {index} of {array}, which is not at a multiple of 16 bytes"))
 }
 
+#[track_caller]
+#[cold]
+pub(crate) fn wrong_halves(a: u32, b: u32) -> ! {
+    lane::fault(format!("halves of {a:#010x} or {b:#010x} are not below 0x7c00"))
+}
+
 pub(crate) mod index {
     //! Special registers.
     use simt::lane;

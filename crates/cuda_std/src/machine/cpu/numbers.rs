@@ -50,11 +50,23 @@ pub(crate) fn add_signed_bytes(word: u32, sum: i32) -> i32 {
 
 pub(crate) const COMPARES_HALVES: bool = true;
 
+/// A GPU compares halves as `f16`, in the same order as long as they are finite and have no sign.
+#[track_caller]
+fn check_halves(a: u32, b: u32) {
+    if [a, b].iter().any(|word| word & 0xFFFF >= 0x7C00 || word >> 16 >= 0x7C00) {
+        super::wrong_halves(a, b);
+    }
+}
+
+#[track_caller]
 pub(crate) fn min_of_halves(a: u32, b: u32) -> u32 {
+    check_halves(a, b);
     (a & 0xFFFF).min(b & 0xFFFF) | (a >> 16).min(b >> 16) << 16
 }
 
+#[track_caller]
 pub(crate) fn max_of_halves(a: u32, b: u32) -> u32 {
+    check_halves(a, b);
     (a & 0xFFFF).max(b & 0xFFFF) | (a >> 16).max(b >> 16) << 16
 }
 
