@@ -310,7 +310,7 @@ fn barriers_that_count_are_one_instruction() {
 /// Every entry assembles, and keeps all that it holds in registers; of the reductions' engines and the tiles of transposes
 /// (of 2 bytes on sm_80) some park a few words, which ptxas does even where registers are left. Columns park some
 /// more: their four blocks have 64 registers for each thread. Of bytes, which park most, they were measured faster so, with more
-/// rows in flight (`docs/benchmarks/h200.md`).
+/// rows in flight; and the block that folds the others' partials holds several at once (`docs/benchmarks/h200.md`).
 #[test]
 fn nothing_spills() {
     let Some(ptxas) = cuda_builder::ptxas::find() else {
@@ -327,7 +327,7 @@ fn nothing_spills() {
                 .iter()
                 .any(|engine| usage.entry.starts_with(engine));
             let tolerated = match usage.entry.starts_with("columns_") {
-                true => 288,
+                true => 512,
                 false if is_engine => 128,
                 false => 0,
             };

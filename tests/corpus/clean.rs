@@ -206,7 +206,10 @@ fn transposes_in_place() {
 fn three_axes_in_any_order() {
     each_clean(&PERMUTE_CHECKS, |gpu, (_, check), i, _| {
         check(gpu, [16, 4, 32], [0; 2], i)?;
-        check(gpu, [7, 5, 19], [1, 3], i)
+        check(gpu, [7, 5, 19], [1, 3], i)?;
+        // Short runs of every element, and long ones of bytes.
+        check(gpu, [40, 30, 3], [1, 0], i)?;
+        check(gpu, [5, 6, 51], [2, 1], i)
     });
     assert_eq!(ORDERS.len(), 6, "each of which is tried by a check");
 }

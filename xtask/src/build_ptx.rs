@@ -37,7 +37,7 @@ pub fn build(archs: &[Arch]) -> anyhow::Result<Built> {
 const TOLERATED_BYTES: u32 = 128;
 
 /// The same of columns, whose threads have no more than 64 registers and many loads on their way.
-const TOLERATED_BYTES_OF_COLUMNS: u32 = 288;
+const TOLERATED_BYTES_OF_COLUMNS: u32 = 512;
 
 /// Assembles every module, and fails on a spill that is more than a few words.
 fn assemble(built: &Built) -> anyhow::Result<()> {

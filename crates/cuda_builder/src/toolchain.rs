@@ -25,6 +25,8 @@ pub struct DeviceToolchain {
     pub rustc: PathBuf,
     /// What it says of itself: `1.95.0`.
     pub version: String,
+    /// All of that, with the commit that it was built from: `rustc 1.95.0 (59807616e 2026-04-14)`.
+    pub full_version: String,
     /// Who it is from.
     pub origin: Origin,
 }
@@ -78,9 +80,8 @@ impl DeviceToolchain {
             Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
         };
         let name = rustc.display();
-        let version = says(&["--version"])
-            .and_then(|line| line.split_whitespace().nth(1).map(str::to_owned))
-            .ok_or_else(|| format!("`{name}` is not there"))?;
+        let full_version = says(&["--version"]).ok_or_else(|| format!("`{name}` is not there"))?;
+        let version = full_version.split_whitespace().nth(1).unwrap_or_default().to_owned();
         if !is_recent(&version) {
             return Err(format!("`{name}` is {version}, older than {}.{}", OLDEST.0, OLDEST.1));
         }
@@ -89,7 +90,7 @@ impl DeviceToolchain {
         if !sources.exists() {
             return Err(format!("`{name}` {version} has no rust-src"));
         }
-        Ok(Self { rustc: rustc.to_owned(), version, origin })
+        Ok(Self { rustc: rustc.to_owned(), version, full_version, origin })
     }
 }
 
