@@ -45,11 +45,10 @@ impl Logs {
         self.lanes.iter_mut().for_each(Vec::clear);
     }
 
-    /// Notes an access, and gives how many the lane's log has.
+    /// Notes an access.
     #[inline]
-    pub fn push(&mut self, lane: usize, entry: Entry) -> usize {
+    pub fn push(&mut self, lane: usize, entry: Entry) {
         self.lanes[lane].push(entry);
-        self.lanes[lane].len()
     }
 
     /// Gives each request of the warp with lanes `first..end` to `count`, and empties its logs.

@@ -1,5 +1,6 @@
 //! What memory has to do for one request of a warp: sectors of global memory, banks of shared memory, turns of atomics.
 
+use super::requests::Entry;
 use crate::lane::{Access, Space};
 use crate::profile::{AtomicTraffic, Counters, GlobalTraffic, Range, SharedTraffic};
 
@@ -133,6 +134,30 @@ impl Request {
         addresses[..len].sort_unstable();
         let different = 1 + addresses[..len].windows(2).filter(|pair| pair[0] != pair[1]).count();
         (len - different.min(len)) as u64
+    }
+}
+
+/// Adds a request of one lane: [`count`], of which little is left then. `is_divergent` says whether its warp has others.
+#[inline]
+pub(super) fn count_lone(counters: &mut Counters, entry: &Entry, is_divergent: bool) {
+    let divergent = u64::from(is_divergent);
+    let bytes = u64::from(entry.bytes);
+    let is_load = entry.access == Access::Load;
+    match (entry.space, entry.access) {
+        (_, Access::Atomic) => {
+            counters.atomics += AtomicTraffic { requests: 1, lanes: 1, divergent, contention: 0 };
+        }
+        (Space::Global, _) => {
+            let sectors = (entry.address + bytes - 1) / 32 - entry.address / 32 + 1;
+            let traffic = if is_load { &mut counters.global_loads } else { &mut counters.global_stores };
+            *traffic += GlobalTraffic { requests: 1, lanes: 1, divergent, bytes, sectors, apart: None };
+        }
+        (Space::Shared, _) => {
+            // The words of one access lie in as many banks.
+            let one = SharedTraffic { requests: 1, lanes: 1, divergent, bytes, least_passes: 1, conflicts: 0, worst_ways: 1 };
+            let traffic = if is_load { &mut counters.shared_loads } else { &mut counters.shared_stores };
+            *traffic += one;
+        }
     }
 }
 
