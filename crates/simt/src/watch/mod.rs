@@ -176,11 +176,12 @@ impl Watcher {
             Space::Shared => shared.offset(deed.address),
         };
         let (space, access) = (deed.space, deed.access);
-        let entry = Entry { address: address as u64, site, bytes: deed.bytes as u8, space, access };
         if self.lone_lane == Some(deed.lane) {
-            // Each access is a request, and none has to wait for what others do.
-            traffic::count_lone(Self::counters_of(&mut self.counters, site), &entry, false);
+            // Each access is a request: nothing has to be laid beside it.
+            let lone = traffic::Lone { space, access, bytes: deed.bytes as u64, address: address as u64 };
+            traffic::count_lone(Self::counters_of(&mut self.counters, site), lone, false);
         } else {
+            let entry = Entry { address: address as u64, site, bytes: deed.bytes as u8, space, access };
             self.logs.push(deed.lane, entry);
         }
     }
