@@ -68,6 +68,24 @@ fn a_lone_lane_may_run_for_ever_in_little_memory() {
 }
 
 #[test]
+fn a_lane_alone_in_the_last_warp_makes_requests_of_its_own() {
+    let profile = simt::profile(&Launch::new("one more", 2, 33), &|| {
+        let shared = lane::shared_array(1, 4 * 33, 4) as usize;
+        global(Access::Load, thread());
+        lane::access(Space::Shared, Access::Store, shared + 4 * thread(), 4);
+        lane::barrier(Barrier::Sync, false);
+        global(Access::Store, 2 * thread());
+    })
+    .unwrap();
+    let total = profile.total();
+    let (loads, stores, shared) = (total.global_loads, total.global_stores, total.shared_stores);
+    assert_eq!((loads.requests, loads.lanes, loads.divergent, loads.sectors, loads.bytes), (4, 66, 0, 10, 264));
+    assert_eq!((stores.requests, stores.lanes, stores.divergent, stores.sectors, stores.bytes), (4, 66, 0, 18, 264));
+    assert_eq!((shared.requests, shared.lanes, shared.least_passes, shared.conflicts), (4, 66, 4, 0));
+    assert_eq!(loads.apart.map(|apart| (apart.least, apart.most)), Some((4, 4)));
+}
+
+#[test]
 fn meetings_are_counted_by_warp_and_by_block() {
     let profile = simt::profile(&Launch::new("meetings", 3, 96), &|| {
         lane::barrier(Barrier::Sync, false);

@@ -88,29 +88,29 @@ pub(crate) struct Watcher {
     launch: Arc<LaunchWatch>,
     watch: Watch,
     has_checks_alone: bool,
+    has_counters_alone: bool,
     cache: SiteCache,
     logs: Logs,
     counters: Vec<Counters>,
     clocks: Clocks,
     shared_cells: Cells,
-    threads: usize,
+    /// The lane of the block that is alone in its warp, if one is.
+    lone_lane: Option<usize>,
 }
-
-/// A log that nothing has to be laid beside is counted when it has grown to this.
-const LOG_OF_A_LONE_LANE: usize = 4096;
 
 impl Watcher {
     pub fn new(launch: Arc<LaunchWatch>) -> Self {
         Self {
             watch: launch.watch,
             has_checks_alone: launch.watch == Watch::CHECKS,
+            has_counters_alone: launch.watch == Watch::COUNTERS,
             launch,
             cache: SiteCache::new(),
             logs: Logs::new(),
             counters: Vec::new(),
             clocks: Clocks::new(),
             shared_cells: Cells::default(),
-            threads: 0,
+            lone_lane: None,
         }
     }
 
@@ -122,6 +122,7 @@ impl Watcher {
         let mut own = self;
         own.watch = launch.watch;
         own.has_checks_alone = launch.watch == Watch::CHECKS;
+        own.has_counters_alone = launch.watch == Watch::COUNTERS;
         own.launch = launch;
         own.cache = SiteCache::new();
         own.counters.clear();
@@ -129,7 +130,7 @@ impl Watcher {
     }
 
     pub fn begin_block(&mut self, index: u64, threads: usize, shared_bytes: usize) {
-        self.threads = threads;
+        self.lone_lane = (threads % 32 == 1).then(|| threads - 1);
         self.logs.clear();
         self.clocks.begin_block(index as u32);
         if self.watch.checks && self.shared_cells.len() < shared_bytes {
@@ -147,20 +148,26 @@ impl Watcher {
         self.cache.number(&self.launch.sites, location, action)
     }
 
+    #[inline]
     fn counters_of(counters: &mut Vec<Counters>, site: SiteId) -> &mut Counters {
+        #[cold]
+        fn grow(counters: &mut Vec<Counters>, index: usize) {
+            counters.resize_with(index + 1, Counters::default);
+        }
         let index = site as usize;
         if index >= counters.len() {
-            counters.resize_with(index + 1, Counters::default);
+            grow(counters, index);
         }
         &mut counters[index]
     }
 
+    #[inline]
     fn site_of(&mut self, deed: &Deed) -> SiteId {
         self.site(deed.location, action_of(deed))
     }
 
     /// Notes an access for the counters.
-    #[inline(never)]
+    #[inline(always)]
     fn count(&mut self, deed: &Deed, shared: &SharedMemory) {
         let site = self.site_of(deed);
         // Banks are counted from the start of shared memory.
@@ -169,11 +176,23 @@ impl Watcher {
             Space::Shared => shared.offset(deed.address),
         };
         let (space, access) = (deed.space, deed.access);
-        let entry = Entry { address: address as u64, site, bytes: deed.bytes as u8, space, access };
-        let len = self.logs.push(deed.lane, entry);
-        if len >= LOG_OF_A_LONE_LANE && self.threads == 1 {
-            self.flush(0, 1);
+        if self.lone_lane == Some(deed.lane) {
+            // Each access is a request: nothing has to be laid beside it.
+            let lone = traffic::Lone { space, access, bytes: deed.bytes as u64, address: address as u64 };
+            traffic::count_lone(Self::counters_of(&mut self.counters, site), lone, false);
+        } else {
+            let entry = Entry { address: address as u64, site, bytes: deed.bytes as u8, space, access };
+            self.logs.push(deed.lane, entry);
         }
+    }
+
+    /// Notes an ordinary load or store, where counters are all that it is watched for. Gives whether they are.
+    #[inline(always)]
+    pub fn count_quickly(&mut self, deed: &Deed, shared: &SharedMemory) -> bool {
+        if self.has_counters_alone {
+            self.count(deed, shared);
+        }
+        self.has_counters_alone
     }
 
     /// Notes an access of global memory that nothing is to be said of, where checks are all that it is watched for: most

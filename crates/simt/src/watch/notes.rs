@@ -32,8 +32,12 @@ fn note(space: Space, access: Access, address: usize, bytes: usize, location: &'
             drop(borrowed);
             fault(format!("an access of {bytes} bytes at an address that is not a multiple of {bytes}"), location);
         }
+        let deed = || Deed { lane, space, access, address, bytes, location };
+        if watcher.count_quickly(&deed(), &context.shared) {
+            return;
+        }
         if space == Space::Shared || !watcher.note_quickly(lane, access, address, bytes, location) {
-            watcher.plain(&Deed { lane, space, access, address, bytes, location }, &context.shared);
+            watcher.plain(&deed(), &context.shared);
         }
     });
 }

@@ -5,6 +5,8 @@
 //! lanes are one request, the second visits another. That is what a GPU does, too, as long as lanes that take the same
 //! branches stay together; where lanes come to a site after different numbers of rounds of a loop, a GPU may make more
 //! requests of it than are counted here.
+//!
+//! A lane that is alone in its warp has no log: each of its accesses is a request.
 
 use super::sites::SiteId;
 use super::traffic::Request;
@@ -45,11 +47,10 @@ impl Logs {
         self.lanes.iter_mut().for_each(Vec::clear);
     }
 
-    /// Notes an access, and gives how many the lane's log has.
+    /// Notes an access.
     #[inline]
-    pub fn push(&mut self, lane: usize, entry: Entry) -> usize {
+    pub fn push(&mut self, lane: usize, entry: Entry) {
         self.lanes[lane].push(entry);
-        self.lanes[lane].len()
     }
 
     /// Gives each request of the warp with lanes `first..end` to `count`, and empties its logs.
@@ -95,19 +96,18 @@ fn requests_in_step(logs: &[Vec<Entry>], count: &mut impl FnMut(SiteId, &Request
     let longest = logs.iter().map(Vec::len).max().unwrap_or(0);
     let mut request = Request::new(Space::Global, Access::Load, 0);
     for step in 0..longest {
-        let mut entries = logs.iter().enumerate().filter_map(|(lane, log)| Some((lane, log.get(step)?)));
-        let Some((leader, &Entry { address, site, bytes, space, access })) = entries.next() else { return step };
-        (request.space, request.access, request.bytes) = (space, access, u64::from(bytes));
-        request.mask = 1 << leader;
-        request.addresses[leader] = address;
-        for (lane, entry) in entries {
-            if entry.site != site {
+        let Some(&leader) = logs.iter().find_map(|log| log.get(step)) else { return step };
+        (request.space, request.access, request.bytes) = (leader.space, leader.access, u64::from(leader.bytes));
+        request.mask = 0;
+        for ((lane, log), address) in logs.iter().enumerate().zip(&mut request.addresses) {
+            let Some(entry) = log.get(step) else { continue };
+            if entry.site != leader.site {
                 return step;
             }
             request.mask |= 1 << lane;
-            request.addresses[lane] = entry.address;
+            *address = entry.address;
         }
-        count(site, &request);
+        count(leader.site, &request);
     }
     longest
 }

@@ -21,37 +21,40 @@ impl Request {
         Self { space, access, bytes, mask: 0, addresses: [0; 32] }
     }
 
-    /// The addresses of the lanes that take part, in the order of the lanes.
-    fn of_lanes(&self, lanes: u32, into: &mut [u64; 32]) -> usize {
+    /// The addresses of those of `lanes` that take part, in the order of the lanes.
+    fn of_lanes<'a>(&'a self, lanes: u32, room: &'a mut [u64; 32]) -> &'a [u64] {
         let mut left = self.mask & lanes;
+        if left == u32::MAX {
+            return &self.addresses;
+        }
         let mut len = 0;
         while left != 0 {
-            into[len] = self.addresses[left.trailing_zeros() as usize];
+            room[len] = self.addresses[left.trailing_zeros() as usize];
             len += 1;
             left &= left - 1;
         }
-        len
+        &room[..len]
     }
 
-    /// The address of the lane that is alone in it, if one is: such requests are counted without laying anything side by side.
-    fn lone_address(&self) -> Option<u64> {
-        self.mask.is_power_of_two().then(|| self.addresses[self.mask.trailing_zeros() as usize])
+    /// The access of the first lane, which is all of a request with one.
+    fn lone(&self) -> Lone {
+        let address = self.addresses[self.mask.trailing_zeros() as usize];
+        Lone { space: self.space, access: self.access, bytes: self.bytes, address }
     }
 
     /// How many 32-byte sectors the accesses lie in, and how many different bytes they ask for.
     pub fn sectors(&self) -> (u64, u64) {
-        if let Some(start) = self.lone_address() {
-            return ((start + self.bytes - 1) / 32 - start / 32 + 1, self.bytes);
-        }
-        let mut addresses = [0; 32];
-        let len = self.of_lanes(u32::MAX, &mut addresses);
-        let addresses = &mut addresses[..len];
+        let (mut room, mut sorted) = ([0; 32], [0; 32]);
+        let mut addresses = self.of_lanes(u32::MAX, &mut room);
         if !addresses.is_sorted() {
-            addresses.sort_unstable();
+            let copy = &mut sorted[..addresses.len()];
+            copy.copy_from_slice(addresses);
+            copy.sort_unstable();
+            addresses = copy;
         }
         let (mut sectors, mut bytes) = (0, 0);
         let (mut next_sector, mut next_byte) = (0, 0);
-        for &mut start in addresses {
+        for &start in addresses {
             let end = start + self.bytes;
             bytes += end - start.max(next_byte).min(end);
             next_byte = end;
@@ -64,13 +67,10 @@ impl Request {
 
     /// How many bytes lie between the places of neighbours among the lanes, on average; nothing of one lane.
     fn apart(&self) -> Option<u64> {
-        if self.lone_address().is_some() {
-            return None;
-        }
-        let mut addresses = [0; 32];
-        let len = self.of_lanes(u32::MAX, &mut addresses);
-        let (first, last) = (addresses[0], addresses[len.checked_sub(1)?]);
-        (len > 1).then(|| first.abs_diff(last) / (len as u64 - 1))
+        let others = u64::from(self.mask.count_ones().checked_sub(1)?);
+        let of_lane = |lane: u32| self.addresses[lane as usize];
+        let (first, last) = (of_lane(self.mask.trailing_zeros()), of_lane(self.mask.ilog2()));
+        (others > 0).then(|| first.abs_diff(last) / others)
     }
 
     /// How many passes through shared memory the accesses need, and how many of them would do if no two lanes wanted
@@ -79,10 +79,6 @@ impl Request {
     ///
     /// Also the most passes of one such part.
     pub fn passes(&self) -> (u64, u64, u64) {
-        if self.lone_address().is_some() {
-            // The words of one access lie in as many banks.
-            return (1, 1, 1);
-        }
         let lanes_at_once = match self.bytes {
             16 => 8,
             8 => 16,
@@ -102,12 +98,12 @@ impl Request {
     }
 
     fn passes_of(&self, group: u32) -> u64 {
-        let mut addresses = [0; 32];
-        let len = self.of_lanes(group, &mut addresses);
+        let mut room = [0; 32];
+        let addresses = self.of_lanes(group, &mut room);
         let words_each = self.bytes.div_ceil(4);
         let mut words = [0; 32];
         let mut count = 0;
-        for address in &addresses[..len] {
+        for address in addresses {
             for word in address / 4..address / 4 + words_each {
                 words[count] = word;
                 count += 1;
@@ -128,16 +124,58 @@ impl Request {
 
     /// How many lanes must wait for others of the request, because they change the same place.
     pub fn contention(&self) -> u64 {
-        let mut addresses = [0; 32];
-        let len = self.of_lanes(u32::MAX, &mut addresses);
-        addresses[..len].sort_unstable();
-        let different = 1 + addresses[..len].windows(2).filter(|pair| pair[0] != pair[1]).count();
+        let mut room = [0; 32];
+        let len = self.of_lanes(u32::MAX, &mut room).len();
+        let mut sorted = if len == 32 { self.addresses } else { room };
+        sorted[..len].sort_unstable();
+        let different = 1 + sorted[..len].windows(2).filter(|pair| pair[0] != pair[1]).count();
         (len - different.min(len)) as u64
+    }
+}
+
+/// One lane's access of memory.
+#[derive(Clone, Copy)]
+pub(super) struct Lone {
+    pub space: Space,
+    pub access: Access,
+    pub bytes: u64,
+    pub address: u64,
+}
+
+/// Adds a request of one lane: [`count`], of which little is left then. `is_divergent` says whether its warp has others.
+#[inline]
+pub(super) fn count_lone(counters: &mut Counters, lone: Lone, is_divergent: bool) {
+    let Lone { space, access, bytes, address } = lone;
+    let (requests, lanes, divergent) = (1, 1, u64::from(is_divergent));
+    let is_load = access == Access::Load;
+    match (space, access) {
+        (_, Access::Atomic) => {
+            counters.atomics += AtomicTraffic { requests, lanes, divergent, contention: 0 };
+        }
+        (Space::Global, _) => {
+            let sectors = (address + bytes - 1) / 32 - address / 32 + 1;
+            let traffic = if is_load { &mut counters.global_loads } else { &mut counters.global_stores };
+            traffic.requests += requests;
+            traffic.lanes += lanes;
+            traffic.divergent += divergent;
+            traffic.bytes += bytes;
+            traffic.sectors += sectors;
+            // It is not apart from anything.
+        }
+        (Space::Shared, _) => {
+            // The words of one access lie in as many banks.
+            let (least_passes, conflicts, worst_ways) = (1, 0, 1);
+            let traffic = if is_load { &mut counters.shared_loads } else { &mut counters.shared_stores };
+            *traffic += SharedTraffic { requests, lanes, divergent, bytes, least_passes, conflicts, worst_ways };
+        }
     }
 }
 
 /// Adds a request of a warp that has the lanes `all`.
 pub(super) fn count(counters: &mut Counters, request: &Request, all: u32) {
+    if request.mask.is_power_of_two() {
+        return count_lone(counters, request.lone(), request.mask != all);
+    }
     let lanes = u64::from(request.mask.count_ones());
     let divergent = u64::from(request.mask != all);
     let is_load = request.access == Access::Load;
@@ -182,6 +220,23 @@ mod tests {
         assert_eq!(request(16, 1 << 9, |_| 4096 + 24).sectors(), (2, 16), "one lane, across the end of a sector");
         assert_eq!(request(1, u32::MAX, |lane| lane).sectors(), (1, 32));
         assert_eq!(request(4, u32::MAX, |lane| 8 * lane).sectors(), (8, 128), "every second element");
+    }
+
+    #[test]
+    fn one_lane_is_counted_like_any_request() {
+        let places = [(1, 5, 0), (4, 64, 31), (8, 24, 7), (16, 16, 9), (16, 24, 9), (2, 128, 1)];
+        for (bytes, address, lane) in places {
+            let request = request(bytes, 1 << lane, |_| address);
+            let [mut global, mut shared, mut atomic] = [Counters::default(); 3];
+            count_lone(&mut global, request.lone(), true);
+            count_lone(&mut shared, Lone { space: Space::Shared, ..request.lone() }, true);
+            count_lone(&mut atomic, Lone { access: Access::Atomic, ..request.lone() }, true);
+            assert_eq!((global.global_loads.sectors, global.global_loads.bytes), request.sectors());
+            assert_eq!(global.global_loads.apart, request.apart().map(Range::of));
+            let SharedTraffic { least_passes, conflicts, worst_ways, .. } = shared.shared_loads;
+            assert_eq!((least_passes + conflicts, least_passes, worst_ways), request.passes());
+            assert_eq!(atomic.atomics.contention, request.contention());
+        }
     }
 
     #[test]
