@@ -7,12 +7,15 @@ use std::{env, path::Path};
 fn run(example: &str) -> String {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let output = Command::new(cargo)
+    // With all of the workspace, so that what the tests were built with is not built again with fewer features.
+    let built = Command::new(cargo)
         .current_dir(workspace)
-        .args(["run", "--quiet", "--package", example])
-        .env("WARPFOLD_LIBCUDA", "none")
-        .output()
+        .args(["build", "--quiet", "--workspace", "--bin", example])
+        .status()
         .expect("cargo starts");
+    assert!(built.success(), "{example} does not build");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../debug").join(example);
+    let output = Command::new(program).env("WARPFOLD_LIBCUDA", "none").output().expect("it has been built");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("SIMT executor"), "{text}");
