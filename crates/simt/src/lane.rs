@@ -9,7 +9,7 @@ use std::panic::Location;
 use crate::Dim3;
 use crate::context::{self, Operation};
 use crate::shared::{Named, Refusal};
-use crate::watch::{Fence, notes};
+use crate::watch::{Fence, Kind, notes};
 
 /// The kinds of the block's barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +84,9 @@ pub enum Access {
     Atomic,
 }
 
+/// Bytes of a pack, which is several elements.
+const PACK: usize = 16;
+
 thread_local! {
     /// Whether the launch that this core works for wants to know what lanes do with memory. If not, to say it costs a look at
     /// this flag. It is a core's own, as a kernel's loop gets at a thread's memory in one instruction: a `static` of another
@@ -113,7 +116,12 @@ impl Drop for Hearing {
 #[track_caller]
 pub fn access(space: Space, access: Access, address: usize, bytes: usize) {
     if IS_HEARD.get() {
-        notes::note_access(space, access, address, bytes, Location::caller());
+        let kind = Kind::new(space, access, bytes);
+        if space == Space::Global && bytes < PACK {
+            notes::note_element(kind, address, Location::caller());
+        } else {
+            notes::note_access(kind, address, Location::caller());
+        }
     }
 }
 

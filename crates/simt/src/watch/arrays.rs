@@ -8,8 +8,9 @@
 //! Cores that run at the same time take a cell before they look at it, by a bit of its word; a launch with one core does not
 //! need to.
 
-use std::sync::OnceLock;
+use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use super::eras::{Eras, Mark};
@@ -27,10 +28,17 @@ const IS_READ: u64 = 4;
 const HAS_READ: u64 = 8;
 const FLAGS: u64 = TAKEN | MOVED | IS_READ | HAS_READ;
 
-/// Cells that are made together, when the first of them is needed.
-const CHUNK: usize = 4096;
+/// Cells that are made together, when the first of them is needed; less at an array's end.
+const CHUNK: usize = 32768;
 
-type Marks = Box<[AtomicU64; CHUNK]>;
+type Marks = Box<[AtomicU64]>;
+
+/// Marks of whole chunks, of launches that have ended. Memory that was given back to the system comes back page by page, each
+/// by a fault that takes as long as the checks of a hundred accesses.
+static SPARE: Mutex<Vec<Marks>> = Mutex::new(Vec::new());
+
+/// So many are kept: 16 MiB of them.
+const MOST_SPARE: usize = 64;
 
 /// Cells of neighbours.
 struct Chunk {
@@ -111,7 +119,7 @@ impl Arrays {
         let first = (address - array.start) >> array.shift & !(CHUNK - 1);
         let start = array.start + (first << array.shift);
         let bytes = (CHUNK << array.shift).min(array.end - start);
-        Window { start, bytes, shift: array.shift, cells: &raw const *array.chunk(first).cells }
+        Window { start, bytes, within: array.step - 1, shift: array.shift, cells: array.chunk(first).cells.as_ptr() }
     }
 
     /// Notes a plain access, of whole elements, that nobody else has accessed, or only before what this thread knows: most
@@ -129,10 +137,15 @@ impl Arrays {
         at >= address + bytes
     }
 
-    /// [`Self::note_if_alone`], of one cell.
+    /// [`Self::note_if_alone`], of one cell, unless some core is at work with it.
     #[inline(always)]
     pub fn note_cell_if_alone(&self, cell: &AtomicU64, is_read: bool, own: Mark) -> bool {
-        let word = if self.has_one_core { cell.load(Ordering::Relaxed) } else { take(cell) };
+        let word = if self.has_one_core {
+            cell.load(Ordering::Relaxed)
+        } else {
+            let Some(word) = try_to_take(cell) else { return false };
+            word
+        };
         let is_alone = Mark::of(word).is_covered_by(own) && word & (MOVED | HAS_READ) == 0;
         let is_read_only = word == 0 || word & IS_READ != 0;
         let noted = match (is_read, is_read_only) {
@@ -197,6 +210,19 @@ impl Arrays {
     }
 }
 
+impl Drop for Arrays {
+    fn drop(&mut self) {
+        let chunks = self.arrays.iter_mut().flat_map(|array| std::mem::take(&mut array.chunks));
+        let marks = chunks
+            .filter_map(OnceLock::into_inner)
+            .flat_map(|chunk| iter::once(chunk.cells).chain(chunk.reads.into_inner()))
+            .filter(|marks| marks.len() == CHUNK);
+        let mut spare = spare();
+        let room = MOST_SPARE.saturating_sub(spare.len());
+        spare.extend(marks.take(room));
+    }
+}
+
 impl Array {
     #[inline]
     fn cell(&self, at: usize) -> Cell<'_> {
@@ -206,48 +232,57 @@ impl Array {
 
     #[inline]
     fn chunk(&self, place: usize) -> &Chunk {
-        let chunk = &self.chunks[place / CHUNK];
-        chunk.get().unwrap_or_else(|| make(chunk))
+        self.chunks[place / CHUNK].get().unwrap_or_else(|| self.make(place / CHUNK))
+    }
+
+    #[cold]
+    fn make(&self, chunk: usize) -> &Chunk {
+        let cells = (self.end - self.start).div_ceil(self.step) - chunk * CHUNK;
+        self.chunks[chunk].get_or_init(|| Chunk { cells: no_marks(cells.min(CHUNK)), reads: OnceLock::new() })
     }
 }
 
-#[cold]
-fn make(chunk: &OnceLock<Chunk>) -> &Chunk {
-    chunk.get_or_init(|| Chunk { cells: no_marks(), reads: OnceLock::new() })
+fn spare() -> MutexGuard<'static, Vec<Marks>> {
+    SPARE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn no_marks() -> Marks {
-    let marks: Box<[AtomicU64]> = (0..CHUNK).map(|_| AtomicU64::new(0)).collect();
-    marks.try_into().expect("it has been made with that length")
+fn no_marks(cells: usize) -> Marks {
+    let used = if cells == CHUNK { spare().pop() } else { None };
+    let Some(mut marks) = used else {
+        return (0..cells).map(|_| AtomicU64::new(0)).collect();
+    };
+    marks.iter_mut().for_each(|mark| *mark.get_mut() = 0);
+    marks
 }
 
 /// Cells of neighbouring elements of one array, for accesses that come there again and again.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
-    /// The address that the first cell is of, and how many bytes there are cells of.
+    /// The address that the first cell is of, and how many bytes there are cells of, at most those of a chunk.
     start: usize,
     bytes: usize,
+    /// The bits of an address within an element, and how many those are.
+    within: usize,
     shift: u32,
-    cells: *const [AtomicU64; CHUNK],
+    cells: *const AtomicU64,
 }
 
 impl Window {
-    pub const NONE: Self = Self { start: 0, bytes: 0, shift: 0, cells: std::ptr::null() };
+    pub const NONE: Self = Self { start: 0, bytes: 0, within: 0, shift: 0, cells: std::ptr::null() };
 
-    /// The cell of an element, if it is one of these.
+    /// The cell of an element at `address`, if it is one of these.
     ///
     /// # Safety
     /// The [`Arrays`] that it is of is still there for as long as the cell is used.
     #[inline(always)]
     pub unsafe fn cell<'a>(self, address: usize) -> Option<&'a AtomicU64> {
         let offset = address.wrapping_sub(self.start);
-        if offset >= self.bytes {
+        if offset >= self.bytes || offset & self.within != 0 {
             return None;
         }
         // SAFETY: it is not `NONE`, which has no bytes, so it is of a chunk, and chunks stay where they are for as long as
-        // their arrays do.
-        let cells = unsafe { &*self.cells };
-        cells.get(offset >> self.shift)
+        // their arrays do. A chunk has cells for all elements of those bytes.
+        Some(unsafe { &*self.cells.add(offset >> self.shift) })
     }
 }
 
@@ -306,7 +341,8 @@ impl Cell<'_> {
         self.leave(match effect {
             Effect::Read if known.write == Mark::NONE => own.0 | IS_READ,
             Effect::Read => {
-                self.chunk.reads.get_or_init(no_marks)[self.place].store(own.0, Ordering::Relaxed);
+                self.chunk.reads.get_or_init(|| no_marks(self.chunk.cells.len()))[self.place]
+                    .store(own.0, Ordering::Relaxed);
                 known.write.0 | HAS_READ
             }
             Effect::Write | Effect::ReadWrite => own.0,

@@ -103,6 +103,13 @@ impl Clocks {
         Some(Mark::new(era, thread, site))
     }
 
+    /// [`Self::mark`], if the warp's era has begun.
+    #[inline(always)]
+    pub fn mark_of_era(&self, thread: usize, site: SiteId) -> Option<Mark> {
+        let era = self.eras[thread / 32 % 32];
+        (era != 0).then(|| Mark::new(era, thread, site))
+    }
+
     #[cold]
     fn begin_era(&mut self, warp: usize, eras: &Eras) -> Option<u32> {
         self.eras[warp] = eras.begin(self.block, self.epoch, self.warps[warp].now, warp)?;

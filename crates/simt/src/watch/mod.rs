@@ -39,6 +39,7 @@ pub(crate) use launch::{Element, LaunchWatch};
 pub(crate) use releases::Fence;
 use requests::{Entry, Logs};
 use shadow::{Cells, Conflict, Effect};
+pub(crate) use sites::Kind;
 use sites::{Action, SiteCache, SiteId};
 use stamp::{Stamp, Strength};
 
@@ -87,7 +88,6 @@ pub(crate) struct Deed {
 pub(crate) struct Watcher {
     launch: Arc<LaunchWatch>,
     watch: Watch,
-    has_checks_alone: bool,
     has_counters_alone: bool,
     cache: SiteCache,
     logs: Logs,
@@ -102,7 +102,6 @@ impl Watcher {
     pub fn new(launch: Arc<LaunchWatch>) -> Self {
         Self {
             watch: launch.watch,
-            has_checks_alone: launch.watch == Watch::CHECKS,
             has_counters_alone: launch.watch == Watch::COUNTERS,
             launch,
             cache: SiteCache::new(),
@@ -121,7 +120,6 @@ impl Watcher {
         }
         let mut own = self;
         own.watch = launch.watch;
-        own.has_checks_alone = launch.watch == Watch::CHECKS;
         own.has_counters_alone = launch.watch == Watch::COUNTERS;
         own.launch = launch;
         own.cache = SiteCache::new();
@@ -195,33 +193,31 @@ impl Watcher {
         self.has_counters_alone
     }
 
-    /// Notes an access of global memory that nothing is to be said of, where checks are all that it is watched for: most
-    /// accesses. Gives whether it was one.
+    /// Notes an access of global memory that nothing is to be said of, near one by the same line before it, where checks are
+    /// all that it is watched for: most accesses. Gives whether it was one. It calls nothing, so that it has no registers to
+    /// save: that would be a third of its work.
     #[inline(always)]
-    pub fn note_quickly(
-        &mut self,
-        lane: usize,
-        access: Access,
-        address: usize,
-        bytes: usize,
-        location: &'static Location<'static>,
-    ) -> bool {
-        if !self.has_checks_alone {
+    pub fn note_quickly(&self, lane: usize, kind: Kind, address: usize, location: &'static Location<'static>) -> bool {
+        let Some(site) = self.cache.known_site(location, Action::Memory(kind)) else { return false };
+        let Some(own) = self.clocks.mark_of_era(lane, site.id) else { return false };
+        // SAFETY: the window is of this launch's arrays: when the launch changes, so does the cache, and `self` holds it.
+        let Some(cell) = (unsafe { site.window.cell(address) }) else { return false };
+        self.launch.arrays.note_cell_if_alone(cell, kind.access() == Access::Load, own)
+    }
+
+    /// [`Self::note_quickly`], of an access anywhere, after which those near it are quick.
+    pub fn note_if_alone(&mut self, deed: &Deed) -> bool {
+        if self.watch != Watch::CHECKS || deed.space == Space::Shared {
             return false;
         }
         let launch = &*self.launch;
-        let site = self.cache.site(&launch.sites, location, Action::Memory(Space::Global, access, bytes as u8));
-        let Some(own) = self.clocks.mark(lane, site.id, &launch.eras) else { return false };
-        let is_read = access == Access::Load;
-        // SAFETY: the window is of this launch's arrays: when the launch changes, so does the cache, and `self` holds it.
-        if let Some(cell) = unsafe { site.window.cell(address) } {
-            return launch.arrays.note_cell_if_alone(cell, is_read, own);
-        }
+        let site = self.cache.site(&launch.sites, deed.location, action_of(deed));
+        let Some(own) = self.clocks.mark(deed.lane, site.id, &launch.eras) else { return false };
         // A pack is of several cells.
-        if bytes < 16 {
-            site.window = launch.arrays.window_at(address, bytes);
+        if deed.bytes < 16 {
+            site.window = launch.arrays.window_at(deed.address, deed.bytes);
         }
-        launch.arrays.note_if_alone(address, bytes, is_read, own)
+        launch.arrays.note_if_alone(deed.address, deed.bytes, deed.access == Access::Load, own)
     }
 
     /// Checks an ordinary access.
@@ -414,7 +410,7 @@ impl Watcher {
 }
 
 fn action_of(deed: &Deed) -> Action {
-    Action::Memory(deed.space, deed.access, deed.bytes as u8)
+    Action::Memory(Kind::new(deed.space, deed.access, deed.bytes))
 }
 
 /// Whether a lane's next access comes after another one for sure.

@@ -2,42 +2,55 @@
 
 use std::panic::Location;
 
-use super::{Deed, Fence};
-use crate::context::{fault, give_way, is_running, with_lane, with_lane_if_any};
+use super::{Deed, Fence, Kind};
+use crate::context::{Context, fault, give_way, is_running, with_lane, with_lane_if_any};
 use crate::lane::{Access, Space};
 
-/// Notes a load or store. Callers seldom come here, but when they do, it is to be fast.
+/// Notes a load or store of a single element of global memory. Callers seldom come here, but when they do, it is to be fast.
 #[cold]
 #[inline(never)]
-pub(crate) fn note_access(
-    space: Space,
-    access: Access,
-    address: usize,
-    bytes: usize,
-    location: &'static Location<'static>,
-) {
-    note(space, access, address, bytes, location);
+pub(crate) fn note_element(kind: Kind, address: usize, location: &'static Location<'static>) {
+    // As two functions: the first needs no stack.
+    if with_lane_if_any(|context, lane| note_quickly(context, lane, kind, address, location)) != Some(true) {
+        note_access(kind, address, location);
+    }
 }
 
+#[inline(always)]
+fn note_quickly(
+    context: &Context,
+    lane: usize,
+    kind: Kind,
+    address: usize,
+    location: &'static Location<'static>,
+) -> bool {
+    if !context.notes_quickly.get() {
+        return false;
+    }
+    // SAFETY: nothing that is called while this reference is used borrows the watcher.
+    let watcher = unsafe { context.watcher.try_borrow_unguarded() };
+    matches!(watcher, Ok(Some(watcher)) if watcher.note_quickly(lane, kind, address, location))
+}
+
+/// Notes a load or store.
+#[cold]
 #[inline(never)]
-fn note(space: Space, access: Access, address: usize, bytes: usize, location: &'static Location<'static>) {
+pub(crate) fn note_access(kind: Kind, address: usize, location: &'static Location<'static>) {
     // Accesses outside of a launch, in a test of a view, are nobody's.
     with_lane_if_any(|context, lane| {
         give_way(context, lane);
         let mut borrowed = context.watcher.borrow_mut();
         let Some(watcher) = &mut *borrowed else { return };
+        let bytes = kind.bytes();
         // A power of two: a division would take as long as all the rest.
         if address & (bytes - 1) != 0 {
             // A fault leaves the lane's stack: nothing may be borrowed then.
             drop(borrowed);
             fault(format!("an access of {bytes} bytes at an address that is not a multiple of {bytes}"), location);
         }
-        let deed = || Deed { lane, space, access, address, bytes, location };
-        if watcher.count_quickly(&deed(), &context.shared) {
-            return;
-        }
-        if space == Space::Shared || !watcher.note_quickly(lane, access, address, bytes, location) {
-            watcher.plain(&deed(), &context.shared);
+        let deed = Deed { lane, space: kind.space(), access: kind.access(), address, bytes, location };
+        if !watcher.count_quickly(&deed, &context.shared) && !watcher.note_if_alone(&deed) {
+            watcher.plain(&deed, &context.shared);
         }
     });
 }

@@ -7,10 +7,38 @@ use std::sync::{Mutex, PoisonError};
 use super::arrays::Window;
 use crate::lane::{Access, Space};
 
+/// A kind of access: its space, what is done, and of how many bytes, in one number, which kernels have as a constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Kind(u64);
+
+impl Kind {
+    #[inline(always)]
+    pub const fn new(space: Space, access: Access, bytes: usize) -> Self {
+        Self((space as u64) << 2 | access as u64 | (bytes as u64) << 3)
+    }
+
+    pub fn space(self) -> Space {
+        if self.0 & 4 == 0 { Space::Global } else { Space::Shared }
+    }
+
+    #[inline(always)]
+    pub fn access(self) -> Access {
+        match self.0 & 3 {
+            0 => Access::Load,
+            1 => Access::Store,
+            _ => Access::Atomic,
+        }
+    }
+
+    pub fn bytes(self) -> usize {
+        (self.0 >> 3) as usize
+    }
+}
+
 /// What lanes do at a place. Two different things in one column of a line are two sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Action {
-    Memory(Space, Access, u8),
+    Memory(Kind),
     Shuffle,
     Vote,
     SyncWarp,
@@ -22,7 +50,7 @@ impl Action {
     #[inline]
     fn code(self) -> u64 {
         match self {
-            Self::Memory(space, access, bytes) => (space as u64) << 2 | access as u64 | u64::from(bytes) << 3,
+            Self::Memory(kind) => kind.0,
             Self::Shuffle => 4,
             Self::Vote => 5,
             Self::SyncWarp => 6,
@@ -92,15 +120,33 @@ impl SiteCache {
 
     #[inline]
     pub fn site(&mut self, sites: &Sites, location: &'static Location<'static>, action: Action) -> &mut Cached {
-        // `Location`s are the program's own data, whose addresses are the same from bit 48 on.
-        let key = std::ptr::from_ref(location).addr() as u64 ^ action.code() << 48;
-        // Neighbours in the source have neighbouring `Location`s and actions: a sum of the two would often be another's.
-        let slot = &mut self.slots[(key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SLOTS.ilog2())) as usize];
+        let key = key_of(location, action);
+        let slot = &mut self.slots[slot_of(key)];
         if slot.key != key {
             look_up(slot, key, sites, location, action);
         }
         slot
     }
+
+    /// [`Self::site`], if it was met not long ago.
+    #[inline(always)]
+    pub fn known_site(&self, location: &'static Location<'static>, action: Action) -> Option<&Cached> {
+        let key = key_of(location, action);
+        let slot = &self.slots[slot_of(key)];
+        (slot.key == key).then_some(slot)
+    }
+}
+
+#[inline(always)]
+fn key_of(location: &'static Location<'static>, action: Action) -> u64 {
+    // `Location`s are the program's own data, whose addresses are the same from bit 48 on.
+    std::ptr::from_ref(location).addr() as u64 ^ action.code() << 48
+}
+
+#[inline(always)]
+fn slot_of(key: u64) -> usize {
+    // Neighbours in the source have neighbouring `Location`s and actions: a sum of the two would often be another's.
+    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SLOTS.ilog2())) as usize
 }
 
 #[cold]
