@@ -109,8 +109,8 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     add(
         "64 threads with a stream each".into(),
         Box::new(|gpu| {
-            let seconds = if is_sanitized() { 2 } else { 60 };
-            orders::threads(gpu, 64, Duration::from_secs(seconds)).map_err(Failed::from)
+            let (threads, seconds) = if is_sanitized() { (16, 1) } else { (64, 60) };
+            orders::threads(gpu, threads, Duration::from_secs(seconds)).map_err(Failed::from)
         }),
     );
     for pair in PAIRS {
@@ -340,6 +340,16 @@ fn transposes_in_place(gpu: &Gpu, check: transposes_of_any::Check) -> Result<(),
             check(gpu, &case)?;
         }
     }
+    // So many tiles that they are large ones.
+    let many = transposes_of_any::Case {
+        rows: 192,
+        columns: 192,
+        batch: 100,
+        pads: [0; 2],
+        offsets: [0; 2],
+        seed: source.random(),
+    };
+    check(gpu, &many)?;
     Ok(())
 }
 
@@ -348,8 +358,19 @@ fn permutations(gpu: &Gpu, check: transposes_of_any::PermuteCheck) -> Result<(),
     let mut source = SmallRng::from_os_rng();
     let mut shapes = vec![[1, 2, 3], [5, 16, 7], [16, 7, 4], [2, 33, 64], [9, 1, 40], [31, 8, 16], [40, 50, 3]];
     shapes.extend([[3, 500, 5], [500, 3, 7], [20, 30, 131]]);
+    // Outer axes of which one is short, at multiples of 16 bytes and not.
+    shapes.extend([[160, 32, 3], [3, 32, 160], [161, 31, 5], [7, 29, 95]]);
     if !is_sanitized() {
-        shapes.extend([[300, 170, 3], [3, 5000, 5], [5000, 3, 5], [70, 90, 33], [33, 35, 1024], [65, 3, 4100]]);
+        shapes.extend([
+            [300, 170, 3],
+            [4096, 640, 3],
+            [3, 77, 9000],
+            [3, 5000, 5],
+            [5000, 3, 5],
+            [70, 90, 33],
+            [33, 35, 1024],
+            [65, 3, 4100],
+        ]);
         // Tiles of runs as large as they may be, whatever the element.
         shapes.extend([[2400, 2500, 3], [8, 800_000, 3], [800_000, 8, 3]]);
         shapes.extend([[200, 3, 129], [3, 200, 129], [129, 200, 3], [64, 64, 64], [127, 65, 1], [2, 3, 20_000]]);

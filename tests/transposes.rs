@@ -32,7 +32,7 @@ proptest! {
     }
 
     #[test]
-    fn every_order_of_three_axes(which in 0..PERMUTE_CHECKS.len(), shape in prop::array::uniform3(prop_oneof![3 => 0_usize..20, 2 => Just(1_usize), 1 => Just(16), 1 => 20_usize..70]), offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
+    fn every_order_of_three_axes(which in 0..PERMUTE_CHECKS.len(), shape in prop::array::uniform3(prop_oneof![3 => 0_usize..20, 2 => Just(1_usize), 1 => Just(16), 1 => Just(64), 1 => 20_usize..70]), offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
         let offsets = if aligned { [0; 2] } else { offsets };
         (PERMUTE_CHECKS[which].1)(&Gpu::simt(), shape, offsets, seed).map_err(TestCaseError::fail)?;
     }
@@ -83,6 +83,15 @@ fn large_ones_at_any_alignment() {
         for case in LARGE {
             check(&gpu, &Case { seed: i as u64, ..case }).unwrap();
         }
+    }
+}
+
+#[test]
+fn many_squares_in_place() {
+    // At multiples of 16 bytes, so many that the tiles are large ones.
+    let case = Case { rows: 144, columns: 144, batch: 90, pads: [0; 2], offsets: [0; 2], seed: 1 };
+    for (name, check) in IN_PLACE_CHECKS {
+        check(&Gpu::simt(), &case).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }
 

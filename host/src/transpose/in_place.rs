@@ -3,8 +3,9 @@
 use cuda_std::element::Plain;
 use cuda_std::global::GlobalMut;
 use cuda_std::launch::Kernel;
-use kernels::transpose::in_place::{side as tile_side, square_tiles};
+use kernels::transpose::in_place::{elements, few_elements, square_tiles, wide_square_tiles};
 
+use super::launch::FEW_TILES;
 use super::{OPERATION, Transposition};
 use crate::{Error, Gpu, Matrix, ViewMut};
 
@@ -70,23 +71,51 @@ impl Gpu {
             return Ok(());
         }
         match size_of::<T>() {
-            1 => self.turn_in_place(square_tiles::handle::<u8, 16384>(), shape, matrices.cast()),
-            2 => self.turn_in_place(square_tiles::handle::<u16, 4096>(), shape, matrices.cast()),
-            4 => self.turn_in_place(square_tiles::handle::<u32, 4096>(), shape, matrices.cast()),
-            8 => self.turn_in_place(square_tiles::handle::<u64, 1024>(), shape, matrices.cast()),
-            _ => self.turn_in_place(square_tiles::handle::<u128, 1024>(), shape, matrices.cast()),
+            1 => {
+                let wide = [wide_square_tiles::handle::<u8, 16384>(), wide_square_tiles::handle::<u8, 4096>()];
+                self.turn_in_place(square_tiles::handle::<u8, 16384>(), wide, shape, matrices.cast())
+            }
+            2 => {
+                let wide = [wide_square_tiles::handle::<u16, 4096>(), wide_square_tiles::handle::<u16, 1024>()];
+                self.turn_in_place(square_tiles::handle::<u16, 4096>(), wide, shape, matrices.cast())
+            }
+            4 => {
+                let wide = [wide_square_tiles::handle::<u32, 4096>(), wide_square_tiles::handle::<u32, 1024>()];
+                self.turn_in_place(square_tiles::handle::<u32, 4096>(), wide, shape, matrices.cast())
+            }
+            8 => {
+                let wide = [wide_square_tiles::handle::<u64, 1024>(); 2];
+                self.turn_in_place(square_tiles::handle::<u64, 1024>(), wide, shape, matrices.cast())
+            }
+            _ => {
+                // They are packs, wherever they begin.
+                let wide = [wide_square_tiles::handle::<u128, 1024>(); 2];
+                self.turn_in_place(wide[0], wide, shape, matrices.cast())
+            }
         }
     }
 
+    /// By `kernel`, or where all is at multiples of 16 bytes by one of `wide`, of which the second has smaller tiles.
     fn turn_in_place<T: Plain>(
         &self,
         kernel: Kernel<SquareParameters<T>>,
+        wide: [Kernel<SquareParameters<T>>; 2],
         shape: Transposition,
         mut matrices: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let Transposition { rows: side, batch, input_pitch: pitch, .. } = shape;
-        let tiles = side.div_ceil(tile_side(size_of::<T>()));
-        let (pairs, distance) = (tiles * (tiles + 1) / 2, side * pitch);
+        let size = size_of::<T>();
+        let pairs = |elements: usize| {
+            let tiles = side.div_ceil(elements.isqrt());
+            tiles * (tiles + 1) / 2
+        };
+        let are_few = pairs(elements(size)).saturating_mul(batch) < FEW_TILES;
+        let (kernel, pairs) = match shape.strides().are_wide(matrices.device_address(), size) {
+            false => (kernel, pairs(elements(size))),
+            true if are_few => (wide[1], pairs(few_elements(size))),
+            true => (wide[0], pairs(elements(size))),
+        };
+        let distance = side * pitch;
         let at_once = (i32::MAX as usize / pairs).max(1);
         let mut first = 0;
         while first < batch {

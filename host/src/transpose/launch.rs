@@ -29,7 +29,7 @@ pub(super) struct Strides {
 pub(super) const MOST_BLOCKS: usize = i32::MAX as usize;
 
 /// Tiles that are few: two for each multiprocessor of an H200.
-const FEW_TILES: usize = 2 * 132;
+pub(super) const FEW_TILES: usize = 2 * 132;
 
 /// The fewest slanted tiles of a column: with less of them too much of their margins would be outside of the matrix.
 const SLANTED_TILES: usize = 4;

@@ -1,5 +1,6 @@
 //! Transposes of elements of any type, shape and pitch.
 
+mod dealt;
 mod in_place;
 mod launch;
 mod permute;

@@ -2,6 +2,7 @@
 
 use cuda_std::element::Plain;
 
+use super::dealt::DealtMatrix;
 use super::launch::Strides;
 use super::runs::MatrixOfRuns;
 use crate::{Error, Gpu, View, ViewMut};
@@ -17,6 +18,8 @@ enum Route {
     Transpose(Strides),
     /// A matrix of runs is transposed.
     Runs(MatrixOfRuns),
+    /// A matrix is transposed, and its rows are dealt out on one side.
+    Dealt(DealtMatrix),
 }
 
 impl Gpu {
@@ -25,7 +28,8 @@ impl Gpu {
     /// nothing.
     ///
     /// Each of the six orders takes the cheapest way: axes of one element are left out and such as stay neighbours merged,
-    /// and what is left is a copy, a transpose, a transpose of each of many matrices, or an exchange of runs.
+    /// and what is left is a copy, a transpose, a transpose of each of many matrices, an exchange of runs, or a transpose
+    /// whose rows are dealt out.
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -67,16 +71,17 @@ impl Gpu {
         if elements == 0 {
             return Ok(());
         }
-        match route(shape, axes) {
+        match route(shape, axes, size_of::<T>()) {
             Route::Copy => self.copy_views(input, output),
             Route::Transpose(strides) => self.transpose_by_tiles(strides, input, output),
             Route::Runs(matrix) => self.transpose_runs(matrix, input, output),
+            Route::Dealt(matrix) => self.transpose_dealt(matrix, input, output),
         }
     }
 }
 
-/// The cheapest way from `shape` to the same with axis `axes[d]` as axis `d`.
-fn route(shape: [usize; 3], axes: [usize; 3]) -> Route {
+/// The cheapest way from `shape`, of elements of `size` bytes, to the same with axis `axes[d]` as axis `d`.
+fn route(shape: [usize; 3], axes: [usize; 3], size: usize) -> Route {
     // Input axes in the output's order, without those of one element; neighbours in both orders become one.
     let mut groups: Vec<(usize, usize)> = Vec::new();
     let kept: Vec<usize> = (0..3).filter(|&axis| shape[axis] != 1).collect();
@@ -101,8 +106,11 @@ fn route(shape: [usize; 3], axes: [usize; 3]) -> Route {
         }
         (3, [1, 0, 2]) => Route::Runs(MatrixOfRuns { rows: lengths[1], columns: lengths[0], len: lengths[2] }),
         (3, _) => {
-            // The last axis becomes the first, and the one between them stays: a matrix for each of its indices.
             let (rows, batch, columns) = (lengths[2], lengths[1], lengths[0]);
+            if let Some(dealt) = DealtMatrix::of_reversal([rows, batch, columns], size) {
+                return Route::Dealt(dealt);
+            }
+            // The last axis becomes the first, and the one between them stays: a matrix for each of its indices.
             Route::Transpose(Strides {
                 rows,
                 columns,
@@ -123,6 +131,7 @@ mod tests {
 
     #[test]
     fn each_order_takes_the_cheapest_way() {
+        let route = |shape, axes| route(shape, axes, 4);
         let shape = [2, 3, 5];
         assert_eq!(route(shape, [0, 1, 2]), Route::Copy);
         assert_eq!(route(shape, [1, 2, 0]), Route::Transpose(Strides::of_matrix(2, 15)));
@@ -134,6 +143,8 @@ mod tests {
         assert_eq!((turned.rows, turned.columns, turned.batch), (2, 5, 3));
         assert_eq!((turned.input_pitch, turned.input_batch), (15, 5));
         assert_eq!((turned.output_pitch, turned.output_batch), (6, 2));
+        let Route::Dealt(dealt) = route([20, 3, 5], [2, 1, 0]) else { panic!("not dealt") };
+        assert_eq!((dealt.rows, dealt.columns, dealt.members_of_output), (20, 15, 5));
         // An axis of one element is none.
         assert_eq!(route([1, 3, 5], [2, 1, 0]), Route::Transpose(Strides::of_matrix(3, 5)));
         assert_eq!(route([2, 1, 5], [1, 0, 2]), Route::Copy);

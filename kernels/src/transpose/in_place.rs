@@ -3,9 +3,9 @@
 use cuda_std::prelude::*;
 
 use super::change::Same;
-use super::ragged;
 use super::tile::{Layout, Tile, squares, threads};
 use super::turn::Turn;
+use super::{ragged, wide};
 
 /// Elements of a tile, which is square, by their size: up to 16 KiB.
 pub const fn elements(size: usize) -> usize {
@@ -20,6 +20,11 @@ pub const fn side(size: usize) -> usize {
         2 | 4 => 64,
         _ => 32,
     }
+}
+
+/// Elements of a tile where there are few of them: up to 4 KiB, so that more blocks have one.
+pub const fn few_elements(size: usize) -> usize {
+    if size <= 4 { elements(size) / 4 } else { elements(size) }
 }
 
 /// The tiles that block `block` exchanges, as row and column of the one on or above the diagonal, of a square of `tiles` x
@@ -43,35 +48,72 @@ pub const fn pair(block: u32, tiles: u32) -> (u32, u32) {
 /// where they are. `LEN` is [`elements`] of the size.
 ///
 /// A block takes two tiles that change places, or one on the diagonal: both are in shared memory before either is
-/// overwritten, and no other block has an element of them. The grid has a block for each [`pair`] of each matrix.
+/// overwritten, and no other block has an element of them. Half of its threads are for each. The grid has a block for each
+/// [`pair`] of each matrix.
 #[kernel(
-    instances = [u8] x [16384] + [u16] x [4096] + [u32] x [4096] + [u64] x [1024] + [u128] x [1024],
-    block = threads(LEN, size_of::<T>()),
+    instances = [u8] x [16384] + [u16] x [4096] + [u32] x [4096] + [u64] x [1024],
+    block = [threads(LEN, size_of::<T>()), 2],
     early
 )]
 pub fn square_tiles<T: Turn, const LEN: usize>(matrix: GlobalMut<T>, side: usize, pitch: usize, batch: usize) {
-    let (one, other) = (shared_array![T; LEN], shared_array![T; LEN]);
-    let size = size_of::<T>();
+    let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
+    let tile = if thread::thread_idx_y() == 0 { tiles[0] } else { tiles[1] };
     let layout = Layout { pitch, batch };
-    let tiles = side.div_ceil(self::side(size)) as u32;
-    let pairs = tiles * (tiles + 1) / 2;
-    let block = thread::block_idx_x();
-    let (matrix_number, (row, column)) = (block / pairs, pair(block % pairs, tiles));
-    let across = squares(LEN, size).trailing_zeros() / 2;
-    let tile_at = |row: u32, column: u32| {
-        let first = |tile: u32| tile as usize * self::side(size);
-        Tile::at(side, side, matrix_number as usize, (first(row), first(column)), (across, across), 16 / size)
-    };
-    let (above, below) = (tile_at(row, column), tile_at(column, row));
-
-    ragged::load_tile(&matrix.as_global(), &layout, Same, &above, &one);
-    if row != column {
-        ragged::load_tile(&matrix.as_global(), &layout, Same, &below, &other);
+    let half = Half::of_thread::<T, LEN>(side);
+    if let Half { is_needed: true, shape } = &half {
+        ragged::load_tile(&matrix.as_global(), shape.rows_of_input(&layout), Same, shape, &tile);
     }
     thread::sync_threads();
-    ragged::store_tile(&matrix, &layout, &above, &one);
-    if row != column {
-        ragged::store_tile(&matrix, &layout, &below, &other);
+    if let Half { is_needed: true, shape } = &half {
+        ragged::store_tile(&matrix, shape.rows_of_output(&layout), shape, &tile);
+    }
+}
+
+/// [`square_tiles`](fn@square_tiles) whose sides, pitches and addresses are multiples of 16 bytes. `LEN` is [`elements`] of
+/// the size, or [`few_elements`].
+#[kernel(
+    instances = [u8] x [16384, 4096] + [u16] x [4096, 1024] + [u32] x [4096, 1024] + [u64] x [1024] + [u128] x [1024],
+    block = [threads(LEN, size_of::<T>()), 2],
+    early
+)]
+pub fn wide_square_tiles<T: Turn, const LEN: usize>(matrix: GlobalMut<T>, side: usize, pitch: usize, batch: usize) {
+    let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
+    let tile = if thread::thread_idx_y() == 0 { tiles[0] } else { tiles[1] };
+    let layout = Layout { pitch, batch };
+    let half = Half::of_thread::<T, LEN>(side);
+    if let Half { is_needed: true, shape } = &half {
+        wide::load_tile(&matrix.as_global(), shape.rows_of_input(&layout), Same, shape, &tile);
+    }
+    thread::sync_threads();
+    if let Half { is_needed: true, shape } = &half {
+        wide::store_tile(&matrix, shape.rows_of_output(&layout), shape, &tile);
+    }
+}
+
+/// What half of a block does: one of two tiles that change places.
+struct Half {
+    shape: Tile,
+    /// A tile on the diagonal is one.
+    is_needed: bool,
+}
+
+impl Half {
+    /// The tile of the thread's half.
+    #[inline(always)]
+    fn of_thread<T: Turn, const LEN: usize>(side: usize) -> Self {
+        let size = size_of::<T>();
+        // Of a power of two that is a square.
+        let side_of_tile = 1 << (LEN.trailing_zeros() / 2);
+        let tiles = side.div_ceil(side_of_tile) as u32;
+        let pairs = tiles * (tiles + 1) / 2;
+        let block = thread::block_idx_x();
+        let (matrix, (row, column)) = (block / pairs, pair(block % pairs, tiles));
+        let is_above = thread::thread_idx_y() == 0;
+        let (down, right) = if is_above { (row, column) } else { (column, row) };
+        let across = squares(LEN, size).trailing_zeros() / 2;
+        let place = (down as usize * side_of_tile, right as usize * side_of_tile);
+        let shape = Tile::at(side, side, matrix as usize, place, (across, across), 16 / size);
+        Self { shape, is_needed: is_above || row != column }
     }
 }
 

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`tiles`](mod@tiles) | transposes by 16-byte accesses, plain and scaled |
 //! | [`words`](mod@words) | transposes word by word: rows that begin anywhere, and small matrices |
+//! | [`dealt`] | the same with rows dealt out: three axes reversed, of which one is short |
 //! | [`strips`], [`few_columns`](mod@few_columns), [`few_rows`](mod@few_rows) | matrices with a side of a few elements |
 //! | [`in_place`] | squares, where they are |
 //! | [`run_tiles`](mod@run_tiles), [`whole_runs`](mod@whole_runs), [`runs`](mod@runs) | the exchange of two axes before a third that stays |
@@ -13,6 +14,7 @@
 //! | [`change`] | a factor and the conjugate on the way |
 
 pub mod change;
+pub mod dealt;
 pub mod few_columns;
 pub mod few_rows;
 pub mod in_place;

@@ -8,32 +8,30 @@ use cuda_std::bits::cut_pack;
 use cuda_std::prelude::*;
 
 use super::change::Change;
-use super::tile::{Layout, Tile, pack_of_thread, square_of_thread, squares_each, threads, turn_squares};
+use super::tile::{Rows, Tile, pack_of_thread, square_of_thread, squares_each, threads, turn_squares};
 use super::turn::{Each, Turn, sixteen};
 
 /// Loads the thread's squares, turns them, and leaves them in shared memory.
 #[inline(always)]
-pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
+pub(super) fn load_tile<T: Turn, C: Change<T>, R: Rows, const LEN: usize>(
     input: &Global<T>,
-    layout: &Layout,
+    rows: R,
     change: C,
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    let first = shape.first_of_input(layout);
-    let packs = sixteen(&PartsOfInput::<T, LEN> { input, first, pitch: layout.pitch, shape });
+    let packs = sixteen(&PartsOfInput::<T, R, LEN> { input, rows, shape });
     turn_squares(&packs, change, shape, tile);
 }
 
 /// The rows of the thread's squares, as far as the matrix has them.
-struct PartsOfInput<'a, T, const LEN: usize> {
+struct PartsOfInput<'a, T, R, const LEN: usize> {
     input: &'a Global<'a, T>,
-    first: usize,
-    pitch: usize,
+    rows: R,
     shape: &'a Tile,
 }
 
-impl<T: Turn, const LEN: usize> Each for PartsOfInput<'_, T, LEN> {
+impl<T: Turn, R: Rows, const LEN: usize> Each for PartsOfInput<'_, T, R, LEN> {
     type Of = T::Pack;
 
     #[inline(always)]
@@ -43,7 +41,7 @@ impl<T: Turn, const LEN: usize> Each for PartsOfInput<'_, T, LEN> {
         let (row, column) = (y * side as u32 + (i % side) as u32, x * side as u32);
         if i < squares_each::<T, LEN>() * side && row < self.shape.rows && column < self.shape.columns {
             let left = (self.shape.columns - column) as usize;
-            let place = self.first + row as usize * self.pitch + column as usize;
+            let place = self.rows.start(row) + column as usize;
             // SAFETY: inside of the matrix, and so the view.
             unsafe { self.input.load_part_unchecked(place, 0, if left < side { left } else { side }) }
         } else {
@@ -54,13 +52,13 @@ impl<T: Turn, const LEN: usize> Each for PartsOfInput<'_, T, LEN> {
 
 /// Writes columns from shared memory to rows of the output.
 #[inline(always)]
-pub(super) fn store_tile<T: Turn, const LEN: usize>(
+pub(super) fn store_tile<T: Turn, R: Rows, const LEN: usize>(
     output: &GlobalMut<T>,
-    layout: &Layout,
+    starts: R,
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    let rows = RowsOfOutput { output, first: shape.first_of_output(layout), pitch: layout.pitch, shape, tile };
+    let rows = RowsOfOutput { output, starts, shape, tile };
     sixteen(&rows);
 
     // Both ends of a row by one thread. The lanes of a warp take columns of different squares, whose packs are in different
@@ -78,19 +76,18 @@ pub(super) fn store_tile<T: Turn, const LEN: usize>(
 }
 
 /// The rows of the output that the tile has elements of: a column each.
-struct RowsOfOutput<'a, T, const LEN: usize> {
+struct RowsOfOutput<'a, T, R, const LEN: usize> {
     output: &'a GlobalMut<'a, T>,
-    first: usize,
-    pitch: usize,
+    starts: R,
     shape: &'a Tile,
     tile: &'a SharedArray<T, LEN>,
 }
 
-impl<T: Turn, const LEN: usize> RowsOfOutput<'_, T, LEN> {
+impl<T: Turn, R: Rows, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
     /// Where the column's first element goes, and how many elements that is past a multiple of 16 bytes.
     #[inline(always)]
     fn place(&self, column: u32) -> (usize, u32) {
-        let place = self.first + column as usize * self.pitch;
+        let place = self.starts.start(column);
         (place, self.output.elements_past(place, 16) as u32)
     }
 
@@ -132,7 +129,7 @@ impl<T: Turn, const LEN: usize> RowsOfOutput<'_, T, LEN> {
     }
 }
 
-impl<T: Turn, const LEN: usize> Each for RowsOfOutput<'_, T, LEN> {
+impl<T: Turn, R: Rows, const LEN: usize> Each for RowsOfOutput<'_, T, R, LEN> {
     type Of = ();
 
     /// Writes a whole aligned pack.

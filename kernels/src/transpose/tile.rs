@@ -52,6 +52,26 @@ pub(super) struct Layout {
     pub batch: usize,
 }
 
+/// Where the rows that a tile has a part of begin in memory.
+pub(super) trait Rows: Copy {
+    /// The tile's first element of its row `row`.
+    fn start(self, row: u32) -> usize;
+}
+
+/// Rows as far apart as a pitch says.
+#[derive(Clone, Copy)]
+pub(super) struct Pitched {
+    first: usize,
+    pitch: usize,
+}
+
+impl Rows for Pitched {
+    #[inline(always)]
+    fn start(self, row: u32) -> usize {
+        self.first + row as usize * self.pitch
+    }
+}
+
 /// How matrices are cut in tiles. The host counts them: a block would need longer for its divisions than for a tile.
 #[derive(Clone, Copy)]
 pub(super) struct Cut {
@@ -120,16 +140,16 @@ impl Tile {
         Self { batch, top, left, rows, columns, across, down, side: side as u32 }
     }
 
-    /// Its first element in the input.
+    /// Its rows in the input.
     #[inline(always)]
-    pub fn first_of_input(&self, input: &Layout) -> usize {
-        self.batch * input.batch + self.top * input.pitch + self.left
+    pub fn rows_of_input(&self, input: &Layout) -> Pitched {
+        Pitched { first: self.batch * input.batch + self.top * input.pitch + self.left, pitch: input.pitch }
     }
 
-    /// The first element of its transpose in the output.
+    /// The rows of its transpose in the output.
     #[inline(always)]
-    pub fn first_of_output(&self, output: &Layout) -> usize {
-        self.batch * output.batch + self.left * output.pitch + self.top
+    pub fn rows_of_output(&self, output: &Layout) -> Pitched {
+        Pitched { first: self.batch * output.batch + self.left * output.pitch + self.top, pitch: output.pitch }
     }
 
     /// Where pack `q` of column `column` begins in shared memory.

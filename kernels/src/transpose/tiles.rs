@@ -59,9 +59,9 @@ pub fn tiles<T: Turn, const LEN: usize>(
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<T>()), size_of::<T>(), 0);
-    wide::load_tile(&input, &from, Same, &shape, &tile);
+    wide::load_tile(&input, shape.rows_of_input(&from), Same, &shape, &tile);
     thread::sync_threads();
-    wide::store_tile(&output, &to, &shape, &tile);
+    wide::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
 }
 
 /// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose columns are long: by [slanted] tiles, of which the grid has
@@ -126,9 +126,9 @@ pub fn scaled_tiles<N: Scale, const LEN: usize>(
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<N>()), size_of::<N>(), 0);
     let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
-    ragged::load_tile(&input, &from, change, &shape, &tile);
+    ragged::load_tile(&input, shape.rows_of_input(&from), change, &shape, &tile);
     thread::sync_threads();
-    ragged::store_tile(&output, &to, &shape, &tile);
+    ragged::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
 }
 
 /// [`scaled_tiles`](fn@scaled_tiles) of what [`tiles`](fn@tiles) takes: everything at multiples of 16 bytes.
@@ -160,7 +160,7 @@ pub fn wide_scaled_tiles<N: Scale, const LEN: usize>(
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<N>()), size_of::<N>(), 0);
     let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
-    wide::load_tile(&input, &from, change, &shape, &tile);
+    wide::load_tile(&input, shape.rows_of_input(&from), change, &shape, &tile);
     thread::sync_threads();
-    wide::store_tile(&output, &to, &shape, &tile);
+    wide::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
 }
