@@ -189,7 +189,7 @@ fn scaled_transposes_of_every_number() {
 
 #[test]
 fn transposes_in_place() {
-    each_clean(&IN_PLACE_CHECKS, |gpu, (_, check), i, _| {
+    each_clean(&IN_PLACE_CHECKS, |gpu, (_, check), i, seed| {
         let case = |side, batch, pad, before| Transpose {
             rows: side,
             columns: side,
@@ -198,9 +198,11 @@ fn transposes_in_place() {
             offsets: [before; 2],
             seed: i,
         };
-        // The last one has so many tiles that they are large.
-        let many = if i == 0 { case(144, 88, 0, 0) } else { case(80, 88, 0, 0) };
-        [case(64, 2, 0, 0), case(71, 2, 3, 1), many].iter().try_for_each(|case| check(gpu, case))
+        if seed % 6 == 0 {
+            // So many tiles that they are large ones.
+            check(gpu, &if i == 0 { case(144, 88, 0, 0) } else { case(80, 88, 0, 0) })?;
+        }
+        [case(64, 2, 0, 0), case(71, 2, 3, 1)].iter().try_for_each(|case| check(gpu, case))
     });
 }
 
