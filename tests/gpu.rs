@@ -17,6 +17,7 @@ use warpfold_tests::reductions::data::KINDS;
 use warpfold_tests::reductions::shapes::Form;
 use warpfold_tests::reductions::{Case, PAIRS, Pair, dots, large};
 use warpfold_tests::reference::{Sum, first_difference, transposed};
+use warpfold_tests::tiles::{TILE_CHECKS, TileCheck};
 use warpfold_tests::transposes as transposes_of_any;
 use warpfold_tests::{device_library, first_gpu, orders, sizes};
 
@@ -94,6 +95,9 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     }
     for (name, check) in transposes_of_any::CHECKS {
         add(format!("transpose of {name}"), Box::new(move |gpu| transposes_of(gpu, check)));
+    }
+    for &(name, check, _) in TILE_CHECKS {
+        add(format!("transpose of {name}"), Box::new(move |gpu| transposes_by_tiles(gpu, check)));
     }
     for (name, check) in transposes_of_any::SCALED_CHECKS {
         add(format!("transpose of scaled {name}"), Box::new(move |gpu| transposes_of(gpu, check)));
@@ -313,7 +317,8 @@ fn transposes_of(gpu: &Gpu, check: transposes_of_any::Check) -> Result<(), Faile
         sides.iter().flat_map(|&rows| sides.iter().map(move |&columns| (rows, columns))).collect();
     shapes.extend([(3, 5000), (5000, 3), (16, 3000), (3000, 16)]);
     if !is_sanitized() {
-        shapes.extend([(1023, 1025), (1024, 2048), (1, 300_000), (300_000, 1)]);
+        // More than what is turned without tiles, of any element.
+        shapes.extend([(1023, 1025), (1024, 2048), (2064, 4128), (1, 300_000), (300_000, 1)]);
     }
     for (i, (rows, columns)) in shapes.into_iter().enumerate() {
         for (batch, pads, offsets) in [(1, [0; 2], [0; 2]), (1 + i % 3, [i % 5, i % 3], [i % 17, i % 7])] {
@@ -323,6 +328,17 @@ fn transposes_of(gpu: &Gpu, check: transposes_of_any::Check) -> Result<(), Faile
     }
     for case in if is_sanitized() { &transposes_of_any::LARGE[2..] } else { &transposes_of_any::LARGE[..] } {
         check(gpu, &transposes_of_any::Case { seed: source.random(), ..*case })?;
+    }
+    Ok(())
+}
+
+/// Transposes of whole packs by tiles, at their boundaries.
+fn transposes_by_tiles(gpu: &Gpu, check: TileCheck) -> Result<(), Failed> {
+    let sides: &[usize] = if is_sanitized() { &[16, 272] } else { &[16, 48, 128, 256, 272, 1040] };
+    for &rows in sides {
+        for &columns in sides {
+            check(gpu, rows, columns, rand::random())?;
+        }
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ fn instances(rung: &str) -> Vec<(u32, String)> {
 
 /// The production transposes: for each size of element the tiles that a block may have.
 fn transposes() -> impl Iterator<Item = String> {
-    let kinds: [(&str, &[&str]); 11] = [
+    let kinds: [(&str, &[&str]); 17] = [
         (
             "tiles",
             &[
@@ -55,8 +55,11 @@ fn transposes() -> impl Iterator<Item = String> {
         ("word_tiles", &["u8_4096", "u8_1024", "u16_4096", "u16_1024", "u32_4096", "u32_1024", "u64_2048", "u64_512"]),
         ("few_columns", &["u8_32768", "u16_16384", "u32_8192", "u64_4096"]),
         ("few_rows", &["u8_32768", "u16_16384", "u32_8192", "u64_4096"]),
-        ("scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096", "f64_2048", "Complex32_2048", "Complex64_1024"]),
+        ("scaled_tiles", &["f16_16384", "bf16_16384"]),
         ("wide_scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096", "f64_2048", "Complex32_2048", "Complex64_1024"]),
+        ("slanted_scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096"]),
+        ("scaled_word_tiles", &["f32_4096", "f32_1024", "f64_2048", "f64_512", "Complex32_2048", "Complex32_512"]),
+        ("direct_squares", &["u8", "u16", "u32", "u64", "u128"]),
         ("square_tiles", &["u8_16384", "u16_4096", "u32_4096", "u64_1024"]),
         (
             "wide_square_tiles",

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use warpfold::{Error, Gpu, Plain, SimtOptions, Transposition};
+use warpfold_tests::tiles::TILE_CHECKS;
 use warpfold_tests::transposes::{CHECKS, Case, IN_PLACE_CHECKS, LARGE, PERMUTE_CHECKS, SCALED_CHECKS, SIDES};
 
 fn any_side() -> impl Strategy<Value = usize> {
@@ -84,6 +85,9 @@ fn large_ones_at_any_alignment() {
             check(&gpu, &Case { seed: i as u64, ..case }).unwrap();
         }
     }
+    for (i, (_, check)) in SCALED_CHECKS.iter().enumerate() {
+        check(&gpu, &Case { seed: i as u64, ..LARGE[3] }).unwrap();
+    }
 }
 
 #[test]
@@ -106,17 +110,20 @@ fn bank_conflicts<T: Plain + Default>(rows: usize, columns: usize) -> u64 {
 
 #[test]
 fn lanes_are_never_in_each_others_bank() {
-    let squares = [
-        bank_conflicts::<u8>(512, 512),
-        bank_conflicts::<u16>(512, 512),
-        bank_conflicts::<u32>(512, 512),
-        bank_conflicts::<u64>(512, 512),
-        bank_conflicts::<[u64; 2]>(512, 512),
-    ];
-    assert_eq!(squares, [0; 5]);
-    // Enough for large tiles; and for those with slanted edges.
-    assert_eq!([bank_conflicts::<u32>(1088, 1088), bank_conflicts::<u64>(544, 1088)], [0; 2]);
+    for (name, _, conflicts) in TILE_CHECKS {
+        assert_eq!(conflicts(&Gpu::simt(), 512, 512).unwrap(), 0, "{name}");
+    }
+    // By slanted tiles.
     assert_eq!(bank_conflicts::<u32>(1039, 1041), 0);
+}
+
+#[test]
+fn tiles_of_every_size() {
+    for (i, (name, check, _)) in (0..).zip(TILE_CHECKS) {
+        for (rows, columns) in [(16, 16), (48, 272), (272, 48), (528, 400)] {
+            check(&Gpu::simt(), rows, columns, i).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    }
 }
 
 #[test]

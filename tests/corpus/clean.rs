@@ -9,6 +9,7 @@ use warpfold_tests::device_library;
 use warpfold_tests::reductions::data::Kind;
 use warpfold_tests::reductions::shapes::Form;
 use warpfold_tests::reductions::{Case as Reduction, PAIRS, dots};
+use warpfold_tests::tiles::TILE_CHECKS;
 use warpfold_tests::transposes::{CHECKS, Case as Transpose, IN_PLACE_CHECKS, ORDERS, PERMUTE_CHECKS, SCALED_CHECKS};
 
 /// Orders of the lanes that `WARPFOLD_SCHEDULES` asks for, else `otherwise`.
@@ -178,6 +179,7 @@ fn transposes_of_every_size_of_element() {
     each_clean(&CHECKS, |gpu, (_, check), i, _| {
         transposes([(64, 96), (37, 70)], i).iter().try_for_each(|case| check(gpu, case))
     });
+    each_clean(TILE_CHECKS, |gpu, (_, check, _), i, _| check(gpu, 80, 144, i));
 }
 
 #[test]

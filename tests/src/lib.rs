@@ -5,6 +5,7 @@ pub mod orders;
 pub mod reductions;
 pub mod reference;
 pub mod sizes;
+pub mod tiles;
 pub mod transposes;
 
 use warpfold::ptx::Library;

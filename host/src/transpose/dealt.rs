@@ -18,8 +18,11 @@ pub(super) struct DealtMatrix {
     pub members_of_output: usize,
 }
 
-/// Bytes of an axis that is short: less of them than half of the 128 that memory is fetched by.
-const SHORT: usize = 64;
+/// Elements of an axis that is no longer short, by their size: from there on a transpose for each index of the middle axis has
+/// rows that are long enough.
+const fn long(size: usize) -> usize {
+    if size <= 4 { 64 } else { 256 / size }
+}
 
 type DealtParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, u32, u32, u32, u32, u32);
 
@@ -27,7 +30,8 @@ impl DealtMatrix {
     /// What reverses the axes of an array of that shape, if one of its outer axes is short and the other is not. (If both
     /// are, nothing is gained: the long stretches on one side are short ones on the other.)
     pub fn of_reversal([a, b, c]: [usize; 3], size: usize) -> Option<Self> {
-        let is_short = |axis: usize| axis.saturating_mul(size) < SHORT && axis <= MOST_MEMBERS;
+        let is_short = |axis: usize| axis < long(size);
+        const { assert!(long(1) <= MOST_MEMBERS) };
         let matrix = match (is_short(a), is_short(c)) {
             (false, true) => Self { rows: a, columns: b * c, members_of_input: 1, members_of_output: c },
             (true, false) => Self { rows: b * a, columns: c, members_of_input: a, members_of_output: 1 },
@@ -103,6 +107,7 @@ mod tests {
         assert_eq!((first.rows, first.columns, first.members_of_input, first.members_of_output), (60, 1000, 3, 1));
         assert_eq!(DealtMatrix::of_reversal([3, 20, 5], 4), None);
         assert_eq!(DealtMatrix::of_reversal([300, 20, 500], 4), None);
+        assert_eq!(DealtMatrix::of_reversal([300, 20, 16], 16), None, "long enough");
         assert_eq!(DealtMatrix::of_reversal([1 << 40, 1 << 20, 3], 1), None, "no grid has so many blocks");
     }
 }

@@ -2,7 +2,8 @@
 
 use cuda_std::element::Plain;
 use cuda_std::global::{Global, GlobalMut};
-use cuda_std::launch::Kernel;
+use cuda_std::launch::{Dim3, Kernel};
+use kernels::transpose::direct::{self, direct_squares};
 use kernels::transpose::few_columns::few_columns;
 use kernels::transpose::few_rows::few_rows;
 use kernels::transpose::slanted::MARGIN;
@@ -125,6 +126,10 @@ impl Tiling {
     }
 }
 
+/// Bytes of matrices that are small, all together.
+const MOST_OF_SMALL: usize = 4 << 20;
+
+type DirectParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, u32, u32, usize, usize, usize, usize);
 type TilesParameters<T> =
     (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32, u32, u32);
 
@@ -139,6 +144,7 @@ impl Gpu {
         match size_of::<T>() {
             1 => {
                 let kernels = Kernels {
+                    direct: direct_squares::handle::<u8>(),
                     by_packs: [tiles::handle::<u8, 32768>(), tiles::handle::<u8, 8192>()],
                     by_words: [word_tiles::handle::<u8, 4096>(), word_tiles::handle::<u8, 1024>()],
                     slanted: Some(slanted_tiles::handle::<u8, 32768>()),
@@ -151,6 +157,7 @@ impl Gpu {
             }
             2 => {
                 let kernels = Kernels {
+                    direct: direct_squares::handle::<u16>(),
                     by_packs: [tiles::handle::<u16, 16384>(), tiles::handle::<u16, 4096>()],
                     by_words: [word_tiles::handle::<u16, 4096>(), word_tiles::handle::<u16, 1024>()],
                     slanted: Some(slanted_tiles::handle::<u16, 16384>()),
@@ -163,6 +170,7 @@ impl Gpu {
             }
             4 => {
                 let kernels = Kernels {
+                    direct: direct_squares::handle::<u32>(),
                     by_packs: [tiles::handle::<u32, 4096>(), tiles::handle::<u32, 1024>()],
                     by_words: [word_tiles::handle::<u32, 4096>(), word_tiles::handle::<u32, 1024>()],
                     slanted: Some(slanted_tiles::handle::<u32, 4096>()),
@@ -175,6 +183,7 @@ impl Gpu {
             }
             8 => {
                 let kernels = Kernels {
+                    direct: direct_squares::handle::<u64>(),
                     by_packs: [tiles::handle::<u64, 2048>(), tiles::handle::<u64, 512>()],
                     by_words: [word_tiles::handle::<u64, 2048>(), word_tiles::handle::<u64, 512>()],
                     slanted: None,
@@ -188,6 +197,10 @@ impl Gpu {
             _ => {
                 // They are packs, wherever they begin.
                 let by_packs = [tiles::handle::<u128, 1024>(), tiles::handle::<u128, 256>()];
+                if strides.are_small(16) {
+                    let kernel = direct_squares::handle::<u128>();
+                    return self.turn_directly(kernel, strides, input.cast(), output.cast());
+                }
                 let (tiling, are_few) = by_packs_or_few(&strides, 16);
                 self.turn_by(by_packs[usize::from(are_few)], tiling, strides, input.cast(), output.cast())
             }
@@ -202,27 +215,41 @@ impl Gpu {
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
-        let Strides { rows, columns, batch, .. } = strides;
         let size = size_of::<T>();
         if strides.are_wide(input.device_address() | output.device_address(), size) {
+            if strides.are_small(size) {
+                return self.turn_directly(kernels.direct, strides, input, output);
+            }
             let (tiling, are_few) = by_packs_or_few(&strides, size);
             return self.turn_by(kernels.by_packs[usize::from(are_few)], tiling, strides, input, output);
         }
         if let Some(strip) = Strip::of(&strides) {
             return self.turn_strips(&kernels.strips, strip, strides, input, output);
         }
-        let are_few = |tiling: Tiling| tiling.tiles(rows, columns).saturating_mul(batch) < FEW_TILES;
-        let slanted = Tiling::slanted(size);
         if let Some(kernel) = kernels.slanted
-            && slanted.height(rows, columns).is_some_and(|height| rows >= SLANTED_TILES * height)
-            && !are_few(slanted)
+            && let Some(tiling) = slanted_if_many(&strides, size)
         {
-            return self.turn_by(kernel, slanted, strides, input, output);
+            return self.turn_by(kernel, tiling, strides, input, output);
         }
-        let words = Tiling::of_words(size, false);
-        let are_small = are_few(words) || words.is_too_long(rows, columns);
-        let tiling = if are_small { Tiling::of_words(size, true) } else { words };
-        self.turn_by(kernels.by_words[usize::from(are_small)], tiling, strides, input, output)
+        let (tiling, are_few) = by_words_or_few(&strides, size);
+        self.turn_by(kernels.by_words[usize::from(are_few)], tiling, strides, input, output)
+    }
+
+    /// Turns small matrices whose rows begin and end at multiples of 16 bytes.
+    fn turn_directly<T: Plain>(
+        &self,
+        kernel: Kernel<DirectParameters<T>>,
+        strides: Strides,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let Strides { rows, columns, batch, input_pitch, output_pitch, input_batch, output_batch } = strides;
+        let side = direct::side(size_of::<T>());
+        let blocks = |elements: usize, squares: usize| elements.div_ceil(squares * side) as u32;
+        let grid = Dim3::new(blocks(columns, direct::ACROSS), blocks(rows, direct::DOWN), batch as u32);
+        let (rows, columns) = (rows as u32, columns as u32);
+        let arguments = (input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch);
+        self.launch(kernel, grid, arguments)
     }
 
     fn turn_by<T: Plain>(
@@ -261,8 +288,26 @@ fn by_packs_or_few(strides: &Strides, size: usize) -> (Tiling, bool) {
     (if are_few { Tiling::of_packs(few_elements(size), size) } else { large }, are_few)
 }
 
+/// Slanted tiles for these matrices, if they are high and many enough.
+pub(super) fn slanted_if_many(strides: &Strides, size: usize) -> Option<Tiling> {
+    let Strides { rows, columns, batch, .. } = *strides;
+    let slanted = Tiling::slanted(size);
+    let are_high = slanted.height(rows, columns).is_some_and(|height| rows >= SLANTED_TILES * height);
+    let are_many = slanted.tiles(rows, columns).saturating_mul(batch) >= FEW_TILES;
+    (are_high && are_many).then_some(slanted)
+}
+
+/// Tiles of words for these matrices, and whether they are the small ones.
+pub(super) fn by_words_or_few(strides: &Strides, size: usize) -> (Tiling, bool) {
+    let Strides { rows, columns, batch, .. } = *strides;
+    let large = Tiling::of_words(size, false);
+    let are_few = large.tiles(rows, columns).saturating_mul(batch) < FEW_TILES || large.is_too_long(rows, columns);
+    (if are_few { Tiling::of_words(size, true) } else { large }, are_few)
+}
+
 /// The kernels for an element's size; of two the second for where tiles are few.
 struct Kernels<T: Plain> {
+    direct: Kernel<DirectParameters<T>>,
     by_packs: [Kernel<TilesParameters<T>>; 2],
     by_words: [Kernel<TilesParameters<T>>; 2],
     slanted: Option<Kernel<TilesParameters<T>>>,
@@ -292,6 +337,14 @@ impl Strides {
             && [rows, columns, input_pitch, output_pitch, input_batch, output_batch]
                 .iter()
                 .all(|elements| (elements * size).is_multiple_of(16))
+    }
+
+    /// Whether there is so little that an element's way counts, not how many have it at once.
+    fn are_small(&self, size: usize) -> bool {
+        let Self { rows, columns, batch, .. } = *self;
+        let bytes = rows.saturating_mul(columns).saturating_mul(batch).saturating_mul(size);
+        // A grid has no more blocks than 65535 down or from matrix to matrix.
+        bytes <= MOST_OF_SMALL && batch <= 65535
     }
 
     /// Calls `launch` with the blocks and the views of as many matrices as a grid has blocks for, until all have had their

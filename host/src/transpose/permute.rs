@@ -143,8 +143,8 @@ mod tests {
         assert_eq!((turned.rows, turned.columns, turned.batch), (2, 5, 3));
         assert_eq!((turned.input_pitch, turned.input_batch), (15, 5));
         assert_eq!((turned.output_pitch, turned.output_batch), (6, 2));
-        let Route::Dealt(dealt) = route([20, 3, 5], [2, 1, 0]) else { panic!("not dealt") };
-        assert_eq!((dealt.rows, dealt.columns, dealt.members_of_output), (20, 15, 5));
+        let Route::Dealt(dealt) = route([200, 3, 5], [2, 1, 0]) else { panic!("not dealt") };
+        assert_eq!((dealt.rows, dealt.columns, dealt.members_of_output), (200, 15, 5));
         // An axis of one element is none.
         assert_eq!(route([1, 3, 5], [2, 1, 0]), Route::Transpose(Strides::of_matrix(3, 5)));
         assert_eq!(route([2, 1, 5], [1, 0, 2]), Route::Copy);

@@ -24,7 +24,7 @@ pub(super) struct MatrixOfRuns {
 /// and so least for 8 bytes; but single bytes and pairs of them have to be cut out of packs where runs are read one by one.
 const fn long(unit: usize) -> usize {
     match unit {
-        1 => 48,
+        1 => 96,
         2 => 512,
         4 => 32,
         _ => 256,

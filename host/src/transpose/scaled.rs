@@ -4,11 +4,12 @@ use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use half::{bf16, f16};
 use kernels::transpose::change::{CONJUGATED, MULTIPLIED, Scale};
-use kernels::transpose::tiles::{elements, scaled_tiles, wide_scaled_tiles};
+use kernels::transpose::tiles::{elements, scaled_tiles, slanted_scaled_tiles, wide_scaled_tiles};
+use kernels::transpose::words::scaled_word_tiles;
 use num_complex::{Complex32, Complex64};
 
 use super::Transposition;
-use super::launch::{Strides, Tiling};
+use super::launch::{Strides, Tiling, by_words_or_few, slanted_if_many};
 use crate::{Error, Gpu, Matrix, View, ViewMut};
 
 /// What becomes of each element of a matrix that is transposed: `factor * conj(x)`, or one of the two.
@@ -51,26 +52,46 @@ impl<T> Scaling<T> {
 type ScaledParameters<B> =
     (Global<'static, B>, GlobalMut<'static, B>, usize, usize, usize, usize, usize, usize, u32, u32, u32, u32, f64, f64);
 
+/// The kernels for a number.
+#[derive(Clone, Copy, Debug)]
+pub struct ScaledKernels<B: 'static> {
+    /// For what is at multiples of 16 bytes, and for what is anywhere.
+    wide: Kernel<ScaledParameters<B>>,
+    anywhere: Anywhere<B>,
+}
+
+/// How what is at no multiples of 16 bytes is scaled.
+#[derive(Clone, Copy, Debug)]
+enum Anywhere<B: 'static> {
+    /// By slanted tiles where there are many, else by tiles of packs that are cut out of others.
+    ByPacks { many: Kernel<ScaledParameters<B>>, few: Kernel<ScaledParameters<B>> },
+    /// By slanted tiles, if there are any and many, else by words, which the elements are: of two kernels the second has
+    /// small tiles.
+    ByWords { many: Option<Kernel<ScaledParameters<B>>>, words: [Kernel<ScaledParameters<B>>; 2] },
+    /// It always is: elements are packs.
+    Never,
+}
+
 /// A number that can be scaled on its way: f16, bf16, f32, f64, and complex numbers of the last two.
 pub trait ScaledElement: private::Sealed {}
 
 mod private {
-    use super::{Kernel, Scale, ScaledParameters};
+    use super::{Scale, ScaledKernels};
 
     pub trait Sealed: Scale {
-        /// Its kernel, and that for what is at multiples of 16 bytes.
-        fn kernels() -> [Kernel<ScaledParameters<Self::Bits>>; 2];
+        /// Its kernels.
+        fn kernels() -> ScaledKernels<Self::Bits>;
         /// Its real and imaginary part.
         fn parts(self) -> [f64; 2];
     }
 }
 
 macro_rules! scaled {
-    ($($type:ident, $len:literal: |$x:ident| $parts:expr;)*) => {$(
+    ($($type:ident, $len:literal, $anywhere:expr, |$x:ident| $parts:expr;)*) => {$(
         impl ScaledElement for $type {}
         impl private::Sealed for $type {
-            fn kernels() -> [Kernel<ScaledParameters<Self::Bits>>; 2] {
-                [scaled_tiles::handle::<$type, $len>(), wide_scaled_tiles::handle::<$type, $len>()]
+            fn kernels() -> ScaledKernels<Self::Bits> {
+                ScaledKernels { wide: wide_scaled_tiles::handle::<$type, $len>(), anywhere: $anywhere }
             }
             fn parts(self) -> [f64; 2] {
                 let $x = self;
@@ -80,13 +101,55 @@ macro_rules! scaled {
     )*};
 }
 
+macro_rules! by_packs {
+    ($type:ident, $len:literal) => {
+        Anywhere::ByPacks {
+            many: slanted_scaled_tiles::handle::<$type, $len>(),
+            few: scaled_tiles::handle::<$type, $len>(),
+        }
+    };
+}
+
+macro_rules! by_words {
+    ($type:ident, $many:expr, $len:literal, $few:literal) => {
+        Anywhere::ByWords {
+            many: $many,
+            words: [scaled_word_tiles::handle::<$type, $len>(), scaled_word_tiles::handle::<$type, $few>()],
+        }
+    };
+}
+
 scaled! {
-    f16, 16384: |x| [x.to_f64(), 0.0];
-    bf16, 16384: |x| [x.to_f64(), 0.0];
-    f32, 4096: |x| [x.into(), 0.0];
-    f64, 2048: |x| [x, 0.0];
-    Complex32, 2048: |x| [x.re.into(), x.im.into()];
-    Complex64, 1024: |x| [x.re, x.im];
+    f16, 16384, by_packs!(f16, 16384), |x| [x.to_f64(), 0.0];
+    bf16, 16384, by_packs!(bf16, 16384), |x| [x.to_f64(), 0.0];
+    f32, 4096, by_words!(f32, Some(slanted_scaled_tiles::handle::<f32, 4096>()), 4096, 1024), |x| [x.into(), 0.0];
+    f64, 2048, by_words!(f64, None, 2048, 512), |x| [x, 0.0];
+    Complex32, 2048, by_words!(Complex32, None, 2048, 512), |x| [x.re.into(), x.im.into()];
+    Complex64, 1024, Anywhere::Never, |x| [x.re, x.im];
+}
+
+impl<B: 'static> ScaledKernels<B> {
+    /// The kernel that is best for these matrices, and its tiles. `address` has the bits of either side's.
+    fn for_matrices(&self, strides: &Strides, address: u64) -> (Kernel<ScaledParameters<B>>, Tiling) {
+        let size = size_of::<B>();
+        let by_packs = Tiling::of_packs(elements(size), size);
+        if strides.are_wide(address, size) {
+            return (self.wide, by_packs);
+        }
+        match self.anywhere {
+            Anywhere::Never => (self.wide, by_packs),
+            Anywhere::ByPacks { many, few } => {
+                slanted_if_many(strides, size).map_or((few, by_packs), |slanted| (many, slanted))
+            }
+            Anywhere::ByWords { many, words } => {
+                let slanted = many.and_then(|many| slanted_if_many(strides, size).map(|slanted| (many, slanted)));
+                slanted.unwrap_or_else(|| {
+                    let (tiling, are_few) = by_words_or_few(strides, size);
+                    (words[usize::from(are_few)], tiling)
+                })
+            }
+        }
+    }
 }
 
 impl Gpu {
@@ -142,9 +205,7 @@ impl Gpu {
         let how =
             if scaling.factor.is_some() { MULTIPLIED } else { 0 } | if scaling.conjugate { CONJUGATED } else { 0 };
         let (input, output) = (input.cast::<T::Bits>(), output.cast::<T::Bits>());
-        let is_wide = strides.are_wide(input.device_address() | output.device_address(), size_of::<T>());
-        let kernel = T::kernels()[usize::from(is_wide)];
-        let tiling = Tiling::of_packs(elements(size_of::<T>()), size_of::<T>());
+        let (kernel, tiling) = T::kernels().for_matrices(&strides, input.device_address() | output.device_address());
         let Strides { rows, columns, input_pitch, output_pitch, .. } = strides;
         let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
         strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {

@@ -64,19 +64,26 @@ impl<N> Scaled<N> {
     }
 }
 
+impl<N: Scale> Scaled<N> {
+    /// An element changed.
+    #[inline(always)]
+    pub fn of_element(&self, x: N::Bits) -> N::Bits {
+        let Scaling { factor, how } = self.scaling;
+        let x = if how & CONJUGATED != 0 { N::conjugate(x) } else { x };
+        if how & MULTIPLIED != 0 { N::times(x, factor) } else { x }
+    }
+}
+
 impl<N: Scale> Change<N::Bits> for Scaled<N> {
     #[inline(always)]
     fn of(&self, pack: <N::Bits as Element>::Pack) -> <N::Bits as Element>::Pack {
-        let Scaling { factor, how } = self.scaling;
         let elements = Elements(pack);
-        let conjugate = |x| if how & CONJUGATED != 0 { N::conjugate(x) } else { x };
-        let times = |x| if how & MULTIPLIED != 0 { N::times(x, factor) } else { x };
         let len = <N::Bits as Element>::Pack::LEN;
         let changed = sixteen(&elements);
         let mut pack = pack;
         let mut i = 0;
         while i < len {
-            pack = pack.with(i, times(conjugate(changed[i])));
+            pack = pack.with(i, self.of_element(changed[i]));
             i += 1;
         }
         pack

@@ -27,6 +27,12 @@ pub const fn few_elements(size: usize) -> usize {
     if size <= 4 { elements(size) / 4 } else { elements(size) }
 }
 
+/// Into how many halves the threads of a block of [`square_tiles`](fn@square_tiles) are divided. Of elements of 8 bytes both
+/// tiles are all threads', one after the other, which is faster.
+pub const fn halves(size: usize) -> usize {
+    if size == 8 { 1 } else { 2 }
+}
+
 /// The tiles that block `block` exchanges, as row and column of the one on or above the diagonal, of a square of `tiles` x
 /// `tiles` of them. There are `tiles * (tiles + 1) / 2`.
 ///
@@ -48,24 +54,32 @@ pub const fn pair(block: u32, tiles: u32) -> (u32, u32) {
 /// where they are. `LEN` is [`elements`] of the size.
 ///
 /// A block takes two tiles that change places, or one on the diagonal: both are in shared memory before either is
-/// overwritten, and no other block has an element of them. Half of its threads are for each. The grid has a block for each
-/// [`pair`] of each matrix.
+/// overwritten, and no other block has an element of them. Half of its threads are for each, if there are [`halves`]. The grid
+/// has a block for each [`pair`] of each matrix.
 #[kernel(
     instances = [u8] x [16384] + [u16] x [4096] + [u32] x [4096] + [u64] x [1024],
-    block = [threads(LEN, size_of::<T>()), 2],
+    block = [threads(LEN, size_of::<T>()), halves(size_of::<T>())],
     early
 )]
 pub fn square_tiles<T: Turn, const LEN: usize>(matrix: GlobalMut<T>, side: usize, pitch: usize, batch: usize) {
     let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
-    let tile = if thread::thread_idx_y() == 0 { tiles[0] } else { tiles[1] };
     let layout = Layout { pitch, batch };
-    let half = Half::of_thread::<T, LEN>(side);
-    if let Half { is_needed: true, shape } = &half {
-        ragged::load_tile(&matrix.as_global(), shape.rows_of_input(&layout), Same, shape, &tile);
+    let own = thread::thread_idx_y();
+    let are_both_own = halves(size_of::<T>()) == 1;
+    let (half, other) = (Half::new::<T, LEN>(side, own), Half::new::<T, LEN>(side, 1));
+    let (tile, other_tile) = (if own == 0 { tiles[0] } else { tiles[1] }, tiles[1]);
+    if half.is_needed {
+        ragged::load_tile(&matrix.as_global(), half.shape.rows_of_input(&layout), Same, &half.shape, &tile);
+    }
+    if are_both_own && other.is_needed {
+        ragged::load_tile(&matrix.as_global(), other.shape.rows_of_input(&layout), Same, &other.shape, &other_tile);
     }
     thread::sync_threads();
-    if let Half { is_needed: true, shape } = &half {
-        ragged::store_tile(&matrix, shape.rows_of_output(&layout), shape, &tile);
+    if half.is_needed {
+        ragged::store_tile(&matrix, half.shape.rows_of_output(&layout), &half.shape, &tile);
+    }
+    if are_both_own && other.is_needed {
+        ragged::store_tile(&matrix, other.shape.rows_of_output(&layout), &other.shape, &other_tile);
     }
 }
 
@@ -80,13 +94,13 @@ pub fn wide_square_tiles<T: Turn, const LEN: usize>(matrix: GlobalMut<T>, side: 
     let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
     let tile = if thread::thread_idx_y() == 0 { tiles[0] } else { tiles[1] };
     let layout = Layout { pitch, batch };
-    let half = Half::of_thread::<T, LEN>(side);
-    if let Half { is_needed: true, shape } = &half {
-        wide::load_tile(&matrix.as_global(), shape.rows_of_input(&layout), Same, shape, &tile);
+    let Half { shape, is_needed } = Half::new::<T, LEN>(side, thread::thread_idx_y());
+    if is_needed {
+        wide::load_tile(&matrix.as_global(), shape.rows_of_input(&layout), Same, &shape, &tile);
     }
     thread::sync_threads();
-    if let Half { is_needed: true, shape } = &half {
-        wide::store_tile(&matrix, shape.rows_of_output(&layout), shape, &tile);
+    if is_needed {
+        wide::store_tile(&matrix, shape.rows_of_output(&layout), &shape, &tile);
     }
 }
 
@@ -98,9 +112,9 @@ struct Half {
 }
 
 impl Half {
-    /// The tile of the thread's half.
+    /// The tile on or above the diagonal, or the other one.
     #[inline(always)]
-    fn of_thread<T: Turn, const LEN: usize>(side: usize) -> Self {
+    fn new<T: Turn, const LEN: usize>(side: usize, half: u32) -> Self {
         let size = size_of::<T>();
         // Of a power of two that is a square.
         let side_of_tile = 1 << (LEN.trailing_zeros() / 2);
@@ -108,7 +122,7 @@ impl Half {
         let pairs = tiles * (tiles + 1) / 2;
         let block = thread::block_idx_x();
         let (matrix, (row, column)) = (block / pairs, pair(block % pairs, tiles));
-        let is_above = thread::thread_idx_y() == 0;
+        let is_above = half == 0;
         let (down, right) = if is_above { (row, column) } else { (column, row) };
         let across = squares(LEN, size).trailing_zeros() / 2;
         let place = (down as usize * side_of_tile, right as usize * side_of_tile);

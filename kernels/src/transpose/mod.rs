@@ -5,6 +5,7 @@
 //! |---|---|
 //! | [`tiles`](mod@tiles) | transposes by 16-byte accesses, plain and scaled |
 //! | [`words`](mod@words) | transposes word by word: rows that begin anywhere, and small matrices |
+//! | [`direct`] | small matrices, in registers alone |
 //! | [`dealt`] | the same with rows dealt out: three axes reversed, of which one is short |
 //! | [`strips`], [`few_columns`](mod@few_columns), [`few_rows`](mod@few_rows) | matrices with a side of a few elements |
 //! | [`in_place`] | squares, where they are |
@@ -15,6 +16,7 @@
 
 pub mod change;
 pub mod dealt;
+pub mod direct;
 pub mod few_columns;
 pub mod few_rows;
 pub mod in_place;

@@ -16,7 +16,7 @@
 use cuda_std::bits::cut_pack;
 use cuda_std::prelude::*;
 
-use super::change::Same;
+use super::change::Change;
 use super::tile::{Layout, Tile, pack_of_thread, square_of_thread, squares_each, threads, turn_squares};
 use super::turn::{Each, Turn, sixteen};
 
@@ -43,10 +43,11 @@ pub(super) fn is_inside<T: Turn>(rows: usize, shape: &Tile) -> bool {
 /// Loads the thread's square, turns it, and leaves it in shared memory. The tile's `top` is the first position that it
 /// writes; its first row is a margin above.
 #[inline(always)]
-pub(super) fn load_tile<T: Turn, const LEN: usize>(
+pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     input: &Global<T>,
     rows: usize,
     layout: &Layout,
+    change: C,
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
@@ -62,7 +63,7 @@ pub(super) fn load_tile<T: Turn, const LEN: usize>(
         let columns = shape.columns.saturating_sub(x * side as u32) as usize;
         sixteen(&RowsAtEdge { input, place, pitch: layout.pitch, row, rows, columns })
     };
-    turn_squares(&packs, Same, shape, tile);
+    turn_squares(&packs, change, shape, tile);
 }
 
 /// The rows of a square inside of the matrix.

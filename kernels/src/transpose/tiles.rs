@@ -91,15 +91,15 @@ pub fn slanted_tiles<T: Turn, const LEN: usize>(
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let size = size_of::<T>();
     let shape = Tile::of_block(positions(rows, size), columns, cut, squares(LEN, size), size, MARGIN);
-    slanted::load_tile(&input, rows, &from, &shape, &tile);
+    slanted::load_tile(&input, rows, &from, Same, &shape, &tile);
     thread::sync_threads();
     slanted::store_tile(&output, rows, &to, &shape, &tile);
 }
 
-/// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose elements are [scaled](super::change) on their way: `how`
-/// and the factor's parts are those of a [`Scaling`].
+/// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose elements, of 2 bytes, are [scaled](super::change) on
+/// their way: `how` and the factor's parts are those of a [`Scaling`].
 #[kernel(
-    instances = [f16, bf16] x [16384] + [f32] x [4096] + [f64, Complex32] x [2048] + [Complex64] x [1024],
+    instances = [f16, bf16] x [16384],
     block = threads(LEN, size_of::<N>()),
     early
 )]
@@ -163,4 +163,39 @@ pub fn wide_scaled_tiles<N: Scale, const LEN: usize>(
     wide::load_tile(&input, shape.rows_of_input(&from), change, &shape, &tile);
     thread::sync_threads();
     wide::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
+}
+
+/// [`scaled_tiles`](fn@scaled_tiles) of what [`slanted_tiles`](fn@slanted_tiles) takes.
+#[kernel(
+    instances = [f16, bf16] x [16384] + [f32] x [4096],
+    block = threads(LEN, size_of::<N>()),
+    early
+)]
+pub fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
+    input: Global<<N as Scale>::Bits>,
+    output: GlobalMut<<N as Scale>::Bits>,
+    rows: usize,
+    columns: usize,
+    input_pitch: usize,
+    output_pitch: usize,
+    input_batch: usize,
+    output_batch: usize,
+    across: u32,
+    tiles_down: u32,
+    tiles_across: u32,
+    how: u32,
+    real: f64,
+    imaginary: f64,
+) {
+    admit_next_grid();
+    let tile = shared_array![<N as Scale>::Bits; LEN];
+    let cut = Cut { across, tiles_down, tiles_across };
+    let from = Layout { pitch: input_pitch, batch: input_batch };
+    let to = Layout { pitch: output_pitch, batch: output_batch };
+    let size = size_of::<N>();
+    let shape = Tile::of_block(positions(rows, size), columns, cut, squares(LEN, size), size, MARGIN);
+    let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    slanted::load_tile(&input, rows, &from, change, &shape, &tile);
+    thread::sync_threads();
+    slanted::store_tile(&output, rows, &to, &shape, &tile);
 }

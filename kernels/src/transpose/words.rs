@@ -21,7 +21,9 @@
 use cuda_std::bits::{funnel_shift, permute_bytes};
 use cuda_std::global::Word;
 use cuda_std::prelude::*;
+use num_complex::Complex32;
 
+use super::change::{Scale, Scaled, Scaling};
 use super::tile::{Cut, admit_next_grid};
 use super::turn::{Each, sixteen, turn_bytes};
 
@@ -108,6 +110,24 @@ macro_rules! words_themselves {
 
 words_themselves!(u32, u64);
 
+/// A number that is a word, and can be scaled.
+pub trait ScaledInWords: Scale<Bits = Self::Word> {
+    /// The unsigned number of its bits.
+    type Word: InWords<Word = Self::Word>;
+}
+
+impl ScaledInWords for f32 {
+    type Word = u32;
+}
+
+impl ScaledInWords for f64 {
+    type Word = u64;
+}
+
+impl ScaledInWords for Complex32 {
+    type Word = u64;
+}
+
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
 /// the one before. `LEN` is [`words()`] of the word's size, and a tile is `1 << across` words wide: as many as leave two rows
@@ -135,19 +155,86 @@ pub fn word_tiles<T: InWords, const LEN: usize>(
     admit_next_grid();
     let tile = shared_array![<T as InWords>::Word; LEN];
     let shape = Tile::of_block::<T, LEN>(rows, columns, Cut { across, tiles_down, tiles_across });
-    let first = shape.batch * input_batch + shape.left;
-    // Where nothing has to be compared, all loads are on their way before the first word is there, and all stores behind
-    // each other: not so around branches.
-    let words = WordsOfInput::<T, LEN>::of_thread(&input, first, input_pitch, &shape);
-    let words = if shape.is_inside::<T>() { sixteen(&Inside(&words)) } else { sixteen(&words) };
+    let words = load_tile::<T, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
     sixteen(&Squares::<T, LEN>::of_thread(words, &shape, &tile));
     thread::sync_threads();
-    let first = shape.batch * output_batch + shape.left * output_pitch;
-    let words = WordsOfOutput::<T, LEN>::of_thread(&output, first, output_pitch, &shape, &tile);
+    store_tile(&output, shape.batch * output_batch + shape.left * output_pitch, output_pitch, &shape, &tile);
+}
+
+/// [`word_tiles`](fn@word_tiles) of elements that are words, which are [scaled](super::change) on their way: `how` and the
+/// factor's parts are those of a [`Scaling`].
+#[kernel(instances = [f32] x [4096, 1024] + [f64, Complex32] x [2048, 512], block = BLOCK, early)]
+pub fn scaled_word_tiles<N: ScaledInWords, const LEN: usize>(
+    input: Global<<N as ScaledInWords>::Word>,
+    output: GlobalMut<<N as ScaledInWords>::Word>,
+    rows: usize,
+    columns: usize,
+    input_pitch: usize,
+    output_pitch: usize,
+    input_batch: usize,
+    output_batch: usize,
+    across: u32,
+    tiles_down: u32,
+    tiles_across: u32,
+    how: u32,
+    real: f64,
+    imaginary: f64,
+) {
+    admit_next_grid();
+    let tile = shared_array![<N as ScaledInWords>::Word; LEN];
+    let shape = Tile::of_block::<N::Word, LEN>(rows, columns, Cut { across, tiles_down, tiles_across });
+    let words = load_tile::<N::Word, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
+    let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    let words = sixteen(&Changed { words, change });
+    sixteen(&Squares::<N::Word, LEN>::of_thread(words, &shape, &tile));
+    thread::sync_threads();
+    store_tile(&output, shape.batch * output_batch + shape.left * output_pitch, output_pitch, &shape, &tile);
+}
+
+/// The thread's words, of which the tile's first row begins at `first`.
+///
+/// Where nothing has to be compared, all loads are on their way before the first word is there, and in [`store_tile`] all
+/// stores behind each other: not so around branches.
+#[inline(always)]
+fn load_tile<T: InWords, const LEN: usize>(
+    input: &Global<T>,
+    first: usize,
+    pitch: usize,
+    shape: &Tile,
+) -> [T::Word; 16] {
+    let words = WordsOfInput::<T, LEN>::of_thread(input, first, pitch, shape);
+    if shape.is_inside::<T>() { sixteen(&Inside(&words)) } else { sixteen(&words) }
+}
+
+/// Writes what the thread has of the tile, whose first row begins at `first`.
+#[inline(always)]
+fn store_tile<T: InWords, const LEN: usize>(
+    output: &GlobalMut<T>,
+    first: usize,
+    pitch: usize,
+    shape: &Tile,
+    tile: &SharedArray<T::Word, LEN>,
+) {
+    let words = WordsOfOutput::<T, LEN>::of_thread(output, first, pitch, shape, tile);
     if !shape.is_inside::<T>() {
         sixteen(&words);
     } else if words.is_written() {
         sixteen(&Inside(&words));
+    }
+}
+
+/// Words that are elements, changed.
+struct Changed<N: Scale> {
+    words: [N::Bits; 16],
+    change: Scaled<N>,
+}
+
+impl<N: Scale> Each for Changed<N> {
+    type Of = N::Bits;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> N::Bits {
+        self.change.of_element(self.words[i])
     }
 }
 

@@ -142,6 +142,23 @@ impl<T: Element> Global<'_, T> {
 }
 
 impl<T: Element> Global<'_, T> {
+    /// The word that begins at element `i`, whose address is a multiple of the word's size. One load.
+    ///
+    /// # Safety
+    /// The word's elements, from `i` on, are inside of the view, and the address is aligned.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_aligned_word_unchecked<W: Word>(&self, i: usize) -> W {
+        #[cfg(not(target_arch = "nvptx64"))]
+        if i >= self.len || self.len - i < size_of::<W>() / size_of::<T>() {
+            machine::out_of_bounds("a view of global memory (a word that begins)", i, self.len);
+        }
+        // SAFETY: as promised by the caller.
+        unsafe { machine::load(self.start.wrapping_add(i).cast()) }
+    }
+}
+
+impl<T: Element> Global<'_, T> {
     /// [`Global::load_word_unchecked`] of a whole word, where the view has another one behind it.
     ///
     /// # Safety

@@ -1,0 +1,170 @@
+//! Transposes of small matrices, in registers alone.
+//!
+//! A small matrix is there in the time of one load; what counts is how long the way of an element is. So there is no tile in
+//! shared memory and no barrier: a thread loads a square of few elements, turns it, and writes it. The 32 squares of a warp
+//! lie 4 across and 8 down, so that what it writes in a row of the output is twice as long as what it reads in one of the
+//! input, and at least a sector. Larger matrices are faster by tiles, whose rows are longer on both sides.
+
+use cuda_std::bits::permute_bytes;
+use cuda_std::prelude::*;
+
+use super::turn::{Turn, turn_bytes};
+
+/// Threads of a block.
+pub const BLOCK: usize = 128;
+
+/// Squares across a block.
+pub const ACROSS: usize = 8;
+
+/// Squares down a block.
+pub const DOWN: usize = 16;
+
+/// Rows and columns of a square: four, or as many elements as 16 bytes have, if that is less.
+pub const fn side(size: usize) -> usize {
+    if size < 4 { 4 } else { 16 / size }
+}
+
+/// An element of whose squares a row is loaded and stored by one access.
+pub trait Direct: Element {
+    /// A square's row.
+    type Row: Copy;
+
+    /// The row that begins at element `i`.
+    ///
+    /// # Safety
+    /// All of it is inside of the view, and its address is a multiple of its size.
+    unsafe fn load(input: &Global<'_, Self>, i: usize) -> Self::Row;
+
+    /// Writes a row from element `i` on.
+    ///
+    /// # Safety
+    /// As of [`Direct::load`].
+    unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, row: Self::Row);
+
+    /// The square with rows and columns exchanged; what is behind its rows is of no meaning.
+    fn turn(square: [Self::Row; 4]) -> [Self::Row; 4];
+}
+
+macro_rules! by_words {
+    ($type:ident in $word:ident: |$square:ident| $turned:expr) => {
+        impl Direct for $type {
+            type Row = $word;
+
+            #[inline(always)]
+            unsafe fn load(input: &Global<'_, Self>, i: usize) -> $word {
+                // SAFETY: as promised by the caller.
+                unsafe { input.load_aligned_word_unchecked(i) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, row: $word) {
+                // SAFETY: as promised by the caller.
+                unsafe { output.store_word_unchecked(i, row, 0, 4) };
+            }
+
+            #[inline(always)]
+            fn turn($square: [$word; 4]) -> [$word; 4] {
+                $turned
+            }
+        }
+    };
+}
+
+by_words!(u8 in u32: |square| turn_bytes(square));
+by_words!(u16 in u64: |square| turn_halves(square));
+
+/// Four rows of four halves of words, turned.
+#[inline(always)]
+fn turn_halves([a, b, c, d]: [u64; 4]) -> [u64; 4] {
+    let row = |[a, b, c, d]: [u32; 4], halves: u32| {
+        u64::from(permute_bytes(a, b, halves)) | u64::from(permute_bytes(c, d, halves)) << 32
+    };
+    let (low, high) = ([a, b, c, d].map(|x| x as u32), [a, b, c, d].map(|x| (x >> 32) as u32));
+    [row(low, 0x5410), row(low, 0x7632), row(high, 0x5410), row(high, 0x7632)]
+}
+
+macro_rules! by_packs {
+    ($($type:ident),*) => {$(
+        impl Direct for $type {
+            type Row = <Self as Element>::Pack;
+
+            #[inline(always)]
+            unsafe fn load(input: &Global<'_, Self>, i: usize) -> Self::Row {
+                // SAFETY: as promised by the caller.
+                unsafe { input.load_pack_unchecked(i) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, row: Self::Row) {
+                // SAFETY: as promised by the caller.
+                unsafe { output.store_pack_unchecked(i, row) };
+            }
+
+            #[inline(always)]
+            fn turn([a, b, c, d]: [Self::Row; 4]) -> [Self::Row; 4] {
+                let [a, b, c, d, ..] = <Self as Turn>::turn([a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d]);
+                [a, b, c, d]
+            }
+        }
+    )*};
+}
+
+by_packs!(u32, u64, u128);
+
+/// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
+/// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
+/// the one before. Sides, pitches and addresses are multiples of 16 bytes.
+///
+/// The grid has a block for each [`ACROSS`] x [`DOWN`] squares of [`side()`] x [`side()`] elements: across, down, and from
+/// matrix to matrix.
+#[kernel(instances = [u8, u16, u32, u64, u128], block = BLOCK, early)]
+pub fn direct_squares<T: Direct>(
+    input: Global<T>,
+    output: GlobalMut<T>,
+    rows: u32,
+    columns: u32,
+    input_pitch: usize,
+    output_pitch: usize,
+    input_batch: usize,
+    output_batch: usize,
+) {
+    thread::admit_next_grid();
+    let side = side(size_of::<T>());
+    let thread = thread::thread_idx_x();
+    let (lane, warp) = (thread % 32, thread / 32);
+    let x = thread::block_idx_x() * ACROSS as u32 + warp % 2 * 4 + lane % 4;
+    let y = thread::block_idx_y() * DOWN as u32 + warp / 2 * 8 + lane / 4;
+    let (row, column) = (y * side as u32, x * side as u32);
+    if row >= rows || column >= columns {
+        return;
+    }
+    let batch = thread::block_idx_z() as usize;
+    let from = batch * input_batch + row as usize * input_pitch + column as usize;
+    // SAFETY: a square is inside of the matrix, whose sides are multiples of a square's, or outside of it.
+    let row_of_square = |i: usize| unsafe { T::load(&input, from + i * input_pitch) };
+    // A square has one row, two, or four.
+    let first = row_of_square(0);
+    let further = |i: usize| if i < side { row_of_square(i) } else { first };
+    let turned = T::turn([first, further(1), further(2), further(3)]);
+    let to = batch * output_batch + column as usize * output_pitch + row as usize;
+    let mut i = 0;
+    while i < side {
+        // SAFETY: as above.
+        unsafe { T::store(&output, to + i * output_pitch, turned[i]) };
+        i += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn squares_of_halves_are_turned() {
+        let row = |i: u64| (0..4).map(|j| (16 * i + j) << (16 * j)).sum::<u64>();
+        let turned = turn_halves([row(0), row(1), row(2), row(3)]);
+        for (j, word) in (0..).zip(turned) {
+            assert!((0..4).all(|i| word >> (16 * i) & 0xFFFF == 16 * i + j), "{word:#x}");
+        }
+    }
+}

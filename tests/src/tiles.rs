@@ -1,0 +1,87 @@
+//! The kernel that turns tiles of packs, by itself: the library takes it for matrices of several MiB only.
+
+use cuda_std::global::{Global, GlobalMut};
+use cuda_std::launch::Kernel;
+use kernels::transpose::tile::squares;
+use kernels::transpose::tiles::tiles;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use warpfold::{Error, Gpu, Plain};
+
+/// Turns a matrix of so many rows and columns, which are whole packs, of numbers made from a seed, and compares.
+pub type TileCheck = fn(&Gpu, usize, usize, u64) -> Result<(), String>;
+
+/// Passes of shared memory's banks that such a transpose takes more than it would have to.
+pub type Conflicts = fn(&Gpu, usize, usize) -> Result<u64, Error>;
+
+type Parameters<T> =
+    (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32, u32, u32);
+
+macro_rules! instances {
+    ($($type:ty, $len:literal;)*) => {
+        /// One for each size of element and of tile.
+        pub const TILE_CHECKS: &[(&str, TileCheck, Conflicts)] = &[$((
+            concat!(stringify!($type), " by tiles of ", $len),
+            |gpu, rows, columns, seed| {
+                let tile = (tiles::handle::<$type, $len>(), $len);
+                let number = |bits: u128| bits as $type;
+                check(gpu, tile, [rows, columns], seed, number)
+            },
+            |gpu, rows, columns| {
+                let numbers = vec![<$type>::default(); rows * columns];
+                let tile = (tiles::handle::<$type, $len>(), $len);
+                let profile = gpu.profile(|| turn(gpu, tile, [rows, columns], &numbers).map(|_| ()))?;
+                Ok(profile.bank_conflicts())
+            },
+        )),*];
+    };
+}
+
+instances! {
+    u8, 32768;
+    u8, 8192;
+    u16, 16384;
+    u16, 4096;
+    u32, 4096;
+    u32, 1024;
+    u64, 2048;
+    u64, 512;
+    u128, 1024;
+    u128, 256;
+}
+
+/// The transpose by a kernel, whose tiles have so many elements.
+fn turn<T: Plain>(
+    gpu: &Gpu,
+    (kernel, len): (Kernel<Parameters<T>>, usize),
+    [rows, columns]: [usize; 2],
+    numbers: &[T],
+) -> Result<Vec<T>, Error> {
+    let (input, mut output) = (gpu.upload(numbers)?, gpu.upload(&vec![numbers[0]; numbers.len()])?);
+    let (side, all) = (16 / size_of::<T>(), squares(len, size_of::<T>()).ilog2());
+    let across = all / 2;
+    let (width, height) = (side << across, side << (all - across));
+    let (down, right) = (rows.div_ceil(height) as u32, columns.div_ceil(width) as u32);
+    let (elements, pitches) = (rows * columns, [columns, rows]);
+    let (from, to) = (input.view(), output.view_mut());
+    let arguments = (from, to, rows, columns, pitches[0], pitches[1], elements, elements, across, down, right);
+    gpu.launch(kernel, down * right, arguments)?;
+    gpu.download(&output)
+}
+
+fn check<T: Plain + PartialEq>(
+    gpu: &Gpu,
+    tile: (Kernel<Parameters<T>>, usize),
+    [rows, columns]: [usize; 2],
+    seed: u64,
+    number: impl Fn(u128) -> T,
+) -> Result<(), String> {
+    let mut source = SmallRng::seed_from_u64(seed);
+    let numbers: Vec<T> = (0..rows * columns).map(|_| number(source.random())).collect();
+    let found = turn(gpu, tile, [rows, columns], &numbers).map_err(|error| error.to_string())?;
+    let is_right = |place: usize| found[place] == numbers[place % rows * columns + place / rows];
+    match (0..rows * columns).find(|&place| !is_right(place)) {
+        None => Ok(()),
+        Some(place) => Err(format!("{rows} x {columns}, tiles of {}: element {place} is wrong", tile.1)),
+    }
+}
