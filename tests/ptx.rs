@@ -332,9 +332,19 @@ fn nothing_spills() {
     for ((arch, module), usages) in KERNELS.modules.iter().zip(assembled) {
         assert_eq!(usages.len(), module.entries().len(), "{arch}");
         for usage in usages {
-            let is_engine = ["spans_", "rows_", "columns_", "segments_", "long_segments_", "pairs_", "tiles_"]
-                .iter()
-                .any(|engine| usage.entry.starts_with(engine));
+            let engines = [
+                "spans_",
+                "rows_",
+                "columns_",
+                "segments_",
+                "long_segments_",
+                "pairs_",
+                "tiles_",
+                "square_tiles_",
+                "wide_square_tiles_",
+                "wide_dealt_tiles_",
+            ];
+            let is_engine = engines.iter().any(|engine| usage.entry.starts_with(engine));
             let tolerated = match usage.entry.starts_with("columns_") {
                 true => 512,
                 false if is_engine => 128,

@@ -161,8 +161,8 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, in_flight: usiz
     needed.min(widest)
 }
 
-/// Threads of a block that folds a span of so many packs, one of `spans`, each with so many in flight; at most 512, which leaves every operator the
-/// registers that it needs.
+/// Threads of a block that folds a span of so many packs, one of `spans`, each with so many in flight; at most 512, which
+/// leaves every operator the registers that it needs.
 ///
 /// A span that one block can load in two rounds gets as many threads as it can use, and no partials. A single longer one is
 /// spread over the multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two
