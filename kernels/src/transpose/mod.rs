@@ -4,9 +4,9 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`tiles`](mod@tiles) | transposes by 16-byte accesses, plain and scaled |
-//! | [`words`](mod@words) | transposes word by word: rows that begin anywhere, and small matrices |
-//! | [`direct`] | small matrices, in registers alone |
-//! | [`dealt`] | the same with rows dealt out: three axes reversed, of which one is short |
+//! | [`words`](mod@words) | transposes word by word, plain and scaled: rows that begin anywhere |
+//! | [`direct`] | small matrices of whole packs, in registers alone |
+//! | [`dealt`] | transposes by tiles whose rows are dealt out: three axes reversed, of which one is short |
 //! | [`strips`], [`few_columns`](mod@few_columns), [`few_rows`](mod@few_rows) | matrices with a side of a few elements |
 //! | [`in_place`] | squares, where they are |
 //! | [`run_tiles`](mod@run_tiles), [`whole_runs`](mod@whole_runs), [`runs`](mod@runs) | the exchange of two axes before a third that stays |
