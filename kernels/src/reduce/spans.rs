@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use cuda_std::global::issue_loads;
 use cuda_std::mailbox;
 use cuda_std::prelude::*;
 use half::{bf16, f16};
@@ -30,7 +31,9 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 /// - *Loads are 16 bytes wide*, four in flight in each thread before the first is used, and a warp's are consecutive. How
 ///   many bytes are on their way is what bounds a reduction (Little's law): two blocks of 512 threads, which is what their
 ///   registers leave room for, have 64 KiB on their way to each multiprocessor of an H200. With two packs of 1024 threads
-///   it was half of that, and 5 % slower at 2^28 elements (`docs/benchmarks/h200.md`).
+///   it was half of that, and 5 % slower at 2^28 elements (`docs/benchmarks/h200.md`). Elements of 4 bytes and more whose
+///   states are small have two tiles, 128 KiB, on their way: what one block folds in two rounds then takes little more
+///   than one. `ptxas` keeps those loads together only if it is told how many blocks are to fit (`min_blocks`).
 /// - *A part is one run* of neighbouring tiles.
 /// - *Alignment changes instructions, not the order*: what a thread folds is counted from the span's first element, or, if
 ///   that gives the same in [any order](Operator::ANY_ORDER), from the first at a multiple of 16 bytes.
@@ -47,6 +50,7 @@ pub const fn tile(threads: usize, size: usize) -> usize {
         + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [SumInF64] x [f32],
     max_threads = 512,
+    min_blocks = 2,
     early
 )]
 pub fn spans<O: Operator<T>, T: Element>(
@@ -242,6 +246,20 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
 
     let mut state = O::NEUTRAL;
     let mut i = run.tiles.start * tile + own;
+    let by_two = has_registers_for_two_tiles::<O, T>() && input.elements_past(start, 16) == 0;
+    while by_two && i + tile < end {
+        // SAFETY: both tiles are inside of the span, which begins at a multiple of 16 bytes.
+        let (packs, further) = unsafe {
+            (
+                input.load_aligned_packs_unchecked::<PACKS>(start + i, stride),
+                input.load_aligned_packs_unchecked::<PACKS>(start + i + tile, stride),
+            )
+        };
+        issue_loads();
+        state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
+        state = O::combine(state, skim_packs::<O, T, PACKS>(further, lead + i + tile, stride));
+        i += 2 * tile;
+    }
     while i < end {
         // SAFETY: the tile is inside of the span.
         let packs = unsafe { load_packs::<O, T, PACKS>(input, start + i, stride) };
@@ -268,6 +286,11 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
         state = O::combine(state, O::lift(unsafe { input.load_unchecked(start - lead + i) }, i as u64));
     }
     state
+}
+
+/// Whether the packs of two tiles can be on their way at once, and 64 registers are enough.
+const fn has_registers_for_two_tiles<O: Operator<T>, T: Element>() -> bool {
+    size_of::<T>() >= 4 && size_of::<O::State>() <= 8
 }
 
 /// Elements before the first at a multiple of 16 bytes, of `len` from `start` on.
