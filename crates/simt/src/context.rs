@@ -140,7 +140,13 @@ pub(crate) fn is_running() -> bool {
 /// Calls `f` with the context and the number of the lane that runs.
 #[inline]
 pub(crate) fn with_lane<R>(f: impl FnOnce(&Context, usize) -> R) -> R {
-    with_lane_if_any(f).expect("no lane is running: this function is for kernels, inside of `simt::run`")
+    with_lane_if_any(f).unwrap_or_else(no_lane)
+}
+
+#[cold]
+#[inline(never)]
+fn no_lane<R>() -> R {
+    panic!("no lane is running: this function is for kernels, inside of `simt::run`")
 }
 
 /// [`with_lane`], if a lane is running.

@@ -169,21 +169,25 @@ pub fn is_running() -> bool {
 }
 
 /// The thread's index in its block.
+#[inline]
 pub fn thread_idx() -> Dim3 {
     context::with_lane(|context, lane| context.slots[lane].thread.get())
 }
 
 /// The block's index in the grid.
+#[inline]
 pub fn block_idx() -> Dim3 {
     context::with_lane(|context, _| context.block_idx.get())
 }
 
 /// The block's size.
+#[inline]
 pub fn block_dim() -> Dim3 {
     context::with_lane(|context, _| context.block_dim.get())
 }
 
 /// The grid's size.
+#[inline]
 pub fn grid_dim() -> Dim3 {
     context::with_lane(|context, _| context.grid_dim.get())
 }

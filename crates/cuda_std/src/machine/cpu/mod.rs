@@ -47,6 +47,7 @@ pub(crate) mod index {
 
     macro_rules! registers {
         ($($name:ident = $dim:ident.$axis:ident),* $(,)?) => {$(
+            #[inline(always)]
             pub(crate) fn $name() -> u32 {
                 lane::$dim().$axis
             }
