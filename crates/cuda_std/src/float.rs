@@ -1,6 +1,8 @@
 //! What `core` has not for floats: `f16` and `bf16` as the hardware converts them (one instruction where `half`'s portable
 //! code takes about thirty), square roots, and the extremes that let NaN through.
 
+use core::hint::select_unpredictable;
+
 use half::{bf16, f16};
 
 use crate::machine;
@@ -95,32 +97,20 @@ macro_rules! zeros {
 
 zeros!(f32, f64);
 
-/// [`Float::minimum`] where there is no instruction for it. Equal numbers differ by the sign of zero at most.
+/// [`Float::minimum`] where there is no instruction for it. Equal numbers differ by the sign of zero at most, and a NaN's bits
+/// with more bits set are a NaN's. In no branch: lanes would go different ways.
 #[inline(always)]
 #[allow(dead_code, reason = "sm_80 and later have an instruction for f32")]
 pub(crate) fn minimum_by_comparing<T: Zeros>(a: T, b: T) -> T {
-    if a < b {
-        a
-    } else if b < a {
-        b
-    } else if a == b {
-        a.either_sign(b)
-    } else {
-        T::NAN
-    }
+    let if_not_less = select_unpredictable(b < a, b, a.either_sign(b));
+    select_unpredictable(a < b, a, if_not_less)
 }
 
 /// [`Float::maximum`] where there is no instruction for it.
 #[inline(always)]
 #[allow(dead_code, reason = "sm_80 and later have an instruction for f32")]
 pub(crate) fn maximum_by_comparing<T: Zeros>(a: T, b: T) -> T {
-    if a > b {
-        a
-    } else if b > a {
-        b
-    } else if a == b {
-        a.both_signs(b)
-    } else {
-        T::NAN
-    }
+    let if_equal = select_unpredictable(a == b, a.both_signs(b), T::NAN);
+    let if_not_more = select_unpredictable(b > a, b, if_equal);
+    select_unpredictable(a > b, a, if_not_more)
 }
