@@ -202,9 +202,9 @@ fn mailbox_for_other_memory(mailboxes: GlobalMut<[u64; 2]>, output: GlobalMut<f3
     }
     if thread::block_idx_x() == 0 {
         output.store(0, 1.0);
-        mailbox::post(&mailboxes, 0, 7);
+        mailbox::post(&mailboxes, 0, 7_u64);
     } else {
-        let _ = mailbox::take(&mailboxes, 0);
+        let _: u64 = mailbox::take(&mailboxes, 0);
         output.store(1, output.load(0));
     }
 }

@@ -72,7 +72,7 @@ impl Gpu {
     ) -> Result<Buffer<O::Output>, Error> {
         let plan = reducer::check(&kernels, shape)?;
         let mut output = self.zeroed(shape.outputs())?;
-        let mut workspace = self.workspaces().take(self, plan.partials(), plan.tickets())?;
+        let mut workspace = self.workspaces().take(self, plan.room::<O::State>())?;
         reducer::start(self, &kernels, shape, plan, &mut workspace, input, output.view_mut())?;
         self.workspaces().put_back(workspace);
         Ok(output)

@@ -61,10 +61,11 @@ pub(crate) use workspace::Workspaces;
 type State<O, T> = GlobalMut<'static, <O as Operator<T>>::State>;
 type Output<O, T> = GlobalMut<'static, <O as Operator<T>>::Output>;
 type Partials = GlobalMut<'static, [u64; 2]>;
+type Mailboxes = GlobalMut<'static, [u64; 2]>;
 type Tickets = GlobalMut<'static, u32>;
 
 /// The parameters of [`spans`](fn@kernels::reduce::spans::spans).
-pub type SpansParameters<O, T> = (Global<'static, T>, usize, usize, u32, usize, u32, Partials, Tickets, Output<O, T>);
+pub type SpansParameters<O, T> = (Global<'static, T>, usize, usize, u32, usize, u32, Mailboxes, Output<O, T>);
 
 /// The parameters of [`rows`](fn@kernels::reduce::rows::rows).
 pub type RowsParameters<O, T> = (Global<'static, T>, usize, usize, usize, u32, Output<O, T>);

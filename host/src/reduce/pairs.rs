@@ -10,14 +10,14 @@ use super::plan::Plan;
 use super::reducer::{self, check_elements};
 use super::shape::Kind;
 use super::workspace::Workspace;
-use super::{Output, Partials, Shape, Tickets};
+use super::{Mailboxes, Output, Shape};
 use crate::{AnyBlock, Buffer, Error, Gpu, View, ViewMut};
 
 const OPERATION: &str = "reduce pairs";
 
 /// The parameters of [`pairs`](fn@kernels::reduce::pairs::pairs).
 pub type PairsParameters<O, T> =
-    (Global<'static, T>, Global<'static, T>, usize, usize, u32, usize, u32, Partials, Tickets, Output<O, T>);
+    (Global<'static, T>, Global<'static, T>, usize, usize, u32, usize, u32, Mailboxes, Output<O, T>);
 
 /// An operator of pairs with its kernel for elements of type `T`.
 pub trait PairReduction<T: Element>: PairOperator<T> + Sized {
@@ -93,7 +93,7 @@ impl Gpu {
     ) -> Result<Buffer<O::Output>, Error> {
         let plan = plan::<O, T>(shape)?;
         let mut output = self.zeroed(shape.outputs())?;
-        let mut workspace = self.workspaces().take(self, plan.partials(), plan.tickets())?;
+        let mut workspace = self.workspaces().take(self, plan.room::<O::State>())?;
         start::<O, T>(self, O::pairs(), shape, plan, &mut workspace, (x.into(), y.into()), output.view_mut())?;
         self.workspaces().put_back(workspace);
         Ok(output)
@@ -110,7 +110,7 @@ impl Gpu {
         shape: Shape,
     ) -> Result<PairReducer<O, T>, Error> {
         let plan = plan::<O, T>(shape)?;
-        let workspace = Workspace::new(self, plan.partials(), plan.tickets())?;
+        let workspace = Workspace::new(self, plan.room::<O::State>())?;
         Ok(PairReducer { gpu: self.clone(), kernel: O::pairs(), shape, plan, workspace })
     }
 }
@@ -172,7 +172,6 @@ fn start<O: PairOperator<T>, T: Element>(
     }
     let Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } = plan else { return Ok(()) };
     let grid = reducer::grid::<T>(plan, OPERATION)?;
-    let (partials, tickets) = workspace.of_spans::<O::State>();
-    let arguments = (x, y, len, pitch, parts, tiles, longer, partials, tickets, output);
+    let arguments = (x, y, len, pitch, parts, tiles, longer, workspace.mailboxes.view_mut(), output);
     gpu.launch(kernel.with_block(threads), grid, arguments)
 }

@@ -1,9 +1,12 @@
 //! Which kernel reduces a shape, and in how many blocks: a function of the shape, the element and the operator alone, never
 //! of the device, because it is part of the order in which elements are combined.
 
+use cuda_std::element::Plain;
+use cuda_std::mailbox;
 use kernels::reduce::{columns, rows, spans};
 
 use super::shape::Kind;
+use super::workspace::Room;
 
 /// Multiprocessors of an H200.
 const MULTIPROCESSORS: usize = 132;
@@ -91,23 +94,18 @@ impl Plan {
         Self::Spans { spans, len, pitch, parts: parts as u32, tiles, longer: longer as u32, threads: threads as u32 }
     }
 
-    /// How many states the parts leave for each other.
-    pub(super) fn partials(&self) -> usize {
+    /// What the blocks need to leave states of type `S` for each other.
+    pub(super) fn room<S: Plain>(&self) -> Room {
         match *self {
-            Self::Spans { spans, parts, .. } if parts > 1 => spans * parts as usize,
-            Self::Columns { batches, columns, parts, .. } if parts > 1 => batches * columns * parts as usize,
-            _ => 0,
-        }
-    }
-
-    /// How many tickets there are to draw.
-    pub(super) fn tickets(&self) -> usize {
-        match *self {
-            Self::Spans { spans, parts, .. } if parts > 1 => spans,
-            Self::Columns { batches, columns, lanes, parts, .. } if parts > 1 => {
-                batches * tiles_of_columns(columns, lanes as usize)
+            Self::Spans { spans, parts, .. } if parts > 1 => {
+                Room { mailboxes: spans * parts as usize * mailbox::boxes_of::<S>(), ..Room::default() }
             }
-            _ => 0,
+            Self::Columns { batches, columns, lanes, parts, .. } if parts > 1 => Room {
+                partials: batches * columns * parts as usize,
+                tickets: batches * tiles_of_columns(columns, lanes as usize),
+                ..Room::default()
+            },
+            _ => Room::default(),
         }
     }
 
@@ -161,16 +159,17 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, in_flight: usiz
     needed.min(widest)
 }
 
-/// Threads of a block that folds a span of so many packs, one of `spans`, each with so many in flight; at most 512, which
+/// Threads of a block that folds a span of so many packs, one of `spans`, each with so many of a tile; at most 512, which
 /// leaves every operator the registers that it needs.
 ///
-/// A span that one block can load in two rounds gets as many threads as it can use, and no partials. A single longer one is
-/// spread over the multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two
-/// fit. Where there are many spans, blocks are small, so that while one folds its last states others load.
+/// A thread has two tiles on their way at once: a span that one block can load so has no partials, and gets as few threads
+/// as that takes, since every further warp makes the block's last fold longer. A single longer one is spread over the
+/// multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two fit. Where there
+/// are many spans, blocks are small, so that while one folds its last states others load.
 fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
-    let of_one_round = packs.div_ceil(in_flight).next_power_of_two();
+    let of_one_round = packs.div_ceil(2 * in_flight).next_power_of_two();
     let most = match spans {
-        1 if of_one_round <= 1024 => 512,
+        1 if of_one_round <= 512 => 512,
         1 => packs.div_ceil(MULTIPROCESSORS * in_flight).next_power_of_two().clamp(128, 512),
         2..LARGE_BLOCKS => 512,
         LARGE_BLOCKS..SMALL_BLOCKS => 256,
@@ -181,7 +180,7 @@ fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
 
 /// How many blocks fold a span of so many tiles, one of `spans`: as many as run at once, and no more than there are tiles.
 fn parts_of_span(tiles: usize, spans: usize) -> usize {
-    // Two rounds of one block take less time than the partials of two.
+    // Two tiles of one block take less time than the partials of two.
     if tiles <= 2 { 1 } else { (LARGE_BLOCKS / spans).clamp(1, tiles) }
 }
 

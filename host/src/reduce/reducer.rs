@@ -23,7 +23,7 @@ pub struct Reducer<O: Operator<T>, T: Element> {
 impl<O: Operator<T>, T: Element> Reducer<O, T> {
     pub(super) fn new(gpu: &Gpu, kernels: Kernels<O, T>, shape: Shape) -> Result<Self, Error> {
         let plan = check(&kernels, shape)?;
-        let workspace = Workspace::new(gpu, plan.partials(), plan.tickets())?;
+        let workspace = Workspace::new(gpu, plan.room::<O::State>())?;
         Ok(Self { gpu: gpu.clone(), kernels, shape, plan, workspace })
     }
 
@@ -103,8 +103,7 @@ pub(super) fn start<O: Operator<T>, T: Element>(
     match plan {
         Plan::Nothing => Ok(()),
         Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } => {
-            let (partials, tickets) = workspace.of_spans::<O::State>();
-            let arguments = (input, len, pitch, parts, tiles, longer, partials, tickets, output);
+            let arguments = (input, len, pitch, parts, tiles, longer, workspace.mailboxes.view_mut(), output);
             gpu.launch(kernels.spans.with_block(threads), grid, arguments)
         }
         Plan::Rows { rows, len, pitch, lanes } => {

@@ -2,38 +2,52 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use cuda_std::element::Plain;
-use kernels::reduce::spans;
+use crate::{Buffer, Error, Gpu};
 
-use crate::{Buffer, Error, Gpu, ViewMut};
+/// How much of everything a reduction needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Room {
+    pub mailboxes: usize,
+    pub partials: usize,
+    pub tickets: usize,
+}
 
-/// Room for partial states and tickets.
+/// Where blocks leave states for each other.
 #[derive(Debug)]
 pub(super) struct Workspace {
+    /// Empty between launches: the kernels leave them so.
+    pub(super) mailboxes: Buffer<[u64; 2]>,
     /// 16 bytes for each state, of which it may need fewer.
     pub(super) partials: Buffer<[u64; 2]>,
-    /// As many mailboxes, empty between launches.
-    mailboxes: Buffer<[u64; 2]>,
     /// 0 between launches: the kernels leave them so.
     pub(super) tickets: Buffer<u32>,
 }
 
-impl Workspace {
-    pub(super) fn new(gpu: &Gpu, partials: usize, tickets: usize) -> Result<Self, Error> {
-        let (mailboxes, tickets) = (gpu.zeroed(partials)?, gpu.zeroed(tickets)?);
-        Ok(Self { partials: gpu.zeroed(partials)?, mailboxes, tickets })
-    }
-
-    /// Partials and tickets for long spans with states of type `S`.
-    pub(super) fn of_spans<S: Plain>(&mut self) -> (ViewMut<'_, [u64; 2]>, ViewMut<'_, u32>) {
-        let partials = if spans::fits_mailbox::<S>() { &mut self.mailboxes } else { &mut self.partials };
-        (partials.view_mut(), self.tickets.view_mut())
-    }
-
-    fn has_room(&self, partials: usize, tickets: usize) -> bool {
-        self.partials.len() >= partials && self.tickets.len() >= tickets
+impl Room {
+    /// At least as much of everything as in each of both.
+    fn or(self, other: Self) -> Self {
+        Self {
+            mailboxes: self.mailboxes.max(other.mailboxes),
+            partials: self.partials.max(other.partials),
+            tickets: self.tickets.max(other.tickets),
+        }
     }
 }
+
+impl Workspace {
+    pub(super) fn new(gpu: &Gpu, room: Room) -> Result<Self, Error> {
+        let Room { mailboxes, partials, tickets } = room;
+        let (mailboxes, partials) = (gpu.zeroed(mailboxes)?, gpu.zeroed(partials)?);
+        Ok(Self { mailboxes, partials, tickets: gpu.zeroed(tickets)? })
+    }
+
+    fn room(&self) -> Room {
+        Room { mailboxes: self.mailboxes.len(), partials: self.partials.len(), tickets: self.tickets.len() }
+    }
+}
+
+/// Most reductions of a whole buffer need no more.
+const ROOM_AT_FIRST: Room = Room { mailboxes: 1024, partials: 4096, tickets: 64 };
 
 /// Workspaces that wait for the next blocking call.
 #[derive(Default)]
@@ -41,19 +55,18 @@ pub(crate) struct Workspaces(Mutex<Vec<Workspace>>);
 
 impl Workspaces {
     /// One with at least this room, new if there is none.
-    pub(super) fn take(&self, gpu: &Gpu, partials: usize, tickets: usize) -> Result<Workspace, Error> {
+    pub(super) fn take(&self, gpu: &Gpu, room: Room) -> Result<Workspace, Error> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = waiting.iter().position(|workspace| workspace.has_room(partials, tickets)) {
+        if let Some(at) = waiting.iter().position(|workspace| workspace.room().or(room) == workspace.room()) {
             return Ok(waiting.swap_remove(at));
         }
-        // Too small for this call, and so for the next like it: one that grows takes its place.
-        waiting.pop();
+        // Too small for this call, and so for the next like it: one that has grown takes its place.
+        let before = waiting.pop().map_or(ROOM_AT_FIRST, |workspace| workspace.room());
         drop(waiting);
-        // Most reductions of a whole buffer need no more.
-        Workspace::new(gpu, partials.max(4096), tickets.max(64))
+        Workspace::new(gpu, before.or(room))
     }
 
-    /// Keeps one whose work has been done without an error: after one, tickets may not be 0.
+    /// Keeps one whose work has been done without an error: after one, mailboxes may not be empty, nor tickets 0.
     pub(super) fn put_back(&self, workspace: Workspace) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
     }

@@ -3,6 +3,9 @@
 //! Of equal elements the first counts, and -0.0 is equal to 0.0; NaN comes before everything, the first of them: as in
 //! NumPy. An empty segment gives `u64::MAX`.
 
+use cuda_std::prelude::*;
+
+use super::packs::{Highest, Lowest};
 use super::scalar::{Ordered, Scalar};
 use super::{Operator, tree};
 
@@ -14,69 +17,59 @@ pub struct ArgMin;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ArgMax;
 
-/// The element's bits and its index; the index of no element is [`NONE`].
+/// An element's key, the lower the better, and its index: so the best is the lowest pair.
 type Found = [u64; 2];
 
-const NONE: u64 = u64::MAX;
+/// What comes behind every element.
+const NONE: Found = [u64::MAX; 2];
 
-/// Which of two has the better element, and of equal ones the lower index.
+/// The lower of two pairs. In no branch: lanes would go different ways.
 #[inline(always)]
-fn better<O: Ordered>(a: Found, b: Found, is_before: impl Fn(O, O) -> bool) -> Found {
-    let (of_a, of_b) = (O::from_word(a[0]), O::from_word(b[0]));
-    let b_is_first = b[1] < a[1];
-    let takes_b = if a[1] == NONE || b[1] == NONE {
-        b_is_first
-    } else {
-        is_before(of_b, of_a) || (b_is_first && !is_before(of_a, of_b))
-    };
+fn better(a: Found, b: Found) -> Found {
+    let takes_b = (b[0] < a[0]) | ((b[0] == a[0]) & (b[1] < a[1]));
     if takes_b { b } else { a }
 }
 
-/// What is found from an index on: the first element that is as good as the one that was found. The search ends, since it
-/// is among them.
+/// What is found from an index on: the first element with the key that was found. The search ends, since it is among them.
 #[inline(always)]
-fn first_as_good<T: Scalar>(
-    found: Found,
-    element: impl Fn(u64) -> T,
-    is_before: impl Fn(T::Ordered, T::Ordered) -> bool,
-) -> Found {
-    let [word, mut index] = found;
-    if index != NONE {
-        let best = T::Ordered::from_word(word);
-        while is_before(best, element(index).ordered()) {
+fn first_of_key(found: Found, key: impl Fn(u64) -> u64) -> Found {
+    let [best, mut index] = found;
+    if index != NONE[1] {
+        while key(index) != best {
             index += 1;
         }
     }
-    [word, index]
+    [best, index]
 }
 
-/// The best of elements in order of their index. While they are in registers their index is their place: 32 bits, and no
+/// The best of candidates in order of their index. While they are in registers their index is their place: 32 bits, and no
 /// comparison, since the left one of two is the first.
 #[inline(always)]
-fn best_of<T: Scalar, const LEN: usize>(
-    elements: [T; LEN],
+fn best_of<O: Ordered, const LEN: usize>(
+    candidate: impl Fn(usize) -> O,
     at: impl Fn(usize) -> u64,
-    is_before: impl Fn(T::Ordered, T::Ordered) -> bool,
+    is_before: impl Fn(O, O) -> bool,
+    key: impl Fn(O) -> u64,
 ) -> Found {
-    let candidate = |i: usize| (elements[i].ordered(), i as u32);
-    let (element, place) = tree::<_, LEN>(candidate, |a, b| if is_before(b.0, a.0) { b } else { a });
-    [element.to_word(), at(place as usize)]
+    let leaf = |i: usize| (candidate(i), i as u32);
+    let (best, place) = tree::<_, LEN>(leaf, |a, b| if is_before(b.0, a.0) { b } else { a });
+    [key(best), at(place as usize)]
 }
 
 impl<T: Scalar> Operator<T> for ArgMin {
     type State = Found;
     type Output = u64;
-    const NEUTRAL: Found = [0, NONE];
+    const NEUTRAL: Found = NONE;
     const ANY_ORDER: bool = true;
     const HAS_EMPTY: bool = false;
 
     #[inline(always)]
     fn lift(element: T, index: u64) -> Found {
-        [element.ordered().to_word(), index]
+        [element.ordered().key_from_lowest(), index]
     }
     #[inline(always)]
     fn combine(a: Found, b: Found) -> Found {
-        better(a, b, T::Ordered::is_below)
+        better(a, b)
     }
     #[inline(always)]
     fn finish(state: Found, _count: u64) -> u64 {
@@ -84,32 +77,32 @@ impl<T: Scalar> Operator<T> for ArgMin {
     }
     #[inline(always)]
     fn gather<const LEN: usize>(elements: [T; LEN], at: impl Fn(usize) -> u64) -> Found {
-        best_of(elements, at, T::Ordered::is_below)
+        best_of::<_, LEN>(|i| elements[i].ordered(), at, T::Ordered::is_below, T::Ordered::key_from_lowest)
     }
     #[inline(always)]
-    fn skim<const LEN: usize>(elements: [T; LEN], first: u64) -> Found {
-        [T::lowest(elements).to_word(), first]
+    fn skim<const PACKS: usize>(packs: [T::Pack; PACKS], at: impl Fn(usize) -> u64) -> Found {
+        best_of::<_, PACKS>(|k| packs[k].visit(Lowest), at, T::Ordered::is_below, T::Ordered::key_from_lowest)
     }
     #[inline(always)]
     fn settle(state: Found, element: impl Fn(u64) -> T) -> Found {
-        first_as_good(state, element, T::Ordered::is_below)
+        first_of_key(state, |i| element(i).ordered().key_from_lowest())
     }
 }
 
 impl<T: Scalar> Operator<T> for ArgMax {
     type State = Found;
     type Output = u64;
-    const NEUTRAL: Found = [0, NONE];
+    const NEUTRAL: Found = NONE;
     const ANY_ORDER: bool = true;
     const HAS_EMPTY: bool = false;
 
     #[inline(always)]
     fn lift(element: T, index: u64) -> Found {
-        [element.ordered().to_word(), index]
+        [element.ordered().key_from_highest(), index]
     }
     #[inline(always)]
     fn combine(a: Found, b: Found) -> Found {
-        better(a, b, T::Ordered::is_above)
+        better(a, b)
     }
     #[inline(always)]
     fn finish(state: Found, _count: u64) -> u64 {
@@ -117,14 +110,14 @@ impl<T: Scalar> Operator<T> for ArgMax {
     }
     #[inline(always)]
     fn gather<const LEN: usize>(elements: [T; LEN], at: impl Fn(usize) -> u64) -> Found {
-        best_of(elements, at, T::Ordered::is_above)
+        best_of::<_, LEN>(|i| elements[i].ordered(), at, T::Ordered::is_above, T::Ordered::key_from_highest)
     }
     #[inline(always)]
-    fn skim<const LEN: usize>(elements: [T; LEN], first: u64) -> Found {
-        [T::highest(elements).to_word(), first]
+    fn skim<const PACKS: usize>(packs: [T::Pack; PACKS], at: impl Fn(usize) -> u64) -> Found {
+        best_of::<_, PACKS>(|k| packs[k].visit(Highest), at, T::Ordered::is_above, T::Ordered::key_from_highest)
     }
     #[inline(always)]
     fn settle(state: Found, element: impl Fn(u64) -> T) -> Found {
-        first_as_good(state, element, T::Ordered::is_above)
+        first_of_key(state, |i| element(i).ordered().key_from_highest())
     }
 }

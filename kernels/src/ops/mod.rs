@@ -26,6 +26,7 @@ mod dot;
 mod extremes;
 mod norm;
 mod number;
+mod packs;
 mod predicates;
 mod product;
 mod scalar;
@@ -39,6 +40,7 @@ pub use dot::Dot;
 pub use extremes::{Max, Min, MinMax};
 pub use norm::{Norm, SumOfSquares};
 pub use number::Number;
+pub use packs::gather_pack;
 pub use predicates::{All, Any, CountFinite, CountNan, CountNonzero};
 pub use product::Product;
 pub use scalar::{Float, Integer, Ordered, Scalar};
@@ -72,7 +74,7 @@ pub use sum::{Mean, Sum, SumInF64, WrappingSum};
 ///     }
 /// }
 /// ```
-pub trait Operator<T: Element>: 'static {
+pub trait Operator<T: Element>: Sized + 'static {
     /// What is carried while elements are folded: a number, or an array of two or four.
     type State: Plain;
 
@@ -107,12 +109,13 @@ pub trait Operator<T: Element>: 'static {
         tree::<_, LEN>(|place| Self::lift(elements[place], at(place)), Self::combine)
     }
 
-    /// The state of `LEN` neighbours, the first of which has the index `first`, which may leave open where among them its
-    /// elements are: [`Operator::settle`] finds out, for the one state that is left of a block. An operator that gives an
-    /// index overrides both, since to carry the index of each element costs more than to compare it.
+    /// The state of the packs that a thread has loaded at once; `at` says the index of each one's first element, and rises.
+    /// It may leave open where in a pack an element is: [`Operator::settle`] finds out, for the one state that is left of a
+    /// block. An operator that gives an index overrides both, since to carry the index of each element costs more than to
+    /// compare it.
     #[inline(always)]
-    fn skim<const LEN: usize>(elements: [T; LEN], first: u64) -> Self::State {
-        Self::gather(elements, |place| first + place as u64)
+    fn skim<const PACKS: usize>(packs: [T::Pack; PACKS], at: impl Fn(usize) -> u64) -> Self::State {
+        tree::<_, PACKS>(|k| gather_pack::<Self, T>(packs[k], at(k)), Self::combine)
     }
 
     /// The same state with nothing left open; `element` loads one by its index.

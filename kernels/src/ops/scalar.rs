@@ -111,10 +111,10 @@ pub trait Ordered: Plain {
     fn is_above(self, other: Self) -> bool;
     /// The same bits for every NaN; all else as it is.
     fn with_one_nan(self) -> Self;
-    /// Its bits in the low end.
-    fn to_word(self) -> u64;
-    /// The value of such bits.
-    fn from_word(word: u64) -> Self;
+    /// A key that is the lower the less it is, 0 of NaN, and the same of both zeros.
+    fn key_from_lowest(self) -> u64;
+    /// A key that is the lower the more it is, 0 of NaN, and the same of both zeros.
+    fn key_from_highest(self) -> u64;
     /// Both.
     fn pair(first: Self, second: Self) -> Self::Pair;
     /// The two of a pair.
@@ -184,12 +184,13 @@ macro_rules! ordered_integers {
                 self
             }
             #[inline(always)]
-            fn to_word(self) -> u64 {
-                self as $unsigned as u64
+            fn key_from_lowest(self) -> u64 {
+                // The sign's bit turned over: what is negative comes first.
+                (self ^ Self::MIN) as $unsigned as u64
             }
             #[inline(always)]
-            fn from_word(word: u64) -> Self {
-                word as Self
+            fn key_from_highest(self) -> u64 {
+                (!(self ^ Self::MIN)) as $unsigned as u64
             }
             #[inline(always)]
             fn pair(first: Self, second: Self) -> [Self; 2] {
@@ -204,7 +205,7 @@ macro_rules! ordered_integers {
 }
 
 macro_rules! ordered_floats {
-    ($($type:ident in $bits:ident),*) => {$(
+    ($($type:ident in $bits:ident, $signed:ident;)*) => {$(
         impl Ordered for $type {
             const LOWEST: Self = Self::NEG_INFINITY;
             const HIGHEST: Self = Self::INFINITY;
@@ -220,23 +221,26 @@ macro_rules! ordered_floats {
             }
             #[inline(always)]
             fn is_below(self, other: Self) -> bool {
-                self < other || (self.is_nan() && !other.is_nan())
+                (self < other) | (self.is_nan() & !other.is_nan())
             }
             #[inline(always)]
             fn is_above(self, other: Self) -> bool {
-                self > other || (self.is_nan() && !other.is_nan())
+                (self > other) | (self.is_nan() & !other.is_nan())
             }
             #[inline(always)]
             fn with_one_nan(self) -> Self {
                 if self.is_nan() { Self::NAN } else { self }
             }
             #[inline(always)]
-            fn to_word(self) -> u64 {
-                self.to_bits() as u64
+            fn key_from_lowest(self) -> u64 {
+                // The bits of positive numbers rise, those of negative ones fall. Adding 0 makes one of both zeros.
+                let bits = (self + 0.0).to_bits() as $signed;
+                let rising = (bits ^ (bits >> ($bits::BITS - 1) | $signed::MIN)) as $bits;
+                if self.is_nan() { 0 } else { rising as u64 }
             }
             #[inline(always)]
-            fn from_word(word: u64) -> Self {
-                Self::from_bits(word as $bits)
+            fn key_from_highest(self) -> u64 {
+                (-self).key_from_lowest()
             }
             #[inline(always)]
             fn pair(first: Self, second: Self) -> [Self; 2] {
@@ -251,7 +255,10 @@ macro_rules! ordered_floats {
 }
 
 ordered_integers!(i8 as u8, u8 as u8, i16 as u16, u16 as u16, i32 as u32, u32 as u32, i64 as u64, u64 as u64);
-ordered_floats!(f32 in u32, f64 in u64);
+ordered_floats! {
+    f32 in u32, i32;
+    f64 in u64, i64;
+}
 
 /// Sixteen bytes as the words that they are in memory; of fewer, nothing of meaning.
 #[inline(always)]

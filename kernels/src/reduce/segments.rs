@@ -248,7 +248,7 @@ pub fn long_segments<O: Operator<T>, T: Element>(
             }
             if is_last_block(&tickets, 1 + first, parts as u32, &drawn) {
                 // The other blocks wrote these during this launch: L1 may not answer for them.
-                let partial = |i| O::State::from_pair(partials.load_volatile(first + i));
+                let partial = |i, _| O::State::from_pair(partials.load_volatile(first + i));
                 let state = fold_partials::<O, T>(parts as u32, &warp_states, partial);
                 if thread == 0 {
                     output.store(segment, O::finish(state, len as u64));

@@ -5,19 +5,20 @@ use core::ops::Range;
 use cuda_std::global::issue_loads;
 use cuda_std::mailbox;
 use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, warp_vote_any};
 use half::{bf16, f16};
 
-use super::fold::{WarpStates, fold_warps, is_last_block};
+use super::fold::{WarpStates, fold_warps};
 use super::gather::skim_packs;
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
     Sum, SumInF64, SumOfSquares, WrappingSum,
 };
 
-/// 16-byte packs that a thread has in flight at once.
+/// 16-byte packs of a tile that each thread folds, all in flight at once; of two tiles, where the span is aligned.
 pub const PACKS_IN_FLIGHT: usize = 4;
 
-/// The elements of `size` bytes that a block of `threads` threads folds in one round: a tile.
+/// The elements of `size` bytes in a tile of a block of `threads` threads.
 pub const fn tile(threads: usize, size: usize) -> usize {
     threads * PACKS_IN_FLIGHT * (16 / size)
 }
@@ -28,21 +29,20 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 /// the last one takes what is left behind the last whole tile too. (The host divides; a block would need as long for it
 /// as for a tile.) With one part, blocks count spans; with more, the grid is `parts` wide and as high as there are spans.
 ///
-/// - *Loads are 16 bytes wide*, four in flight in each thread before the first is used, and a warp's are consecutive. How
-///   many bytes are on their way is what bounds a reduction (Little's law): two blocks of 512 threads, which is what their
-///   registers leave room for, have 64 KiB on their way to each multiprocessor of an H200. With two packs of 1024 threads
-///   it was half of that, and 5 % slower at 2^28 elements (`docs/benchmarks/h200.md`). Elements of 4 bytes and more whose
-///   states are small have two tiles, 128 KiB, on their way: what one block folds in two rounds then takes little more
-///   than one. `ptxas` keeps those loads together only if it is told how many blocks are to fit (`min_blocks`).
+/// - *Loads are 16 bytes wide*, eight in flight in each thread before the first is used, those of two tiles, and a warp's are
+///   consecutive. How many bytes are on their way is what bounds a reduction (Little's law): two blocks of 512 threads, which
+///   is what their registers leave room for, have 128 KiB on their way to each multiprocessor of an H200. With one tile it
+///   was half of that, and what one block folds took up to a third longer; with two packs of 1024 threads a quarter, and 5 %
+///   slower at 2^28 elements (`docs/benchmarks/h200.md`). `ptxas` keeps the loads together only if it is told how many
+///   blocks are to fit (`min_blocks`). Spans that are not aligned have one tile on its way.
 /// - *A part is one run* of neighbouring tiles.
 /// - *Alignment changes instructions, not the order*: what a thread folds is counted from the span's first element, or, if
 ///   that gives the same in [any order](Operator::ANY_ORDER), from the first at a multiple of 16 bytes.
 /// - *One block folds the partials*, in the order of the parts. That saves a second launch, which costs more than all of a
-///   short reduction. States of up to 8 bytes are left in [mailboxes](cuda_std::mailbox), which the last part's block
-///   empties; with larger ones it is the last block to draw a ticket, which takes two ways to memory and back more.
+///   short reduction. They are left in [mailboxes](cuda_std::mailbox), which the last part's block empties.
 ///
-/// `partials` has a place for each block and `tickets` one 0 for each span, if there is more than one part. If states
-/// [fit](fits_mailbox), `partials` are mailboxes: all 0, and again after the launch.
+/// If there is more than one part, there are [as many mailboxes](cuda_std::mailbox::boxes_of) as the states of all blocks
+/// take: all 0, and again after the launch.
 #[kernel(
     instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
         x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
@@ -60,11 +60,10 @@ pub fn spans<O: Operator<T>, T: Element>(
     parts: u32,
     tiles: usize,
     longer: u32,
-    partials: GlobalMut<[u64; 2]>,
-    tickets: GlobalMut<u32>,
+    mailboxes: GlobalMut<[u64; 2]>,
     output: GlobalMut<<O as Operator<T>>::Output>,
 ) {
-    fold_spans::<O, T, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &partials, &tickets, &output);
+    fold_spans::<O, T, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output);
 }
 
 /// What a thread of [`spans`](fn@spans) does, with `PACKS` packs in flight; for a kernel of one's own.
@@ -77,8 +76,7 @@ pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     parts: u32,
     tiles: usize,
     longer: u32,
-    partials: &GlobalMut<[u64; 2]>,
-    tickets: &GlobalMut<u32>,
+    mailboxes: &GlobalMut<[u64; 2]>,
     output: &GlobalMut<O::Output>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
@@ -88,7 +86,7 @@ pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     part.admit_next_grid_at_last();
     // SAFETY: an index that is asked for is one of an element that was folded.
     let settle = |state| O::settle(state, |i| unsafe { input.load_unchecked(start + i as usize) });
-    part.finish::<O, T>(of_thread, settle, len, partials, tickets, output);
+    part.finish::<O, T>(of_thread, settle, len, mailboxes, output);
 }
 
 /// What a block folds: one of the parts of a span.
@@ -146,12 +144,10 @@ impl Part {
         of_thread: O::State,
         settle: impl Fn(O::State) -> O::State,
         len: usize,
-        partials: &GlobalMut<[u64; 2]>,
-        tickets: &GlobalMut<u32>,
+        mailboxes: &GlobalMut<[u64; 2]>,
         output: &GlobalMut<O::Output>,
     ) {
         let warp_states = shared_array![O::State; 32];
-        let drawn = shared_array![u32; 1];
         let thread = thread::thread_idx_x() as usize;
         let Self { span, part, parts, .. } = *self;
         let warps = thread::block_dim_x() / 32;
@@ -164,51 +160,38 @@ impl Part {
         }
 
         let first = span * parts as usize;
-        let own = first + part as usize;
-        let state = if fits_mailbox::<O::State>() {
-            if thread == 0 {
-                mailbox::post(partials, own, settle(state).to_pair()[0]);
-            }
-            // The last part's block waits for the others, which have been started before it.
-            if part + 1 < parts {
-                return;
-            }
-            thread::sync_threads();
-            fold_partials::<O, T>(parts, &warp_states, |i| O::State::from_pair([mailbox::take(partials, first + i), 0]))
-        } else {
-            if thread == 0 {
-                partials.store_volatile(own, settle(state).to_pair());
-            }
-            if !is_last_block(tickets, span, parts, &drawn) {
-                return;
-            }
-            // The other blocks wrote these during this launch: L1 may not answer for them.
-            fold_partials::<O, T>(parts, &warp_states, |i| O::State::from_pair(partials.load_volatile(first + i)))
-        };
+        if thread == 0 {
+            mailbox::post(mailboxes, first + part as usize, settle(state));
+        }
+        // The last part's block waits for the others, which have been started before it.
+        if part + 1 < parts {
+            return;
+        }
+        thread::sync_threads();
+        let state = fold_partials::<O, T>(parts, &warp_states, |i, has_one| {
+            mailbox::take_by_warp(mailboxes, first + i, has_one)
+        });
         if thread == 0 {
             output.store(span, O::finish(state, len as u64));
         }
     }
 }
 
-/// Whether blocks leave states of this type in mailboxes, which are empty between launches: in those there is room for one
-/// word beside the flag. Larger ones are folded by the last block to draw a ticket.
-pub const fn fits_mailbox<S: Plain>() -> bool {
-    size_of::<S>() <= 8
-}
-
-/// The state over `parts` partials, in thread 0. All threads of the block come here.
+/// The state over `parts` partials, in thread 0; `partial` is asked for one by all lanes of a warp, also those for which
+/// there is none (`false`), whose answers are not looked at. All threads of the block come here.
 #[inline(always)]
 pub(super) fn fold_partials<O: Operator<T>, T: Element>(
     parts: u32,
     warp_states: &WarpStates<O::State>,
-    partial: impl Fn(usize) -> O::State,
+    partial: impl Fn(usize, bool) -> O::State,
 ) -> O::State {
     let mut state = O::NEUTRAL;
-    let mut i = thread::thread_idx_x() as usize;
-    while i < parts as usize {
-        state = O::combine(state, partial(i));
-        i += thread::block_dim_x() as usize;
+    let mut i = thread::thread_idx_x();
+    while warp_vote_any(FULL_MASK, i < parts) {
+        let has_one = i < parts;
+        let with = O::combine(state, partial(if has_one { i as usize } else { 0 }, has_one));
+        state = if has_one { with } else { state };
+        i += thread::block_dim_x();
     }
     let (warps, with_partials) = (thread::block_dim_x() / 32, parts.div_ceil(32));
     fold_warps::<O, T>(state, if with_partials < warps { with_partials } else { warps }, warp_states)
@@ -246,7 +229,7 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
 
     let mut state = O::NEUTRAL;
     let mut i = run.tiles.start * tile + own;
-    let by_two = has_registers_for_two_tiles::<O, T>() && input.elements_past(start, 16) == 0;
+    let by_two = input.elements_past(start, 16) == 0;
     while by_two && i + tile < end {
         // SAFETY: both tiles are inside of the span, which begins at a multiple of 16 bytes.
         let (packs, further) = unsafe {
@@ -286,11 +269,6 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
         state = O::combine(state, O::lift(unsafe { input.load_unchecked(start - lead + i) }, i as u64));
     }
     state
-}
-
-/// Whether the packs of two tiles can be on their way at once, and 64 registers are enough.
-const fn has_registers_for_two_tiles<O: Operator<T>, T: Element>() -> bool {
-    size_of::<T>() >= 4 && size_of::<O::State>() <= 8
 }
 
 /// Elements before the first at a multiple of 16 bytes, of `len` from `start` on.

@@ -33,9 +33,8 @@ pub fn peak(
     parts: u32,
     tiles: usize,
     longer: u32,
-    partials: GlobalMut<[u64; 2]>,
-    tickets: GlobalMut<u32>,
+    mailboxes: GlobalMut<[u64; 2]>,
     output: GlobalMut<f32>,
 ) {
-    fold_spans::<Peak, f32, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &partials, &tickets, &output);
+    fold_spans::<Peak, f32, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output);
 }
