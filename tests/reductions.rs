@@ -88,6 +88,22 @@ fn every_pair_once() {
     }
 }
 
+/// Aligned spans have two tiles on their way at once, others one: right, and the same bits.
+#[test]
+fn two_tiles_at_once_are_two_tiles() {
+    let gpu = Gpu::simt();
+    for pair in PAIRS {
+        // Two tiles of one block, whatever the element: alone, and with a tail.
+        for len in [8192, 8197] {
+            let bits_at = |offset| {
+                let case = Case { kind: KINDS[0], seed: len as u64, form: Form::All(len), offset };
+                pair.check(&gpu, &case).unwrap_or_else(|message| panic!("{message}")).bits
+            };
+            assert_eq!(bits_at(0), bits_at(1), "{pair:?} of {len}");
+        }
+    }
+}
+
 #[test]
 fn nothing_has_a_sum_and_no_minimum() {
     let gpu = Gpu::simt();

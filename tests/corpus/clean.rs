@@ -88,6 +88,8 @@ fn reductions_of_every_shape() {
         let (x, y) = (gpu.upload(&numbers)?, gpu.upload(&bytes)?);
         let shapes = [
             Shape::all(numbers.len()),
+            // Two tiles of one block, of either type.
+            Shape::all(8192),
             Shape::rows(40, 500),
             Shape::rows(2000, 10),
             Shape::columns(500, 40),

@@ -2,10 +2,10 @@
 
 use cuda_std::prelude::*;
 
+use super::in_words::InWords;
 use super::packs_of_rows::RowsInPacks;
 use super::strips::{BLOCK, Divisor, PACKS_EACH, SECTOR, all_banks, at_once, room, store};
 use super::tile::admit_next_grid;
-use super::words::InWords;
 
 /// Columns of the matrix before those that a block is for, which it may need, because a matrix of the output begins inside of
 /// a sector.

@@ -10,6 +10,7 @@
 //! | [`strips`], [`few_columns`](mod@few_columns), [`few_rows`](mod@few_rows) | matrices with a side of a few elements |
 //! | [`in_place`] | squares, where they are |
 //! | [`run_tiles`](mod@run_tiles), [`whole_runs`](mod@whole_runs), [`runs`](mod@runs) | the exchange of two axes before a third that stays |
+//! | [`in_words`] | elements as the words that lanes move |
 //! | [`tile`], [`turn`] | what a block turns, and how a thread turns its squares of it |
 //! | `wide`, [`slanted`], `ragged` | a tile on its way in and out: at multiples of 16 bytes, and anywhere |
 //! | [`change`] | a factor and the conjugate on the way |
@@ -20,6 +21,7 @@ pub mod direct;
 pub mod few_columns;
 pub mod few_rows;
 pub mod in_place;
+pub mod in_words;
 pub mod ladder;
 mod packs_of_rows;
 mod ragged;

@@ -2,8 +2,8 @@
 
 use cuda_std::prelude::*;
 
+use super::in_words::InWords;
 use super::strips::{BLOCK, Divisor, PACKS_EACH, per_word, words, words_of_pack};
-use super::words::InWords;
 
 /// A run of each row, and the aligned packs that it lies in.
 pub(super) struct RowsInPacks<'a, T> {

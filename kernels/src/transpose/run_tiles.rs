@@ -6,10 +6,10 @@
 
 use cuda_std::prelude::*;
 
+use super::in_words::InWords;
 use super::packs_of_rows::RowsInPacks;
 use super::strips::{BLOCK, Divisor, PACKS_EACH, all_banks, at_once, room, store_any};
 use super::tile::admit_next_grid;
-use super::words::InWords;
 
 /// How a matrix of runs is cut in tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@
 
 use cuda_std::prelude::*;
 
-use super::words::InWords;
+use super::in_words::InWords;
 
 /// Threads of a block.
 pub const BLOCK: usize = 256;

@@ -102,7 +102,9 @@ where
 {
     let mut source = SmallRng::seed_from_u64(case.seed);
     let len = case.form.elements();
-    let all: Vec<T> = (0..case.offset + len).map(|_| T::random(case.kind, &mut source)).collect();
+    // First what is reduced: the same at every offset.
+    let mut all: Vec<T> = (0..len + case.offset).map(|_| T::random(case.kind, &mut source)).collect();
+    all.rotate_right(case.offset);
     let buffer = gpu.upload(&all)?;
     let view = buffer.view().slice(case.offset, len)?;
     let output = match case.form {

@@ -1,0 +1,268 @@
+//! The kernels on a CUDA device: right against the CPU, and equal to the executor bit for bit.
+//!
+//! Where there is no device every test is shown as ignored, and a line says why.
+
+mod reductions;
+mod transposes;
+
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
+use warpfold::occupancy::Multiprocessor;
+use warpfold::ptx::KERNELS;
+use warpfold::{Error, Gpu, KernelId, Shape, ops};
+use warpfold_tests::reductions::{PAIRS, dots, large};
+use warpfold_tests::tiles::TILE_CHECKS;
+use warpfold_tests::transposes as transposes_of_any;
+use warpfold_tests::{device_library, first_gpu, orders};
+
+use self::reductions::{dot_products, lengths, reductions, sums};
+use self::transposes::{permutations, transposes_by_rung, transposes_by_tiles, transposes_in_place, transposes_of};
+
+fn main() {
+    if std::env::var_os(TRAPPING).is_some() {
+        trap_here();
+    }
+    let arguments = Arguments::from_args();
+    let gpu = match first_gpu() {
+        Ok(gpu) => {
+            println!("on {}", gpu.info().map_or_else(|error| error.to_string(), |info| info.name));
+            Some(Arc::new(gpu))
+        }
+        Err(error) => {
+            println!("skipped, every one of them: {error}");
+            None
+        }
+    };
+    libtest_mimic::run(&arguments, trials(gpu)).exit();
+}
+
+/// Set in the child process whose kernel traps: a trap loses the context, and all tests of a process share one.
+const TRAPPING: &str = "WARPFOLD_TEST_TRAPPING";
+
+/// Launches a kernel that leaves its view, and exits with 0 if that is told as it should be.
+fn trap_here() -> ! {
+    let told = first_gpu().and_then(|gpu| {
+        let mut out = gpu.zeroed::<u32>(10)?;
+        gpu.launch(test_kernels::out_of_bounds::handle(), 1, (out.view_mut(), 10_usize))?;
+        gpu.synchronize()
+    });
+    println!("{told:?}");
+    std::process::exit(i32::from(!matches!(told, Err(Error::Trap { .. }))))
+}
+
+fn a_trap_is_told(_: &Gpu) -> Result<(), Failed> {
+    let child = std::process::Command::new(std::env::current_exe()?).env(TRAPPING, "1").output()?;
+    if child.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&child.stdout).into_owned().into()) }
+}
+
+/// Held by each test while it runs, and alone by the one that looks at how much of the device's memory is free.
+static OTHERS: RwLock<()> = RwLock::new(());
+
+/// What a test does on the device.
+type Test = Box<dyn Fn(&Gpu) -> Result<(), Failed> + Send>;
+
+/// Every test; without a device, to be shown as ignored.
+fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
+    let mut trials = Vec::new();
+    let mut add = |name: String, test: Test| {
+        let own = gpu.clone();
+        let run = move || {
+            let _others = OTHERS.read();
+            own.as_deref().map_or_else(|| Err("no CUDA device".into()), &test)
+        };
+        trials.push(Trial::test(name, run).with_ignored_flag(gpu.is_none()));
+    };
+    for (name, run) in device_library::RUNS {
+        add(format!("device library: {name}"), Box::new(move |gpu| same_as_executor(gpu, run)));
+    }
+    for rung in ReduceRung::all() {
+        add(format!("sum of f32 by {}", rung.name()), Box::new(move |gpu| sums::<f32>(gpu, rung)));
+        add(format!("sum of i32 by {}", rung.name()), Box::new(move |gpu| sums::<i32>(gpu, rung)));
+    }
+    for rung in ReduceRung::SHARED {
+        add(format!("sum of f64 by {}", rung.name()), Box::new(move |gpu| sums::<f64>(gpu, rung)));
+        add(format!("sum of i64 by {}", rung.name()), Box::new(move |gpu| sums::<i64>(gpu, rung)));
+    }
+    for rung in ControlFlowRung::ALL {
+        add(format!("control flow: {}", rung.name()), Box::new(move |gpu| control_flow(gpu, rung)));
+    }
+    add("control flow: the warps of a cube".into(), Box::new(warps_of_cube));
+    for rung in TransposeRung::ALL {
+        add(format!("transpose by {}", rung.name()), Box::new(move |gpu| transposes_by_rung(gpu, rung)));
+    }
+    for (name, check) in transposes_of_any::CHECKS {
+        add(format!("transpose of {name}"), Box::new(move |gpu| transposes_of(gpu, check)));
+    }
+    for &(name, check, _) in TILE_CHECKS {
+        add(format!("transpose of {name}"), Box::new(move |gpu| transposes_by_tiles(gpu, check)));
+    }
+    for (name, check) in transposes_of_any::SCALED_CHECKS {
+        add(format!("transpose of scaled {name}"), Box::new(move |gpu| transposes_of(gpu, check)));
+    }
+    for (name, check) in transposes_of_any::IN_PLACE_CHECKS {
+        add(format!("transpose in place of {name}"), Box::new(move |gpu| transposes_in_place(gpu, check)));
+    }
+    for (name, check) in transposes_of_any::PERMUTE_CHECKS {
+        add(format!("permutations of {name}"), Box::new(move |gpu| permutations(gpu, check)));
+    }
+    add("occupancy is what the driver says".into(), Box::new(occupancies));
+    add("recordings".into(), Box::new(|gpu| orders::recordings(gpu).map_err(Failed::from)));
+    add(
+        "64 threads with a stream each".into(),
+        Box::new(|gpu| {
+            let (threads, seconds) = if is_sanitized() { (16, 1) } else { (64, 60) };
+            orders::threads(gpu, threads, Duration::from_secs(seconds)).map_err(Failed::from)
+        }),
+    );
+    for pair in PAIRS {
+        let name = format!("reduction: {} of {}", pair.operator.name(), pair.dtype);
+        add(name, Box::new(move |gpu| reductions(gpu, pair)));
+    }
+    let special = if is_sanitized() { 200_003 } else { (1 << 24) + 3 };
+    add(
+        "reductions of infinities and NaN".into(),
+        Box::new(move |gpu| large::special(gpu, special).map_err(Failed::from)),
+    );
+    if !is_sanitized() {
+        add("ten million empty segments".into(), Box::new(|gpu| large::empty_segments(gpu).map_err(Failed::from)));
+    }
+    for &(dtype, check) in dots::CHECKS {
+        add(format!("dot product of {dtype}"), Box::new(move |gpu| dot_products(gpu, check)));
+    }
+    add("out of memory is an error, and no more".into(), Box::new(out_of_memory));
+    if !is_sanitized() {
+        add("an index outside of a view traps, and is told".into(), Box::new(a_trap_is_told));
+    }
+    add("a launch that no device takes is refused".into(), Box::new(refused_launches));
+    if !is_sanitized() {
+        let has_room = gpu.as_deref().is_some_and(|gpu| gpu.free_memory().is_ok_and(|free| free > large::BYTES));
+        let own = gpu.clone();
+        let run = move || {
+            let _others = OTHERS.read();
+            own.as_deref().map_or_else(|| Err("no CUDA device".into()), |gpu| Ok(large::lengths(gpu)?))
+        };
+        let trial = Trial::test("reductions past 2^31 and 2^32 elements", run);
+        trials.push(trial.with_ignored_flag(!has_room));
+    }
+    let own = gpu.clone();
+    let alone = move || {
+        let _alone = OTHERS.write();
+        own.as_deref().map_or_else(|| Err("no CUDA device".into()), no_leaks)
+    };
+    trials.push(Trial::test("10,000 calls leave no memory behind", alone).with_ignored_flag(gpu.is_none()));
+    trials
+}
+
+/// Smaller inputs under compute-sanitizer, which makes kernels a hundred times slower.
+fn is_sanitized() -> bool {
+    std::env::var_os("WARPFOLD_SANITIZER").is_some()
+}
+
+fn same_as_executor(gpu: &Gpu, run: device_library::Run) -> Result<(), Failed> {
+    let (found, expected) = (run(gpu)?, run(&Gpu::simt())?);
+    if let Some(at) = (0..expected.len().max(found.len())).find(|&i| found.get(i) != expected.get(i)) {
+        let (found, expected) = (found.get(at), expected.get(at));
+        return Err(format!("word {at} is {found:x?} on the GPU and {expected:x?} in the executor").into());
+    }
+    Ok(())
+}
+
+fn control_flow(gpu: &Gpu, rung: ControlFlowRung) -> Result<(), Failed> {
+    let mut source = SmallRng::from_os_rng();
+    for len in lengths() {
+        let words: Vec<u32> = (0..len).map(|_| source.random()).collect();
+        let mut result = gpu.zeroed::<u32>(len)?;
+        rung.start(gpu, &gpu.upload(&words)?, &mut result)?;
+        let (found, expected) = (gpu.download(&result)?, rung.expected(&words));
+        if let Some(i) = (0..len).find(|&i| found[i] != expected[i]) {
+            return Err(format!("{len} numbers: number {i} is {}, should be {}", found[i], expected[i]).into());
+        }
+    }
+    Ok(())
+}
+
+fn warps_of_cube(gpu: &Gpu) -> Result<(), Failed> {
+    if warpfold_tests::warps_of_cube(gpu)? { Ok(()) } else { Err("threads are not in warps as CUDA says".into()) }
+}
+
+fn occupancies(gpu: &Gpu) -> Result<(), Failed> {
+    let info = gpu.info()?;
+    let own = info.multiprocessor.ok_or("a CUDA device has multiprocessors")?;
+    if let Some(known) = Multiprocessor::of(own.compute)
+        && known != own
+    {
+        return Err(format!("the table has {known:?}, the device is {own:?}").into());
+    }
+    for entry in KERNELS.entries() {
+        let ptx = KERNELS.ptx(entry, own.compute).ok_or("an entry without PTX")?;
+        let fixed: Option<u32> = ptx.lines().find_map(|line| {
+            line.strip_prefix(".reqntid ")?.split(", ").map(str::parse::<u32>).product::<Result<u32, _>>().ok()
+        });
+        for threads in fixed.map_or(vec![64, 256, 1024], |fixed| vec![fixed]) {
+            let id = KernelId { library: KERNELS.name(), entry };
+            let driver = gpu.kernel_occupancy(id, threads)?.ok_or("a CUDA device knows")?;
+            let computed = own.occupancy(driver.resources);
+            if computed.blocks != driver.blocks {
+                let message = format!("{entry} of {threads}: {computed:?}, the driver says {driver:?}");
+                return Err(message.into());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn out_of_memory(gpu: &Gpu) -> Result<(), Failed> {
+    match gpu.zeroed::<f32>(1 << 46) {
+        Err(Error::OutOfMemory { requested, .. }) if requested == 1 << 48 => {}
+        other => return Err(format!("expected `OutOfMemory`, got {other:?}").into()),
+    }
+    let sum = gpu.sum(&gpu.upload(&[1.0_f32, 2.0])?)?;
+    if sum == 3.0 { Ok(()) } else { Err(format!("afterwards 1 + 2 is {sum}").into()) }
+}
+
+/// Calls of every kind of shape, and then as much memory is free as before them.
+fn no_leaks(gpu: &Gpu) -> Result<(), Failed> {
+    let input = gpu.upload(&vec![1.0_f32; 100_000])?;
+    let call = || {
+        let all = gpu.sum(&input)?;
+        let rows = gpu.reduce_to_buffer(ops::Sum, &input, Shape::rows(100, 1000))?;
+        let columns = gpu.reduce_to_buffer(ops::ArgMax, &input, Shape::columns(100, 1000))?;
+        Ok::<_, Error>((all, rows.len(), columns.len()))
+    };
+    call()?;
+    let before = gpu.free_memory()?;
+    for _ in 0..if is_sanitized() { 10 } else { 10_000 } {
+        call()?;
+    }
+    let after = gpu.free_memory()?;
+    if after < before { Err(format!("{before} bytes were free before, {after} after").into()) } else { Ok(()) }
+}
+
+fn refused_launches(gpu: &Gpu) -> Result<(), Failed> {
+    let mut out = gpu.zeroed::<u32>(test_kernels::INDEX_WORDS)?;
+    let kernel = test_kernels::indices::handle();
+    for (grid, block) in [
+        ((0, 1, 1), (1, 1, 1)),
+        ((1, 65_536, 1), (1, 1, 1)),
+        ((1, 1, 1), (1025, 1, 1)),
+        ((1, 1, 1), (1, 1, 65)),
+        ((1, 1, 1), (0, 1, 1)),
+    ] {
+        match gpu.launch(kernel.with_block(block), grid, (out.view_mut(),)) {
+            Err(Error::InvalidLaunch { .. }) => {}
+            other => {
+                return Err(format!("{grid:?} blocks of {block:?}: expected `InvalidLaunch`, got {other:?}").into());
+            }
+        }
+    }
+    let mut other = Gpu::simt().zeroed::<u32>(test_kernels::INDEX_WORDS)?;
+    match gpu.launch(kernel.with_block(1), 1, (other.view_mut(),)) {
+        Err(Error::OtherDevice { .. }) => Ok(()),
+        other => Err(format!("expected `OtherDevice`, got {other:?}").into()),
+    }
+}

@@ -1,0 +1,130 @@
+//! Transposes by the ladder's rungs, of every element size, in place, by tiles, and of three axes.
+
+use libtest_mimic::Failed;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use warpfold::Gpu;
+use warpfold::ladder::TransposeRung;
+use warpfold_tests::reference::{first_difference, transposed};
+use warpfold_tests::sizes;
+use warpfold_tests::tiles::TileCheck;
+use warpfold_tests::transposes::{Case, Check, LARGE, PermuteCheck, SIDES};
+
+use crate::is_sanitized;
+
+/// Transposes of one element size: sides around every boundary of a tile, with pitches, batches and offsets.
+pub fn transposes_of(gpu: &Gpu, check: Check) -> Result<(), Failed> {
+    let mut source = SmallRng::from_os_rng();
+    let sides = if is_sanitized() { &[1, 17, 64, 129][..] } else { &SIDES[..] };
+    let mut shapes: Vec<(usize, usize)> =
+        sides.iter().flat_map(|&rows| sides.iter().map(move |&columns| (rows, columns))).collect();
+    shapes.extend([(3, 5000), (5000, 3), (16, 3000), (3000, 16)]);
+    if !is_sanitized() {
+        // More than what is turned without tiles, of any element.
+        shapes.extend([(1023, 1025), (1024, 2048), (2064, 4128), (1, 300_000), (300_000, 1)]);
+    }
+    for (i, (rows, columns)) in shapes.into_iter().enumerate() {
+        for (batch, pads, offsets) in [(1, [0; 2], [0; 2]), (1 + i % 3, [i % 5, i % 3], [i % 17, i % 7])] {
+            let case = Case { rows, columns, batch, pads, offsets, seed: source.random() };
+            check(gpu, &case)?;
+        }
+    }
+    for case in if is_sanitized() { &LARGE[2..] } else { &LARGE[..] } {
+        check(gpu, &Case { seed: source.random(), ..*case })?;
+    }
+    Ok(())
+}
+
+/// Transposes of whole packs by tiles, at their boundaries.
+pub fn transposes_by_tiles(gpu: &Gpu, check: TileCheck) -> Result<(), Failed> {
+    let sides: &[usize] = if is_sanitized() { &[16, 272] } else { &[16, 48, 128, 256, 272, 1040] };
+    for &rows in sides {
+        for &columns in sides {
+            check(gpu, rows, columns, rand::random())?;
+        }
+    }
+    Ok(())
+}
+
+/// Squares in place: sides around every boundary of a tile, with pitches, batches and offsets.
+pub fn transposes_in_place(gpu: &Gpu, check: Check) -> Result<(), Failed> {
+    let mut source = SmallRng::from_os_rng();
+    let sides = if is_sanitized() { &[1, 17, 64, 129][..] } else { &SIDES[..] };
+    let large = if is_sanitized() { &[][..] } else { &[1023, 1024][..] };
+    for (i, &side) in sides.iter().chain(large).enumerate() {
+        for (batch, pad, before) in [(1, 0, 0), (1 + i % 3, i % 5, i % 17)] {
+            let (pads, offsets) = ([pad; 2], [before; 2]);
+            let case = Case { rows: side, columns: side, batch, pads, offsets, seed: source.random() };
+            check(gpu, &case)?;
+        }
+    }
+    // So many tiles that they are large ones.
+    let many = Case { rows: 192, columns: 192, batch: 100, pads: [0; 2], offsets: [0; 2], seed: source.random() };
+    check(gpu, &many)?;
+    Ok(())
+}
+
+/// All orders of three axes, of shapes in which each has been short and long.
+pub fn permutations(gpu: &Gpu, check: PermuteCheck) -> Result<(), Failed> {
+    let mut source = SmallRng::from_os_rng();
+    let mut shapes = vec![[1, 2, 3], [5, 16, 7], [16, 7, 4], [2, 33, 64], [9, 1, 40], [31, 8, 16], [40, 50, 3]];
+    shapes.extend([[3, 500, 5], [500, 3, 7], [20, 30, 131]]);
+    // Outer axes of which one is short, at multiples of 16 bytes and not.
+    shapes.extend([[160, 32, 3], [3, 32, 160], [161, 31, 5], [7, 29, 95]]);
+    if !is_sanitized() {
+        shapes.extend([
+            [300, 170, 3],
+            [4096, 640, 3],
+            [3, 77, 9000],
+            [3, 5000, 5],
+            [5000, 3, 5],
+            [70, 90, 33],
+            [33, 35, 1024],
+            [65, 3, 4100],
+        ]);
+        // Tiles of runs as large as they may be, whatever the element.
+        shapes.extend([[2400, 2500, 3], [8, 800_000, 3], [800_000, 8, 3]]);
+        shapes.extend([[200, 3, 129], [3, 200, 129], [129, 200, 3], [64, 64, 64], [127, 65, 1], [2, 3, 20_000]]);
+    }
+    for (i, shape) in shapes.into_iter().enumerate() {
+        for offsets in [[0; 2], [i % 17, (3 * i + 1) % 7]] {
+            check(gpu, shape, offsets, source.random())?;
+        }
+    }
+    Ok(())
+}
+
+/// By a rung of the ladder.
+pub fn transposes_by_rung(gpu: &Gpu, rung: TransposeRung) -> Result<(), Failed> {
+    let mut source = SmallRng::from_os_rng();
+    let mut shapes = sizes::shapes();
+    // Several tiles a side, and around a block of a thread a row.
+    shapes.extend([(1, 1), (1, 2), (64, 96), (127, 129), (128, 128), (129, 127), (255, 3), (256, 3), (257, 129)]);
+    shapes.extend([(1, 5000), (5000, 1), (3, 4099)]);
+    if !is_sanitized() {
+        shapes.extend([(1023, 1025), (1024, 1024)]);
+        // One thread alone would take its time for these.
+        if rung != TransposeRung::Serial {
+            shapes.extend([(2_100_000, 2), (2, 2_100_000), (5000, 3001), (5000, 3000)]);
+        }
+    }
+    for (rows, columns) in shapes {
+        // Any bits: a transpose must keep the payloads of NaNs too.
+        let elements: Vec<f32> = (0..rows * columns).map(|_| f32::from_bits(source.random())).collect();
+        let matrix = gpu.upload_matrix(&elements, rows, columns)?;
+        // What is not written shows.
+        let poison = vec![f32::from_bits(0xFFFF_FFFF); rows * columns];
+        let mut result = gpu.upload_matrix(&poison, columns, rows)?;
+        rung.start(gpu, &matrix, &mut result)?;
+        let found = gpu.download_matrix(&result)?;
+        let expected = if rung.is_copy() { elements.clone() } else { transposed(&elements, rows, columns) };
+        if let Some(at) = first_difference(&found, &expected) {
+            return Err(format!("{rows} x {columns}: element {at} of the transpose is wrong").into());
+        }
+        let again = gpu.download_matrix(&gpu.transpose(&gpu.transpose(&matrix)?)?)?;
+        if first_difference(&again, &elements).is_some() {
+            return Err(format!("{rows} x {columns}: transposed twice it is another matrix").into());
+        }
+    }
+    Ok(())
+}
