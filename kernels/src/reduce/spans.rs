@@ -32,7 +32,7 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 /// - *Loads are 16 bytes wide*, eight in flight in each thread before the first is used, those of two tiles, and a warp's are
 ///   consecutive. How many bytes are on their way is what bounds a reduction (Little's law): two blocks of 512 threads, which
 ///   is what their registers leave room for, have 128 KiB on their way to each multiprocessor of an H200. With one tile it
-///   was half of that, and what one block folds took up to a third longer; with two packs of 1024 threads a quarter, and 5 %
+///   was half of that, and what one block folds took up to a fifth longer; with two packs of 1024 threads a quarter, and 5 %
 ///   slower at 2^28 elements (`docs/benchmarks/h200.md`). `ptxas` keeps the loads together only if it is told how many
 ///   blocks are to fit (`min_blocks`). Spans that are not aligned have one tile on its way.
 /// - *A part is one run* of neighbouring tiles.
