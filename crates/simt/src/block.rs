@@ -288,7 +288,7 @@ fn note_meeting(context: &Context, first: usize, lanes: &[Slot], slot: &Slot, me
         Operation::ActiveMask | Operation::Barrier(_) => return,
     };
     let verb = verb(operation);
-    watcher.met(meeting, first / 32, members, existing(lanes), slot.location.get());
+    watcher.met(meeting, first / 32, members, existing(lanes), slot.location.get(), &context.near);
     let of_members = || lanes.iter().enumerate().filter(|(lane, _)| members >> lane & 1 == 1);
     let at = |(lane, slot): (usize, &Slot)| (first + lane, slot.location.get(), verb);
     let Some(leader) = of_members().next().map(at) else { return };
@@ -363,7 +363,7 @@ fn release_barrier(context: &Context, slots: &[Slot]) -> Result<(), Fault> {
             let hint = "all threads of the block must meet in the same barrier";
             watcher.report_meeting(Check::DivergentBarrier, hint, other, slots.iter().enumerate().map(at).next());
         }
-        watcher.barrier(slots.iter().step_by(32).map(|slot| slot.location.get()));
+        watcher.barrier(slots.iter().step_by(32).map(|slot| slot.location.get()), &context.near);
     }
     for slot in slots {
         slot.result.set((result, true));

@@ -15,7 +15,7 @@ use crate::fault::{Fault, Place};
 use crate::lane::{Barrier, Shuffle, Vote};
 use crate::schedule::{Random, Schedule};
 use crate::shared::SharedMemory;
-use crate::watch::{Watch, Watcher};
+use crate::watch::{Near, Watcher};
 use crate::{Dim3, Launch};
 
 /// The threads that a block may have.
@@ -113,9 +113,8 @@ pub(crate) struct Context {
     pub panic_location: RefCell<Option<String>>,
     /// What is noted of the block, while its launch is watched. Never borrowed across a switch.
     pub watcher: RefCell<Option<Box<Watcher>>>,
-    /// Whether most accesses can be noted without a look at anything but the watcher: there is one that only checks, and lanes
-    /// need not change.
-    pub notes_quickly: Cell<bool>,
+    /// What it takes to note most accesses without the watcher.
+    pub near: Near,
     /// Random numbers, if the launch's lanes run in a random order.
     pub random: RefCell<Option<Random>>,
     /// Then it is so many accesses until another lane is run; else 0.
@@ -150,7 +149,7 @@ fn no_lane<R>() -> R {
 }
 
 /// [`with_lane`], if a lane is running.
-#[inline]
+#[inline(always)]
 pub(crate) fn with_lane_if_any<R>(f: impl FnOnce(&Context, usize) -> R) -> Option<R> {
     let running = RUNNING.get();
     // SAFETY: `switch_to` has set it to a context that it borrows until the lane is off the core again. It is only ever
@@ -323,7 +322,7 @@ impl Context {
             unwinding: Cell::new(false),
             panic_location: RefCell::new(None),
             watcher: RefCell::new(None),
-            notes_quickly: Cell::new(false),
+            near: Near::new(),
             random: RefCell::new(None),
             accesses_to_change: Cell::new(0),
             could_change: Cell::new(false),
@@ -380,7 +379,6 @@ impl Context {
         self.in_warp_operations.set(0);
         self.index.set(index);
         self.first_fault.set(first_fault);
-        self.notes_quickly.set(launch.watch == Watch::CHECKS && launch.schedule == Schedule::InOrder);
         let mut random = match launch.schedule {
             Schedule::InOrder => None,
             Schedule::Seed(seed) => Some(Random::new(seed, index)),

@@ -3,13 +3,13 @@
 //! # Panics
 //! Every function but [`is_running`] panics if no lane is running, that is outside of [`crate::run`].
 
-use std::cell::Cell;
 use std::panic::Location;
 
 use crate::Dim3;
 use crate::context::{self, Operation};
+use crate::listener::Listener;
 use crate::shared::{Named, Refusal};
-use crate::watch::{Fence, Kind, notes};
+use crate::watch::{ElementSite, Fence, Kind, notes};
 
 /// The kinds of the block's barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,43 +84,17 @@ pub enum Access {
     Atomic,
 }
 
-/// Bytes of a pack, which is several elements.
-const PACK: usize = 16;
-
-thread_local! {
-    /// Whether the launch that this core works for wants to know what lanes do with memory. If not, to say it costs a look at
-    /// this flag. It is a core's own, as a kernel's loop gets at a thread's memory in one instruction: a `static` of another
-    /// crate has an address that must be loaded first.
-    static IS_HEARD: Cell<bool> = const { Cell::new(false) };
-}
-
-/// This core's lanes are heard, until it is dropped.
-pub(crate) struct Hearing(());
-
-impl Hearing {
-    pub fn begin() -> Self {
-        IS_HEARD.set(true);
-        Self(())
-    }
-}
-
-impl Drop for Hearing {
-    fn drop(&mut self) {
-        IS_HEARD.set(false);
-    }
-}
-
 /// To be called before a load or store of `bytes` bytes, a power of two up to 16, at `address`. An access that is not at a
 /// multiple of its size ends a watched launch with a fault.
 #[inline(always)]
 #[track_caller]
 pub fn access(space: Space, access: Access, address: usize, bytes: usize) {
-    if IS_HEARD.get() {
-        let kind = Kind::new(space, access, bytes);
-        if space == Space::Global && bytes < PACK {
-            notes::note_element(kind, address, Location::caller());
-        } else {
-            notes::note_access(kind, address, Location::caller());
+    let listener = Listener::own();
+    if listener.is_there() {
+        let location = Location::caller();
+        match ElementSite::new(access, bytes, location) {
+            Some(site) if space == Space::Global => notes::note_element(listener, site, address),
+            _ => notes::note_access(Kind::new(space, access, bytes), address, location),
         }
     }
 }
@@ -130,7 +104,7 @@ pub fn access(space: Space, access: Access, address: usize, bytes: usize) {
 #[inline(always)]
 #[track_caller]
 pub fn unaligned_load(address: usize, bytes: usize) {
-    if IS_HEARD.get() {
+    if Listener::own().is_there() {
         notes::note_unaligned_load(address, bytes, Location::caller());
     }
 }
@@ -147,7 +121,7 @@ pub fn atomic<R>(
     operation: impl FnOnce() -> R,
     counts: impl FnOnce(&R) -> bool,
 ) -> R {
-    if IS_HEARD.get() {
+    if Listener::own().is_there() {
         notes::note_atomic(access, address, bytes, is_of_block, Location::caller(), operation, counts)
     } else {
         operation()
@@ -158,7 +132,7 @@ pub fn atomic<R>(
 /// or only release and acquire.
 #[inline(always)]
 pub fn fence(is_of_block: bool, is_sequential: bool) {
-    if IS_HEARD.get() {
+    if Listener::own().is_there() {
         notes::note_fence(Fence { is_of_block, is_sequential });
     }
 }

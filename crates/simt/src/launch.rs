@@ -204,7 +204,7 @@ fn run_watched(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<Option
     let watch = launch.watch.is_on().then(|| Arc::new(LaunchWatch::new(launch, cores::parts(pieces) == 1)));
     cores::run(pieces, &|worker: &Worker| {
         let _watched = worker.watch(watch.as_ref());
-        let _hearing = is_heard.then(lane::Hearing::begin);
+        let _hearing = is_heard.then(|| worker.hear());
         loop {
             let from = next.fetch_add(piece, Ordering::Relaxed);
             for index in from..from.saturating_add(piece).min(blocks) {

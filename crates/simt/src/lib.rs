@@ -62,6 +62,7 @@ mod fibres;
 mod findings;
 pub mod lane;
 mod launch;
+mod listener;
 mod profile;
 mod schedule;
 mod shared;

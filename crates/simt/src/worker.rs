@@ -10,6 +10,7 @@ use crate::block;
 use crate::context::{Context, RUNNING, Thread};
 use crate::fault::Fault;
 use crate::fibres::{Fibres, Scheduler};
+use crate::listener::Hearing;
 use crate::watch::{LaunchWatch, Watcher};
 
 /// A core: it runs one block after the other.
@@ -39,6 +40,11 @@ impl Worker {
         Watched(self)
     }
 
+    /// Has this core's lanes be heard, until what is given back is dropped.
+    pub(crate) fn hear(&self) -> Hearing<'_> {
+        Hearing::begin(&self.context)
+    }
+
     /// Runs block `index` of a launch on this core. `first_fault` is the first block that is known to have a fault.
     pub(crate) fn run_block(
         &self,
@@ -50,7 +56,7 @@ impl Worker {
         let context = &self.context;
         context.begin(launch, index, first_fault);
         if let Some(watcher) = &mut *context.watcher.borrow_mut() {
-            watcher.begin_block(index, context.threads.get(), launch.limits.shared_bytes);
+            watcher.begin_block(index, context.threads.get(), launch.limits.shared_bytes, &context.near);
         }
         // SAFETY: only the lifetime changes; the pointer is used by lanes of this block alone, and taken back below.
         let erased = unsafe { std::mem::transmute::<*const (dyn Fn() + Sync + '_), Thread>(thread) };
@@ -77,7 +83,7 @@ pub(crate) struct Watched<'a>(&'a Worker);
 impl Drop for Watched<'_> {
     fn drop(&mut self) {
         if let Some(mut watcher) = self.0.context.watcher.take() {
-            watcher.end_launch();
+            watcher.end_launch(&self.0.context.near);
             self.0.idle_watcher.replace(Some(watcher));
         }
     }

@@ -10,6 +10,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::eras::{Eras, Mark};
+use super::near::Near;
 use super::releases::{Acquired, Fence, Release, Releases};
 use super::sites::SiteId;
 use super::stamp::{NOBODY, Stamp, Strength};
@@ -77,11 +78,11 @@ impl Clocks {
 
     /// Epochs and times go on from block to block, so that what an earlier block left in shared memory's cells is told from
     /// this one's. Stamps of two blocks of one launch are never compared by them.
-    pub fn begin_block(&mut self, block: u32) {
+    pub fn begin_block(&mut self, block: u32, near: &Near) {
         self.block = block;
         self.epoch += 1;
         self.first_epoch = self.epoch;
-        self.end_eras();
+        self.end_eras(near);
         self.acquired_by_all.clear();
         self.found_by_some.clear();
         for thread in self.touched.drain(..) {
@@ -96,18 +97,16 @@ impl Clocks {
     /// The mark of an ordinary access; `None` if there are no more eras in the launch.
     #[inline]
     pub fn mark(&mut self, thread: usize, site: SiteId, eras: &Eras) -> Option<Mark> {
-        let era = match self.eras[thread / 32 % 32] {
-            0 => self.begin_era(thread / 32, eras)?,
-            era => era,
-        };
-        Some(Mark::new(era, thread, site))
+        Some(Mark::new(self.era(thread / 32, eras)?, thread, site))
     }
 
-    /// [`Self::mark`], if the warp's era has begun.
-    #[inline(always)]
-    pub fn mark_of_era(&self, thread: usize, site: SiteId) -> Option<Mark> {
-        let era = self.eras[thread / 32 % 32];
-        (era != 0).then(|| Mark::new(era, thread, site))
+    /// The number of the era that a warp is in.
+    #[inline]
+    pub fn era(&mut self, warp: usize, eras: &Eras) -> Option<u32> {
+        match self.eras[warp % 32] {
+            0 => self.begin_era(warp, eras),
+            era => Some(era),
+        }
     }
 
     #[cold]
@@ -116,8 +115,14 @@ impl Clocks {
         Some(self.eras[warp])
     }
 
-    fn end_eras(&mut self) {
+    fn end_era(&mut self, warp: usize, near: &Near) {
+        self.eras[warp] = 0;
+        near.end_era(warp);
+    }
+
+    fn end_eras(&mut self, near: &Near) {
         self.eras = [0; 32];
+        near.end_eras();
     }
 
     /// Whether an access of shared memory is one of this block.
@@ -158,12 +163,12 @@ impl Clocks {
     }
 
     /// The lanes of `members` have met in `sync_warp`; `all` are the lanes that the warp has.
-    pub fn sync_warp(&mut self, warp: usize, members: u32, all: u32) {
+    pub fn sync_warp(&mut self, warp: usize, members: u32, all: u32, near: &Near) {
         let acquired =
             self.union_of_acquired((0..32).filter(|lane| members >> lane & 1 == 1).map(|lane| warp * 32 + lane));
+        self.end_era(warp, near);
         let clock = &mut self.warps[warp];
         clock.now += 1;
-        self.eras[warp] = 0;
         if members == all {
             clock.all_know = clock.now;
         } else {
@@ -185,9 +190,9 @@ impl Clocks {
     }
 
     /// All threads of the block have met.
-    pub fn sync_block(&mut self) {
+    pub fn sync_block(&mut self, near: &Near) {
         self.epoch += 1;
-        self.end_eras();
+        self.end_eras(near);
         if !self.touched.is_empty() {
             let mut acquired = self.union_of_acquired(self.touched.iter().copied());
             acquired.extend_from_slice(&self.acquired_by_all);
@@ -222,12 +227,12 @@ impl Clocks {
     }
 
     /// The thread's fence: keeps what it knows, and makes known what atomics have found.
-    pub fn fence(&mut self, thread: usize, fence: Fence) {
+    pub fn fence(&mut self, thread: usize, fence: Fence, near: &Near) {
         let (block, epoch) = (self.block, self.epoch);
-        let warp = &mut self.warps[thread / 32];
         // What it does from here on is not behind the fence.
+        self.end_era(thread / 32, near);
+        let warp = &mut self.warps[thread / 32];
         warp.now += 1;
-        self.eras[thread / 32] = 0;
         let (all_know, mut known) = (warp.all_know, warp.known[thread % 32]);
         known[thread % 32] = warp.now;
         let by_others = if fence.is_sequential { self.found_by_some.clone() } else { Vec::new() };

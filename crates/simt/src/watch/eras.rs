@@ -45,13 +45,31 @@ impl Mark {
 
     #[inline]
     pub fn new(era: u32, lane: usize, site: SiteId) -> Self {
-        Self(u64::from(era) << 32 | ((lane % 32) as u64) << 27 | u64::from(site & 0xF_FFFF) << 7)
+        Self::of_lane(era, lane).at(site)
+    }
+
+    /// The mark of whatever a lane does, without the site.
+    #[inline]
+    pub fn of_lane(era: u32, lane: usize) -> Self {
+        Self(u64::from(era) << 32 | ((lane % 32) as u64) << 27)
+    }
+
+    /// A mark without a site, with one.
+    #[inline]
+    pub fn at(self, site: SiteId) -> Self {
+        Self(self.0 | u64::from(site & 0xF_FFFF) << 7)
+    }
+
+    /// Whether it is by that thread at that time.
+    #[inline(always)]
+    pub fn is_of_thread(self, own: Self) -> bool {
+        (self.0 ^ own.0) >> 27 == 0
     }
 
     /// Whether it is none, or by that thread at that time: then whoever knows of `own` knows of it, and nobody else does.
     #[inline]
     pub fn is_covered_by(self, own: Self) -> bool {
-        self.0 == 0 || (self.0 ^ own.0) >> 27 == 0
+        self.0 == 0 || self.is_of_thread(own)
     }
 
     fn era(self) -> u32 {

@@ -14,11 +14,14 @@ use super::stamp::Stamp;
 use crate::findings::{Check, Deed, Finding, Findings};
 use crate::launch::Argument;
 use crate::profile::{Counters, KernelProfile, Line, by_line};
-use crate::{Dim3, Launch};
+use crate::{Dim3, Launch, Schedule};
 
 /// A watched launch.
 pub(crate) struct LaunchWatch {
     pub watch: Watch,
+    /// Whether most accesses may be noted by a look at what is near alone: it is watched for nothing but mistakes, and lanes
+    /// do not change at accesses.
+    pub may_be_near: bool,
     pub sites: Sites,
     pub eras: Eras,
     pub arrays: Arrays,
@@ -71,6 +74,7 @@ impl LaunchWatch {
         };
         Self {
             watch: launch.watch,
+            may_be_near: launch.watch == Watch::CHECKS && launch.schedule == Schedule::InOrder,
             sites: Sites::default(),
             eras: Eras::new(),
             arrays: Arrays::new(if launch.watch.checks { launch.arguments } else { &[] }, has_one_core),

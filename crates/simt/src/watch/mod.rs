@@ -10,6 +10,9 @@
 //! | `releases` | and between blocks: what fences and atomics tell |
 //! | `eras` | moments of warps, as numbers small enough for a cell |
 //! | `arrays` | who accessed the kernel's arrays last: quick, for most of what kernels do |
+//! | `cells` | what is known of one element of them |
+//! | `marks` | the memory for that |
+//! | `near` | accesses near earlier ones by the same line: quickest, for most of those |
 //! | `shadow` | who accessed any memory last: exact |
 //! | `notes` | how a lane's word on what it does reaches its core's watcher |
 //! | `launch` | what the cores have in common: sites, cells of global memory, counters, findings |
@@ -18,9 +21,12 @@
 //! otherwise an access costs a look at one number.
 
 mod arrays;
+mod cells;
 mod clocks;
 mod eras;
 mod launch;
+mod marks;
+mod near;
 pub(crate) mod notes;
 mod releases;
 mod requests;
@@ -32,15 +38,17 @@ mod traffic;
 use std::panic::Location;
 use std::sync::Arc;
 
-use arrays::Plain;
+use cells::{Plain, Touch};
 use clocks::Clocks;
+use eras::Mark;
 use launch::Subject;
 pub(crate) use launch::{Element, LaunchWatch};
+pub(crate) use near::Near;
 pub(crate) use releases::Fence;
 use requests::{Entry, Logs};
 use shadow::{Cells, Conflict, Effect};
-pub(crate) use sites::Kind;
 use sites::{Action, SiteCache, SiteId};
+pub(crate) use sites::{ElementSite, Kind};
 use stamp::{Stamp, Strength};
 
 use crate::findings::Check;
@@ -127,17 +135,18 @@ impl Watcher {
         own
     }
 
-    pub fn begin_block(&mut self, index: u64, threads: usize, shared_bytes: usize) {
+    pub fn begin_block(&mut self, index: u64, threads: usize, shared_bytes: usize, near: &Near) {
         self.lone_lane = (threads % 32 == 1).then(|| threads - 1);
         self.logs.clear();
-        self.clocks.begin_block(index as u32);
+        self.clocks.begin_block(index as u32, near);
         if self.watch.checks && self.shared_cells.len() < shared_bytes {
             self.shared_cells = Cells::new(shared_bytes);
         }
     }
 
-    /// Hands over what was counted.
-    pub fn end_launch(&mut self) {
+    /// Hands over what was counted, and has nothing left of the launch's memory.
+    pub fn end_launch(&mut self, near: &Near) {
+        near.forget();
         self.launch.add_counters(&self.counters);
         self.counters.clear();
     }
@@ -193,31 +202,29 @@ impl Watcher {
         self.has_counters_alone
     }
 
-    /// Notes an access of global memory that nothing is to be said of, near one by the same line before it, where checks are
-    /// all that it is watched for: most accesses. Gives whether it was one. It calls nothing, so that it has no registers to
-    /// save: that would be a third of its work.
-    #[inline(always)]
-    pub fn note_quickly(&self, lane: usize, kind: Kind, address: usize, location: &'static Location<'static>) -> bool {
-        let Some(site) = self.cache.known_site(location, Action::Memory(kind)) else { return false };
-        let Some(own) = self.clocks.mark_of_era(lane, site.id) else { return false };
-        // SAFETY: the window is of this launch's arrays: when the launch changes, so does the cache, and `self` holds it.
-        let Some(cell) = (unsafe { site.window.cell(address) }) else { return false };
-        self.launch.arrays.note_cell_if_alone(cell, kind.access() == Access::Load, own)
-    }
-
-    /// [`Self::note_quickly`], of an access anywhere, after which those near it are quick.
-    pub fn note_if_alone(&mut self, deed: &Deed) -> bool {
+    /// Notes an access of global memory that nothing is to be said of, where checks are all that it is watched for: most
+    /// accesses. Gives whether it was one. Those near it, by the same line, are for `near` then.
+    #[inline(never)]
+    pub fn note_if_alone(&mut self, deed: &Deed, near: &Near) -> bool {
         if self.watch != Watch::CHECKS || deed.space == Space::Shared {
             return false;
         }
-        let launch = &*self.launch;
-        let site = self.cache.site(&launch.sites, deed.location, action_of(deed));
-        let Some(own) = self.clocks.mark(deed.lane, site.id, &launch.eras) else { return false };
-        // A pack is of several cells.
-        if deed.bytes < 16 {
-            site.window = launch.arrays.window_at(deed.address, deed.bytes);
+        let element = ElementSite::new(deed.access, deed.bytes, deed.location).filter(|_| self.launch.may_be_near);
+        if element.is_some_and(|element| near.has_seen(deed.lane, element, deed.address)) {
+            return false;
         }
-        launch.arrays.note_if_alone(deed.address, deed.bytes, deed.access == Access::Load, own)
+        let site = self.site_of(deed);
+        let launch = &*self.launch;
+        let Some(era) = self.clocks.era(deed.lane / 32, &launch.eras) else { return false };
+        let is_read = deed.access == Access::Load;
+        if let Some(element) = element
+            && let Some(window) = launch.arrays.window_at(deed.address, deed.bytes)
+        {
+            near.begin_era(deed.lane / 32, era);
+            // SAFETY: the words are there until the launch is dropped, which this watcher holds until after `end_launch`.
+            unsafe { near.remember(element, Touch::new(Mark::NONE.at(site), is_read), window) };
+        }
+        launch.arrays.note_if_alone(deed.address, deed.bytes, is_read, Mark::new(era, deed.lane, site))
     }
 
     /// Checks an ordinary access.
@@ -332,9 +339,9 @@ impl Watcher {
         }
     }
 
-    pub fn fence(&mut self, lane: usize, fence: Fence) {
+    pub fn fence(&mut self, lane: usize, fence: Fence, near: &Near) {
         if self.watch.checks {
-            self.clocks.fence(lane, fence);
+            self.clocks.fence(lane, fence, near);
         }
     }
 
@@ -354,7 +361,15 @@ impl Watcher {
     }
 
     /// Lanes of a warp have met: in a shuffle, a vote or `sync_warp`.
-    pub fn met(&mut self, meeting: Meeting, warp: usize, members: u32, all: u32, location: &'static Location<'static>) {
+    pub fn met(
+        &mut self,
+        meeting: Meeting,
+        warp: usize,
+        members: u32,
+        all: u32,
+        location: &'static Location<'static>,
+        near: &Near,
+    ) {
         if self.watch.counters {
             let action = match meeting {
                 Meeting::Shuffle => Action::Shuffle,
@@ -370,12 +385,12 @@ impl Watcher {
             }
         }
         if self.watch.checks && meeting == Meeting::SyncWarp {
-            self.clocks.sync_warp(warp, members, all);
+            self.clocks.sync_warp(warp, members, all, near);
         }
     }
 
     /// All threads of the block have met; `locations` are where the first lane of each warp waits.
-    pub fn barrier(&mut self, locations: impl Iterator<Item = &'static Location<'static>>) {
+    pub fn barrier(&mut self, locations: impl Iterator<Item = &'static Location<'static>>, near: &Near) {
         if self.watch.counters {
             for (warp, location) in locations.enumerate() {
                 let site = self.site(location, Action::Barrier);
@@ -385,7 +400,7 @@ impl Watcher {
             }
         }
         if self.watch.checks {
-            self.clocks.sync_block();
+            self.clocks.sync_block(near);
         }
     }
 

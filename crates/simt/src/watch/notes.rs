@@ -2,34 +2,20 @@
 
 use std::panic::Location;
 
-use super::{Deed, Fence, Kind};
-use crate::context::{Context, fault, give_way, is_running, with_lane, with_lane_if_any};
+use super::{Deed, ElementSite, Fence, Kind};
+use crate::context::{fault, give_way, is_running, with_lane, with_lane_if_any};
 use crate::lane::{Access, Space};
+use crate::listener::Listener;
 
 /// Notes a load or store of a single element of global memory. Callers seldom come here, but when they do, it is to be fast.
 #[cold]
 #[inline(never)]
-pub(crate) fn note_element(kind: Kind, address: usize, location: &'static Location<'static>) {
+pub(crate) fn note_element(listener: &Listener, site: ElementSite, address: usize) {
     // As two functions: the first needs no stack.
-    if with_lane_if_any(|context, lane| note_quickly(context, lane, kind, address, location)) != Some(true) {
-        note_access(kind, address, location);
+    let is_noted = listener.context().is_some_and(|context| context.near.note(context.current.get(), site, address));
+    if !is_noted {
+        note_access(site.kind(), address, site.location());
     }
-}
-
-#[inline(always)]
-fn note_quickly(
-    context: &Context,
-    lane: usize,
-    kind: Kind,
-    address: usize,
-    location: &'static Location<'static>,
-) -> bool {
-    if !context.notes_quickly.get() {
-        return false;
-    }
-    // SAFETY: nothing that is called while this reference is used borrows the watcher.
-    let watcher = unsafe { context.watcher.try_borrow_unguarded() };
-    matches!(watcher, Ok(Some(watcher)) if watcher.note_quickly(lane, kind, address, location))
 }
 
 /// Notes a load or store.
@@ -49,7 +35,7 @@ pub(crate) fn note_access(kind: Kind, address: usize, location: &'static Locatio
             fault(format!("an access of {bytes} bytes at an address that is not a multiple of {bytes}"), location);
         }
         let deed = Deed { lane, space: kind.space(), access: kind.access(), address, bytes, location };
-        if !watcher.count_quickly(&deed, &context.shared) && !watcher.note_if_alone(&deed) {
+        if !watcher.count_quickly(&deed, &context.shared) && !watcher.note_if_alone(&deed, &context.near) {
             watcher.plain(&deed, &context.shared);
         }
     });
@@ -101,7 +87,7 @@ pub(crate) fn note_atomic<R>(
 pub(crate) fn note_fence(fence: Fence) {
     with_lane_if_any(|context, lane| {
         if let Some(watcher) = &mut *context.watcher.borrow_mut() {
-            watcher.fence(lane, fence);
+            watcher.fence(lane, fence, &context.near);
         }
     });
 }

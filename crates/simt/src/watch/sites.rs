@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::panic::Location;
+use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use super::arrays::Window;
 use crate::lane::{Access, Space};
 
 /// A kind of access: its space, what is done, and of how many bytes, in one number, which kernels have as a constant.
@@ -32,6 +32,56 @@ impl Kind {
 
     pub fn bytes(self) -> usize {
         (self.0 >> 3) as usize
+    }
+}
+
+/// A load or store of a single element of global memory, and where in the source: one word, which kernels have as a constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ElementSite {
+    /// The `Location`'s address plus the code of what is done: the bytes as a power of two, and `STORE`.
+    code: *const Location<'static>,
+}
+
+const STORE: usize = 4;
+const CODES: usize = 2 * STORE;
+const _: () =
+    assert!(align_of::<Location<'static>>().is_multiple_of(CODES), "a code fits below a `Location`'s address");
+
+impl ElementSite {
+    pub const NONE: Self = Self { code: ptr::null() };
+
+    /// `None` if it is no load or store of 1, 2, 4 or 8 bytes.
+    #[inline(always)]
+    pub fn new(access: Access, bytes: usize, location: &'static Location<'static>) -> Option<Self> {
+        let code = match access {
+            Access::Load => 0,
+            Access::Store => STORE,
+            Access::Atomic => return None,
+        };
+        let is_element = matches!(bytes, 1 | 2 | 4 | 8);
+        let code = code + bytes.trailing_zeros() as usize;
+        is_element.then(|| Self { code: ptr::from_ref(location).wrapping_byte_add(code) })
+    }
+
+    #[inline]
+    pub fn kind(self) -> Kind {
+        let access = if self.code.addr() & STORE == 0 { Access::Load } else { Access::Store };
+        Kind::new(Space::Global, access, 1 << (self.code.addr() % STORE))
+    }
+
+    #[inline]
+    pub fn location(self) -> &'static Location<'static> {
+        // SAFETY: `new` has made it of such a reference, by adding this.
+        unsafe { &*self.code.wrapping_byte_sub(self.code.addr() % CODES) }
+    }
+
+    /// A number below `count`, a power of two, for a table.
+    #[inline(always)]
+    pub fn slot(self, count: usize) -> usize {
+        // Neighbours in the source have `Location`s beside each other. What is done there is to count too, so it is added
+        // where it changes the slot.
+        let code = self.code.addr();
+        code.wrapping_mul(CODES + 1) / CODES % count
     }
 }
 
@@ -100,47 +150,32 @@ const SLOTS: usize = 256;
 
 /// A site that has been met.
 #[derive(Clone, Copy)]
-pub(crate) struct Cached {
+struct Cached {
     /// The `Location`'s address and the action's code in one; 0 is none.
     key: u64,
-    pub id: SiteId,
-    /// The cells where it was last.
-    pub window: Window,
+    id: SiteId,
 }
 
 impl SiteCache {
     pub fn new() -> Self {
-        Self { slots: Box::new([Cached { key: 0, id: 0, window: Window::NONE }; SLOTS]) }
+        Self { slots: Box::new([Cached { key: 0, id: 0 }; SLOTS]) }
     }
 
     #[inline]
     pub fn number(&mut self, sites: &Sites, location: &'static Location<'static>, action: Action) -> SiteId {
-        self.site(sites, location, action).id
-    }
-
-    #[inline]
-    pub fn site(&mut self, sites: &Sites, location: &'static Location<'static>, action: Action) -> &mut Cached {
         let key = key_of(location, action);
         let slot = &mut self.slots[slot_of(key)];
         if slot.key != key {
             look_up(slot, key, sites, location, action);
         }
-        slot
-    }
-
-    /// [`Self::site`], if it was met not long ago.
-    #[inline(always)]
-    pub fn known_site(&self, location: &'static Location<'static>, action: Action) -> Option<&Cached> {
-        let key = key_of(location, action);
-        let slot = &self.slots[slot_of(key)];
-        (slot.key == key).then_some(slot)
+        slot.id
     }
 }
 
 #[inline(always)]
 fn key_of(location: &'static Location<'static>, action: Action) -> u64 {
     // `Location`s are the program's own data, whose addresses are the same from bit 48 on.
-    std::ptr::from_ref(location).addr() as u64 ^ action.code() << 48
+    ptr::from_ref(location).addr() as u64 ^ action.code() << 48
 }
 
 #[inline(always)]
@@ -151,5 +186,30 @@ fn slot_of(key: u64) -> usize {
 
 #[cold]
 fn look_up(slot: &mut Cached, key: u64, sites: &Sites, location: &'static Location<'static>, action: Action) {
-    *slot = Cached { key, id: sites.number(location, action), window: Window::NONE };
+    *slot = Cached { key, id: sites.number(location, action) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_element_site_says_what_is_done_and_where() {
+        let here = Location::caller();
+        for access in [Access::Load, Access::Store] {
+            for bytes in [1, 2, 4, 8] {
+                let site = ElementSite::new(access, bytes, here).unwrap();
+                assert_eq!((site.kind(), site.location()), (Kind::new(Space::Global, access, bytes), here));
+            }
+            assert_eq!(ElementSite::new(access, 16, here), None);
+        }
+        assert_eq!(ElementSite::new(Access::Atomic, 4, here), None);
+    }
+
+    #[test]
+    fn sites_of_a_line_have_slots_of_their_own() {
+        let here = Location::caller();
+        let sites = [Access::Load, Access::Store].map(|access| ElementSite::new(access, 4, here).unwrap().slot(256));
+        assert_ne!(sites[0], sites[1]);
+    }
 }
