@@ -133,12 +133,16 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Lets a lane go on until it waits again or exits.
+    #[inline]
     pub(crate) fn resume(&self, lane: usize) {
         self.context.current.set(lane);
         self.switch_to(self.context.slots[lane].fibre.get());
     }
 
     /// Runs a fibre until it is suspended: inside of a lane, which then keeps it, or with nothing left to do.
+    ///
+    /// Each lane that goes on comes through here. Whether it is inlined is not left to how the crate is cut into pieces.
+    #[inline(always)]
     fn switch_to(&self, index: usize) {
         RUNNING.set(self.context);
         let mut fibres = self.fibres.borrow_mut();
