@@ -104,6 +104,24 @@ fn two_tiles_at_once_are_two_tiles() {
     }
 }
 
+/// The last tile may be whole, less than one, less than what lies before the first aligned element, or none.
+#[test]
+fn every_element_of_the_last_tiles_is_folded_once() {
+    let gpu = Gpu::simt();
+    for pair in PAIRS {
+        let bits: usize = pair.dtype.trim_start_matches(char::is_alphabetic).parse().unwrap();
+        // Of blocks of 128 threads, with four packs each.
+        let tiles = 9 * 128 * 4 * 128 / bits;
+        for len in [tiles - 1, tiles, tiles + 1] {
+            let bits_at = |offset| {
+                let case = Case { kind: KINDS[0], seed: len as u64, form: Form::All(len), offset };
+                pair.check(&gpu, &case).unwrap_or_else(|message| panic!("{message}")).bits
+            };
+            assert_eq!(bits_at(0), bits_at(1), "{pair:?} of {len}");
+        }
+    }
+}
+
 #[test]
 fn nothing_has_a_sum_and_no_minimum() {
     let gpu = Gpu::simt();

@@ -104,7 +104,7 @@ fn forms() -> Vec<Form> {
             Form::All(129),
             // Two tiles of one block, whatever the element; and blocks of which each has some.
             Form::All(8192),
-            Form::All(70_001),
+            Form::All(73_729),
             Form::Rows(33, 31, 32),
             Form::Rows(3, 9001, 9001),
             Form::Rows(70, 530, 530),
@@ -126,6 +126,7 @@ fn forms() -> Vec<Form> {
     forms.extend([Form::Axis([3, 5, 7, 11], 1), Form::Axis([2, 9, 4, 1], 2), Form::Axis([4, 6, 2, 3], 3)]);
     if !is_sanitized() {
         forms.extend([
+            Form::All(73_729),
             Form::All(300_001),
             Form::Rows(5, 40_001, 40_001),
             Form::Columns(3001, 70, 70),

@@ -244,6 +244,34 @@ impl<T: Element> Global<'_, T> {
         packs
     }
 
+    /// [`Global::load_packs_before`] where element `i` is at a multiple of 16 bytes, if it is one of the view's. Says nothing
+    /// about [when](issue_loads) loads are on their way.
+    ///
+    /// # Safety
+    /// As there, and it is.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_aligned_packs_before<const PACKS: usize>(
+        &self,
+        i: usize,
+        stride: usize,
+        end: usize,
+    ) -> [T::Pack; PACKS] {
+        let mut packs = [T::Pack::splat(T::default()); PACKS];
+        let mut k = 0;
+        while k < PACKS {
+            let begin = i + k * stride;
+            #[cfg(not(target_arch = "nvptx64"))]
+            if begin < end && (begin >= self.len || self.len - begin < T::Pack::LEN) {
+                machine::out_of_bounds("a view of global memory (a pack that begins)", begin, self.len);
+            }
+            // SAFETY: the pack is inside of the view, if it is there; `stride` elements are a multiple of 16 bytes.
+            packs[k] = unsafe { machine::load_pack_if(begin < end, self.start.wrapping_add(begin).cast()) };
+            k += 1;
+        }
+        packs
+    }
+
     /// [`Global::load_packs_unchecked`] of those packs that begin before `end`; zeros for the others.
     ///
     /// # Safety
@@ -270,22 +298,14 @@ impl<T: Element> Global<'_, T> {
             }
         }
         if off == 0 {
-            let mut k = 0;
-            while k < PACKS {
-                if is_there(k) {
-                    // SAFETY: the pack is inside of the view; `stride` elements are a multiple of 16 bytes.
-                    packs[k] = unsafe { machine::load(place(k)) };
-                }
-                k += 1;
-            }
+            // SAFETY: just compared, and as promised by the caller.
+            packs = unsafe { self.load_aligned_packs_before::<PACKS>(i, stride, end) };
         } else {
             let mut around = [[T::Pack::splat(T::default()); 2]; PACKS];
             let mut k = 0;
             while k < PACKS {
-                if is_there(k) {
-                    // SAFETY: both packs have elements of the view, so they can be read (`from_raw`).
-                    around[k] = unsafe { machine::load_around(place(k), off) };
-                }
+                // SAFETY: both packs have elements of the view, if they are there, so they can be read (`from_raw`).
+                around[k] = unsafe { machine::load_around_if(is_there(k), place(k), off) };
                 k += 1;
             }
             let mut k = 0;

@@ -65,7 +65,7 @@ type Mailboxes = GlobalMut<'static, [u64; 2]>;
 type Tickets = GlobalMut<'static, u32>;
 
 /// The parameters of [`spans`](fn@kernels::reduce::spans::spans).
-pub type SpansParameters<O, T> = (Global<'static, T>, usize, usize, u32, usize, u32, Mailboxes, Output<O, T>);
+pub type SpansParameters<O, T> = (Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Output<O, T>);
 
 /// The parameters of [`rows`](fn@kernels::reduce::rows::rows).
 pub type RowsParameters<O, T> = (Global<'static, T>, usize, usize, usize, u32, Output<O, T>);

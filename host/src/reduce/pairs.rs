@@ -17,7 +17,7 @@ const OPERATION: &str = "reduce pairs";
 
 /// The parameters of [`pairs`](fn@kernels::reduce::pairs::pairs).
 pub type PairsParameters<O, T> =
-    (Global<'static, T>, Global<'static, T>, usize, usize, u32, usize, u32, Mailboxes, Output<O, T>);
+    (Global<'static, T>, Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Output<O, T>);
 
 /// An operator of pairs with its kernel for elements of type `T`.
 pub trait PairReduction<T: Element>: PairOperator<T> + Sized {

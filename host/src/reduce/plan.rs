@@ -31,7 +31,7 @@ pub(super) enum Plan {
         len: usize,
         pitch: usize,
         parts: u32,
-        tiles: usize,
+        tiles: u32,
         longer: u32,
         threads: u32,
     },
@@ -88,10 +88,12 @@ impl Plan {
             return Self::Nothing;
         }
         let threads = threads_of_span(len.div_ceil(16 / size), spans, in_flight);
-        let tiles = len / (threads * in_flight * (16 / size));
+        // The last one may be less than a tile.
+        let tiles = len.div_ceil(threads * in_flight * (16 / size));
         let parts = parts_of_span(tiles, spans);
-        let (tiles, longer) = (tiles / parts, tiles % parts);
-        Self::Spans { spans, len, pitch, parts: parts as u32, tiles, longer: longer as u32, threads: threads as u32 }
+        // No address space has more tiles than 32 bits count: one of a longer span is at least 8 KiB.
+        let (tiles, longer) = ((tiles / parts) as u32, (tiles % parts) as u32);
+        Self::Spans { spans, len, pitch, parts: parts as u32, tiles, longer, threads: threads as u32 }
     }
 
     /// What the blocks need to leave states of type `S` for each other.
@@ -170,7 +172,7 @@ fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
     let of_one_round = packs.div_ceil(2 * in_flight).next_power_of_two();
     let most = match spans {
         1 if of_one_round <= 512 => 512,
-        1 => packs.div_ceil(MULTIPROCESSORS * in_flight).next_power_of_two().clamp(128, 512),
+        1 => packs.div_ceil(2 * in_flight * MULTIPROCESSORS).next_power_of_two().clamp(128, 512),
         2..LARGE_BLOCKS => 512,
         LARGE_BLOCKS..SMALL_BLOCKS => 256,
         _ => 128,
@@ -178,10 +180,10 @@ fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
     of_one_round.clamp(32, most)
 }
 
-/// How many blocks fold a span of so many tiles, one of `spans`: as many as run at once, and no more than there are tiles.
+/// How many blocks fold a span of so many tiles, one of `spans`: as many as run at once, and none for a single tile where
+/// others have two, since two that are on their way at once take less time than the partials of two.
 fn parts_of_span(tiles: usize, spans: usize) -> usize {
-    // Two tiles of one block take less time than the partials of two.
-    if tiles <= 2 { 1 } else { (LARGE_BLOCKS / spans).clamp(1, tiles) }
+    (LARGE_BLOCKS / spans).clamp(1, tiles.div_ceil(2).max(1))
 }
 
 #[cfg(test)]
@@ -198,8 +200,12 @@ mod tests {
             for len in [1_usize, 100, 5000, 1 << 16, (1 << 20) + 3, 1 << 30, (1 << 32) + 7] {
                 for count in [1, 3, 100] {
                     let Plan::Spans { parts, tiles, longer, threads, .. } = spans(count, len, size) else { continue };
-                    let all = tiles * parts as usize + longer as usize;
-                    assert_eq!(all, len / spans::tile(threads as usize, size), "{count} x {len} of {size} bytes");
+                    let all = tiles as usize * parts as usize + longer as usize;
+                    assert_eq!(
+                        all,
+                        len.div_ceil(spans::tile(threads as usize, size)),
+                        "{count} x {len} of {size} bytes"
+                    );
                     assert!(longer < parts && (threads as usize).is_power_of_two() && threads <= 512);
                     assert!(parts == 1 || tiles > 0, "no part is empty");
                 }
@@ -227,7 +233,7 @@ mod tests {
             Plan::Spans { parts, .. } => parts,
             other => panic!("{other:?}"),
         };
-        assert_eq!([parts(1 << 10), parts(1 << 14), parts(1 << 16), parts(1 << 18)], [1, 1, 32, 128]);
+        assert_eq!([parts(1 << 10), parts(1 << 14), parts(1 << 16), parts(1 << 18)], [1, 1, 16, 64]);
         assert_eq!([parts(1 << 20), parts(1 << 24), parts(1 << 30)], [128, 264, 264]);
     }
 

@@ -9,6 +9,7 @@
 //! | [`pairs`](mod@pairs) | two inputs: the dot product |
 //! | [`fold`] | how the states of lanes, warps and blocks become one |
 //! | [`gather`] | the state of what a thread has loaded at once |
+//! | `remainder` | what of a span is in none of its tiles |
 //! | [`ladder`] | the rungs from the textbook's slowest to its fastest |
 //! | [`block`], [`device`] | the ladder's last rungs: the sum of a block, and of a buffer in one launch |
 //!
@@ -21,6 +22,7 @@ pub mod fold;
 pub mod gather;
 pub mod ladder;
 pub mod pairs;
+mod remainder;
 pub mod rows;
 pub mod segments;
 pub mod spans;

@@ -4,6 +4,7 @@ use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 
+use super::remainder::{packs_of_block, stride};
 use super::spans::{Part, Run};
 use crate::ops::{Dot, Operator, PairOperator};
 
@@ -25,7 +26,7 @@ pub fn pairs<O: PairOperator<T>, T: Element>(
     len: usize,
     pitch: usize,
     parts: u32,
-    tiles: usize,
+    tiles: u32,
     longer: u32,
     mailboxes: GlobalMut<[u64; 2]>,
     output: GlobalMut<<O as Operator<T>>::Output>,
@@ -45,17 +46,24 @@ fn fold_run<O: PairOperator<T>, T: Element>(
     run: Run,
 ) -> O::State {
     let lanes = T::Pack::LEN;
-    let stride = thread::block_dim_x() as usize * lanes;
-    let tile = PACKS_IN_FLIGHT * stride;
+    let (stride, tile) = (stride::<T>(), packs_of_block::<T>(PACKS_IN_FLIGHT as u32));
     let own = thread::thread_idx_x() as usize * lanes;
 
+    let (begin, end) = run.elements(tile, len, false);
+    let (rest, whole) = if run.is_last { (own + end, len / lanes * lanes) } else { (0, 0) };
+    let single = whole + own / lanes;
+    let load_single = |input: &Global<T>| {
+        // SAFETY: just compared.
+        if run.is_last && single < len { unsafe { input.load_unchecked(start + single) } } else { T::default() }
+    };
+
     let mut state = O::NEUTRAL;
-    let mut i = run.tiles.start * tile + own;
+    let mut i = begin + own;
     let of_tile = |a: [T::Pack; PACKS_IN_FLIGHT], b: [T::Pack; PACKS_IN_FLIGHT]| {
         O::combine(O::gather_pairs(a[0], b[0]), O::gather_pairs(a[1], b[1]))
     };
-    let by_two = first.elements_past(start, 16) == 0 && second.elements_past(start, 16) == 0;
-    while by_two && i + tile < run.tiles.end * tile {
+    let are_aligned = first.elements_past(start, 16) == 0 && second.elements_past(start, 16) == 0;
+    while are_aligned && i + tile < end {
         let load = |input: &Global<T>, i: usize| {
             // SAFETY: both tiles are inside of both spans, which begin at multiples of 16 bytes.
             unsafe { input.load_aligned_packs_unchecked::<PACKS_IN_FLIGHT>(start + i, stride) }
@@ -66,7 +74,7 @@ fn fold_run<O: PairOperator<T>, T: Element>(
         state = O::combine(state, of_tile(c, d));
         i += 2 * tile;
     }
-    while i < run.tiles.end * tile {
+    while i < end {
         // SAFETY: the tile is inside of both spans.
         let (a, b) = unsafe {
             (
@@ -80,18 +88,23 @@ fn fold_run<O: PairOperator<T>, T: Element>(
     if !run.is_last {
         return state;
     }
-    while i + lanes <= len {
-        // SAFETY: just compared.
-        let ([a], [b]) =
-            unsafe { (first.load_packs_unchecked::<1>(start + i, 0), second.load_packs_unchecked::<1>(start + i, 0)) };
-        state = O::combine(state, O::gather_pairs(a, b));
+    // SAFETY: packs that begin before the end of whole ones are inside of both spans.
+    let (mut a, mut b) = unsafe {
+        (
+            first.load_packs_before::<PACKS_IN_FLIGHT>(start + rest, stride, start + whole),
+            second.load_packs_before::<PACKS_IN_FLIGHT>(start + rest, stride, start + whole),
+        )
+    };
+    let (of_first, of_second) = (load_single(first), load_single(second));
+    issue_loads();
+    i = rest;
+    while i < whole {
+        state = O::combine(state, O::gather_pairs(a[0], b[0]));
+        (a[0], b[0]) = (a[1], b[1]);
         i += stride;
     }
-    i = len / lanes * lanes + own / lanes;
-    if i < len {
-        // SAFETY: just compared.
-        let (a, b) = unsafe { (first.load_unchecked(start + i), second.load_unchecked(start + i)) };
-        state = O::combine(state, O::lift_pair(a, b));
+    if single < len {
+        state = O::combine(state, O::lift_pair(of_first, of_second));
     }
     state
 }

@@ -10,6 +10,7 @@ use half::{bf16, f16};
 
 use super::fold::{WarpStates, fold_warps};
 use super::gather::skim_packs;
+use super::remainder::{Remainder, packs_of_block, stride};
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
     Sum, SumInF64, SumOfSquares, WrappingSum,
@@ -25,8 +26,8 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 
 /// Reduces spans of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
 ///
-/// A span is folded by `parts` blocks. The first `longer` parts are runs of `tiles + 1` tiles, the others of `tiles`, and
-/// the last one takes what is left behind the last whole tile too. (The host divides; a block would need as long for it
+/// A span is folded by `parts` blocks. The first `longer` parts are runs of `tiles + 1` tiles, the others of `tiles`; the span's
+/// last tile is one of them though it may be less than a tile. (The host divides; a block would need as long for it
 /// as for a tile.) With one part, blocks count spans; with more, the grid is `parts` wide and as high as there are spans.
 ///
 /// - *Loads are 16 bytes wide*, eight in flight in each thread before the first is used, those of two tiles, and a warp's are
@@ -58,7 +59,7 @@ pub fn spans<O: Operator<T>, T: Element>(
     len: usize,
     pitch: usize,
     parts: u32,
-    tiles: usize,
+    tiles: u32,
     longer: u32,
     mailboxes: GlobalMut<[u64; 2]>,
     output: GlobalMut<<O as Operator<T>>::Output>,
@@ -74,7 +75,7 @@ pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     len: usize,
     pitch: usize,
     parts: u32,
-    tiles: usize,
+    tiles: u32,
     longer: u32,
     mailboxes: &GlobalMut<[u64; 2]>,
     output: &GlobalMut<O::Output>,
@@ -95,20 +96,20 @@ pub(super) struct Part {
     pub span: usize,
     part: u32,
     parts: u32,
-    tiles: Range<usize>,
+    tiles: Range<u32>,
 }
 
 impl Part {
     /// That of this block; the parameters are the kernel's.
     #[inline(always)]
-    pub fn of_block(parts: u32, tiles: usize, longer: u32) -> Self {
+    pub fn of_block(parts: u32, tiles: u32, longer: u32) -> Self {
         let (span, part) = match parts {
             1 => (thread::block_idx_x() as usize, 0),
             _ => (thread::block_idx_y() as usize, thread::block_idx_x()),
         };
         let longer_before = if part < longer { part } else { longer };
-        let first = part as usize * tiles + longer_before as usize;
-        Self { span, part, parts, tiles: first..first + tiles + usize::from(part < longer) }
+        let first = part * tiles + longer_before;
+        Self { span, part, parts, tiles: first..first + tiles + u32::from(part < longer) }
     }
 
     /// Lets the next grid's blocks in, if this one's are soon over: a round of loads or two. During more of them, they would
@@ -134,7 +135,7 @@ impl Part {
     /// Its elements.
     #[inline(always)]
     pub fn run(&self) -> Run {
-        Run { tiles: self.tiles.clone(), is_last: self.part + 1 == self.parts }
+        Run { tiles: self.tiles.start as usize..self.tiles.end as usize, is_last: self.part + 1 == self.parts }
     }
 
     /// Makes one state of what the threads of all blocks have folded of the span's `len` elements, and puts out the result.
@@ -201,12 +202,27 @@ pub(super) fn fold_partials<O: Operator<T>, T: Element>(
 pub(super) struct Run {
     /// Their numbers.
     pub tiles: Range<usize>,
-    /// Whether what is left behind the last whole tile goes with them.
+    /// Whether the span's last tile is one of them: what there is of it, and of the one before if that is not whole either.
     pub is_last: bool,
+}
+
+impl Run {
+    /// The first and the last of those of the span's `len` elements that are in whole tiles of `tile`.
+    #[inline(always)]
+    pub fn elements(&self, tile: usize, len: usize, has_lead: bool) -> (usize, usize) {
+        let (first, mut end) = (self.tiles.start * tile, self.tiles.end * tile);
+        end = if end > len { end - tile } else { end };
+        // What lies before the first aligned element may be more than what there was of the last tile.
+        end = if has_lead && end > len { end - tile } else { end };
+        (if first < end { first } else { end }, end)
+    }
 }
 
 /// What this thread folds of a run of the span of `len` elements that begins at `start`. The last run is empty only if all
 /// are.
+///
+/// Where the span is aligned, the last round of loads has a whole tile, if one is left, and the [remainder](Remainder): a length
+/// that is no multiple of a tile's costs no further way to memory.
 #[inline(always)]
 pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
     input: &Global<T>,
@@ -214,61 +230,66 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
     len: usize,
     run: Run,
 ) -> O::State {
-    let lanes = T::Pack::LEN;
-    let stride = thread::block_dim_x() as usize * lanes;
-    let tile = PACKS * stride;
-    let own = thread::thread_idx_x() as usize * lanes;
+    let (stride, tile) = (stride::<T>(), packs_of_block::<T>(PACKS as u32));
     // Packs begin behind these, which wait for the end.
     let lead = if O::ANY_ORDER { elements_to_alignment(input, start, len) } else { 0 };
     let (start, len) = (start + lead, len - lead);
-    let mut end = run.tiles.end * tile;
-    if O::ANY_ORDER && run.is_last && end > len {
-        // There are fewer elements behind them than there are in whole tiles.
-        end -= tile;
-    }
+    let (first, end) = run.elements(tile, len, O::ANY_ORDER);
+    let remainder = Remainder {
+        start,
+        lead: if run.is_last { lead } else { 0 },
+        from: end,
+        to: if run.is_last { len } else { end },
+    };
 
     let mut state = O::NEUTRAL;
-    let mut i = run.tiles.start * tile + own;
-    let by_two = input.elements_past(start, 16) == 0;
-    while by_two && i + tile < end {
-        // SAFETY: both tiles are inside of the span, which begins at a multiple of 16 bytes.
-        let (packs, further) = unsafe {
-            (
-                input.load_aligned_packs_unchecked::<PACKS>(start + i, stride),
-                input.load_aligned_packs_unchecked::<PACKS>(start + i + tile, stride),
-            )
-        };
+    let mut i = first + thread::thread_idx_x() as usize * T::Pack::LEN;
+    let loaded;
+    if O::ANY_ORDER || input.elements_past(start, 16) == 0 {
+        while i + tile < end {
+            // SAFETY: both tiles are inside of the span, which begins at a multiple of 16 bytes.
+            let (packs, further) = unsafe {
+                (
+                    input.load_aligned_packs_unchecked::<PACKS>(start + i, stride),
+                    input.load_aligned_packs_unchecked::<PACKS>(start + i + tile, stride),
+                )
+            };
+            issue_loads();
+            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
+            state = O::combine(state, skim_packs::<O, T, PACKS>(further, lead + i + tile, stride));
+            i += 2 * tile;
+        }
+        if i >= end && remainder.is_empty() {
+            return state;
+        }
+        // Unpacking short elements takes the registers that all else would be loaded to.
+        let is_short = size_of::<T>() < 4;
+        if is_short && i < end {
+            // SAFETY: the tile is inside of the span.
+            let packs = unsafe { input.load_aligned_packs_unchecked::<PACKS>(start + i, stride) };
+            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
+            i += tile;
+        }
+        // SAFETY: packs that begin before the end of whole tiles are inside of the span, and so is the remainder.
+        let packs = unsafe { input.load_aligned_packs_before::<PACKS>(start + i, stride, start + end) };
+        // SAFETY: as above.
+        loaded = unsafe { remainder.load::<T, PACKS>(input, true) };
         issue_loads();
-        state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
-        state = O::combine(state, skim_packs::<O, T, PACKS>(further, lead + i + tile, stride));
-        i += 2 * tile;
+        if !is_short && i < end {
+            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
+        }
+    } else {
+        while i < end {
+            // SAFETY: the tile is inside of the span.
+            let packs = unsafe { input.load_packs_unchecked::<PACKS>(start + i, stride) };
+            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
+            i += tile;
+        }
+        // SAFETY: as above.
+        loaded = unsafe { remainder.load::<T, PACKS>(input, false) };
+        issue_loads();
     }
-    while i < end {
-        // SAFETY: the tile is inside of the span.
-        let packs = unsafe { load_packs::<O, T, PACKS>(input, start + i, stride) };
-        state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
-        i += tile;
-    }
-    if !run.is_last {
-        return state;
-    }
-    while i + lanes <= len {
-        // SAFETY: just compared.
-        let packs = unsafe { load_packs::<O, T, 1>(input, start + i, stride) };
-        state = O::combine(state, skim_packs::<O, T, 1>(packs, lead + i, stride));
-        i += stride;
-    }
-    i = len / lanes * lanes + own / lanes;
-    if i < len {
-        // SAFETY: just compared.
-        state = O::combine(state, O::lift(unsafe { input.load_unchecked(start + i) }, (lead + i) as u64));
-    }
-    i = own / lanes;
-    if i < lead {
-        // SAFETY: just compared.
-        state = O::combine(state, O::lift(unsafe { input.load_unchecked(start - lead + i) }, i as u64));
-    }
-    state
+    remainder.fold::<O, T, PACKS>(state, loaded)
 }
 
 /// Elements before the first at a multiple of 16 bytes, of `len` from `start` on.
@@ -276,28 +297,4 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
 fn elements_to_alignment<T: Element>(input: &Global<T>, start: usize, len: usize) -> usize {
     let lead = (T::Pack::LEN - input.elements_past(start, 16)) % T::Pack::LEN;
     if lead < len { lead } else { len }
-}
-
-/// Packs, which are aligned if elements are combined in any order.
-///
-/// Of short elements the alignment is looked at all the same: in the branches that makes all loads stay together, which `ptxas`
-/// otherwise moves between the many instructions that a pack of them takes. Large states leave no registers for that.
-///
-/// # Safety
-/// All packs are inside of the view, `stride` is a multiple of a pack's length, and if `O::ANY_ORDER`, element `i` is at a
-/// multiple of 16 bytes.
-#[inline(always)]
-unsafe fn load_packs<O: Operator<T>, T: Element, const PACKS: usize>(
-    input: &Global<T>,
-    i: usize,
-    stride: usize,
-) -> [T::Pack; PACKS] {
-    // SAFETY: as promised by the caller.
-    unsafe {
-        if O::ANY_ORDER && (size_of::<T>() >= 4 || size_of::<O::State>() > 8) {
-            input.load_aligned_packs_unchecked::<PACKS>(i, stride)
-        } else {
-            input.load_packs_unchecked::<PACKS>(i, stride)
-        }
-    }
 }

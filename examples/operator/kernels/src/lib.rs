@@ -25,13 +25,13 @@ impl Operator<f32> for Peak {
 }
 
 /// The kernel for whole buffers and long rows.
-#[kernel(max_threads = 512, early)]
+#[kernel(max_threads = 512, min_blocks = 2, early)]
 pub fn peak(
     input: Global<f32>,
     len: usize,
     pitch: usize,
     parts: u32,
-    tiles: usize,
+    tiles: u32,
     longer: u32,
     mailboxes: GlobalMut<[u64; 2]>,
     output: GlobalMut<f32>,

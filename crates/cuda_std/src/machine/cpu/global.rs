@@ -20,6 +20,17 @@ pub(crate) unsafe fn load<T: Plain>(place: *const T) -> T {
     unsafe { read(place) }
 }
 
+/// Reads 16 bytes, or nothing: zeros.
+///
+/// # Safety
+/// As [`load`], if there is something.
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn load_pack_if<P: Packed>(is_there: bool, place: *const P) -> P {
+    // SAFETY: as promised by the caller.
+    if is_there { unsafe { load(place) } } else { P::from_words([0; 4]) }
+}
+
 /// [`load`], which nobody hears of.
 ///
 /// # Safety
@@ -124,6 +135,17 @@ pub(crate) unsafe fn load_around<P: Plain>(place: *const P, off: usize) -> [P; 2
     }
     // SAFETY: any 16 bytes are a pack (it is `Plain`).
     unsafe { transmute_copy(&bytes) }
+}
+
+/// [`load_around`], or nothing: zeros.
+///
+/// # Safety
+/// As there, if there is something.
+#[inline(always)]
+#[track_caller]
+pub(crate) unsafe fn load_around_if<P: Packed>(is_there: bool, place: *const P, off: usize) -> [P; 2] {
+    // SAFETY: as promised by the caller.
+    if is_there { unsafe { load_around(place, off) } } else { [P::from_words([0; 4]); 2] }
 }
 
 /// Elements `from..to` of the pack at `place`, in one load or two of the aligned packs that they lie in; zeros for the others.

@@ -32,6 +32,35 @@ pub(crate) unsafe fn load<T: Plain>(place: *const T) -> T {
     unsafe { place.read() }
 }
 
+/// Reads 16 bytes, or nothing: zeros. A predicate, where LLVM would make a branch and wait for what is loaded at its end.
+///
+/// # Safety
+/// As [`load`], if there is something.
+#[inline(always)]
+pub(crate) unsafe fn load_pack_if<P: Packed>(is_there: bool, place: *const P) -> P {
+    let (a, b, c, d): (u32, u32, u32, u32);
+    // SAFETY: as promised by the caller.
+    unsafe {
+        asm!(
+            "{{",
+            ".reg .pred there;",
+            ".reg .b64 global;",
+            "setp.ne.u32 there, {is_there}, 0;",
+            "cvta.to.global.u64 global, {place};",
+            "mov.b32 {a}, 0;",
+            "mov.b32 {b}, 0;",
+            "mov.b32 {c}, 0;",
+            "mov.b32 {d}, 0;",
+            "@there ld.global.v4.b32 {{{a}, {b}, {c}, {d}}}, [global];",
+            "}}",
+            a = out(reg32) a, b = out(reg32) b, c = out(reg32) c, d = out(reg32) d,
+            is_there = in(reg32) u32::from(is_there), place = in(reg64) place,
+            options(pure, readonly, nostack, preserves_flags)
+        );
+    }
+    P::from_words([a, b, c, d])
+}
+
 /// Writes global memory.
 ///
 /// # Safety
@@ -166,6 +195,17 @@ pub(crate) unsafe fn load_around<P: Plain>(place: *const P, off: usize) -> [P; 2
         let low = place.byte_sub(off);
         [load(low), load(low.byte_add(16))]
     }
+}
+
+/// [`load_around`], or nothing: zeros.
+///
+/// # Safety
+/// As there, if there is something.
+#[inline(always)]
+pub(crate) unsafe fn load_around_if<P: Packed>(is_there: bool, place: *const P, off: usize) -> [P; 2] {
+    let low = place.wrapping_byte_sub(off);
+    // SAFETY: as promised by the caller.
+    unsafe { [load_pack_if(is_there, low), load_pack_if(is_there, low.wrapping_byte_add(16))] }
 }
 
 /// Writes those of a pack's words that lie in elements `from..to`, and of the two words that a border may go through those

@@ -1,0 +1,115 @@
+//! What of a span is in none of its tiles: behind the last whole one, and before the first aligned element.
+
+use cuda_std::prelude::*;
+
+use super::gather::skim_packs;
+use crate::ops::Operator;
+
+/// Some elements of a span that a block folds after its tiles.
+#[derive(Clone, Copy)]
+pub(super) struct Remainder {
+    /// The element at which packs begin.
+    pub start: usize,
+    /// How many elements of the span lie before it, less than a pack's.
+    pub lead: usize,
+    /// The first and the last that are not in a tile, counted from `start`; fewer than a tile's.
+    pub from: usize,
+    pub to: usize,
+}
+
+/// What a thread has loaded of a [`Remainder`].
+#[derive(Clone, Copy)]
+pub(super) struct Loaded<T: Element, const PACKS: usize> {
+    packs: [T::Pack; PACKS],
+    behind: T,
+    before: T,
+}
+
+impl Remainder {
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.from == self.to && self.lead == 0
+    }
+
+    /// Loads this thread's elements. They are not [on their way](cuda_std::global::issue_loads) before anything else.
+    ///
+    /// # Safety
+    /// All are inside of the view. If `is_aligned`, the one at `start` is at a multiple of 16 bytes.
+    #[inline(always)]
+    pub unsafe fn load<T: Element, const PACKS: usize>(&self, input: &Global<T>, is_aligned: bool) -> Loaded<T, PACKS> {
+        let Self { start, lead, .. } = *self;
+        let (own, single) = (thread::thread_idx_x() as usize, self.single::<T>());
+        let (first, end) = (start + self.pack::<T>(), start + self.end_of_packs::<T>());
+        // SAFETY: as promised by the caller; a pack that begins before the end of whole ones is whole.
+        unsafe {
+            Loaded {
+                packs: if is_aligned {
+                    input.load_aligned_packs_before::<PACKS>(first, stride::<T>(), end)
+                } else {
+                    input.load_packs_before::<PACKS>(first, stride::<T>(), end)
+                },
+                behind: if single < self.to { input.load_unchecked(start + single) } else { T::default() },
+                before: if own < lead { input.load_unchecked(start - lead + own) } else { T::default() },
+            }
+        }
+    }
+
+    /// Adds what was loaded to this thread's state.
+    #[inline(always)]
+    pub fn fold<O: Operator<T>, T: Element, const PACKS: usize>(
+        &self,
+        state: O::State,
+        loaded: Loaded<T, PACKS>,
+    ) -> O::State {
+        let Loaded { mut packs, behind, before } = loaded;
+        let (own, single, lead) = (thread::thread_idx_x() as usize, self.single::<T>(), self.lead);
+        let mut state = state;
+        let mut i = self.pack::<T>();
+        // Not unrolled, since short elements of so many packs would take more registers than there are.
+        while i < self.end_of_packs::<T>() {
+            state = O::combine(state, skim_packs::<O, T, 1>([packs[0]], lead + i, 0));
+            let mut k = 1;
+            while k < PACKS {
+                packs[k - 1] = packs[k];
+                k += 1;
+            }
+            i += stride::<T>();
+        }
+        if single < self.to {
+            state = O::combine(state, O::lift(behind, (lead + single) as u64));
+        }
+        if own < lead {
+            state = O::combine(state, O::lift(before, own as u64));
+        }
+        state
+    }
+
+    /// Where this thread's first pack begins.
+    #[inline(always)]
+    fn pack<T: Element>(&self) -> usize {
+        self.from + thread::thread_idx_x() as usize * T::Pack::LEN
+    }
+
+    #[inline(always)]
+    fn end_of_packs<T: Element>(&self) -> usize {
+        self.to / T::Pack::LEN * T::Pack::LEN
+    }
+
+    /// This thread's element behind the last whole pack.
+    #[inline(always)]
+    fn single<T: Element>(&self) -> usize {
+        self.end_of_packs::<T>() + thread::thread_idx_x() as usize
+    }
+}
+
+/// From a thread's pack to its next one.
+#[inline(always)]
+pub(super) fn stride<T: Element>() -> usize {
+    packs_of_block::<T>(1)
+}
+
+/// Elements of so many packs of each thread. Multiplied as 32 bits, which takes a quarter of the instructions.
+#[inline(always)]
+pub(super) fn packs_of_block<T: Element>(packs: u32) -> usize {
+    (thread::block_dim_x() * packs * T::Pack::LEN as u32) as usize
+}
