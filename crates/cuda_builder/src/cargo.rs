@@ -181,9 +181,15 @@ pub(crate) fn package_name(folder: &Path) -> Result<String, BuildError> {
     Err(not_a_crate("`Cargo.toml` names no package".to_owned()))
 }
 
-/// `cuda-builder` in the target folder that `OUT_DIR` or this program lies in: all device builds of a workspace share
-/// what they compile.
+/// Names the folder of all device builds.
+pub(crate) const DIR: &str = "CUDA_BUILDER_DIR";
+
+/// The folder that [`DIR`] names, else `cuda-builder` in the target folder that `OUT_DIR` or this program lies in: all device
+/// builds of a workspace share what they compile.
 pub(crate) fn default_target_dir() -> Result<PathBuf, BuildError> {
+    if let Some(dir) = env::var_os(DIR) {
+        return Ok(dir.into());
+    }
     let inside = match env::var_os("OUT_DIR") {
         Some(out_dir) => PathBuf::from(out_dir),
         None => {

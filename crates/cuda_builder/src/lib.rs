@@ -86,7 +86,9 @@ impl CudaBuilder {
         self
     }
 
-    /// Builds in this folder. By default it is `cuda-builder` in the target folder of the build that this is part of.
+    /// Builds in this folder. By default it is the one that the environment variable `CUDA_BUILDER_DIR` names, so that
+    /// builds with target folders of their own need not each compile the same; without it, `cuda-builder` in the target folder
+    /// of the build that this is part of.
     pub fn target_dir(mut self, dir: impl AsRef<Path>) -> Self {
         self.target_dir = Some(dir.as_ref().to_owned());
         self
@@ -139,7 +141,7 @@ impl Built {
         for source in &self.sources {
             println!("cargo::rerun-if-changed={}", source.display());
         }
-        for variable in toolchain::VARIABLES {
+        for variable in toolchain::VARIABLES.into_iter().chain([cargo::DIR]) {
             println!("cargo::rerun-if-env-changed={variable}");
         }
     }
