@@ -35,7 +35,7 @@ fn instances(rung: &str) -> Vec<(u32, String)> {
 
 /// The production transposes: for each size of element the tiles that a block may have.
 fn transposes() -> impl Iterator<Item = String> {
-    let kinds: [(&str, &[&str]); 17] = [
+    let kinds: [(&str, &[&str]); 18] = [
         (
             "tiles",
             &[
@@ -60,6 +60,7 @@ fn transposes() -> impl Iterator<Item = String> {
         ("slanted_scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096"]),
         ("scaled_word_tiles", &["f32_4096", "f32_1024", "f64_2048", "f64_512", "Complex32_2048", "Complex32_512"]),
         ("direct_squares", &["u8", "u16", "u32", "u64", "u128"]),
+        ("scaled_direct_squares", &["f16", "bf16", "f32", "f64", "Complex32", "Complex64"]),
         ("square_tiles", &["u8_16384", "u16_4096", "u32_4096", "u64_1024"]),
         (
             "wide_square_tiles",

@@ -243,10 +243,8 @@ impl Gpu {
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
-        let Strides { rows, columns, batch, input_pitch, output_pitch, input_batch, output_batch } = strides;
-        let side = direct::side(size_of::<T>());
-        let blocks = |elements: usize, squares: usize| elements.div_ceil(squares * side) as u32;
-        let grid = Dim3::new(blocks(columns, direct::ACROSS), blocks(rows, direct::DOWN), batch as u32);
+        let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
+        let grid = strides.grid_of_squares(size_of::<T>());
         let (rows, columns) = (rows as u32, columns as u32);
         let arguments = (input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch);
         self.launch(kernel, grid, arguments)
@@ -340,11 +338,17 @@ impl Strides {
     }
 
     /// Whether there is so little that an element's way counts, not how many have it at once.
-    fn are_small(&self, size: usize) -> bool {
+    pub(super) fn are_small(&self, size: usize) -> bool {
         let Self { rows, columns, batch, .. } = *self;
         let bytes = rows.saturating_mul(columns).saturating_mul(batch).saturating_mul(size);
         // A grid has no more blocks than 65535 down or from matrix to matrix.
         bytes <= MOST_OF_SMALL && batch <= 65535
+    }
+
+    /// The grid of the kernels for what [is small](Self::are_small).
+    pub(super) fn grid_of_squares(&self, size: usize) -> Dim3 {
+        let blocks = |elements: usize, squares: usize| elements.div_ceil(squares * direct::side(size)) as u32;
+        Dim3::new(blocks(self.columns, direct::ACROSS), blocks(self.rows, direct::DOWN), self.batch as u32)
     }
 
     /// Calls `launch` with the blocks and the views of as many matrices as a grid has blocks for, until all have had their

@@ -4,6 +4,7 @@ use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use half::{bf16, f16};
 use kernels::transpose::change::{CONJUGATED, MULTIPLIED, Scale};
+use kernels::transpose::direct::scaled_direct_squares;
 use kernels::transpose::tiles::{elements, scaled_tiles, slanted_scaled_tiles, wide_scaled_tiles};
 use kernels::transpose::words::scaled_word_tiles;
 use num_complex::{Complex32, Complex64};
@@ -52,10 +53,14 @@ impl<T> Scaling<T> {
 type ScaledParameters<B> =
     (Global<'static, B>, GlobalMut<'static, B>, usize, usize, usize, usize, usize, usize, u32, u32, u32, u32, f64, f64);
 
+type DirectParameters<B> =
+    (Global<'static, B>, GlobalMut<'static, B>, u32, u32, usize, usize, usize, usize, u32, f64, f64);
+
 /// The kernels for a number.
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledKernels<B: 'static> {
-    /// For what is at multiples of 16 bytes, and for what is anywhere.
+    /// For what is at multiples of 16 bytes: if it is small, and if not; and for what is anywhere.
+    direct: Kernel<DirectParameters<B>>,
     wide: Kernel<ScaledParameters<B>>,
     anywhere: Anywhere<B>,
 }
@@ -91,7 +96,11 @@ macro_rules! scaled {
         impl ScaledElement for $type {}
         impl private::Sealed for $type {
             fn kernels() -> ScaledKernels<Self::Bits> {
-                ScaledKernels { wide: wide_scaled_tiles::handle::<$type, $len>(), anywhere: $anywhere }
+                ScaledKernels {
+                    direct: scaled_direct_squares::handle::<$type>(),
+                    wide: wide_scaled_tiles::handle::<$type, $len>(),
+                    anywhere: $anywhere,
+                }
             }
             fn parts(self) -> [f64; 2] {
                 let $x = self;
@@ -205,11 +214,29 @@ impl Gpu {
         let how =
             if scaling.factor.is_some() { MULTIPLIED } else { 0 } | if scaling.conjugate { CONJUGATED } else { 0 };
         let (input, output) = (input.cast::<T::Bits>(), output.cast::<T::Bits>());
-        let (kernel, tiling) = T::kernels().for_matrices(&strides, input.device_address() | output.device_address());
-        let Strides { rows, columns, input_pitch, output_pitch, .. } = strides;
+        let (kernels, size) = (T::kernels(), size_of::<T>());
+        let address = input.device_address() | output.device_address();
+        let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
+        if strides.are_small(size) && strides.are_wide(address, size) {
+            let (rows, columns) = (rows as u32, columns as u32);
+            let arguments = (
+                input,
+                output,
+                rows,
+                columns,
+                input_pitch,
+                output_pitch,
+                input_batch,
+                output_batch,
+                how,
+                real,
+                imaginary,
+            );
+            return self.launch(kernels.direct, strides.grid_of_squares(size), arguments);
+        }
+        let (kernel, tiling) = kernels.for_matrices(&strides, address);
         let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
         strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
-            let (input_batch, output_batch) = (strides.input_batch, strides.output_batch);
             let arguments = (
                 input,
                 output,

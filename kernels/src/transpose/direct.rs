@@ -7,7 +7,10 @@
 
 use cuda_std::bits::permute_bytes;
 use cuda_std::prelude::*;
+use half::{bf16, f16};
+use num_complex::{Complex32, Complex64};
 
+use super::change::{Scale, Scaled, Scaling};
 use super::turn::{Turn, turn_bytes};
 
 /// Threads of a block.
@@ -43,6 +46,9 @@ pub trait Direct: Element {
 
     /// The square with rows and columns exchanged; what is behind its rows is of no meaning.
     fn turn(square: [Self::Row; 4]) -> [Self::Row; 4];
+
+    /// The row with each element changed.
+    fn change(row: Self::Row, of_element: impl Fn(Self) -> Self) -> Self::Row;
 }
 
 macro_rules! by_words {
@@ -65,6 +71,12 @@ macro_rules! by_words {
             #[inline(always)]
             fn turn($square: [$word; 4]) -> [$word; 4] {
                 $turned
+            }
+
+            #[inline(always)]
+            fn change(row: $word, of_element: impl Fn(Self) -> Self) -> $word {
+                let changed = |i: u32| $word::from(of_element((row >> (i * Self::BITS)) as Self)) << (i * Self::BITS);
+                changed(0) | changed(1) | changed(2) | changed(3)
             }
         }
     };
@@ -105,6 +117,17 @@ macro_rules! by_packs {
                 let [a, b, c, d, ..] = <Self as Turn>::turn([a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d]);
                 [a, b, c, d]
             }
+
+            #[inline(always)]
+            fn change(row: Self::Row, of_element: impl Fn(Self) -> Self) -> Self::Row {
+                let mut row = row;
+                let mut i = 0;
+                while i < Self::Row::LEN {
+                    row = row.with(i, of_element(row.get(i)));
+                    i += 1;
+                }
+                row
+            }
         }
     )*};
 }
@@ -128,7 +151,51 @@ pub fn direct_squares<T: Direct>(
     input_batch: usize,
     output_batch: usize,
 ) {
+    let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
+    turn_square(&input, &output, &layout, |row| row);
+}
+
+/// [`direct_squares`](fn@direct_squares) of numbers that are [scaled](super::change) on their way: `how` and the factor's
+/// parts are those of a [`Scaling`].
+#[kernel(instances = [f16, bf16, f32, f64, Complex32, Complex64], block = BLOCK, early)]
+pub fn scaled_direct_squares<N: Scale<Bits: Direct>>(
+    input: Global<<N as Scale>::Bits>,
+    output: GlobalMut<<N as Scale>::Bits>,
+    rows: u32,
+    columns: u32,
+    input_pitch: usize,
+    output_pitch: usize,
+    input_batch: usize,
+    output_batch: usize,
+    how: u32,
+    real: f64,
+    imaginary: f64,
+) {
+    let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
+    let scaled = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    turn_square(&input, &output, &layout, |row| N::Bits::change(row, |x| scaled.of_element(x)));
+}
+
+/// Where matrices lie: the kernels' parameters.
+struct Layout {
+    rows: u32,
+    columns: u32,
+    input_pitch: usize,
+    output_pitch: usize,
+    input_batch: usize,
+    output_batch: usize,
+}
+
+/// Turns this thread's square, and changes its rows.
+#[inline(always)]
+fn turn_square<T: Direct>(
+    input: &Global<T>,
+    output: &GlobalMut<T>,
+    layout: &Layout,
+    change: impl Fn(T::Row) -> T::Row,
+) {
     thread::admit_next_grid();
+    let Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch } = *layout;
     let side = side(size_of::<T>());
     let thread = thread::thread_idx_x();
     let (lane, warp) = (thread % 32, thread / 32);
@@ -141,7 +208,7 @@ pub fn direct_squares<T: Direct>(
     let batch = thread::block_idx_z() as usize;
     let from = batch * input_batch + row as usize * input_pitch + column as usize;
     // SAFETY: a square is inside of the matrix, whose sides are multiples of a square's, or outside of it.
-    let row_of_square = |i: usize| unsafe { T::load(&input, from + i * input_pitch) };
+    let row_of_square = |i: usize| unsafe { T::load(input, from + i * input_pitch) };
     // A square has one row, two, or four.
     let first = row_of_square(0);
     let further = |i: usize| if i < side { row_of_square(i) } else { first };
@@ -150,7 +217,7 @@ pub fn direct_squares<T: Direct>(
     let mut i = 0;
     while i < side {
         // SAFETY: as above.
-        unsafe { T::store(&output, to + i * output_pitch, turned[i]) };
+        unsafe { T::store(output, to + i * output_pitch, change(turned[i])) };
         i += 1;
     }
 }
