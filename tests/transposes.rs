@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use warpfold::{Error, Gpu, Plain, SimtOptions, Transposition};
 use warpfold_tests::tiles::TILE_CHECKS;
-use warpfold_tests::transposes::{CHECKS, Case, IN_PLACE_CHECKS, LARGE, PERMUTE_CHECKS, SCALED_CHECKS, SIDES};
+use warpfold_tests::transposes::{ALIGNED, CHECKS, Case, IN_PLACE_CHECKS, LARGE, PERMUTE_CHECKS, SCALED_CHECKS, SIDES};
 
 fn any_side() -> impl Strategy<Value = usize> {
     prop_oneof![prop::sample::select(&SIDES[..]), 0_usize..300, Just(2000)]
@@ -21,7 +21,8 @@ proptest! {
     }
 
     #[test]
-    fn every_number_scaled(which in 0..SCALED_CHECKS.len(), sides in (any_side(), any_side()).prop_filter("not too many", |(a, b)| a * b <= 20_000), batch in 0_usize..3, pads in prop::array::uniform2(0_usize..6), offsets in prop::array::uniform2(0_usize..20), seed: u64) {
+    fn every_number_scaled(which in 0..SCALED_CHECKS.len(), sides in (any_side(), any_side()).prop_filter("not too many", |(a, b)| a * b <= 20_000), batch in 0_usize..3, pads in prop::array::uniform2(0_usize..6), offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
+        let (pads, offsets) = if aligned { ([0; 2], [0; 2]) } else { (pads, offsets) };
         let case = Case { rows: sides.0, columns: sides.1, batch, pads, offsets, seed };
         (SCALED_CHECKS[which].1)(&Gpu::simt(), &case).map_err(TestCaseError::fail)?;
     }
@@ -86,7 +87,9 @@ fn large_ones_at_any_alignment() {
         }
     }
     for (i, (_, check)) in SCALED_CHECKS.iter().enumerate() {
-        check(&gpu, &Case { seed: i as u64, ..LARGE[3] }).unwrap();
+        for case in [LARGE[3], ALIGNED] {
+            check(&gpu, &Case { seed: i as u64, ..case }).unwrap();
+        }
     }
 }
 
