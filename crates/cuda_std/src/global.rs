@@ -317,6 +317,61 @@ impl<T: Element> Global<'_, T> {
         }
         packs
     }
+
+    /// [`Global::load_packs_before`] of packs of which most are not there: those are skipped, while a predicate is an
+    /// instruction that does nothing.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_few_packs_before<const PACKS: usize>(
+        &self,
+        i: usize,
+        stride: usize,
+        end: usize,
+    ) -> [T::Pack; PACKS] {
+        let mut packs = [T::Pack::splat(T::default()); PACKS];
+        let is_there = |k: usize| i + k * stride < end;
+        // Not looked at where there is no pack.
+        let first: *const T::Pack = self.start.wrapping_add(i).cast();
+        let place = |k: usize| first.wrapping_byte_add(k * stride * size_of::<T>());
+        let off = machine::bytes_off_alignment(first);
+        #[cfg(not(target_arch = "nvptx64"))]
+        for k in (0..PACKS).filter(|&k| is_there(k)) {
+            let begin = i + k * stride;
+            if begin >= self.len || self.len - begin < T::Pack::LEN {
+                machine::out_of_bounds("a view of global memory (a pack that begins)", begin, self.len);
+            }
+        }
+        if off == 0 {
+            let mut k = 0;
+            while k < PACKS {
+                if is_there(k) {
+                    // SAFETY: the pack is inside of the view; `stride` elements are a multiple of 16 bytes.
+                    packs[k] = unsafe { machine::load(place(k)) };
+                }
+                k += 1;
+            }
+        } else {
+            let mut around = [[T::Pack::splat(T::default()); 2]; PACKS];
+            let mut k = 0;
+            while k < PACKS {
+                if is_there(k) {
+                    // SAFETY: both packs have elements of the view, so they can be read (`from_raw`).
+                    around[k] = unsafe { machine::load_around(place(k), off) };
+                }
+                k += 1;
+            }
+            let mut k = 0;
+            while k < PACKS {
+                let [low, high] = around[k];
+                packs[k] = machine::cut(low, high, off, size_of::<T>());
+                k += 1;
+            }
+        }
+        packs
+    }
 }
 
 impl<'a, T: Plain> GlobalMut<'a, T> {

@@ -233,7 +233,7 @@ pub fn long_segments<O: Operator<T>, T: Element>(
         let of_chunk = tiles_of_chunk(tiles);
         let (is_last, end) = (part + 1 == parts, (part + 1) * of_chunk);
         let run = Run { tiles: part * of_chunk..if is_last { tiles } else { end }, is_last };
-        let state = fold_run::<O, T, PACKS_IN_FLIGHT>(&input, start, len, run);
+        let state = fold_run::<O, T, PACKS_IN_FLIGHT, false>(&input, start, len, run);
         let state = fold_warps::<O, T>(state, (BLOCK / 32) as u32, &warp_states);
         // SAFETY: an index that is asked for is one of an element that was folded.
         let settled = |state| O::settle(state, |i| unsafe { input.load_unchecked(start + i as usize) });
@@ -329,7 +329,7 @@ fn fold_segment<O: Operator<T>, T: Element>(
     while i < whole {
         let at = |k: usize| i + k * stride;
         // SAFETY: a pack that begins before the last whole one's end is one of the segment's.
-        let packs = unsafe { input.load_packs_before::<IN_FLIGHT>(start + i, stride, start + whole) };
+        let packs = unsafe { input.load_few_packs_before::<IN_FLIGHT>(start + i, stride, start + whole) };
         let with = |state: O::State, k: usize| {
             if at(k) < whole { O::combine(state, gather_packs::<O, T, 1>([packs[k]], at(k), 0)) } else { state }
         };

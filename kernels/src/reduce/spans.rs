@@ -83,7 +83,7 @@ pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     let part = Part::of_block(parts, tiles, longer);
     part.admit_next_grid();
     let start = part.span * pitch;
-    let of_thread = fold_run::<O, T, PACKS>(input, start, len, part.run());
+    let of_thread = fold_run::<O, T, PACKS, true>(input, start, len, part.run());
     part.admit_next_grid_at_last();
     // SAFETY: an index that is asked for is one of an element that was folded.
     let settle = |state| O::settle(state, |i| unsafe { input.load_unchecked(start + i as usize) });
@@ -222,9 +222,9 @@ impl Run {
 /// are.
 ///
 /// Where the span is aligned, the last round of loads has a whole tile, if one is left, and the [remainder](Remainder): a length
-/// that is no multiple of a tile's costs no further way to memory.
+/// that is no multiple of a tile's costs no further way to memory. If not `AT_ONCE`, they are two rounds, in fewer registers.
 #[inline(always)]
-pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
+pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize, const AT_ONCE: bool>(
     input: &Global<T>,
     start: usize,
     len: usize,
@@ -263,8 +263,8 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
             return state;
         }
         // Unpacking short elements takes the registers that all else would be loaded to.
-        let is_short = size_of::<T>() < 4;
-        if is_short && i < end {
+        let at_once = AT_ONCE && size_of::<T>() >= 4;
+        if !at_once && i < end {
             // SAFETY: the tile is inside of the span.
             let packs = unsafe { input.load_aligned_packs_unchecked::<PACKS>(start + i, stride) };
             state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
@@ -275,7 +275,7 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize>(
         // SAFETY: as above.
         loaded = unsafe { remainder.load::<T, PACKS>(input, true) };
         issue_loads();
-        if !is_short && i < end {
+        if at_once && i < end {
             state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
         }
     } else {
