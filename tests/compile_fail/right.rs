@@ -1,7 +1,7 @@
 //! The launch that the others get wrong.
 use warpfold::Gpu;
 
-fn main() -> Result<(), warpfold::Error> {
+pub fn main() -> Result<(), warpfold::Error> {
     let gpu = Gpu::simt();
     let input = gpu.upload(&[1.0_f32; 256])?;
     let mut partials = gpu.zeroed::<f32>(1)?;
