@@ -110,7 +110,7 @@ fn start(scheduler: &Scheduler<'_>, first: usize, end: usize) -> bool {
 fn go_on(scheduler: &Scheduler<'_>, first: usize, lanes: &[Slot]) -> bool {
     let context = scheduler.context;
     if let Some(watcher) = &mut *context.watcher.borrow_mut() {
-        watcher.flush(first, first + lanes.len());
+        watcher.flush(first, first + lanes.len(), &context.near);
     }
     match complete_warp_operations(context, first, lanes) {
         Progress::Made => true,

@@ -19,8 +19,7 @@ use crate::{Dim3, Launch, Schedule};
 /// A watched launch.
 pub(crate) struct LaunchWatch {
     pub watch: Watch,
-    /// Whether most accesses may be noted by a look at what is near alone: it is watched for nothing but mistakes, and lanes
-    /// do not change at accesses.
+    /// Whether most accesses may be noted by a look at what is near alone: lanes do not change at accesses.
     pub may_be_near: bool,
     pub sites: Sites,
     pub eras: Eras,
@@ -74,7 +73,7 @@ impl LaunchWatch {
         };
         Self {
             watch: launch.watch,
-            may_be_near: launch.watch == Watch::CHECKS && launch.schedule == Schedule::InOrder,
+            may_be_near: launch.schedule == Schedule::InOrder,
             sites: Sites::default(),
             eras: Eras::new(),
             arrays: Arrays::new(if launch.watch.checks { launch.arguments } else { &[] }, has_one_core),

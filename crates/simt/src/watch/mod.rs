@@ -13,6 +13,7 @@
 //! | `cells` | what is known of one element of them |
 //! | `marks` | the memory for that |
 //! | `near` | accesses near earlier ones by the same line: quickest, for most of those |
+//! | `tape` | what a lane did last, to be counted |
 //! | `shadow` | who accessed any memory last: exact |
 //! | `notes` | how a lane's word on what it does reaches its core's watcher |
 //! | `launch` | what the cores have in common: sites, cells of global memory, counters, findings |
@@ -33,6 +34,7 @@ mod requests;
 mod shadow;
 mod sites;
 mod stamp;
+mod tape;
 mod traffic;
 
 use std::panic::Location;
@@ -44,8 +46,9 @@ use eras::Mark;
 use launch::Subject;
 pub(crate) use launch::{Element, LaunchWatch};
 pub(crate) use near::Near;
+use near::Window;
 pub(crate) use releases::Fence;
-use requests::{Entry, Logs};
+use requests::{Act, Logs};
 use shadow::{Cells, Conflict, Effect};
 use sites::{Action, SiteCache, SiteId};
 pub(crate) use sites::{ElementSite, Kind};
@@ -92,11 +95,17 @@ pub(crate) struct Deed {
     pub location: &'static Location<'static>,
 }
 
+impl Deed {
+    #[inline(always)]
+    fn kind(&self) -> Kind {
+        Kind::new(self.space, self.access, self.bytes)
+    }
+}
+
 /// What one core notes of the block that it runs.
 pub(crate) struct Watcher {
     launch: Arc<LaunchWatch>,
     watch: Watch,
-    has_counters_alone: bool,
     cache: SiteCache,
     logs: Logs,
     counters: Vec<Counters>,
@@ -110,7 +119,6 @@ impl Watcher {
     pub fn new(launch: Arc<LaunchWatch>) -> Self {
         Self {
             watch: launch.watch,
-            has_counters_alone: launch.watch == Watch::COUNTERS,
             launch,
             cache: SiteCache::new(),
             logs: Logs::new(),
@@ -128,7 +136,6 @@ impl Watcher {
         }
         let mut own = self;
         own.watch = launch.watch;
-        own.has_counters_alone = launch.watch == Watch::COUNTERS;
         own.launch = launch;
         own.cache = SiteCache::new();
         own.counters.clear();
@@ -136,8 +143,9 @@ impl Watcher {
     }
 
     pub fn begin_block(&mut self, index: u64, threads: usize, shared_bytes: usize, near: &Near) {
+        near.begin_block(self.watch, threads);
         self.lone_lane = (threads % 32 == 1).then(|| threads - 1);
-        self.logs.clear();
+        self.logs.clear(threads);
         self.clocks.begin_block(index as u32, near);
         if self.watch.checks && self.shared_cells.len() < shared_bytes {
             self.shared_cells = Cells::new(shared_bytes);
@@ -170,50 +178,80 @@ impl Watcher {
 
     #[inline]
     fn site_of(&mut self, deed: &Deed) -> SiteId {
-        self.site(deed.location, action_of(deed))
+        self.site(deed.location, Action::Memory(deed.kind()))
     }
 
     /// Notes an access for the counters.
     #[inline(always)]
-    fn count(&mut self, deed: &Deed, shared: &SharedMemory) {
-        let site = self.site_of(deed);
+    fn count(&mut self, deed: &Deed, site: SiteId, shared: &SharedMemory, near: &Near) {
         // Banks are counted from the start of shared memory.
         let address = match deed.space {
             Space::Global => deed.address,
             Space::Shared => shared.offset(deed.address),
         };
-        let (space, access) = (deed.space, deed.access);
-        if self.lone_lane == Some(deed.lane) {
+        let entry = Act { site, kind: deed.kind() }.at(address);
+        let tape = near.tape(deed.lane);
+        if !tape.push(entry) {
+            self.read_tape(deed.lane, near);
+            tape.push(entry);
+        }
+    }
+
+    /// Takes what a lane has done from its tape.
+    fn read_tape(&mut self, lane: usize, near: &Near) {
+        let entries = near.tape(lane).take();
+        if self.lone_lane == Some(lane) {
             // Each access is a request: nothing has to be laid beside it.
-            let lone = traffic::Lone { space, access, bytes: deed.bytes as u64, address: address as u64 };
-            traffic::count_lone(Self::counters_of(&mut self.counters, site), lone, false);
+            for entry in entries {
+                let counters = Self::counters_of(&mut self.counters, entry.act.site);
+                traffic::count_lone(counters, entry.act.kind, entry.address, false);
+            }
         } else {
-            let entry = Entry { address: address as u64, site, bytes: deed.bytes as u8, space, access };
-            self.logs.push(deed.lane, entry);
+            self.logs.extend(lane, entries);
         }
     }
 
-    /// Notes an ordinary load or store, where counters are all that it is watched for. Gives whether they are.
+    /// Notes an ordinary load or store. Those near it, by the same line, are for `near` then, if it can.
     #[inline(always)]
-    pub fn count_quickly(&mut self, deed: &Deed, shared: &SharedMemory) -> bool {
-        if self.has_counters_alone {
-            self.count(deed, shared);
+    pub fn plain(&mut self, deed: &Deed, shared: &SharedMemory, near: &Near) {
+        let site = self.site_of(deed);
+        if self.watch.checks {
+            self.check_plain(deed, site, shared, near);
+        } else if self.launch.may_be_near && deed.space == Space::Global {
+            self.be_near_to_count(deed, site, near);
         }
-        self.has_counters_alone
+        if self.watch.counters {
+            self.count(deed, site, shared, near);
+        }
     }
 
-    /// Notes an access of global memory that nothing is to be said of, where checks are all that it is watched for: most
-    /// accesses. Gives whether it was one. Those near it, by the same line, are for `near` then.
+    /// Has accesses by that line counted by `near`.
     #[inline(never)]
-    pub fn note_if_alone(&mut self, deed: &Deed, near: &Near) -> bool {
-        if self.watch != Watch::CHECKS || deed.space == Space::Shared {
-            return false;
+    fn be_near_to_count(&self, deed: &Deed, site: SiteId, near: &Near) {
+        if let Some(element) = ElementSite::new(deed.access, deed.bytes, deed.location) {
+            let act = Act { site, kind: deed.kind() };
+            // SAFETY: the window has no words.
+            unsafe { near.remember(element, Touch::NONE, Window::NONE, act) };
         }
+    }
+
+    /// Checks an ordinary load or store.
+    #[inline(never)]
+    fn check_plain(&mut self, deed: &Deed, site: SiteId, shared: &SharedMemory, near: &Near) {
+        let effect = if deed.access == Access::Load { Effect::Read } else { Effect::Write };
+        if deed.space == Space::Shared {
+            self.check_shared(deed, site, effect, shared);
+        } else if !self.note_if_alone(deed, site, near) {
+            self.check_global(deed, site, effect);
+        }
+    }
+
+    /// Notes an access of global memory that nothing is to be said of: most accesses. Gives whether it was one.
+    fn note_if_alone(&mut self, deed: &Deed, site: SiteId, near: &Near) -> bool {
         let element = ElementSite::new(deed.access, deed.bytes, deed.location).filter(|_| self.launch.may_be_near);
         if element.is_some_and(|element| near.has_seen(deed.lane, element, deed.address)) {
             return false;
         }
-        let site = self.site_of(deed);
         let launch = &*self.launch;
         let Some(era) = self.clocks.era(deed.lane / 32, &launch.eras) else { return false };
         let is_read = deed.access == Access::Load;
@@ -221,28 +259,19 @@ impl Watcher {
             && let Some(window) = launch.arrays.window_at(deed.address, deed.bytes)
         {
             near.begin_era(deed.lane / 32, era);
+            let touch = Touch::new(Mark::NONE.at(site), is_read);
             // SAFETY: the words are there until the launch is dropped, which this watcher holds until after `end_launch`.
-            unsafe { near.remember(element, Touch::new(Mark::NONE.at(site), is_read), window) };
+            unsafe { near.remember(element, touch, window, Act { site, kind: deed.kind() }) };
         }
         launch.arrays.note_if_alone(deed.address, deed.bytes, is_read, Mark::new(era, deed.lane, site))
     }
 
-    /// Checks an ordinary access.
-    fn check_plain(&mut self, deed: &Deed, effect: Effect, shared: &SharedMemory) {
-        if deed.space == Space::Shared {
-            return self.check_shared(deed, effect, shared);
-        }
-        let site = self.site_of(deed);
-        let own = self.clocks.mark(deed.lane, site, &self.launch.eras);
-        let plain = own.map(|own| Plain { address: deed.address, bytes: deed.bytes, effect, own });
-        self.check_global(deed, site, effect, plain);
-    }
-
     /// Checks an ordinary access of global memory.
-    fn check_global(&self, deed: &Deed, site: SiteId, effect: Effect, plain: Option<Plain>) {
-        let Some(plain) = plain else {
+    fn check_global(&mut self, deed: &Deed, site: SiteId, effect: Effect) {
+        let Some(own) = self.clocks.mark(deed.lane, site, &self.launch.eras) else {
             return self.check_exactly(deed, Strength::Plain, site, effect);
         };
+        let plain = Plain { address: deed.address, bytes: deed.bytes, effect, own };
         let launch = &*self.launch;
         let knows = |stamp| knows(&self.clocks, launch, deed.lane, stamp);
         if let Some(found) = launch.arrays.access(plain, &launch.eras, &launch.global, knows) {
@@ -250,9 +279,7 @@ impl Watcher {
         }
     }
 
-    #[inline(never)]
-    fn check_shared(&mut self, deed: &Deed, effect: Effect, shared: &SharedMemory) {
-        let site = self.site_of(deed);
+    fn check_shared(&mut self, deed: &Deed, site: SiteId, effect: Effect, shared: &SharedMemory) {
         let own = self.clocks.stamp(deed.lane, Strength::Plain, site);
         let (clocks, lane) = (&self.clocks, deed.lane);
         let found = self.shared_cells.access(
@@ -289,17 +316,6 @@ impl Watcher {
         self.launch.report_access(check, own, effect, conflict, self.launch.name_of(at));
     }
 
-    /// An ordinary load or store.
-    pub fn plain(&mut self, deed: &Deed, shared: &SharedMemory) {
-        if self.watch.checks {
-            let effect = if deed.access == Access::Load { Effect::Read } else { Effect::Write };
-            self.check_plain(deed, effect, shared);
-        }
-        if self.watch.counters {
-            self.count(deed, shared);
-        }
-    }
-
     /// A load of bytes at any address: a GPU loads the aligned 16 bytes that they lie in. What is beside them is not looked
     /// at, so it is no access.
     pub fn unaligned_load(
@@ -309,21 +325,26 @@ impl Watcher {
         bytes: usize,
         location: &'static Location<'static>,
         shared: &SharedMemory,
+        near: &Near,
     ) {
         let load = |address, bytes| Deed { lane, space: Space::Global, access: Access::Load, address, bytes, location };
-        let first = address - address % 16;
         if self.watch.counters {
-            (first..address + bytes).step_by(16).for_each(|part| self.count(&load(part, 16), shared));
+            let first = address - address % 16;
+            let site = self.site_of(&load(first, 16));
+            (first..address + bytes).step_by(16).for_each(|part| self.count(&load(part, 16), site, shared, near));
         }
         if self.watch.checks {
-            self.check_plain(&load(address, bytes), Effect::Read, shared);
+            let deed = load(address, bytes);
+            let site = self.site_of(&deed);
+            self.check_global(&deed, site, Effect::Read);
         }
     }
 
     /// An atomic operation, while [`LaunchWatch::in_order`] is held: what it finds and leaves, for the order of blocks.
-    pub fn atomic(&mut self, deed: &Deed, is_of_block: bool, shared: &SharedMemory) {
+    pub fn atomic(&mut self, deed: &Deed, is_of_block: bool, shared: &SharedMemory, near: &Near) {
+        let site = self.site_of(deed);
         if self.watch.counters {
-            self.count(deed, shared);
+            self.count(deed, site, shared, near);
         }
         let effect = match deed.access {
             Access::Load => Effect::Read,
@@ -332,7 +353,6 @@ impl Watcher {
         };
         let strength = if is_of_block { Strength::Block } else { Strength::Device };
         if self.watch.checks {
-            let site = self.site_of(deed);
             self.check_exactly(deed, strength, site, effect);
             let (reads, writes) = (effect != Effect::Write, effect != Effect::Read);
             self.clocks.atomic(deed.lane, deed.address, reads, writes, &mut self.launch.releases());
@@ -351,10 +371,11 @@ impl Watcher {
     }
 
     /// Counts what the lanes `first..end` of a warp, which all wait or have left, have done since they last did.
-    pub fn flush(&mut self, first: usize, end: usize) {
+    pub fn flush(&mut self, first: usize, end: usize, near: &Near) {
         if !self.watch.counters {
             return;
         }
+        (first..end).for_each(|lane| self.read_tape(lane, near));
         let all = u32::MAX >> (32 - (end - first));
         let counters = &mut self.counters;
         self.logs.requests(first, end, |site, request| traffic::count(Self::counters_of(counters, site), request, all));
@@ -422,10 +443,6 @@ impl Watcher {
             self.launch.report(check, hint, deed(second), first.map(deed), None);
         }
     }
-}
-
-fn action_of(deed: &Deed) -> Action {
-    Action::Memory(Kind::new(deed.space, deed.access, deed.bytes))
 }
 
 /// Whether a lane's next access comes after another one for sure.

@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use super::{Deed, ElementSite, Fence, Kind};
-use crate::context::{fault, give_way, is_running, with_lane, with_lane_if_any};
+use crate::context::{Context, fault, give_way, is_running, with_lane, with_lane_if_any};
 use crate::lane::{Access, Space};
 use crate::listener::Listener;
 
@@ -11,9 +11,22 @@ use crate::listener::Listener;
 #[cold]
 #[inline(never)]
 pub(crate) fn note_element(listener: &Listener, site: ElementSite, address: usize) {
-    // As two functions: the first needs no stack.
-    let is_noted = listener.context().is_some_and(|context| context.near.note(context.current.get(), site, address));
-    if !is_noted {
+    // As several functions: the first needs no stack.
+    if let Some(context) = listener.context() {
+        if context.near.is_to_count() {
+            return note_counted_element(context, site, address);
+        }
+        if context.near.check(context.current.get(), site, address) {
+            return;
+        }
+    }
+    note_access(site.kind(), address, site.location());
+}
+
+/// [`note_element`], where it is counted.
+#[inline(never)]
+fn note_counted_element(context: &Context, site: ElementSite, address: usize) {
+    if !context.near.count(context.current.get(), site, address) {
         note_access(site.kind(), address, site.location());
     }
 }
@@ -35,9 +48,7 @@ pub(crate) fn note_access(kind: Kind, address: usize, location: &'static Locatio
             fault(format!("an access of {bytes} bytes at an address that is not a multiple of {bytes}"), location);
         }
         let deed = Deed { lane, space: kind.space(), access: kind.access(), address, bytes, location };
-        if !watcher.count_quickly(&deed, &context.shared) && !watcher.note_if_alone(&deed, &context.near) {
-            watcher.plain(&deed, &context.shared);
-        }
+        watcher.plain(&deed, &context.shared, &context.near);
     });
 }
 
@@ -47,7 +58,7 @@ pub(crate) fn note_unaligned_load(address: usize, bytes: usize, location: &'stat
     with_lane_if_any(|context, lane| {
         give_way(context, lane);
         if let Some(watcher) = &mut *context.watcher.borrow_mut() {
-            watcher.unaligned_load(lane, address, bytes, location, &context.shared);
+            watcher.unaligned_load(lane, address, bytes, location, &context.shared, &context.near);
         }
     });
 }
@@ -76,7 +87,7 @@ pub(crate) fn note_atomic<R>(
         let result = operation();
         if counts(&result) {
             let deed = Deed { lane, space: Space::Global, access, address, bytes, location };
-            watcher.atomic(&deed, is_of_block, &context.shared);
+            watcher.atomic(&deed, is_of_block, &context.shared, &context.near);
         }
         result
     })

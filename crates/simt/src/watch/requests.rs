@@ -8,18 +8,31 @@
 //!
 //! A lane that is alone in its warp has no log: each of its accesses is a request.
 
-use super::sites::SiteId;
+use super::sites::{Kind, SiteId};
 use super::traffic::Request;
 use crate::lane::{Access, Space};
 
+/// What a lane does, without where in memory. A site has one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Act {
+    pub site: SiteId,
+    pub kind: Kind,
+}
+
+impl Act {
+    pub const NONE: Self = Self { site: 0, kind: Kind::new(Space::Global, Access::Load, 0) };
+
+    #[inline(always)]
+    pub fn at(self, address: usize) -> Entry {
+        Entry { address: address as u64, act: self }
+    }
+}
+
 /// One access of a lane.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub address: u64,
-    pub site: SiteId,
-    pub bytes: u8,
-    pub space: Space,
-    pub access: Access,
+    pub act: Act,
 }
 
 /// The logs of a block's lanes since their warps last waited.
@@ -43,14 +56,14 @@ impl Logs {
         }
     }
 
-    pub fn clear(&mut self) {
-        self.lanes.iter_mut().for_each(Vec::clear);
+    /// Forgets what the first `lanes` did.
+    pub fn clear(&mut self, lanes: usize) {
+        self.lanes[..lanes].iter_mut().for_each(Vec::clear);
     }
 
-    /// Notes an access.
-    #[inline]
-    pub fn push(&mut self, lane: usize, entry: Entry) {
-        self.lanes[lane].push(entry);
+    /// Notes accesses.
+    pub fn extend(&mut self, lane: usize, entries: impl Iterator<Item = Entry>) {
+        self.lanes[lane].extend(entries);
     }
 
     /// Gives each request of the warp with lanes `first..end` to `count`, and empties its logs.
@@ -58,7 +71,7 @@ impl Logs {
         let in_step = requests_in_step(&self.lanes[first..end], &mut count);
         for lane in first..end {
             let mut log = std::mem::take(&mut self.lanes[lane]);
-            for &Entry { address, site, bytes, space, access } in log.iter().skip(in_step) {
+            for &Entry { address, act: Act { site, kind } } in log.iter().skip(in_step) {
                 let index = site as usize;
                 if index >= self.visits.len() {
                     self.visits.resize_with(index + 1, Vec::new);
@@ -71,7 +84,7 @@ impl Logs {
                     self.visited.push(site);
                 }
                 if visit == requests.len() {
-                    requests.push(Request::new(space, access, u64::from(bytes)));
+                    requests.push(Request::new(kind));
                 }
                 requests[visit].mask |= 1 << (lane - first);
                 requests[visit].addresses[lane - first] = address;
@@ -93,27 +106,46 @@ impl Logs {
 /// Gives the requests at the logs' starts to `count` for as long as the lanes that go on do the same, and how many entries of
 /// each log that was. Their visits of a site are the same ones then, so nothing has to be sorted.
 fn requests_in_step(logs: &[Vec<Entry>], count: &mut impl FnMut(SiteId, &Request)) -> usize {
+    let mut request = Request::new(Act::NONE.kind);
+    let shortest = logs.iter().map(Vec::len).min().unwrap_or(0);
+    for step in 0..shortest {
+        let act = logs[0][step].act;
+        let mut is_same = true;
+        // Most lanes do the same, so it is not asked of each.
+        for (log, address) in logs.iter().zip(&mut request.addresses) {
+            let entry = log[step];
+            is_same &= entry.act == act;
+            *address = entry.address;
+        }
+        if !is_same {
+            return step;
+        }
+        request.kind = act.kind;
+        request.mask = u32::MAX >> (32 - logs.len());
+        count(act.site, &request);
+    }
     let longest = logs.iter().map(Vec::len).max().unwrap_or(0);
-    let mut request = Request::new(Space::Global, Access::Load, 0);
-    for step in 0..longest {
+    for step in shortest..longest {
         let Some(&leader) = logs.iter().find_map(|log| log.get(step)) else { return step };
-        (request.space, request.access, request.bytes) = (leader.space, leader.access, u64::from(leader.bytes));
+        request.kind = leader.act.kind;
         request.mask = 0;
         for ((lane, log), address) in logs.iter().enumerate().zip(&mut request.addresses) {
             let Some(entry) = log.get(step) else { continue };
-            if entry.site != leader.site {
+            if entry.act != leader.act {
                 return step;
             }
             request.mask |= 1 << lane;
             *address = entry.address;
         }
-        count(leader.site, &request);
+        count(leader.act.site, &request);
     }
     longest
 }
 
 #[cfg(test)]
 mod tests {
+    use std::iter;
+
     use super::*;
 
     /// The sites and masks of the requests of lanes that visit those sites.
@@ -121,8 +153,8 @@ mod tests {
         let mut logs = Logs::new();
         for (lane, sites) in visits.iter().enumerate() {
             for &site in *sites {
-                let (space, access) = (Space::Global, Access::Load);
-                logs.push(lane, Entry { address: 64 + lane as u64, site, bytes: 1, space, access });
+                let kind = Kind::new(Space::Global, Access::Load, 1);
+                logs.extend(lane, iter::once(Act { site, kind }.at(64 + lane)));
             }
         }
         let mut found = Vec::new();

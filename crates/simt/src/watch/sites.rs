@@ -9,12 +9,12 @@ use crate::lane::{Access, Space};
 
 /// A kind of access: its space, what is done, and of how many bytes, in one number, which kernels have as a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Kind(u64);
+pub(crate) struct Kind(u32);
 
 impl Kind {
     #[inline(always)]
     pub const fn new(space: Space, access: Access, bytes: usize) -> Self {
-        Self((space as u64) << 2 | access as u64 | (bytes as u64) << 3)
+        Self((space as u32) << 2 | access as u32 | (bytes as u32) << 3)
     }
 
     pub fn space(self) -> Space {
@@ -75,6 +75,12 @@ impl ElementSite {
         unsafe { &*self.code.wrapping_byte_sub(self.code.addr() % CODES) }
     }
 
+    /// Whether an element can be at an address.
+    #[inline(always)]
+    pub fn is_aligned(self, address: usize) -> bool {
+        address & ((1 << (self.code.addr() % STORE)) - 1) == 0
+    }
+
     /// A number below `count`, a power of two, for a table.
     #[inline(always)]
     pub fn slot(self, count: usize) -> usize {
@@ -100,7 +106,7 @@ impl Action {
     #[inline]
     fn code(self) -> u64 {
         match self {
-            Self::Memory(kind) => kind.0,
+            Self::Memory(kind) => u64::from(kind.0),
             Self::Shuffle => 4,
             Self::Vote => 5,
             Self::SyncWarp => 6,
@@ -200,6 +206,7 @@ mod tests {
             for bytes in [1, 2, 4, 8] {
                 let site = ElementSite::new(access, bytes, here).unwrap();
                 assert_eq!((site.kind(), site.location()), (Kind::new(Space::Global, access, bytes), here));
+                assert!(site.is_aligned(3 * bytes) && (bytes == 1 || !site.is_aligned(3 * bytes + bytes / 2)));
             }
             assert_eq!(ElementSite::new(access, 16, here), None);
         }

@@ -1,15 +1,13 @@
 //! What memory has to do for one request of a warp: sectors of global memory, banks of shared memory, turns of atomics.
 
+use super::sites::Kind;
 use crate::lane::{Access, Space};
 use crate::profile::{AtomicTraffic, Counters, GlobalTraffic, Range, SharedTraffic};
 
 /// The accesses of a warp's lanes that go to memory together, all of one size.
 #[derive(Clone)]
 pub(crate) struct Request {
-    pub space: Space,
-    pub access: Access,
-    /// Bytes of one lane's access.
-    pub bytes: u64,
+    pub kind: Kind,
     /// The lanes that take part.
     pub mask: u32,
     /// Their addresses; of the others, anything.
@@ -17,8 +15,13 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    pub fn new(space: Space, access: Access, bytes: u64) -> Self {
-        Self { space, access, bytes, mask: 0, addresses: [0; 32] }
+    pub fn new(kind: Kind) -> Self {
+        Self { kind, mask: 0, addresses: [0; 32] }
+    }
+
+    /// Bytes of one lane's access.
+    fn bytes(&self) -> u64 {
+        self.kind.bytes() as u64
     }
 
     /// The addresses of those of `lanes` that take part, in the order of the lanes.
@@ -36,14 +39,46 @@ impl Request {
         &room[..len]
     }
 
-    /// The access of the first lane, which is all of a request with one.
-    fn lone(&self) -> Lone {
-        let address = self.addresses[self.mask.trailing_zeros() as usize];
-        Lone { space: self.space, access: self.access, bytes: self.bytes, address }
+    /// How far each lane's address is from that of the lane below, if all lanes take part and it is the same for all.
+    fn stride(&self) -> Option<i64> {
+        let [first, second, ..] = self.addresses;
+        let stride = second.wrapping_sub(first);
+        let mut at = first;
+        // Without a branch for each lane, so that a processor compares several at once.
+        let differences = self.addresses.iter().fold(0, |differences, address| {
+            let difference = address ^ at;
+            at = at.wrapping_add(stride);
+            differences | difference
+        });
+        (self.mask == u32::MAX && differences == 0).then_some(stride as i64)
     }
 
     /// How many 32-byte sectors the accesses lie in, and how many different bytes they ask for.
     pub fn sectors(&self) -> (u64, u64) {
+        match self.stride() {
+            Some(stride) => self.sectors_of_row(stride),
+            None => self.sectors_of_any(),
+        }
+    }
+
+    /// [`Self::sectors`], where neighbouring lanes are `stride` bytes apart.
+    fn sectors_of_row(&self, stride: i64) -> (u64, u64) {
+        let bytes = self.bytes();
+        let stride = stride.unsigned_abs();
+        let first = self.addresses[0].min(self.addresses[31]);
+        let sectors = if stride <= 32 {
+            // No sector between the first and the last is left out.
+            (first + 31 * stride + bytes - 1) / 32 - first / 32 + 1
+        } else if (first | stride).is_multiple_of(bytes) {
+            // None has two lanes, and no lane has two.
+            32
+        } else {
+            return self.sectors_of_any();
+        };
+        (sectors, 31 * stride.min(bytes) + bytes)
+    }
+
+    fn sectors_of_any(&self) -> (u64, u64) {
         let (mut room, mut sorted) = ([0; 32], [0; 32]);
         let mut addresses = self.of_lanes(u32::MAX, &mut room);
         if !addresses.is_sorted() {
@@ -55,7 +90,7 @@ impl Request {
         let (mut sectors, mut bytes) = (0, 0);
         let (mut next_sector, mut next_byte) = (0, 0);
         for &start in addresses {
-            let end = start + self.bytes;
+            let end = start + self.bytes();
             bytes += end - start.max(next_byte).min(end);
             next_byte = end;
             let (first, last) = (start / 32, (end - 1) / 32);
@@ -79,7 +114,7 @@ impl Request {
     ///
     /// Also the most passes of one such part.
     pub fn passes(&self) -> (u64, u64, u64) {
-        let lanes_at_once = match self.bytes {
+        let lanes_at_once = match self.bytes() {
             16 => 8,
             8 => 16,
             _ => 32,
@@ -100,7 +135,7 @@ impl Request {
     fn passes_of(&self, group: u32) -> u64 {
         let mut room = [0; 32];
         let addresses = self.of_lanes(group, &mut room);
-        let words_each = self.bytes.div_ceil(4);
+        let words_each = self.bytes().div_ceil(4);
         let mut words = [0; 32];
         let mut count = 0;
         for address in addresses {
@@ -133,22 +168,13 @@ impl Request {
     }
 }
 
-/// One lane's access of memory.
-#[derive(Clone, Copy)]
-pub(super) struct Lone {
-    pub space: Space,
-    pub access: Access,
-    pub bytes: u64,
-    pub address: u64,
-}
-
 /// Adds a request of one lane: [`count`], of which little is left then. `is_divergent` says whether its warp has others.
 #[inline]
-pub(super) fn count_lone(counters: &mut Counters, lone: Lone, is_divergent: bool) {
-    let Lone { space, access, bytes, address } = lone;
+pub(super) fn count_lone(counters: &mut Counters, kind: Kind, address: u64, is_divergent: bool) {
+    let bytes = kind.bytes() as u64;
     let (requests, lanes, divergent) = (1, 1, u64::from(is_divergent));
-    let is_load = access == Access::Load;
-    match (space, access) {
+    let is_load = kind.access() == Access::Load;
+    match (kind.space(), kind.access()) {
         (_, Access::Atomic) => {
             counters.atomics += AtomicTraffic { requests, lanes, divergent, contention: 0 };
         }
@@ -174,12 +200,13 @@ pub(super) fn count_lone(counters: &mut Counters, lone: Lone, is_divergent: bool
 /// Adds a request of a warp that has the lanes `all`.
 pub(super) fn count(counters: &mut Counters, request: &Request, all: u32) {
     if request.mask.is_power_of_two() {
-        return count_lone(counters, request.lone(), request.mask != all);
+        let address = request.addresses[request.mask.trailing_zeros() as usize];
+        return count_lone(counters, request.kind, address, request.mask != all);
     }
     let lanes = u64::from(request.mask.count_ones());
     let divergent = u64::from(request.mask != all);
-    let is_load = request.access == Access::Load;
-    match (request.space, request.access) {
+    let is_load = request.kind.access() == Access::Load;
+    match (request.kind.space(), request.kind.access()) {
         (_, Access::Atomic) => {
             let contention = request.contention();
             counters.atomics += AtomicTraffic { requests: 1, lanes, divergent, contention };
@@ -192,7 +219,7 @@ pub(super) fn count(counters: &mut Counters, request: &Request, all: u32) {
         }
         (Space::Shared, _) => {
             let (passes, least_passes, worst_ways) = request.passes();
-            let (bytes, conflicts) = (lanes * request.bytes, passes - least_passes);
+            let (bytes, conflicts) = (lanes * request.bytes(), passes - least_passes);
             let traffic = if is_load { &mut counters.shared_loads } else { &mut counters.shared_stores };
             *traffic += SharedTraffic { requests: 1, lanes, divergent, bytes, least_passes, conflicts, worst_ways };
         }
@@ -204,8 +231,8 @@ mod tests {
     use super::*;
 
     fn request(bytes: u64, mask: u32, address: impl Fn(u64) -> u64) -> Request {
-        let (space, access) = (Space::Global, Access::Load);
-        Request { space, access, bytes, mask, addresses: std::array::from_fn(|lane| address(lane as u64)) }
+        let kind = Kind::new(Space::Global, Access::Load, bytes as usize);
+        Request { kind, mask, addresses: std::array::from_fn(|lane| address(lane as u64)) }
     }
 
     #[test]
@@ -228,15 +255,33 @@ mod tests {
         for (bytes, address, lane) in places {
             let request = request(bytes, 1 << lane, |_| address);
             let [mut global, mut shared, mut atomic] = [Counters::default(); 3];
-            count_lone(&mut global, request.lone(), true);
-            count_lone(&mut shared, Lone { space: Space::Shared, ..request.lone() }, true);
-            count_lone(&mut atomic, Lone { access: Access::Atomic, ..request.lone() }, true);
+            let kind = |space, access| Kind::new(space, access, bytes as usize);
+            count_lone(&mut global, kind(Space::Global, Access::Load), address, true);
+            count_lone(&mut shared, kind(Space::Shared, Access::Load), address, true);
+            count_lone(&mut atomic, kind(Space::Global, Access::Atomic), address, true);
             assert_eq!((global.global_loads.sectors, global.global_loads.bytes), request.sectors());
             assert_eq!(global.global_loads.apart, request.apart().map(Range::of));
             let SharedTraffic { least_passes, conflicts, worst_ways, .. } = shared.shared_loads;
             assert_eq!((least_passes + conflicts, least_passes, worst_ways), request.passes());
             assert_eq!(atomic.atomics.contention, request.contention());
         }
+    }
+
+    #[test]
+    fn rows_are_counted_like_any_request() {
+        for bytes in [1, 2, 4, 8, 16] {
+            for stride in (0..100).chain([128, 256, 1000, 4096]) {
+                for first in (0..40).map(|i| 8192 + i) {
+                    let up = request(bytes, u32::MAX, |lane| first + stride * lane);
+                    let down = request(bytes, u32::MAX, |lane| first + stride * (31 - lane));
+                    assert_eq!(up.stride(), Some(stride as i64));
+                    assert_eq!(up.sectors(), up.sectors_of_any(), "{bytes} bytes, {stride} apart, from {first}");
+                    assert_eq!(down.sectors(), up.sectors());
+                }
+            }
+        }
+        assert_eq!(request(4, u32::MAX, |lane| 4 * lane + lane / 31).stride(), None);
+        assert_eq!(request(4, u32::MAX >> 1, |lane| 4 * lane).stride(), None);
     }
 
     #[test]
