@@ -1,0 +1,91 @@
+//! What watching costs in the executor. It takes times, so it is for whoever asks, on a machine with nothing else to do:
+//! `cargo test --release -p warpfold-tests --test counters -- --ignored --nocapture`, and `taskset -c 0` before it for one
+//! core, as in `docs/counters.md`.
+
+use std::time::{Duration, Instant};
+
+use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
+use warpfold::{Error, Gpu, Schedule, SimtOptions};
+
+/// How often each is measured. The fastest counts: others have the machine too.
+const ROUNDS: usize = 25;
+/// How many times as long a launch may take.
+const MOST: f64 = 10.0;
+
+type Work<'a> = Box<dyn FnMut() -> Result<(), Error> + 'a>;
+
+/// How long some work takes while it is watched for nothing, for counters, for mistakes, and for both.
+struct Cost {
+    name: &'static str,
+    fastest: [Duration; 4],
+}
+
+impl Cost {
+    fn of(name: &'static str, work_on: impl for<'a> Fn(&'a Gpu) -> Result<Work<'a>, Error>) -> Result<Self, Error> {
+        let gpus = [false, true].map(|checks| Gpu::simt_with(SimtOptions { checks, schedule: Schedule::InOrder }));
+        let mut fastest = [Duration::MAX; 4];
+        let (mut unchecked, mut checked) = (work_on(&gpus[0])?, work_on(&gpus[1])?);
+        let mut take = |i: usize, work: &mut dyn FnMut() -> Result<(), Error>| -> Result<(), Error> {
+            let start = Instant::now();
+            work()?;
+            fastest[i] = start.elapsed().min(fastest[i]);
+            Ok(())
+        };
+        for _ in 0..ROUNDS {
+            take(0, &mut unchecked)?;
+            take(1, &mut || gpus[0].profile(&mut unchecked).map(|_| ()))?;
+            take(2, &mut checked)?;
+            take(3, &mut || gpus[1].profile(&mut checked).map(|_| ()))?;
+        }
+        Ok(Self { name, fastest })
+    }
+
+    fn of_sum(rung: ReduceRung) -> Result<Self, Error> {
+        Self::of(rung.name(), |gpu| {
+            let input = gpu.upload(&[1.0_f32; 1 << 17])?;
+            let mut sum = rung.prepare::<f32>(gpu, input.len(), 256)?;
+            sum.load(gpu, &input)?;
+            Ok(Box::new(move || sum.start(gpu, &input)))
+        })
+    }
+
+    fn of_transpose(rung: TransposeRung) -> Result<Self, Error> {
+        Self::of(rung.name(), |gpu| {
+            let matrix = gpu.zeroed_matrix(512, 512)?;
+            let mut result = gpu.zeroed_matrix(512, 512)?;
+            Ok(Box::new(move || rung.start(gpu, &matrix, &mut result)))
+        })
+    }
+
+    fn of_control_flow(rung: ControlFlowRung) -> Result<Self, Error> {
+        Self::of(rung.name(), |gpu| {
+            let input = gpu.zeroed(1 << 17)?;
+            let mut output = gpu.zeroed(1 << 17)?;
+            Ok(Box::new(move || rung.start(gpu, &input, &mut output)))
+        })
+    }
+
+    /// How many times as long it takes with counters, with checks, and with both.
+    fn times(&self) -> [f64; 3] {
+        let [off, watched @ ..] = self.fastest;
+        watched.map(|watched| watched.as_secs_f64() / off.as_secs_f64())
+    }
+}
+
+#[test]
+#[ignore = "it takes times, so nothing else may run beside it"]
+fn watching_costs_at_most_10_times() -> Result<(), Error> {
+    let costs = ReduceRung::all().map(Cost::of_sum);
+    let costs = costs.chain(TransposeRung::ALL.into_iter().map(Cost::of_transpose));
+    let costs: Vec<Cost> =
+        costs.chain(ControlFlowRung::ALL.into_iter().map(Cost::of_control_flow)).collect::<Result<_, _>>()?;
+    println!("{:22} {:>8} {:>9} {:>9} {:>9}", "", "off, ms", "counted", "checked", "both");
+    for cost in &costs {
+        let [counted, checked, both] = cost.times();
+        let off = cost.fastest[0].as_secs_f64() * 1e3;
+        println!("{:22} {off:8.3} {counted:8.2}x {checked:8.2}x {both:8.2}x", cost.name);
+    }
+    let dear: Vec<_> = costs.iter().filter(|cost| cost.times().iter().any(|&times| times > MOST)).collect();
+    assert!(dear.is_empty(), "more than {MOST} times: {:?}", dear.iter().map(|cost| cost.name).collect::<Vec<_>>());
+    Ok(())
+}
