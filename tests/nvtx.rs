@@ -6,15 +6,12 @@ use std::{env, fs};
 
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 
-/// Builds `bench`, and runs it in the executor with `tool` as the NVTX tool that is attached.
+/// Runs `bench` in the executor with `tool` as the NVTX tool that is attached.
 fn bench(arguments: &[&str], tool: Option<&Path>) -> Output {
-    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
-    let mut command = Command::new(cargo);
-    command.args(["run", "--quiet", "--package", "warpfold", "--bin", "bench", "--manifest-path", manifest, "--"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bench"));
     command.args(["--device", "simt"]).args(arguments).env_remove("NVTX_INJECTION64_PATH");
     command.envs(tool.map(|tool| ("NVTX_INJECTION64_PATH", tool)));
-    let output = command.output().expect("cargo starts");
+    let output = command.output().expect("bench starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     output
 }
@@ -35,7 +32,7 @@ fn ranges<'a>(ladder: &'a str, kernels: impl IntoIterator<Item = &'a str>) -> Ve
 fn a_tool_is_told_each_ladder_and_kernel() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tool = folder.path().join("tool.so");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/fakes/nvtx_tool.rs");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fakes/nvtx_tool.rs");
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let built =
         Command::new(rustc).args(["--edition", "2024", "--crate-type", "cdylib", source, "-o"]).arg(&tool).status();

@@ -13,22 +13,9 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 use std::{env, fs};
 
-/// The program: where the bundle says it is, else built now.
-static BENCH: LazyLock<PathBuf> = LazyLock::new(|| match env::var_os("WARPFOLD_BENCH") {
-    Some(program) => PathBuf::from(program),
-    None => {
-        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml");
-        let built = Command::new(cargo)
-            .args(["build", "--quiet", "--package", "warpfold", "--bin", "bench", "--manifest-path", manifest])
-            .status();
-        assert!(built.is_ok_and(|status| status.success()), "cargo cannot build bench");
-        // This test is at target/PROFILE/deps/cli-HASH.
-        let target =
-            env::current_exe().expect("a test has a path").ancestors().nth(3).expect("a target folder").to_owned();
-        target.join("debug").join("bench")
-    }
-});
+/// The program: where the bundle says it is, else where cargo has built it.
+static BENCH: LazyLock<PathBuf> =
+    LazyLock::new(|| env::var_os("WARPFOLD_BENCH").unwrap_or_else(|| env!("CARGO_BIN_EXE_bench").into()).into());
 
 fn bench(arguments: &[&str]) -> Output {
     bench_in(Path::new("."), arguments)
