@@ -7,12 +7,13 @@
 use core::marker::PhantomData;
 use core::mem::{size_of, transmute_copy};
 
-use crate::element::{Element, Packed, Plain};
+use crate::element::{Element, Pack, Packed, Plain};
 use crate::machine;
 
+mod packs;
 mod parts;
 
-pub use parts::Word;
+pub use parts::{Begun, Word};
 
 /// A view to read.
 ///
@@ -102,6 +103,12 @@ impl<'a, T: Plain> Global<'a, T> {
         return unsafe { machine::load(self.start.add(i)) };
     }
 
+    /// Whether the address of element `i` is a multiple of `bytes`, a power of two.
+    #[inline(always)]
+    pub fn is_aligned_to(&self, i: usize, bytes: usize) -> bool {
+        (self.start as usize).wrapping_add(i * size_of::<T>()).is_multiple_of(bytes)
+    }
+
     /// How many elements lie before the first whose address is a multiple of 16, at most [`Global::len`].
     #[inline(always)]
     pub fn elements_to_alignment(&self) -> usize {
@@ -169,208 +176,6 @@ impl<T: Element> Global<'_, T> {
                 ]),
             }
         }
-    }
-
-    /// Whether the address of element `i` is a multiple of `bytes`, a power of two.
-    #[inline(always)]
-    pub fn is_aligned_to(&self, i: usize, bytes: usize) -> bool {
-        (self.start as usize).wrapping_add(i * size_of::<T>()).is_multiple_of(bytes)
-    }
-
-    /// `PACKS` packs, the first of which begins at `i` and each further one `stride` elements behind the one before; at
-    /// any alignment.
-    ///
-    /// Where addresses are multiples of 16 a pack is one load. Where they are not it is cut out of the two aligned packs
-    /// that it lies in: two wide loads, of which the second finds its line in L1 since a neighbour's first has asked for
-    /// it, and a few shifts. All loads are on their way before the first is used.
-    ///
-    /// # Safety
-    /// All packs are inside of the view, and `stride` is a multiple of a pack's length.
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn load_packs_unchecked<const PACKS: usize>(&self, i: usize, stride: usize) -> [T::Pack; PACKS] {
-        let mut packs = [T::Pack::splat(T::default()); PACKS];
-        // SAFETY: `i` is inside of the view.
-        let first: *const T::Pack = unsafe { self.start.add(i).cast() };
-        let off = machine::bytes_off_alignment(first);
-        let last = i + (PACKS - 1) * stride;
-        #[cfg(not(target_arch = "nvptx64"))]
-        if last >= self.len || self.len - last < T::Pack::LEN {
-            machine::out_of_bounds("a view of global memory (a pack that begins)", last, self.len);
-        }
-        let _ = last;
-        if off == 0 {
-            let mut k = 0;
-            while k < PACKS {
-                // SAFETY: the pack is inside of the view; `stride` elements are a multiple of 16 bytes.
-                packs[k] = unsafe { machine::load(first.byte_add(k * stride * size_of::<T>())) };
-                k += 1;
-            }
-            issue_loads();
-        } else {
-            let mut around = [[T::Pack::splat(T::default()); 2]; PACKS];
-            let mut k = 0;
-            while k < PACKS {
-                // SAFETY: both packs have elements of the view, so they can be read (`from_raw`).
-                around[k] = unsafe { machine::load_around(first.byte_add(k * stride * size_of::<T>()), off) };
-                k += 1;
-            }
-            issue_loads();
-            let mut k = 0;
-            while k < PACKS {
-                let [low, high] = around[k];
-                packs[k] = machine::cut(low, high, off, size_of::<T>());
-                k += 1;
-            }
-        }
-        packs
-    }
-
-    /// [`Global::load_packs_unchecked`] where element `i` is at a multiple of 16 bytes.
-    ///
-    /// # Safety
-    /// As there, and it is.
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn load_aligned_packs_unchecked<const PACKS: usize>(&self, i: usize, stride: usize) -> [T::Pack; PACKS] {
-        let mut packs = [T::Pack::splat(T::default()); PACKS];
-        let mut k = 0;
-        while k < PACKS {
-            // SAFETY: the pack is inside of the view; `stride` elements are a multiple of 16 bytes.
-            packs[k] = unsafe { self.load_pack_unchecked(i + k * stride) };
-            k += 1;
-        }
-        issue_loads();
-        packs
-    }
-
-    /// [`Global::load_packs_before`] where element `i` is at a multiple of 16 bytes, if it is one of the view's. Says nothing
-    /// about [when](issue_loads) loads are on their way.
-    ///
-    /// # Safety
-    /// As there, and it is.
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn load_aligned_packs_before<const PACKS: usize>(
-        &self,
-        i: usize,
-        stride: usize,
-        end: usize,
-    ) -> [T::Pack; PACKS] {
-        let mut packs = [T::Pack::splat(T::default()); PACKS];
-        let mut k = 0;
-        while k < PACKS {
-            let begin = i + k * stride;
-            #[cfg(not(target_arch = "nvptx64"))]
-            if begin < end && (begin >= self.len || self.len - begin < T::Pack::LEN) {
-                machine::out_of_bounds("a view of global memory (a pack that begins)", begin, self.len);
-            }
-            // SAFETY: the pack is inside of the view, if it is there; `stride` elements are a multiple of 16 bytes.
-            packs[k] = unsafe { machine::load_pack_if(begin < end, self.start.wrapping_add(begin).cast()) };
-            k += 1;
-        }
-        packs
-    }
-
-    /// [`Global::load_packs_unchecked`] of those packs that begin before `end`; zeros for the others.
-    ///
-    /// # Safety
-    /// Those packs are inside of the view, and `stride` is a multiple of a pack's length.
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn load_packs_before<const PACKS: usize>(
-        &self,
-        i: usize,
-        stride: usize,
-        end: usize,
-    ) -> [T::Pack; PACKS] {
-        let mut packs = [T::Pack::splat(T::default()); PACKS];
-        let is_there = |k: usize| i + k * stride < end;
-        // Not looked at where there is no pack.
-        let first: *const T::Pack = self.start.wrapping_add(i).cast();
-        let place = |k: usize| first.wrapping_byte_add(k * stride * size_of::<T>());
-        let off = machine::bytes_off_alignment(first);
-        #[cfg(not(target_arch = "nvptx64"))]
-        for k in (0..PACKS).filter(|&k| is_there(k)) {
-            let begin = i + k * stride;
-            if begin >= self.len || self.len - begin < T::Pack::LEN {
-                machine::out_of_bounds("a view of global memory (a pack that begins)", begin, self.len);
-            }
-        }
-        if off == 0 {
-            // SAFETY: just compared, and as promised by the caller.
-            packs = unsafe { self.load_aligned_packs_before::<PACKS>(i, stride, end) };
-        } else {
-            let mut around = [[T::Pack::splat(T::default()); 2]; PACKS];
-            let mut k = 0;
-            while k < PACKS {
-                // SAFETY: both packs have elements of the view, if they are there, so they can be read (`from_raw`).
-                around[k] = unsafe { machine::load_around_if(is_there(k), place(k), off) };
-                k += 1;
-            }
-            let mut k = 0;
-            while k < PACKS {
-                let [low, high] = around[k];
-                packs[k] = machine::cut(low, high, off, size_of::<T>());
-                k += 1;
-            }
-        }
-        packs
-    }
-
-    /// [`Global::load_packs_before`] of packs of which most are not there: those are skipped, while a predicate is an
-    /// instruction that does nothing.
-    ///
-    /// # Safety
-    /// As there.
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn load_few_packs_before<const PACKS: usize>(
-        &self,
-        i: usize,
-        stride: usize,
-        end: usize,
-    ) -> [T::Pack; PACKS] {
-        let mut packs = [T::Pack::splat(T::default()); PACKS];
-        let is_there = |k: usize| i + k * stride < end;
-        // Not looked at where there is no pack.
-        let first: *const T::Pack = self.start.wrapping_add(i).cast();
-        let place = |k: usize| first.wrapping_byte_add(k * stride * size_of::<T>());
-        let off = machine::bytes_off_alignment(first);
-        #[cfg(not(target_arch = "nvptx64"))]
-        for k in (0..PACKS).filter(|&k| is_there(k)) {
-            let begin = i + k * stride;
-            if begin >= self.len || self.len - begin < T::Pack::LEN {
-                machine::out_of_bounds("a view of global memory (a pack that begins)", begin, self.len);
-            }
-        }
-        if off == 0 {
-            let mut k = 0;
-            while k < PACKS {
-                if is_there(k) {
-                    // SAFETY: the pack is inside of the view; `stride` elements are a multiple of 16 bytes.
-                    packs[k] = unsafe { machine::load(place(k)) };
-                }
-                k += 1;
-            }
-        } else {
-            let mut around = [[T::Pack::splat(T::default()); 2]; PACKS];
-            let mut k = 0;
-            while k < PACKS {
-                if is_there(k) {
-                    // SAFETY: both packs have elements of the view, so they can be read (`from_raw`).
-                    around[k] = unsafe { machine::load_around(place(k), off) };
-                }
-                k += 1;
-            }
-            let mut k = 0;
-            while k < PACKS {
-                let [low, high] = around[k];
-                packs[k] = machine::cut(low, high, off, size_of::<T>());
-                k += 1;
-            }
-        }
-        packs
     }
 }
 
@@ -477,6 +282,50 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
     pub fn store_volatile(&self, i: usize, value: T) {
         // SAFETY: `place` has checked it.
         unsafe { machine::store_volatile(self.place(i), value) }
+    }
+}
+
+impl<T: Plain> GlobalMut<'_, T> {
+    /// Writes `N` elements from `i` on, in as few accesses as their bytes need.
+    ///
+    /// # Safety
+    /// `i + N` is at most [`GlobalMut::len`], and the address of element `i` is a multiple of the elements' size together, or
+    /// of 16 if that is less.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store_neighbours_unchecked<const N: usize>(&self, i: usize, values: [T; N]) {
+        #[cfg(not(target_arch = "nvptx64"))]
+        if i >= self.len || self.len - i < N {
+            machine::out_of_bounds("a view of global memory (neighbours that begin)", i, self.len);
+        }
+        // SAFETY: as promised by the caller; each arm reads as many bytes as there are.
+        unsafe {
+            let place = self.start.add(i);
+            match size_of::<[T; N]>() {
+                2 => machine::store::<u16>(place.cast(), transmute_copy(&values)),
+                4 => machine::store::<u32>(place.cast(), transmute_copy(&values)),
+                8 => machine::store::<u64>(place.cast(), transmute_copy(&values)),
+                16 => machine::store::<Pack<u32, 4>>(place.cast(), transmute_copy(&values)),
+                32 => {
+                    let [first, second]: [Pack<u32, 4>; 2] = transmute_copy(&values);
+                    machine::store(place.cast(), first);
+                    machine::store(place.cast::<Pack<u32, 4>>().add(1), second);
+                }
+                _ => {
+                    let mut k = 0;
+                    while k < N {
+                        machine::store(place.add(k), values[k]);
+                        k += 1;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the address of element `i` is a multiple of `bytes`, a power of two.
+    #[inline(always)]
+    pub fn is_aligned_to(&self, i: usize, bytes: usize) -> bool {
+        self.as_global().is_aligned_to(i, bytes)
     }
 }
 

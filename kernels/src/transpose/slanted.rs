@@ -10,10 +10,13 @@
 //!
 //! Positions in a row of the output are counted from the start of the sector in which it begins.
 //!
-//! To cut packs out of others takes instructions, which is what bounds this kernel. So what the lanes of a tile inside of the
-//! matrix compute is kept apart from what has to be compared at its edges, and worked out once for all packs of a thread.
+//! To cut packs out of others takes instructions and registers, which is what bounds this kernel. So the lanes of a tile inside of
+//! the matrix do without what has to be compared at its edges, what all packs of a thread have in common is worked out once, and
+//! rows are loaded in two steps: the aligned packs in which they begin, all of them, and then, row by row, those behind,
+//! which neighbours have brought to L1 meanwhile.
 
 use cuda_std::bits::cut_pack;
+use cuda_std::global::{Begun, issue_loads};
 use cuda_std::prelude::*;
 
 use super::change::Change;
@@ -57,61 +60,88 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     let row = (shape.top + y as usize * side).wrapping_sub(SECTOR / size_of::<T>());
     let first = shape.batch * layout.batch + shape.left + x as usize * side;
     let place = first.wrapping_add(row.wrapping_mul(layout.pitch));
-    let packs = if is_inside::<T>(rows, shape) {
-        sixteen(&RowsInside { input, place, pitch: layout.pitch })
-    } else {
-        let columns = shape.columns.saturating_sub(x * side as u32) as usize;
-        sixteen(&RowsAtEdge { input, place, pitch: layout.pitch, row, rows, columns })
-    };
+    // A first row above the matrix is one of the margin, and wrapped.
+    let above = row.wrapping_neg();
+    let above = if above <= MARGIN as usize * side { above } else { 0 };
+    let end = if row.wrapping_add(above) < rows { rows.wrapping_sub(row) } else { above };
+    let columns = shape.columns.saturating_sub(x * side as u32);
+    let up_to_a_side = |elements: usize| if elements < side { elements as u32 } else { side as u32 };
+    let (above, end, columns) = (up_to_a_side(above), up_to_a_side(end), up_to_a_side(columns as usize));
+    let square = RowsOfSquare { input, place, pitch: layout.pitch, above, count: end - above, columns };
+    // In a branch of their own, loads are on their way before anything behind it begins.
+    let begun =
+        if is_inside::<T>(rows, shape) { sixteen(&BeginInside(&square)) } else { sixteen(&BeginAtEdge(&square)) };
+    issue_loads();
+    let packs = sixteen(&Finish { square: &square, begun });
     turn_squares(&packs, change, shape, tile);
 }
 
-/// The rows of a square inside of the matrix.
-struct RowsInside<'a, T> {
+/// The rows of a square, as far as the matrix has them. Behind the last one it is that one again, which nobody looks at.
+struct RowsOfSquare<'a, T> {
     input: &'a Global<'a, T>,
     place: usize,
     pitch: usize,
+    /// How many are above the matrix, how many it has behind those, and how many columns of the square. In 32 bits, as they
+    /// are at hand while the registers are full of rows.
+    above: u32,
+    count: u32,
+    columns: u32,
 }
 
-impl<T: Turn> Each for RowsInside<'_, T> {
-    type Of = T::Pack;
-
+impl<T: Turn> RowsOfSquare<'_, T> {
     #[inline(always)]
-    fn of(&self, i: usize) -> T::Pack {
-        if i >= T::Pack::LEN {
-            return T::Pack::splat(T::default());
-        }
-        // SAFETY: inside of the matrix; and so is another pack, in this row or (rows are at least a pack long) the one
-        // below, which there is.
-        unsafe { self.input.load_pack_of_many_unchecked(self.place.wrapping_add(i * self.pitch)) }
+    fn place(&self, i: usize) -> usize {
+        self.place.wrapping_add(i % T::Pack::LEN * self.pitch)
+    }
+
+    /// How many elements the matrix has of row `i`.
+    #[inline(always)]
+    fn count(&self, i: usize) -> usize {
+        // Above the matrix it is, wrapped, far behind it.
+        let row = ((i % T::Pack::LEN) as u32).wrapping_sub(self.above);
+        if row < self.count { self.columns as usize } else { 0 }
     }
 }
 
-/// The rows of a square, as far as the matrix has them.
-struct RowsAtEdge<'a, T> {
-    input: &'a Global<'a, T>,
-    place: usize,
-    pitch: usize,
-    /// The first, wrapped if it is above the matrix; and what the matrix has.
-    row: usize,
-    rows: usize,
-    /// Columns that it has from here on.
-    columns: usize,
+/// Rows of which the matrix has all.
+struct BeginInside<'a, T>(&'a RowsOfSquare<'a, T>);
+
+impl<T: Turn> Each for BeginInside<'_, T> {
+    type Of = Begun<T::Pack>;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> Begun<T::Pack> {
+        // SAFETY: inside of the matrix, and so the view.
+        unsafe { self.0.input.begin_pack_unchecked(self.0.place(i), T::Pack::LEN) }
+    }
 }
 
-impl<T: Turn> Each for RowsAtEdge<'_, T> {
+struct BeginAtEdge<'a, T>(&'a RowsOfSquare<'a, T>);
+
+impl<T: Turn> Each for BeginAtEdge<'_, T> {
+    type Of = Begun<T::Pack>;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> Begun<T::Pack> {
+        // SAFETY: the matrix has so many elements there, and so has the view.
+        unsafe { self.0.input.begin_pack_unchecked(self.0.place(i), self.0.count(i)) }
+    }
+}
+
+/// Rows that have been begun.
+struct Finish<'a, T: Turn> {
+    square: &'a RowsOfSquare<'a, T>,
+    begun: [Begun<T::Pack>; 16],
+}
+
+impl<T: Turn> Each for Finish<'_, T> {
     type Of = T::Pack;
 
     #[inline(always)]
     fn of(&self, i: usize) -> T::Pack {
-        let (side, columns) = (T::Pack::LEN, self.columns);
-        // A row above the first is, wrapped, one far behind the last.
-        if i >= side || self.row.wrapping_add(i) >= self.rows || columns == 0 {
-            return T::Pack::splat(T::default());
-        }
-        let place = self.place.wrapping_add(i * self.pitch);
-        // SAFETY: inside of the matrix, and so the view.
-        unsafe { self.input.load_part_unchecked(place, 0, if columns < side { columns } else { side }) }
+        let square = self.square;
+        // SAFETY: begun with these: inside of the matrix there are all elements of each row.
+        unsafe { square.input.finish_pack_unchecked(self.begun[i % T::Pack::LEN], square.place(i), square.count(i)) }
     }
 }
 

@@ -69,6 +69,7 @@ pub fn tiles<T: Turn, const LEN: usize>(
 #[kernel(
     instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096],
     block = threads(LEN, size_of::<T>()),
+    min_blocks = if size_of::<T>() < 4 { 3 } else { 4 },
     early
 )]
 pub fn slanted_tiles<T: Turn, const LEN: usize>(

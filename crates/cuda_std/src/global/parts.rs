@@ -72,30 +72,59 @@ impl<T: Element> Global<'_, T> {
     }
 }
 
+/// The first half of a pack that begins anywhere: the aligned pack in which it begins.
+#[derive(Clone, Copy)]
+pub struct Begun<P>(P);
+
 impl<T: Element> Global<'_, T> {
-    /// [`Global::load_part_unchecked`] of a whole pack, where the view has another one behind it.
+    /// Begins to load the pack at `i`, of which `count` elements count: the aligned pack in which that begins, if any counts.
+    /// [`Self::finish_pack_unchecked`] loads the other one, which a neighbour has begun meanwhile.
+    ///
+    /// So many packs can be on their way at once in few registers: half of those that they and their other halves take.
     ///
     /// # Safety
-    /// Two packs' elements, from `i` on, are inside of the view.
+    /// The first `count` elements are inside of the view, and at most a pack's.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn load_pack_of_many_unchecked(&self, i: usize) -> T::Pack {
+    pub unsafe fn begin_pack_unchecked(&self, i: usize, count: usize) -> Begun<T::Pack> {
         #[cfg(not(target_arch = "nvptx64"))]
         {
-            if i >= self.len || self.len - i < 2 * T::Pack::LEN {
-                machine::out_of_bounds("a view of global memory (two packs that begin)", i, self.len);
-            }
-            // SAFETY: just checked.
-            unsafe { self.load_part_unchecked(i, 0, T::Pack::LEN) }
+            let none = T::Pack::splat(T::default());
+            // SAFETY: as promised by the caller.
+            Begun(if count == 0 { none } else { unsafe { self.load_part_unchecked(i, 0, count) } })
         }
         #[cfg(target_arch = "nvptx64")]
         {
             let place: *const T::Pack = self.start.wrapping_add(i).cast();
-            let off = machine::bytes_off_alignment(place) as u32 as usize;
-            let low = place.wrapping_byte_sub(off);
-            // SAFETY: both have elements of the view, so they can be read (`from_raw`).
-            let (low, high) = unsafe { (machine::load(low), machine::load(low.wrapping_add(1))) };
-            machine::cut(low, high, off, size_of::<T>())
+            let low = place.wrapping_byte_sub(machine::bytes_off_alignment(place));
+            // SAFETY: it has elements of the view, so it can be read (`from_raw`).
+            Begun(unsafe {
+                if count == T::Pack::LEN { machine::load(low) } else { machine::load_pack_if(count > 0, low) }
+            })
+        }
+    }
+
+    /// The pack at `i` that was begun: its first `count` elements, with any behind them.
+    ///
+    /// # Safety
+    /// It was begun with that place and that count.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn finish_pack_unchecked(&self, begun: Begun<T::Pack>, i: usize, count: usize) -> T::Pack {
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            let _ = (i, count);
+            begun.0
+        }
+        #[cfg(target_arch = "nvptx64")]
+        {
+            let place: *const T::Pack = self.start.wrapping_add(i).cast();
+            let (off, size) = (machine::bytes_off_alignment(place) as u32 as usize, size_of::<T>());
+            let high = place.wrapping_byte_sub(off).wrapping_add(1);
+            // Of 32 bits: fewer registers, which packs on their way need.
+            let is_there = count > 0 && off as u32 + (count * size) as u32 > 16;
+            // SAFETY: if it is loaded it has elements of the view, so it can be read (`from_raw`).
+            machine::cut(begun.0, unsafe { machine::load_pack_if(is_there, high) }, off, size)
         }
     }
 }
