@@ -66,6 +66,8 @@ pub fn tiles<T: Turn, const LEN: usize>(
 
 /// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose columns are long: by [slanted] tiles, of which the grid has
 /// as many as the [`positions`] of a row need.
+///
+/// As few blocks are to fit (`min_blocks`) as leave registers for what all rows of a thread's square begin with.
 #[kernel(
     instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096],
     block = threads(LEN, size_of::<T>()),
