@@ -93,6 +93,8 @@ fn reductions_of_every_shape() {
             Shape::rows(40, 500),
             Shape::rows(2000, 10),
             Shape::columns(500, 40),
+            // Four rows abreast.
+            Shape::columns(499, 39),
             Shape::columns(10, 2000),
         ];
         let mut sums = Vec::new();

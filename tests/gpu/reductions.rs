@@ -109,6 +109,7 @@ fn forms() -> Vec<Form> {
             Form::Rows(3, 9001, 9001),
             Form::Rows(70, 530, 530),
             Form::Columns(301, 37, 37),
+            Form::Columns(301, 40, 40),
             Form::Columns(64, 16, 16),
             Form::Segments { count: 30, longest: 30_000, seed: 5 },
         ];
@@ -130,6 +131,8 @@ fn forms() -> Vec<Form> {
             Form::All(300_001),
             Form::Rows(5, 40_001, 40_001),
             Form::Columns(3001, 70, 70),
+            Form::Columns(3001, 72, 72),
+            Form::Columns(1003, 301, 302),
             Form::Rows(9001, 20, 20),
             Form::Segments { count: 50, longest: 200_000, seed: 5 },
             Form::Segments { count: 20_000, longest: 40, seed: 6 },

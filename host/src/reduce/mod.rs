@@ -72,7 +72,7 @@ pub type RowsParameters<O, T> = (Global<'static, T>, usize, usize, usize, u32, O
 
 /// The parameters of [`columns`](fn@kernels::reduce::columns::columns).
 pub type ColumnsParameters<O, T> =
-    (Global<'static, T>, usize, usize, usize, usize, u32, u32, u32, State<O, T>, Tickets, Output<O, T>);
+    (Global<'static, T>, usize, usize, usize, usize, u32, u32, u32, u32, State<O, T>, Tickets, Output<O, T>);
 
 /// The kernels of an operator for elements of one type.
 ///

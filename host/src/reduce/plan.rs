@@ -47,6 +47,7 @@ pub(super) enum Plan {
         columns: usize,
         pitch: usize,
         batch_pitch: usize,
+        abreast: u32,
         lanes: u32,
         parts: u32,
     },
@@ -69,15 +70,12 @@ impl Plan {
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let in_flight = columns::rows_in_flight(size, size_of_state);
-                let lanes = lanes_of_columns(rows, columns, batches, in_flight);
-                let tiles = tiles_of_columns(columns, lanes).saturating_mul(batches);
-                // No part has less than a round of loads.
-                let rounds = rows.div_ceil(columns::BLOCK / lanes * in_flight).max(1);
-                let parts = (SMALL_BLOCKS / tiles).clamp(1, rounds);
+                let abreast = rows_abreast(rows, columns, batches, size, in_flight);
+                let (lanes, parts) = blocks_of_columns(rows / abreast, columns * abreast, batches, in_flight);
                 // What separates nothing shall not look like bad alignment.
                 let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
-                let (lanes, parts) = (lanes as u32, parts as u32);
-                Self::Columns { batches, rows, columns, pitch, batch_pitch, lanes, parts }
+                let (abreast, lanes, parts) = (abreast as u32, lanes as u32, parts as u32);
+                Self::Columns { batches, rows, columns, pitch, batch_pitch, abreast, lanes, parts }
             }
         }
     }
@@ -102,11 +100,15 @@ impl Plan {
             Self::Spans { spans, parts, .. } if parts > 1 => {
                 Room { mailboxes: spans * parts as usize * mailbox::boxes_of::<S>(), ..Room::default() }
             }
-            Self::Columns { batches, columns, lanes, parts, .. } if parts > 1 => Room {
-                partials: batches * columns * parts as usize,
-                tickets: batches * tiles_of_columns(columns, lanes as usize),
-                ..Room::default()
-            },
+            Self::Columns { batches, columns, abreast, lanes, parts, .. } if parts > 1 => {
+                let abreast = abreast as usize;
+                let tiles = tiles_of_columns(columns * abreast, lanes as usize);
+                Room {
+                    partials: batches * columns::partials_of(columns, abreast, parts as usize),
+                    tickets: batches * columns::tickets_of(tiles, abreast),
+                    ..Room::default()
+                }
+            }
             _ => Room::default(),
         }
     }
@@ -118,8 +120,8 @@ impl Plan {
             Self::Spans { spans, parts: 1, .. } => (spans, 1),
             Self::Spans { spans, parts, .. } => (parts as usize, spans),
             Self::Rows { rows, len, lanes, .. } => (rows.div_ceil(rows::rows_of_block(len, lanes as usize, size)), 1),
-            Self::Columns { batches, columns, lanes, parts, .. } => {
-                (tiles_of_columns(columns, lanes as usize) * parts as usize * batches, 1)
+            Self::Columns { batches, columns, abreast, lanes, parts, .. } => {
+                (tiles_of_columns(columns * abreast as usize, lanes as usize) * parts as usize * batches, 1)
             }
         }
     }
@@ -133,6 +135,46 @@ fn lanes_of_row(packs: usize) -> usize {
         33..=64 => 16,
         _ => 32,
     }
+}
+
+/// How many rows stand abreast: so many that together they are whole lines of memory, of which two tiles then share none, and
+/// that there are columns for many tiles, each shared by few blocks.
+///
+/// It takes a further ticket, some 2 us; so only where without it a block would have many partials to fold, or where there is
+/// enough to read. At the end one block folds a state of each of the columns: they may be the more, the more there is to read.
+fn rows_abreast(rows: usize, columns: usize, batches: usize, size: usize, in_flight: usize) -> usize {
+    /// Bytes of a line of memory.
+    const LINE: usize = 128;
+    /// Partials that a thread folds in two rounds or three.
+    const FEW: usize = 32;
+    /// Columns of which each thread folds four at the end; and so many as are no burden once there is more to read.
+    const ENOUGH: usize = 4 * columns::BLOCK;
+    const MANY: usize = 16 * columns::BLOCK;
+    let (lanes, parts) = blocks_of_columns(rows, columns, batches, in_flight);
+    let elements = rows.saturating_mul(columns).saturating_mul(batches);
+    let is_much = elements >= SMALL_BLOCKS * columns::BLOCK * columns::COLUMNS * in_flight;
+    if parts == 1 || !is_much && parts * lanes * columns::COLUMNS <= FEW * columns::BLOCK {
+        return 1;
+    }
+    let most = if is_much { MANY.max(elements.saturating_mul(size) >> 17) } else { ENOUGH };
+    let is_even = |abreast: usize| (columns * abreast * size).is_multiple_of(LINE) && columns * abreast >= ENOUGH;
+    let is_possible = |abreast: usize| {
+        columns * abreast <= most && blocks_of_columns(rows / abreast, columns * abreast, batches, in_flight).1 > 1
+    };
+    let mut abreast = 1;
+    while !is_even(abreast) && is_possible(2 * abreast) {
+        abreast *= 2;
+    }
+    if (columns * abreast).is_multiple_of(columns::COLUMNS) { abreast } else { 1 }
+}
+
+/// Lanes of a tile of columns, and blocks that share its rows.
+fn blocks_of_columns(rows: usize, columns: usize, batches: usize, in_flight: usize) -> (usize, usize) {
+    let lanes = lanes_of_columns(rows, columns, batches, in_flight);
+    let tiles = tiles_of_columns(columns, lanes).saturating_mul(batches);
+    // No part has less than a round of loads.
+    let rounds = rows.div_ceil(columns::BLOCK / lanes * in_flight).max(1);
+    (lanes, (SMALL_BLOCKS / tiles).clamp(1, rounds))
 }
 
 /// Tiles of columns of a matrix.
@@ -246,6 +288,24 @@ mod tests {
         assert_eq!(lanes_of_columns(1_000_003, 127, 1, 4), 32);
         assert_eq!(lanes_of_columns(1 << 24, 16, 1, 4), 4);
         assert_eq!(lanes_of_columns(0, 1, 1, 4), 1);
+    }
+
+    #[test]
+    fn rows_stand_abreast_where_blocks_share_them() {
+        let abreast = |rows: usize, columns: usize| {
+            let kind = Kind::Columns { batches: 1, rows, columns, pitch: columns, batch_pitch: rows * columns };
+            match Plan::of(kind, 4, 8, true) {
+                Plan::Columns { abreast, .. } => abreast,
+                other => panic!("{other:?}"),
+            }
+        };
+        let of_many = [1, 2, 16, 100, 127, 256, 512, 1000].map(|columns| abreast(1 << 22, columns));
+        assert_eq!(of_many, [1024, 512, 64, 16, 32, 4, 2, 4], "whole lines, and columns for many tiles");
+        assert_eq!(abreast(1 << 14, 127), 8, "many partials of little to read");
+        assert_eq!([abreast(1 << 20, 1024), abreast(1 << 20, 1056)], [1, 1], "whole lines");
+        assert_eq!(abreast(1 << 12, 256), 1, "few partials");
+        assert_eq!(abreast(16, 127), 1, "a block has all rows");
+        assert_eq!([abreast(1 << 20, 1001), abreast(1 << 20, 5001)], [16, 1], "a block folds all columns at the end");
     }
 
     #[test]

@@ -110,13 +110,14 @@ pub(super) fn start<O: Operator<T>, T: Element>(
             let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;
             gpu.launch(kernel, grid, (input, rows, len, pitch, lanes, output))
         }
-        Plan::Columns { rows, columns, pitch, batch_pitch, lanes, parts, .. } => {
+        Plan::Columns { rows, columns, pitch, batch_pitch, abreast, lanes, parts, .. } => {
             // No more than the grid has blocks.
-            let tiles = tiles_of_columns(columns, lanes as usize) as u32;
+            let tiles = tiles_of_columns(columns * abreast as usize, lanes as usize) as u32;
             let kernel = kernels.columns.ok_or(no_kernel(kernels.name, "columns"))?;
             let partials = workspace.partials.view_mut().cast::<O::State>();
             let tickets = workspace.tickets.view_mut();
-            let arguments = (input, rows, columns, pitch, batch_pitch, lanes, tiles, parts, partials, tickets, output);
+            let arguments =
+                (input, rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts, partials, tickets, output);
             gpu.launch(kernel, grid, arguments)
         }
     }

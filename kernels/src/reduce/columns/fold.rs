@@ -1,0 +1,111 @@
+//! How elements become states, and states one state for each column.
+
+use cuda_std::global::issue_loads;
+use cuda_std::prelude::*;
+
+use super::place::{Place, four};
+use super::{BLOCK, COLUMNS, Scratch, rows_in_flight};
+use crate::ops::Operator;
+
+/// The rows that a block folds, each the first of `abreast`.
+pub(super) struct Part<'a> {
+    pub(super) begin: usize,
+    pub(super) end: usize,
+    pub(super) abreast: usize,
+    pub(super) place: &'a Place,
+}
+
+impl Part<'_> {
+    /// What this thread folds of these rows; `load` loads its elements of one.
+    #[inline(always)]
+    pub(super) fn fold<O: Operator<T>, T: Element>(&self, load: impl Fn(usize) -> [T; COLUMNS]) -> [O::State; COLUMNS] {
+        let step = self.place.rows * self.abreast;
+        let beside = four(|c| self.place.row_abreast(c));
+        let mut states = [O::NEUTRAL; COLUMNS];
+        let mut first = self.begin + self.place.row * self.abreast;
+        let in_flight = rows_in_flight(size_of::<T>(), size_of::<O::State>());
+        while in_flight == 8 && first + 7 * step < self.end {
+            let row = |k: usize| first + k * step;
+            let load = |k: usize| load(row(k));
+            let loaded = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
+            issue_loads();
+            states = four(|c| {
+                let of = |k: usize| loaded[k][c];
+                let column = [of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)];
+                O::combine(states[c], O::gather(column, |k| (row(k) + beside[c]) as u64))
+            });
+            first += 8 * step;
+        }
+        while in_flight >= 4 && first + 3 * step < self.end {
+            let row = |k: usize| first + k * step;
+            let loaded = [load(row(0)), load(row(1)), load(row(2)), load(row(3))];
+            issue_loads();
+            states = four(|c| {
+                let column = [loaded[0][c], loaded[1][c], loaded[2][c], loaded[3][c]];
+                O::combine(states[c], O::gather(column, |k| (row(k) + beside[c]) as u64))
+            });
+            first += 4 * step;
+        }
+        while in_flight == 2 && first + step < self.end {
+            let row = |k: usize| first + k * step;
+            let loaded = [load(row(0)), load(row(1))];
+            issue_loads();
+            states = four(|c| {
+                let column = [loaded[0][c], loaded[1][c]];
+                O::combine(states[c], O::gather(column, |k| (row(k) + beside[c]) as u64))
+            });
+            first += 2 * step;
+        }
+        while first < self.end {
+            let loaded = load(first);
+            states = four(|c| O::combine(states[c], O::lift(loaded[c], (first + beside[c]) as u64)));
+            first += step;
+        }
+        states
+    }
+
+    /// `states` with the rows from the end on, which are fewer than stand abreast, and of which so many columns are left. The
+    /// first row of threads folds them; `load` loads what is at an offset from the first of them.
+    #[inline(always)]
+    pub(super) fn with_last<O: Operator<T>, T: Element>(
+        &self,
+        states: [O::State; COLUMNS],
+        left: usize,
+        at: [usize; COLUMNS],
+        load: impl Fn(usize) -> T,
+    ) -> [O::State; COLUMNS] {
+        let is_left = |c: usize| self.place.row == 0 && self.place.column(c) < left;
+        let loaded = four(|c| load(if is_left(c) { at[c] } else { 0 }));
+        issue_loads();
+        let index = |c: usize| (self.end + self.place.row_abreast(c)) as u64;
+        four(|c| if is_left(c) { O::combine(states[c], O::lift(loaded[c], index(c))) } else { states[c] })
+    }
+}
+
+/// The states over each column of threads, in its first: a tree, a barrier for each of its levels.
+#[inline(always)]
+pub(super) fn fold_threads<O: Operator<T>, T: Element>(
+    states: [O::State; COLUMNS],
+    scratch: &Scratch<O::State>,
+    lanes: usize,
+) -> [O::State; COLUMNS] {
+    if lanes == BLOCK {
+        return states;
+    }
+    let thread = thread::index_in_block::<BLOCK>();
+    let mut states = states;
+    let store = |states: [O::State; COLUMNS]| {
+        four(|c| scratch.store(c * BLOCK + thread, states[c]));
+    };
+    store(states);
+    let mut half = BLOCK / 2;
+    while half >= lanes {
+        thread::sync_threads();
+        if thread < half {
+            states = four(|c| O::combine(states[c], scratch.load(c * BLOCK + thread + half)));
+            store(states);
+        }
+        half /= 2;
+    }
+    states
+}

@@ -1,0 +1,168 @@
+//! Columns, each folded by a column of threads.
+
+mod fold;
+mod partials;
+mod place;
+mod store;
+
+use cuda_std::prelude::*;
+use half::{bf16, f16};
+
+use super::fold::is_last_block;
+use crate::ops::{
+    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
+    Sum, SumInF64, SumOfSquares, WrappingSum,
+};
+use fold::{Part, fold_threads};
+use partials::Partials;
+use place::{Place, four, load_wide};
+use store::store_many_outputs;
+
+/// Threads of a block.
+pub const BLOCK: usize = 256;
+
+/// Neighbouring columns that a thread folds.
+pub const COLUMNS: usize = 4;
+
+/// Rows that a thread has in flight at once, if elements have `size` bytes: 64 bytes' worth, but of short
+/// ones 32, and less where large states leave fewer registers.
+pub const fn rows_in_flight(size: usize, size_of_state: usize) -> usize {
+    match size {
+        1 if size_of_state <= 8 => 8,
+        8 => 2,
+        _ => 4,
+    }
+}
+
+/// States that `parts` blocks leave for each other of a matrix with so many columns: one of each column from each, and
+/// one more where rows stand abreast.
+pub const fn partials_of(columns: usize, abreast: usize, parts: usize) -> usize {
+    columns * abreast * rows_of_partials(abreast, parts)
+}
+
+/// Tickets that they draw: one for each tile, and one more where rows stand abreast.
+pub const fn tickets_of(tiles: usize, abreast: usize) -> usize {
+    tiles + (abreast > 1) as usize
+}
+
+const fn rows_of_partials(abreast: usize, parts: usize) -> usize {
+    parts + (abreast > 1) as usize
+}
+
+/// One place for each column of each thread.
+type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
+
+/// Reduces each of `columns` columns of `batches` matrices to one output: matrices of `rows` rows, each row `pitch`
+/// elements behind the one before, each matrix `batch_pitch` behind the one before.
+///
+/// A block's threads stand in rows of `lanes` (a power of two up to the block), each over [`COLUMNS`] columns; so a block is
+/// over a tile of columns, of which there are `tiles`, and its rows of threads take the matrix's rows in turn. `parts` blocks
+/// share the rows of a tile.
+///
+/// - *Neighbours read neighbours*: a row of threads reads a run of one row of the matrix, and no element is read twice.
+///   Where all rows are aligned for it, a thread's columns are neighbours and one access; where not, they are a row of
+///   threads apart, so that each access of a warp is a run.
+/// - *Rows stand abreast* where one alone is no whole number of accesses, but `abreast` of them are: they are read as one
+///   row of so many times the columns, and what is folded of one column in its places there meets at the end.
+/// - *Many rows are in flight* in each thread before the first is used.
+/// - *States meet once*: threads over the same columns in shared memory, blocks by partials that the last of them folds.
+///
+/// If there is more than one part, each batch has [`partials_of`] places in `partials`, and [`tickets_of`] in `tickets`, which are
+/// 0. Only then do rows stand abreast, by a power of two. Blocks count up through tiles, then parts, then batches.
+#[kernel(
+    instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
+        x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
+        + [CountNan, CountFinite] x [f32, f64, f16, bf16]
+        + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
+        + [SumInF64] x [f32],
+    block = BLOCK,
+    min_blocks = 4,
+    early
+)]
+pub fn columns<O: Operator<T>, T: Element>(
+    input: Global<T>,
+    rows: usize,
+    columns: usize,
+    pitch: usize,
+    batch_pitch: usize,
+    abreast: u32,
+    lanes: u32,
+    tiles: u32,
+    parts: u32,
+    partials: GlobalMut<<O as Operator<T>>::State>,
+    tickets: GlobalMut<u32>,
+    output: GlobalMut<<O as Operator<T>>::Output>,
+) {
+    let scratch = shared_array![O::State; BLOCK * COLUMNS];
+    let drawn = shared_array![u32; 1];
+    // Divisions only where there is something to divide, and of 32 bits: a block of a few rows would need as long for those
+    // of 64 as for its rows.
+    let block = thread::block_idx_x();
+    let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
+    let (part, batch) = if parts == 1 { (0, block) } else { (block % parts, block / parts) };
+    let (tile, part, batch) = (tile as usize, part as usize, batch as usize);
+    let (lanes, abreast) = (lanes as usize, abreast as usize);
+    // Every row of every matrix, or none: so the same access for all threads.
+    let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
+    let is_even = |columns: usize, pitch: usize| {
+        columns.is_multiple_of(COLUMNS) && (pitch * size_of::<T>()).is_multiple_of(access)
+    };
+    // Accesses may reach from one row to the next, if nothing is between these.
+    let is_wide = input.is_aligned_to(0, access)
+        && (batch_pitch * size_of::<T>()).is_multiple_of(access)
+        && (is_even(columns, pitch) || (pitch == columns && is_even(columns * abreast, pitch * abreast)));
+    let place = Place::of_thread(tile, lanes, columns, abreast, size_of::<T>(), is_wide);
+    let at = four(|c| place.offset(c, pitch));
+    let shift = abreast.trailing_zeros();
+    let up_to = |part: usize| ((rows >> shift) * part / parts as usize) << shift;
+    let (begin, end) = if parts == 1 { (0, rows) } else { (up_to(part), up_to(part + 1)) };
+
+    let start = batch * batch_pitch;
+    let part_of_rows = Part { begin, end, abreast, place: &place };
+    // A loop for each, since a branch around a load makes loads wait for each other.
+    let states = if is_wide {
+        // SAFETY: all rows are aligned, and with what an access takes of the next inside of the view.
+        let load = |row: usize| unsafe { load_wide(&input, start + row * pitch, at) };
+        part_of_rows.fold::<O, T>(load)
+    } else {
+        // SAFETY: the column is in the row.
+        let load = |row: usize| four(|c| unsafe { input.load_unchecked(start + row * pitch + at[c]) });
+        part_of_rows.fold::<O, T>(load)
+    };
+    let states = if end < rows && part + 1 == parts as usize {
+        // SAFETY: there is such a row.
+        let load = |offset: usize| unsafe { input.load_unchecked(start + end * pitch + offset) };
+        part_of_rows.with_last::<O, T>(states, (rows - end) * columns, at, load)
+    } else {
+        states
+    };
+    let states = fold_threads::<O, T>(states, &scratch, lanes);
+    if parts == 1 {
+        store_many_outputs::<O, T>(states, &output, batch * columns, rows, &place);
+        return;
+    }
+
+    let first = batch * rows_of_partials(abreast, parts as usize);
+    let partials = Partials { states: &partials, first, columns: place.all };
+    if place.row == 0 {
+        place.each(|c| partials.store(part, place.column(c), states[c]));
+    }
+    let ticket = batch * tickets_of(tiles as usize, abreast);
+    if !is_last_block(&tickets, ticket + tile, parts, &drawn) {
+        return;
+    }
+    let parts = parts as usize;
+    let of_tile = lanes * COLUMNS;
+    let finish = |column: usize, state| output.store(batch * columns + column, O::finish(state, rows as u64));
+    partials.fold::<O, T>(parts, tile * of_tile, of_tile, &scratch, |column, state| {
+        if abreast == 1 {
+            finish(column, state);
+        } else {
+            partials.store(parts, column, state);
+        }
+    });
+    if abreast > 1 && is_last_block(&tickets, ticket + tiles as usize, tiles, &drawn) {
+        let of_rows_abreast = Partials { first: (first + parts) * abreast, columns, ..partials };
+        of_rows_abreast.fold::<O, T>(abreast, 0, columns, &scratch, finish);
+    }
+}
