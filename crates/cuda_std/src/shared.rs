@@ -142,6 +142,32 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         // SAFETY: just checked.
         unsafe { machine::shared_store(self.base, i * size_of::<T>(), pack) }
     }
+
+    /// [`SharedArray::load_pack`], not checked on a GPU: a check is a branch, before which a compiler waits for what was loaded.
+    ///
+    /// # Safety
+    /// The pack is inside of the array, and `i` a multiple of its length.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_pack_unchecked(&self, i: usize) -> T::Pack {
+        #[cfg(not(target_arch = "nvptx64"))]
+        Self::check_pack(i);
+        // SAFETY: as promised by the caller.
+        unsafe { machine::shared_load(self.base, i * size_of::<T>()) }
+    }
+
+    /// [`SharedArray::store_pack`], not checked on a GPU.
+    ///
+    /// # Safety
+    /// The pack is inside of the array, and `i` a multiple of its length.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store_pack_unchecked(&self, i: usize, pack: T::Pack) {
+        #[cfg(not(target_arch = "nvptx64"))]
+        Self::check_pack(i);
+        // SAFETY: as promised by the caller.
+        unsafe { machine::shared_store(self.base, i * size_of::<T>(), pack) }
+    }
 }
 
 impl<T: Element, const LEN: usize> SharedArray<T, LEN> {

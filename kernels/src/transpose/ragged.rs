@@ -97,7 +97,8 @@ impl<T: Turn, R: Rows, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
     #[inline(always)]
     fn pack(&self, column: u32, k: u32, past: u32) -> T::Pack {
         let mask = (1 << self.shape.down) - 1;
-        let of_column = |q: u32| self.tile.load_pack(self.shape.pack(column, q & mask));
+        // SAFETY: a pack of one of the tile's columns.
+        let of_column = |q: u32| unsafe { self.tile.load_pack_unchecked(self.shape.pack(column, q & mask)) };
         if past == 0 {
             return of_column(k);
         }

@@ -17,10 +17,11 @@
 
 use cuda_std::bits::cut_pack;
 use cuda_std::global::{Begun, issue_loads};
+use cuda_std::hint::compute_anew;
 use cuda_std::prelude::*;
 
 use super::change::Change;
-use super::tile::{Layout, Tile, pack_of_thread, square_of_thread, squares_each, threads, turn_squares};
+use super::tile::{Cut, Layout, Tile, squares, turn_part};
 use super::turn::{Each, Turn, sixteen};
 
 /// Bytes of a sector.
@@ -34,6 +35,17 @@ pub const fn positions(rows: usize, size: usize) -> usize {
     rows + SECTOR / size - 1
 }
 
+/// Threads that share a square, each with as many of its columns, as a power of two: of squares of bytes each of two threads
+/// has half of each row, so that twice the warps have room.
+const fn shared(size: usize) -> u32 {
+    (size == 1) as u32
+}
+
+/// Threads of a block for a tile of `len` elements of `size` bytes.
+pub const fn threads(len: usize, size: usize) -> usize {
+    squares(len, size) << shared(size)
+}
+
 /// Whether the matrix has all of the tile's rows and columns, and a sector's rows more on either side.
 #[inline(always)]
 pub(super) fn is_inside<T: Turn>(rows: usize, shape: &Tile) -> bool {
@@ -41,6 +53,13 @@ pub(super) fn is_inside<T: Turn>(rows: usize, shape: &Tile) -> bool {
     shape.columns == shape.side << shape.across
         && shape.top >= sector
         && shape.top + ((shape.side << shape.down) as usize) + sector <= rows
+}
+
+/// The block's tile of `len` elements of `size` bytes.
+#[inline(always)]
+pub(super) fn tile_of_block(rows: usize, columns: usize, cut: Cut, len: usize, size: usize) -> Tile {
+    let tile = Tile::of_block(positions(rows, size), columns, cut, squares(len, size), size, MARGIN);
+    Tile { shared: shared(size), ..tile }
 }
 
 /// Loads the thread's square, turns it, and leaves it in shared memory. The tile's `top` is the first position that it
@@ -54,26 +73,31 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    const { assert!(squares_each::<T, LEN>() == 1) };
-    let side = T::Pack::LEN;
-    let (x, y) = square_of_thread::<T, LEN>(0, shape.across);
+    let (side, width) = (T::Pack::LEN, T::Pack::LEN >> shape.shared);
+    let thread = thread::thread_idx_x();
+    let (part, square) = (thread & ((1 << shape.shared) - 1), thread >> shape.shared);
+    let (x, y) = (square & ((1 << shape.across) - 1), square >> shape.across);
+    let column = x * side as u32 + part * width as u32;
     let row = (shape.top + y as usize * side).wrapping_sub(SECTOR / size_of::<T>());
-    let first = shape.batch * layout.batch + shape.left + x as usize * side;
+    let first = shape.batch * layout.batch + shape.left + column as usize;
     let place = first.wrapping_add(row.wrapping_mul(layout.pitch));
     // A first row above the matrix is one of the margin, and wrapped.
     let above = row.wrapping_neg();
     let above = if above <= MARGIN as usize * side { above } else { 0 };
     let end = if row.wrapping_add(above) < rows { rows.wrapping_sub(row) } else { above };
-    let columns = shape.columns.saturating_sub(x * side as u32);
+    let columns = shape.columns.saturating_sub(column);
     let up_to_a_side = |elements: usize| if elements < side { elements as u32 } else { side as u32 };
-    let (above, end, columns) = (up_to_a_side(above), up_to_a_side(end), up_to_a_side(columns as usize));
+    let (above, end, columns) = (up_to_a_side(above), up_to_a_side(end), columns.min(width as u32));
     let square = RowsOfSquare { input, place, pitch: layout.pitch, above, count: end - above, columns };
     // In a branch of their own, loads are on their way before anything behind it begins.
     let begun =
         if is_inside::<T>(rows, shape) { sixteen(&BeginInside(&square)) } else { sixteen(&BeginAtEdge(&square)) };
     issue_loads();
+    // Addresses of sixteen rows would take as many registers as the rows.
+    let (place, pitch) = (compute_anew(square.place), compute_anew(square.pitch));
+    let square = RowsOfSquare { place, pitch, ..square };
     let packs = sixteen(&Finish { square: &square, begun });
-    turn_squares(&packs, change, shape, tile);
+    turn_part(&packs, change, (column, y), shape, tile);
 }
 
 /// The rows of a square, as far as the matrix has them. Behind the last one it is that one again, which nobody looks at.
@@ -112,7 +136,7 @@ impl<T: Turn> Each for BeginInside<'_, T> {
     #[inline(always)]
     fn of(&self, i: usize) -> Begun<T::Pack> {
         // SAFETY: inside of the matrix, and so the view.
-        unsafe { self.0.input.begin_pack_unchecked(self.0.place(i), T::Pack::LEN) }
+        unsafe { begin(self.0.input, self.0.place(i), T::Pack::LEN >> shared(size_of::<T>())) }
     }
 }
 
@@ -124,7 +148,7 @@ impl<T: Turn> Each for BeginAtEdge<'_, T> {
     #[inline(always)]
     fn of(&self, i: usize) -> Begun<T::Pack> {
         // SAFETY: the matrix has so many elements there, and so has the view.
-        unsafe { self.0.input.begin_pack_unchecked(self.0.place(i), self.0.count(i)) }
+        unsafe { begin(self.0.input, self.0.place(i), self.0.count(i)) }
     }
 }
 
@@ -140,8 +164,29 @@ impl<T: Turn> Each for Finish<'_, T> {
     #[inline(always)]
     fn of(&self, i: usize) -> T::Pack {
         let square = self.square;
+        let (begun, place, count) = (self.begun[i % T::Pack::LEN], square.place(i), square.count(i));
         // SAFETY: begun with these: inside of the matrix there are all elements of each row.
-        unsafe { square.input.finish_pack_unchecked(self.begun[i % T::Pack::LEN], square.place(i), square.count(i)) }
+        unsafe {
+            match shared(size_of::<T>()) {
+                0 => square.input.finish_pack_unchecked(begun, place, count),
+                _ => square.input.finish_half_unchecked(begun, place, count),
+            }
+        }
+    }
+}
+
+/// Begins to load a thread's part of a row.
+///
+/// # Safety
+/// That of [`Global::begin_pack_unchecked`], or, where threads share squares, [`Global::begin_half_unchecked`].
+#[inline(always)]
+unsafe fn begin<T: Turn>(input: &Global<T>, place: usize, count: usize) -> Begun<T::Pack> {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        match shared(size_of::<T>()) {
+            0 => input.begin_pack_unchecked(place, count),
+            _ => input.begin_half_unchecked(place, count),
+        }
     }
 }
 
@@ -154,7 +199,8 @@ pub(super) fn store_tile<T: Turn, const LEN: usize>(
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    let (column, k) = pack_of_thread::<T, LEN>(0, shape.down);
+    let thread = thread::thread_idx_x();
+    let (column, k) = (thread >> shape.down, thread & ((1 << shape.down) - 1));
     let row = shape.batch * layout.batch + (shape.left + column as usize) * layout.pitch;
     let packs = PacksOfThread {
         output,
@@ -163,7 +209,7 @@ pub(super) fn store_tile<T: Turn, const LEN: usize>(
         rows,
         column,
         k,
-        step: (threads(LEN, size_of::<T>()) as u32) >> shape.down,
+        step: threads(LEN, size_of::<T>()) as u32 >> shape.down,
         place: row + shape.top + k as usize * T::Pack::LEN,
         past: output.elements_past(row, SECTOR) as u32,
         pitch: layout.pitch,
@@ -204,7 +250,8 @@ impl<T: Turn, const LEN: usize> PacksOfThread<'_, T, LEN> {
         // The column's packs begin a margin above the tile.
         let begin = (self.k + MARGIN) * side - past;
         let mask = (1 << self.shape.down) - 1;
-        let of_column = |q: u32| self.tile.load_pack(self.shape.pack(column, q & mask));
+        // SAFETY: a pack of one of the tile's columns.
+        let of_column = |q: u32| unsafe { self.tile.load_pack_unchecked(self.shape.pack(column, q & mask)) };
         let (low, high) = (of_column(begin / side), of_column(begin / side + 1));
         let place = self.place.wrapping_add(i * (self.step as usize * self.pitch)).wrapping_sub(past as usize);
         (cut_pack(low, high, (begin % side) as usize), place, past)
@@ -219,7 +266,7 @@ impl<T: Turn, const LEN: usize> Each for Inside<'_, PacksOfThread<'_, T, LEN>> {
 
     #[inline(always)]
     fn of(&self, i: usize) {
-        if i < T::Pack::LEN {
+        if i < T::Pack::LEN >> shared(size_of::<T>()) {
             let (pack, place, _) = self.0.pack(i);
             // SAFETY: all of the pack is inside of the row, wherever in a sector that begins; and it is aligned.
             unsafe { self.0.output.store_pack_unchecked(place, pack) };
@@ -233,7 +280,7 @@ impl<T: Turn, const LEN: usize> Each for PacksOfThread<'_, T, LEN> {
     #[inline(always)]
     fn of(&self, i: usize) {
         let side = T::Pack::LEN;
-        if i >= side || self.column + i as u32 * self.step >= self.shape.columns {
+        if i >= side >> shared(size_of::<T>()) || self.column + i as u32 * self.step >= self.shape.columns {
             return;
         }
         let (pack, place, past) = self.pack(i);

@@ -106,6 +106,8 @@ pub(super) struct Tile {
     pub down: u32,
     /// Elements along the side of a square.
     pub side: u32,
+    /// Threads that share a square, each with as many of its columns, as a power of two.
+    pub shared: u32,
 }
 
 impl Tile {
@@ -137,7 +139,7 @@ impl Tile {
     ) -> Self {
         let up_to = |most: usize, left: usize| if left < most { left as u32 } else { most as u32 };
         let (rows, columns) = (up_to(side << down, rows - top), up_to(side << across, columns - left));
-        Self { batch, top, left, rows, columns, across, down, side: side as u32 }
+        Self { batch, top, left, rows, columns, across, down, side: side as u32, shared: 0 }
     }
 
     /// Its rows in the input.
@@ -155,9 +157,9 @@ impl Tile {
     /// Where pack `q` of column `column` begins in shared memory.
     #[inline(always)]
     pub fn pack(&self, column: u32, q: u32) -> usize {
-        // With fewer than eight squares across, eight lanes store packs of several rows of squares.
-        let shift = 3_u32.saturating_sub(self.across);
-        let swizzle = ((column / self.side) << shift) & ((1 << self.down) - 1) & 7;
+        // With fewer than eight squares, or parts of them, across, eight lanes store packs of several rows of squares.
+        let shift = 3_u32.saturating_sub(self.across + self.shared);
+        let swizzle = (((column << self.shared) / self.side) << shift) & ((1 << self.down) - 1) & 7;
         (((column << self.down) + (q ^ swizzle)) * self.side) as usize
     }
 }
@@ -227,7 +229,21 @@ fn turn_square<T: Turn, const LEN: usize>(packs: &[T::Pack; 16], k: usize, shape
     }
     let (x, y) = square_of_thread::<T, LEN>(k, shape.across);
     let turned = T::turn(sixteen(&Square { packs, first: k * T::Pack::LEN }));
-    sixteen(&Turned { turned, x, y, shape, tile });
+    sixteen(&Turned { turned, column: x * shape.side, y, shape, tile });
+}
+
+/// [`turn_squares`] for a thread whose part of a square, from the tile's column `column` on and in row `y` of squares, is the
+/// first of each pack.
+#[inline(always)]
+pub(super) fn turn_part<T: Turn, C: Change<T>, const LEN: usize>(
+    packs: &[T::Pack; 16],
+    change: C,
+    (column, y): (u32, u32),
+    shape: &Tile,
+    tile: &SharedArray<T, LEN>,
+) {
+    let turned = T::turn(sixteen(&Changed { packs, change }));
+    sixteen(&Turned { turned, column, y, shape, tile });
 }
 
 /// The packs of one square among those of all; what is behind them is of no meaning.
@@ -245,10 +261,10 @@ impl<P: Packed> Each for Square<'_, P> {
     }
 }
 
-/// A turned square at its place in shared memory.
+/// A turned square, or a part of one, at its place in shared memory.
 struct Turned<'a, T: Turn, const LEN: usize> {
     turned: [T::Pack; 16],
-    x: u32,
+    column: u32,
     y: u32,
     shape: &'a Tile,
     tile: &'a SharedArray<T, LEN>,
@@ -259,9 +275,10 @@ impl<T: Turn, const LEN: usize> Each for Turned<'_, T, LEN> {
 
     #[inline(always)]
     fn of(&self, i: usize) {
-        let side = T::Pack::LEN;
-        if i < side {
-            self.tile.store_pack(self.shape.pack(self.x * side as u32 + i as u32, self.y), self.turned[i]);
+        if i < T::Pack::LEN >> self.shape.shared {
+            let place = self.shape.pack(self.column + i as u32, self.y);
+            // SAFETY: a pack of one of the tile's columns.
+            unsafe { self.tile.store_pack_unchecked(place, self.turned[i]) };
         }
     }
 }

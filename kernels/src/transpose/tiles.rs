@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
 use super::change::{Same, Scale, Scaled, Scaling};
-use super::slanted::{self, MARGIN, positions};
+use super::slanted;
 use super::tile::{Cut, Layout, Tile, admit_next_grid, squares, threads};
 use super::turn::Turn;
 use super::{ragged, wide};
@@ -70,7 +70,7 @@ pub fn tiles<T: Turn, const LEN: usize>(
 /// As few blocks are to fit (`min_blocks`) as leave registers for what all rows of a thread's square begin with.
 #[kernel(
     instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096],
-    block = threads(LEN, size_of::<T>()),
+    block = slanted::threads(LEN, size_of::<T>()),
     min_blocks = if size_of::<T>() < 4 { 3 } else { 4 },
     early
 )]
@@ -93,7 +93,7 @@ pub fn slanted_tiles<T: Turn, const LEN: usize>(
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let size = size_of::<T>();
-    let shape = Tile::of_block(positions(rows, size), columns, cut, squares(LEN, size), size, MARGIN);
+    let shape = slanted::tile_of_block(rows, columns, cut, LEN, size);
     slanted::load_tile(&input, rows, &from, Same, &shape, &tile);
     thread::sync_threads();
     slanted::store_tile(&output, rows, &to, &shape, &tile);
@@ -171,7 +171,7 @@ pub fn wide_scaled_tiles<N: Scale, const LEN: usize>(
 /// [`scaled_tiles`](fn@scaled_tiles) of what [`slanted_tiles`](fn@slanted_tiles) takes.
 #[kernel(
     instances = [f16, bf16] x [16384] + [f32] x [4096],
-    block = threads(LEN, size_of::<N>()),
+    block = slanted::threads(LEN, size_of::<N>()),
     early
 )]
 pub fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
@@ -196,7 +196,7 @@ pub fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let size = size_of::<N>();
-    let shape = Tile::of_block(positions(rows, size), columns, cut, squares(LEN, size), size, MARGIN);
+    let shape = slanted::tile_of_block(rows, columns, cut, LEN, size);
     let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
     slanted::load_tile(&input, rows, &from, change, &shape, &tile);
     thread::sync_threads();

@@ -1,5 +1,6 @@
 //! A tile on its way in and out by 16-byte accesses, where sides, pitches and addresses are multiples of 16 bytes.
 
+use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
 use super::change::Change;
@@ -51,15 +52,38 @@ pub(super) fn store_tile<T: Turn, R: Rows, const LEN: usize>(
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    sixteen(&PacksOfOutput { output, rows, shape, tile });
+    // Also what is outside of the matrix: a load that has to be done or not is a branch, and they would wait for each other.
+    let packs = sixteen(&PacksOfTile { shape, tile });
+    issue_loads();
+    sixteen(&PacksOfOutput::<T, R, LEN> { output, rows, shape, packs });
 }
 
-/// The packs that a thread writes.
-struct PacksOfOutput<'a, T, R, const LEN: usize> {
+/// The packs that a thread takes out of shared memory.
+struct PacksOfTile<'a, T, const LEN: usize> {
+    shape: &'a Tile,
+    tile: &'a SharedArray<T, LEN>,
+}
+
+impl<T: Turn, const LEN: usize> Each for PacksOfTile<'_, T, LEN> {
+    type Of = T::Pack;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> T::Pack {
+        if i >= squares_each::<T, LEN>() * T::Pack::LEN {
+            return T::Pack::splat(T::default());
+        }
+        let (column, q) = pack_of_thread::<T, LEN>(i, self.shape.down);
+        // SAFETY: a pack of one of the tile's columns.
+        unsafe { self.tile.load_pack_unchecked(self.shape.pack(column, q)) }
+    }
+}
+
+/// Where it writes them.
+struct PacksOfOutput<'a, T: Turn, R, const LEN: usize> {
     output: &'a GlobalMut<'a, T>,
     rows: R,
     shape: &'a Tile,
-    tile: &'a SharedArray<T, LEN>,
+    packs: [T::Pack; 16],
 }
 
 impl<T: Turn, R: Rows, const LEN: usize> Each for PacksOfOutput<'_, T, R, LEN> {
@@ -71,10 +95,9 @@ impl<T: Turn, R: Rows, const LEN: usize> Each for PacksOfOutput<'_, T, R, LEN> {
         let (column, q) = pack_of_thread::<T, LEN>(i, self.shape.down);
         let row = q * side as u32;
         if i < squares_each::<T, LEN>() * side && row < self.shape.rows && column < self.shape.columns {
-            let pack = self.tile.load_pack(self.shape.pack(column, q));
             let place = self.rows.start(column) + row as usize;
             // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of packs.
-            unsafe { self.output.store_pack_unchecked(place, pack) };
+            unsafe { self.output.store_pack_unchecked(place, self.packs[i]) };
         }
     }
 }

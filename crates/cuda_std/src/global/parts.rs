@@ -129,6 +129,55 @@ impl<T: Element> Global<'_, T> {
     }
 }
 
+impl<T: Element> Global<'_, T> {
+    /// [`Self::begin_pack_unchecked`] of the first half of a pack: of at most so many elements. It takes half of the registers.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn begin_half_unchecked(&self, i: usize, count: usize) -> Begun<T::Pack> {
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            // SAFETY: as promised by the caller.
+            unsafe { self.begin_pack_unchecked(i, count) }
+        }
+        #[cfg(target_arch = "nvptx64")]
+        {
+            let place: *const [u32; 2] = self.start.wrapping_add(i).cast();
+            let low = place.wrapping_byte_sub(place as usize % 8);
+            // SAFETY: if it is loaded it has elements of the view, so it can be read (`from_raw`).
+            let [a, b] = unsafe { machine::load_half_if(count > 0, low) };
+            Begun(T::Pack::from_words([a, b, 0, 0]))
+        }
+    }
+
+    /// The half of a pack at `i` that was begun, with anything behind its `count` elements.
+    ///
+    /// # Safety
+    /// It was begun with that place and that count.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn finish_half_unchecked(&self, begun: Begun<T::Pack>, i: usize, count: usize) -> T::Pack {
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            let _ = (i, count);
+            begun.0
+        }
+        #[cfg(target_arch = "nvptx64")]
+        {
+            let place: *const [u32; 2] = self.start.wrapping_add(i).cast();
+            let off = place as u32 as usize % 8;
+            let high = place.wrapping_byte_sub(off).wrapping_add(1);
+            let is_there = count > 0 && off as u32 + (count * size_of::<T>()) as u32 > 8;
+            let [a, b, ..] = begun.0.to_words();
+            // SAFETY: if it is loaded it has elements of the view, so it can be read (`from_raw`).
+            let [a, b] = machine::cut_half([a, b], unsafe { machine::load_half_if(is_there, high) }, off);
+            T::Pack::from_words([a, b, 0, 0])
+        }
+    }
+}
+
 /// A word of a few elements, of 4 or 8 bytes.
 pub trait Word: Plain {}
 

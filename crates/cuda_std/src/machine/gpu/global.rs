@@ -61,6 +61,42 @@ pub(crate) unsafe fn load_pack_if<P: Packed>(is_there: bool, place: *const P) ->
     P::from_words([a, b, c, d])
 }
 
+/// [`load_pack_if`] of 8 bytes, as words.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+pub(crate) unsafe fn load_half_if(is_there: bool, place: *const [u32; 2]) -> [u32; 2] {
+    let (a, b): (u32, u32);
+    // SAFETY: as promised by the caller.
+    unsafe {
+        asm!(
+            "{{",
+            ".reg .pred there;",
+            ".reg .b64 global;",
+            "setp.ne.u32 there, {is_there}, 0;",
+            "cvta.to.global.u64 global, {place};",
+            "mov.b32 {a}, 0;",
+            "mov.b32 {b}, 0;",
+            "@there ld.global.v2.b32 {{{a}, {b}}}, [global];",
+            "}}",
+            a = out(reg32) a, b = out(reg32) b,
+            is_there = in(reg32) u32::from(is_there), place = in(reg64) place,
+            options(pure, readonly, nostack, preserves_flags)
+        );
+    }
+    [a, b]
+}
+
+/// The 8 bytes that begin `off` bytes, less than 8, into `low` and, behind it, `high`.
+#[inline(always)]
+pub(crate) fn cut_half([a, b]: [u32; 2], [c, d]: [u32; 2], off: usize) -> [u32; 2] {
+    let by_one = off & 4 != 0;
+    let [a, b, c] = if by_one { [b, c, d] } else { [a, b, c] };
+    let bits = off as u32 % 4 * 8;
+    [funnel(a, b, bits), funnel(b, c, bits)]
+}
+
 /// Writes global memory.
 ///
 /// # Safety

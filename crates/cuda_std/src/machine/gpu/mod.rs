@@ -333,6 +333,15 @@ pub(crate) fn keep_rolled(counter: u32) -> u32 {
     counter
 }
 
+/// To LLVM the number may be any after this.
+#[inline(always)]
+pub(crate) fn compute_anew(number: usize) -> usize {
+    let mut number = number;
+    // SAFETY: makes no instruction. Not `pure`: one would do for two of the same number.
+    unsafe { asm!("// {}", inlateout(reg64) number, options(nomem, nostack, preserves_flags)) };
+    number
+}
+
 /// `f16` to `f32`, in one instruction. Exact.
 #[inline(always)]
 pub(crate) fn f32_from_f16(bits: u16) -> f32 {
