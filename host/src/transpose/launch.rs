@@ -6,7 +6,7 @@ use cuda_std::launch::{Dim3, Kernel};
 use kernels::transpose::direct::{self, direct_squares};
 use kernels::transpose::few_columns::few_columns;
 use kernels::transpose::few_rows::few_rows;
-use kernels::transpose::slanted::MARGIN;
+use kernels::transpose::slanted::{MARGIN, spare};
 use kernels::transpose::tile::squares;
 use kernels::transpose::tiles::{elements, few_elements, slanted_tiles, tiles};
 use kernels::transpose::words::{self, word_tiles};
@@ -42,8 +42,9 @@ pub(super) struct Tiling {
     squares: usize,
     /// Rows and columns of a square.
     side: usize,
-    /// Rows of squares that a tile shares with the one above it.
+    /// Rows of squares that a tile shares with the one above it, and columns with the one to its right.
     margin: usize,
+    spare: usize,
     /// The most of them across, or down, as a power of two.
     most: u32,
 }
@@ -51,12 +52,12 @@ pub(super) struct Tiling {
 impl Tiling {
     /// By packs of 16 bytes, tiles of `elements`.
     pub(super) const fn of_packs(elements: usize, size: usize) -> Self {
-        Self { squares: squares(elements, size), side: 16 / size, margin: 0, most: u32::MAX }
+        Self { squares: squares(elements, size), side: 16 / size, margin: 0, spare: 0, most: u32::MAX }
     }
 
     /// By packs of 16 bytes that begin anywhere.
     const fn slanted(size: usize) -> Self {
-        Self { margin: MARGIN as usize, ..Self::of_packs(elements(size), size) }
+        Self { margin: MARGIN as usize, spare: spare(size), ..Self::of_packs(elements(size), size) }
     }
 
     /// By words.
@@ -67,6 +68,7 @@ impl Tiling {
             squares: words::words(size_of_word, are_few) / side,
             side,
             margin: words::margin(size),
+            spare: 0,
             most: words::BLOCK.ilog2(),
         }
     }
@@ -80,7 +82,7 @@ impl Tiling {
     fn across(self, rows: usize, columns: usize) -> u32 {
         let all = self.squares.ilog2();
         let log_of_needed = |squares: usize| squares.next_power_of_two().ilog2();
-        let most_across = log_of_needed(columns.div_ceil(self.side));
+        let most_across = log_of_needed((columns + self.spare).div_ceil(self.side));
         let rows_of_squares = self.positions(rows).div_ceil(self.side) + self.margin;
         let fewest_across = all.saturating_sub(log_of_needed(rows_of_squares));
         let across = (all / 2).max(fewest_across).min(most_across).min(all);
@@ -114,7 +116,7 @@ impl Tiling {
 
     /// Tiles of each matrix: down and across.
     fn grid(self, rows: usize, columns: usize) -> (usize, usize) {
-        let width = self.side << self.across(rows, columns);
+        let width = (self.side << self.across(rows, columns)) - self.spare;
         let height = self.height(rows, columns).unwrap_or(1);
         (self.positions(rows).div_ceil(height), columns.div_ceil(width))
     }

@@ -12,8 +12,8 @@
 //!
 //! To cut packs out of others takes instructions and registers, which is what bounds this kernel. So the lanes of a tile inside of
 //! the matrix do without what has to be compared at its edges, what all packs of a thread have in common is worked out once, and
-//! rows are loaded in two steps: the aligned packs in which they begin, all of them, and then, row by row, those behind,
-//! which neighbours have brought to L1 meanwhile.
+//! each lane loads the aligned packs in which its rows begin, and gets those behind from the next lane, which begins there. So the
+//! last lane of a row loads for the one before it only, and its columns are the next tile's, too.
 
 use cuda_std::bits::cut_pack;
 use cuda_std::global::{Begun, issue_loads};
@@ -41,6 +41,11 @@ const fn shared(size: usize) -> u32 {
     (size == 1) as u32
 }
 
+/// Columns of a tile that it leaves to the next one: the last lane's of a row, which loads them for the one before it.
+pub const fn spare(size: usize) -> usize {
+    (16 / size) >> shared(size)
+}
+
 /// Threads of a block for a tile of `len` elements of `size` bytes.
 pub const fn threads(len: usize, size: usize) -> usize {
     squares(len, size) << shared(size)
@@ -50,7 +55,7 @@ pub const fn threads(len: usize, size: usize) -> usize {
 #[inline(always)]
 pub(super) fn is_inside<T: Turn>(rows: usize, shape: &Tile) -> bool {
     let sector = SECTOR / size_of::<T>();
-    shape.columns == shape.side << shape.across
+    shape.columns == (shape.side << shape.across) - spare(size_of::<T>()) as u32
         && shape.top >= sector
         && shape.top + ((shape.side << shape.down) as usize) + sector <= rows
 }
@@ -58,8 +63,13 @@ pub(super) fn is_inside<T: Turn>(rows: usize, shape: &Tile) -> bool {
 /// The block's tile of `len` elements of `size` bytes.
 #[inline(always)]
 pub(super) fn tile_of_block(rows: usize, columns: usize, cut: Cut, len: usize, size: usize) -> Tile {
-    let tile = Tile::of_block(positions(rows, size), columns, cut, squares(len, size), size, MARGIN);
-    Tile { shared: shared(size), ..tile }
+    let squares = squares(len, size);
+    let (batch, row, column) = cut.of_block();
+    let (side, down) = (16 / size, squares.trailing_zeros() - cut.across);
+    let width = (side << cut.across) - spare(size);
+    let (top, left) = (row as usize * side * ((1 << down) - MARGIN as usize), column as usize * width);
+    let tile = Tile::at(positions(rows, size), columns, batch as usize, (top, left), (cut.across, down), side);
+    Tile { shared: shared(size), columns: tile.columns.min(width as u32), ..tile }
 }
 
 /// Loads the thread's square, turns it, and leaves it in shared memory. The tile's `top` is the first position that it
@@ -67,7 +77,7 @@ pub(super) fn tile_of_block(rows: usize, columns: usize, cut: Cut, len: usize, s
 #[inline(always)]
 pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     input: &Global<T>,
-    rows: usize,
+    (rows, all_columns): (usize, usize),
     layout: &Layout,
     change: C,
     shape: &Tile,
@@ -85,13 +95,22 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     let above = row.wrapping_neg();
     let above = if above <= MARGIN as usize * side { above } else { 0 };
     let end = if row.wrapping_add(above) < rows { rows.wrapping_sub(row) } else { above };
-    let columns = shape.columns.saturating_sub(column);
+    let left = shape.columns as i32 - column as i32;
+    let columns = if left > 0 { left as u32 } else { 0 };
     let up_to_a_side = |elements: usize| if elements < side { elements as u32 } else { side as u32 };
     let (above, end, columns) = (up_to_a_side(above), up_to_a_side(end), columns.min(width as u32));
-    let square = RowsOfSquare { input, place, pitch: layout.pitch, above, count: end - above, columns };
+    // To the end of the matrix' row.
+    let left = (all_columns - shape.left) as i64 - column as i64;
+    let left = if left < width as i64 { left as i32 } else { width as i32 };
+    let pitch = layout.pitch;
+    let square = RowsOfSquare { input, place, pitch, above, count: end - above, columns, left };
     // In a branch of their own, loads are on their way before anything behind it begins.
-    let begun =
-        if is_inside::<T>(rows, shape) { sixteen(&BeginInside(&square)) } else { sixteen(&BeginAtEdge(&square)) };
+    let goes_on = shape.left + (shape.columns as usize) < all_columns;
+    let begun = if goes_on && is_inside::<T>(rows, shape) {
+        sixteen(&BeginInside(&square))
+    } else {
+        sixteen(&BeginAtEdge(&square))
+    };
     issue_loads();
     // Addresses of sixteen rows would take as many registers as the rows.
     let (place, pitch) = (compute_anew(square.place), compute_anew(square.pitch));
@@ -110,6 +129,8 @@ struct RowsOfSquare<'a, T> {
     above: u32,
     count: u32,
     columns: u32,
+    /// How many columns the matrix has from there on, as far as the thread is concerned; negative behind the last one.
+    left: i32,
 }
 
 impl<T: Turn> RowsOfSquare<'_, T> {
@@ -118,16 +139,21 @@ impl<T: Turn> RowsOfSquare<'_, T> {
         self.place.wrapping_add(i % T::Pack::LEN * self.pitch)
     }
 
-    /// How many elements the matrix has of row `i`.
+    /// Whether the matrix has row `i`.
+    #[inline(always)]
+    fn has(&self, i: usize) -> bool {
+        // Above the matrix it is, wrapped, far behind it.
+        ((i % T::Pack::LEN) as u32).wrapping_sub(self.above) < self.count
+    }
+
+    /// How many elements of it the tile has.
     #[inline(always)]
     fn count(&self, i: usize) -> usize {
-        // Above the matrix it is, wrapped, far behind it.
-        let row = ((i % T::Pack::LEN) as u32).wrapping_sub(self.above);
-        if row < self.count { self.columns as usize } else { 0 }
+        if self.has(i) { self.columns as usize } else { 0 }
     }
 }
 
-/// Rows of which the matrix has all.
+/// Rows of which the matrix has all, and a column more.
 struct BeginInside<'a, T>(&'a RowsOfSquare<'a, T>);
 
 impl<T: Turn> Each for BeginInside<'_, T> {
@@ -135,8 +161,16 @@ impl<T: Turn> Each for BeginInside<'_, T> {
 
     #[inline(always)]
     fn of(&self, i: usize) -> Begun<T::Pack> {
+        let width = spare(size_of::<T>());
         // SAFETY: inside of the matrix, and so the view.
-        unsafe { begin(self.0.input, self.0.place(i), T::Pack::LEN >> shared(size_of::<T>())) }
+        unsafe {
+            self.0.input.begin_unchecked(
+                self.0.place(i),
+                self.0.columns as usize,
+                width as i32,
+                shared(size_of::<T>()) > 0,
+            )
+        }
     }
 }
 
@@ -147,8 +181,10 @@ impl<T: Turn> Each for BeginAtEdge<'_, T> {
 
     #[inline(always)]
     fn of(&self, i: usize) -> Begun<T::Pack> {
+        let count = self.0.count(i);
+        let left = if self.0.has(i) { self.0.left } else { i32::from(i16::MIN) };
         // SAFETY: the matrix has so many elements there, and so has the view.
-        unsafe { begin(self.0.input, self.0.place(i), self.0.count(i)) }
+        unsafe { self.0.input.begin_unchecked(self.0.place(i), count, left, shared(size_of::<T>()) > 0) }
     }
 }
 
@@ -163,30 +199,9 @@ impl<T: Turn> Each for Finish<'_, T> {
 
     #[inline(always)]
     fn of(&self, i: usize) -> T::Pack {
-        let square = self.square;
-        let (begun, place, count) = (self.begun[i % T::Pack::LEN], square.place(i), square.count(i));
-        // SAFETY: begun with these: inside of the matrix there are all elements of each row.
-        unsafe {
-            match shared(size_of::<T>()) {
-                0 => square.input.finish_pack_unchecked(begun, place, count),
-                _ => square.input.finish_half_unchecked(begun, place, count),
-            }
-        }
-    }
-}
-
-/// Begins to load a thread's part of a row.
-///
-/// # Safety
-/// That of [`Global::begin_pack_unchecked`], or, where threads share squares, [`Global::begin_half_unchecked`].
-#[inline(always)]
-unsafe fn begin<T: Turn>(input: &Global<T>, place: usize, count: usize) -> Begun<T::Pack> {
-    // SAFETY: as promised by the caller.
-    unsafe {
-        match shared(size_of::<T>()) {
-            0 => input.begin_pack_unchecked(place, count),
-            _ => input.begin_half_unchecked(place, count),
-        }
+        let (begun, place) = (self.begun[i % T::Pack::LEN], self.square.place(i));
+        // SAFETY: begun there. Lanes with columns have those of the next lane behind them: a tile's last lanes have none.
+        unsafe { self.square.input.finish_unchecked(begun, place, shared(size_of::<T>()) > 0) }
     }
 }
 
@@ -266,7 +281,7 @@ impl<T: Turn, const LEN: usize> Each for Inside<'_, PacksOfThread<'_, T, LEN>> {
 
     #[inline(always)]
     fn of(&self, i: usize) {
-        if i < T::Pack::LEN >> shared(size_of::<T>()) {
+        if i < T::Pack::LEN >> shared(size_of::<T>()) && self.0.column + i as u32 * self.0.step < self.0.shape.columns {
             let (pack, place, _) = self.0.pack(i);
             // SAFETY: all of the pack is inside of the row, wherever in a sector that begins; and it is aligned.
             unsafe { self.0.output.store_pack_unchecked(place, pack) };

@@ -94,7 +94,7 @@ pub fn slanted_tiles<T: Turn, const LEN: usize>(
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let size = size_of::<T>();
     let shape = slanted::tile_of_block(rows, columns, cut, LEN, size);
-    slanted::load_tile(&input, rows, &from, Same, &shape, &tile);
+    slanted::load_tile(&input, (rows, columns), &from, Same, &shape, &tile);
     thread::sync_threads();
     slanted::store_tile(&output, rows, &to, &shape, &tile);
 }
@@ -198,7 +198,7 @@ pub fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
     let size = size_of::<N>();
     let shape = slanted::tile_of_block(rows, columns, cut, LEN, size);
     let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
-    slanted::load_tile(&input, rows, &from, change, &shape, &tile);
+    slanted::load_tile(&input, (rows, columns), &from, change, &shape, &tile);
     thread::sync_threads();
     slanted::store_tile(&output, rows, &to, &shape, &tile);
 }

@@ -72,108 +72,73 @@ impl<T: Element> Global<'_, T> {
     }
 }
 
-/// The first half of a pack that begins anywhere: the aligned pack in which it begins.
+/// A pack, or half of one, of each lane of a warp: begun, with the aligned one in which it begins.
 #[derive(Clone, Copy)]
 pub struct Begun<P>(P);
 
 impl<T: Element> Global<'_, T> {
-    /// Begins to load the pack at `i`, of which `count` elements count: the aligned pack in which that begins, if any counts.
-    /// [`Self::finish_pack_unchecked`] loads the other one, which a neighbour has begun meanwhile.
+    /// Begins to load the pack at `i`, at any alignment, or, if `half`, its first half: one load, of the aligned pack (or half)
+    /// in which it begins. What it has of the next one [`Self::finish_unchecked`] gets from the next lane, which begins there:
+    /// nothing is loaded twice, and in half of the registers that both would take.
     ///
-    /// So many packs can be on their way at once in few registers: half of those that they and their other halves take.
+    /// `count` elements count, none of a lane that is there for the one before it; and the row goes on for `left` elements from
+    /// `i` on, or ended so many before, if that is negative.
     ///
     /// # Safety
-    /// The first `count` elements are inside of the view, and at most a pack's.
+    /// The first `count` elements are inside of the view, and at most a pack's (or half of one's); `count` is not more than `left`;
+    /// and so are the last elements before `i + left`, as far as there are any from the aligned place on.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn begin_pack_unchecked(&self, i: usize, count: usize) -> Begun<T::Pack> {
+    pub unsafe fn begin_unchecked(&self, i: usize, count: usize, left: i32, half: bool) -> Begun<T::Pack> {
         #[cfg(not(target_arch = "nvptx64"))]
         {
+            let _ = (left, half);
             let none = T::Pack::splat(T::default());
             // SAFETY: as promised by the caller.
             Begun(if count == 0 { none } else { unsafe { self.load_part_unchecked(i, 0, count) } })
         }
         #[cfg(target_arch = "nvptx64")]
         {
-            let place: *const T::Pack = self.start.wrapping_add(i).cast();
-            let low = place.wrapping_byte_sub(machine::bytes_off_alignment(place));
-            // SAFETY: it has elements of the view, so it can be read (`from_raw`).
-            Begun(unsafe {
-                if count == T::Pack::LEN { machine::load(low) } else { machine::load_pack_if(count > 0, low) }
-            })
+            let _ = count;
+            let place = self.start.wrapping_add(i);
+            let off = place as u32 % if half { 8 } else { 16 };
+            let low = place.wrapping_byte_sub(off as usize);
+            let is_there = left * size_of::<T>() as i32 + off as i32 > 0;
+            // SAFETY: if it is loaded it has elements of the view, so it can be read (`from_raw`).
+            unsafe {
+                if half {
+                    let [a, b] = machine::load_half_if(is_there, low.cast());
+                    return Begun(T::Pack::from_words([a, b, 0, 0]));
+                }
+                Begun(machine::load_pack_if(is_there, low.cast()))
+            }
         }
     }
 
-    /// The pack at `i` that was begun: its first `count` elements, with any behind them.
+    /// The pack at `i` that was begun, or half of one: its elements that count, with any behind them. All lanes of the warp come
+    /// here together; the last of those with neighbouring packs gets nothing of use.
     ///
     /// # Safety
-    /// It was begun with that place and that count.
+    /// It was begun with that place; and of all lanes that something counts in, the next one's place is a pack (or half) further.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn finish_pack_unchecked(&self, begun: Begun<T::Pack>, i: usize, count: usize) -> T::Pack {
+    pub unsafe fn finish_unchecked(&self, begun: Begun<T::Pack>, i: usize, half: bool) -> T::Pack {
         #[cfg(not(target_arch = "nvptx64"))]
         {
-            let _ = (i, count);
+            let _ = (i, half);
             begun.0
         }
         #[cfg(target_arch = "nvptx64")]
         {
-            let place: *const T::Pack = self.start.wrapping_add(i).cast();
-            let (off, size) = (machine::bytes_off_alignment(place) as u32 as usize, size_of::<T>());
-            let high = place.wrapping_byte_sub(off).wrapping_add(1);
-            // Of 32 bits: fewer registers, which packs on their way need.
-            let is_there = count > 0 && off as u32 + (count * size) as u32 > 16;
-            // SAFETY: if it is loaded it has elements of the view, so it can be read (`from_raw`).
-            machine::cut(begun.0, unsafe { machine::load_pack_if(is_there, high) }, off, size)
-        }
-    }
-}
-
-impl<T: Element> Global<'_, T> {
-    /// [`Self::begin_pack_unchecked`] of the first half of a pack: of at most so many elements. It takes half of the registers.
-    ///
-    /// # Safety
-    /// As there.
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn begin_half_unchecked(&self, i: usize, count: usize) -> Begun<T::Pack> {
-        #[cfg(not(target_arch = "nvptx64"))]
-        {
-            // SAFETY: as promised by the caller.
-            unsafe { self.begin_pack_unchecked(i, count) }
-        }
-        #[cfg(target_arch = "nvptx64")]
-        {
-            let place: *const [u32; 2] = self.start.wrapping_add(i).cast();
-            let low = place.wrapping_byte_sub(place as usize % 8);
-            // SAFETY: if it is loaded it has elements of the view, so it can be read (`from_raw`).
-            let [a, b] = unsafe { machine::load_half_if(count > 0, low) };
-            Begun(T::Pack::from_words([a, b, 0, 0]))
-        }
-    }
-
-    /// The half of a pack at `i` that was begun, with anything behind its `count` elements.
-    ///
-    /// # Safety
-    /// It was begun with that place and that count.
-    #[inline(always)]
-    #[track_caller]
-    pub unsafe fn finish_half_unchecked(&self, begun: Begun<T::Pack>, i: usize, count: usize) -> T::Pack {
-        #[cfg(not(target_arch = "nvptx64"))]
-        {
-            let _ = (i, count);
-            begun.0
-        }
-        #[cfg(target_arch = "nvptx64")]
-        {
-            let place: *const [u32; 2] = self.start.wrapping_add(i).cast();
-            let off = place as u32 as usize % 8;
-            let high = place.wrapping_byte_sub(off).wrapping_add(1);
-            let is_there = count > 0 && off as u32 + (count * size_of::<T>()) as u32 > 8;
-            let [a, b, ..] = begun.0.to_words();
-            // SAFETY: if it is loaded it has elements of the view, so it can be read (`from_raw`).
-            let [a, b] = machine::cut_half([a, b], unsafe { machine::load_half_if(is_there, high) }, off);
-            T::Pack::from_words([a, b, 0, 0])
+            let place = self.start.wrapping_add(i) as u32 as usize;
+            let [a, b, c, d] = begun.0.to_words();
+            if half {
+                let high = [a, b].map(machine::of_next_lane);
+                let [a, b] = machine::cut_half([a, b], high, place % 8);
+                return T::Pack::from_words([a, b, 0, 0]);
+            }
+            let high = T::Pack::from_words([a, b, c, d].map(machine::of_next_lane));
+            machine::cut(begun.0, high, place % 16, size_of::<T>())
         }
     }
 }

@@ -88,6 +88,12 @@ pub(crate) unsafe fn load_half_if(is_there: bool, place: *const [u32; 2]) -> [u3
     [a, b]
 }
 
+/// What the next lane has. All lanes of the warp come here; the last one gets its own.
+#[inline(always)]
+pub(crate) fn of_next_lane(word: u32) -> u32 {
+    super::shuffle_down((), u32::MAX, word.into(), 1, 32, 1) as u32
+}
+
 /// The 8 bytes that begin `off` bytes, less than 8, into `low` and, behind it, `high`.
 #[inline(always)]
 pub(crate) fn cut_half([a, b]: [u32; 2], [c, d]: [u32; 2], off: usize) -> [u32; 2] {
