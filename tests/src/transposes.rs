@@ -344,11 +344,13 @@ pub const ALIGNED: Case = Case { rows: 1040, columns: 2064, batch: 1, pads: [0; 
 
 /// Matrices of so many tiles, whatever the element's size, that they are large ones, and rows of the output that begin
 /// anywhere.
-pub const LARGE: [Case; 6] = [
+pub const LARGE: [Case; 7] = [
     Case { rows: 1, columns: 300_000, batch: 2, pads: [2, 1], offsets: [10, 3], seed: 0 },
     Case { rows: 300_000, columns: 3, batch: 2, pads: [2, 1], offsets: [10, 3], seed: 0 },
     Case { rows: 2047, columns: 4099, batch: 1, pads: [0; 2], offsets: [0; 2], seed: 0 },
     Case { rows: 1001, columns: 1003, batch: 9, pads: [3, 5], offsets: [1, 7], seed: 0 },
+    // A column more than slanted tiles have.
+    Case { rows: 1001, columns: 961, batch: 9, pads: [2, 5], offsets: [5, 7], seed: 0 },
     Case { rows: 12_007, columns: 33, batch: 5, pads: [0, 1], offsets: [3, 1], seed: 0 },
     Case { rows: 33, columns: 12_007, batch: 5, pads: [1, 0], offsets: [3, 1], seed: 0 },
 ];

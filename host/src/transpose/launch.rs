@@ -294,7 +294,9 @@ pub(super) fn slanted_if_many(strides: &Strides, size: usize) -> Option<Tiling> 
     let slanted = Tiling::slanted(size);
     let are_high = slanted.height(rows, columns).is_some_and(|height| rows >= SLANTED_TILES * height);
     let are_many = slanted.tiles(rows, columns).saturating_mul(batch) >= FEW_TILES;
-    (are_high && are_many).then_some(slanted)
+    // A row's lanes hand packs to each other. High matrices have no wider tiles, anyway.
+    let has_warps = slanted.side << slanted.across(rows, columns) <= 32 * slanted.spare;
+    (are_high && are_many && has_warps).then_some(slanted)
 }
 
 /// Tiles of words for these matrices, and whether they are the small ones.

@@ -95,11 +95,10 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     let above = row.wrapping_neg();
     let above = if above <= MARGIN as usize * side { above } else { 0 };
     let end = if row.wrapping_add(above) < rows { rows.wrapping_sub(row) } else { above };
-    let left = shape.columns as i32 - column as i32;
-    let columns = if left > 0 { left as u32 } else { 0 };
+    let columns = shape.columns.saturating_sub(column);
     let up_to_a_side = |elements: usize| if elements < side { elements as u32 } else { side as u32 };
     let (above, end, columns) = (up_to_a_side(above), up_to_a_side(end), columns.min(width as u32));
-    // To the end of the matrix' row.
+    // To the end of the matrix' row, which may be in a pack that a lane behind it begins with.
     let left = (all_columns - shape.left) as i64 - column as i64;
     let left = if left < width as i64 { left as i32 } else { width as i32 };
     let pitch = layout.pitch;
@@ -145,12 +144,6 @@ impl<T: Turn> RowsOfSquare<'_, T> {
         // Above the matrix it is, wrapped, far behind it.
         ((i % T::Pack::LEN) as u32).wrapping_sub(self.above) < self.count
     }
-
-    /// How many elements of it the tile has.
-    #[inline(always)]
-    fn count(&self, i: usize) -> usize {
-        if self.has(i) { self.columns as usize } else { 0 }
-    }
 }
 
 /// Rows of which the matrix has all, and a column more.
@@ -161,16 +154,9 @@ impl<T: Turn> Each for BeginInside<'_, T> {
 
     #[inline(always)]
     fn of(&self, i: usize) -> Begun<T::Pack> {
-        let width = spare(size_of::<T>());
+        let (place, count, left) = (self.0.place(i), self.0.columns as usize, spare(size_of::<T>()) as i32);
         // SAFETY: inside of the matrix, and so the view.
-        unsafe {
-            self.0.input.begin_unchecked(
-                self.0.place(i),
-                self.0.columns as usize,
-                width as i32,
-                shared(size_of::<T>()) > 0,
-            )
-        }
+        unsafe { self.0.input.begin_unchecked(place, count, left, shared(size_of::<T>()) > 0) }
     }
 }
 
@@ -181,10 +167,10 @@ impl<T: Turn> Each for BeginAtEdge<'_, T> {
 
     #[inline(always)]
     fn of(&self, i: usize) -> Begun<T::Pack> {
-        let count = self.0.count(i);
-        let left = if self.0.has(i) { self.0.left } else { i32::from(i16::MIN) };
+        // So far behind the end that no pack reaches there.
+        let (count, left) = if self.0.has(i) { (self.0.columns, self.0.left) } else { (0, i32::from(i16::MIN)) };
         // SAFETY: the matrix has so many elements there, and so has the view.
-        unsafe { self.0.input.begin_unchecked(self.0.place(i), count, left, shared(size_of::<T>()) > 0) }
+        unsafe { self.0.input.begin_unchecked(self.0.place(i), count as usize, left, shared(size_of::<T>()) > 0) }
     }
 }
 

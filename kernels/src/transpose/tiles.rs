@@ -67,11 +67,11 @@ pub fn tiles<T: Turn, const LEN: usize>(
 /// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose columns are long: by [slanted] tiles, of which the grid has
 /// as many as the [`positions`] of a row need.
 ///
-/// As few blocks are to fit (`min_blocks`) as leave registers for what all rows of a thread's square begin with.
+/// As many blocks are to fit (`min_blocks`) as leave registers for what all rows of a thread's square begin with.
 #[kernel(
     instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096],
     block = slanted::threads(LEN, size_of::<T>()),
-    min_blocks = if size_of::<T>() < 4 { 3 } else { 4 },
+    min_blocks = match size_of::<T>() { 1 => 3, 2 => 4, _ => 6 },
     early
 )]
 pub fn slanted_tiles<T: Turn, const LEN: usize>(
