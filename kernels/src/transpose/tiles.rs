@@ -65,7 +65,7 @@ pub fn tiles<T: Turn, const LEN: usize>(
 }
 
 /// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose columns are long: by [slanted] tiles, of which the grid has
-/// as many as the [`positions`] of a row need.
+/// as many as the [positions](slanted::positions) of a row need.
 ///
 /// As many blocks are to fit (`min_blocks`) as leave registers for what all rows of a thread's square begin with.
 #[kernel(
