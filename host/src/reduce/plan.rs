@@ -145,7 +145,7 @@ fn lanes_of_row(packs: usize) -> usize {
 fn rows_abreast(rows: usize, columns: usize, batches: usize, size: usize, in_flight: usize) -> usize {
     /// Bytes of a line of memory.
     const LINE: usize = 128;
-    /// Partials that a thread folds in two rounds or three.
+    /// Partials that a thread folds in four rounds, of eight at once.
     const FEW: usize = 32;
     /// Columns of which each thread folds four at the end; and so many as are no burden once there is more to read.
     const ENOUGH: usize = 4 * columns::BLOCK;

@@ -81,7 +81,7 @@ pub fn dealt_tiles<T: Turn, const LEN: usize>(
     admit_next_grid();
     let tile = shared_array![T; LEN];
     let size = size_of::<T>();
-    let shape = Tile::of_block(rows, columns, Cut { across, tiles_down, tiles_across }, squares(LEN, size), size, 0);
+    let shape = Tile::of_block(rows, columns, Cut { across, tiles_down, tiles_across }, squares(LEN, size), size);
     let from = Dealt::new(rows, columns, members_of_input, (shape.top, shape.left));
     let to = Dealt::new(columns, rows, members_of_output, (shape.left, shape.top));
     ragged::load_tile(&input, from, Same, &shape, &tile);
@@ -109,7 +109,7 @@ pub fn wide_dealt_tiles<T: Turn, const LEN: usize>(
     admit_next_grid();
     let tile = shared_array![T; LEN];
     let size = size_of::<T>();
-    let shape = Tile::of_block(rows, columns, Cut { across, tiles_down, tiles_across }, squares(LEN, size), size, 0);
+    let shape = Tile::of_block(rows, columns, Cut { across, tiles_down, tiles_across }, squares(LEN, size), size);
     let from = Dealt::new(rows, columns, members_of_input, (shape.top, shape.left));
     let to = Dealt::new(columns, rows, members_of_output, (shape.left, shape.top));
     wide::load_tile(&input, from, Same, &shape, &tile);

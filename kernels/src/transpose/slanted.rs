@@ -10,7 +10,7 @@
 //!
 //! Positions in a row of the output are counted from the start of the sector in which it begins.
 //!
-//! To cut packs out of others takes instructions and registers, which is what bounds this kernel. So the lanes of a tile inside of
+//! To cut packs out of others takes instructions and registers. So the lanes of a tile inside of
 //! the matrix do without what has to be compared at its edges, what all packs of a thread have in common is worked out once, and
 //! each lane loads the aligned packs in which its rows begin, and gets those behind from the next lane, which begins there. So the
 //! last lane of a row loads for the one before it only, and its columns are the next tile's, too.

@@ -111,17 +111,16 @@ pub(super) struct Tile {
 }
 
 impl Tile {
-    /// The block's own, of tiles of `squares` squares that are `1 << across` squares wide, and whose last
-    /// `margin` rows of squares are the next tile's too.
+    /// The block's own, of tiles of `squares` squares that are `1 << across` squares wide.
     ///
     /// Blocks go down each column of tiles, then across, and then from matrix to matrix: so those that run at the same time
     /// write the output's rows from end to end. (In bands of 32 or 128 rows of tiles, with which they read longer stretches,
     /// it was 2 to 6 % slower.)
     #[inline(always)]
-    pub fn of_block(rows: usize, columns: usize, cut: Cut, squares: usize, size: usize, margin: u32) -> Self {
+    pub fn of_block(rows: usize, columns: usize, cut: Cut, squares: usize, size: usize) -> Self {
         let side = 16 / size;
         let (across, down) = (cut.across, squares.trailing_zeros() - cut.across);
-        let (height, width) = (side * ((1 << down) - margin as usize), side << across);
+        let (height, width) = (side << down, side << across);
         let (batch, row, column) = cut.of_block();
         let (top, left) = (row as usize * height, column as usize * width);
         Self::at(rows, columns, batch as usize, (top, left), (across, down), side)

@@ -58,7 +58,7 @@ pub fn tiles<T: Turn, const LEN: usize>(
     let cut = Cut { across, tiles_down, tiles_across };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
-    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<T>()), size_of::<T>(), 0);
+    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<T>()), size_of::<T>());
     wide::load_tile(&input, shape.rows_of_input(&from), Same, &shape, &tile);
     thread::sync_threads();
     wide::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
@@ -127,7 +127,7 @@ pub fn scaled_tiles<N: Scale, const LEN: usize>(
     let cut = Cut { across, tiles_down, tiles_across };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
-    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<N>()), size_of::<N>(), 0);
+    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<N>()), size_of::<N>());
     let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
     ragged::load_tile(&input, shape.rows_of_input(&from), change, &shape, &tile);
     thread::sync_threads();
@@ -161,7 +161,7 @@ pub fn wide_scaled_tiles<N: Scale, const LEN: usize>(
     let cut = Cut { across, tiles_down, tiles_across };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
-    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<N>()), size_of::<N>(), 0);
+    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<N>()), size_of::<N>());
     let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
     wide::load_tile(&input, shape.rows_of_input(&from), change, &shape, &tile);
     thread::sync_threads();
