@@ -1,16 +1,18 @@
 //! PyTorch, in a process of its own.
 
 use std::io::{BufRead, BufReader, Write};
+#[cfg(unix)]
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 
 /// `peers/pytorch.py`, which answers a line with a line.
 pub struct PyTorch {
     process: Child,
-    questions: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    /// Nothing once it has ended.
+    talk: Option<(ChildStdin, BufReader<ChildStdout>)>,
 }
 
 impl PyTorch {
@@ -26,32 +28,46 @@ impl PyTorch {
             let message = String::from_utf8_lossy(&found.stderr);
             bail!("{}", message.lines().last().unwrap_or("python3 cannot import torch"));
         }
-        let mut process = Command::new("python3")
-            .arg(script)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("cannot start python3")?;
-        let questions = process.stdin.take();
-        let answers = BufReader::new(process.stdout.take().context("it has no output")?);
-        Ok(Self { process, questions, answers })
+        let mut command = Command::new("python3");
+        command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // What ends this program, Ctrl-C for one, lets it end the measurement that it is at: that takes PyTorch, too.
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut process = command.spawn().context("cannot start python3")?;
+        let questions = process.stdin.take().context("it has no input")?;
+        let answers = process.stdout.take().context("it has no output")?;
+        Ok(Self { process, talk: Some((questions, BufReader::new(answers))) })
     }
 
-    /// The time in microseconds of what is asked for, if PyTorch has it.
-    pub fn time(&mut self, question: &serde_json::Value) -> anyhow::Result<Option<f64>> {
-        let questions = self.questions.as_mut().context("PyTorch has ended")?;
-        writeln!(questions, "{question}").context("PyTorch has ended")?;
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).context("PyTorch has ended")?;
-        let answer: serde_json::Value = serde_json::from_str(&answer).context("PyTorch's answer is no JSON")?;
-        Ok(answer["us"].as_f64())
+    /// The time in microseconds of what is asked for, if PyTorch has it. If it has ended, says so once.
+    pub fn time(&mut self, question: &serde_json::Value) -> Option<f64> {
+        let talk = self.talk.as_mut()?;
+        match ask(talk, question) {
+            Ok(answer) => answer["us"].as_f64(),
+            Err(error) => {
+                eprintln!("without PyTorch from here on: {error:#}");
+                self.talk = None;
+                None
+            }
+        }
     }
+}
+
+fn ask(
+    (questions, answers): &mut (ChildStdin, BufReader<ChildStdout>),
+    question: &serde_json::Value,
+) -> anyhow::Result<serde_json::Value> {
+    writeln!(questions, "{question}").context("it has ended")?;
+    let mut answer = String::new();
+    let bytes = answers.read_line(&mut answer).context("it cannot be heard")?;
+    ensure!(bytes > 0, "it has ended");
+    serde_json::from_str(&answer).context("its answer is no JSON")
 }
 
 impl Drop for PyTorch {
     fn drop(&mut self) {
         // The end of its input ends it.
-        self.questions = None;
+        self.talk = None;
         let _ = self.process.wait();
     }
 }

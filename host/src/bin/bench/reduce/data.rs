@@ -1,13 +1,16 @@
 //! What is reduced, and what the CPU makes of it.
 
+use std::ops::Range;
+
 use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use rayon::prelude::*;
 
 use super::cases::{Axis, Extent, Operator};
 
 /// A number of small whole value, which every type has.
-pub trait Small: Copy {
+pub trait Small: Copy + Sync {
     /// From 0 to 19.
     fn from_small(value: u8) -> Self;
     /// Exact.
@@ -103,31 +106,52 @@ pub fn expected_dot<T: Small>(a: &[T], b: &[T]) -> Expected {
 /// What each result should be; `offsets` are those of segments.
 pub fn expected<T: Small>(operator: Operator, extent: &Extent, offsets: &[u64], numbers: &[T]) -> Vec<Expected> {
     let Extent { rows, columns, axis } = *extent;
-    let mut tallies = match axis {
-        Axis::All => vec![Tally::default(); 1],
-        Axis::Rows | Axis::Skewed => vec![Tally::default(); rows],
-        Axis::Columns => vec![Tally::default(); columns],
-    };
-    match axis {
-        Axis::All => numbers.iter().enumerate().for_each(|(i, x)| tallies[0].count(i, x.to_f64())),
-        Axis::Rows => {
-            for (row, tally) in numbers.chunks_exact(columns.max(1)).zip(&mut tallies) {
-                row.iter().enumerate().for_each(|(i, x)| tally.count(i, x.to_f64()));
-            }
-        }
+    let tallies = match axis {
+        Axis::All => vec![tally(numbers)],
+        Axis::Rows if columns == 0 => vec![Tally::default(); rows],
+        Axis::Rows => numbers.par_chunks_exact(columns).map(tally).collect(),
         Axis::Skewed => {
-            for (ends, tally) in offsets.windows(2).zip(&mut tallies) {
-                let segment = &numbers[ends[0] as usize..ends[1] as usize];
-                segment.iter().enumerate().for_each(|(i, x)| tally.count(i, x.to_f64()));
-            }
+            offsets.par_windows(2).map(|ends| tally(&numbers[ends[0] as usize..ends[1] as usize])).collect()
         }
-        Axis::Columns => {
-            for (i, row) in numbers.chunks_exact(columns.max(1)).enumerate() {
-                row.iter().zip(&mut tallies).for_each(|(x, tally)| tally.count(i, x.to_f64()));
-            }
-        }
-    }
+        Axis::Columns => tally_columns(columns, numbers),
+    };
     tallies.iter().map(|tally| tally.result(operator, T::ROUNDING)).collect()
+}
+
+/// Of some numbers, by as many threads as there are processors.
+fn tally<T: Small>(numbers: &[T]) -> Tally {
+    const EACH: usize = 1 << 20;
+    let of_part = |(part, numbers): (usize, &[T])| {
+        let mut tally = Tally::default();
+        numbers.iter().enumerate().for_each(|(i, x)| tally.count(part * EACH + i, x.to_f64()));
+        tally
+    };
+    numbers.par_chunks(EACH).enumerate().map(of_part).reduce(Tally::default, Tally::join)
+}
+
+/// Of each column: a thread has some of the rows, and some of the columns where they are many.
+fn tally_columns<T: Small>(columns: usize, numbers: &[T]) -> Vec<Tally> {
+    const COLUMNS_EACH: usize = 1 << 12;
+    let mut tallies = vec![Tally::default(); columns];
+    let rows = numbers.len() / columns.max(1);
+    let rows_each = rows.div_ceil(if columns > COLUMNS_EACH { 1 } else { rayon::current_num_threads() }).max(1);
+    let parts = (0..rows).step_by(rows_each).map(|first| first..(first + rows_each).min(rows));
+    let parts: Vec<Range<usize>> = parts.collect();
+    tallies.par_chunks_mut(COLUMNS_EACH).enumerate().for_each(|(k, tallies)| {
+        let of_rows = |rows: Range<usize>| {
+            let mut part = vec![Tally::default(); tallies.len()];
+            for row in rows {
+                let numbers = &numbers[row * columns + k * COLUMNS_EACH..][..part.len()];
+                part.iter_mut().zip(numbers).for_each(|(tally, x)| tally.count(row, x.to_f64()));
+            }
+            part
+        };
+        let of_parts: Vec<Vec<Tally>> = parts.par_iter().cloned().map(of_rows).collect();
+        for part in of_parts {
+            tallies.iter_mut().zip(part).for_each(|(tally, part)| *tally = tally.join(part));
+        }
+    });
+    tallies
 }
 
 /// Everything that an operator asks of some numbers. The sums are whole numbers far below 2^53: exact.
@@ -172,6 +196,22 @@ impl Tally {
         }
     }
 
+    /// Of these and of others behind them, whose places were counted on.
+    fn join(self, later: Self) -> Self {
+        let (min, argmin) = if later.min < self.min { (later.min, later.argmin) } else { (self.min, self.argmin) };
+        let (max, argmax) = if later.max > self.max { (later.max, later.argmax) } else { (self.max, self.argmax) };
+        Self {
+            sum: self.sum + later.sum,
+            squares: self.squares + later.squares,
+            min,
+            max,
+            argmin,
+            argmax,
+            nonzero: self.nonzero + later.nonzero,
+            count: self.count + later.count,
+        }
+    }
+
     fn result(&self, operator: Operator, rounding: f64) -> Expected {
         let exactly = |value: f64| Expected { value, bound: 0.0 };
         let near = |value: f64| Expected { value, bound: 8.0 * rounding.max(f64::EPSILON) * value };
@@ -200,4 +240,35 @@ pub fn first_wrong(found: impl Iterator<Item = f64>, expected: &[Expected]) -> O
     let mut pairs = found.zip(expected).enumerate();
     let (i, (found, expected)) = pairs.find(|(_, (found, expected))| !is_right(*found, expected))?;
     Some(format!("result {i} is {found}, should be {}", expected.value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_threads_have_counted_is_what_one_would() {
+        let rows_of_few = Extent { rows: 40_000, columns: 3, axis: Axis::Columns };
+        let many_columns = Extent { rows: 3, columns: 40_000, axis: Axis::Columns };
+        for extent in [rows_of_few, many_columns] {
+            let numbers = numbers::<i32>(extent.elements());
+            let column = |k: usize| numbers.iter().skip(k).step_by(extent.columns).copied().enumerate();
+            let sums = expected(Operator::Sum, &extent, &[], &numbers);
+            let places = expected(Operator::Argmin, &extent, &[], &numbers);
+            for k in 0..extent.columns {
+                assert_eq!(sums[k].value, f64::from(column(k).map(|(_, x)| x).sum::<i32>()));
+                let first_of_least = column(k).min_by_key(|&(_, x)| x).map_or(0, |(i, _)| i);
+                assert_eq!(places[k].value, first_of_least as f64);
+            }
+        }
+    }
+
+    #[test]
+    fn of_equal_numbers_in_two_parts_the_first_counts() {
+        let mut numbers = vec![1_u8; (1 << 20) + 10];
+        (numbers[(1 << 20) - 1], numbers[(1 << 20) + 1]) = (9, 9);
+        let all = Extent::all(numbers.len());
+        let place = |operator| expected(operator, &all, &[], &numbers)[0].value;
+        assert_eq!([place(Operator::Argmax), place(Operator::Argmin)], [f64::from((1 << 20) - 1), 0.0]);
+    }
 }

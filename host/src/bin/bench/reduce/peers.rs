@@ -126,11 +126,8 @@ impl Peers {
     }
 
     /// PyTorch's time in microseconds, if it has such a reduction.
-    pub fn pytorch(&mut self, case: &Case) -> anyhow::Result<Option<f64>> {
-        match (&mut self.pytorch, question(case)) {
-            (Some(pytorch), Some(question)) => pytorch.time(&question),
-            _ => Ok(None),
-        }
+    pub fn pytorch(&mut self, case: &Case) -> Option<f64> {
+        self.pytorch.as_mut()?.time(&question(case)?)
     }
 }
 
