@@ -83,6 +83,19 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         unsafe { machine::shared_load(self.base, i * size_of::<T>()) }
     }
 
+    /// [`SharedArray::load`], not checked on a GPU: a check is a branch, before which a compiler waits for what was loaded.
+    ///
+    /// # Safety
+    /// The element is inside of the array.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_unchecked(&self, i: usize) -> T {
+        #[cfg(not(target_arch = "nvptx64"))]
+        Self::check(i);
+        // SAFETY: as promised by the caller.
+        unsafe { machine::shared_load(self.base, i * size_of::<T>()) }
+    }
+
     /// Writes the element at `i`. Past the end it traps.
     #[inline(always)]
     #[track_caller]
@@ -143,7 +156,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         unsafe { machine::shared_store(self.base, i * size_of::<T>(), pack) }
     }
 
-    /// [`SharedArray::load_pack`], not checked on a GPU: a check is a branch, before which a compiler waits for what was loaded.
+    /// [`SharedArray::load_pack`], not checked on a GPU.
     ///
     /// # Safety
     /// The pack is inside of the array, and `i` a multiple of its length.
@@ -171,11 +184,9 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
 }
 
 impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
-    /// Writes a word of elements from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the number of
-    /// elements that a word has.
     #[inline(always)]
     #[track_caller]
-    pub fn store_word<W: Word>(&self, i: usize, word: W) {
+    fn check_word<W: Word>(i: usize) {
         let elements = size_of::<W>() / size_of::<T>();
         if i >= LEN || LEN - i < elements {
             machine::out_of_bounds("a shared array (a word that begins)", i, LEN);
@@ -183,7 +194,28 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         if !i.is_multiple_of(elements) {
             machine::misaligned("a shared array", i);
         }
+    }
+
+    /// Writes a word of elements from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the number of
+    /// elements that a word has.
+    #[inline(always)]
+    #[track_caller]
+    pub fn store_word<W: Word>(&self, i: usize, word: W) {
+        Self::check_word::<W>(i);
         // SAFETY: just checked.
+        unsafe { machine::shared_store(self.base, i * size_of::<T>(), word) }
+    }
+
+    /// [`SharedArray::store_word`], not checked on a GPU.
+    ///
+    /// # Safety
+    /// The word is inside of the array, and `i` a multiple of the number of its elements.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store_word_unchecked<W: Word>(&self, i: usize, word: W) {
+        #[cfg(not(target_arch = "nvptx64"))]
+        Self::check_word::<W>(i);
+        // SAFETY: as promised by the caller.
         unsafe { machine::shared_store(self.base, i * size_of::<T>(), word) }
     }
 }

@@ -4,7 +4,7 @@ use cuda_std::prelude::*;
 
 use super::in_words::InWords;
 use super::packs_of_rows::RowsInPacks;
-use super::strips::{BLOCK, Divisor, PACKS_EACH, SECTOR, all_banks, at_once, room, store};
+use super::strips::{BLOCK, Divisor, PACKS_EACH, SECTOR, all_banks, at_once, room, store, store_any};
 use super::tile::admit_next_grid;
 
 /// Columns of the matrix before those that a block is for, which it may need, because a matrix of the output begins inside of
@@ -88,27 +88,81 @@ pub fn few_rows<T: InWords, const LEN: usize>(
     runs.copy_to(room_of_run, &tile);
     thread::sync_threads();
 
-    let by_rows = Divisor::new(rows);
-    let each = at_once(size_of::<T>());
-    let (first_past, pitch) = (input.elements_past(runs.begin, 16) as u32, input_pitch as u32);
+    let from_rows = FromRows {
+        tile: &tile,
+        by_rows: Divisor::new(rows),
+        room_of_run,
+        past: input.elements_past(runs.begin, 16) as u32,
+        pitch: input_pitch as u32,
+    };
     // The tile's first element in the output, counted from that of its first column: before it, in the first tile.
     let before = ((left - first) as u32 * rows) as i32 - past as i32;
-    let mut i = thread::thread_idx_x() * each;
-    while i < width * rows {
-        let from_first = before + i as i32;
-        let begin = if from_first < 0 { -from_first as u32 } else { 0 };
-        let behind = (runs.len * rows) as i32 - from_first;
-        let end = if behind < each as i32 { behind } else { each as i32 };
-        if (begin as i32) < end {
-            let element = |k: u32| {
-                let (column, row) = by_rows.divide((from_first + k as i32) as u32);
-                let past = first_past.wrapping_add(row.wrapping_mul(pitch)) % T::Pack::LEN as u32;
-                tile.load((row * room_of_run + past + column) as usize % LEN)
-            };
-            let to = (start + left * rows as usize + i as usize).wrapping_sub(past as usize);
-            // SAFETY: these elements are inside of the matrix; and `past` is counted from a sector's start.
-            unsafe { store(&output, to, begin, end as u32, element) };
+    let to = (start + left * rows as usize).wrapping_sub(past as usize);
+    from_rows.store_to(&output, to, width * rows, before, runs.len * rows);
+}
+
+/// Runs of rows in shared memory, as columns.
+struct FromRows<'a, T, const LEN: usize> {
+    tile: &'a SharedArray<T, LEN>,
+    by_rows: Divisor,
+    room_of_run: u32,
+    /// How many elements the first run begins behind its first pack's start, and the pitch that tells so of the others.
+    past: u32,
+    pitch: u32,
+}
+
+impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
+    /// Where the element lies that is the `i`-th in the output.
+    #[inline(always)]
+    fn place(&self, i: u32) -> u32 {
+        let (column, row) = self.by_rows.divide(i);
+        let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Pack::LEN as u32;
+        row * self.room_of_run + past + column
+    }
+
+    /// Writes `len` elements from the output's `to` on, of which the first is that before `-before` elements, or that many
+    /// behind, and of which there are `behind` from that on.
+    ///
+    /// A thread's elements are a multiple of the rows apart: so they are of the same rows each time, and their places differ by
+    /// so many columns. To work out each one's place were most of what there is to do for bytes.
+    #[inline(always)]
+    fn store_to(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32) {
+        let each = at_once(size_of::<T>());
+        let rows = self.by_rows.by();
+        let (columns, idle) = self.by_rows.divide(BLOCK as u32);
+        let (threads, thread) = (BLOCK as u32 - idle, thread::thread_idx_x());
+        if thread >= threads {
+            return;
         }
-        i += BLOCK as u32 * each;
+        let mut i = thread * each;
+        let mut from_first = before + i as i32;
+        // Counted from so many columns before that none is negative.
+        let place =
+            |k: u32| self.place((from_first + (k + SECTOR as u32 * rows) as i32) as u32).wrapping_sub(SECTOR as u32);
+        let first = match each {
+            8 => [place(0), place(1), place(2), place(3), place(4), place(5), place(6), place(7)],
+            4 => [place(0), place(1), place(2), place(3), 0, 0, 0, 0],
+            _ => [place(0), 0, 0, 0, 0, 0, 0, 0],
+        };
+        let mut further = 0;
+        while i < len {
+            let begin = if from_first < 0 { -from_first as u32 } else { 0 };
+            let left = behind as i32 - from_first;
+            if begin == 0 && left >= each as i32 {
+                // SAFETY: all of these elements are the runs'.
+                let element =
+                    |k: u32| unsafe { self.tile.load_unchecked(first[k as usize].wrapping_add(further) as usize) };
+                // SAFETY: inside of the matrix; and what is behind `to` by a multiple of so many is aligned.
+                unsafe { store_any(output, to.wrapping_add(i as usize), 0, each, element) };
+            } else if begin < each && (begin as i32) < left {
+                let end = if left < each as i32 { left as u32 } else { each };
+                let element = |k: u32| self.tile.load(self.place((from_first + k as i32) as u32) as usize % LEN);
+                // SAFETY: as above, of these elements.
+                unsafe { store(output, to.wrapping_add(i as usize), begin, end, element) };
+            }
+            i += threads * each;
+            from_first += (threads * each) as i32;
+            further += columns * each;
+        }
     }
 }

@@ -18,81 +18,83 @@ pub(super) struct RowsInPacks<'a, T> {
     pub by_packs: Divisor,
 }
 
-/// One of their packs.
+/// One of their packs, or one that is not there.
+#[derive(Clone, Copy)]
 struct Pack {
-    row: u32,
-    /// Its number in the run, and where it begins in the view.
-    i: u32,
+    is_there: bool,
+    /// Where it begins in the view, and which of its elements are the run's.
     start: usize,
-    /// How many elements the run begins behind its first pack's start.
-    past: u32,
+    from: u32,
+    to: u32,
+    /// Where it goes in shared memory.
+    place: u32,
 }
 
 impl<T: InWords> RowsInPacks<'_, T> {
-    /// Writes the runs to shared memory, `room_of_run` elements apart: each as the packs that it lies in.
+    /// Writes the runs to shared memory, `room_of_run` elements apart: each as the packs that it lies in. There is room for
+    /// all of them.
     ///
-    /// [`PACKS_EACH`] packs are on their way in each thread; the block has no more than so many.
+    /// [`PACKS_EACH`] packs are on their way in each thread, or two, if there are few; the block has no more than so many.
     #[inline(always)]
     pub fn copy_to<const LEN: usize>(&self, room_of_run: u32, tile: &SharedArray<T, LEN>) {
-        let packs: [T::Pack; PACKS_EACH] = [
-            self.load(0),
-            self.load(1),
-            self.load(2),
-            self.load(3),
-            self.load(4),
-            self.load(5),
-            self.load(6),
-            self.load(7),
-        ];
-        self.keep(0, packs[0], room_of_run, tile);
-        self.keep(1, packs[1], room_of_run, tile);
-        self.keep(2, packs[2], room_of_run, tile);
-        self.keep(3, packs[3], room_of_run, tile);
-        self.keep(4, packs[4], room_of_run, tile);
-        self.keep(5, packs[5], room_of_run, tile);
-        self.keep(6, packs[6], room_of_run, tile);
-        self.keep(7, packs[7], room_of_run, tile);
-    }
-
-    /// The thread's `k`-th pack, and whether there is one; else another.
-    #[inline(always)]
-    fn pack(&self, k: usize) -> (Pack, bool) {
-        let i = thread::thread_idx_x() + (k * BLOCK) as u32;
-        let is_row = i < self.rows * self.by_packs.by();
-        let (row, i) = self.by_packs.divide(if is_row { i } else { 0 });
-        let begin = self.begin + row as usize * self.pitch;
-        let past = self.input.elements_past(begin, 16) as u32;
-        let packs = (past + self.len).div_ceil(T::Pack::LEN as u32);
-        let is_there = is_row && i < packs;
-        let i = if i < packs { i } else { packs - 1 };
-        let start = begin.wrapping_sub(past as usize).wrapping_add(i as usize * T::Pack::LEN);
-        (Pack { row, i, start, past }, is_there)
-    }
-
-    /// The thread's `k`-th pack, or another: so that there is no branch, behind which loads would wait.
-    #[inline(always)]
-    fn load(&self, k: usize) -> T::Pack {
-        let lanes = T::Pack::LEN as u32;
-        let (Pack { i, past, start, .. }, _) = self.pack(k);
-        let from = if i == 0 { past } else { 0 };
-        let end = past + self.len;
-        let to = if (i + 1) * lanes < end { lanes } else { end - i * lanes };
-        // SAFETY: these elements are the run's, which is inside of the view; and `start` is aligned.
-        unsafe { self.input.load_aligned_part_unchecked(start, from as usize, to as usize) }
-    }
-
-    /// Writes the thread's `k`-th pack to shared memory.
-    #[inline(always)]
-    fn keep<const LEN: usize>(&self, k: usize, pack: T::Pack, room_of_run: u32, tile: &SharedArray<T, LEN>) {
-        let (Pack { row, i, .. }, is_there) = self.pack(k);
-        if is_there {
-            let words = words::<T>(pack);
-            let place = row * room_of_run + i * T::Pack::LEN as u32;
-            let mut j = 0;
-            while j < words_of_pack::<T>() {
-                tile.store_word((place + j * per_word::<T>()) as usize % LEN, words[j as usize]);
-                j += 1;
-            }
+        let pack = |k: usize| self.pack(k, room_of_run);
+        if self.rows * self.by_packs.by() <= 2 * BLOCK as u32 {
+            let places = [pack(0), pack(1)];
+            let packs = [self.load(places[0]), self.load(places[1])];
+            keep(places[0], packs[0], tile);
+            keep(places[1], packs[1], tile);
+            return;
         }
+        let places: [Pack; PACKS_EACH] = [pack(0), pack(1), pack(2), pack(3), pack(4), pack(5), pack(6), pack(7)];
+        let load = |k: usize| self.load(places[k]);
+        let packs: [T::Pack; PACKS_EACH] = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
+        keep(places[0], packs[0], tile);
+        keep(places[1], packs[1], tile);
+        keep(places[2], packs[2], tile);
+        keep(places[3], packs[3], tile);
+        keep(places[4], packs[4], tile);
+        keep(places[5], packs[5], tile);
+        keep(places[6], packs[6], tile);
+        keep(places[7], packs[7], tile);
+    }
+
+    /// The thread's `k`-th pack.
+    #[inline(always)]
+    fn pack(&self, k: usize, room_of_run: u32) -> Pack {
+        let lanes = T::Pack::LEN as u32;
+        let nth = thread::thread_idx_x() + (k * BLOCK) as u32;
+        let (row, i) = self.by_packs.divide(nth);
+        let begin = self.begin.wrapping_add(row as usize * self.pitch);
+        let past = self.input.elements_past(begin, 16) as u32;
+        let (first, end) = (i * lanes, past + self.len);
+        Pack {
+            is_there: row < self.rows && first < end,
+            start: begin.wrapping_sub(past as usize).wrapping_add(first as usize),
+            from: if i == 0 { past } else { 0 },
+            to: if first + lanes < end { lanes } else { end.wrapping_sub(first) },
+            place: row * room_of_run + first,
+        }
+    }
+
+    #[inline(always)]
+    fn load(&self, pack: Pack) -> T::Pack {
+        let Pack { is_there, start, from, to, .. } = pack;
+        // SAFETY: if it is there these elements are the run's, which is inside of the view; and `start` is aligned.
+        unsafe { self.input.load_aligned_part_if_unchecked(is_there, start, from as usize, to as usize) }
+    }
+}
+
+/// Writes a pack to shared memory.
+#[inline(always)]
+fn keep<T: InWords, const LEN: usize>(at: Pack, pack: T::Pack, tile: &SharedArray<T, LEN>) {
+    if !at.is_there {
+        return;
+    }
+    let words = words::<T>(pack);
+    let mut j = 0;
+    while j < words_of_pack::<T>() {
+        // SAFETY: in the room of the pack's run. Rooms and packs are whole words.
+        unsafe { tile.store_word_unchecked(at.place as usize + (j * per_word::<T>()) as usize, words[j as usize]) };
+        j += 1;
     }
 }

@@ -70,6 +70,29 @@ impl<T: Element> Global<'_, T> {
             unsafe { machine::load(place) }
         }
     }
+
+    /// [`Global::load_aligned_part_unchecked`] if `is_there`, else nothing of meaning: one load or none, no branch.
+    ///
+    /// # Safety
+    /// As there, if it is loaded.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_aligned_part_if_unchecked(&self, is_there: bool, i: usize, from: usize, to: usize) -> T::Pack {
+        #[cfg(not(target_arch = "nvptx64"))]
+        {
+            if !is_there {
+                return T::Pack::splat(T::default());
+            }
+            // SAFETY: as promised by the caller.
+            unsafe { self.load_aligned_part_unchecked(i, from, to) }
+        }
+        #[cfg(target_arch = "nvptx64")]
+        {
+            let _ = (from, to);
+            // SAFETY: if it is loaded it has elements of the view, so it can be read (`from_raw`).
+            unsafe { machine::load_pack_if(is_there, self.start.wrapping_add(i).cast()) }
+        }
+    }
 }
 
 /// A pack, or half of one, of each lane of a warp: begun, with the aligned one in which it begins.
