@@ -12,6 +12,7 @@
 #![no_std]
 
 pub mod control_flow;
+mod divisor;
 pub mod ops;
 pub mod reduce;
 pub mod transpose;

@@ -105,6 +105,19 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         unsafe { machine::shared_store(self.base, i * size_of::<T>(), value) }
     }
 
+    /// [`SharedArray::store`], not checked on a GPU.
+    ///
+    /// # Safety
+    /// The element is inside of the array.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store_unchecked(&self, i: usize, value: T) {
+        #[cfg(not(target_arch = "nvptx64"))]
+        Self::check(i);
+        // SAFETY: as promised by the caller.
+        unsafe { machine::shared_store(self.base, i * size_of::<T>(), value) }
+    }
+
     /// The element at `i` as memory has it now, never a value that the compiler remembers. Past the end it traps.
     #[inline(always)]
     #[track_caller]
@@ -217,6 +230,21 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         Self::check_word::<W>(i);
         // SAFETY: as promised by the caller.
         unsafe { machine::shared_store(self.base, i * size_of::<T>(), word) }
+    }
+}
+
+impl<P: Packed, const LEN: usize> SharedArray<P, LEN> {
+    /// Of an array of packs, element `i` of all that they have. Not checked on a GPU.
+    ///
+    /// # Safety
+    /// The array has so many packs.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_element_unchecked<T: Element<Pack = P>>(&self, i: usize) -> T {
+        #[cfg(not(target_arch = "nvptx64"))]
+        Self::check(i / P::LEN);
+        // SAFETY: as promised by the caller.
+        unsafe { machine::shared_load(self.base, i * size_of::<T>()) }
     }
 }
 

@@ -68,7 +68,7 @@ type Tickets = GlobalMut<'static, u32>;
 pub type SpansParameters<O, T> = (Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Output<O, T>);
 
 /// The parameters of [`rows`](fn@kernels::reduce::rows::rows).
-pub type RowsParameters<O, T> = (Global<'static, T>, usize, usize, usize, u32, Output<O, T>);
+pub type RowsParameters<O, T> = (Global<'static, T>, usize, u32, usize, u32, u32, u32, Output<O, T>);
 
 /// The parameters of [`columns`](fn@kernels::reduce::columns::columns).
 pub type ColumnsParameters<O, T> =

@@ -171,7 +171,7 @@ fn start<O: PairOperator<T>, T: Element>(
         return length("the output", output.len(), shape.outputs());
     }
     let Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } = plan else { return Ok(()) };
-    let grid = reducer::grid::<T>(plan, OPERATION)?;
+    let grid = reducer::grid(plan, OPERATION)?;
     let arguments = (x, y, len, pitch, parts, tiles, longer, workspace.mailboxes.view_mut(), output);
     gpu.launch(kernel.with_block(threads), grid, arguments)
 }

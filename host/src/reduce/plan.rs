@@ -40,6 +40,7 @@ pub(super) enum Plan {
         len: usize,
         pitch: usize,
         lanes: u32,
+        rows_of_block: u32,
     },
     Columns {
         batches: usize,
@@ -63,8 +64,10 @@ impl Plan {
             Kind::Spans { spans, len, pitch } => {
                 let packs = len.div_ceil(16 / size);
                 if has_rows && packs <= PACKS_OF_A_SHORT_ROW && spans > 1 {
-                    let lanes = lanes_of_row(packs) as u32;
-                    return Self::Rows { rows: spans, len, pitch, lanes };
+                    let lanes = rows::lanes_of_row(packs);
+                    let rows_of_block =
+                        rows_of_block(spans, rows::rows_of_block(len, pitch, lanes, size), lanes) as u32;
+                    return Self::Rows { rows: spans, len, pitch, lanes: lanes as u32, rows_of_block };
                 }
                 Self::of_spans(spans, len, pitch, size, spans::PACKS_IN_FLIGHT)
             }
@@ -114,12 +117,12 @@ impl Plan {
     }
 
     /// Blocks in each direction of the grid.
-    pub(super) fn grid(&self, size: usize) -> (usize, usize) {
+    pub(super) fn grid(&self) -> (usize, usize) {
         match *self {
             Self::Nothing => (0, 0),
             Self::Spans { spans, parts: 1, .. } => (spans, 1),
             Self::Spans { spans, parts, .. } => (parts as usize, spans),
-            Self::Rows { rows, len, lanes, .. } => (rows.div_ceil(rows::rows_of_block(len, lanes as usize, size)), 1),
+            Self::Rows { rows, rows_of_block, .. } => (rows.div_ceil(rows_of_block as usize), 1),
             Self::Columns { batches, columns, abreast, lanes, parts, .. } => {
                 (tiles_of_columns(columns * abreast as usize, lanes as usize) * parts as usize * batches, 1)
             }
@@ -127,14 +130,10 @@ impl Plan {
     }
 }
 
-/// Lanes that fold a row of so many packs: one for each, but half of a warp for rows of some more, in which each lane then
-/// has several packs in flight.
-fn lanes_of_row(packs: usize) -> usize {
-    match packs {
-        0..=32 => packs.next_power_of_two().max(1),
-        33..=64 => 16,
-        _ => 32,
-    }
+/// Rows that a block folds, of `rows` and up to `most`: so that there is a block for each place that a device has, and a whole
+/// number for each group of `lanes` lanes. It does not change how a row is folded.
+fn rows_of_block(rows: usize, most: usize, lanes: usize) -> usize {
+    rows.div_ceil(SMALL_BLOCKS).next_multiple_of(rows::BLOCK / lanes).min(most)
 }
 
 /// How many rows stand abreast: so many that together they are whole lines of memory, of which two tiles then share none, and
@@ -264,7 +263,7 @@ mod tests {
             Kind::Columns { batches: 1 << 20, rows: 1 << 10, columns: 3, pitch: 3, batch_pitch: 3 << 10 },
             Kind::Columns { batches: 1, rows: 16, columns: 1 << 34, pitch: 1 << 34, batch_pitch: 1 << 38 },
         ] {
-            let (x, y) = Plan::of(kind, 1, 8, true).grid(1);
+            let (x, y) = Plan::of(kind, 1, 8, true).grid();
             assert!(x < 1 << 31 && y <= 65535, "{kind:?}: {x} x {y}");
         }
     }
@@ -309,10 +308,29 @@ mod tests {
     }
 
     #[test]
-    fn short_rows_have_as_many_lanes_as_packs() {
-        assert!(matches!(spans(1000, 16, 4), Plan::Rows { lanes: 4, .. }));
-        assert!(matches!(spans(1000, 1, 4), Plan::Rows { lanes: 1, .. }));
-        assert!(matches!(spans(1000, 127, 4), Plan::Rows { lanes: 32, .. }));
+    fn a_block_has_room_for_its_rows() {
+        for size in [1, 2, 4, 8] {
+            for len in 1..=PACKS_OF_A_SHORT_ROW * (16 / size) {
+                for pitch in [len, len + 1, len + 100] {
+                    let lanes = rows::lanes_of_row(len.div_ceil(16 / size));
+                    let most = rows::rows_of_block(len, pitch, lanes, size);
+                    assert!(most > 0 && lanes * 4 * (16 / size) >= len, "{len} of {size} bytes");
+                    let packs = match pitch == len {
+                        true => (most * len).div_ceil(16 / size),
+                        false => most * rows::packs_of_row(len, size),
+                    };
+                    assert!(packs <= rows::BLOCK * rows::PACKS_EACH, "{most} rows of {len} of {size} bytes");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn short_rows_have_a_lane_for_four_packs() {
+        assert!(matches!(spans(1000, 16, 4), Plan::Rows { lanes: 1, rows_of_block: 256, .. }));
+        assert!(matches!(spans(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_of_block: 4096, .. }));
+        assert!(matches!(spans(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 32, .. }));
+        assert!(matches!(spans(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_of_block: 8, .. }));
         assert!(matches!(spans(1000, 4096, 4), Plan::Spans { parts: 1, threads: 128, .. }));
     }
 }

@@ -2,6 +2,7 @@
 
 use cuda_std::element::Element;
 use kernels::ops::Operator;
+use kernels::reduce::rows::packs_of_row;
 
 use super::plan::{Plan, tiles_of_columns};
 use super::workspace::Workspace;
@@ -68,8 +69,8 @@ pub(super) fn check_elements<T: Element>(shape: Shape) -> Result<(), Error> {
 }
 
 /// The blocks of a plan, if a grid has as many.
-pub(super) fn grid<T: Element>(plan: Plan, operation: &'static str) -> Result<(u32, u32), Error> {
-    let (x, y) = plan.grid(size_of::<T>());
+pub(super) fn grid(plan: Plan, operation: &'static str) -> Result<(u32, u32), Error> {
+    let (x, y) = plan.grid();
     let too_many = |_| Error::Shape {
         operation,
         what: "the number of blocks",
@@ -99,16 +100,17 @@ pub(super) fn start<O: Operator<T>, T: Element>(
     if output.len() != shape.outputs() {
         return Err(length("the output", output.len(), shape.outputs()));
     }
-    let grid = grid::<T>(plan, OPERATION)?;
+    let grid = grid(plan, OPERATION)?;
     match plan {
         Plan::Nothing => Ok(()),
         Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } => {
             let arguments = (input, len, pitch, parts, tiles, longer, workspace.mailboxes.view_mut(), output);
             gpu.launch(kernels.spans.with_block(threads), grid, arguments)
         }
-        Plan::Rows { rows, len, pitch, lanes } => {
+        Plan::Rows { rows, len, pitch, lanes, rows_of_block } => {
             let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;
-            gpu.launch(kernel, grid, (input, rows, len, pitch, lanes, output))
+            let packs_of_row = packs_of_row(len, size_of::<T>()) as u32;
+            gpu.launch(kernel, grid, (input, rows, len as u32, pitch, lanes, rows_of_block, packs_of_row, output))
         }
         Plan::Columns { rows, columns, pitch, batch_pitch, abreast, lanes, parts, .. } => {
             // No more than the grid has blocks.

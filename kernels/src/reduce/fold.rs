@@ -3,7 +3,7 @@
 
 use cuda_std::atomic::{self, Scope};
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, warp_shuffle_down_plain, warp_shuffle_xor_plain};
+use cuda_std::warp::{FULL_MASK, warp_shuffle_down_plain};
 
 use crate::ops::Operator;
 
@@ -21,34 +21,6 @@ pub fn fold_lanes<O: Operator<T>, T: Element>(state: O::State, lanes: u32) -> O:
         delta /= 2;
     }
     state
-}
-
-/// The states of four rows over groups of `lanes` lanes, a power of two from 4 to 32: each lane gets that of one row, whose
-/// number is given too. All lanes of the warp come here.
-///
-/// A lane gives away what it has of two rows for what another has of the other two, then of one row for another, and only
-/// then is one state folded as in [`fold_lanes`]: 6 shuffles for 32 lanes where four folds would take 20.
-#[inline(always)]
-pub fn fold_four_rows<O: Operator<T>, T: Element>(states: [O::State; 4], lanes: u32) -> (O::State, usize) {
-    let [a, b, c, d] = states;
-    let exchange = |kept: O::State, given: O::State, distance: u32| {
-        O::combine(kept, warp_shuffle_xor_plain(FULL_MASK, given, distance, 32))
-    };
-    let is_upper = |distance: u32| warp::lane_id() & distance != 0;
-    let pick = |upper: bool, of_upper: O::State, of_lower: O::State| if upper { of_upper } else { of_lower };
-
-    let (half, quarter) = (lanes / 2, lanes / 4);
-    let (takes_last_two, takes_second) = (is_upper(half), is_upper(quarter));
-    let first = exchange(pick(takes_last_two, c, a), pick(takes_last_two, a, c), half);
-    let second = exchange(pick(takes_last_two, d, b), pick(takes_last_two, b, d), half);
-    let given = pick(takes_second, first, second);
-    let mut state = exchange(pick(takes_second, second, first), given, quarter);
-    let mut distance = quarter / 2;
-    while distance > 0 {
-        state = exchange(state, state, distance);
-        distance /= 2;
-    }
-    (state, 2 * usize::from(takes_last_two) + usize::from(takes_second))
 }
 
 /// The state over the first `warps` warps of a block of one dimension, in thread 0; what the others give is not looked at.

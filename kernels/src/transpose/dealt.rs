@@ -9,10 +9,10 @@
 use cuda_std::prelude::*;
 
 use super::change::Same;
-use super::strips::Divisor;
 use super::tile::{Cut, Rows, Tile, admit_next_grid, squares, threads};
 use super::turn::Turn;
 use super::{ragged, wide};
+use crate::divisor::Divisor;
 
 /// The most members that rows may be dealt to.
 pub const MOST_MEMBERS: usize = 1 << 12;

@@ -2,10 +2,10 @@
 
 use cuda_std::prelude::*;
 
+use crate::divisor::Divisor;
+
 use super::in_words::InWords;
-use super::strips::{
-    BLOCK, Divisor, PACKS_EACH, SECTOR, all_banks, at_once, per_word, room, store, words, words_of_pack,
-};
+use super::strips::{BLOCK, PACKS_EACH, SECTOR, all_banks, at_once, per_word, room, store, words, words_of_pack};
 use super::tile::admit_next_grid;
 
 /// Rows of the matrix above those that a block writes, which it may need: a row of the output begins so many elements

@@ -2,9 +2,11 @@
 
 use cuda_std::prelude::*;
 
+use crate::divisor::Divisor;
+
 use super::in_words::InWords;
 use super::packs_of_rows::RowsInPacks;
-use super::strips::{BLOCK, Divisor, PACKS_EACH, SECTOR, all_banks, at_once, room, store, store_any};
+use super::strips::{BLOCK, PACKS_EACH, SECTOR, all_banks, at_once, room, store, store_any};
 use super::tile::admit_next_grid;
 
 /// Columns of the matrix before those that a block is for, which it may need, because a matrix of the output begins inside of

@@ -2,8 +2,10 @@
 
 use cuda_std::prelude::*;
 
+use crate::divisor::Divisor;
+
 use super::in_words::InWords;
-use super::strips::{BLOCK, Divisor, PACKS_EACH, per_word, words, words_of_pack};
+use super::strips::{BLOCK, PACKS_EACH, per_word, words, words_of_pack};
 
 /// A run of each row, and the aligned packs that it lies in.
 pub(super) struct RowsInPacks<'a, T> {

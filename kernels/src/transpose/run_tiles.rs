@@ -6,9 +6,11 @@
 
 use cuda_std::prelude::*;
 
+use crate::divisor::Divisor;
+
 use super::in_words::InWords;
 use super::packs_of_rows::RowsInPacks;
-use super::strips::{BLOCK, Divisor, PACKS_EACH, all_banks, at_once, room, store_any};
+use super::strips::{BLOCK, PACKS_EACH, all_banks, at_once, room, store_any};
 use super::tile::admit_next_grid;
 
 /// How a matrix of runs is cut in tiles.

@@ -3,8 +3,8 @@
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
-use super::strips::Divisor;
 use super::tile::admit_next_grid;
+use crate::divisor::Divisor;
 
 /// Threads of a block.
 pub const BLOCK: usize = 256;

@@ -1,0 +1,175 @@
+//! Short rows, each folded by a few lanes of a warp.
+
+mod stage;
+
+use cuda_std::bits::cut_pack;
+use cuda_std::prelude::*;
+use half::{bf16, f16};
+
+use super::fold::fold_lanes;
+use super::gather::gather_packs;
+use crate::ops::{
+    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
+    Sum, SumInF64, SumOfSquares, WrappingSum, gather_pack, tree,
+};
+use stage::Stage;
+
+/// Threads of a block.
+pub const BLOCK: usize = 256;
+
+/// Packs of a row that a lane folds, at most.
+pub const PACKS_EACH: usize = 4;
+
+/// Packs of a block's rows: as many for each thread.
+const PACKS: usize = BLOCK * PACKS_EACH;
+
+/// Rows that one lane folds, at most, where they are of a few elements.
+const ROWS_EACH: usize = 16;
+
+/// Lanes that fold a row of so many packs, a power of two up to 32.
+pub const fn lanes_of_row(packs: usize) -> usize {
+    let lanes = packs.div_ceil(PACKS_EACH).next_power_of_two();
+    if lanes < 32 { lanes } else { 32 }
+}
+
+/// Packs that a row of `len` elements of `size` bytes lies in, at most; at least 2, as numbers are divided by it.
+pub const fn packs_of_row(len: usize, size: usize) -> usize {
+    let of_pack = 16 / size;
+    let packs = (len + of_pack - 1).div_ceil(of_pack);
+    if packs < 2 { 2 } else { packs }
+}
+
+/// Rows that a block has room for, of `len` elements and with a pitch of `pitch`: a whole number for each group of `lanes`
+/// lanes, where there are so many.
+pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) -> usize {
+    let groups = BLOCK / lanes;
+    let room = match (pitch == len, len) {
+        (_, 0) => groups * ROWS_EACH,
+        (true, _) => PACKS * (16 / size) / len,
+        (false, _) => PACKS / packs_of_row(len, size),
+    };
+    if room > groups * ROWS_EACH {
+        groups * ROWS_EACH
+    } else if room > groups {
+        room / groups * groups
+    } else {
+        room
+    }
+}
+
+/// Reduces `rows` rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
+/// `lanes` are [`lanes_of_row`], and a block is for up to [`rows_of_block`] rows, which lie in `packs_of_row` packs each.
+///
+/// - *All that a block reads is on its way at once*: four packs in each thread, at multiples of 16 bytes wherever rows begin,
+///   neighbouring ones in neighbouring lanes however long rows are. They go to shared memory as they are.
+/// - *A row is cut out of them there*, by as few lanes as have four packs of it each: the fewer, the fewer shuffles follow,
+///   and the order in which a row is folded is the same at each alignment.
+#[kernel(
+    instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
+        x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
+        + [CountNan, CountFinite] x [f32, f64, f16, bf16]
+        + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
+        + [SumInF64] x [f32],
+    block = BLOCK,
+    min_blocks = 4,
+    early
+)]
+pub fn rows<O: Operator<T>, T: Element>(
+    input: Global<T>,
+    rows: usize,
+    len: u32,
+    pitch: usize,
+    lanes: u32,
+    rows_of_block: u32,
+    packs_of_row: u32,
+    output: GlobalMut<<O as Operator<T>>::Output>,
+) {
+    let tile = shared_array![T::Pack; stage::ROOM];
+    let first = thread::block_idx_x() as usize * rows_of_block as usize;
+    let left = rows - first;
+    let count = if left < rows_of_block as usize { left as u32 } else { rows_of_block };
+    let stage = Stage::of(&input, first * pitch, (count, len), pitch);
+    stage.copy_to(packs_of_row, &tile);
+    thread::sync_threads();
+
+    let (thread, log_of_lanes) = (thread::thread_idx_x(), lanes.trailing_zeros());
+    let (lane, group, groups) = (thread & (lanes - 1), thread >> log_of_lanes, BLOCK as u32 >> log_of_lanes);
+    let mut base = 0;
+    while base < count {
+        let row = base + group;
+        // Lanes behind the last row take part in the shuffles all the same.
+        let state = if row < count {
+            let row = StagedRow { tile: &tile, start: stage.place(row, packs_of_row), len, lane, log_of_lanes };
+            if stage.is_aligned() { row.fold::<O, true>() } else { row.fold::<O, false>() }
+        } else {
+            O::NEUTRAL
+        };
+        let state = fold_lanes::<O, T>(state, lanes);
+        if lane == 0 && row < count {
+            output.store(first + row as usize, O::finish(state, u64::from(len)));
+        }
+        base += groups;
+    }
+}
+
+/// A row in shared memory, and the lane of those that fold it.
+struct StagedRow<'a, T: Element> {
+    tile: &'a SharedArray<T::Pack, { stage::ROOM }>,
+    /// Its first element.
+    start: u32,
+    len: u32,
+    lane: u32,
+    log_of_lanes: u32,
+}
+
+impl<T: Element> StagedRow<'_, T> {
+    /// What the lane folds: up to four packs, each so many lanes behind the one before, and elements behind the last whole
+    /// pack.
+    #[inline(always)]
+    fn fold<O: Operator<T>, const ALIGNED: bool>(&self) -> O::State {
+        let Self { len, lane, log_of_lanes, .. } = *self;
+        let (of_pack, whole) = (T::Pack::LEN as u32, len / T::Pack::LEN as u32);
+        let nth = |k: usize| lane + ((k as u32) << log_of_lanes);
+        let mut state = if whole >> log_of_lanes == PACKS_EACH as u32 {
+            let pack = |k: usize| self.pack::<ALIGNED>(nth(k));
+            gather_packs::<O, T, PACKS_EACH>(
+                [pack(0), pack(1), pack(2), pack(3)],
+                (lane * of_pack) as usize,
+                T::Pack::LEN << log_of_lanes,
+            )
+        } else if whole > 0 {
+            let of_lane = |k: usize| {
+                if nth(k) >= whole {
+                    return O::NEUTRAL;
+                }
+                gather_pack::<O, T>(self.pack::<ALIGNED>(nth(k)), u64::from(nth(k) * of_pack))
+            };
+            tree::<_, PACKS_EACH>(of_lane, O::combine)
+        } else {
+            O::NEUTRAL
+        };
+        let mut i = whole * of_pack + lane;
+        while i < len {
+            // SAFETY: inside of the row, and so of the array.
+            let element: T = unsafe { self.tile.load_element_unchecked((self.start + i) as usize) };
+            state = O::combine(state, O::lift(element, u64::from(i)));
+            i += 1 << log_of_lanes;
+        }
+        state
+    }
+
+    /// The row's `k`-th pack.
+    #[inline(always)]
+    fn pack<const ALIGNED: bool>(&self, k: u32) -> T::Pack {
+        let at = self.start + k * T::Pack::LEN as u32;
+        let (low, past) = ((at / T::Pack::LEN as u32) as usize, (at % T::Pack::LEN as u32) as usize);
+        // SAFETY: the packs in which its first and its last element are.
+        unsafe {
+            if ALIGNED {
+                return self.tile.load_unchecked(low);
+            }
+            let high = low + usize::from(past > 0);
+            cut_pack(self.tile.load_unchecked(low), self.tile.load_unchecked(high), past)
+        }
+    }
+}
