@@ -222,6 +222,9 @@ impl Gpu {
             if strides.are_small(size) {
                 return self.turn_directly(kernels.direct, strides, input, output);
             }
+            if let Some(strip) = Strip::of_packs(&strides, size) {
+                return self.turn_strips(&kernels.strips, strip, strides, input, output);
+            }
             let (tiling, are_few) = by_packs_or_few(&strides, size);
             return self.turn_by(kernels.by_packs[usize::from(are_few)], tiling, strides, input, output);
         }

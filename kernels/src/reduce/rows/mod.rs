@@ -12,7 +12,7 @@ use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
     Sum, SumInF64, SumOfSquares, WrappingSum, gather_pack, tree,
 };
-use stage::Stage;
+use stage::{Stage, turned};
 
 /// Threads of a block.
 pub const BLOCK: usize = 256;
@@ -71,7 +71,7 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
         + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [SumInF64] x [f32],
     block = BLOCK,
-    min_blocks = 4,
+    min_blocks = 6,
     early
 )]
 pub fn rows<O: Operator<T>, T: Element>(
@@ -150,8 +150,10 @@ impl<T: Element> StagedRow<'_, T> {
         };
         let mut i = whole * of_pack + lane;
         while i < len {
+            let at = (self.start + i) as usize;
+            let place = turned(at / T::Pack::LEN) * T::Pack::LEN + at % T::Pack::LEN;
             // SAFETY: inside of the row, and so of the array.
-            let element: T = unsafe { self.tile.load_element_unchecked((self.start + i) as usize) };
+            let element: T = unsafe { self.tile.load_element_unchecked(place) };
             state = O::combine(state, O::lift(element, u64::from(i)));
             i += 1 << log_of_lanes;
         }
@@ -166,10 +168,10 @@ impl<T: Element> StagedRow<'_, T> {
         // SAFETY: the packs in which its first and its last element are.
         unsafe {
             if ALIGNED {
-                return self.tile.load_unchecked(low);
+                return self.tile.load_unchecked(turned(low));
             }
             let high = low + usize::from(past > 0);
-            cut_pack(self.tile.load_unchecked(low), self.tile.load_unchecked(high), past)
+            cut_pack(self.tile.load_unchecked(turned(low)), self.tile.load_unchecked(turned(high)), past)
         }
     }
 }

@@ -5,8 +5,15 @@ use cuda_std::prelude::*;
 use super::{BLOCK, PACKS, PACKS_EACH};
 use crate::divisor::Divisor;
 
-/// Packs that a block has room for: one more than its rows have, as they may begin and end inside of one.
-pub(super) const ROOM: usize = PACKS + 1;
+/// Packs that a block has room for: one more than its rows have, as they may begin and end inside of one, in whole lines.
+pub(super) const ROOM: usize = (PACKS + 1).next_multiple_of(8);
+
+/// Where pack `i` lies in shared memory: its line of eight, which are all banks, is turned by the line's number. So packs of
+/// neighbouring rows are in different banks, where a row has fewer than a line and each lane the same pack of another row.
+#[inline(always)]
+pub(super) fn turned(i: usize) -> usize {
+    i / 8 * 8 + (i + i / 8) % 8
+}
 
 /// Rows, and how they lie in shared memory: as the aligned packs that they lie in, all of them together if there is no gap
 /// between them, else each by itself.
@@ -76,7 +83,7 @@ impl<'a, T: Element> Stage<'a, T> {
         let keep = |k: usize| {
             if places[k].is_there {
                 // SAFETY: of those that there is room for.
-                unsafe { tile.store_unchecked(nth(k) as usize, packs[k]) };
+                unsafe { tile.store_unchecked(turned(nth(k) as usize), packs[k]) };
             }
         };
         keep(0);
