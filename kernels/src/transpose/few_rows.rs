@@ -124,47 +124,107 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
 
     /// Writes `len` elements from the output's `to` on, of which the first is that before `-before` elements, or that many
     /// behind, and of which there are `behind` from that on.
-    ///
-    /// A thread's elements are a multiple of the rows apart: so they are of the same rows each time, and their places differ by
-    /// so many columns. To work out each one's place were most of what there is to do for bytes.
     #[inline(always)]
     fn store_to(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32) {
         let each = at_once(size_of::<T>());
-        let rows = self.by_rows.by();
-        let (columns, idle) = self.by_rows.divide(BLOCK as u32);
-        let (threads, thread) = (BLOCK as u32 - idle, thread::thread_idx_x());
-        if thread >= threads {
+        let threads = if each > 1 { threads_of_whole_columns(self.by_rows.by(), each) } else { 0 };
+        if threads > 0 {
+            return self.store_whole_columns(output, to, len, before, behind, threads);
+        }
+        let mut i = thread::thread_idx_x() * each;
+        while i < len {
+            self.store_at(output, to.wrapping_add(i as usize), before + i as i32, behind);
+            i += BLOCK as u32 * each;
+        }
+    }
+
+    /// [`FromRows::store_to`] by `threads` threads, whose elements together are a multiple of the rows: so a thread's are of the
+    /// same rows each time, and their places differ by so many columns. To work out each one's place is most of what there
+    /// is to do for bytes.
+    #[inline(always)]
+    fn store_whole_columns(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32, threads: u32) {
+        let (each, rows) = (at_once(size_of::<T>()), self.by_rows.by());
+        if thread::thread_idx_x() >= threads {
             return;
         }
-        let mut i = thread * each;
+        let mut i = thread::thread_idx_x() * each;
         let mut from_first = before + i as i32;
         // Counted from so many columns before that none is negative.
         let place =
             |k: u32| self.place((from_first + (k + SECTOR as u32 * rows) as i32) as u32).wrapping_sub(SECTOR as u32);
         let first = match each {
             8 => [place(0), place(1), place(2), place(3), place(4), place(5), place(6), place(7)],
-            4 => [place(0), place(1), place(2), place(3), 0, 0, 0, 0],
-            _ => [place(0), 0, 0, 0, 0, 0, 0, 0],
+            _ => [place(0), place(1), place(2), place(3), 0, 0, 0, 0],
         };
+        let (columns, _) = self.by_rows.divide(threads * each);
         let mut further = 0;
         while i < len {
-            let begin = if from_first < 0 { -from_first as u32 } else { 0 };
-            let left = behind as i32 - from_first;
-            if begin == 0 && left >= each as i32 {
+            let to = to.wrapping_add(i as usize);
+            if from_first >= 0 && behind as i32 - from_first >= each as i32 {
                 // SAFETY: all of these elements are the runs'.
                 let element =
                     |k: u32| unsafe { self.tile.load_unchecked(first[k as usize].wrapping_add(further) as usize) };
-                // SAFETY: inside of the matrix; and what is behind `to` by a multiple of so many is aligned.
-                unsafe { store_any(output, to.wrapping_add(i as usize), 0, each, element) };
-            } else if begin < each && (begin as i32) < left {
-                let end = if left < each as i32 { left as u32 } else { each };
-                let element = |k: u32| self.tile.load(self.place((from_first + k as i32) as u32) as usize % LEN);
-                // SAFETY: as above, of these elements.
-                unsafe { store(output, to.wrapping_add(i as usize), begin, end, element) };
+                // SAFETY: inside of the matrix; and what is behind the first `to` by a multiple of so many is aligned.
+                unsafe { store_any(output, to, 0, each, element) };
+            } else {
+                self.store_at(output, to, from_first, behind);
             }
             i += threads * each;
             from_first += (threads * each) as i32;
-            further += columns * each;
+            further += columns;
         }
+    }
+
+    /// Writes as many elements as a thread writes at once, or those of them that the runs have: the first of them is the
+    /// `from_first`-th, and there are `behind` in all.
+    #[inline(always)]
+    fn store_at(&self, output: &GlobalMut<T>, to: usize, from_first: i32, behind: u32) {
+        let each = at_once(size_of::<T>());
+        let begin = if from_first < 0 { -from_first as u32 } else { 0 };
+        let left = behind as i32 - from_first;
+        let end = if left < each as i32 { left } else { each as i32 };
+        if (begin as i32) < end {
+            let element = |k: u32| self.tile.load(self.place((from_first + k as i32) as u32) as usize % LEN);
+            // SAFETY: these elements are inside of the matrix; and `to` is counted from a sector's start.
+            unsafe { store(output, to, begin, end as u32, element) };
+        }
+    }
+}
+
+/// The most threads of a block that write whole columns of `rows` elements together, and whole sectors, if each writes `each`
+/// elements of 8 bytes in all: with others a warp would write parts of sectors. None if there are no so many.
+#[inline(always)]
+const fn threads_of_whole_columns(rows: u32, each: u32) -> u32 {
+    const THREADS_OF_SECTOR: u32 = SECTOR as u32 / 8;
+    let columns = rows / common_power_of_two(rows, each);
+    let together = columns * (THREADS_OF_SECTOR / common_power_of_two(columns, THREADS_OF_SECTOR));
+    BLOCK as u32 / together * together
+}
+
+/// The greatest power of two that divides `a` and `b`, which is one.
+const fn common_power_of_two(a: u32, b: u32) -> u32 {
+    let of_both = a | b;
+    of_both & of_both.wrapping_neg()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_write_whole_columns_and_sectors() {
+        for each in [4, 8] {
+            for rows in 2..=128 {
+                let threads = threads_of_whole_columns(rows, each);
+                assert!(
+                    threads <= BLOCK as u32 && (threads * each).is_multiple_of(rows) && threads.is_multiple_of(4),
+                    "{rows}: {threads}"
+                );
+            }
+        }
+        assert_eq!(
+            [2, 3, 16, 63, 65, 96, 127].map(|rows| threads_of_whole_columns(rows, 8)),
+            [256, 252, 256, 252, 0, 252, 0]
+        );
     }
 }
