@@ -8,6 +8,7 @@ use std::str::FromStr;
 use clap::Args;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use rayon::prelude::*;
 use serde::Serialize;
 use warpfold::num_complex::Complex64;
 use warpfold::{Buffer, Error, Gpu, Plain, ScaledElement, Scaling, Transposition};
@@ -223,26 +224,26 @@ fn first_wrong<T: Plain>(case: &Case, input: &[T], output: &[T]) -> Option<Strin
         strides[axis] = stride;
         stride *= sides[axis];
     }
-    for matrix in 0..batch {
+    // By strips of tiles, since a row of the one is a column of the other; as many at once as there are processors.
+    let strips = rows.div_ceil(TILE);
+    (0..batch * strips).into_par_iter().find_map_first(|strip| {
+        let (matrix, top) = (strip / strips, strip % strips * TILE);
         let from = &input[matrix * rows * columns..][..rows * columns];
-        // Tile by tile, since a row of the one is a column of the other.
-        for top in (0..rows).step_by(TILE) {
-            for left in (0..columns).step_by(TILE) {
-                for row in top..rows.min(top + TILE) {
-                    for column in left..columns.min(left + TILE) {
-                        let to = matrix * strides[0] + row * strides[1] + column * strides[2];
-                        let expected = case.kind.change(from[row * columns + column]);
-                        if expected.to_pair() != output[to].to_pair() {
-                            return Some(format!(
-                                "the element of row {row}, column {column} is not where it should be, or not what"
-                            ));
-                        }
+        for left in (0..columns).step_by(TILE) {
+            for row in top..rows.min(top + TILE) {
+                for column in left..columns.min(left + TILE) {
+                    let to = matrix * strides[0] + row * strides[1] + column * strides[2];
+                    let expected = case.kind.change(from[row * columns + column]);
+                    if expected.to_pair() != output[to].to_pair() {
+                        return Some(format!(
+                            "the element of row {row}, column {column} is not where it should be, or not what"
+                        ));
                     }
                 }
             }
         }
-    }
-    None
+        None
+    })
 }
 
 fn measure_plain<T: Plain>(gpu: &Gpu, plan: &Plan, peers: &mut Peers, case: &Case) -> anyhow::Result<Row> {
