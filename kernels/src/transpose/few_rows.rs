@@ -87,11 +87,7 @@ pub fn few_rows<T: InWords, const LEN: usize>(
         len: (last - first) as u32,
         by_packs: Divisor::new(packs_of_run),
     };
-    if size_of::<T>() < 4 {
-        runs.copy_to(room_of_run, &tile);
-    } else {
-        runs.copy_at_once_to(room_of_run, &tile);
-    }
+    runs.copy_to(room_of_run, &tile);
     thread::sync_threads();
 
     let from_rows = FromRows {

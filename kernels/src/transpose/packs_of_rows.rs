@@ -36,8 +36,7 @@ impl<T: InWords> RowsInPacks<'_, T> {
     /// Writes the runs to shared memory, `room_of_run` elements apart: each as the packs that it lies in. There is room for
     /// all of them.
     ///
-    /// [`PACKS_EACH`] packs for each thread, or two, if there are few; the block has no more than so many. As little is done for
-    /// each of them as can be, which counts where elements are short.
+    /// [`PACKS_EACH`] packs are on their way in each thread, or two, if there are few; the block has no more than so many.
     #[inline(always)]
     pub fn copy_to<const LEN: usize>(&self, room_of_run: u32, tile: &SharedArray<T, LEN>) {
         let pack = |k: usize| self.pack(k, room_of_run);
@@ -59,61 +58,6 @@ impl<T: InWords> RowsInPacks<'_, T> {
         keep(places[5], packs[5], tile);
         keep(places[6], packs[6], tile);
         keep(places[7], packs[7], tile);
-    }
-
-    /// [`RowsInPacks::copy_to`] with all packs on their way at once, which `ptxas` does not do by itself. Loads that are done or
-    /// not take a predicate each, of which there are seven: so of packs that are not there it is another one. And it saves
-    /// registers by storing the first packs before it loads the last ones, but not so around the branches of stores that are
-    /// checked.
-    #[inline(always)]
-    pub fn copy_at_once_to<const LEN: usize>(&self, room_of_run: u32, tile: &SharedArray<T, LEN>) {
-        let load = |k: usize| {
-            let pack = self.pack_or_another(k, room_of_run);
-            // SAFETY: these elements are the run's, which is inside of the view; and `start` is aligned.
-            unsafe { self.input.load_aligned_part_unchecked(pack.start, pack.from as usize, pack.to as usize) }
-        };
-        let packs: [T::Pack; PACKS_EACH] = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
-        let keep = |k: usize| {
-            let Pack { is_there, place, .. } = self.pack_or_another(k, room_of_run);
-            if is_there {
-                let words = words::<T>(packs[k]);
-                let mut j = 0;
-                while j < words_of_pack::<T>() {
-                    tile.store_word((place + j * per_word::<T>()) as usize % LEN, words[j as usize]);
-                    j += 1;
-                }
-            }
-        };
-        keep(0);
-        keep(1);
-        keep(2);
-        keep(3);
-        keep(4);
-        keep(5);
-        keep(6);
-        keep(7);
-    }
-
-    /// The thread's `k`-th pack, and where it is not there another one that is.
-    #[inline(always)]
-    fn pack_or_another(&self, k: usize, room_of_run: u32) -> Pack {
-        let lanes = T::Pack::LEN as u32;
-        let nth = thread::thread_idx_x() + (k * BLOCK) as u32;
-        let is_row = nth < self.rows * self.by_packs.by();
-        let (row, i) = self.by_packs.divide(if is_row { nth } else { 0 });
-        let begin = self.begin + row as usize * self.pitch;
-        let past = self.input.elements_past(begin, 16) as u32;
-        let end = past + self.len;
-        let packs = end.div_ceil(lanes);
-        let is_there = is_row && i < packs;
-        let i = if i < packs { i } else { packs - 1 };
-        Pack {
-            is_there,
-            start: begin.wrapping_sub(past as usize).wrapping_add((i * lanes) as usize),
-            from: if i == 0 { past } else { 0 },
-            to: if (i + 1) * lanes < end { lanes } else { end - i * lanes },
-            place: row * room_of_run + i * lanes,
-        }
     }
 
     /// The thread's `k`-th pack.

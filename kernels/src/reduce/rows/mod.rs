@@ -71,7 +71,7 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
         + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [SumInF64] x [f32],
     block = BLOCK,
-    min_blocks = if size_of::<T>() == 8 { 6 } else { 5 },
+    min_blocks = 6,
     early
 )]
 pub fn rows<O: Operator<T>, T: Element>(
