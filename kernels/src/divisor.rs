@@ -26,11 +26,51 @@ impl Divisor {
         let quotient = ((u64::from(number) * u64::from(self.reciprocal)) >> 32) as u32;
         (quotient, number - quotient * self.by)
     }
+
+    /// Quotients and remainders of `first` and of what is behind it in steps of `step`, without a further multiplication.
+    #[inline(always)]
+    pub fn walk(self, first: u32, step: u32) -> Walk {
+        let (quotient, remainder) = self.divide(first);
+        Walk { quotient, remainder, step: self.divide(step), by: self.by }
+    }
+}
+
+/// A number on its way, divided.
+#[derive(Clone, Copy)]
+pub(crate) struct Walk {
+    pub quotient: u32,
+    pub remainder: u32,
+    step: (u32, u32),
+    by: u32,
+}
+
+impl Walk {
+    /// A step further.
+    #[inline(always)]
+    pub fn next(self) -> Self {
+        let (quotient, remainder) = (self.quotient + self.step.0, self.remainder + self.step.1);
+        if remainder < self.by {
+            Self { quotient, remainder, ..self }
+        } else {
+            Self { quotient: quotient + 1, remainder: remainder - self.by, ..self }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_walk_divides_what_it_comes_to() {
+        for (by, step) in [(2, 256), (3, 256), (127, 256), (256, 256), (1000, 256), (7, 1)] {
+            let (divisor, mut walk) = (Divisor::new(by), Divisor::new(by).walk(5, step));
+            for number in (5..60000).step_by(step as usize) {
+                assert_eq!((walk.quotient, walk.remainder), divisor.divide(number), "{number} / {by}");
+                walk = walk.next();
+            }
+        }
+    }
 
     #[test]
     fn quotients_are_exact() {

@@ -327,10 +327,10 @@ mod tests {
 
     #[test]
     fn short_rows_have_a_lane_for_four_packs() {
-        assert!(matches!(spans(1000, 16, 4), Plan::Rows { lanes: 1, rows_of_block: 256, .. }));
-        assert!(matches!(spans(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_of_block: 4096, .. }));
-        assert!(matches!(spans(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 32, .. }));
-        assert!(matches!(spans(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_of_block: 8, .. }));
+        assert!(matches!(spans(1000, 16, 4), Plan::Rows { lanes: 1, rows_of_block: 128, .. }));
+        assert!(matches!(spans(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_of_block: 2048, .. }));
+        assert!(matches!(spans(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 16, .. }));
+        assert!(matches!(spans(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_of_block: 4, .. }));
         assert!(matches!(spans(1000, 4096, 4), Plan::Spans { parts: 1, threads: 128, .. }));
     }
 }

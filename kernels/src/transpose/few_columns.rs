@@ -2,10 +2,12 @@
 
 use cuda_std::prelude::*;
 
-use crate::divisor::Divisor;
+use crate::divisor::{Divisor, Walk};
 
 use super::in_words::InWords;
-use super::strips::{BLOCK, PACKS_EACH, SECTOR, all_banks, at_once, per_word, room, store, words, words_of_pack};
+use super::strips::{
+    BLOCK, PACKS_EACH, SECTOR, all_banks, at_once, per_word, room, store, store_any, words, words_of_pack,
+};
 use super::tile::admit_next_grid;
 
 /// Rows of the matrix above those that a block writes, which it may need: a row of the output begins so many elements
@@ -69,27 +71,130 @@ pub fn few_columns<T: InWords, const LEN: usize>(
     run.keep(7, packs[7], &tile);
     thread::sync_threads();
 
-    let each = at_once(size_of::<T>());
-    let per_row = Divisor::new(height / each);
-    let mut i = thread::thread_idx_x();
-    while i < columns * (height / each) {
-        let (column, nth) = per_row.divide(i);
-        let row = matrix as usize * output_batch + column as usize * output_pitch;
-        let past = output.elements_past(row, SECTOR);
-        let position = (nth * each) as usize;
-        // The first element's row of the matrix, counted from the tile's first: before it, in the first tile.
-        let from_first = ((top - first + position) as i32) - past as i32;
-        let begin = if from_first < 0 { -from_first as u32 } else { 0 };
-        let behind = (last - first) as i32 - from_first;
-        let end = if behind < each as i32 { behind } else { each as i32 };
-        if (begin as i32) < end {
-            let at = ((run.past + column) as i32 + from_first * columns as i32) as u32;
-            let element = |k: u32| tile.load(place(at.wrapping_add(k * columns), size_of::<T>()) as usize % LEN);
-            let to = (row + top + position).wrapping_sub(past);
-            // SAFETY: these elements are inside of the row; and `past` is counted from a sector's start.
-            unsafe { store(&output, to, begin, end as u32, element) };
+    let columns_of_run = ColumnsOfRun {
+        tile: &tile,
+        output: &output,
+        past: run.past,
+        columns,
+        per_row: Divisor::new(height / at_once(size_of::<T>())),
+        begin: matrix as usize * output_batch + top,
+        pitch: output_pitch,
+        before: (top - first) as u32,
+        rows: (last - first) as u32,
+    };
+    // All that the block may write is there.
+    if top - first >= margin(size_of::<T>()) && last == top + height as usize {
+        columns_of_run.store_whole();
+    } else {
+        columns_of_run.store();
+    }
+}
+
+/// A run in shared memory, as columns of the matrix.
+struct ColumnsOfRun<'a, T, const LEN: usize> {
+    tile: &'a SharedArray<T, LEN>,
+    output: &'a GlobalMut<'a, T>,
+    /// How many elements behind a pack's start it begins.
+    past: u32,
+    columns: u32,
+    /// Divides by what is written of each row of the output: so often as many as are written at once.
+    per_row: Divisor,
+    /// Where the first row of the output has the tile's first position, if a sector begins there, and how far it is to the next.
+    begin: usize,
+    pitch: usize,
+    /// Rows of the run before the tile's first position, and all of them.
+    before: u32,
+    rows: u32,
+}
+
+/// Elements that are written at once.
+#[derive(Clone, Copy)]
+struct Written {
+    /// Where the first goes, which of the run's rows it is of, and where it lies in the run.
+    to: usize,
+    from_first: i32,
+    at: u32,
+}
+
+impl<T: InWords, const LEN: usize> ColumnsOfRun<'_, T, LEN> {
+    /// Those that are the `nth` of a column.
+    #[inline(always)]
+    fn written(&self, column: u32, nth: u32) -> Written {
+        let row = self.begin + column as usize * self.pitch;
+        let past = (self.output.elements_past(row, SECTOR)) as u32;
+        let position = nth * at_once(size_of::<T>());
+        let from_first = (self.before + position) as i32 - past as i32;
+        Written {
+            to: (row + position as usize).wrapping_sub(past as usize),
+            from_first,
+            at: (self.past + column).wrapping_add((from_first as u32).wrapping_mul(self.columns)),
         }
-        i += BLOCK as u32;
+    }
+
+    /// The `k`-th of elements that are written at once.
+    ///
+    /// # Safety
+    /// It is the run's.
+    #[inline(always)]
+    unsafe fn element(&self, written: Written, k: u32) -> T {
+        let place = place(written.at.wrapping_add(k * self.columns), size_of::<T>());
+        // SAFETY: there is room for all of the run.
+        unsafe { self.tile.load_unchecked(place as usize) }
+    }
+
+    #[inline(always)]
+    fn store(&self) {
+        let each = at_once(size_of::<T>());
+        let mut i = thread::thread_idx_x();
+        while i < self.columns * self.per_row.by() {
+            let (column, nth) = self.per_row.divide(i);
+            let written = self.written(column, nth);
+            // The first one's row may be before the matrix, in the first tile.
+            let begin = if written.from_first < 0 { -written.from_first as u32 } else { 0 };
+            let behind = self.rows as i32 - written.from_first;
+            let end = if behind < each as i32 { behind } else { each as i32 };
+            if (begin as i32) < end {
+                // SAFETY: these elements are the run's, and inside of the row; and sectors begin at a multiple of so many.
+                unsafe { store(self.output, written.to, begin, end as u32, |k| self.element(written, k)) };
+            }
+            i += BLOCK as u32;
+        }
+    }
+
+    /// [`ColumnsOfRun::store`] where the run has all elements of the tile: four of them on their way at once.
+    #[inline(always)]
+    fn store_whole(&self) {
+        const STEP: u32 = BLOCK as u32;
+        let (each, all) = (at_once(size_of::<T>()), self.columns * self.per_row.by());
+        let mut i = thread::thread_idx_x();
+        let mut walk = self.per_row.walk(i, STEP);
+        let written = |walk: Walk| self.written(walk.quotient, walk.remainder);
+        // SAFETY: the run's.
+        let element = |written: Written, k: u32| unsafe { self.element(written, k) };
+        while each == 1 && i + 3 * STEP < all {
+            let second = walk.next();
+            let third = second.next();
+            let fourth = third.next();
+            let four = [written(walk), written(second), written(third), written(fourth)];
+            let elements = [element(four[0], 0), element(four[1], 0), element(four[2], 0), element(four[3], 0)];
+            // SAFETY: inside of the row.
+            unsafe { store_any(self.output, four[0].to, 0, 1, |_| elements[0]) };
+            // SAFETY: inside of the row.
+            unsafe { store_any(self.output, four[1].to, 0, 1, |_| elements[1]) };
+            // SAFETY: inside of the row.
+            unsafe { store_any(self.output, four[2].to, 0, 1, |_| elements[2]) };
+            // SAFETY: inside of the row.
+            unsafe { store_any(self.output, four[3].to, 0, 1, |_| elements[3]) };
+            walk = fourth.next();
+            i += 4 * STEP;
+        }
+        while i < all {
+            let one = written(walk);
+            // SAFETY: inside of the row; and sectors begin at a multiple of so many.
+            unsafe { store_any(self.output, one.to, 0, each, |k| element(one, k)) };
+            walk = walk.next();
+            i += STEP;
+        }
     }
 }
 

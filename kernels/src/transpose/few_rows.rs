@@ -2,7 +2,7 @@
 
 use cuda_std::prelude::*;
 
-use crate::divisor::Divisor;
+use crate::divisor::{Divisor, Walk};
 
 use super::in_words::InWords;
 use super::packs_of_rows::RowsInPacks;
@@ -118,6 +118,12 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
     #[inline(always)]
     fn place(&self, i: u32) -> u32 {
         let (column, row) = self.by_rows.divide(i);
+        self.place_in(column, row)
+    }
+
+    /// Where the element of a column and a row lies.
+    #[inline(always)]
+    fn place_in(&self, column: u32, row: u32) -> u32 {
         let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Pack::LEN as u32;
         row * self.room_of_run + past + column
     }
@@ -127,7 +133,10 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
     #[inline(always)]
     fn store_to(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32) {
         let each = at_once(size_of::<T>());
-        let threads = if each > 1 { threads_of_whole_columns(self.by_rows.by(), each) } else { 0 };
+        if each == 1 {
+            return self.store_singles(output, to, len, before, behind);
+        }
+        let threads = threads_of_whole_columns(self.by_rows.by(), each);
         if threads > 0 {
             return self.store_whole_columns(output, to, len, before, behind, threads);
         }
@@ -135,6 +144,47 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
         while i < len {
             self.store_at(output, to.wrapping_add(i as usize), before + i as i32, behind);
             i += BLOCK as u32 * each;
+        }
+    }
+
+    /// [`FromRows::store_to`] of elements that are written one by one, four of them on their way at once.
+    #[inline(always)]
+    fn store_singles(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32) {
+        const STEP: u32 = BLOCK as u32;
+        let end = (behind as i32 - before) as u32;
+        let end = if end < len { end } else { len };
+        let mut i = thread::thread_idx_x();
+        if (i as i32) < -before {
+            // What is before the first is less than a sector.
+            i += STEP;
+        }
+        if i >= end {
+            return;
+        }
+        let mut walk = self.by_rows.walk((before + i as i32) as u32, STEP);
+        // SAFETY: an element of the runs.
+        let load =
+            |walk: Walk| unsafe { self.tile.load_unchecked(self.place_in(walk.quotient, walk.remainder) as usize) };
+        let store = |i: u32, element: T| {
+            // SAFETY: one of the matrix.
+            unsafe { store_any(output, to.wrapping_add(i as usize), 0, 1, |_| element) };
+        };
+        while i + 3 * STEP < end {
+            let second = walk.next();
+            let third = second.next();
+            let fourth = third.next();
+            let elements = [load(walk), load(second), load(third), load(fourth)];
+            store(i, elements[0]);
+            store(i + STEP, elements[1]);
+            store(i + 2 * STEP, elements[2]);
+            store(i + 3 * STEP, elements[3]);
+            walk = fourth.next();
+            i += 4 * STEP;
+        }
+        while i < end {
+            store(i, load(walk));
+            walk = walk.next();
+            i += STEP;
         }
     }
 
@@ -191,14 +241,15 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
     }
 }
 
-/// The most threads of a block that write whole columns of `rows` elements together, and whole sectors, if each writes `each`
-/// elements of 8 bytes in all: with others a warp would write parts of sectors. None if there are no so many.
+/// The most threads of a block that write whole columns of `rows` elements together, if each writes `each` elements of 8 bytes
+/// in all; and whole sectors, where there are so many: with others a warp writes parts of sectors. None if columns are longer
+/// than what a block writes at once.
 #[inline(always)]
 const fn threads_of_whole_columns(rows: u32, each: u32) -> u32 {
     const THREADS_OF_SECTOR: u32 = SECTOR as u32 / 8;
     let columns = rows / common_power_of_two(rows, each);
     let together = columns * (THREADS_OF_SECTOR / common_power_of_two(columns, THREADS_OF_SECTOR));
-    BLOCK as u32 / together * together
+    if together <= BLOCK as u32 { BLOCK as u32 / together * together } else { BLOCK as u32 / columns * columns }
 }
 
 /// The greatest power of two that divides `a` and `b`, which is one.
@@ -216,15 +267,12 @@ mod tests {
         for each in [4, 8] {
             for rows in 2..=128 {
                 let threads = threads_of_whole_columns(rows, each);
-                assert!(
-                    threads <= BLOCK as u32 && (threads * each).is_multiple_of(rows) && threads.is_multiple_of(4),
-                    "{rows}: {threads}"
-                );
+                assert!(threads <= BLOCK as u32 && (threads * each).is_multiple_of(rows), "{rows}: {threads}");
             }
         }
         assert_eq!(
             [2, 3, 16, 63, 65, 96, 127].map(|rows| threads_of_whole_columns(rows, 8)),
-            [256, 252, 256, 252, 0, 252, 0]
+            [256, 252, 256, 252, 195, 252, 254]
         );
     }
 }

@@ -24,12 +24,12 @@ pub const BLOCK: usize = 256;
 /// Neighbouring columns that a thread folds.
 pub const COLUMNS: usize = 4;
 
-/// Rows that a thread has in flight at once, if elements have `size` bytes: 64 bytes' worth, but of short
-/// ones 32, and less where large states leave fewer registers.
+/// Rows that a thread has in flight at once, if elements have `size` bytes: 64 bytes' worth; of single bytes 32, and of 8 bytes
+/// 128. Half as many where states are large and leave fewer registers, but four of 4 bytes still.
 pub const fn rows_in_flight(size: usize, size_of_state: usize) -> usize {
     match size {
-        1 if size_of_state <= 8 => 8,
-        8 => 2,
+        1 | 2 if size_of_state <= 8 => 8,
+        8 if size_of_state > 8 => 2,
         _ => 4,
     }
 }

@@ -42,10 +42,10 @@ impl Place {
         Self { row, rows, column: first + lane * each, second, third, all: columns * abreast, of_row: columns }
     }
 
-    /// Whether the thread's columns are neighbours.
+    /// Whether each so many of the thread's columns, two or all of them, are neighbours.
     #[inline(always)]
-    pub(super) fn has_neighbours(&self) -> bool {
-        self.second == 1 && self.third == 2
+    pub(super) fn has_neighbours(&self, together: usize) -> bool {
+        self.second == 1 && (together == 2 || self.third == 2)
     }
 
     /// Column `c` of the thread's.

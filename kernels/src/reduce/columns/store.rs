@@ -21,8 +21,8 @@ fn store_outputs<O: Operator<T>, T: Element>(
     place.each(|c| output.store(first + place.column(c), O::finish(states[c], rows as u64)));
 }
 
-/// [`store_outputs`], the four of a thread together where they are neighbours and aligned for it: of 16 rows a result is
-/// written for 16 elements that are read, and what is written in parts takes as many accesses of L2 as it has parts.
+/// [`store_outputs`], those of a thread together that are neighbours, and aligned for it: of 16 rows a result is written for 16
+/// elements that are read, and what is written in parts takes as many accesses of L2 as it has parts.
 #[inline(always)]
 pub(super) fn store_many_outputs<O: Operator<T>, T: Element>(
     states: [O::State; COLUMNS],
@@ -31,24 +31,33 @@ pub(super) fn store_many_outputs<O: Operator<T>, T: Element>(
     rows: usize,
     place: &Place,
 ) {
-    let bytes = size_of::<O::Output>() * COLUMNS;
-    let are_together = size_of::<T>() < 8
-        && place.has_neighbours()
-        && place.all.is_multiple_of(COLUMNS)
+    // As many as an access of the input has.
+    let together = if size_of::<T>() < 8 { COLUMNS } else { 2 };
+    let bytes = size_of::<O::Output>() * together;
+    let are_together = place.has_neighbours(together)
+        && place.all.is_multiple_of(together)
         && output.is_aligned_to(first, if bytes < 16 { bytes } else { 16 })
         && first <= output.len()
         && output.len() - first >= place.all;
     if !are_together {
         store_outputs::<O, T>(states, output, first, rows, place);
-    } else if place.row == 0 && place.has(0) {
-        let (first, finish) = (first + place.column, |c: usize| O::finish(states[c], rows as u64));
-        // SAFETY: columns are a multiple of four, so all four are there, at a multiple of four behind `first`.
+    } else if place.row == 0 {
+        let finish = |c: usize| O::finish(states[c], rows as u64);
+        let (left, right) = (first + place.column(0), first + place.column(2));
+        // SAFETY: columns are a multiple of those that are neighbours, so where the first of these is, all are, at a multiple of
+        // so many behind `first`.
         unsafe {
-            if bytes <= 16 {
-                output.store_neighbours_unchecked(first, [finish(0), finish(1), finish(2), finish(3)]);
-            } else {
-                output.store_neighbours_unchecked(first, [finish(0), finish(1)]);
-                output.store_neighbours_unchecked(first + 2, [finish(2), finish(3)]);
+            if together == COLUMNS && bytes <= 16 {
+                if place.has(0) {
+                    output.store_neighbours_unchecked(left, [finish(0), finish(1), finish(2), finish(3)]);
+                }
+                return;
+            }
+            if place.has(0) {
+                output.store_neighbours_unchecked(left, [finish(0), finish(1)]);
+            }
+            if place.has(2) {
+                output.store_neighbours_unchecked(right, [finish(2), finish(3)]);
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::ops::{
 use stage::{Stage, turned};
 
 /// Threads of a block.
-pub const BLOCK: usize = 256;
+pub const BLOCK: usize = 128;
 
 /// Packs of a row that a lane folds, at most.
 pub const PACKS_EACH: usize = 4;
@@ -71,7 +71,7 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
         + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [SumInF64] x [f32],
     block = BLOCK,
-    min_blocks = 6,
+    min_blocks = if size_of::<T>() == 8 { 12 } else { 10 },
     early
 )]
 pub fn rows<O: Operator<T>, T: Element>(
