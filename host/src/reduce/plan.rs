@@ -133,7 +133,8 @@ impl Plan {
 /// Rows that a block folds, of `rows` and up to `most`: so that there is a block for each place that a device has, and a whole
 /// number for each group of `lanes` lanes. It does not change how a row is folded.
 fn rows_of_block(rows: usize, most: usize, lanes: usize) -> usize {
-    rows.div_ceil(SMALL_BLOCKS).next_multiple_of(rows::BLOCK / lanes).min(most)
+    let places = SMALL_BLOCKS * columns::BLOCK / rows::BLOCK;
+    rows.div_ceil(places).next_multiple_of(rows::BLOCK / lanes).min(most)
 }
 
 /// How many rows stand abreast: so many that together they are whole lines of memory, of which two tiles then share none, and
@@ -315,11 +316,11 @@ mod tests {
                     let lanes = rows::lanes_of_row(len.div_ceil(16 / size));
                     let most = rows::rows_of_block(len, pitch, lanes, size);
                     assert!(most > 0 && lanes * 4 * (16 / size) >= len, "{len} of {size} bytes");
-                    let packs = match pitch == len {
-                        true => (most * len).div_ceil(16 / size),
-                        false => most * rows::packs_of_row(len, size),
+                    let (packs, room) = match pitch == len {
+                        true => ((most * len).div_ceil(16 / size), rows::BLOCK * rows::PACKS_EACH),
+                        false => (most * rows::packs_of_row(len, size), rows::PACKS_WITH_GAPS),
                     };
-                    assert!(packs <= rows::BLOCK * rows::PACKS_EACH, "{most} rows of {len} of {size} bytes");
+                    assert!(packs <= room, "{most} rows of {len} of {size} bytes");
                 }
             }
         }
@@ -327,10 +328,10 @@ mod tests {
 
     #[test]
     fn short_rows_have_a_lane_for_four_packs() {
-        assert!(matches!(spans(1000, 16, 4), Plan::Rows { lanes: 1, rows_of_block: 128, .. }));
-        assert!(matches!(spans(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_of_block: 2048, .. }));
-        assert!(matches!(spans(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 16, .. }));
-        assert!(matches!(spans(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_of_block: 4, .. }));
+        assert!(matches!(spans(1000, 16, 4), Plan::Rows { lanes: 1, rows_of_block: 64, .. }));
+        assert!(matches!(spans(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_of_block: 1024, .. }));
+        assert!(matches!(spans(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 8, .. }));
+        assert!(matches!(spans(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_of_block: 2, .. }));
         assert!(matches!(spans(1000, 4096, 4), Plan::Spans { parts: 1, threads: 128, .. }));
     }
 }

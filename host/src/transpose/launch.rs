@@ -151,7 +151,7 @@ impl Gpu {
                     by_words: [word_tiles::handle::<u8, 4096>(), word_tiles::handle::<u8, 1024>()],
                     slanted: Some(slanted_tiles::handle::<u8, 32768>()),
                     strips: StripKernels {
-                        few_columns: few_columns::handle::<u8, 32768>(),
+                        few_columns: few_columns::handle::<u8, 49152>(),
                         few_rows: few_rows::handle::<u8, 32768>(),
                     },
                 };
@@ -164,7 +164,7 @@ impl Gpu {
                     by_words: [word_tiles::handle::<u16, 4096>(), word_tiles::handle::<u16, 1024>()],
                     slanted: Some(slanted_tiles::handle::<u16, 16384>()),
                     strips: StripKernels {
-                        few_columns: few_columns::handle::<u16, 16384>(),
+                        few_columns: few_columns::handle::<u16, 24576>(),
                         few_rows: few_rows::handle::<u16, 16384>(),
                     },
                 };
@@ -177,7 +177,7 @@ impl Gpu {
                     by_words: [word_tiles::handle::<u32, 4096>(), word_tiles::handle::<u32, 1024>()],
                     slanted: Some(slanted_tiles::handle::<u32, 4096>()),
                     strips: StripKernels {
-                        few_columns: few_columns::handle::<u32, 8192>(),
+                        few_columns: few_columns::handle::<u32, 12288>(),
                         few_rows: few_rows::handle::<u32, 8192>(),
                     },
                 };
@@ -190,7 +190,7 @@ impl Gpu {
                     by_words: [word_tiles::handle::<u64, 2048>(), word_tiles::handle::<u64, 512>()],
                     slanted: None,
                     strips: StripKernels {
-                        few_columns: few_columns::handle::<u64, 4096>(),
+                        few_columns: few_columns::handle::<u64, 6144>(),
                         few_rows: few_rows::handle::<u64, 4096>(),
                     },
                 };

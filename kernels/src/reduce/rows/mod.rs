@@ -14,14 +14,18 @@ use crate::ops::{
 };
 use stage::{Stage, turned};
 
-/// Threads of a block.
-pub const BLOCK: usize = 128;
+/// Threads of a block: few, as they wait for each other.
+pub const BLOCK: usize = 64;
 
 /// Packs of a row that a lane folds, at most.
 pub const PACKS_EACH: usize = 4;
 
 /// Packs of a block's rows: as many for each thread.
 const PACKS: usize = BLOCK * PACKS_EACH;
+
+/// Packs that a block's rows lie in, if there are gaps between them: one more for each thread, since each row may begin inside of
+/// one.
+pub const PACKS_WITH_GAPS: usize = BLOCK * (PACKS_EACH + 1);
 
 /// Rows that one lane folds, at most, where they are of a few elements.
 const ROWS_EACH: usize = 16;
@@ -46,7 +50,7 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
     let room = match (pitch == len, len) {
         (_, 0) => groups * ROWS_EACH,
         (true, _) => PACKS * (16 / size) / len,
-        (false, _) => PACKS / packs_of_row(len, size),
+        (false, _) => PACKS_WITH_GAPS / packs_of_row(len, size),
     };
     if room > groups * ROWS_EACH {
         groups * ROWS_EACH
@@ -71,7 +75,7 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
         + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [SumInF64] x [f32],
     block = BLOCK,
-    min_blocks = if size_of::<T>() == 8 { 12 } else { 10 },
+    min_blocks = if size_of::<T>() == 8 { 24 } else { 20 },
     early
 )]
 pub fn rows<O: Operator<T>, T: Element>(

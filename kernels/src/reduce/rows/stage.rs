@@ -2,11 +2,13 @@
 
 use cuda_std::prelude::*;
 
-use super::{BLOCK, PACKS, PACKS_EACH};
+use super::{BLOCK, PACKS, PACKS_EACH, PACKS_WITH_GAPS};
 use crate::divisor::Divisor;
 
-/// Packs that a block has room for: one more than its rows have, as they may begin and end inside of one, in whole lines.
-pub(super) const ROOM: usize = (PACKS + 1).next_multiple_of(8);
+/// Packs that a block has room for, in whole lines: of rows without gaps one more than they have, as they may begin and end inside
+/// of one.
+pub(super) const ROOM: usize = PACKS_WITH_GAPS;
+const _: () = assert!(ROOM > PACKS && ROOM.is_multiple_of(8));
 
 /// Where pack `i` lies in shared memory: its line of eight, which are all banks, is turned by the line's number. So packs of
 /// neighbouring rows are in different banks, where a row has fewer than a line and each lane the same pack of another row.
