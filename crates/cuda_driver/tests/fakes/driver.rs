@@ -48,6 +48,7 @@ extern "C" fn cuLaunchKernel(
         parameters,
         extra as usize,
     ];
+    // SAFETY: the test passes an array of its own.
     unsafe { *extra = arguments };
     0
 }
