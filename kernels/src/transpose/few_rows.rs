@@ -267,7 +267,10 @@ mod tests {
         for each in [4, 8] {
             for rows in 2..=128 {
                 let threads = threads_of_whole_columns(rows, each);
-                assert!(threads <= BLOCK as u32 && (threads * each).is_multiple_of(rows), "{rows}: {threads}");
+                assert!((1..=BLOCK as u32).contains(&threads), "{rows}: {threads}");
+                assert!((threads * each).is_multiple_of(rows), "{rows}: {threads}");
+                // Whole sectors are four threads', and of more rows no block has so many.
+                assert!(rows > BLOCK as u32 / 4 || threads.is_multiple_of(4), "{rows}: {threads}");
             }
         }
         assert_eq!(
