@@ -51,13 +51,13 @@ fn transposes() -> impl Iterator<Item = String> {
                 "u128_256",
             ],
         ),
-        ("slanted_tiles", &["u8_32768", "u16_16384", "u32_4096"]),
+        ("slanted_tiles", &["u8_32768", "u16_16384", "u32_4096", "u64_2048"]),
         ("word_tiles", &["u8_4096", "u8_1024", "u16_4096", "u16_1024", "u32_4096", "u32_1024", "u64_2048", "u64_512"]),
         ("few_columns", &["u8_49152", "u16_24576", "u32_12288", "u64_6144"]),
         ("few_rows", &["u8_32768", "u16_16384", "u32_8192", "u64_4096"]),
         ("scaled_tiles", &["f16_16384", "bf16_16384"]),
         ("wide_scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096", "f64_2048", "Complex32_2048", "Complex64_1024"]),
-        ("slanted_scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096"]),
+        ("slanted_scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096", "f64_2048", "Complex32_2048"]),
         ("scaled_word_tiles", &["f32_4096", "f32_1024", "f64_2048", "f64_512", "Complex32_2048", "Complex32_512"]),
         ("direct_squares", &["u8", "u16", "u32", "u64", "u128"]),
         ("scaled_direct_squares", &["f16", "bf16", "f32", "f64", "Complex32", "Complex64"]),
@@ -246,6 +246,22 @@ fn the_vectorized_transpose_moves_16_bytes_at_once() {
     }
 }
 
+/// Where rows begin anywhere, so do a block's stretches of them: L2 fetches their lines whole.
+#[test]
+fn what_begins_anywhere_is_fetched_by_lines() {
+    for (name, fetch) in [
+        ("slanted_tiles_u16_16384", "ld.global.L2::128B.v4"),
+        ("slanted_tiles_u32_4096", "ld.global.L2::128B.v4"),
+        ("slanted_tiles_u64_2048", "ld.global.L2::128B.v4"),
+        ("few_rows_u64_4096", "ld.global.L2::256B.v4"),
+    ] {
+        for (arch, ptx) in entries(name) {
+            assert_eq!(ptx.contains(fetch), arch.number() >= 90, "{name} {arch}");
+            assert_eq!(ptx.contains("ld.global.v4"), arch.number() < 90, "{name} {arch}");
+        }
+    }
+}
+
 /// Elements of every size move 16 bytes at once, and turn in registers: nothing is kept in local memory.
 #[test]
 fn tiles_of_every_size_move_16_bytes_at_once() {
@@ -254,9 +270,14 @@ fn tiles_of_every_size_move_16_bytes_at_once() {
         [("tiles_u8_32768", 16, 128), ("tiles_u16_16384", 8, 32), ("tiles_u32_4096", 4, 0), ("tiles_u64_2048", 4, 0)]
     {
         for (arch, ptx) in entries(name) {
-            for access in ["ld.global.v4", "st.global.v4", "ld.shared.v4", "st.shared.v4"] {
+            for access in ["st.global.v4", "ld.shared.v4", "st.shared.v4"] {
                 assert_eq!(count(&ptx, access), packs, "{access} in {name} {arch}");
             }
+            // Of bytes two lines of L2 are fetched always, of others where rows are no whole number of them apart.
+            let (plain, fetching) = (count(&ptx, "ld.global.v4"), count(&ptx, "ld.global.L2::256B.v4"));
+            let ways = if name.contains("u8") { 1 } else { 2 };
+            assert_eq!(plain + fetching, ways * packs, "loads in {name} {arch}");
+            assert_eq!(fetching, if arch.number() >= 90 { packs } else { 0 }, "loads of two lines in {name} {arch}");
             assert_eq!(count(&ptx, "prmt"), permutations, "{name} {arch}");
             assert_eq!(count(&ptx, "bar.sync"), 1, "{name} {arch}");
             assert!(!ptx.contains(".local"), "{name} {arch}");

@@ -118,6 +118,7 @@ fn lanes_are_never_in_each_others_bank() {
     }
     // By slanted tiles.
     assert_eq!(bank_conflicts::<u32>(1039, 1041), 0);
+    assert_eq!(bank_conflicts::<u64>(1039, 1041), 0);
 }
 
 #[test]

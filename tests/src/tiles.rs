@@ -8,14 +8,15 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use warpfold::{Error, Gpu, Plain};
 
-/// Turns a matrix of so many rows and columns, which are whole packs, of numbers made from a seed, and compares.
+/// Turns a matrix of so many rows and columns, which are whole packs, of numbers made from a seed, and compares: with 1, 2, 4
+/// and 8 pieces of its rows taking turns.
 pub type TileCheck = fn(&Gpu, usize, usize, u64) -> Result<(), String>;
 
 /// Passes of shared memory's banks that such a transpose takes more than it would have to.
 pub type Conflicts = fn(&Gpu, usize, usize) -> Result<u64, Error>;
 
 type Parameters<T> =
-    (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32, u32, u32);
+    (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32, u32, u32, u32);
 
 macro_rules! instances {
     ($($type:ty, $len:literal;)*) => {
@@ -30,7 +31,7 @@ macro_rules! instances {
             |gpu, rows, columns| {
                 let numbers = vec![<$type>::default(); rows * columns];
                 let tile = (tiles::handle::<$type, $len>(), $len);
-                let profile = gpu.profile(|| turn(gpu, tile, [rows, columns], &numbers).map(|_| ()))?;
+                let profile = gpu.profile(|| turn(gpu, tile, [rows, columns], 0, &numbers).map(|_| ()))?;
                 Ok(profile.bank_conflicts())
             },
         )),*];
@@ -50,11 +51,12 @@ instances! {
     u128, 256;
 }
 
-/// The transpose by a kernel, whose tiles have so many elements.
+/// The transpose by a kernel, whose tiles have so many elements, and with so many pieces of rows taking turns, as a power of two.
 fn turn<T: Plain>(
     gpu: &Gpu,
     (kernel, len): (Kernel<Parameters<T>>, usize),
     [rows, columns]: [usize; 2],
+    pieces: u32,
     numbers: &[T],
 ) -> Result<Vec<T>, Error> {
     let (input, mut output) = (gpu.upload(numbers)?, gpu.upload(&vec![numbers[0]; numbers.len()])?);
@@ -64,7 +66,7 @@ fn turn<T: Plain>(
     let (down, right) = (rows.div_ceil(height) as u32, columns.div_ceil(width) as u32);
     let (elements, pitches) = (rows * columns, [columns, rows]);
     let (from, to) = (input.view(), output.view_mut());
-    let arguments = (from, to, rows, columns, pitches[0], pitches[1], elements, elements, across, down, right);
+    let arguments = (from, to, rows, columns, pitches[0], pitches[1], elements, elements, across, down, right, pieces);
     gpu.launch(kernel, down * right, arguments)?;
     gpu.download(&output)
 }
@@ -78,10 +80,13 @@ fn check<T: Plain + PartialEq>(
 ) -> Result<(), String> {
     let mut source = SmallRng::seed_from_u64(seed);
     let numbers: Vec<T> = (0..rows * columns).map(|_| number(source.random())).collect();
-    let found = turn(gpu, tile, [rows, columns], &numbers).map_err(|error| error.to_string())?;
-    let is_right = |place: usize| found[place] == numbers[place % rows * columns + place / rows];
-    match (0..rows * columns).find(|&place| !is_right(place)) {
-        None => Ok(()),
-        Some(place) => Err(format!("{rows} x {columns}, tiles of {}: element {place} is wrong", tile.1)),
+    for pieces in 0..4 {
+        let found = turn(gpu, tile, [rows, columns], pieces, &numbers).map_err(|error| error.to_string())?;
+        let is_right = |place: usize| found[place] == numbers[place % rows * columns + place / rows];
+        if let Some(place) = (0..rows * columns).find(|&place| !is_right(place)) {
+            let len = tile.1;
+            return Err(format!("{rows} x {columns}, tiles of {len}, 2^{pieces} pieces: element {place} is wrong"));
+        }
     }
+    Ok(())
 }

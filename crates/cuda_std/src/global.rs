@@ -34,6 +34,20 @@ pub struct GlobalMut<'a, T> {
     memory: PhantomData<&'a [T]>,
 }
 
+/// What an L2 that has not what a load asks for gets from memory. What is not asked for is a neighbour's, as a rule, and is there
+/// when it asks: so where a row's stretches that blocks load begin and end inside of such a piece, memory is read in whole ones.
+///
+/// A hint, from sm_90 on; before, and in the executor, it is [`Fetch::Sectors`] always.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetch {
+    /// What is asked for, in sectors of 32 bytes.
+    Sectors,
+    /// All of its line of 128 bytes.
+    Line,
+    /// And the line that is next to it in 256 bytes.
+    TwoLines,
+}
+
 /// All that was loaded before is on its way before anything behind this begins. Makes no instruction.
 ///
 /// A compiler moves a load to where its value is first used, if it can, to save registers: then loads that could be on their way
@@ -142,11 +156,27 @@ impl<T: Element> Global<'_, T> {
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_pack_unchecked(&self, i: usize) -> T::Pack {
+        // SAFETY: as promised by the caller.
+        unsafe { self.fetch_pack_unchecked(i, Fetch::Sectors) }
+    }
+
+    /// [`Global::load_pack_unchecked`] that fetches more.
+    ///
+    /// # Safety
+    /// As there.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn fetch_pack_unchecked(&self, i: usize, fetch: Fetch) -> T::Pack {
         #[cfg(not(target_arch = "nvptx64"))]
-        return self.load_pack(i);
+        {
+            let _ = fetch;
+            self.load_pack(i)
+        }
         // SAFETY: as promised by the caller.
         #[cfg(target_arch = "nvptx64")]
-        return unsafe { machine::load(self.start.add(i).cast()) };
+        unsafe {
+            machine::load_pack(self.start.add(i).cast(), fetch)
+        }
     }
 }
 

@@ -77,7 +77,8 @@ impl Tiling {
     ///
     /// The squares of a tile are always as many, since they fill the shared memory that a block has. It is square, or twice
     /// as high as wide, so that its rows are as long as they can be on both sides: large tiles of packs have 128 bytes (of
-    /// elements of 1 byte, on one side) to 512 bytes, four to sixteen sectors of memory. A matrix that is narrower gets a
+    /// elements of 1 byte, on one side) to 512 bytes, four to sixteen sectors of memory. Tiles whose last columns are the
+    /// next one's are twice as wide as high, if they are not square: so they share fewer. A matrix that is narrower gets a
     /// tile that is as narrow and longer for it, since what is outside of the matrix is lost; one that is lower, a wider one.
     fn across(self, rows: usize, columns: usize) -> u32 {
         let all = self.squares.ilog2();
@@ -85,7 +86,8 @@ impl Tiling {
         let most_across = log_of_needed((columns + self.spare).div_ceil(self.side));
         let rows_of_squares = self.positions(rows).div_ceil(self.side) + self.margin;
         let fewest_across = all.saturating_sub(log_of_needed(rows_of_squares));
-        let across = (all / 2).max(fewest_across).min(most_across).min(all);
+        let across = if self.spare > 0 { all.div_ceil(2) } else { all / 2 };
+        let across = across.max(fewest_across).min(most_across).min(all);
         if self.most == u32::MAX { across } else { across.min(self.most).max(all.saturating_sub(self.most)) }
     }
 
@@ -133,7 +135,7 @@ const MOST_OF_SMALL: usize = 4 << 20;
 
 type DirectParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, u32, u32, usize, usize, usize, usize);
 type TilesParameters<T> =
-    (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32, u32, u32);
+    (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32, u32, u32, u32);
 
 impl Gpu {
     /// Turns tile by tile. The views have room for the shape, which has elements.
@@ -149,7 +151,7 @@ impl Gpu {
                     direct: direct_squares::handle::<u8>(),
                     by_packs: [tiles::handle::<u8, 32768>(), tiles::handle::<u8, 8192>()],
                     by_words: [word_tiles::handle::<u8, 4096>(), word_tiles::handle::<u8, 1024>()],
-                    slanted: Some(slanted_tiles::handle::<u8, 32768>()),
+                    slanted: slanted_tiles::handle::<u8, 32768>(),
                     strips: StripKernels {
                         few_columns: few_columns::handle::<u8, 49152>(),
                         few_rows: few_rows::handle::<u8, 32768>(),
@@ -162,7 +164,7 @@ impl Gpu {
                     direct: direct_squares::handle::<u16>(),
                     by_packs: [tiles::handle::<u16, 16384>(), tiles::handle::<u16, 4096>()],
                     by_words: [word_tiles::handle::<u16, 4096>(), word_tiles::handle::<u16, 1024>()],
-                    slanted: Some(slanted_tiles::handle::<u16, 16384>()),
+                    slanted: slanted_tiles::handle::<u16, 16384>(),
                     strips: StripKernels {
                         few_columns: few_columns::handle::<u16, 24576>(),
                         few_rows: few_rows::handle::<u16, 16384>(),
@@ -175,7 +177,7 @@ impl Gpu {
                     direct: direct_squares::handle::<u32>(),
                     by_packs: [tiles::handle::<u32, 4096>(), tiles::handle::<u32, 1024>()],
                     by_words: [word_tiles::handle::<u32, 4096>(), word_tiles::handle::<u32, 1024>()],
-                    slanted: Some(slanted_tiles::handle::<u32, 4096>()),
+                    slanted: slanted_tiles::handle::<u32, 4096>(),
                     strips: StripKernels {
                         few_columns: few_columns::handle::<u32, 12288>(),
                         few_rows: few_rows::handle::<u32, 8192>(),
@@ -188,7 +190,7 @@ impl Gpu {
                     direct: direct_squares::handle::<u64>(),
                     by_packs: [tiles::handle::<u64, 2048>(), tiles::handle::<u64, 512>()],
                     by_words: [word_tiles::handle::<u64, 2048>(), word_tiles::handle::<u64, 512>()],
-                    slanted: None,
+                    slanted: slanted_tiles::handle::<u64, 2048>(),
                     strips: StripKernels {
                         few_columns: few_columns::handle::<u64, 6144>(),
                         few_rows: few_rows::handle::<u64, 4096>(),
@@ -231,10 +233,8 @@ impl Gpu {
         if let Some(strip) = Strip::of(&strides) {
             return self.turn_strips(&kernels.strips, strip, strides, input, output);
         }
-        if let Some(kernel) = kernels.slanted
-            && let Some(tiling) = slanted_if_many(&strides, size)
-        {
-            return self.turn_by(kernel, tiling, strides, input, output);
+        if let Some(tiling) = slanted_if_many(&strides, size) {
+            return self.turn_by(kernels.slanted, tiling, strides, input, output);
         }
         let (tiling, are_few) = by_words_or_few(&strides, size);
         self.turn_by(kernels.by_words[usize::from(are_few)], tiling, strides, input, output)
@@ -265,6 +265,7 @@ impl Gpu {
     ) -> Result<(), Error> {
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
         let (across, [down, right]) = tiling.parameters(rows, columns);
+        let pieces = strides.pieces(size_of::<T>());
         strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
             let arguments = (
                 input,
@@ -278,6 +279,7 @@ impl Gpu {
                 across,
                 down,
                 right,
+                pieces,
             );
             self.launch(kernel, grid, arguments)
         })
@@ -315,7 +317,7 @@ struct Kernels<T: Plain> {
     direct: Kernel<DirectParameters<T>>,
     by_packs: [Kernel<TilesParameters<T>>; 2],
     by_words: [Kernel<TilesParameters<T>>; 2],
-    slanted: Option<Kernel<TilesParameters<T>>>,
+    slanted: Kernel<TilesParameters<T>>,
     strips: StripKernels<T>,
 }
 
@@ -342,6 +344,17 @@ impl Strides {
             && [rows, columns, input_pitch, output_pitch, input_batch, output_batch]
                 .iter()
                 .all(|elements| (elements * size).is_multiple_of(16))
+    }
+
+    /// Into how many pieces the input's rows are cut, whose columns of tiles take turns, as a power of two.
+    ///
+    /// A column of tiles has a stretch of each row. Where rows begin a multiple of 128 KiB apart, an H200 reads such
+    /// stretches 2 to 13 % slower than where they begin 112 or 144 KiB apart, and as fast as those if there are others halfway
+    /// between them: every 64 KiB, or three, five times as much. Rows of 1 MiB and more would be in so many pieces that
+    /// writing becomes slower than reading does faster. (`docs/benchmarks/h200.md`)
+    pub(super) fn pieces(&self, size: usize) -> u32 {
+        let zeros = (self.input_pitch * size).trailing_zeros();
+        if (17..20).contains(&zeros) { zeros - 16 } else { 0 }
     }
 
     /// Whether there is so little that an element's way counts, not how many have it at once.
@@ -400,6 +413,14 @@ mod tests {
         assert_eq!((tile(1 << 24, 16, 4), tile(16, 1 << 24, 4)), ((256, 16), (16, 256)));
         assert_eq!((tile(3, 1_000_033, 4), tile(1_000_033, 3, 4)), ((4, 1024), (1024, 4)));
         assert_eq!((tile(1, 1, 1), tile(1, 1, 16)), ((2048, 16), (1024, 1)));
+    }
+
+    #[test]
+    fn rows_that_begin_128_kib_apart_are_in_pieces() {
+        let pieces = |columns: usize, size: usize| Strides::of_matrix(1000, columns).pieces(size);
+        assert_eq!([8192, 12288, 16400, 20480].map(|columns| pieces(columns, 8)), [0; 4]);
+        assert_eq!([16384, 32768, 49152, 65536, 131_072].map(|columns| pieces(columns, 8)), [1, 2, 1, 3, 0]);
+        assert_eq!((pieces(8192, 16), pieces(32768, 4), pieces(0, 4)), (1, 1, 0));
     }
 
     #[test]

@@ -50,8 +50,23 @@ impl<T> Scaling<T> {
     }
 }
 
-type ScaledParameters<B> =
-    (Global<'static, B>, GlobalMut<'static, B>, usize, usize, usize, usize, usize, usize, u32, u32, u32, u32, f64, f64);
+type ScaledParameters<B> = (
+    Global<'static, B>,
+    GlobalMut<'static, B>,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    usize,
+    u32,
+    u32,
+    u32,
+    u32,
+    u32,
+    f64,
+    f64,
+);
 
 type DirectParameters<B> =
     (Global<'static, B>, GlobalMut<'static, B>, u32, u32, usize, usize, usize, usize, u32, f64, f64);
@@ -70,9 +85,9 @@ pub struct ScaledKernels<B: 'static> {
 enum Anywhere<B: 'static> {
     /// By slanted tiles where there are many, else by tiles of packs that are cut out of others.
     ByPacks { many: Kernel<ScaledParameters<B>>, few: Kernel<ScaledParameters<B>> },
-    /// By slanted tiles, if there are any and many, else by words, which the elements are: of two kernels the second has
-    /// small tiles.
-    ByWords { many: Option<Kernel<ScaledParameters<B>>>, words: [Kernel<ScaledParameters<B>>; 2] },
+    /// By slanted tiles where there are many, else by words, which the elements are: of two kernels the second has small
+    /// tiles.
+    ByWords { many: Kernel<ScaledParameters<B>>, words: [Kernel<ScaledParameters<B>>; 2] },
     /// It always is: elements are packs.
     Never,
 }
@@ -120,9 +135,9 @@ macro_rules! by_packs {
 }
 
 macro_rules! by_words {
-    ($type:ident, $many:expr, $len:literal, $few:literal) => {
+    ($type:ident, $len:literal, $few:literal) => {
         Anywhere::ByWords {
-            many: $many,
+            many: slanted_scaled_tiles::handle::<$type, $len>(),
             words: [scaled_word_tiles::handle::<$type, $len>(), scaled_word_tiles::handle::<$type, $few>()],
         }
     };
@@ -131,9 +146,9 @@ macro_rules! by_words {
 scaled! {
     f16, 16384, by_packs!(f16, 16384), |x| [x.to_f64(), 0.0];
     bf16, 16384, by_packs!(bf16, 16384), |x| [x.to_f64(), 0.0];
-    f32, 4096, by_words!(f32, Some(slanted_scaled_tiles::handle::<f32, 4096>()), 4096, 1024), |x| [x.into(), 0.0];
-    f64, 2048, by_words!(f64, None, 2048, 512), |x| [x, 0.0];
-    Complex32, 2048, by_words!(Complex32, None, 2048, 512), |x| [x.re.into(), x.im.into()];
+    f32, 4096, by_words!(f32, 4096, 1024), |x| [x.into(), 0.0];
+    f64, 2048, by_words!(f64, 2048, 512), |x| [x, 0.0];
+    Complex32, 2048, by_words!(Complex32, 2048, 512), |x| [x.re.into(), x.im.into()];
     Complex64, 1024, Anywhere::Never, |x| [x.re, x.im];
 }
 
@@ -150,13 +165,13 @@ impl<B: 'static> ScaledKernels<B> {
             Anywhere::ByPacks { many, few } => {
                 slanted_if_many(strides, size).map_or((few, by_packs), |slanted| (many, slanted))
             }
-            Anywhere::ByWords { many, words } => {
-                let slanted = many.and_then(|many| slanted_if_many(strides, size).map(|slanted| (many, slanted)));
-                slanted.unwrap_or_else(|| {
+            Anywhere::ByWords { many, words } => match slanted_if_many(strides, size) {
+                Some(slanted) => (many, slanted),
+                None => {
                     let (tiling, are_few) = by_words_or_few(strides, size);
                     (words[usize::from(are_few)], tiling)
-                })
-            }
+                }
+            },
         }
     }
 }
@@ -236,6 +251,7 @@ impl Gpu {
         }
         let (kernel, tiling) = kernels.for_matrices(&strides, address);
         let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
+        let pieces = strides.pieces(size);
         strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
             let arguments = (
                 input,
@@ -249,6 +265,7 @@ impl Gpu {
                 across,
                 tiles_down,
                 tiles_across,
+                pieces,
                 how,
                 real,
                 imaginary,

@@ -55,6 +55,11 @@ impl Rows for Dealt {
         let (group, member) = self.by.divide(self.past + row);
         self.first + group as usize * self.group + member as usize * self.member
     }
+
+    #[inline(always)]
+    fn are_lines_apart<T>(self) -> bool {
+        true
+    }
 }
 
 /// Writes the transpose of a matrix of `rows` x `columns` elements. The input's rows are dealt to `members_of_input`, the
@@ -81,7 +86,8 @@ pub fn dealt_tiles<T: Turn, const LEN: usize>(
     admit_next_grid();
     let tile = shared_array![T; LEN];
     let size = size_of::<T>();
-    let shape = Tile::of_block(rows, columns, Cut { across, tiles_down, tiles_across }, squares(LEN, size), size);
+    let shape =
+        Tile::of_block(rows, columns, Cut { across, tiles_down, tiles_across, pieces: 0 }, squares(LEN, size), size);
     let from = Dealt::new(rows, columns, members_of_input, (shape.top, shape.left));
     let to = Dealt::new(columns, rows, members_of_output, (shape.left, shape.top));
     ragged::load_tile(&input, from, Same, &shape, &tile);
@@ -109,7 +115,8 @@ pub fn wide_dealt_tiles<T: Turn, const LEN: usize>(
     admit_next_grid();
     let tile = shared_array![T; LEN];
     let size = size_of::<T>();
-    let shape = Tile::of_block(rows, columns, Cut { across, tiles_down, tiles_across }, squares(LEN, size), size);
+    let shape =
+        Tile::of_block(rows, columns, Cut { across, tiles_down, tiles_across, pieces: 0 }, squares(LEN, size), size);
     let from = Dealt::new(rows, columns, members_of_input, (shape.top, shape.left));
     let to = Dealt::new(columns, rows, members_of_output, (shape.left, shape.top));
     wide::load_tile(&input, from, Same, &shape, &tile);

@@ -50,7 +50,7 @@ pub const fn most_columns(rows: usize, size: usize) -> usize {
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, without
 /// gaps; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
 ///
-/// `rows` is at least 2. A block is for `width` columns, up to [`most_columns`]: it writes so many rows of the output, counted
+/// `rows` are 2 to 128. A block is for `width` columns, up to [`most_columns`]: it writes so many rows of the output, counted
 /// from the start of the sector in which the first begins; `blocks` of them are a matrix. `packs_of_run` and `room_of_run`
 /// are the functions' of those names. `LEN` is the [`room`] of a block.
 #[kernel(instances = [u8] x [32768] + [u16] x [16384] + [u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
@@ -137,14 +137,7 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
             return self.store_singles(output, to, len, before, behind);
         }
         let threads = threads_of_whole_columns(self.by_rows.by(), each);
-        if threads > 0 {
-            return self.store_whole_columns(output, to, len, before, behind, threads);
-        }
-        let mut i = thread::thread_idx_x() * each;
-        while i < len {
-            self.store_at(output, to.wrapping_add(i as usize), before + i as i32, behind);
-            i += BLOCK as u32 * each;
-        }
+        self.store_whole_columns(output, to, len, before, behind, threads);
     }
 
     /// [`FromRows::store_to`] of elements that are written one by one, four of them on their way at once.
@@ -242,8 +235,8 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
 }
 
 /// The most threads of a block that write whole columns of `rows` elements together, if each writes `each` elements of 8 bytes
-/// in all; and whole sectors, where there are so many: with others a warp writes parts of sectors. None if columns are longer
-/// than what a block writes at once.
+/// in all; and whole sectors, where there are so many: with others a warp writes parts of sectors. There are some, as a strip
+/// has at most 128 rows.
 #[inline(always)]
 const fn threads_of_whole_columns(rows: u32, each: u32) -> u32 {
     const THREADS_OF_SECTOR: u32 = SECTOR as u32 / 8;

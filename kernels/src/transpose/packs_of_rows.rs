@@ -1,5 +1,6 @@
 //! A run of each of several rows, loaded by aligned packs.
 
+use cuda_std::global::Fetch;
 use cuda_std::prelude::*;
 
 use crate::divisor::Divisor;
@@ -85,8 +86,9 @@ impl<T: InWords> RowsInPacks<'_, T> {
     #[inline(always)]
     fn load(&self, pack: Pack) -> T::Pack {
         let Pack { start, from, to, .. } = pack;
+        // Runs are short, and begin anywhere: what is fetched with them is the next block's.
         // SAFETY: these elements are the run's, which is inside of the view; and `start` is aligned.
-        unsafe { self.input.load_aligned_part_unchecked(start, from as usize, to as usize) }
+        unsafe { self.input.load_aligned_part_unchecked(start, from as usize, to as usize, Fetch::TwoLines) }
     }
 }
 

@@ -41,6 +41,17 @@ const fn shared(size: usize) -> u32 {
     (size == 1) as u32
 }
 
+/// Squares that a thread has, one below the other, as a power of two: those of 8 bytes are of two packs only, and more of them
+/// are to be on their way.
+const fn stacked(size: usize) -> u32 {
+    (size == 8) as u32
+}
+
+/// Rows of a thread's squares.
+const fn rows_each<T: Turn>() -> usize {
+    T::Pack::LEN << stacked(size_of::<T>())
+}
+
 /// Columns of a tile that it leaves to the next one: the last lane's of a row, which loads them for the one before it.
 pub const fn spare(size: usize) -> usize {
     (16 / size) >> shared(size)
@@ -48,7 +59,7 @@ pub const fn spare(size: usize) -> usize {
 
 /// Threads of a block for a tile of `len` elements of `size` bytes.
 pub const fn threads(len: usize, size: usize) -> usize {
-    squares(len, size) << shared(size)
+    squares(len, size) << shared(size) >> stacked(size)
 }
 
 /// Whether the matrix has all of the tile's rows and columns, and a sector's rows more on either side.
@@ -72,7 +83,7 @@ pub(super) fn tile_of_block(rows: usize, columns: usize, cut: Cut, len: usize, s
     Tile { shared: shared(size), columns: tile.columns.min(width as u32), ..tile }
 }
 
-/// Loads the thread's square, turns it, and leaves it in shared memory. The tile's `top` is the first position that it
+/// Loads the thread's squares, turns them, and leaves them in shared memory. The tile's `top` is the first position that it
 /// writes; its first row is a margin above.
 #[inline(always)]
 pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
@@ -83,12 +94,12 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    let (side, width) = (T::Pack::LEN, T::Pack::LEN >> shape.shared);
+    let (side, width, height) = (T::Pack::LEN, T::Pack::LEN >> shape.shared, rows_each::<T>());
     let thread = thread::thread_idx_x();
-    let (part, square) = (thread & ((1 << shape.shared) - 1), thread >> shape.shared);
-    let (x, y) = (square & ((1 << shape.across) - 1), square >> shape.across);
+    let (part, stack) = (thread & ((1 << shape.shared) - 1), thread >> shape.shared);
+    let (x, y) = (stack & ((1 << shape.across) - 1), stack >> shape.across);
     let column = x * side as u32 + part * width as u32;
-    let row = (shape.top + y as usize * side).wrapping_sub(SECTOR / size_of::<T>());
+    let row = (shape.top + y as usize * height).wrapping_sub(SECTOR / size_of::<T>());
     let first = shape.batch * layout.batch + shape.left + column as usize;
     let place = first.wrapping_add(row.wrapping_mul(layout.pitch));
     // A first row above the matrix is one of the margin, and wrapped.
@@ -96,34 +107,52 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     let above = if above <= MARGIN as usize * side { above } else { 0 };
     let end = if row.wrapping_add(above) < rows { rows.wrapping_sub(row) } else { above };
     let columns = shape.columns.saturating_sub(column);
-    let up_to_a_side = |elements: usize| if elements < side { elements as u32 } else { side as u32 };
-    let (above, end, columns) = (up_to_a_side(above), up_to_a_side(end), columns.min(width as u32));
+    let up_to_all = |rows: usize| if rows < height { rows as u32 } else { height as u32 };
+    let (above, end, columns) = (up_to_all(above), up_to_all(end), columns.min(width as u32));
     // To the end of the matrix' row, which may be in a pack that a lane behind it begins with.
     let left = (all_columns - shape.left) as i64 - column as i64;
     let left = if left < width as i64 { left as i32 } else { width as i32 };
     let pitch = layout.pitch;
-    let square = RowsOfSquare { input, place, pitch, above, count: end - above, columns, left };
+    let rows_of_thread = RowsOfThread { input, place, pitch, above, count: end - above, columns, left };
     // In a branch of their own, loads are on their way before anything behind it begins.
     let goes_on = shape.left + (shape.columns as usize) < all_columns;
     let begun = if goes_on && is_inside::<T>(rows, shape) {
-        sixteen(&BeginInside(&square))
+        sixteen(&BeginInside(&rows_of_thread))
     } else {
-        sixteen(&BeginAtEdge(&square))
+        sixteen(&BeginAtEdge(&rows_of_thread))
     };
     issue_loads();
     // Addresses of sixteen rows would take as many registers as the rows.
-    let (place, pitch) = (compute_anew(square.place), compute_anew(square.pitch));
-    let square = RowsOfSquare { place, pitch, ..square };
-    let packs = sixteen(&Finish { square: &square, begun });
+    let (place, pitch) = (compute_anew(rows_of_thread.place), compute_anew(rows_of_thread.pitch));
+    let rows_of_thread = RowsOfThread { place, pitch, ..rows_of_thread };
+    let packs = sixteen(&Finish { rows: &rows_of_thread, begun });
+    let y = y << stacked(size_of::<T>());
     turn_part(&packs, change, (column, y), shape, tile);
+    if stacked(size_of::<T>()) > 0 {
+        turn_part(&sixteen(&Below { packs }), change, (column, y + 1), shape, tile);
+    }
 }
 
-/// The rows of a square, as far as the matrix has them. Behind the last one it is that one again, which nobody looks at.
-struct RowsOfSquare<'a, T> {
+/// The packs of the second of two squares, first ones.
+struct Below<P> {
+    packs: [P; 16],
+}
+
+impl<P: Packed> Each for Below<P> {
+    type Of = P;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> P {
+        self.packs[(P::LEN + i) % 16]
+    }
+}
+
+/// The rows of a thread's squares, as far as the matrix has them. Behind the last one it is that one again, which nobody looks at.
+struct RowsOfThread<'a, T> {
     input: &'a Global<'a, T>,
     place: usize,
     pitch: usize,
-    /// How many are above the matrix, how many it has behind those, and how many columns of the square. In 32 bits, as they
+    /// How many are above the matrix, how many it has behind those, and how many columns of the squares. In 32 bits, as they
     /// are at hand while the registers are full of rows.
     above: u32,
     count: u32,
@@ -132,22 +161,22 @@ struct RowsOfSquare<'a, T> {
     left: i32,
 }
 
-impl<T: Turn> RowsOfSquare<'_, T> {
+impl<T: Turn> RowsOfThread<'_, T> {
     #[inline(always)]
     fn place(&self, i: usize) -> usize {
-        self.place.wrapping_add(i % T::Pack::LEN * self.pitch)
+        self.place.wrapping_add(i % rows_each::<T>() * self.pitch)
     }
 
     /// Whether the matrix has row `i`.
     #[inline(always)]
     fn has(&self, i: usize) -> bool {
         // Above the matrix it is, wrapped, far behind it.
-        ((i % T::Pack::LEN) as u32).wrapping_sub(self.above) < self.count
+        ((i % rows_each::<T>()) as u32).wrapping_sub(self.above) < self.count
     }
 }
 
 /// Rows of which the matrix has all, and a column more.
-struct BeginInside<'a, T>(&'a RowsOfSquare<'a, T>);
+struct BeginInside<'a, T>(&'a RowsOfThread<'a, T>);
 
 impl<T: Turn> Each for BeginInside<'_, T> {
     type Of = Begun<T::Pack>;
@@ -160,7 +189,7 @@ impl<T: Turn> Each for BeginInside<'_, T> {
     }
 }
 
-struct BeginAtEdge<'a, T>(&'a RowsOfSquare<'a, T>);
+struct BeginAtEdge<'a, T>(&'a RowsOfThread<'a, T>);
 
 impl<T: Turn> Each for BeginAtEdge<'_, T> {
     type Of = Begun<T::Pack>;
@@ -176,7 +205,7 @@ impl<T: Turn> Each for BeginAtEdge<'_, T> {
 
 /// Rows that have been begun.
 struct Finish<'a, T: Turn> {
-    square: &'a RowsOfSquare<'a, T>,
+    rows: &'a RowsOfThread<'a, T>,
     begun: [Begun<T::Pack>; 16],
 }
 
@@ -185,9 +214,9 @@ impl<T: Turn> Each for Finish<'_, T> {
 
     #[inline(always)]
     fn of(&self, i: usize) -> T::Pack {
-        let (begun, place) = (self.begun[i % T::Pack::LEN], self.square.place(i));
+        let (begun, place) = (self.begun[i % rows_each::<T>()], self.rows.place(i));
         // SAFETY: begun there. Lanes with columns have those of the next lane behind them: a tile's last lanes have none.
-        unsafe { self.square.input.finish_unchecked(begun, place, shared(size_of::<T>()) > 0) }
+        unsafe { self.rows.input.finish_unchecked(begun, place, shared(size_of::<T>()) > 0) }
     }
 }
 
@@ -222,6 +251,11 @@ pub(super) fn store_tile<T: Turn, const LEN: usize>(
     } else {
         sixteen(&packs);
     }
+}
+
+/// How many packs a thread writes.
+const fn packs_each<T: Turn>() -> usize {
+    rows_each::<T>() >> shared(size_of::<T>())
 }
 
 /// The packs that a thread writes: the same of several columns.
@@ -267,7 +301,7 @@ impl<T: Turn, const LEN: usize> Each for Inside<'_, PacksOfThread<'_, T, LEN>> {
 
     #[inline(always)]
     fn of(&self, i: usize) {
-        if i < T::Pack::LEN >> shared(size_of::<T>()) && self.0.column + i as u32 * self.0.step < self.0.shape.columns {
+        if i < packs_each::<T>() && self.0.column + i as u32 * self.0.step < self.0.shape.columns {
             let (pack, place, _) = self.0.pack(i);
             // SAFETY: all of the pack is inside of the row, wherever in a sector that begins; and it is aligned.
             unsafe { self.0.output.store_pack_unchecked(place, pack) };
@@ -281,7 +315,7 @@ impl<T: Turn, const LEN: usize> Each for PacksOfThread<'_, T, LEN> {
     #[inline(always)]
     fn of(&self, i: usize) {
         let side = T::Pack::LEN;
-        if i >= side >> shared(size_of::<T>()) || self.column + i as u32 * self.step >= self.shape.columns {
+        if i >= packs_each::<T>() || self.column + i as u32 * self.step >= self.shape.columns {
             return;
         }
         let (pack, place, past) = self.pack(i);

@@ -25,7 +25,7 @@ pub const fn few_elements(size: usize) -> usize {
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
 /// the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 << across` squares
-/// wide. There are `tiles_down` x `tiles_across` of them in each matrix.
+/// wide. There are `tiles_down` x `tiles_across` of them in each matrix, and `1 << pieces` pieces of its rows take turns.
 ///
 /// All accesses are 16 bytes wide, and 64 bytes or more are on their way in each thread of a large tile; a thread's squares
 /// are turned in registers, small elements by permuting bytes. So sides, pitches and addresses must be multiples of 16 bytes.
@@ -38,6 +38,7 @@ pub const fn few_elements(size: usize) -> usize {
     instances = [u8] x [32768, 8192] + [u16] x [16384, 4096] + [u32] x [4096, 1024] + [u64] x [2048, 512]
         + [u128] x [1024, 256],
     block = threads(LEN, size_of::<T>()),
+    min_blocks = match size_of::<T>() { 1 => 640, 2 => 1024, _ => 2048 } / threads(LEN, size_of::<T>()),
     early
 )]
 pub fn tiles<T: Turn, const LEN: usize>(
@@ -52,10 +53,11 @@ pub fn tiles<T: Turn, const LEN: usize>(
     across: u32,
     tiles_down: u32,
     tiles_across: u32,
+    pieces: u32,
 ) {
     admit_next_grid();
     let tile = shared_array![T; LEN];
-    let cut = Cut { across, tiles_down, tiles_across };
+    let cut = Cut { across, tiles_down, tiles_across, pieces };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<T>()), size_of::<T>());
@@ -69,9 +71,9 @@ pub fn tiles<T: Turn, const LEN: usize>(
 ///
 /// As many blocks are to fit (`min_blocks`) as leave registers for what all rows of a thread's square begin with.
 #[kernel(
-    instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096],
+    instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096] + [u64] x [2048],
     block = slanted::threads(LEN, size_of::<T>()),
-    min_blocks = match size_of::<T>() { 1 => 3, 2 => 4, _ => 6 },
+    min_blocks = match size_of::<T>() { 1 => 3, 2 => 4, 4 => 6, _ => 5 },
     early
 )]
 pub fn slanted_tiles<T: Turn, const LEN: usize>(
@@ -86,10 +88,11 @@ pub fn slanted_tiles<T: Turn, const LEN: usize>(
     across: u32,
     tiles_down: u32,
     tiles_across: u32,
+    pieces: u32,
 ) {
     admit_next_grid();
     let tile = shared_array![T; LEN];
-    let cut = Cut { across, tiles_down, tiles_across };
+    let cut = Cut { across, tiles_down, tiles_across, pieces };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let size = size_of::<T>();
@@ -118,13 +121,14 @@ pub fn scaled_tiles<N: Scale, const LEN: usize>(
     across: u32,
     tiles_down: u32,
     tiles_across: u32,
+    pieces: u32,
     how: u32,
     real: f64,
     imaginary: f64,
 ) {
     admit_next_grid();
     let tile = shared_array![<N as Scale>::Bits; LEN];
-    let cut = Cut { across, tiles_down, tiles_across };
+    let cut = Cut { across, tiles_down, tiles_across, pieces };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<N>()), size_of::<N>());
@@ -152,13 +156,14 @@ pub fn wide_scaled_tiles<N: Scale, const LEN: usize>(
     across: u32,
     tiles_down: u32,
     tiles_across: u32,
+    pieces: u32,
     how: u32,
     real: f64,
     imaginary: f64,
 ) {
     admit_next_grid();
     let tile = shared_array![<N as Scale>::Bits; LEN];
-    let cut = Cut { across, tiles_down, tiles_across };
+    let cut = Cut { across, tiles_down, tiles_across, pieces };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<N>()), size_of::<N>());
@@ -170,7 +175,7 @@ pub fn wide_scaled_tiles<N: Scale, const LEN: usize>(
 
 /// [`scaled_tiles`](fn@scaled_tiles) of what [`slanted_tiles`](fn@slanted_tiles) takes.
 #[kernel(
-    instances = [f16, bf16] x [16384] + [f32] x [4096],
+    instances = [f16, bf16] x [16384] + [f32] x [4096] + [f64, Complex32] x [2048],
     block = slanted::threads(LEN, size_of::<N>()),
     early
 )]
@@ -186,13 +191,14 @@ pub fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
     across: u32,
     tiles_down: u32,
     tiles_across: u32,
+    pieces: u32,
     how: u32,
     real: f64,
     imaginary: f64,
 ) {
     admit_next_grid();
     let tile = shared_array![<N as Scale>::Bits; LEN];
-    let cut = Cut { across, tiles_down, tiles_across };
+    let cut = Cut { across, tiles_down, tiles_across, pieces };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let size = size_of::<N>();

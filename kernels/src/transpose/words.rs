@@ -75,10 +75,11 @@ pub fn word_tiles<T: InWords, const LEN: usize>(
     across: u32,
     tiles_down: u32,
     tiles_across: u32,
+    pieces: u32,
 ) {
     admit_next_grid();
     let tile = shared_array![<T as InWords>::Word; LEN];
-    let shape = Tile::of_block::<T, LEN>(rows, columns, Cut { across, tiles_down, tiles_across });
+    let shape = Tile::of_block::<T, LEN>(rows, columns, Cut { across, tiles_down, tiles_across, pieces });
     let words = load_tile::<T, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
     sixteen(&Squares::<T, LEN>::of_thread(words, &shape, &tile));
     thread::sync_threads();
@@ -100,13 +101,14 @@ pub fn scaled_word_tiles<N: ScaledInWords, const LEN: usize>(
     across: u32,
     tiles_down: u32,
     tiles_across: u32,
+    pieces: u32,
     how: u32,
     real: f64,
     imaginary: f64,
 ) {
     admit_next_grid();
     let tile = shared_array![<N as ScaledInWords>::Word; LEN];
-    let shape = Tile::of_block::<N::Word, LEN>(rows, columns, Cut { across, tiles_down, tiles_across });
+    let shape = Tile::of_block::<N::Word, LEN>(rows, columns, Cut { across, tiles_down, tiles_across, pieces });
     let words = load_tile::<N::Word, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
     let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
     let words = sixteen(&Changed { words, change });

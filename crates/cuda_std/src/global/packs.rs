@@ -6,7 +6,7 @@
 
 use core::mem::size_of;
 
-use super::{Global, issue_loads};
+use super::{Fetch, Global, issue_loads};
 use crate::element::{Element, Packed};
 use crate::machine;
 
@@ -117,7 +117,8 @@ impl<T: Element> Global<'_, T> {
         while k < PACKS {
             let begin = i + k * stride;
             // SAFETY: the pack is inside of the view, if it is there; `stride` elements are a multiple of 16 bytes.
-            packs[k] = unsafe { machine::load_pack_if(begin < end, self.start.wrapping_add(begin).cast()) };
+            packs[k] =
+                unsafe { machine::load_pack_if(begin < end, self.start.wrapping_add(begin).cast(), Fetch::Sectors) };
             k += 1;
         }
         packs

@@ -2,7 +2,7 @@
 
 use core::mem::size_of;
 
-use super::{Global, GlobalMut};
+use super::{Fetch, Global, GlobalMut};
 use crate::element::{Element, Packed, Plain};
 use crate::machine;
 
@@ -47,19 +47,20 @@ impl<T: Element> Global<'_, T> {
         (self.start as usize).wrapping_add(i.wrapping_mul(size_of::<T>())) % bytes / size_of::<T>()
     }
 
-    /// [`Global::load_part_unchecked`] where the pack's address is a multiple of 16: one load.
+    /// [`Global::load_part_unchecked`] where the pack's address is a multiple of 16: one load, which [fetches](Fetch) so much.
     ///
     /// # Safety
     /// As there, and the pack is aligned.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn load_aligned_part_unchecked(&self, i: usize, from: usize, to: usize) -> T::Pack {
+    pub unsafe fn load_aligned_part_unchecked(&self, i: usize, from: usize, to: usize, fetch: Fetch) -> T::Pack {
         let place: *const T::Pack = self.start.wrapping_add(i).cast();
         #[cfg(not(target_arch = "nvptx64"))]
         {
             if !place.is_aligned() {
                 machine::misaligned("a view of global memory", i);
             }
+            let _ = fetch;
             // SAFETY: as promised by the caller.
             unsafe { self.load_part_unchecked(i, from, to) }
         }
@@ -67,7 +68,7 @@ impl<T: Element> Global<'_, T> {
         {
             let _ = (from, to);
             // SAFETY: it has elements of the view, so it can be read (`from_raw`).
-            unsafe { machine::load(place) }
+            unsafe { machine::load_pack(place, fetch) }
         }
     }
 
@@ -84,13 +85,13 @@ impl<T: Element> Global<'_, T> {
                 return T::Pack::splat(T::default());
             }
             // SAFETY: as promised by the caller.
-            unsafe { self.load_aligned_part_unchecked(i, from, to) }
+            unsafe { self.load_aligned_part_unchecked(i, from, to, Fetch::Sectors) }
         }
         #[cfg(target_arch = "nvptx64")]
         {
             let _ = (from, to);
             // SAFETY: if it is loaded it has elements of the view, so it can be read (`from_raw`).
-            unsafe { machine::load_pack_if(is_there, self.start.wrapping_add(i).cast()) }
+            unsafe { machine::load_pack_if(is_there, self.start.wrapping_add(i).cast(), Fetch::Sectors) }
         }
     }
 }
@@ -102,7 +103,8 @@ pub struct Begun<P>(P);
 impl<T: Element> Global<'_, T> {
     /// Begins to load the pack at `i`, at any alignment, or, if `half`, its first half: one load, of the aligned pack (or half)
     /// in which it begins. What it has of the next one [`Self::finish_unchecked`] gets from the next lane, which begins there:
-    /// nothing is loaded twice, and in half of the registers that both would take.
+    /// nothing is loaded twice, and in half of the registers that both would take. Packs that are not halved
+    /// [fetch](Fetch) their lines.
     ///
     /// `count` elements count, none of a lane that is there for the one before it; and the row goes on for `left` elements from
     /// `i` on, or ended so many before, if that is negative.
@@ -133,7 +135,7 @@ impl<T: Element> Global<'_, T> {
                     let [a, b] = machine::load_half_if(is_there, low.cast());
                     return Begun(T::Pack::from_words([a, b, 0, 0]));
                 }
-                Begun(machine::load_pack_if(is_there, low.cast()))
+                Begun(machine::load_pack_if(is_there, low.cast(), Fetch::Line))
             }
         }
     }

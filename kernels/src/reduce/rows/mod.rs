@@ -75,7 +75,7 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
         + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [SumInF64] x [f32],
     block = BLOCK,
-    min_blocks = if size_of::<T>() == 8 { 24 } else { 20 },
+    min_blocks = match (size_of::<T>(), size_of::<<O as Operator<T>>::State>()) { (8, 0..=8) => 28, (8, _) => 24, _ => 20 },
     early
 )]
 pub fn rows<O: Operator<T>, T: Element>(

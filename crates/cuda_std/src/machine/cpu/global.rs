@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use simt::lane::{self, Access, Space};
 
 use crate::element::{Packed, Plain};
+use crate::global::Fetch;
 
 /// Reads global memory.
 ///
@@ -26,7 +27,7 @@ pub(crate) unsafe fn load<T: Plain>(place: *const T) -> T {
 /// As [`load`], if there is something.
 #[inline(always)]
 #[track_caller]
-pub(crate) unsafe fn load_pack_if<P: Packed>(is_there: bool, place: *const P) -> P {
+pub(crate) unsafe fn load_pack_if<P: Packed>(is_there: bool, place: *const P, _fetch: Fetch) -> P {
     // SAFETY: as promised by the caller.
     if is_there { unsafe { load(place) } } else { P::from_words([0; 4]) }
 }

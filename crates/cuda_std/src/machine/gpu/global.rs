@@ -4,43 +4,12 @@ use core::arch::asm;
 use core::mem::{size_of, transmute_copy};
 
 use crate::element::{Packed, Plain};
+use crate::global::Fetch;
 
-/// Reads global memory.
-///
-/// # Safety
-/// `place` is valid for a read of `T` on this device, and aligned.
-#[inline(always)]
-pub(crate) unsafe fn load<T: Plain>(place: *const T) -> T {
-    if size_of::<T>() == 16 {
-        // LLVM would take an ordinary 16-byte load apart as soon as an unaligned path reads the same elements.
+/// Loads 16 bytes, as words: what of L2's lines is fetched with them is part of the instruction, which older devices do not have.
+macro_rules! load_words {
+    ($instruction:literal, $is_there:expr, $place:expr) => {{
         let (a, b, c, d): (u32, u32, u32, u32);
-        // SAFETY: as promised by the caller; any bits are a `T` (it is `Plain`).
-        unsafe {
-            asm!(
-                "{{",
-                ".reg .b64 global;",
-                "cvta.to.global.u64 global, {place};",
-                "ld.global.v4.b32 {{{a}, {b}, {c}, {d}}}, [global];",
-                "}}",
-                a = out(reg32) a, b = out(reg32) b, c = out(reg32) c, d = out(reg32) d, place = in(reg64) place,
-                options(pure, readonly, nostack, preserves_flags)
-            );
-            return transmute_copy(&[a, b, c, d]);
-        }
-    }
-    // SAFETY: as promised by the caller.
-    unsafe { place.read() }
-}
-
-/// Reads 16 bytes, or nothing: zeros. A predicate, where LLVM would make a branch and wait for what is loaded at its end.
-///
-/// # Safety
-/// As [`load`], if there is something.
-#[inline(always)]
-pub(crate) unsafe fn load_pack_if<P: Packed>(is_there: bool, place: *const P) -> P {
-    let (a, b, c, d): (u32, u32, u32, u32);
-    // SAFETY: as promised by the caller.
-    unsafe {
         asm!(
             "{{",
             ".reg .pred there;",
@@ -51,14 +20,78 @@ pub(crate) unsafe fn load_pack_if<P: Packed>(is_there: bool, place: *const P) ->
             "mov.b32 {b}, 0;",
             "mov.b32 {c}, 0;",
             "mov.b32 {d}, 0;",
-            "@there ld.global.v4.b32 {{{a}, {b}, {c}, {d}}}, [global];",
+            concat!("@there ", $instruction, " {{{a}, {b}, {c}, {d}}}, [global];"),
             "}}",
             a = out(reg32) a, b = out(reg32) b, c = out(reg32) c, d = out(reg32) d,
-            is_there = in(reg32) u32::from(is_there), place = in(reg64) place,
+            is_there = in(reg32) u32::from($is_there), place = in(reg64) $place,
             options(pure, readonly, nostack, preserves_flags)
         );
+        [a, b, c, d]
+    }};
+    ($instruction:literal, $place:expr) => {{
+        let (a, b, c, d): (u32, u32, u32, u32);
+        asm!(
+            "{{",
+            ".reg .b64 global;",
+            "cvta.to.global.u64 global, {place};",
+            concat!($instruction, " {{{a}, {b}, {c}, {d}}}, [global];"),
+            "}}",
+            a = out(reg32) a, b = out(reg32) b, c = out(reg32) c, d = out(reg32) d, place = in(reg64) $place,
+            options(pure, readonly, nostack, preserves_flags)
+        );
+        [a, b, c, d]
+    }};
+}
+
+/// Reads global memory.
+///
+/// # Safety
+/// `place` is valid for a read of `T` on this device, and aligned.
+#[inline(always)]
+pub(crate) unsafe fn load<T: Plain>(place: *const T) -> T {
+    if size_of::<T>() == 16 {
+        // LLVM would take an ordinary 16-byte load apart as soon as an unaligned path reads the same elements.
+        // SAFETY: as promised by the caller; any bits are a `T` (it is `Plain`).
+        return unsafe { transmute_copy(&load_words!("ld.global.v4.b32", place)) };
     }
-    P::from_words([a, b, c, d])
+    // SAFETY: as promised by the caller.
+    unsafe { place.read() }
+}
+
+/// Reads 16 bytes.
+///
+/// # Safety
+/// As [`load`].
+#[inline(always)]
+pub(crate) unsafe fn load_pack<P: Packed>(place: *const P, fetch: Fetch) -> P {
+    // SAFETY: as promised by the caller.
+    P::from_words(unsafe {
+        match fetch {
+            #[cfg(cuda_arch_at_least = "90")]
+            Fetch::Line => load_words!("ld.global.L2::128B.v4.b32", place),
+            #[cfg(cuda_arch_at_least = "90")]
+            Fetch::TwoLines => load_words!("ld.global.L2::256B.v4.b32", place),
+            _ => load_words!("ld.global.v4.b32", place),
+        }
+    })
+}
+
+/// Reads 16 bytes, or nothing: zeros. A predicate, where LLVM would make a branch and wait for what is loaded at its end.
+///
+/// # Safety
+/// As [`load`], if there is something.
+#[inline(always)]
+pub(crate) unsafe fn load_pack_if<P: Packed>(is_there: bool, place: *const P, fetch: Fetch) -> P {
+    // SAFETY: as promised by the caller.
+    P::from_words(unsafe {
+        match fetch {
+            #[cfg(cuda_arch_at_least = "90")]
+            Fetch::Line => load_words!("ld.global.L2::128B.v4.b32", is_there, place),
+            #[cfg(cuda_arch_at_least = "90")]
+            Fetch::TwoLines => load_words!("ld.global.L2::256B.v4.b32", is_there, place),
+            _ => load_words!("ld.global.v4.b32", is_there, place),
+        }
+    })
 }
 
 /// [`load_pack_if`] of 8 bytes, as words.
@@ -247,7 +280,9 @@ pub(crate) unsafe fn load_around<P: Plain>(place: *const P, off: usize) -> [P; 2
 pub(crate) unsafe fn load_around_if<P: Packed>(is_there: bool, place: *const P, off: usize) -> [P; 2] {
     let low = place.wrapping_byte_sub(off);
     // SAFETY: as promised by the caller.
-    unsafe { [load_pack_if(is_there, low), load_pack_if(is_there, low.wrapping_byte_add(16))] }
+    unsafe {
+        [load_pack_if(is_there, low, Fetch::Sectors), load_pack_if(is_there, low.wrapping_byte_add(16), Fetch::Sectors)]
+    }
 }
 
 /// Writes those of a pack's words that lie in elements `from..to`, and of the two words that a border may go through those
