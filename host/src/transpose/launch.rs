@@ -35,6 +35,19 @@ pub(super) const FEW_TILES: usize = 2 * 132;
 /// The fewest slanted tiles of a column: with less of them too much of their margins would be outside of the matrix.
 const SLANTED_TILES: usize = 4;
 
+/// Bytes of the columns of tiles of a band of rows.
+const COLUMN_OF_BAND: usize = 16 << 20;
+
+/// What L2 fetches beside what a kernel asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ahead {
+    Nothing,
+    /// Lines.
+    Lines,
+    /// Lines in pairs, where rows are no whole number of pairs apart; of bytes always.
+    Pairs,
+}
+
 /// How a kernel cuts a matrix in tiles.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiling {
@@ -47,17 +60,26 @@ pub(super) struct Tiling {
     spare: usize,
     /// The most of them across, or down, as a power of two.
     most: u32,
+    ahead: Ahead,
 }
 
 impl Tiling {
     /// By packs of 16 bytes, tiles of `elements`.
     pub(super) const fn of_packs(elements: usize, size: usize) -> Self {
-        Self { squares: squares(elements, size), side: 16 / size, margin: 0, spare: 0, most: u32::MAX }
+        Self {
+            squares: squares(elements, size),
+            side: 16 / size,
+            margin: 0,
+            spare: 0,
+            most: u32::MAX,
+            ahead: Ahead::Pairs,
+        }
     }
 
     /// By packs of 16 bytes that begin anywhere.
     const fn slanted(size: usize) -> Self {
-        Self { margin: MARGIN as usize, spare: spare(size), ..Self::of_packs(elements(size), size) }
+        let ahead = if size == 1 { Ahead::Nothing } else { Ahead::Lines };
+        Self { margin: MARGIN as usize, spare: spare(size), ahead, ..Self::of_packs(elements(size), size) }
     }
 
     /// By words.
@@ -70,7 +92,23 @@ impl Tiling {
             margin: words::margin(size),
             spare: 0,
             most: words::BLOCK.ilog2(),
+            ahead: Ahead::Nothing,
         }
+    }
+
+    /// Rows of a band, if the matrix is turned in bands.
+    ///
+    /// What L2 [fetches](cuda_std::global::Fetch) beside what is asked for is the next column of tiles': of a column that is
+    /// longer than L2 it is gone by then, and was read for nothing.
+    fn rows_of_band(self, strides: &Strides, size: usize) -> Option<usize> {
+        let is_fetched = match self.ahead {
+            Ahead::Nothing => false,
+            Ahead::Lines => true,
+            Ahead::Pairs => size == 1 || !(strides.input_pitch * size).is_multiple_of(256),
+        };
+        let width = (self.side << self.across(strides.rows, strides.columns)) * size;
+        let rows = COLUMN_OF_BAND / width;
+        (is_fetched && strides.rows >= 2 * rows).then_some(rows)
     }
 
     /// How many squares are across a tile, as a power of two.
@@ -263,6 +301,19 @@ impl Gpu {
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
+        strides.in_bands(tiling, input, output, |strides, input, output| {
+            self.turn_bands(kernel, tiling, strides, input, output)
+        })
+    }
+
+    fn turn_bands<T: Plain>(
+        &self,
+        kernel: Kernel<TilesParameters<T>>,
+        tiling: Tiling,
+        strides: Strides,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
         let (across, [down, right]) = tiling.parameters(rows, columns);
         let pieces = strides.pieces(size_of::<T>());
@@ -371,6 +422,34 @@ impl Strides {
         Dim3::new(blocks(self.columns, direct::ACROSS), blocks(self.rows, direct::DOWN), self.batch as u32)
     }
 
+    /// Calls `launch` with the matrices, or, if they are turned in bands of rows, for each of them with its bands, as a batch,
+    /// and with the last, which is as high as one or two.
+    pub(super) fn in_bands<T: Plain>(
+        self,
+        tiling: Tiling,
+        input: View<'_, T>,
+        mut output: ViewMut<'_, T>,
+        mut launch: impl FnMut(Self, View<'_, T>, ViewMut<'_, T>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Some(height) = tiling.rows_of_band(&self, size_of::<T>()) else {
+            return launch(self, input, output);
+        };
+        let batch = self.rows / height - 1;
+        let bands = Self { rows: height, batch, input_batch: height * self.input_pitch, output_batch: height, ..self };
+        let last = Self { rows: self.rows - batch * height, batch: 1, ..self };
+        for matrix in 0..self.batch {
+            let (from, to) = (matrix * self.input_batch, matrix * self.output_batch);
+            for (strides, from, to) in
+                [(bands, from, to), (last, from + batch * bands.input_batch, to + batch * height)]
+            {
+                let room = output.len() - to;
+                let input = input.slice(from, input.len() - from)?;
+                launch(strides, input, output.reborrow().slice(to, room)?)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Calls `launch` with the blocks and the views of as many matrices as a grid has blocks for, until all have had their
     /// turn.
     pub(super) fn in_grids<T: Plain>(
@@ -421,6 +500,21 @@ mod tests {
         assert_eq!([8192, 12288, 16400, 20480].map(|columns| pieces(columns, 8)), [0; 4]);
         assert_eq!([16384, 32768, 49152, 65536, 131_072].map(|columns| pieces(columns, 8)), [1, 2, 1, 3, 0]);
         assert_eq!((pieces(8192, 16), pieces(32768, 4), pieces(0, 4)), (1, 1, 0));
+    }
+
+    #[test]
+    fn what_is_fetched_ahead_is_in_l2_when_its_turn_comes() {
+        let rows_of_band = |tiling: Tiling, rows, columns, size| {
+            tiling.rows_of_band(&Strides::of_matrix(rows, columns), size).unwrap_or(rows)
+        };
+        let packs = |rows, columns, size| rows_of_band(Tiling::of_packs(elements(size), size), rows, columns, size);
+        assert_eq!((packs(1_000_003, 127, 16), packs(65_535, 127, 16)), (32_768, 65_535));
+        assert_eq!((packs(1 << 20, 1000, 4), packs(1 << 20, 1024, 4)), (65_536, 1 << 20));
+        assert_eq!((packs(1 << 20, 1024, 1), packs(1 << 18, 1024, 1)), (131_072, 131_072));
+        let slanted = |rows, columns, size| rows_of_band(Tiling::slanted(size), rows, columns, size);
+        assert_eq!((slanted(1_000_003, 1001, 8), slanted(30_001, 5001, 8)), (32_768, 30_001));
+        assert_eq!((slanted(1_000_003, 1001, 4), slanted(1_000_003, 1001, 1)), (65_536, 1_000_003));
+        assert_eq!(rows_of_band(Tiling::of_words(4, false), 1_000_003, 1001, 4), 1_000_003);
     }
 
     #[test]
