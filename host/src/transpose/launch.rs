@@ -106,9 +106,9 @@ impl Tiling {
             Ahead::Lines => true,
             Ahead::Pairs => size == 1 || !(strides.input_pitch * size).is_multiple_of(256),
         };
-        let width = (self.side << self.across(strides.rows, strides.columns)) * size;
-        let rows = COLUMN_OF_BAND / width;
-        (is_fetched && strides.rows >= 2 * rows).then_some(rows)
+        let width = self.side << self.across(strides.rows, strides.columns);
+        let rows = COLUMN_OF_BAND / (width * size);
+        (is_fetched && strides.columns > width && strides.rows >= 2 * rows).then_some(rows)
     }
 
     /// How many squares are across a tile, as a power of two.
@@ -511,6 +511,7 @@ mod tests {
         assert_eq!((packs(1_000_003, 127, 16), packs(65_535, 127, 16)), (32_768, 65_535));
         assert_eq!((packs(1 << 20, 1000, 4), packs(1 << 20, 1024, 4)), (65_536, 1 << 20));
         assert_eq!((packs(1 << 20, 1024, 1), packs(1 << 18, 1024, 1)), (131_072, 131_072));
+        assert_eq!(packs(1 << 24, 16, 4), 1 << 24, "there is no next column of tiles");
         let slanted = |rows, columns, size| rows_of_band(Tiling::slanted(size), rows, columns, size);
         assert_eq!((slanted(1_000_003, 1001, 8), slanted(30_001, 5001, 8)), (32_768, 30_001));
         assert_eq!((slanted(1_000_003, 1001, 4), slanted(1_000_003, 1001, 1)), (65_536, 1_000_003));
