@@ -6,7 +6,8 @@ use cuda_std::launch::Kernel;
 use kernels::transpose::dealt::{MOST_MEMBERS, dealt_tiles, wide_dealt_tiles};
 use kernels::transpose::tiles::elements;
 
-use super::launch::{MOST_BLOCKS, Strides, Tiling};
+use super::launch::{MOST_BLOCKS, Strides};
+use super::tiling::Tiling;
 use crate::{Error, Gpu, View, ViewMut};
 
 /// A matrix to transpose, and to how many members its rows are dealt, and those of the transpose.

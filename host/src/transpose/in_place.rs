@@ -5,7 +5,7 @@ use cuda_std::global::GlobalMut;
 use cuda_std::launch::Kernel;
 use kernels::transpose::in_place::{elements, few_elements, square_tiles, wide_square_tiles};
 
-use super::launch::FEW_TILES;
+use super::tiling::FEW_TILES;
 use super::{OPERATION, Transposition};
 use crate::{Error, Gpu, Matrix, ViewMut};
 

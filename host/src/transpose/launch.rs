@@ -6,12 +6,11 @@ use cuda_std::launch::{Dim3, Kernel};
 use kernels::transpose::direct::{self, direct_squares};
 use kernels::transpose::few_columns::few_columns;
 use kernels::transpose::few_rows::few_rows;
-use kernels::transpose::slanted::{MARGIN, spare};
-use kernels::transpose::tile::squares;
-use kernels::transpose::tiles::{elements, few_elements, slanted_tiles, tiles};
-use kernels::transpose::words::{self, word_tiles};
+use kernels::transpose::tiles::{slanted_tiles, tiles};
+use kernels::transpose::words::word_tiles;
 
 use super::strips::{Strip, StripKernels};
+use super::tiling::{Tiling, by_packs_or_few, by_words_or_few, slanted_if_many};
 use crate::{Error, Gpu, View, ViewMut};
 
 /// Matrices to transpose, and how far apart their rows and they themselves begin, in elements.
@@ -28,145 +27,6 @@ pub(super) struct Strides {
 
 /// The most blocks of a grid.
 pub(super) const MOST_BLOCKS: usize = i32::MAX as usize;
-
-/// Tiles that are few: two for each multiprocessor of an H200.
-pub(super) const FEW_TILES: usize = 2 * 132;
-
-/// The fewest slanted tiles of a column: with less of them too much of their margins would be outside of the matrix.
-const SLANTED_TILES: usize = 4;
-
-/// Bytes of the columns of tiles of a band of rows.
-const COLUMN_OF_BAND: usize = 16 << 20;
-
-/// What L2 fetches beside what a kernel asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ahead {
-    Nothing,
-    /// Lines.
-    Lines,
-    /// Lines in pairs, where rows are no whole number of pairs apart; of bytes always.
-    Pairs,
-}
-
-/// How a kernel cuts a matrix in tiles.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Tiling {
-    /// Squares of a tile, a power of two.
-    squares: usize,
-    /// Rows and columns of a square.
-    side: usize,
-    /// Rows of squares that a tile shares with the one above it, and columns with the one to its right.
-    margin: usize,
-    spare: usize,
-    /// The most of them across, or down, as a power of two.
-    most: u32,
-    ahead: Ahead,
-}
-
-impl Tiling {
-    /// By packs of 16 bytes, tiles of `elements`.
-    pub(super) const fn of_packs(elements: usize, size: usize) -> Self {
-        Self {
-            squares: squares(elements, size),
-            side: 16 / size,
-            margin: 0,
-            spare: 0,
-            most: u32::MAX,
-            ahead: Ahead::Pairs,
-        }
-    }
-
-    /// By packs of 16 bytes that begin anywhere.
-    const fn slanted(size: usize) -> Self {
-        let ahead = if size == 1 { Ahead::Nothing } else { Ahead::Lines };
-        Self { margin: MARGIN as usize, spare: spare(size), ahead, ..Self::of_packs(elements(size), size) }
-    }
-
-    /// By words.
-    const fn of_words(size: usize, are_few: bool) -> Self {
-        let side = words::per_word(size);
-        let size_of_word = if size == 8 { 8 } else { 4 };
-        Self {
-            squares: words::words(size_of_word, are_few) / side,
-            side,
-            margin: words::margin(size),
-            spare: 0,
-            most: words::BLOCK.ilog2(),
-            ahead: Ahead::Nothing,
-        }
-    }
-
-    /// Rows of a band, if the matrix is turned in bands.
-    ///
-    /// What L2 [fetches](cuda_std::global::Fetch) beside what is asked for is the next column of tiles': of a column that is
-    /// longer than L2 it is gone by then, and was read for nothing.
-    fn rows_of_band(self, strides: &Strides, size: usize) -> Option<usize> {
-        let is_fetched = match self.ahead {
-            Ahead::Nothing => false,
-            Ahead::Lines => true,
-            Ahead::Pairs => size == 1 || !(strides.input_pitch * size).is_multiple_of(256),
-        };
-        let width = self.side << self.across(strides.rows, strides.columns);
-        let rows = COLUMN_OF_BAND / (width * size);
-        (is_fetched && strides.columns > width && strides.rows >= 2 * rows).then_some(rows)
-    }
-
-    /// How many squares are across a tile, as a power of two.
-    ///
-    /// The squares of a tile are always as many, since they fill the shared memory that a block has. It is square, or twice
-    /// as high as wide, so that its rows are as long as they can be on both sides: large tiles of packs have 128 bytes (of
-    /// elements of 1 byte, on one side) to 512 bytes, four to sixteen sectors of memory. Tiles whose last columns are the
-    /// next one's are twice as wide as high, if they are not square: so they share fewer. A matrix that is narrower gets a
-    /// tile that is as narrow and longer for it, since what is outside of the matrix is lost; one that is lower, a wider one.
-    fn across(self, rows: usize, columns: usize) -> u32 {
-        let all = self.squares.ilog2();
-        let log_of_needed = |squares: usize| squares.next_power_of_two().ilog2();
-        let most_across = log_of_needed((columns + self.spare).div_ceil(self.side));
-        let rows_of_squares = self.positions(rows).div_ceil(self.side) + self.margin;
-        let fewest_across = all.saturating_sub(log_of_needed(rows_of_squares));
-        let across = if self.spare > 0 { all.div_ceil(2) } else { all / 2 };
-        let across = across.max(fewest_across).min(most_across).min(all);
-        if self.most == u32::MAX { across } else { across.min(self.most).max(all.saturating_sub(self.most)) }
-    }
-
-    /// Rows that a tile writes; none if it would have nothing but its margin.
-    fn height(self, rows: usize, columns: usize) -> Option<usize> {
-        let down = self.squares >> self.across(rows, columns);
-        down.checked_sub(self.margin).filter(|&down| down > 0).map(|down| down * self.side)
-    }
-
-    /// What a kernel is told of it: squares across, as a power of two, and tiles down and across. No memory holds a matrix of
-    /// more tiles than a grid has blocks.
-    pub(super) fn parameters(self, rows: usize, columns: usize) -> (u32, [u32; 2]) {
-        let (down, across) = self.grid(rows, columns);
-        (self.across(rows, columns), [down as u32, across as u32])
-    }
-
-    /// Whether half of a tile or more would be outside of the matrix.
-    fn is_too_long(self, rows: usize, columns: usize) -> bool {
-        let across = self.across(rows, columns);
-        let (height, width) = (self.height(rows, columns).unwrap_or(1), self.side << across);
-        2 * rows <= height || 2 * columns <= width
-    }
-
-    /// The places that a row of the output may take: where tiles share a margin, it may begin inside of a square.
-    fn positions(self, rows: usize) -> usize {
-        if self.margin == 0 { rows } else { rows + self.margin * self.side - 1 }
-    }
-
-    /// Tiles of each matrix: down and across.
-    fn grid(self, rows: usize, columns: usize) -> (usize, usize) {
-        let width = (self.side << self.across(rows, columns)) - self.spare;
-        let height = self.height(rows, columns).unwrap_or(1);
-        (self.positions(rows).div_ceil(height), columns.div_ceil(width))
-    }
-
-    /// Tiles of each matrix.
-    pub(super) fn tiles(self, rows: usize, columns: usize) -> usize {
-        let (down, across) = self.grid(rows, columns);
-        down * across
-    }
-}
 
 /// Bytes of matrices that are small, all together.
 const MOST_OF_SMALL: usize = 4 << 20;
@@ -337,32 +197,6 @@ impl Gpu {
     }
 }
 
-/// Tiles of packs for these matrices, and whether they are the small ones.
-fn by_packs_or_few(strides: &Strides, size: usize) -> (Tiling, bool) {
-    let large = Tiling::of_packs(elements(size), size);
-    let are_few = large.tiles(strides.rows, strides.columns).saturating_mul(strides.batch) < FEW_TILES;
-    (if are_few { Tiling::of_packs(few_elements(size), size) } else { large }, are_few)
-}
-
-/// Slanted tiles for these matrices, if they are high and many enough.
-pub(super) fn slanted_if_many(strides: &Strides, size: usize) -> Option<Tiling> {
-    let Strides { rows, columns, batch, .. } = *strides;
-    let slanted = Tiling::slanted(size);
-    let are_high = slanted.height(rows, columns).is_some_and(|height| rows >= SLANTED_TILES * height);
-    let are_many = slanted.tiles(rows, columns).saturating_mul(batch) >= FEW_TILES;
-    // A row's lanes hand packs to each other. High matrices have no wider tiles, anyway.
-    let has_warps = slanted.side << slanted.across(rows, columns) <= 32 * slanted.spare;
-    (are_high && are_many && has_warps).then_some(slanted)
-}
-
-/// Tiles of words for these matrices, and whether they are the small ones.
-pub(super) fn by_words_or_few(strides: &Strides, size: usize) -> (Tiling, bool) {
-    let Strides { rows, columns, batch, .. } = *strides;
-    let large = Tiling::of_words(size, false);
-    let are_few = large.tiles(rows, columns).saturating_mul(batch) < FEW_TILES || large.is_too_long(rows, columns);
-    (if are_few { Tiling::of_words(size, true) } else { large }, are_few)
-}
-
 /// The kernels for an element's size; of two the second for where tiles are few.
 struct Kernels<T: Plain> {
     direct: Kernel<DirectParameters<T>>,
@@ -479,57 +313,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tiles_are_square_where_there_is_room_and_strips_where_there_is_not() {
-        let tile = |rows, columns, size| {
-            let Tiling { squares, side, .. } = Tiling::of_packs(elements(size), size);
-            let across = Tiling::of_packs(elements(size), size).across(rows, columns);
-            ((squares * side) >> across, side << across)
-        };
-        assert_eq!(
-            [1, 2, 4, 8, 16].map(|size| tile(9999, 9999, size)),
-            [(256, 128), (128, 128), (64, 64), (64, 32), (32, 32)]
-        );
-        assert_eq!((tile(1 << 24, 16, 4), tile(16, 1 << 24, 4)), ((256, 16), (16, 256)));
-        assert_eq!((tile(3, 1_000_033, 4), tile(1_000_033, 3, 4)), ((4, 1024), (1024, 4)));
-        assert_eq!((tile(1, 1, 1), tile(1, 1, 16)), ((2048, 16), (1024, 1)));
-    }
-
-    #[test]
     fn rows_that_begin_128_kib_apart_are_in_pieces() {
         let pieces = |columns: usize, size: usize| Strides::of_matrix(1000, columns).pieces(size);
         assert_eq!([8192, 12288, 16400, 20480].map(|columns| pieces(columns, 8)), [0; 4]);
         assert_eq!([16384, 32768, 49152, 65536, 131_072].map(|columns| pieces(columns, 8)), [1, 2, 1, 3, 0]);
         assert_eq!((pieces(8192, 16), pieces(32768, 4), pieces(0, 4)), (1, 1, 0));
-    }
-
-    #[test]
-    fn what_is_fetched_ahead_is_in_l2_when_its_turn_comes() {
-        let rows_of_band = |tiling: Tiling, rows, columns, size| {
-            tiling.rows_of_band(&Strides::of_matrix(rows, columns), size).unwrap_or(rows)
-        };
-        let packs = |rows, columns, size| rows_of_band(Tiling::of_packs(elements(size), size), rows, columns, size);
-        assert_eq!((packs(1_000_003, 127, 16), packs(65_535, 127, 16)), (32_768, 65_535));
-        assert_eq!((packs(1 << 20, 1000, 4), packs(1 << 20, 1024, 4)), (65_536, 1 << 20));
-        assert_eq!((packs(1 << 20, 1024, 1), packs(1 << 18, 1024, 1)), (131_072, 131_072));
-        assert_eq!(packs(1 << 24, 16, 4), 1 << 24, "there is no next column of tiles");
-        let slanted = |rows, columns, size| rows_of_band(Tiling::slanted(size), rows, columns, size);
-        assert_eq!((slanted(1_000_003, 1001, 8), slanted(30_001, 5001, 8)), (32_768, 30_001));
-        assert_eq!((slanted(1_000_003, 1001, 4), slanted(1_000_003, 1001, 1)), (65_536, 1_000_003));
-        assert_eq!(rows_of_band(Tiling::of_words(4, false), 1_000_003, 1001, 4), 1_000_003);
-    }
-
-    #[test]
-    fn a_tile_of_words_is_higher_than_its_margin() {
-        for size in [1, 2, 4, 8] {
-            for (rows, columns) in [(1, 1), (1, 1 << 30), (1 << 30, 1), (3, 1000), (4, 1000), (5, 1000), (999, 999)] {
-                for tiling in [Tiling::of_words(size, false), Tiling::of_words(size, true)] {
-                    let across = tiling.across(rows, columns);
-                    let down = tiling.squares >> across;
-                    assert!(down > tiling.margin, "{rows} x {columns} of {size} bytes: {down} squares");
-                    assert!(down <= words::BLOCK && 1 << across <= words::BLOCK, "{down} squares, {across}");
-                }
-            }
-        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod permute;
 mod runs;
 mod scaled;
 mod strips;
+mod tiling;
 
 use cuda_std::element::Plain;
 

@@ -11,7 +11,8 @@ use kernels::transpose::words::scaled_word_tiles;
 use num_complex::{Complex32, Complex64};
 
 use super::Transposition;
-use super::launch::{Strides, Tiling, by_words_or_few, slanted_if_many};
+use super::launch::Strides;
+use super::tiling::{Tiling, by_words_or_few, slanted_if_many};
 use crate::{Error, Gpu, Matrix, View, ViewMut};
 
 /// What becomes of each element of a matrix that is transposed: `factor * conj(x)`, or one of the two.
