@@ -13,19 +13,6 @@ pub(super) const FEW_TILES: usize = 2 * 132;
 /// The fewest slanted tiles of a column: with less of them too much of their margins would be outside of the matrix.
 const SLANTED_TILES: usize = 4;
 
-/// Bytes of the columns of tiles of a band of rows.
-const COLUMN_OF_BAND: usize = 16 << 20;
-
-/// What L2 fetches beside what a kernel asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ahead {
-    Nothing,
-    /// Lines.
-    Lines,
-    /// Lines in pairs, where rows are no whole number of pairs apart; of bytes always.
-    Pairs,
-}
-
 /// How a kernel cuts a matrix in tiles.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiling {
@@ -38,26 +25,17 @@ pub(super) struct Tiling {
     spare: usize,
     /// The most of them across, or down, as a power of two.
     most: u32,
-    ahead: Ahead,
 }
 
 impl Tiling {
     /// By packs of 16 bytes, tiles of `elements`.
     pub(super) const fn of_packs(elements: usize, size: usize) -> Self {
-        Self {
-            squares: squares(elements, size),
-            side: 16 / size,
-            margin: 0,
-            spare: 0,
-            most: u32::MAX,
-            ahead: Ahead::Pairs,
-        }
+        Self { squares: squares(elements, size), side: 16 / size, margin: 0, spare: 0, most: u32::MAX }
     }
 
     /// By packs of 16 bytes that begin anywhere.
     const fn slanted(size: usize) -> Self {
-        let ahead = if size == 1 { Ahead::Nothing } else { Ahead::Lines };
-        Self { margin: MARGIN as usize, spare: spare(size), ahead, ..Self::of_packs(elements(size), size) }
+        Self { margin: MARGIN as usize, spare: spare(size), ..Self::of_packs(elements(size), size) }
     }
 
     /// By words.
@@ -70,23 +48,7 @@ impl Tiling {
             margin: words::margin(size),
             spare: 0,
             most: words::BLOCK.ilog2(),
-            ahead: Ahead::Nothing,
         }
-    }
-
-    /// Rows of a band, if the matrix is turned in bands.
-    ///
-    /// What L2 [fetches](cuda_std::global::Fetch) beside what is asked for is the next column of tiles': of a column that is
-    /// longer than L2 it is gone by then, and was read for nothing.
-    pub(super) fn rows_of_band(self, strides: &Strides, size: usize) -> Option<usize> {
-        let is_fetched = match self.ahead {
-            Ahead::Nothing => false,
-            Ahead::Lines => true,
-            Ahead::Pairs => size == 1 || !(strides.input_pitch * size).is_multiple_of(256),
-        };
-        let width = self.side << self.across(strides.rows, strides.columns);
-        let rows = COLUMN_OF_BAND / (width * size);
-        (is_fetched && strides.columns > width && strides.rows >= 2 * rows).then_some(rows)
     }
 
     /// How many squares are across a tile, as a power of two.
@@ -190,22 +152,6 @@ mod tests {
         assert_eq!((tile(1 << 24, 16, 4), tile(16, 1 << 24, 4)), ((256, 16), (16, 256)));
         assert_eq!((tile(3, 1_000_033, 4), tile(1_000_033, 3, 4)), ((4, 1024), (1024, 4)));
         assert_eq!((tile(1, 1, 1), tile(1, 1, 16)), ((2048, 16), (1024, 1)));
-    }
-
-    #[test]
-    fn what_is_fetched_ahead_is_in_l2_when_its_turn_comes() {
-        let rows_of_band = |tiling: Tiling, rows, columns, size| {
-            tiling.rows_of_band(&Strides::of_matrix(rows, columns), size).unwrap_or(rows)
-        };
-        let packs = |rows, columns, size| rows_of_band(Tiling::of_packs(elements(size), size), rows, columns, size);
-        assert_eq!((packs(1_000_003, 127, 16), packs(65_535, 127, 16)), (32_768, 65_535));
-        assert_eq!((packs(1 << 20, 1000, 4), packs(1 << 20, 1024, 4)), (65_536, 1 << 20));
-        assert_eq!((packs(1 << 20, 1024, 1), packs(1 << 18, 1024, 1)), (131_072, 131_072));
-        assert_eq!(packs(1 << 24, 16, 4), 1 << 24, "there is no next column of tiles");
-        let slanted = |rows, columns, size| rows_of_band(Tiling::slanted(size), rows, columns, size);
-        assert_eq!((slanted(1_000_003, 1001, 8), slanted(30_001, 5001, 8)), (32_768, 30_001));
-        assert_eq!((slanted(1_000_003, 1001, 4), slanted(1_000_003, 1001, 1)), (65_536, 1_000_003));
-        assert_eq!(rows_of_band(Tiling::of_words(4, false), 1_000_003, 1001, 4), 1_000_003);
     }
 
     #[test]
