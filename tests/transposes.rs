@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use warpfold::{Error, Gpu, Plain, SimtOptions, Transposition};
 use warpfold_tests::tiles::TILE_CHECKS;
-use warpfold_tests::transposes::{ALIGNED, CHECKS, Case, IN_PLACE_CHECKS, LARGE, PERMUTE_CHECKS, SCALED_CHECKS, SIDES};
+use warpfold_tests::transposes::{
+    ALIGNED, CHECKS, Case, Check, HIGH, IN_PLACE_CHECKS, LARGE, PERMUTE_CHECKS, SCALED_CHECKS, SIDES,
+};
 
 fn any_side() -> impl Strategy<Value = usize> {
     prop_oneof![prop::sample::select(&SIDES[..]), 0_usize..300, Just(2000)]
@@ -91,6 +93,19 @@ fn large_ones_at_any_alignment() {
             check(&gpu, &Case { seed: i as u64, ..case }).unwrap();
         }
     }
+}
+
+#[test]
+fn high_matrices_are_turned_in_bands() {
+    let gpu = Gpu::simt_with(SimtOptions { checks: false, ..SimtOptions::default() });
+    let by_name = |checks: &[(&str, Check)], name| checks.iter().find(|check| check.0 == name).unwrap().1;
+    let [packs, slanted] = HIGH;
+    by_name(&CHECKS, "u8")(&gpu, &slanted).unwrap();
+    // Bands of elements that are larger are lower.
+    by_name(&CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..slanted }).unwrap();
+    by_name(&SCALED_CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..slanted }).unwrap();
+    by_name(&CHECKS, "complex f64")(&gpu, &Case { rows: 8200, columns: 34, ..packs }).unwrap();
+    by_name(&SCALED_CHECKS, "complex f64")(&gpu, &Case { rows: 8200, columns: 34, ..packs }).unwrap();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use warpfold::ladder::TransposeRung;
 use warpfold_tests::reference::{first_difference, transposed};
 use warpfold_tests::sizes;
 use warpfold_tests::tiles::TileCheck;
-use warpfold_tests::transposes::{ALIGNED, Case, Check, LARGE, PermuteCheck, SIDES};
+use warpfold_tests::transposes::{ALIGNED, Case, Check, HIGH, LARGE, PermuteCheck, SIDES};
 
 use crate::is_sanitized;
 
@@ -30,6 +30,9 @@ pub fn transposes_of(gpu: &Gpu, check: Check) -> Result<(), Failed> {
         }
     }
     for case in if is_sanitized() { &LARGE[2..] } else { &LARGE[..] } {
+        check(gpu, &Case { seed: source.random(), ..*case })?;
+    }
+    for case in if is_sanitized() { &[][..] } else { &HIGH[..] } {
         check(gpu, &Case { seed: source.random(), ..*case })?;
     }
     Ok(check(gpu, &Case { seed: source.random(), ..ALIGNED })?)

@@ -17,6 +17,9 @@ const LARGE_BLOCKS: usize = 2 * MULTIPROCESSORS;
 /// Blocks of 256 threads that it runs at once, whose threads have up to 64 registers.
 const SMALL_BLOCKS: usize = 4 * MULTIPROCESSORS;
 
+/// Spans of which a few blocks more or less at the end are not noticed.
+const VERY_MANY_SPANS: usize = 16 * SMALL_BLOCKS;
+
 /// Rows of at most so many 16-byte packs are folded by lanes of a warp, longer ones by blocks. A warp that has more to
 /// load than a few rounds leaves too few bytes in flight.
 const PACKS_OF_A_SHORT_ROW: usize = 128;
@@ -203,13 +206,15 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, in_flight: usiz
     needed.min(widest)
 }
 
-/// Threads of a block that folds a span of so many packs, one of `spans`, each with so many of a tile; at most 512, which
-/// leaves every operator the registers that it needs.
+/// Threads of a block that folds a span of so many packs, one of `spans`; at most 512, which leaves every operator the
+/// registers that it needs.
 ///
 /// A thread has two tiles on their way at once: a span that one block can load so has no partials, and gets as few threads
 /// as that takes, since every further warp makes the block's last fold longer. A single longer one is spread over the
 /// multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two fit. Where there
-/// are many spans, blocks are small, so that while one folds its last states others load.
+/// are many spans, blocks are small, so that while one folds its last states others load; but of very many, whose last blocks are
+/// a small part of all, long spans have as many threads as load them in two rounds, and so fewer last folds.
+/// (`docs/benchmarks/h200.md`)
 fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
     let of_one_round = packs.div_ceil(2 * in_flight).next_power_of_two();
     let most = match spans {
@@ -217,7 +222,8 @@ fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
         1 => packs.div_ceil(2 * in_flight * MULTIPROCESSORS).next_power_of_two().clamp(128, 512),
         2..LARGE_BLOCKS => 512,
         LARGE_BLOCKS..SMALL_BLOCKS => 256,
-        _ => 128,
+        SMALL_BLOCKS..VERY_MANY_SPANS => 128,
+        _ => (of_one_round / 2).clamp(128, 512),
     };
     of_one_round.clamp(32, most)
 }
@@ -333,5 +339,16 @@ mod tests {
         assert!(matches!(spans(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 8, .. }));
         assert!(matches!(spans(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_of_block: 2, .. }));
         assert!(matches!(spans(1000, 4096, 4), Plan::Spans { parts: 1, threads: 128, .. }));
+    }
+
+    #[test]
+    fn very_many_long_spans_have_two_rounds_each() {
+        let threads = |count: usize, len: usize, size: usize| match spans(count, len, size) {
+            Plan::Spans { threads, .. } => threads,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([8, 4, 2, 1].map(|size| threads(1 << 14, 1 << 14, size)), [512, 256, 128, 128]);
+        assert_eq!([1 << 10, 1 << 20].map(|len| threads(1 << 14, len, 4)), [32, 512]);
+        assert_eq!(threads(1000, 1 << 14, 8), 128, "few blocks at the end would be many of all");
     }
 }

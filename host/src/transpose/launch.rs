@@ -161,6 +161,19 @@ impl Gpu {
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
+        strides.in_bands(tiling, input, output, |strides, input, output| {
+            self.turn_bands(kernel, tiling, strides, input, output)
+        })
+    }
+
+    fn turn_bands<T: Plain>(
+        &self,
+        kernel: Kernel<TilesParameters<T>>,
+        tiling: Tiling,
+        strides: Strides,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
         let (across, [down, right]) = tiling.parameters(rows, columns);
         let pieces = strides.pieces(size_of::<T>());
@@ -241,6 +254,33 @@ impl Strides {
     pub(super) fn grid_of_squares(&self, size: usize) -> Dim3 {
         let blocks = |elements: usize, squares: usize| elements.div_ceil(squares * direct::side(size)) as u32;
         Dim3::new(blocks(self.columns, direct::ACROSS), blocks(self.rows, direct::DOWN), self.batch as u32)
+    }
+
+    /// Calls `launch` with the matrices, or, if they are turned in [bands](Tiling::rows_of_band), for each of them with its bands,
+    /// as a batch, and with the last, which is as high as one or two.
+    pub(super) fn in_bands<T: Plain>(
+        self,
+        tiling: Tiling,
+        input: View<'_, T>,
+        mut output: ViewMut<'_, T>,
+        mut launch: impl FnMut(Self, View<'_, T>, ViewMut<'_, T>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Some(height) = tiling.rows_of_band(&self, size_of::<T>()) else {
+            return launch(self, input, output);
+        };
+        let batch = self.rows / height - 1;
+        let bands = Self { rows: height, batch, input_batch: height * self.input_pitch, output_batch: height, ..self };
+        let last = Self { rows: self.rows - batch * height, batch: 1, ..self };
+        for matrix in 0..self.batch {
+            let (from, to) = (matrix * self.input_batch, matrix * self.output_batch);
+            let behind = (from + batch * bands.input_batch, to + batch * height);
+            for (strides, (from, to)) in [(bands, (from, to)), (last, behind)] {
+                let room = output.len() - to;
+                let input = input.slice(from, input.len() - from)?;
+                launch(strides, input, output.reborrow().slice(to, room)?)?;
+            }
+        }
+        Ok(())
     }
 
     /// Calls `launch` with the blocks and the views of as many matrices as a grid has blocks for, until all have had their

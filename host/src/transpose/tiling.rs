@@ -13,6 +13,16 @@ pub(super) const FEW_TILES: usize = 2 * 132;
 /// The fewest slanted tiles of a column: with less of them too much of their margins would be outside of the matrix.
 const SLANTED_TILES: usize = 4;
 
+/// What a tile's loads bring to L2 of the next column of tiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ahead {
+    Nothing,
+    /// What is left of a stretch's last line, or of its last sector.
+    Lines,
+    /// Of the last pair of lines, where rows are no whole number of pairs apart; of bytes always.
+    Pairs,
+}
+
 /// How a kernel cuts a matrix in tiles.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiling {
@@ -25,17 +35,26 @@ pub(super) struct Tiling {
     spare: usize,
     /// The most of them across, or down, as a power of two.
     most: u32,
+    ahead: Ahead,
 }
 
 impl Tiling {
     /// By packs of 16 bytes, tiles of `elements`.
     pub(super) const fn of_packs(elements: usize, size: usize) -> Self {
-        Self { squares: squares(elements, size), side: 16 / size, margin: 0, spare: 0, most: u32::MAX }
+        Self {
+            squares: squares(elements, size),
+            side: 16 / size,
+            margin: 0,
+            spare: 0,
+            most: u32::MAX,
+            ahead: Ahead::Pairs,
+        }
     }
 
     /// By packs of 16 bytes that begin anywhere.
     const fn slanted(size: usize) -> Self {
-        Self { margin: MARGIN as usize, spare: spare(size), ..Self::of_packs(elements(size), size) }
+        let of_packs = Self::of_packs(elements(size), size);
+        Self { margin: MARGIN as usize, spare: spare(size), ahead: Ahead::Lines, ..of_packs }
     }
 
     /// By words.
@@ -48,7 +67,29 @@ impl Tiling {
             margin: words::margin(size),
             spare: 0,
             most: words::BLOCK.ilog2(),
+            // They are for what is small.
+            ahead: Ahead::Nothing,
         }
+    }
+
+    /// Rows of a band, if the matrix is high enough to be turned in bands.
+    ///
+    /// Where a tile's stretches of rows begin and end inside of lines, the next column of tiles needs the rest of these, which L2
+    /// [has](cuda_std::global::Fetch) by then; but of a column that is too long it is gone, and was read for nothing. So columns
+    /// end after 8 MiB, or, where lines are fetched in pairs, after 4; of elements of 16 bytes after 2, which are as many bytes of the
+    /// output's rows. On an H200, 200003 x 1001 elements of 4 bytes take 447 us so (in bands of 16 MiB 483, without 507),
+    /// 1000003 x 127 of 16 bytes 1.12 ms (1.16 in bands of 8 MiB, 1.22). (`docs/benchmarks/h200.md`)
+    pub(super) fn rows_of_band(self, strides: &Strides, size: usize) -> Option<usize> {
+        let column = match self.ahead {
+            Ahead::Nothing => return None,
+            Ahead::Lines => 8 << 20,
+            Ahead::Pairs if size > 1 && (strides.input_pitch * size).is_multiple_of(256) => return None,
+            Ahead::Pairs if size == 16 => 2 << 20,
+            Ahead::Pairs => 4 << 20,
+        };
+        let width = self.side << self.across(strides.rows, strides.columns);
+        let rows = column / (width * size);
+        (strides.columns > width && strides.rows >= 2 * rows).then_some(rows)
     }
 
     /// How many squares are across a tile, as a power of two.
@@ -152,6 +193,22 @@ mod tests {
         assert_eq!((tile(1 << 24, 16, 4), tile(16, 1 << 24, 4)), ((256, 16), (16, 256)));
         assert_eq!((tile(3, 1_000_033, 4), tile(1_000_033, 3, 4)), ((4, 1024), (1024, 4)));
         assert_eq!((tile(1, 1, 1), tile(1, 1, 16)), ((2048, 16), (1024, 1)));
+    }
+
+    #[test]
+    fn columns_of_tiles_that_share_lines_are_short_enough_for_l2() {
+        let rows_of_band = |tiling: Tiling, rows, columns, size| {
+            tiling.rows_of_band(&Strides::of_matrix(rows, columns), size).unwrap_or(rows)
+        };
+        let packs = |rows, columns, size| rows_of_band(Tiling::of_packs(elements(size), size), rows, columns, size);
+        assert_eq!((packs(1_000_003, 127, 16), packs(8191, 127, 16)), (4096, 8191));
+        assert_eq!((packs(1 << 20, 1000, 4), packs(1 << 20, 1024, 4)), (16_384, 1 << 20));
+        assert_eq!((packs(1 << 20, 1024, 1), packs(1 << 15, 1024, 1)), (32_768, 1 << 15));
+        assert_eq!(packs(1 << 24, 16, 4), 1 << 24, "there is no next column of tiles");
+        let slanted = |rows, columns, size| rows_of_band(Tiling::slanted(size), rows, columns, size);
+        assert_eq!((slanted(1_000_003, 1001, 8), slanted(30_001, 5001, 8)), (16_384, 30_001));
+        assert_eq!((slanted(1_000_003, 1001, 4), slanted(1_000_003, 1001, 1)), (32_768, 32_768));
+        assert_eq!(rows_of_band(Tiling::of_words(4, false), 1_000_003, 1001, 4), 1_000_003);
     }
 
     #[test]

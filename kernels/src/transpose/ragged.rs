@@ -8,7 +8,7 @@ use cuda_std::bits::cut_pack;
 use cuda_std::prelude::*;
 
 use super::change::Change;
-use super::tile::{Rows, Tile, pack_of_thread, square_of_thread, squares_each, threads, turn_squares};
+use super::tile::{Rows, Tile, pack_of_squares, pack_of_thread, packs_each, threads, turn_squares};
 use super::turn::{Each, Turn, sixteen};
 
 /// Loads the thread's squares, turns them, and leaves them in shared memory.
@@ -37,9 +37,8 @@ impl<T: Turn, R: Rows, const LEN: usize> Each for PartsOfInput<'_, T, R, LEN> {
     #[inline(always)]
     fn of(&self, i: usize) -> T::Pack {
         let side = T::Pack::LEN;
-        let (x, y) = square_of_thread::<T, LEN>(i / side, self.shape.across);
-        let (row, column) = (y * side as u32 + (i % side) as u32, x * side as u32);
-        if i < squares_each::<T, LEN>() * side && row < self.shape.rows && column < self.shape.columns {
+        let (row, column) = pack_of_squares::<T, LEN>(i, self.shape.across);
+        if i < packs_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             let left = (self.shape.columns - column) as usize;
             let place = self.rows.start(row) + column as usize;
             // SAFETY: inside of the matrix, and so the view.
@@ -138,7 +137,7 @@ impl<T: Turn, R: Rows, const LEN: usize> Each for RowsOfOutput<'_, T, R, LEN> {
     fn of(&self, i: usize) {
         let side = T::Pack::LEN as u32;
         let (column, k) = pack_of_thread::<T, LEN>(i, self.shape.down);
-        if i >= squares_each::<T, LEN>() * side as usize || column >= self.shape.columns {
+        if i >= packs_each::<T, LEN>() || column >= self.shape.columns {
             return;
         }
         let (place, past) = self.place(column);

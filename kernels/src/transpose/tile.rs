@@ -15,6 +15,7 @@
 //! | access | lanes differ in | units |
 //! |---|---|---|
 //! | store, of pack `y` of the columns of square `x` | `x`, and `y` where there are fewer than 8 squares across | all different, with 8 squares down or more |
+//! | store of halves of them, where two threads [share](sharing) a square | the half, and `x`, `y` as above, sixteen at a time | both halves of eight |
 //! | load, of pack `q` of a column | `q`, and the column where it has fewer than 8 packs | eight different ones |
 
 use cuda_std::prelude::*;
@@ -28,22 +29,38 @@ pub const fn squares(len: usize, size: usize) -> usize {
     len / (side * side)
 }
 
-/// Threads of a block for such a tile.
-pub const fn threads(len: usize, size: usize) -> usize {
-    let squares = squares(len, size);
-    if squares < 256 { squares } else { 256 }
+/// Threads that share a square, each with as many of its rows: squares of small elements are large, and where a tile has few of
+/// them a block would have few warps.
+const fn sharing(len: usize, size: usize) -> usize {
+    if size <= 2 && squares(len, size) < 128 { 2 } else { 1 }
 }
 
-/// Squares that each of them has.
-pub(super) const fn squares_each<T: Turn, const LEN: usize>() -> usize {
-    squares(LEN, size_of::<T>()) / threads(LEN, size_of::<T>())
+/// Threads of a block for such a tile.
+pub const fn threads(len: usize, size: usize) -> usize {
+    let parts = squares(len, size) * sharing(len, size);
+    if parts < 256 { parts } else { 256 }
+}
+
+/// Rows of a square that one of them has.
+const fn rows_each<T: Turn, const LEN: usize>() -> usize {
+    T::Pack::LEN / sharing(LEN, size_of::<T>())
+}
+
+/// Squares, or parts of them, that each has.
+const fn parts_each<T: Turn, const LEN: usize>() -> usize {
+    squares(LEN, size_of::<T>()) * sharing(LEN, size_of::<T>()) / threads(LEN, size_of::<T>())
+}
+
+/// Packs that each has.
+pub(super) const fn packs_each<T: Turn, const LEN: usize>() -> usize {
+    parts_each::<T, LEN>() * rows_each::<T, LEN>()
 }
 
 /// Blocks that leave room for another grid's: two for each multiprocessor of an H200.
 const FEW_BLOCKS: u32 = 2 * 132;
 
-/// Squares that a thread has, at most.
-const MOST_SQUARES: usize = 4;
+/// Squares, or parts of them, that a thread has, at most.
+const MOST_PARTS: usize = 4;
 
 /// The matrices of which blocks take tiles, seen from one side: of the input, or of the output.
 pub(super) struct Layout {
@@ -179,11 +196,22 @@ impl Tile {
     }
 }
 
-/// Square `k` of the thread's: its place among those of the tile, counted along rows that have `1 << across` of them.
+/// Part `k` of the thread's: the place of its square among those of the tile, counted along rows that have `1 << across` of
+/// them, and which part it is. Neighbouring threads share a square: their stores of halves of packs fill whole ones.
 #[inline(always)]
-pub(super) fn square_of_thread<T: Turn, const LEN: usize>(k: usize, across: u32) -> (u32, u32) {
-    let square = thread::thread_idx_x() + (k * threads(LEN, size_of::<T>())) as u32;
-    (square & ((1 << across) - 1), square >> across)
+fn part_of_thread<T: Turn, const LEN: usize>(k: usize, across: u32) -> (u32, u32, u32) {
+    let sharing = sharing(LEN, size_of::<T>()) as u32;
+    let part = thread::thread_idx_x() + (k * threads(LEN, size_of::<T>())) as u32;
+    let square = part / sharing;
+    (square & ((1 << across) - 1), square >> across, part % sharing)
+}
+
+/// Pack `i` of those that the thread turns: its row and its first column in the tile.
+#[inline(always)]
+pub(super) fn pack_of_squares<T: Turn, const LEN: usize>(i: usize, across: u32) -> (u32, u32) {
+    let (side, rows) = (T::Pack::LEN as u32, rows_each::<T, LEN>());
+    let (x, y, part) = part_of_thread::<T, LEN>(i / rows, across);
+    (y * side + part * rows as u32 + (i % rows) as u32, x * side)
 }
 
 /// Pack `i` of those that the thread takes out: its column, and its place there. Consecutive threads take consecutive packs
@@ -210,7 +238,7 @@ pub(super) fn turn_squares<T: Turn, C: Change<T>, const LEN: usize>(
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    const { assert!(squares_each::<T, LEN>() <= MOST_SQUARES) };
+    const { assert!(parts_each::<T, LEN>() <= MOST_PARTS) };
     let packs = sixteen(&Changed { packs, change });
     turn_square(&packs, 0, shape, tile);
     turn_square(&packs, 1, shape, tile);
@@ -239,12 +267,17 @@ where
 /// Turns square `k` of the thread's, if there is one, into shared memory.
 #[inline(always)]
 fn turn_square<T: Turn, const LEN: usize>(packs: &[T::Pack; 16], k: usize, shape: &Tile, tile: &SharedArray<T, LEN>) {
-    if k >= squares_each::<T, LEN>() {
+    if k >= parts_each::<T, LEN>() {
         return;
     }
-    let (x, y) = square_of_thread::<T, LEN>(k, shape.across);
-    let turned = T::turn(sixteen(&Square { packs, first: k * T::Pack::LEN }));
-    sixteen(&Turned { turned, column: x * shape.side, y, shape, tile });
+    let (x, y, part) = part_of_thread::<T, LEN>(k, shape.across);
+    let turned = T::turn(sixteen(&Square { packs, first: k * rows_each::<T, LEN>() }));
+    let turned = Turned { turned, column: x * shape.side, y, shape, tile };
+    if sharing(LEN, size_of::<T>()) == 1 {
+        sixteen(&turned);
+    } else {
+        sixteen(&Half { of: &turned, part });
+    }
 }
 
 /// [`turn_squares`] for a thread whose part of a square, from the tile's column `column` on and in row `y` of squares, is the
@@ -294,6 +327,27 @@ impl<T: Turn, const LEN: usize> Each for Turned<'_, T, LEN> {
             let place = self.shape.pack(self.column + i as u32, self.y);
             // SAFETY: a pack of one of the tile's columns.
             unsafe { self.tile.store_pack_unchecked(place, self.turned[i]) };
+        }
+    }
+}
+
+/// What one of two threads has of a turned square: a half of each of its packs, which is the first half of those it turned.
+struct Half<'a, 'b, T: Turn, const LEN: usize> {
+    of: &'a Turned<'b, T, LEN>,
+    part: u32,
+}
+
+impl<T: Turn, const LEN: usize> Each for Half<'_, '_, T, LEN> {
+    type Of = ();
+
+    #[inline(always)]
+    fn of(&self, i: usize) {
+        let Turned { turned, column, y, shape, tile } = self.of;
+        if i < T::Pack::LEN {
+            let place = shape.pack(column + i as u32, *y) + self.part as usize * rows_each::<T, LEN>();
+            let [low, high, ..] = turned[i].to_words();
+            // SAFETY: half of a pack of one of the tile's columns.
+            unsafe { tile.store_word_unchecked(place, u64::from(low) | u64::from(high) << 32) };
         }
     }
 }

@@ -22,6 +22,23 @@ pub const fn few_elements(size: usize) -> usize {
     elements(size) / 4
 }
 
+/// How many blocks are to fit on a multiprocessor: as many as leave a thread the registers that it needs; and where tiles are many,
+/// no more.
+///
+/// On an H200 a copy by tiles is the faster the fewer bytes are on their way at once, down to 48 or 64 KiB to each
+/// multiprocessor: 16384 x 16384 elements of 4 bytes take 516 us by four blocks of 16 KiB, 517 by five and 518 by eight. They are
+/// held back by their registers: by shared memory it was slower, as loads arrive in what is left of it. (`docs/benchmarks/h200.md`)
+pub const fn blocks_at_once(len: usize, size: usize) -> usize {
+    let are_many = len == elements(size);
+    let threads_at_once = match (size, are_many) {
+        (1, _) => 640,
+        (2, true) => 1280,
+        (2, _) | (_, true) => 1024,
+        _ => 2048,
+    };
+    threads_at_once / threads(len, size)
+}
+
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
 /// the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 << across` squares
@@ -38,7 +55,7 @@ pub const fn few_elements(size: usize) -> usize {
     instances = [u8] x [32768, 8192] + [u16] x [16384, 4096] + [u32] x [4096, 1024] + [u64] x [2048, 512]
         + [u128] x [1024, 256],
     block = threads(LEN, size_of::<T>()),
-    min_blocks = match size_of::<T>() { 1 => 640, 2 => 1024, _ => 2048 } / threads(LEN, size_of::<T>()),
+    min_blocks = blocks_at_once(LEN, size_of::<T>()),
     early
 )]
 pub fn tiles<T: Turn, const LEN: usize>(

@@ -4,7 +4,7 @@ use cuda_std::global::{Fetch, issue_loads};
 use cuda_std::prelude::*;
 
 use super::change::Change;
-use super::tile::{Rows, Tile, pack_of_thread, square_of_thread, squares_each, turn_squares};
+use super::tile::{Rows, Tile, pack_of_squares, pack_of_thread, packs_each, turn_squares};
 use super::turn::{Each, Turn, sixteen};
 
 /// Loads the thread's squares, turns them, and leaves them in shared memory.
@@ -42,10 +42,8 @@ impl<T: Turn, R: Rows, const LEN: usize> Each for PacksOfInput<'_, T, R, LEN> {
 
     #[inline(always)]
     fn of(&self, i: usize) -> T::Pack {
-        let side = T::Pack::LEN;
-        let (x, y) = square_of_thread::<T, LEN>(i / side, self.shape.across);
-        let (row, column) = (y * side as u32 + (i % side) as u32, x * side as u32);
-        if i < squares_each::<T, LEN>() * side && row < self.shape.rows && column < self.shape.columns {
+        let (row, column) = pack_of_squares::<T, LEN>(i, self.shape.across);
+        if i < packs_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of packs.
             unsafe { self.input.fetch_pack_unchecked(self.rows.start(row) + column as usize, self.fetch) }
         } else {
@@ -79,7 +77,7 @@ impl<T: Turn, const LEN: usize> Each for PacksOfTile<'_, T, LEN> {
 
     #[inline(always)]
     fn of(&self, i: usize) -> T::Pack {
-        if i >= squares_each::<T, LEN>() * T::Pack::LEN {
+        if i >= packs_each::<T, LEN>() {
             return T::Pack::splat(T::default());
         }
         let (column, q) = pack_of_thread::<T, LEN>(i, self.shape.down);
@@ -104,7 +102,7 @@ impl<T: Turn, R: Rows, const LEN: usize> Each for PacksOfOutput<'_, T, R, LEN> {
         let side = T::Pack::LEN;
         let (column, q) = pack_of_thread::<T, LEN>(i, self.shape.down);
         let row = q * side as u32;
-        if i < squares_each::<T, LEN>() * side && row < self.shape.rows && column < self.shape.columns {
+        if i < packs_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             let place = self.rows.start(column) + row as usize;
             // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of packs.
             unsafe { self.output.store_pack_unchecked(place, self.packs[i]) };
