@@ -126,6 +126,14 @@ fn bank_conflicts<T: Plain + Default>(rows: usize, columns: usize) -> u64 {
     gpu.profile(|| gpu.transpose_views(shape, &input, &mut output)).unwrap().bank_conflicts()
 }
 
+/// The same in place, of so many squares that their tiles are the large ones.
+fn bank_conflicts_in_place<T: Plain + Default>(side: usize, batch: usize) -> u64 {
+    let gpu = Gpu::simt();
+    let mut matrices = gpu.upload(&vec![T::default(); batch * side * side]).unwrap();
+    let shape = Transposition::new(side, side).batch(batch);
+    gpu.profile(|| gpu.transpose_views_in_place(shape, &mut matrices)).unwrap().bank_conflicts()
+}
+
 #[test]
 fn lanes_are_never_in_each_others_bank() {
     for (name, _, conflicts) in TILE_CHECKS {
@@ -134,6 +142,10 @@ fn lanes_are_never_in_each_others_bank() {
     // By slanted tiles.
     assert_eq!(bank_conflicts::<u32>(1039, 1041), 0);
     assert_eq!(bank_conflicts::<u64>(1039, 1041), 0);
+    // By squares that two threads share.
+    assert_eq!(bank_conflicts_in_place::<u8>(256, 90), 0);
+    assert_eq!(bank_conflicts_in_place::<u16>(256, 30), 0);
+    assert_eq!(bank_conflicts_in_place::<u32>(256, 30), 0);
 }
 
 #[test]

@@ -15,7 +15,7 @@
 //! | access | lanes differ in | units |
 //! |---|---|---|
 //! | store, of pack `y` of the columns of square `x` | `x`, and `y` where there are fewer than 8 squares across | all different, with 8 squares down or more |
-//! | store of halves of them, where two threads [share](sharing) a square | the half, and `x`, `y` as above, sixteen at a time | both halves of eight |
+//! | store of halves of them, where two threads share a square | the half, and `x`, `y` as above, sixteen at a time | both halves of eight |
 //! | load, of pack `q` of a column | `q`, and the column where it has fewer than 8 packs | eight different ones |
 
 use cuda_std::prelude::*;
