@@ -339,7 +339,7 @@ fn barriers_that_count_are_one_instruction() {
 }
 
 /// Every entry assembles, and keeps all that it holds in registers; of the reductions' engines and the tiles of transposes
-/// (of 2 bytes on sm_80) some park a few words, which ptxas does even where registers are left. Columns park some
+/// (of 1 to 4 bytes on sm_80) some park a few words, which ptxas does even where registers are left. Columns park some
 /// more: their four blocks have 64 registers for each thread. Of bytes, which park most, they were measured faster so, with more
 /// rows in flight; and the block that folds the others' partials holds several at once (`docs/benchmarks/h200.md`).
 #[test]
