@@ -355,8 +355,8 @@ pub const LARGE: [Case; 7] = [
     Case { rows: 33, columns: 12_007, batch: 5, pads: [1, 0], offsets: [3, 1], seed: 0 },
 ];
 
-/// Matrices so high that they are turned in bands of rows, whatever the element's size: where rows begin at multiples of 16 bytes,
-/// and anywhere.
+/// Matrices so high that they are turned in bands of rows: where rows begin at multiples of 16 bytes, of elements of up to 8 bytes
+/// (of 16 they are whole pairs of lines), and anywhere, whatever the element's size.
 pub const HIGH: [Case; 2] = [
     Case { rows: 65_552, columns: 272, batch: 2, pads: [0; 2], offsets: [0; 2], seed: 0 },
     Case { rows: 65_541, columns: 259, batch: 1, pads: [2, 1], offsets: [3, 5], seed: 0 },

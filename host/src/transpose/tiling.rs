@@ -67,7 +67,7 @@ impl Tiling {
             margin: words::margin(size),
             spare: 0,
             most: words::BLOCK.ilog2(),
-            // They are for what is small.
+            // They are for what is small or low.
             ahead: Ahead::Nothing,
         }
     }
@@ -76,9 +76,9 @@ impl Tiling {
     ///
     /// Where a tile's stretches of rows begin and end inside of lines, the next column of tiles needs the rest of these, which L2
     /// [has](cuda_std::global::Fetch) by then; but of a column that is too long it is gone, and was read for nothing. So columns
-    /// end after 8 MiB, or, where lines are fetched in pairs, after 4; of elements of 16 bytes after 2, which are as many bytes of the
-    /// output's rows. On an H200, 200003 x 1001 elements of 4 bytes take 447 us so (in bands of 16 MiB 483, without 507),
-    /// 1000003 x 127 of 16 bytes 1.12 ms (1.16 in bands of 8 MiB, 1.22). (`docs/benchmarks/h200.md`)
+    /// end after 8 MiB, or, where lines are fetched in pairs, after 4; of elements of 16 bytes after 2, with which a band has as many
+    /// bytes of an output's row as of 4 bytes with 4. On an H200, 200003 x 1001 elements of 4 bytes take 446 us so (in bands of
+    /// 16 MiB 483, without 507), 1000003 x 127 of 16 bytes 1.11 ms (without 1.22). (`docs/benchmarks/h200.md`)
     pub(super) fn rows_of_band(self, strides: &Strides, size: usize) -> Option<usize> {
         let column = match self.ahead {
             Ahead::Nothing => return None,
