@@ -39,16 +39,20 @@ fn transposes() -> impl Iterator<Item = String> {
         (
             "tiles",
             &[
-                "u8_32768",
-                "u8_8192",
-                "u16_16384",
-                "u16_4096",
-                "u32_4096",
-                "u32_1024",
-                "u64_2048",
-                "u64_512",
-                "u128_1024",
-                "u128_256",
+                "u8_32768_5",
+                "u8_8192_10",
+                "u16_16384_4",
+                "u16_16384_5",
+                "u16_4096_8",
+                "u32_4096_4",
+                "u32_4096_8",
+                "u32_1024_32",
+                "u64_2048_4",
+                "u64_2048_8",
+                "u64_512_16",
+                "u128_1024_4",
+                "u128_1024_8",
+                "u128_256_8",
             ],
         ),
         ("slanted_tiles", &["u8_32768", "u16_16384", "u32_4096", "u64_2048"]),
@@ -266,9 +270,13 @@ fn what_begins_anywhere_is_fetched_by_lines() {
 #[test]
 fn tiles_of_every_size_move_16_bytes_at_once() {
     // Packs of a thread, and permutations of bytes: of each of 32 words two halves, of each four words of bytes eight.
-    for (name, packs, permutations) in
-        [("tiles_u8_32768", 16, 128), ("tiles_u16_16384", 8, 32), ("tiles_u32_4096", 4, 0), ("tiles_u64_2048", 4, 0)]
-    {
+    for (name, packs, permutations) in [
+        ("tiles_u8_32768_5", 16, 128),
+        ("tiles_u16_16384_5", 8, 32),
+        ("tiles_u32_4096_4", 4, 0),
+        ("tiles_u32_4096_8", 4, 0),
+        ("tiles_u64_2048_4", 4, 0),
+    ] {
         for (arch, ptx) in entries(name) {
             for access in ["st.global.v4", "ld.shared.v4", "st.shared.v4"] {
                 assert_eq!(count(&ptx, access), packs, "{access} in {name} {arch}");

@@ -19,18 +19,18 @@ type Parameters<T> =
     (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32, u32, u32, u32);
 
 macro_rules! instances {
-    ($($type:ty, $len:literal;)*) => {
-        /// One for each size of element and of tile.
+    ($($type:ty, $len:literal, $blocks:literal;)*) => {
+        /// One for each size of element and of tile, and for as many blocks as are to fit on a multiprocessor.
         pub const TILE_CHECKS: &[(&str, TileCheck, Conflicts)] = &[$((
-            concat!(stringify!($type), " by tiles of ", $len),
+            concat!(stringify!($type), " by tiles of ", $len, ", blocks ", $blocks),
             |gpu, rows, columns, seed| {
-                let tile = (tiles::handle::<$type, $len>(), $len);
+                let tile = (tiles::handle::<$type, $len, $blocks>(), $len);
                 let number = |bits: u128| bits as $type;
                 check(gpu, tile, [rows, columns], seed, number)
             },
             |gpu, rows, columns| {
                 let numbers = vec![<$type>::default(); rows * columns];
-                let tile = (tiles::handle::<$type, $len>(), $len);
+                let tile = (tiles::handle::<$type, $len, $blocks>(), $len);
                 let profile = gpu.profile(|| turn(gpu, tile, [rows, columns], 0, &numbers).map(|_| ()))?;
                 Ok(profile.bank_conflicts())
             },
@@ -39,16 +39,20 @@ macro_rules! instances {
 }
 
 instances! {
-    u8, 32768;
-    u8, 8192;
-    u16, 16384;
-    u16, 4096;
-    u32, 4096;
-    u32, 1024;
-    u64, 2048;
-    u64, 512;
-    u128, 1024;
-    u128, 256;
+    u8, 32768, 5;
+    u8, 8192, 10;
+    u16, 16384, 4;
+    u16, 16384, 5;
+    u16, 4096, 8;
+    u32, 4096, 4;
+    u32, 4096, 8;
+    u32, 1024, 32;
+    u64, 2048, 4;
+    u64, 2048, 8;
+    u64, 512, 16;
+    u128, 1024, 4;
+    u128, 1024, 8;
+    u128, 256, 8;
 }
 
 /// The transpose by a kernel, whose tiles have so many elements, and with so many pieces of rows taking turns, as a power of two.

@@ -1,6 +1,5 @@
 //! Transposes of numbers that are multiplied, conjugated or both on their way.
 
-use cuda_std::element::Plain;
 use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use half::{bf16, f16};
@@ -253,41 +252,29 @@ impl Gpu {
         }
         let (kernel, tiling) = kernels.for_matrices(&strides, address);
         strides.in_bands(tiling, input, output, |strides, input, output| {
-            self.scale_bands(kernel, tiling, strides, (how, [real, imaginary]), input, output)
-        })
-    }
-
-    fn scale_bands<B: Plain>(
-        &self,
-        kernel: Kernel<ScaledParameters<B>>,
-        tiling: Tiling,
-        strides: Strides,
-        (how, [real, imaginary]): (u32, [f64; 2]),
-        input: View<'_, B>,
-        output: ViewMut<'_, B>,
-    ) -> Result<(), Error> {
-        let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
-        let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
-        let pieces = strides.pieces(size_of::<B>());
-        strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
-            let arguments = (
-                input,
-                output,
-                rows,
-                columns,
-                input_pitch,
-                output_pitch,
-                input_batch,
-                output_batch,
-                across,
-                tiles_down,
-                tiles_across,
-                pieces,
-                how,
-                real,
-                imaginary,
-            );
-            self.launch(kernel, grid, arguments)
+            let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
+            let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
+            let pieces = strides.pieces(size);
+            strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
+                let arguments = (
+                    input,
+                    output,
+                    rows,
+                    columns,
+                    input_pitch,
+                    output_pitch,
+                    input_batch,
+                    output_batch,
+                    across,
+                    tiles_down,
+                    tiles_across,
+                    pieces,
+                    how,
+                    real,
+                    imaginary,
+                );
+                self.launch(kernel, grid, arguments)
+            })
         })
     }
 }

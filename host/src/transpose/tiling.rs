@@ -10,8 +10,14 @@ use super::launch::Strides;
 /// Tiles that are few: two for each multiprocessor of an H200.
 pub(super) const FEW_TILES: usize = 2 * 132;
 
+/// Tiles that are turned all at once, if eight blocks fit on each of them.
+const TILES_AT_ONCE: usize = 8 * 132;
+
 /// The fewest slanted tiles of a column: with less of them too much of their margins would be outside of the matrix.
 const SLANTED_TILES: usize = 4;
+
+/// Bytes of a column of tiles that L2 does not keep until the next one is read.
+const LONG_COLUMN: usize = 16 << 20;
 
 /// What a tile's loads bring to L2 of the next column of tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +27,16 @@ enum Ahead {
     Lines,
     /// Of the last pair of lines, where rows are no whole number of pairs apart; of bytes always.
     Pairs,
+}
+
+/// How many tiles there are, and so by which of three kernels they are turned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Amount {
+    Many,
+    /// There is a place for each.
+    AtOnce,
+    /// They are small ones.
+    Few,
 }
 
 /// How a kernel cuts a matrix in tiles.
@@ -76,20 +92,20 @@ impl Tiling {
     ///
     /// Where a tile's stretches of rows begin and end inside of lines, the next column of tiles needs the rest of these, which L2
     /// [has](cuda_std::global::Fetch) by then; but of a column that is too long it is gone, and was read for nothing. So columns
-    /// end after 8 MiB, or, where lines are fetched in pairs, after 4; of elements of 16 bytes after 2, with which a band has as many
-    /// bytes of an output's row as of 4 bytes with 4. On an H200, 200003 x 1001 elements of 4 bytes take 446 us so (in bands of
+    /// of 16 MiB and more end after 8, or, where lines are fetched in pairs, after 4; of elements of 16 bytes after 2, with which a band
+    /// has as many bytes of an output's row as of 4 bytes with 4. On an H200, 200003 x 1001 elements of 4 bytes take 446 us so (in bands of
     /// 16 MiB 483, without 507), 1000003 x 127 of 16 bytes 1.11 ms (without 1.22). (`docs/benchmarks/h200.md`)
     pub(super) fn rows_of_band(self, strides: &Strides, size: usize) -> Option<usize> {
         let column = match self.ahead {
             Ahead::Nothing => return None,
             Ahead::Lines => 8 << 20,
-            Ahead::Pairs if size > 1 && (strides.input_pitch * size).is_multiple_of(256) => return None,
+            Ahead::Pairs if size > 1 && strides.are_lines_apart(size) => return None,
             Ahead::Pairs if size == 16 => 2 << 20,
             Ahead::Pairs => 4 << 20,
         };
         let width = self.side << self.across(strides.rows, strides.columns);
-        let rows = column / (width * size);
-        (strides.columns > width && strides.rows >= 2 * rows).then_some(rows)
+        let is_long = strides.rows.saturating_mul(width * size) >= LONG_COLUMN;
+        (strides.columns > width && is_long).then_some(column / (width * size))
     }
 
     /// How many squares are across a tile, as a power of two.
@@ -149,11 +165,14 @@ impl Tiling {
     }
 }
 
-/// Tiles of packs for these matrices, and whether they are the small ones.
-pub(super) fn by_packs_or_few(strides: &Strides, size: usize) -> (Tiling, bool) {
+/// Tiles of packs for these matrices, and how many.
+pub(super) fn by_packs_or_few(strides: &Strides, size: usize) -> (Tiling, Amount) {
     let large = Tiling::of_packs(elements(size), size);
-    let are_few = large.tiles(strides.rows, strides.columns).saturating_mul(strides.batch) < FEW_TILES;
-    (if are_few { Tiling::of_packs(few_elements(size), size) } else { large }, are_few)
+    match large.tiles(strides.rows, strides.columns).saturating_mul(strides.batch) {
+        ..FEW_TILES => (Tiling::of_packs(few_elements(size), size), Amount::Few),
+        FEW_TILES..=TILES_AT_ONCE => (large, Amount::AtOnce),
+        _ => (large, Amount::Many),
+    }
 }
 
 /// Slanted tiles for these matrices, if they are high and many enough.
@@ -202,6 +221,7 @@ mod tests {
         };
         let packs = |rows, columns, size| rows_of_band(Tiling::of_packs(elements(size), size), rows, columns, size);
         assert_eq!((packs(1_000_003, 127, 16), packs(8191, 127, 16)), (4096, 8191));
+        assert_eq!((packs(32_768, 5000, 16), packs(30_000, 5000, 16)), (4096, 30_000), "16 MiB are long");
         assert_eq!((packs(1 << 20, 1000, 4), packs(1 << 20, 1024, 4)), (16_384, 1 << 20));
         assert_eq!((packs(1 << 20, 1024, 1), packs(1 << 15, 1024, 1)), (32_768, 1 << 15));
         assert_eq!(packs(1 << 24, 16, 4), 1 << 24, "there is no next column of tiles");
@@ -209,6 +229,20 @@ mod tests {
         assert_eq!((slanted(1_000_003, 1001, 8), slanted(30_001, 5001, 8)), (16_384, 30_001));
         assert_eq!((slanted(1_000_003, 1001, 4), slanted(1_000_003, 1001, 1)), (32_768, 32_768));
         assert_eq!(rows_of_band(Tiling::of_words(4, false), 1_000_003, 1001, 4), 1_000_003);
+    }
+
+    #[test]
+    fn tiles_are_small_where_they_are_few_and_have_more_registers_where_they_are_many() {
+        let amount = |side, batch, size| by_packs_or_few(&Strides { batch, ..Strides::of_matrix(side, side) }, size).1;
+        assert_eq!(
+            [512, 1024, 1056, 2048].map(|side| amount(side, 1, 16)),
+            [Amount::Few, Amount::AtOnce, Amount::Many, Amount::Many]
+        );
+        assert_eq!(
+            [1, 2, 4, 5].map(|batch| amount(1024, batch, 4)),
+            [Amount::Few, Amount::AtOnce, Amount::AtOnce, Amount::Many]
+        );
+        assert_eq!(amount(1 << 20, usize::MAX, 1), Amount::Many);
     }
 
     #[test]

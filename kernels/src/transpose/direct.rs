@@ -1,9 +1,8 @@
 //! Transposes of small matrices, in registers alone.
 //!
 //! A small matrix is there in the time of one load; what counts is how long the way of an element is. So there is no tile in
-//! shared memory and no barrier: a thread loads a square of few elements, turns it, and writes it. The 32 squares of a warp
-//! lie 4 across and 8 down, so that what it writes in a row of the output is twice as long as what it reads in one of the
-//! input, and at least a sector. Larger matrices are faster by tiles, whose rows are longer on both sides.
+//! shared memory and no barrier: a thread loads a square of few elements, turns it, and writes it. Larger matrices are faster
+//! by tiles, whose rows are longer on both sides.
 
 use cuda_std::bits::permute_bytes;
 use cuda_std::prelude::*;
@@ -13,14 +12,28 @@ use num_complex::{Complex32, Complex64};
 use super::change::{Scale, Scaled, Scaling};
 use super::turn::{Turn, turn_bytes};
 
-/// Threads of a block.
-pub const BLOCK: usize = 128;
-
 /// Squares across a block.
 pub const ACROSS: usize = 8;
 
+/// Squares across a warp.
+///
+/// Of elements of up to 4 bytes, whose squares have four rows, they lie 4 across and 8 down, so that what a warp writes in a row of
+/// the output is twice as long as what it reads in one of the input, and at least a sector. Of 8 and 16 bytes, whose squares have
+/// two rows or one, 8 across read a line of 128 bytes. On an H200, 512 x 512 elements of 8 and 16 bytes take 5 % less so than 4 across,
+/// of 1 and 2 bytes as much or more. (`docs/benchmarks/h200.md`)
+const fn across_warp(size: usize) -> usize {
+    if size < 8 { 4 } else { ACROSS }
+}
+
+/// Threads of a block: twice as many where each has but two packs, or one.
+pub const fn threads(size: usize) -> usize {
+    if size < 8 { 128 } else { 256 }
+}
+
 /// Squares down a block.
-pub const DOWN: usize = 16;
+pub const fn down(size: usize) -> usize {
+    threads(size) / ACROSS
+}
 
 /// Rows and columns of a square: four, or as many elements as 16 bytes have, if that is less.
 pub const fn side(size: usize) -> usize {
@@ -138,9 +151,9 @@ by_packs!(u32, u64, u128);
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
 /// the one before. Sides, pitches and addresses are multiples of 16 bytes.
 ///
-/// The grid has a block for each [`ACROSS`] x [`DOWN`] squares of [`side()`] x [`side()`] elements: across, down, and from
+/// The grid has a block for each [`ACROSS`] x [`down()`] squares of [`side()`] x [`side()`] elements: across, down, and from
 /// matrix to matrix.
-#[kernel(instances = [u8, u16, u32, u64, u128], block = BLOCK, early)]
+#[kernel(instances = [u8, u16, u32, u64, u128], block = threads(size_of::<T>()), early)]
 pub fn direct_squares<T: Direct>(
     input: Global<T>,
     output: GlobalMut<T>,
@@ -157,7 +170,7 @@ pub fn direct_squares<T: Direct>(
 
 /// [`direct_squares`](fn@direct_squares) of numbers that are [scaled](super::change) on their way: `how` and the factor's
 /// parts are those of a [`Scaling`].
-#[kernel(instances = [f16, bf16, f32, f64, Complex32, Complex64], block = BLOCK, early)]
+#[kernel(instances = [f16, bf16, f32, f64, Complex32, Complex64], block = threads(size_of::<N>()), early)]
 pub fn scaled_direct_squares<N: Scale<Bits: Direct>>(
     input: Global<<N as Scale>::Bits>,
     output: GlobalMut<<N as Scale>::Bits>,
@@ -196,11 +209,12 @@ fn turn_square<T: Direct>(
 ) {
     thread::admit_next_grid();
     let Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch } = *layout;
-    let side = side(size_of::<T>());
+    let size = size_of::<T>();
+    let (side, lanes) = (side(size), across_warp(size) as u32);
     let thread = thread::thread_idx_x();
-    let (lane, warp) = (thread % 32, thread / 32);
-    let x = thread::block_idx_x() * ACROSS as u32 + warp % 2 * 4 + lane % 4;
-    let y = thread::block_idx_y() * DOWN as u32 + warp / 2 * 8 + lane / 4;
+    let (lane, warp, warps) = (thread % 32, thread / 32, ACROSS as u32 / lanes);
+    let x = thread::block_idx_x() * ACROSS as u32 + warp % warps * lanes + lane % lanes;
+    let y = thread::block_idx_y() * down(size) as u32 + warp / warps * (32 / lanes) + lane / lanes;
     let (row, column) = (y * side as u32, x * side as u32);
     if row >= rows || column >= columns {
         return;

@@ -22,27 +22,16 @@ pub const fn few_elements(size: usize) -> usize {
     elements(size) / 4
 }
 
-/// How many blocks are to fit on a multiprocessor: as many as leave a thread the registers that it needs; and where tiles are many,
-/// no more.
-///
-/// On an H200 a copy by tiles is the faster the fewer bytes are on their way at once, down to 48 or 64 KiB to each
-/// multiprocessor: 16384 x 16384 elements of 4 bytes take 516 us by four blocks of 16 KiB, 517 by five and 518 by eight. They are
-/// held back by their registers: by shared memory it was slower, as loads arrive in what is left of it. (`docs/benchmarks/h200.md`)
-pub const fn blocks_at_once(len: usize, size: usize) -> usize {
-    let are_many = len == elements(size);
-    let threads_at_once = match (size, are_many) {
-        (1, _) => 640,
-        (2, true) => 1280,
-        (2, _) | (_, true) => 1024,
-        _ => 2048,
-    };
-    threads_at_once / threads(len, size)
-}
-
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
 /// the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 << across` squares
 /// wide. There are `tiles_down` x `tiles_across` of them in each matrix, and `1 << pieces` pieces of its rows take turns.
+///
+/// `BLOCKS` are to fit on a multiprocessor. Where tiles are many, these are no more than it takes: on an H200 a copy by tiles is
+/// the faster the fewer bytes are on their way at once, down to 48 or 64 KiB to each multiprocessor, so 16384 x 16384 elements of
+/// 4 bytes take 516 us by four blocks of 16 KiB, 517 by five and 518 by eight. They are held back by their registers: by shared
+/// memory it was slower, as loads arrive in what is left of it. Where there is a place for each tile if eight fit, eight are
+/// faster: 1024 x 1024 of 16 bytes 8.2 us, by four 8.5. (`docs/benchmarks/h200.md`)
 ///
 /// All accesses are 16 bytes wide, and 64 bytes or more are on their way in each thread of a large tile; a thread's squares
 /// are turned in registers, small elements by permuting bytes. So sides, pitches and addresses must be multiples of 16 bytes.
@@ -52,13 +41,14 @@ pub const fn blocks_at_once(len: usize, size: usize) -> usize {
 /// Source: the tile in shared memory, Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA" (2009); the XOR in
 /// place of a column of padding, so that 16-byte accesses stay aligned, is common.
 #[kernel(
-    instances = [u8] x [32768, 8192] + [u16] x [16384, 4096] + [u32] x [4096, 1024] + [u64] x [2048, 512]
-        + [u128] x [1024, 256],
+    instances = [u8] x [32768] x [5] + [u16] x [16384] x [4, 5]
+        + [u32] x [4096] x [4, 8] + [u64] x [2048] x [4, 8] + [u128] x [1024] x [4, 8]
+        + [u8] x [8192] x [10] + [u16] x [4096] x [8] + [u32] x [1024] x [32] + [u64] x [512] x [16] + [u128] x [256] x [8],
     block = threads(LEN, size_of::<T>()),
-    min_blocks = blocks_at_once(LEN, size_of::<T>()),
+    min_blocks = BLOCKS,
     early
 )]
-pub fn tiles<T: Turn, const LEN: usize>(
+pub fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: usize,
