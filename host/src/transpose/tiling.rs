@@ -10,7 +10,7 @@ use super::launch::Strides;
 /// Tiles that are few: two for each multiprocessor of an H200.
 pub(super) const FEW_TILES: usize = 2 * 132;
 
-/// Tiles that are turned all at once, if eight blocks fit on each of them.
+/// Tiles that have a place all at once, eight on each multiprocessor of an H200.
 const TILES_AT_ONCE: usize = 8 * 132;
 
 /// The fewest slanted tiles of a column: with less of them too much of their margins would be outside of the matrix.
