@@ -1,6 +1,8 @@
 //! Reductions of every operator, type and shape in the executor, against an independent reference.
 
 use proptest::prelude::*;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 use warpfold::{Error, Gpu, Shape, ops};
 use warpfold_tests::reductions::data::{KINDS, Kind};
 use warpfold_tests::reductions::shapes::Form;
@@ -145,6 +147,9 @@ fn nothing_has_a_sum_and_no_minimum() {
     // Rows of nothing: each has the value of nothing, or none of them has one.
     let sums = gpu.reduce_to_buffer(ops::Sum, &none, Shape::rows(3, 0)).unwrap();
     assert_eq!(gpu.download(&sums).unwrap(), [0.0; 3]);
+    let bytes = gpu.upload::<u8>(&[]).unwrap();
+    let far_apart = Shape::rows(3, 0).with_pitch(usize::MAX).unwrap();
+    assert_eq!(gpu.download(&gpu.reduce_to_buffer(ops::Sum, &bytes, far_apart).unwrap()).unwrap(), [0; 3]);
     let products = gpu.reduce_to_buffer(ops::Product, &none, Shape::columns(0, 5)).unwrap();
     assert_eq!(gpu.download(&products).unwrap(), [1.0; 5]);
     assert!(matches!(gpu.reduce_to_buffer(ops::Min, &none, Shape::rows(3, 0)), Err(Error::Empty { .. })));
@@ -239,7 +244,7 @@ fn segments_that_do_not_fit_are_said() {
     let mut two = gpu.zeroed::<f32>(2).unwrap();
     let offsets = gpu.upload(&[0_u64, 1, 2]).unwrap();
     let message = reducer.start(&six, &offsets, &mut two).unwrap_err().to_string();
-    assert!(message.contains("the input has 6 elements"), "{message}");
+    assert!(message.contains("the input's length is 6, and the reducer is for up to 5"), "{message}");
     let five = six.view().slice(0, 5).unwrap();
     assert!(reducer.start(five, offsets.view().slice(0, 2).unwrap(), &mut two).is_err());
     assert!(reducer.start(five, &offsets, &mut gpu.zeroed::<f32>(3).unwrap()).is_err());
@@ -266,7 +271,8 @@ fn a_reducer_is_started_again_and_again() {
     }
 }
 
-/// The sum is as near as pairwise summation is, and nearer, on numbers that cancel.
+/// Sums of numbers that cancel are within the bound that `Accumulator` has in its docs, which is below that of pairwise summation, and
+/// in the mean nearer than that. (A single one may be farther off, as either may be exact by chance.)
 #[test]
 fn sums_are_at_least_as_accurate_as_pairwise_ones() {
     fn pairwise(numbers: &[f32]) -> f32 {
@@ -279,19 +285,44 @@ fn sums_are_at_least_as_accurate_as_pairwise_ones() {
         }
     }
     let gpu = Gpu::simt();
-    for (seed, len) in [(1_u64, 1 << 10), (2, 100_003), (3, 1 << 18)] {
-        let numbers: Vec<f32> = (0..len).map(|i| ((i as u64 * 7919 + seed) as f32).sin() * 1e3 + 1e3).collect();
-        let exact: f64 = numbers.iter().map(|&x| f64::from(x)).sum();
-        let ours = (f64::from(gpu.sum(&gpu.upload(&numbers).unwrap()).unwrap()) - exact).abs();
-        let of_pairwise = (f64::from(pairwise(&numbers)) - exact).abs();
-        let half_a_step = exact.abs() * f64::from(f32::EPSILON) / 2.0;
-        assert!(ours <= of_pairwise.max(half_a_step * 1.5), "{len}: {ours:e} off, pairwise {of_pairwise:e}");
+    let mut source = SmallRng::seed_from_u64(4);
+    for (count, len, wide) in [(200, 4096, false), (200, 4096, true), (2000, 100, false), (20, 100_003, true)] {
+        let mut number = || {
+            let scale = if wide { f32::exp2(source.random_range(-20.0..20.0)) } else { 1.0 };
+            source.random_range(-1.0..1.0) * scale
+        };
+        let rows: Vec<Vec<f32>> = (0..count).map(|_| (0..len).map(|_| number()).collect()).collect();
+        let by_rows = rows.concat();
+        let by_columns: Vec<f32> = (0..len).flat_map(|i| rows.iter().map(move |row| row[i])).collect();
+        let sums = |numbers: &[f32], shape| {
+            gpu.download(&gpu.reduce_to_buffer(ops::Sum, &gpu.upload(numbers).unwrap(), shape).unwrap()).unwrap()
+        };
+        let each = rows.iter().map(|row| gpu.sum(&gpu.upload(row).unwrap()).unwrap()).collect();
+        let kinds = [
+            ("alone", each),
+            ("rows", sums(&by_rows, Shape::rows(count, len))),
+            ("columns", sums(&by_columns, Shape::columns(len, count))),
+        ];
+        for (kind, found) in kinds {
+            let (mut ours, mut of_pairwise) = (0.0, 0.0);
+            for (row, found) in rows.iter().zip(found) {
+                let exact: f64 = row.iter().map(|&x| f64::from(x)).sum();
+                let all: f64 = row.iter().map(|&x| f64::from(x.abs())).sum();
+                let (off, unit) = (f64::from(found) - exact, f64::from(f32::EPSILON) / 2.0);
+                let bound = unit * exact.abs() + 4.01 * unit * all;
+                assert!(off.abs() <= bound, "{kind} of {len}: {off:e} off, which may be {bound:e}");
+                ours += off * off;
+                of_pairwise += (f64::from(pairwise(row)) - exact).powi(2);
+            }
+            assert!(ours <= of_pairwise, "{count} {kind} of {len}: squares of {ours:e} off, pairwise {of_pairwise:e}");
+        }
     }
 }
 
 #[test]
 fn recordings_are_started_again_and_keep_their_memory() {
     warpfold_tests::orders::recordings(&Gpu::simt()).unwrap();
+    warpfold_tests::orders::recordings_of_each_kind(&Gpu::simt()).unwrap();
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub enum Error {
     },
 
     /// No PTX library of this [`crate::Gpu`] has the kernel.
-    #[error("kernel `{entry}` of the crate `{library}` has no PTX here: add its library with `Gpu::with_library`")]
+    #[error("kernel `{entry}` of the crate `{library}` has no PTX here: add its library with `Gpu::with_libraries`")]
     UnknownKernel {
         /// The kernel's entry.
         entry: String,
@@ -80,7 +80,9 @@ pub enum Error {
     },
 
     /// A shape has more elements than a length can say.
-    #[error("a matrix of {rows} x {columns} elements of {size} bytes is larger than any memory")]
+    #[error(
+        "a matrix of {rows} x {columns} elements of {size} bytes, or as far apart as its pitch says, is larger than any memory"
+    )]
     ShapeOverflow {
         /// Rows.
         rows: usize,

@@ -1,5 +1,6 @@
 //! Work that is remembered and started as one: on CUDA, a graph.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -27,8 +28,9 @@ impl Gpu {
     /// Remembers the work that `work` starts, instead of starting it.
     ///
     /// Only work that neither allocates nor gives anything to the host can be remembered: launches, copies between buffers,
-    /// [`Reducer::start`](crate::Reducer::start). What other threads start meanwhile on this handle or its clones is
-    /// remembered too; give them a [`Gpu::fork`].
+    /// [`Reducer::start`](crate::Reducer::start), [`Gpu::transpose_into`]. New memory is refused, since what fills it would be
+    /// remembered, too, and not done. What other threads start meanwhile on this handle or its clones is remembered or refused
+    /// too; give them a [`Gpu::fork`].
     ///
     /// ```
     /// use warpfold::{Gpu, Shape, ops::Sum};
@@ -48,12 +50,14 @@ impl Gpu {
     /// Those of `work`, a recording within a recording, or work that cannot be remembered.
     pub fn record(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<Recording, Error> {
         self.tape().start()?;
-        let recorded = self.machine().begin_recording().and_then(|()| {
-            let done = work();
-            let recorded = self.machine().end_recording();
-            done.and(recorded)
+        let outcome = self.machine().begin_recording().map(|()| {
+            // A panic shall not leave the handle recording.
+            let done = catch_unwind(AssertUnwindSafe(work));
+            (done, self.machine().end_recording())
         });
         let memory = self.tape().stop();
+        let (done, recorded) = outcome?;
+        done.unwrap_or_else(|panic| resume_unwind(panic))?;
         Ok(Recording { work: recorded?, gpu: self.clone(), _memory: memory })
     }
 

@@ -1,9 +1,14 @@
 //! Work in several orders: recordings, forks, threads.
 
-use warpfold::{Error, Gpu, Shape, ops};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use warpfold::{Buffer, Error, Gpu, Scaling, Shape, Transposition, ops};
 
 /// What should have been.
 type Outcome = Result<(), String>;
+
+/// What somebody tries to record.
+type Work<'a> = &'a dyn Fn() -> Result<(), Error>;
 
 fn failed(error: Error) -> String {
     error.to_string()
@@ -47,15 +52,82 @@ pub fn recordings(gpu: &Gpu) -> Outcome {
         expect(sum)?;
     }
     // What cannot be recorded is an error that says so, and nothing is left of it.
-    match gpu.record(|| gpu.download(&outputs[0]).map(drop)) {
-        Err(Error::Recording { .. }) => {}
-        other => return Err(format!("a download was recorded: {other:?}")),
+    let x = gpu.upload(&numbers).map_err(failed)?;
+    let matrix = gpu.upload_matrix(&numbers, 1000, 100).map_err(failed)?;
+    let columns = || gpu.reduce_to_buffer(ops::Sum, &x, Shape::columns(1000, 100));
+    let refused: [(&str, Work); 6] = [
+        ("a download", &|| gpu.download(&outputs[0]).map(drop)),
+        ("a recording", &|| gpu.record(|| Ok(())).map(drop)),
+        ("new memory", &|| gpu.zeroed::<u8>(1).map(drop)),
+        ("a reduction to a new buffer", &|| columns().map(drop)),
+        ("a reducer", &|| gpu.reducer::<_, i32>(ops::Sum, Shape::all(numbers.len())).map(drop)),
+        ("a transpose to a new matrix", &|| gpu.transpose(&matrix).map(drop)),
+    ];
+    for (what, work) in refused {
+        match gpu.record(work) {
+            Err(Error::Recording { .. }) => {}
+            other => return Err(format!("{what} was recorded: {other:?}")),
+        }
     }
-    match gpu.record(|| gpu.record(|| Ok(())).map(drop)) {
-        Err(Error::Recording { .. }) => {}
-        other => return Err(format!("a recording was recorded: {other:?}")),
+    let of_columns = gpu.download(&columns().map_err(failed)?).map_err(failed)?;
+    if of_columns.iter().sum::<i64>() != sum {
+        return Err(format!("after it was refused in a recording, a reduction of columns is {of_columns:?}"));
     }
+    // Nor is anything left of a panic; it is resumed, since that prints nothing.
+    let panics = || gpu.record(|| resume_unwind(Box::new("on purpose")));
+    if catch_unwind(AssertUnwindSafe(panics)).is_ok() {
+        return Err("a panic was recorded".into());
+    }
+    gpu.record(|| Ok(())).map_err(failed)?;
     expect(sum)
+}
+
+/// Each kind of call that allocates nothing, recorded and started twice, gives what it gives at once.
+///
+/// # Errors
+/// One does not.
+pub fn recordings_of_each_kind(gpu: &Gpu) -> Outcome {
+    let gpu = &gpu.fork().map_err(failed)?;
+    let numbers: Vec<f32> = (0..60_000).map(|i| (i * 7919 % 1009) as f32).collect();
+    let x = gpu.upload(&numbers).map_err(failed)?;
+    let offsets = gpu.upload(&[0_u64, 5, 5, 20_000, 60_000]).map_err(failed)?;
+    let shape = Transposition::new(300, 200);
+    let (mut segments, mut pairs) = (
+        gpu.segment_reducer::<_, f32>(ops::Sum, 4, numbers.len()).map_err(failed)?,
+        gpu.pair_reducer::<_, f32>(ops::Dot, Shape::rows(6, 10_000)).map_err(failed)?,
+    );
+    let outputs = |len: usize| gpu.zeroed::<f32>(len);
+    let mut all = [4, 6, numbers.len(), numbers.len(), numbers.len()].map(outputs);
+    let mut square = gpu.upload_matrix(&numbers[..40_000], 200, 200).map_err(failed)?;
+    let mut start = |all: &mut [Result<Buffer<f32>, Error>; 5]| {
+        let [Ok(of_segments), Ok(of_pairs), Ok(turned), Ok(scaled), Ok(permuted)] = all else {
+            return Ok(());
+        };
+        segments.start(&x, &offsets, of_segments)?;
+        pairs.start(&x, &x, of_pairs)?;
+        gpu.transpose_views(shape, &x, turned)?;
+        gpu.transpose_views_scaled(shape, Scaling::by(2.0), &x, scaled)?;
+        gpu.permute([20, 30, 100], [2, 0, 1], &x, permuted)?;
+        gpu.transpose_in_place(&mut square)
+    };
+    let recording = gpu.record(|| start(&mut all)).map_err(failed)?;
+    let results = |all: [Result<Buffer<f32>, Error>; 5]| {
+        all.into_iter().map(|buffer| gpu.download(&buffer?)).collect::<Result<Vec<_>, _>>().map_err(failed)
+    };
+    recording.start().map_err(failed)?;
+    recording.start().map_err(failed)?;
+    let recorded = results(all)?;
+    let mut at_once = [4, 6, numbers.len(), numbers.len(), numbers.len()].map(outputs);
+    start(&mut at_once).map_err(failed)?;
+    if recorded != results(at_once)? {
+        return Err("a recording's results are others".into());
+    }
+    // Turned in place three times, twice by the recording.
+    let found = gpu.download_matrix(&square).map_err(failed)?;
+    match (0..40_000).find(|&i| found[i] != numbers[i % 200 * 200 + i / 200]) {
+        Some(place) => Err(format!("in place, element {place} is wrong")),
+        None => Ok(()),
+    }
 }
 
 /// So many threads, each with its own order of work on one device, reduce for so long, one and the same input among others.

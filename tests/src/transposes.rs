@@ -27,9 +27,11 @@ pub struct Case {
 pub type Check = fn(&Gpu, &Case) -> Result<(), String>;
 
 /// One for each size, by a type of it.
-pub const CHECKS: [(&str, Check); 6] = [
+pub const CHECKS: [(&str, Check); 8] = [
     ("u8", check::<u8>),
     ("u16", check::<u16>),
+    ("four bytes", check::<[u8; 4]>),
+    ("i128", check::<i128>),
     ("f32", check::<f32>),
     ("f64", check::<f64>),
     ("complex f32", check::<[f32; 2]>),
@@ -60,6 +62,8 @@ bits! {
     u16, |low, _| low as Self, |x: Self| [x.into(), 0];
     f32, |low, _| Self::from_bits(low as u32), |x: Self| [x.to_bits().into(), 0];
     f64, |low, _| Self::from_bits(low), |x: Self| [x.to_bits(), 0];
+    [u8; 4], |low: u64, _| (low as u32).to_le_bytes(), |x: Self| [u32::from_le_bytes(x).into(), 0];
+    i128, |low: u64, high: u64| (u128::from(low) | u128::from(high) << 64) as Self, |x: Self| [x as u64, (x >> 64) as u64];
     [f32; 2], |low: u64, high: u64| [low, high].map(|word| f32::from_bits(word as u32)),
         |x: Self| x.map(|part| part.to_bits().into());
     [f64; 2], |low, high| [low, high].map(f64::from_bits), |x: Self| x.map(f64::to_bits);

@@ -7,6 +7,23 @@ use num_complex::Complex;
 /// A type that is nothing but its bits: every pattern of them is a value, none of them is padding, and copying them
 /// copies the value.
 ///
+/// Numbers, arrays of them, and complex numbers are. A type of one's own can be made one, if it is:
+///
+/// ```
+/// use cuda_std::element::Plain;
+///
+/// #[derive(Clone, Copy)]
+/// #[repr(C)]
+/// struct Rgba {
+///     red: u8,
+///     green: u8,
+///     blue: u8,
+///     alpha: u8,
+/// }
+/// // SAFETY: four bytes, any of which are one, and nothing between them.
+/// unsafe impl Plain for Rgba {}
+/// ```
+///
 /// # Safety
 /// All of the above holds, and the size is 1, 2, 4, 8 or 16 bytes, which is also at least the alignment.
 pub unsafe trait Plain: Copy + Send + Sync + 'static {
@@ -147,7 +164,7 @@ macro_rules! elements {
     )*};
 }
 
-/// Pairs and quadruples of numbers that move as one value: the states of reductions.
+/// Numbers that move as one value: the states of reductions, pixels.
 macro_rules! arrays {
     ($($type:ty),* $(,)?) => {$(
         const _: () = assert!(size_of::<$type>() <= 16 && size_of::<$type>().is_power_of_two());
@@ -158,13 +175,22 @@ macro_rules! arrays {
 
 arrays! {
     [u8; 2], [i8; 2], [u16; 2], [i16; 2], [u32; 2], [i32; 2], [f32; 2], [u64; 2], [i64; 2], [f64; 2],
-    [u32; 4], [i32; 4], [f32; 4], [half::f16; 2], [half::bf16; 2],
+    [u8; 4], [i8; 4], [u16; 4], [i16; 4], [u32; 4], [i32; 4], [f32; 4], [half::f16; 2], [half::bf16; 2],
+    [u8; 8], [i8; 8], [u16; 8], [i16; 8], [half::f16; 4], [half::bf16; 4], [half::f16; 8], [half::bf16; 8],
+    [u8; 16], [i8; 16],
 }
+
+// SAFETY: an integer of 16 bytes, any of which are one.
+unsafe impl Plain for i128 {}
 
 // SAFETY: two numbers one behind the other (it is `repr(C)`), which have no padding between them.
 unsafe impl Plain for Complex<f32> {}
 // SAFETY: as above.
 unsafe impl Plain for Complex<f64> {}
+// SAFETY: as above.
+unsafe impl Plain for Complex<half::f16> {}
+// SAFETY: as above.
+unsafe impl Plain for Complex<half::bf16> {}
 
 elements! {
     i8, 16; u8, 16;

@@ -213,7 +213,7 @@ impl Machine for CudaDevice {
     }
 
     fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
-        self.enter()?;
+        self.enter_unrecorded(operation)?;
         let mut address = 0;
         // SAFETY: writes the address of new memory.
         match check(unsafe { api::cuMemAlloc_v2(&mut address, bytes) }) {

@@ -131,6 +131,7 @@ impl Machine for Executor {
     }
 
     fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
+        self.refuse_while_recording(operation)?;
         let free = free_host_memory();
         let refusal = || Error::OutOfMemory { operation, requested: bytes, free, device: Self::name() };
         // Linux would hand out more than there is, and end the process when it is used.

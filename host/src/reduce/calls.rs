@@ -54,7 +54,7 @@ impl Gpu {
     /// Reduces a view to a buffer of one output for each row, column or segment of its shape.
     ///
     /// # Errors
-    /// As [`Gpu::reduce`]; and the view has not the shape's length.
+    /// As [`Gpu::reduce`]; and the view is shorter than the shape. What is behind that is left alone.
     pub fn reduce_to_buffer<'a, O: Reduction<T>, T: Element>(
         &self,
         _operator: O,

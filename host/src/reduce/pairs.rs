@@ -83,7 +83,7 @@ impl Gpu {
     /// Reduces two inputs of one shape, all of them or row by row, to a buffer of one output for each row.
     ///
     /// # Errors
-    /// A view has not the shape's length, the shape is one of columns; and as [`Gpu::reduce`].
+    /// A view is shorter than the shape, or the shape is one of columns; and as [`Gpu::reduce`].
     pub fn reduce_pairs<'x, 'y, O: PairReduction<T>, T: Element>(
         &self,
         _operator: O,
@@ -136,7 +136,8 @@ impl<O: PairOperator<T>, T: Element> PairReducer<O, T> {
     /// Starts the reduction of the two inputs into `output`, behind all work that was started before.
     ///
     /// # Errors
-    /// A view has not the shape's length, or is another device's; the launch is refused.
+    /// An input is shorter than the shape (what is behind that is left alone), `output` has not as many elements as the shape has
+    /// outputs, or one of them is another device's; the launch is refused.
     pub fn start<'x, 'y, 'o>(
         &mut self,
         x: impl Into<View<'x, T>>,

@@ -189,7 +189,12 @@ impl<O: Operator<T>, T: Element> SegmentReducer<O, T> {
         let (input, offsets, mut output) = (input.into(), offsets.into(), output.into());
         let length = |what, found, expected| Err(Error::Length { operation: OPERATION, what, found, expected });
         if input.len() > self.elements {
-            return length("the input", input.len(), self.elements);
+            return Err(Error::Shape {
+                operation: OPERATION,
+                what: "the input's length",
+                found: input.len(),
+                expected: format!("and the reducer is for up to {}", self.elements),
+            });
         }
         if offsets.len() != self.segments + 1 {
             return length("the offsets", offsets.len(), self.segments + 1);

@@ -35,7 +35,8 @@ pub struct Scaling<T> {
 
 impl<T> Scaling<T> {
     /// The product with `factor`, rounded as the type's own product is: f16 and bf16 are multiplied in f32; of complex
-    /// numbers each of the four products and two sums is rounded. A NaN has always the same bits.
+    /// numbers each of the four products and two sums is rounded. A NaN has always the same bits. A factor of 0 multiplies, too:
+    /// of NaN and infinities it makes NaN.
     pub const fn by(factor: T) -> Self {
         Self { factor: Some(factor), conjugate: false }
     }
