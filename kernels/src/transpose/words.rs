@@ -16,7 +16,7 @@
 //!
 //! The tile is kept turned: *slots* of one column each, the first columns of all squares before the second ones; in a slot,
 //! word `q` lies at place `q ^ swizzle`. Neighbouring lanes store the same word of neighbouring slots, and load neighbouring
-//! words of a slot: either way from all 32 banks.
+//! words of a slot: either way from all 32 banks. Only stores of elements of 1 and 2 bytes to a small tile take two passes.
 
 use cuda_std::global::Word;
 use cuda_std::prelude::*;
