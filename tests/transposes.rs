@@ -204,3 +204,12 @@ fn what_does_not_fit_is_said() {
     assert!(gpu.transpose_views(Transposition::new(0, 3), &six, &mut six_out).is_ok());
     assert!(gpu.transpose_views(Transposition::new(2, 3).batch(0), &six, &mut six_out).is_ok());
 }
+
+/// The check of what is past 2^32 elements on a GPU, of less.
+#[test]
+fn large_ones_as_on_a_gpu() {
+    let gpu = Gpu::simt();
+    let sides = [[512, 1040], [1025, 1027], [3, 10_001], [10_001, 3]];
+    warpfold_tests::large_transposes::check(&gpu, &sides, 512).unwrap();
+    assert!(warpfold_tests::large_transposes::SIDES.iter().all(|[rows, columns]| rows * columns > 1 << 32));
+}

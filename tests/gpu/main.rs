@@ -18,7 +18,7 @@ use warpfold::{Error, Gpu, KernelId, Shape, ops};
 use warpfold_tests::reductions::{PAIRS, dots, large};
 use warpfold_tests::tiles::TILE_CHECKS;
 use warpfold_tests::transposes as transposes_of_any;
-use warpfold_tests::{device_library, first_gpu, orders};
+use warpfold_tests::{device_library, first_gpu, large_transposes, orders};
 
 use self::reductions::{dot_products, lengths, reductions, sums};
 use self::transposes::{permutations, transposes_by_rung, transposes_by_tiles, transposes_in_place, transposes_of};
@@ -149,6 +149,16 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         };
         let trial = Trial::test("reductions past 2^31 and 2^32 elements", run);
         trials.push(trial.with_ignored_flag(!has_room));
+        let has_room = gpu
+            .as_deref()
+            .is_some_and(|gpu| gpu.free_memory().is_ok_and(|free| free > large::BYTES + large_transposes::BYTES));
+        let own = gpu.clone();
+        let run = move || {
+            let _others = OTHERS.read();
+            let gpu = own.as_deref().ok_or("no CUDA device")?;
+            Ok(large_transposes::check(gpu, &large_transposes::SIDES, large_transposes::SIDE_IN_PLACE)?)
+        };
+        trials.push(Trial::test("transposes past 2^32 elements", run).with_ignored_flag(!has_room));
     }
     let own = gpu.clone();
     let alone = move || {

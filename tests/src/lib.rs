@@ -1,6 +1,7 @@
 //! What the tests share: the test kernels' PTX, and runs of them on either machine.
 
 pub mod device_library;
+pub mod large_transposes;
 pub mod orders;
 pub mod reductions;
 pub mod reference;

@@ -119,7 +119,12 @@ impl Gpu {
 fn plan<O: PairOperator<T>, T: Element>(shape: Shape) -> Result<Plan, Error> {
     check_elements::<T>(shape)?;
     let Kind::Spans { spans, len, pitch } = shape.kind else {
-        return Err(Error::NoReductionKernel { operator: "a reduction of pairs", shape: "columns" });
+        return Err(Error::Shape {
+            operation: OPERATION,
+            what: "the number of columns",
+            found: shape.outputs(),
+            expected: "and pairs are reduced as a whole or row by row, not by columns".to_owned(),
+        });
     };
     if len == 0 && spans > 0 && !O::HAS_EMPTY {
         return Err(Error::Empty { operator: "a reduction of pairs" });

@@ -1,0 +1,83 @@
+//! Transposes of more bytes than 32 bits count.
+
+use warpfold::{Error, Gpu, Transposition};
+
+/// What the largest of them need on the device: input and output. The host has one of them at a time.
+pub const BYTES: usize = 9 << 30;
+
+/// Sides of matrices past 2^32 elements, for each way that they go: tiles of packs, slanted tiles, strips of few rows and of few
+/// columns.
+pub const SIDES: [[usize; 2]; 4] = [[65_536, 65_552], [65_537, 65_539], [3, 1_431_655_777], [1_431_655_777, 3]];
+
+/// The side of a square that is turned in place, of 2^32 elements.
+pub const SIDE_IN_PLACE: usize = 1 << 16;
+
+/// Threads of the host that make and compare elements.
+const THREADS: usize = 8;
+
+/// Element `i` of an input: the high bits of a product, so that no two sides of a matrix are a period.
+fn element(i: usize) -> u8 {
+    ((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
+}
+
+/// Does `work` with pieces of whole rows of `elements`, of `columns` each, and with the first row of each: several at a time. What it
+/// says first is what this gives back.
+fn by_rows(
+    elements: &mut [u8],
+    columns: usize,
+    work: impl Fn(&mut [u8], usize) -> Result<(), String> + Sync,
+) -> Result<(), String> {
+    let rows = (elements.len() / columns).div_ceil(THREADS);
+    std::thread::scope(|scope| {
+        let work = &work;
+        let pieces = elements.chunks_mut(rows * columns).enumerate();
+        let threads: Vec<_> = pieces.map(|(i, piece)| scope.spawn(move || work(piece, i * rows))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread panicked".to_owned())?)
+    })
+}
+
+/// An input of so many elements.
+fn input(len: usize) -> Vec<u8> {
+    let mut elements = vec![0; len];
+    // Nothing that it does can be wrong.
+    let _ = by_rows(&mut elements, 1, |piece, first| {
+        for (i, x) in (first..).zip(piece) {
+            *x = element(i);
+        }
+        Ok(())
+    });
+    elements
+}
+
+/// Whether `found` is the transpose of the input of `rows` x `columns`.
+fn compare(mut found: Vec<u8>, [rows, columns]: [usize; 2]) -> Result<(), String> {
+    by_rows(&mut found, rows, |piece, first| {
+        for (column, of_column) in (first..).zip(piece.chunks(rows)) {
+            if let Some(row) = (0..rows).find(|row| of_column[*row] != element(row * columns + column)) {
+                return Err(format!("{rows} x {columns}: element {row} of column {column} is wrong"));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Turns matrices of bytes of these sides, and a square of that side in place.
+///
+/// # Errors
+/// One is wrong, or the library's.
+pub fn check(gpu: &Gpu, sides: &[[usize; 2]], side_in_place: usize) -> Result<(), String> {
+    let failed = |error: Error| error.to_string();
+    for &[rows, columns] in sides {
+        let from = gpu.upload(&input(rows * columns)).map_err(failed)?;
+        let mut to = gpu.zeroed::<u8>(rows * columns).map_err(failed)?;
+        gpu.transpose_views(Transposition::new(rows, columns), &from, &mut to).map_err(failed)?;
+        drop(from);
+        compare(gpu.download(&to).map_err(failed)?, [rows, columns])?;
+    }
+    let sides = [side_in_place; 2];
+    let elements = input(side_in_place * side_in_place);
+    let mut square = gpu.upload_matrix(&elements, side_in_place, side_in_place).map_err(failed)?;
+    drop(elements);
+    gpu.transpose_in_place(&mut square).map_err(failed)?;
+    compare(gpu.download_matrix(&square).map_err(failed)?, sides)
+}
