@@ -16,8 +16,7 @@
 //!
 //! The tile is kept turned: *slots* of one column each, the first columns of all squares before the second ones; in a slot,
 //! word `q` lies at place `q ^ swizzle`. Neighbouring lanes store the same word of neighbouring slots, and load neighbouring
-//! words of a slot: either way from all 32 banks. Stores of elements of 1 and 2 bytes to small tiles take two
-//! passes, though (of 1039 x 1041, in the executor).
+//! words of a slot: either way from all 32 banks, but for stores of 1039 x 1041 elements of 1 and 2 bytes, in two passes.
 
 use cuda_std::global::Word;
 use cuda_std::prelude::*;
