@@ -302,10 +302,14 @@ fn sums_are_at_least_as_accurate_as_pairwise_ones() {
             gpu.download(&gpu.reduce_to_buffer(ops::Sum, &gpu.upload(numbers).unwrap(), shape).unwrap()).unwrap()
         };
         let each = rows.iter().map(|row| gpu.sum(&gpu.upload(row).unwrap()).unwrap()).collect();
+        let offsets: Vec<u64> = (0..=count).map(|i| (i * len) as u64).collect();
+        let (input, offsets) = (gpu.upload(&by_rows).unwrap(), gpu.upload(&offsets).unwrap());
+        let of_segments = gpu.download(&gpu.reduce_segments(ops::Sum, &input, &offsets).unwrap()).unwrap();
         let kinds = [
             ("alone", each),
             ("rows", sums(&by_rows, Shape::rows(count, len))),
             ("columns", sums(&by_columns, Shape::columns(len, count))),
+            ("segments", of_segments),
         ];
         for (kind, found) in kinds {
             let (mut ours, mut of_pairwise) = (0.0, 0.0);

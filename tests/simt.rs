@@ -239,6 +239,10 @@ fn shapes_and_lengths_that_do_not_fit_are_errors() {
     ));
     assert!(matches!(gpu.zeroed::<f32>(1 << 46), Err(Error::OutOfMemory { .. })));
     assert!(matches!(gpu.zeroed::<f64>(usize::MAX), Err(Error::ShapeOverflow { .. })));
+    let error = gpu.zeroed::<u8>(usize::MAX).unwrap_err();
+    assert!(
+        matches!(&error, Error::OutOfMemory { free, device, .. } if *free > 0 && *device == gpu.info().unwrap().name)
+    );
     let matrix = gpu.zeroed_matrix::<f32>(2, 3).unwrap();
     let mut wrong = gpu.zeroed_matrix::<f32>(2, 3).unwrap();
     assert!(matches!(gpu.transpose_into(&matrix, &mut wrong), Err(Error::Length { .. })));

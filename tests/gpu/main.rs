@@ -14,7 +14,8 @@ use rand::{Rng, SeedableRng};
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
 use warpfold::ptx::KERNELS;
-use warpfold::{Error, Gpu, KernelId, Shape, ops};
+use warpfold::{Error, Gpu, KernelId};
+use warpfold_tests::calls::Calls;
 use warpfold_tests::reductions::{PAIRS, dots, large};
 use warpfold_tests::tiles::TILE_CHECKS;
 use warpfold_tests::transposes as transposes_of_any;
@@ -228,27 +229,24 @@ fn occupancies(gpu: &Gpu) -> Result<(), Failed> {
 }
 
 fn out_of_memory(gpu: &Gpu) -> Result<(), Failed> {
-    match gpu.zeroed::<f32>(1 << 46) {
-        Err(Error::OutOfMemory { requested, .. }) if requested == 1 << 48 => {}
-        other => return Err(format!("expected `OutOfMemory`, got {other:?}").into()),
+    for bytes in [1 << 48, usize::MAX] {
+        match gpu.zeroed::<u8>(bytes) {
+            Err(Error::OutOfMemory { requested, free, .. }) if requested == bytes && free > 0 => {}
+            other => return Err(format!("expected `OutOfMemory` of {bytes} bytes, got {other:?}").into()),
+        }
     }
     let sum = gpu.sum(&gpu.upload(&[1.0_f32, 2.0])?)?;
     if sum == 3.0 { Ok(()) } else { Err(format!("afterwards 1 + 2 is {sum}").into()) }
 }
 
-/// Calls of every kind of shape, and then as much memory is free as before them.
+/// Calls of every kind, and then as much memory is free as before them.
 fn no_leaks(gpu: &Gpu) -> Result<(), Failed> {
-    let input = gpu.upload(&vec![1.0_f32; 100_000])?;
-    let call = || {
-        let all = gpu.sum(&input)?;
-        let rows = gpu.reduce_to_buffer(ops::Sum, &input, Shape::rows(100, 1000))?;
-        let columns = gpu.reduce_to_buffer(ops::ArgMax, &input, Shape::columns(100, 1000))?;
-        Ok::<_, Error>((all, rows.len(), columns.len()))
-    };
-    call()?;
+    let mut calls = Calls::new(gpu, 0)?;
+    calls.check(gpu)?;
     let before = gpu.free_memory()?;
-    for _ in 0..if is_sanitized() { 10 } else { 10_000 } {
-        call()?;
+    // A dozen calls each.
+    for _ in 0..if is_sanitized() { 3 } else { 1000 } {
+        calls.check(gpu)?;
     }
     let after = gpu.free_memory()?;
     if after < before { Err(format!("{before} bytes were free before, {after} after").into()) } else { Ok(()) }

@@ -4,6 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use warpfold::{Buffer, Error, Gpu, Scaling, Shape, Transposition, ops};
 
+use crate::calls::Calls;
+
 /// What should have been.
 type Outcome = Result<(), String>;
 
@@ -131,7 +133,8 @@ pub fn recordings_of_each_kind(gpu: &Gpu) -> Outcome {
     }
 }
 
-/// So many threads, each with its own order of work on one device, reduce for so long, one and the same input among others.
+/// So many threads, each with its own order of work on one device, make calls of every kind for so long; each has inputs of its
+/// own, and one is all of theirs.
 ///
 /// # Errors
 /// One of them got a wrong result.
@@ -141,15 +144,14 @@ pub fn threads(gpu: &Gpu, count: usize, time: std::time::Duration) -> Outcome {
     let shared_input = gpu.upload(&shared).map_err(failed)?;
     let work = |thread: usize| {
         let gpu = gpu.fork().map_err(failed)?;
-        let own: Vec<f32> = (0..10_000 + thread).map(|i| (i % 97) as f32).collect();
-        let own_input = gpu.upload(&own).map_err(failed)?;
-        let own_sum = own.iter().sum::<f32>();
+        let mut own = Calls::new(&gpu, thread).map_err(failed)?;
         let start = std::time::Instant::now();
         while start.elapsed() < time {
-            let found = (gpu.sum(&shared_input).map_err(failed)?, gpu.sum(&own_input).map_err(failed)?);
-            if found != (sum, own_sum) {
-                return Err(format!("thread {thread}: {found:?}, should be {:?}", (sum, own_sum)));
+            let found = gpu.sum(&shared_input).map_err(failed)?;
+            if found != sum {
+                return Err(format!("thread {thread}: {found}, should be {sum}"));
             }
+            own.check(&gpu).map_err(|error| format!("thread {thread}: {error}"))?;
         }
         Ok(())
     };

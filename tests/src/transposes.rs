@@ -72,25 +72,28 @@ bits! {
 /// Elements behind the output that nothing may touch.
 const GUARD: usize = 40;
 
+/// And before it, so many that they change no alignment.
+const BEFORE: usize = 256;
+
 fn check<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
     let Case { rows, columns, batch, pads: [pad_in, pad_out], offsets: [before_in, before_out], .. } = *case;
     let mut source = SmallRng::seed_from_u64(case.seed);
     let (pitch_in, pitch_out) = (columns + pad_in, rows + pad_out);
     let elements: Vec<T> =
         (0..before_in + batch * rows * pitch_in).map(|_| T::of(source.random(), source.random())).collect();
-    let poison: Vec<T> = (0..before_out + batch * columns * pitch_out + GUARD)
+    let poison: Vec<T> = (0..BEFORE + before_out + batch * columns * pitch_out + GUARD)
         .map(|_| T::of(source.random(), source.random()))
         .collect();
     let mut expected = poison.clone();
     for (from, to) in places(case) {
-        expected[to] = elements[from];
+        expected[BEFORE + to] = elements[from];
     }
     let run = || {
         let (input, mut output) = (gpu.upload(&elements)?, gpu.upload(&poison)?);
         let shape =
             Transposition::new(rows, columns).batch(batch).with_input_pitch(pitch_in)?.with_output_pitch(pitch_out)?;
         let from = input.view().slice(before_in, batch * rows * pitch_in)?;
-        let to = output.view_mut().slice(before_out, batch * columns * pitch_out)?;
+        let to = output.view_mut().slice(BEFORE + before_out, batch * columns * pitch_out)?;
         gpu.transpose_views(shape, from, to)?;
         gpu.download(&output)
     };
@@ -214,7 +217,7 @@ fn check_scaled<T: Number + Default>(gpu: &Gpu, case: &Case) -> Result<(), Strin
     let (pitch_in, pitch_out) = (columns + pad_in, rows + pad_out);
     let numbers = |source: &mut SmallRng, len: usize| (0..len).map(|_| T::of(source)).collect::<Vec<T>>();
     let elements = numbers(&mut source, before_in + batch * rows * pitch_in);
-    let poison = numbers(&mut source, before_out + batch * columns * pitch_out + GUARD);
+    let poison = numbers(&mut source, BEFORE + before_out + batch * columns * pitch_out + GUARD);
     let factor = T::of(&mut source);
     type Of<T> = fn(T, T) -> T;
     let kinds: [(Scaling<T>, Of<T>); 3] = [
@@ -225,7 +228,7 @@ fn check_scaled<T: Number + Default>(gpu: &Gpu, case: &Case) -> Result<(), Strin
     for (i, (scaling, of)) in kinds.into_iter().enumerate() {
         let mut expected = poison.clone();
         for (at, place) in places(case) {
-            expected[place] = of(elements[at], factor);
+            expected[BEFORE + place] = of(elements[at], factor);
         }
         let run = || {
             let (input, mut output) = (gpu.upload(&elements)?, gpu.upload(&poison)?);
@@ -234,7 +237,7 @@ fn check_scaled<T: Number + Default>(gpu: &Gpu, case: &Case) -> Result<(), Strin
                 .with_input_pitch(pitch_in)?
                 .with_output_pitch(pitch_out)?;
             let from = input.view().slice(before_in, batch * rows * pitch_in)?;
-            let to = output.view_mut().slice(before_out, batch * columns * pitch_out)?;
+            let to = output.view_mut().slice(BEFORE + before_out, batch * columns * pitch_out)?;
             gpu.transpose_views_scaled(shape, scaling, from, to)?;
             gpu.download(&output)
         };
@@ -273,6 +276,7 @@ pub const IN_PLACE_CHECKS: [(&str, Check); 5] = [
 
 fn check_in_place<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
     let Case { rows: side, batch, pads: [pad, _], offsets: [before, _], .. } = *case;
+    let before = BEFORE + before;
     let mut source = SmallRng::seed_from_u64(case.seed);
     let (pitch, len) = (side + pad, batch * side * (side + pad));
     let elements: Vec<T> = (0..before + len + GUARD).map(|_| T::of(source.random(), source.random())).collect();
@@ -315,7 +319,7 @@ pub const PERMUTE_CHECKS: [(&str, PermuteCheck); 5] = [
 ];
 
 fn check_permuted<T: Bits>(gpu: &Gpu, shape: [usize; 3], offsets: [usize; 2], seed: u64) -> Result<(), String> {
-    let [before_in, before_out] = offsets;
+    let [before_in, before_out] = [offsets[0], BEFORE + offsets[1]];
     let len = shape.iter().product::<usize>();
     let mut source = SmallRng::seed_from_u64(seed);
     let mut random = |len: usize| (0..len).map(|_| T::of(source.random(), source.random())).collect::<Vec<T>>();

@@ -155,19 +155,22 @@ const NOWHERE: u64 = 256;
 const ACCESS: usize = 16;
 
 /// What is allocated for `bytes` bytes.
-fn padded(bytes: usize, operation: &'static str) -> Result<usize, Error> {
-    bytes.checked_next_multiple_of(ACCESS).ok_or(Error::OutOfMemory {
+fn padded(machine: &dyn Machine, bytes: usize, operation: &'static str) -> Result<usize, Error> {
+    bytes.checked_next_multiple_of(ACCESS).ok_or_else(|| Error::OutOfMemory {
         operation,
         requested: bytes,
-        free: 0,
-        device: "any device".to_owned(),
+        free: machine.free_memory().unwrap_or(0),
+        device: machine.info().map_or_else(|_| "the device".to_owned(), |info| info.name),
     })
 }
 
 impl Memory {
     /// New memory, of any contents.
     pub(crate) fn new(machine: &Arc<dyn Machine>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
-        let address = if bytes == 0 { NOWHERE } else { machine.allocate(padded(bytes, operation)?, operation)? };
+        let address = match bytes {
+            0 => NOWHERE,
+            _ => machine.allocate(padded(machine.as_ref(), bytes, operation)?, operation)?,
+        };
         let memory = Self(Arc::new(Allocation { machine: machine.clone(), address, bytes }));
         if !bytes.is_multiple_of(ACCESS) {
             // Kernels load 16 bytes of which they want some, and a checker should find the rest written.

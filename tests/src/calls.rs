@@ -1,0 +1,124 @@
+//! One call of every kind, beside what the CPU makes of it.
+
+use std::fmt::Debug;
+
+use warpfold::ops::{ArgMax, Sum};
+use warpfold::{Buffer, Error, Gpu, Matrix, Scaling, Shape, Transposition};
+
+/// Columns of the matrices, a multiple of [`DEPTH`].
+const COLUMNS: usize = 170;
+
+/// How many elements stay together where axes are permuted.
+const DEPTH: usize = 5;
+
+/// Inputs on a device, with what calls should make of them: whole numbers, so that sums are exact.
+pub struct Calls {
+    rows: usize,
+    numbers: Vec<i32>,
+    input: Buffer<i32>,
+    floats: Buffer<f32>,
+    offsets: Buffer<u64>,
+    matrix: Matrix<i32>,
+    /// The matrix' first rows and columns.
+    square: Matrix<i32>,
+}
+
+impl Calls {
+    /// Others for each `seed`, of which it depends how many they are.
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn new(gpu: &Gpu, seed: usize) -> Result<Self, Error> {
+        let rows = COLUMNS + seed % 50;
+        let numbers: Vec<i32> = (0..rows * COLUMNS).map(|i| ((i + seed) * 7919 % 1009) as i32).collect();
+        let floats: Vec<f32> = numbers.iter().map(|&x| x as f32).collect();
+        Ok(Self {
+            rows,
+            input: gpu.upload(&numbers)?,
+            floats: gpu.upload(&floats)?,
+            offsets: gpu.upload(&[0, 7, 7, numbers.len() as u64])?,
+            matrix: gpu.upload_matrix(&numbers, rows, COLUMNS)?,
+            square: gpu.upload_matrix(&numbers[..COLUMNS * COLUMNS], COLUMNS, COLUMNS)?,
+            numbers,
+        })
+    }
+
+    /// Makes one call of each kind.
+    ///
+    /// # Errors
+    /// One failed, or gave something else.
+    pub fn check(&mut self, gpu: &Gpu) -> Result<(), String> {
+        self.check_all(gpu).map_err(|error| error.to_string())?
+    }
+
+    fn check_all(&mut self, gpu: &Gpu) -> Result<Result<(), String>, Error> {
+        let Self { rows, ref numbers, ref input, ref offsets, .. } = *self;
+        let sum = |numbers: &mut dyn Iterator<Item = &i32>| numbers.map(|&x| i64::from(x)).sum::<i64>();
+        let first_largest = |numbers: &[i32]| {
+            let largest = numbers.iter().max();
+            numbers.iter().position(|x| Some(x) == largest).map_or(u64::MAX, |place| place as u64)
+        };
+        let turned = |rows: usize, of: &dyn Fn(i32) -> i32| -> Vec<i32> {
+            (0..rows * COLUMNS).map(|i| of(numbers[i % rows * COLUMNS + i / rows])).collect()
+        };
+        let to_floats = |numbers: Vec<i32>| -> Vec<f32> { numbers.into_iter().map(|x| x as f32).collect() };
+        let permuted: Vec<i32> = (0..numbers.len())
+            .map(|i| (i / DEPTH / rows, i / DEPTH % rows, i % DEPTH))
+            .map(|(column, row, within)| numbers[row * COLUMNS + column * DEPTH + within])
+            .collect();
+
+        let all = vec![
+            same("a sum", &gpu.sum(input)?, &sum(&mut numbers.iter())),
+            same("the place of the maximum", &gpu.argmax(input)?, &first_largest(numbers)),
+            same(
+                "sums of columns",
+                &gpu.download(&gpu.reduce_to_buffer(Sum, input, Shape::columns(rows, COLUMNS))?)?,
+                &(0..COLUMNS).map(|column| sum(&mut numbers[column..].iter().step_by(COLUMNS))).collect(),
+            ),
+            same(
+                "places of the maxima of rows",
+                &gpu.download(&gpu.reduce_to_buffer(ArgMax, input, Shape::rows(rows, COLUMNS))?)?,
+                &numbers.chunks(COLUMNS).map(first_largest).collect(),
+            ),
+            same(
+                "sums of segments",
+                &gpu.download(&gpu.reduce_segments(Sum, input, offsets)?)?,
+                &vec![sum(&mut numbers[..7].iter()), 0, sum(&mut numbers[7..].iter())],
+            ),
+            same("a dot product", &gpu.dot(input, input)?, &numbers.iter().map(|&x| i64::from(x) * i64::from(x)).sum()),
+            same("a transpose", &gpu.download_matrix(&gpu.transpose(&self.matrix)?)?, &turned(rows, &|x| x)),
+            {
+                let mut output = gpu.zeroed(numbers.len())?;
+                let shape = Transposition::new(rows, COLUMNS);
+                gpu.transpose_views_scaled(shape, Scaling::by(-2.0), &self.floats, &mut output)?;
+                same("a scaled transpose", &gpu.download(&output)?, &to_floats(turned(rows, &|x| -2 * x)))
+            },
+            {
+                let mut output = gpu.zeroed(numbers.len())?;
+                gpu.permute([rows, COLUMNS / DEPTH, DEPTH], [1, 0, 2], input, &mut output)?;
+                same("a permutation", &gpu.download(&output)?, &permuted)
+            },
+            {
+                gpu.transpose_in_place(&mut self.square)?;
+                let found = gpu.download_matrix(&self.square)?;
+                gpu.transpose_in_place(&mut self.square)?;
+                same("a transpose in place", &found, &turned(COLUMNS, &|x| x))
+            },
+            same(
+                "a transpose in place, twice",
+                &gpu.download_matrix(&self.square)?,
+                &numbers[..COLUMNS * COLUMNS].to_vec(),
+            ),
+        ];
+        Ok(all.into_iter().collect())
+    }
+}
+
+/// An error that says what differs, of which there may be much.
+fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Result<(), String> {
+    if found == expected {
+        return Ok(());
+    }
+    let short = |x: &T| format!("{x:?}").chars().take(200).collect::<String>();
+    Err(format!("{what}: {}, should be {}", short(found), short(expected)))
+}
