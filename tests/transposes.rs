@@ -148,6 +148,20 @@ fn lanes_are_never_in_each_others_bank() {
     assert_eq!(bank_conflicts_in_place::<u32>(256, 30), 0);
 }
 
+/// Of bytes, lanes take rows that are eight apart.
+#[test]
+fn strips_of_bytes_are_taken_out_in_few_passes() {
+    let gpu = Gpu::simt();
+    for rows in [40, 65, 100, 127, 128] {
+        let input = gpu.upload(&vec![1_u8; rows * 4001]).unwrap();
+        let mut output = gpu.zeroed::<u8>(rows * 4001).unwrap();
+        let shape = Transposition::new(rows, 4001);
+        let profile = gpu.profile(|| gpu.transpose_views(shape, &input, &mut output)).unwrap();
+        let ways = profile.kernel("few_rows_u8_32768").shared_loads.ways().unwrap();
+        assert!(ways < 2.7, "{rows} rows: {ways} passes for one");
+    }
+}
+
 #[test]
 fn tiles_of_every_size() {
     for (i, (name, check, _)) in (0..).zip(TILE_CHECKS) {

@@ -121,7 +121,8 @@ mod tests {
                 let run = ((positions + few_columns::margin(size)) * few).div_ceil(16 / size) + 1;
                 assert!(run <= BLOCK * PACKS_EACH, "{few} columns of {size} bytes: {run} packs");
                 assert!(few * packs_of_run(few, columns, size) <= BLOCK * PACKS_EACH, "{few} rows of {size} bytes");
-                assert!(few * room_of_run(few, columns, size) <= room(size), "{few} rows of {size} bytes");
+                let end = few_rows::place_of_run(few, room_of_run(few, columns, size), size);
+                assert!(end <= room(size), "{few} rows of {size} bytes: {end} elements");
             }
         }
     }

@@ -35,12 +35,25 @@ pub const fn room_of_run(rows: usize, width: usize, size: usize) -> usize {
     (words + (banks + apart - words % banks) % banks) * word
 }
 
+/// Elements by which each eight rows lie further behind the eight before, beside their [`room_of_run`]: a word of bytes. Of these a
+/// thread takes eight rows at once, and its neighbour the next eight, which were in few banks: 127 rows took four passes, and
+/// do with two. What a warp takes of larger elements is nearer together.
+const fn skew(size: usize) -> usize {
+    if size == 1 { 4 } else { 0 }
+}
+
+/// Where a row's run begins in shared memory.
+pub const fn place_of_run(row: usize, room_of_run: usize, size: usize) -> usize {
+    row * room_of_run + row / 8 * skew(size)
+}
+
 /// Columns that a block has room for: whole sectors of the output, and of the input.
 pub const fn most_columns(rows: usize, size: usize) -> usize {
     let (packs, step) = (BLOCK * PACKS_EACH, SECTOR / size);
     let mut width = room(size) / rows / step * step;
     while width > 0
-        && (packs_of_run(rows, width, size) * rows > packs || room_of_run(rows, width, size) * rows > room(size))
+        && (packs_of_run(rows, width, size) * rows > packs
+            || place_of_run(rows, room_of_run(rows, width, size), size) > room(size))
     {
         width -= step;
     }
@@ -87,7 +100,11 @@ pub fn few_rows<T: InWords, const LEN: usize>(
         len: (last - first) as u32,
         by_packs: Divisor::new(packs_of_run),
     };
-    runs.copy_to(room_of_run, &tile);
+    if size_of::<T>() == 8 {
+        runs.copy_apart(room_of_run, &tile);
+    } else {
+        runs.copy_to(|row| place_of_run(row as usize, room_of_run as usize, size_of::<T>()) as u32, &tile);
+    }
     thread::sync_threads();
 
     let from_rows = FromRows {
@@ -125,7 +142,7 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
     #[inline(always)]
     fn place_in(&self, column: u32, row: u32) -> u32 {
         let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Pack::LEN as u32;
-        row * self.room_of_run + past + column
+        place_of_run(row as usize, self.room_of_run as usize, size_of::<T>()) as u32 + past + column
     }
 
     /// Writes `len` elements from the output's `to` on, of which the first is that before `-before` elements, or that many

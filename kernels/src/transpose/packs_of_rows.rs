@@ -35,14 +35,13 @@ struct Pack {
 }
 
 impl<T: InWords> RowsInPacks<'_, T> {
-    /// Writes the runs to shared memory, `room_of_run` elements apart: each as the packs that it lies in. There is room for
-    /// all of them.
+    /// Writes the runs to shared memory, where `place` says: each as the packs that it lies in. There is room for all of them.
     ///
     /// [`PACKS_EACH`] packs are on their way in each thread, or two, if there are few; the block has no more than so many.
     #[inline(always)]
-    pub fn copy_to<const LEN: usize>(&self, room_of_run: u32, tile: &SharedArray<T, LEN>) {
-        let load = |k: usize| self.load(self.pack(k, room_of_run));
-        let keep = |k: usize, pack: T::Pack| keep(self.pack(k, room_of_run), pack, tile);
+    pub fn copy_to<const LEN: usize>(&self, place: impl Fn(u32) -> u32, tile: &SharedArray<T, LEN>) {
+        let load = |k: usize| self.load(self.pack(k, &place));
+        let keep = |k: usize, pack: T::Pack| keep(self.pack(k, &place), pack, tile);
         if self.rows * self.by_packs.by() <= 2 * BLOCK as u32 {
             let packs = [load(0), load(1)];
             keep(0, packs[0]);
@@ -60,10 +59,38 @@ impl<T: InWords> RowsInPacks<'_, T> {
         keep(7, packs[7]);
     }
 
+    /// [`RowsInPacks::copy_to`] places `room_of_run` elements apart, of elements of 8 bytes: by itself, since through a function
+    /// `ptxas` orders it so that strips of these take 5 % longer.
+    #[inline(always)]
+    pub fn copy_apart<const LEN: usize>(&self, room_of_run: u32, tile: &SharedArray<T, LEN>) {
+        let load = |k: usize| self.load(self.pack_apart(k, room_of_run));
+        let keep = |k: usize, pack: T::Pack| keep(self.pack_apart(k, room_of_run), pack, tile);
+        if self.rows * self.by_packs.by() <= 2 * BLOCK as u32 {
+            let packs = [load(0), load(1)];
+            keep(0, packs[0]);
+            keep(1, packs[1]);
+            return;
+        }
+        let packs: [T::Pack; PACKS_EACH] = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
+        keep(0, packs[0]);
+        keep(1, packs[1]);
+        keep(2, packs[2]);
+        keep(3, packs[3]);
+        keep(4, packs[4]);
+        keep(5, packs[5]);
+        keep(6, packs[6]);
+        keep(7, packs[7]);
+    }
+
+    #[inline(always)]
+    fn pack_apart(&self, k: usize, room_of_run: u32) -> Pack {
+        self.pack(k, &|row| row * room_of_run)
+    }
+
     /// The thread's `k`-th pack; where it is not there, another one that is: a load that is done or not
     /// takes a predicate, of which `ptxas` has seven, and so it would have one or two of eight on their way at once.
     #[inline(always)]
-    fn pack(&self, k: usize, room_of_run: u32) -> Pack {
+    fn pack(&self, k: usize, place: &impl Fn(u32) -> u32) -> Pack {
         let lanes = T::Pack::LEN as u32;
         let nth = thread::thread_idx_x() + (k * BLOCK) as u32;
         let is_row = nth < self.rows * self.by_packs.by();
@@ -79,7 +106,7 @@ impl<T: InWords> RowsInPacks<'_, T> {
             start: begin.wrapping_sub(past as usize).wrapping_add((i * lanes) as usize),
             from: if i == 0 { past } else { 0 },
             to: if (i + 1) * lanes < end { lanes } else { end - i * lanes },
-            place: row * room_of_run + i * lanes,
+            place: place(row) + i * lanes,
         }
     }
 

@@ -106,7 +106,7 @@ pub fn run_tiles<T: InWords, const LEN: usize>(
         len: if is_one_run { high * wide * len } else { wide * len },
         by_packs: Divisor::new(packs_of_row),
     };
-    loaded.copy_to(room_of_row, &tile);
+    loaded.copy_to(|row| row * room_of_row, &tile);
     thread::sync_threads();
 
     let kept = Kept {
