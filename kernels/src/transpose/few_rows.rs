@@ -36,8 +36,8 @@ pub const fn room_of_run(rows: usize, width: usize, size: usize) -> usize {
 }
 
 /// Elements by which each eight rows lie further behind the eight before, beside their [`room_of_run`]: a word of bytes. Of these a
-/// thread takes eight rows at once, and its neighbour the next eight, which were in few banks: 127 rows took four passes, and
-/// do with two. What a warp takes of larger elements is nearer together.
+/// thread takes eight rows at once, and its neighbour the next eight, which were in few banks: 127 rows took four to six passes,
+/// and do with little more than two. What a warp takes of larger elements is nearer together.
 const fn skew(size: usize) -> usize {
     if size == 1 { 4 } else { 0 }
 }
