@@ -115,6 +115,13 @@ fn every_kernel_is_there() {
     }
     add("tiled", &["f32"], &[8, 16, 32]);
     add("tiled_padded", &["f32"], &[8, 16, 32]);
+    // Those that keep to an order, whatever the type, and those that do so only for numbers that are rounded.
+    add("spans_anywhere_Mean", &NUMBERS, &[]);
+    add("spans_anywhere_Norm", &NUMBERS, &[]);
+    for operator in ["Sum", "Product", "SumOfSquares"] {
+        add(&format!("spans_anywhere_{operator}"), &["f32", "f64", "f16", "bf16"], &[]);
+    }
+    add("spans_anywhere_SumInF64", &["f32"], &[]);
     expected.extend(
         [
             "branch_by_thread",
@@ -142,6 +149,9 @@ fn every_kernel_is_there() {
         assert_eq!(found, expected, "{arch}");
     }
 }
+
+/// The types that reductions take.
+const NUMBERS: [&str; 12] = ["f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"];
 
 /// The rungs whose every step has a barrier of the block.
 const LOOPING: [&str; 4] = ["divergent_modulo", "strided_index", "sequential", "first_add_on_load"];
@@ -221,6 +231,17 @@ fn the_production_sum_loads_16_bytes_at_once() {
                 "{name} {arch}: two folds of a block, each two of a warp"
             );
             assert_eq!(count(&ptx, "atom."), 1, "{name} {arch}: one ticket");
+        }
+    }
+}
+
+/// What the driver compiles before a program's first sum has the way of aligned spans alone: at most four packs of each
+/// of two tiles, of the last one and of the remainder.
+#[test]
+fn aligned_spans_have_no_second_way() {
+    for name in ["spans_Sum_f32", "spans_Sum_f16", "spans_Mean_f64", "spans_Norm_i8", "spans_Sum_i32"] {
+        for (arch, ptx) in entries(name) {
+            assert!((8..=16).contains(&count(&ptx, "ld.global.v4")), "{name} {arch}");
         }
     }
 }

@@ -64,7 +64,8 @@ type Partials = GlobalMut<'static, [u64; 2]>;
 type Mailboxes = GlobalMut<'static, [u64; 2]>;
 type Tickets = GlobalMut<'static, u32>;
 
-/// The parameters of [`spans`](fn@kernels::reduce::spans::spans).
+/// The parameters of [`spans`](fn@kernels::reduce::spans::spans) and
+/// [`spans_anywhere`](fn@kernels::reduce::spans::spans_anywhere).
 pub type SpansParameters<O, T> = (Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Output<O, T>);
 
 /// The parameters of [`rows`](fn@kernels::reduce::rows::rows).
@@ -84,6 +85,8 @@ pub struct Kernels<O: Operator<T>, T: Element> {
     pub name: &'static str,
     /// The kernel for long spans: all of a buffer, long rows. It takes short ones too, if slowly.
     pub spans: AnyBlock<SpansParameters<O, T>>,
+    /// The kernel for long spans of which not all begin at a multiple of 16 bytes; without one, `spans` takes these too.
+    pub spans_anywhere: Option<AnyBlock<SpansParameters<O, T>>>,
     /// The kernel for short rows; without one they are folded as long ones.
     pub rows: Option<Kernel<RowsParameters<O, T>>>,
     /// The kernel for columns; without one they are an error.

@@ -104,9 +104,15 @@ pub(super) fn start<O: Operator<T>, T: Element>(
     let grid = grid(plan, OPERATION)?;
     match plan {
         Plan::Nothing => Ok(()),
-        Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } => {
+        Plan::Spans { spans, len, pitch, parts, tiles, longer, threads } => {
+            let bytes_between = if spans > 1 { pitch.saturating_mul(size_of::<T>()) } else { 0 };
+            let is_aligned = input.device_address().is_multiple_of(16) && bytes_between.is_multiple_of(16);
             let arguments = (input, len, pitch, parts, tiles, longer, workspace.mailboxes.view_mut(), output);
-            gpu.launch(kernels.spans.with_block(threads), grid, arguments)
+            let kernel = match kernels.spans_anywhere {
+                Some(kernel) if !is_aligned => kernel,
+                _ => kernels.spans,
+            };
+            gpu.launch(kernel.with_block(threads), grid, arguments)
         }
         Plan::Rows { rows, len, pitch, lanes, rows_of_block } => {
             let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;

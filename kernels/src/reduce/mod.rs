@@ -9,7 +9,7 @@
 //! | [`pairs`](mod@pairs) | two inputs: the dot product |
 //! | [`fold`] | how the states of lanes, warps and blocks become one |
 //! | [`gather`] | the state of what a thread has loaded at once |
-//! | `remainder` | what of a span is in none of its tiles |
+//! | `run`, `remainder` | what a thread folds of a span's tiles, and of what is in none of them |
 //! | [`ladder`] | the rungs from the textbook's slowest to its fastest |
 //! | [`block`], [`device`] | the ladder's last rungs: the sum of a block, and of a buffer in one launch |
 //!
@@ -24,5 +24,6 @@ pub mod ladder;
 pub mod pairs;
 mod remainder;
 pub mod rows;
+mod run;
 pub mod segments;
 pub mod spans;

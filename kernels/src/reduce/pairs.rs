@@ -5,7 +5,8 @@ use cuda_std::prelude::*;
 use half::{bf16, f16};
 
 use super::remainder::{packs_of_block, stride};
-use super::spans::{Part, Run};
+use super::run::Run;
+use super::spans::Part;
 use crate::ops::{Dot, Operator, PairOperator};
 
 /// 16-byte packs of a tile of each input that a thread folds: of both, as many as in one of [`spans`](mod@super::spans).

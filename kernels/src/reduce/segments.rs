@@ -7,7 +7,8 @@ use half::{bf16, f16};
 
 use super::fold::{fold_lanes, fold_warps, is_last_block};
 use super::gather::gather_packs;
-use super::spans::{PACKS_IN_FLIGHT, Run, fold_partials, fold_run, tile};
+use super::run::{Run, fold_run};
+use super::spans::{PACKS_IN_FLIGHT, fold_partials, tile};
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
     Sum, SumInF64, SumOfSquares, WrappingSum,
@@ -233,7 +234,8 @@ pub fn long_segments<O: Operator<T>, T: Element>(
         let of_chunk = tiles_of_chunk(tiles);
         let (is_last, end) = (part + 1 == parts, (part + 1) * of_chunk);
         let run = Run { tiles: part * of_chunk..if is_last { tiles } else { end }, is_last };
-        let state = fold_run::<O, T, PACKS_IN_FLIGHT, false>(&input, start, len, run);
+        let is_aligned = O::ANY_ORDER || input.elements_past(start, 16) == 0;
+        let state = fold_run::<O, T, PACKS_IN_FLIGHT, false>(&input, start, len, run, is_aligned);
         let state = fold_warps::<O, T>(state, (BLOCK / 32) as u32, &warp_states);
         // SAFETY: an index that is asked for is one of an element that was folded.
         let settled = |state| O::settle(state, |i| unsafe { input.load_unchecked(start + i as usize) });

@@ -2,15 +2,13 @@
 
 use core::ops::Range;
 
-use cuda_std::global::issue_loads;
 use cuda_std::mailbox;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, warp_vote_any};
 use half::{bf16, f16};
 
 use super::fold::{WarpStates, fold_warps};
-use super::gather::skim_packs;
-use super::remainder::{Remainder, packs_of_block, stride};
+use super::run::{Run, fold_run};
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
     Sum, SumInF64, SumOfSquares, WrappingSum,
@@ -35,10 +33,12 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 ///   is what their registers leave room for, have 128 KiB on their way to each multiprocessor of an H200. With one tile it
 ///   was half of that, and what one block folds took up to a fifth longer; with two packs of 1024 threads a quarter, and 5 %
 ///   slower at 2^28 elements (`docs/benchmarks/h200.md`). `ptxas` keeps the loads together only if it is told how many
-///   blocks are to fit (`min_blocks`). Spans that are not aligned have one tile on its way.
+///   blocks are to fit (`min_blocks`).
 /// - *A part is one run* of neighbouring tiles.
 /// - *Alignment changes instructions, not the order*: what a thread folds is counted from the span's first element, or, if
-///   that gives the same in [any order](Operator::ANY_ORDER), from the first at a multiple of 16 bytes.
+///   that gives the same in [any order](Operator::ANY_ORDER), from the first at a multiple of 16 bytes. If it does not, spans
+///   begin at multiples of 16 bytes here, and elsewhere in [`spans_anywhere`](fn@spans_anywhere): one kernel for both was
+///   twice as long, and so was the driver's work before a program's first sum.
 /// - *One block folds the partials*, in the order of the parts. That saves a second launch, which costs more than all of a
 ///   short reduction. They are left in [mailboxes](cuda_std::mailbox), which the last part's block empties.
 ///
@@ -64,10 +64,35 @@ pub fn spans<O: Operator<T>, T: Element>(
     mailboxes: GlobalMut<[u64; 2]>,
     output: GlobalMut<<O as Operator<T>>::Output>,
 ) {
-    fold_spans::<O, T, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output);
+    let is_aligned = |_| true;
+    fold_part::<O, T, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output, is_aligned);
 }
 
-/// What a thread of [`spans`](fn@spans) does, with `PACKS` packs in flight; for a kernel of one's own.
+/// [`spans`](fn@spans) that begin anywhere, of operators that keep to an order: the same order, with one tile on its way.
+#[kernel(
+    instances = [Mean, Norm] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
+        + [Sum, Product, SumOfSquares] x [f32, f64, f16, bf16]
+        + [SumInF64] x [f32],
+    max_threads = 512,
+    min_blocks = 2,
+    early
+)]
+pub fn spans_anywhere<O: Operator<T>, T: Element>(
+    input: Global<T>,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    tiles: u32,
+    longer: u32,
+    mailboxes: GlobalMut<[u64; 2]>,
+    output: GlobalMut<<O as Operator<T>>::Output>,
+) {
+    let is_aligned = |_| false;
+    fold_part::<O, T, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output, is_aligned);
+}
+
+/// What a thread of a kernel of one's own does, with `PACKS` packs in flight: that of [`spans`](fn@spans), or, of a span that
+/// is not aligned, of [`spans_anywhere`](fn@spans_anywhere).
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
 pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
@@ -80,10 +105,28 @@ pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     mailboxes: &GlobalMut<[u64; 2]>,
     output: &GlobalMut<O::Output>,
 ) {
+    let is_aligned = |start| O::ANY_ORDER || input.elements_past(start, 16) == 0;
+    fold_part::<O, T, PACKS>(input, len, pitch, parts, tiles, longer, mailboxes, output, is_aligned);
+}
+
+/// [`fold_spans`], which asks whether the span that begins at an element [is aligned](fold_run).
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
+fn fold_part<O: Operator<T>, T: Element, const PACKS: usize>(
+    input: &Global<T>,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    tiles: u32,
+    longer: u32,
+    mailboxes: &GlobalMut<[u64; 2]>,
+    output: &GlobalMut<O::Output>,
+    is_aligned: impl Fn(usize) -> bool,
+) {
     let part = Part::of_block(parts, tiles, longer);
     part.admit_next_grid();
     let start = part.span * pitch;
-    let of_thread = fold_run::<O, T, PACKS, true>(input, start, len, part.run());
+    let of_thread = fold_run::<O, T, PACKS, true>(input, start, len, part.run(), is_aligned(start));
     part.admit_next_grid_at_last();
     // SAFETY: an index that is asked for is one of an element that was folded.
     let settle = |state| O::settle(state, |i| unsafe { input.load_unchecked(start + i as usize) });
@@ -196,105 +239,4 @@ pub(super) fn fold_partials<O: Operator<T>, T: Element>(
     }
     let (warps, with_partials) = (thread::block_dim_x() / 32, parts.div_ceil(32));
     fold_warps::<O, T>(state, if with_partials < warps { with_partials } else { warps }, warp_states)
-}
-
-/// Neighbouring tiles of a span.
-pub(super) struct Run {
-    /// Their numbers.
-    pub tiles: Range<usize>,
-    /// Whether the span's last tile is one of them: what there is of it, and of the one before if that is not whole either.
-    pub is_last: bool,
-}
-
-impl Run {
-    /// The first and the last of those of the span's `len` elements that are in whole tiles of `tile`.
-    #[inline(always)]
-    pub fn elements(&self, tile: usize, len: usize, has_lead: bool) -> (usize, usize) {
-        let (first, mut end) = (self.tiles.start * tile, self.tiles.end * tile);
-        end = if end > len { end - tile } else { end };
-        // What lies before the first aligned element may be more than what there was of the last tile.
-        end = if has_lead && end > len { end - tile } else { end };
-        (if first < end { first } else { end }, end)
-    }
-}
-
-/// What this thread folds of a run of the span of `len` elements that begins at `start`. The last run is empty only if all
-/// are.
-///
-/// Where the span is aligned, the last round of loads has a whole tile, if one is left, and the [remainder](Remainder): a length
-/// that is no multiple of a tile's costs no further way to memory. If not `AT_ONCE`, they are two rounds, in fewer registers.
-#[inline(always)]
-pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize, const AT_ONCE: bool>(
-    input: &Global<T>,
-    start: usize,
-    len: usize,
-    run: Run,
-) -> O::State {
-    let (stride, tile) = (stride::<T>(), packs_of_block::<T>(PACKS as u32));
-    // Packs begin behind these, which wait for the end.
-    let lead = if O::ANY_ORDER { elements_to_alignment(input, start, len) } else { 0 };
-    let (start, len) = (start + lead, len - lead);
-    let (first, end) = run.elements(tile, len, O::ANY_ORDER);
-    let remainder = Remainder {
-        start,
-        lead: if run.is_last { lead } else { 0 },
-        from: end,
-        to: if run.is_last { len } else { end },
-    };
-
-    let mut state = O::NEUTRAL;
-    let mut i = first + thread::thread_idx_x() as usize * T::Pack::LEN;
-    let loaded;
-    if O::ANY_ORDER || input.elements_past(start, 16) == 0 {
-        while i + tile < end {
-            // SAFETY: both tiles are inside of the span, which begins at a multiple of 16 bytes.
-            let (packs, further) = unsafe {
-                (
-                    input.load_aligned_packs_unchecked::<PACKS>(start + i, stride),
-                    input.load_aligned_packs_unchecked::<PACKS>(start + i + tile, stride),
-                )
-            };
-            issue_loads();
-            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
-            state = O::combine(state, skim_packs::<O, T, PACKS>(further, lead + i + tile, stride));
-            i += 2 * tile;
-        }
-        if i >= end && remainder.is_empty() {
-            return state;
-        }
-        // Unpacking short elements takes the registers that all else would be loaded to.
-        let at_once = AT_ONCE && size_of::<T>() >= 4;
-        if !at_once && i < end {
-            // SAFETY: the tile is inside of the span.
-            let packs = unsafe { input.load_aligned_packs_unchecked::<PACKS>(start + i, stride) };
-            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
-            i += tile;
-        }
-        // SAFETY: packs that begin before the end of whole tiles are inside of the span, and so is the remainder.
-        let packs = unsafe { input.load_aligned_packs_before::<PACKS>(start + i, stride, start + end) };
-        // SAFETY: as above.
-        loaded = unsafe { remainder.load::<T, PACKS>(input, true) };
-        issue_loads();
-        if at_once && i < end {
-            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
-        }
-    } else {
-        while i < end {
-            // SAFETY: the tile is inside of the span.
-            let packs = unsafe { input.load_packs_unchecked::<PACKS>(start + i, stride) };
-            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
-            i += tile;
-        }
-        // SAFETY: as above.
-        loaded = unsafe { remainder.load::<T, PACKS>(input, false) };
-        issue_loads();
-    }
-    remainder.fold::<O, T, PACKS>(state, loaded)
-}
-
-/// Elements before the first at a multiple of 16 bytes, of `len` from `start` on.
-#[inline(always)]
-fn elements_to_alignment<T: Element>(input: &Global<T>, start: usize, len: usize) -> usize {
-    let lead = (T::Pack::LEN - input.elements_past(start, 16)) % T::Pack::LEN;
-    if lead < len { lead } else { len }
 }

@@ -1,0 +1,113 @@
+//! What a thread folds of a run of neighbouring tiles of a span.
+
+use core::ops::Range;
+
+use cuda_std::global::issue_loads;
+use cuda_std::prelude::*;
+
+use super::gather::skim_packs;
+use super::remainder::{Remainder, packs_of_block, stride};
+use crate::ops::Operator;
+
+/// Neighbouring tiles of a span.
+pub(super) struct Run {
+    /// Their numbers.
+    pub tiles: Range<usize>,
+    /// Whether the span's last tile is one of them: what there is of it, and of the one before if that is not whole either.
+    pub is_last: bool,
+}
+
+impl Run {
+    /// The first and the last of those of the span's `len` elements that are in whole tiles of `tile`.
+    #[inline(always)]
+    pub fn elements(&self, tile: usize, len: usize, has_lead: bool) -> (usize, usize) {
+        let (first, mut end) = (self.tiles.start * tile, self.tiles.end * tile);
+        end = if end > len { end - tile } else { end };
+        // What lies before the first aligned element may be more than what there was of the last tile.
+        end = if has_lead && end > len { end - tile } else { end };
+        (if first < end { first } else { end }, end)
+    }
+}
+
+/// What this thread folds of a run of the span of `len` elements that begins at `start`. The last run is empty only if all
+/// are.
+///
+/// The span `is_aligned` only if it begins at a multiple of 16 bytes, or may be folded in [any order](Operator::ANY_ORDER): then
+/// it always is. Of one that is aligned two tiles are on their way at once, of others one. Where it is, the last round of loads has a whole tile, if one is left, and the [remainder](Remainder): a length
+/// that is no multiple of a tile's costs no further way to memory. If not `AT_ONCE`, they are two rounds, in fewer registers.
+#[inline(always)]
+pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize, const AT_ONCE: bool>(
+    input: &Global<T>,
+    start: usize,
+    len: usize,
+    run: Run,
+    is_aligned: bool,
+) -> O::State {
+    let (stride, tile) = (stride::<T>(), packs_of_block::<T>(PACKS as u32));
+    // Packs begin behind these, which wait for the end.
+    let lead = if O::ANY_ORDER { elements_to_alignment(input, start, len) } else { 0 };
+    let (start, len) = (start + lead, len - lead);
+    let (first, end) = run.elements(tile, len, O::ANY_ORDER);
+    let remainder = Remainder {
+        start,
+        lead: if run.is_last { lead } else { 0 },
+        from: end,
+        to: if run.is_last { len } else { end },
+    };
+
+    let mut state = O::NEUTRAL;
+    let mut i = first + thread::thread_idx_x() as usize * T::Pack::LEN;
+    let loaded;
+    if is_aligned {
+        while i + tile < end {
+            // SAFETY: both tiles are inside of the span, which begins at a multiple of 16 bytes.
+            let (packs, further) = unsafe {
+                (
+                    input.load_aligned_packs_unchecked::<PACKS>(start + i, stride),
+                    input.load_aligned_packs_unchecked::<PACKS>(start + i + tile, stride),
+                )
+            };
+            issue_loads();
+            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
+            state = O::combine(state, skim_packs::<O, T, PACKS>(further, lead + i + tile, stride));
+            i += 2 * tile;
+        }
+        if i >= end && remainder.is_empty() {
+            return state;
+        }
+        // Unpacking short elements takes the registers that all else would be loaded to.
+        let at_once = AT_ONCE && size_of::<T>() >= 4;
+        if !at_once && i < end {
+            // SAFETY: the tile is inside of the span.
+            let packs = unsafe { input.load_aligned_packs_unchecked::<PACKS>(start + i, stride) };
+            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
+            i += tile;
+        }
+        // SAFETY: packs that begin before the end of whole tiles are inside of the span, and so is the remainder.
+        let packs = unsafe { input.load_aligned_packs_before::<PACKS>(start + i, stride, start + end) };
+        // SAFETY: as above.
+        loaded = unsafe { remainder.load::<T, PACKS>(input, true) };
+        issue_loads();
+        if at_once && i < end {
+            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
+        }
+    } else {
+        while i < end {
+            // SAFETY: the tile is inside of the span.
+            let packs = unsafe { input.load_packs_unchecked::<PACKS>(start + i, stride) };
+            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
+            i += tile;
+        }
+        // SAFETY: as above.
+        loaded = unsafe { remainder.load::<T, PACKS>(input, false) };
+        issue_loads();
+    }
+    remainder.fold::<O, T, PACKS>(state, loaded)
+}
+
+/// Elements before the first at a multiple of 16 bytes, of `len` from `start` on.
+#[inline(always)]
+fn elements_to_alignment<T: Element>(input: &Global<T>, start: usize, len: usize) -> usize {
+    let lead = (T::Pack::LEN - input.elements_past(start, 16)) % T::Pack::LEN;
+    if lead < len { lead } else { len }
+}
