@@ -85,7 +85,8 @@ pub struct Kernels<O: Operator<T>, T: Element> {
     pub name: &'static str,
     /// The kernel for long spans: all of a buffer, long rows. It takes short ones too, if slowly.
     pub spans: AnyBlock<SpansParameters<O, T>>,
-    /// The kernel for long spans of which not all begin at a multiple of 16 bytes; without one, `spans` takes these too.
+    /// The kernel for long spans of which not all begin at a multiple of 16 bytes; without one, `spans` takes these too, as
+    /// every kernel does that calls `kernels::reduce::spans::fold_spans`.
     pub spans_anywhere: Option<AnyBlock<SpansParameters<O, T>>>,
     /// The kernel for short rows; without one they are folded as long ones.
     pub rows: Option<Kernel<RowsParameters<O, T>>>,

@@ -38,7 +38,7 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 /// - *Alignment changes instructions, not the order*: what a thread folds is counted from the span's first element, or, if
 ///   that gives the same in [any order](Operator::ANY_ORDER), from the first at a multiple of 16 bytes. If it does not, spans
 ///   begin at multiples of 16 bytes here, and elsewhere in [`spans_anywhere`](fn@spans_anywhere): one kernel for both was
-///   twice as long, and so was the driver's work before a program's first sum.
+///   half as long again, and the driver's work before a program's first sum, too (`docs/benchmarks/h200.md`).
 /// - *One block folds the partials*, in the order of the parts. That saves a second launch, which costs more than all of a
 ///   short reduction. They are left in [mailboxes](cuda_std::mailbox), which the last part's block empties.
 ///
