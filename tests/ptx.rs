@@ -35,7 +35,7 @@ fn instances(rung: &str) -> Vec<(u32, String)> {
 
 /// The production transposes: for each size of element the tiles that a block may have.
 fn transposes() -> impl Iterator<Item = String> {
-    let kinds: [(&str, &[&str]); 18] = [
+    let kinds: [(&str, &[&str]); 19] = [
         (
             "tiles",
             &[
@@ -63,8 +63,15 @@ fn transposes() -> impl Iterator<Item = String> {
         ("wide_scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096", "f64_2048", "Complex32_2048", "Complex64_1024"]),
         ("slanted_scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096", "f64_2048", "Complex32_2048"]),
         ("scaled_word_tiles", &["f32_4096", "f32_1024", "f64_2048", "f64_512", "Complex32_2048", "Complex32_512"]),
-        ("direct_squares", &["u8", "u16", "u32", "u64", "u128"]),
-        ("scaled_direct_squares", &["f16", "bf16", "f32", "f64", "Complex32", "Complex64"]),
+        (
+            "direct_squares",
+            &[
+                "u8_128", "u16_128", "u32_128", "u64_128", "u128_128", "u8_256", "u16_256", "u32_256", "u64_256",
+                "u128_256",
+            ],
+        ),
+        ("scaled_direct_squares", &["f16_128", "bf16_128", "f32_128", "f64_128", "Complex32_128", "Complex64_128"]),
+        ("scaled_direct_squares", &["f16_256", "bf16_256", "f32_256", "f64_256", "Complex32_256", "Complex64_256"]),
         ("square_tiles", &["u8_16384", "u16_4096", "u32_4096", "u64_1024"]),
         (
             "wide_square_tiles",

@@ -3,14 +3,14 @@
 use cuda_std::element::Plain;
 use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::{Dim3, Kernel};
-use kernels::transpose::direct::{self, direct_squares};
+use kernels::transpose::direct::{self, FEW_THREADS, THREADS, direct_squares};
 use kernels::transpose::few_columns::few_columns;
 use kernels::transpose::few_rows::few_rows;
 use kernels::transpose::tiles::{slanted_tiles, tiles};
 use kernels::transpose::words::word_tiles;
 
 use super::strips::{Strip, StripKernels};
-use super::tiling::{Amount, Tiling, by_packs_or_few, by_words_or_few, slanted_if_many};
+use super::tiling::{Amount, MULTIPROCESSORS, Tiling, by_packs_or_few, by_words_or_few, slanted_if_many};
 use crate::{Error, Gpu, View, ViewMut};
 
 /// Matrices to transpose, and how far apart their rows and they themselves begin, in elements.
@@ -49,7 +49,7 @@ impl Gpu {
         match size_of::<T>() {
             1 => {
                 let kernels = Kernels {
-                    direct: direct_squares::handle::<u8>(),
+                    direct: [direct_squares::handle::<u8, FEW_THREADS>(), direct_squares::handle::<u8, THREADS>()],
                     by_packs: ByPacks {
                         many: tiles::handle::<u8, 32768, 5>(),
                         at_once: tiles::handle::<u8, 32768, 5>(),
@@ -66,7 +66,7 @@ impl Gpu {
             }
             2 => {
                 let kernels = Kernels {
-                    direct: direct_squares::handle::<u16>(),
+                    direct: [direct_squares::handle::<u16, FEW_THREADS>(), direct_squares::handle::<u16, THREADS>()],
                     by_packs: ByPacks {
                         many: if strides.are_lines_apart(2) {
                             tiles::handle::<u16, 16384, 5>()
@@ -87,7 +87,7 @@ impl Gpu {
             }
             4 => {
                 let kernels = Kernels {
-                    direct: direct_squares::handle::<u32>(),
+                    direct: [direct_squares::handle::<u32, FEW_THREADS>(), direct_squares::handle::<u32, THREADS>()],
                     by_packs: ByPacks {
                         many: tiles::handle::<u32, 4096, 4>(),
                         at_once: tiles::handle::<u32, 4096, 8>(),
@@ -104,7 +104,7 @@ impl Gpu {
             }
             8 => {
                 let kernels = Kernels {
-                    direct: direct_squares::handle::<u64>(),
+                    direct: [direct_squares::handle::<u64, FEW_THREADS>(), direct_squares::handle::<u64, THREADS>()],
                     by_packs: ByPacks {
                         many: tiles::handle::<u64, 2048, 4>(),
                         at_once: tiles::handle::<u64, 2048, 8>(),
@@ -127,8 +127,9 @@ impl Gpu {
                     few: tiles::handle::<u128, 256, 8>(),
                 };
                 if strides.are_small(16) {
-                    let kernel = direct_squares::handle::<u128>();
-                    return self.turn_directly(kernel, strides, input.cast(), output.cast());
+                    let kernels =
+                        [direct_squares::handle::<u128, FEW_THREADS>(), direct_squares::handle::<u128, THREADS>()];
+                    return self.turn_directly(kernels, strides, input.cast(), output.cast());
                 }
                 let (tiling, amount) = by_packs_or_few(&strides, 16);
                 self.turn_by(by_packs.of(amount), tiling, strides, input.cast(), output.cast())
@@ -168,16 +169,16 @@ impl Gpu {
     /// Turns small matrices whose rows begin and end at multiples of 16 bytes.
     fn turn_directly<T: Plain>(
         &self,
-        kernel: Kernel<DirectParameters<T>>,
+        [few, many]: [Kernel<DirectParameters<T>>; 2],
         strides: Strides,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
-        let grid = strides.grid_of_squares(size_of::<T>());
+        let (grid, are_few) = strides.grid_of_squares(size_of::<T>());
         let (rows, columns) = (rows as u32, columns as u32);
         let arguments = (input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch);
-        self.launch(kernel, grid, arguments)
+        self.launch(if are_few { few } else { many }, grid, arguments)
     }
 
     fn turn_by<T: Plain>(
@@ -213,9 +214,10 @@ impl Gpu {
     }
 }
 
-/// The kernels for an element's size; of two by words the second for where tiles are few.
+/// The kernels for an element's size; of two direct ones the first for where blocks are few, of two by words the second for
+/// where tiles are.
 struct Kernels<T: Plain> {
-    direct: Kernel<DirectParameters<T>>,
+    direct: [Kernel<DirectParameters<T>>; 2],
     by_packs: ByPacks<T>,
     by_words: [Kernel<TilesParameters<T>>; 2],
     slanted: Kernel<TilesParameters<T>>,
@@ -290,10 +292,17 @@ impl Strides {
         bytes <= most_of_small(size) && batch <= 65535
     }
 
-    /// The grid of the kernels for what [is small](Self::are_small).
-    pub(super) fn grid_of_squares(&self, size: usize) -> Dim3 {
-        let blocks = |elements: usize, squares: usize| elements.div_ceil(squares * direct::side(size)) as u32;
-        Dim3::new(blocks(self.columns, direct::ACROSS), blocks(self.rows, direct::down(size)), self.batch as u32)
+    /// The grid of the kernels for what [is small](Self::are_small), and whether its blocks are [few](FEW_THREADS).
+    pub(super) fn grid_of_squares(&self, size: usize) -> (Dim3, bool) {
+        let side = direct::side(size);
+        let by = |threads: usize| {
+            let blocks = |elements: usize, squares: usize| elements.div_ceil(squares * side) as u32;
+            let (across, down) = (blocks(self.columns, direct::ACROSS), blocks(self.rows, threads / direct::ACROSS));
+            Dim3::new(across, down, self.batch as u32)
+        };
+        let few = by(FEW_THREADS);
+        let are_few = few.count() < MULTIPROCESSORS as u128;
+        (if are_few { few } else { by(THREADS) }, are_few)
     }
 
     /// Calls `launch` with the matrices, or, if they are turned in [bands](Tiling::rows_of_band), for each of them with its bands,

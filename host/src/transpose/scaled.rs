@@ -4,7 +4,7 @@ use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use half::{bf16, f16};
 use kernels::transpose::change::{CONJUGATED, MULTIPLIED, Scale};
-use kernels::transpose::direct::scaled_direct_squares;
+use kernels::transpose::direct::{FEW_THREADS, THREADS, scaled_direct_squares};
 use kernels::transpose::tiles::{elements, scaled_tiles, slanted_scaled_tiles, wide_scaled_tiles};
 use kernels::transpose::words::scaled_word_tiles;
 use num_complex::{Complex32, Complex64};
@@ -76,8 +76,8 @@ type DirectParameters<B> =
 /// The kernels for a number.
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledKernels<B: 'static> {
-    /// For what is at multiples of 16 bytes: if it is small, and if not; and for what is anywhere.
-    direct: Kernel<DirectParameters<B>>,
+    /// For what is at multiples of 16 bytes: if it is small, by few blocks or many, and if not; and for what is anywhere.
+    direct: [Kernel<DirectParameters<B>>; 2],
     wide: Kernel<ScaledParameters<B>>,
     anywhere: Anywhere<B>,
 }
@@ -114,7 +114,10 @@ macro_rules! scaled {
         impl private::Sealed for $type {
             fn kernels() -> ScaledKernels<Self::Bits> {
                 ScaledKernels {
-                    direct: scaled_direct_squares::handle::<$type>(),
+                    direct: [
+                        scaled_direct_squares::handle::<$type, FEW_THREADS>(),
+                        scaled_direct_squares::handle::<$type, THREADS>(),
+                    ],
                     wide: wide_scaled_tiles::handle::<$type, $len>(),
                     anywhere: $anywhere,
                 }
@@ -249,7 +252,9 @@ impl Gpu {
                 real,
                 imaginary,
             );
-            return self.launch(kernels.direct, strides.grid_of_squares(size), arguments);
+            let (grid, are_few) = strides.grid_of_squares(size);
+            let [few, many] = kernels.direct;
+            return self.launch(if are_few { few } else { many }, grid, arguments);
         }
         let (kernel, tiling) = kernels.for_matrices(&strides, address);
         strides.in_bands(tiling, input, output, |strides, input, output| {

@@ -25,15 +25,14 @@ const fn across_warp(size: usize) -> usize {
     if size < 8 { 4 } else { ACROSS }
 }
 
-/// Threads of a block: twice as many where each has but two packs, or one.
-pub const fn threads(size: usize) -> usize {
-    if size < 8 { 128 } else { 256 }
-}
-
-/// Squares down a block.
-pub const fn down(size: usize) -> usize {
-    threads(size) / ACROSS
-}
+/// Threads of a block, and what they are where blocks of so few would be fewer than multiprocessors.
+///
+/// Few blocks are small, so that more multiprocessors have some. Many have squares enough below each other for whole lines of
+/// 128 bytes of the output's rows: a CUDA kernel that moves 1024 x 1024 elements of 1 byte so takes 1.59 us on an H200, by blocks
+/// of half of the threads 1.87; but 512 x 512 1.30, and by blocks of half 1.26. (`docs/benchmarks/h200.md`)
+pub const THREADS: usize = 256;
+/// See [`THREADS`].
+pub const FEW_THREADS: usize = THREADS / 2;
 
 /// Rows and columns of a square: four, or as many elements as 16 bytes have, if that is less.
 pub const fn side(size: usize) -> usize {
@@ -151,10 +150,10 @@ by_packs!(u32, u64, u128);
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
 /// the one before. Sides, pitches and addresses are multiples of 16 bytes.
 ///
-/// The grid has a block for each [`ACROSS`] x [`down()`] squares of [`side()`] x [`side()`] elements: across, down, and from
-/// matrix to matrix.
-#[kernel(instances = [u8, u16, u32, u64, u128], block = threads(size_of::<T>()), early)]
-pub fn direct_squares<T: Direct>(
+/// A block is for [`ACROSS`] squares of [`side()`] x [`side()`] elements side by side, and as many below each other as its threads
+/// are for; the grid has one for each of these: across, down, and from matrix to matrix.
+#[kernel(instances = [u8, u16, u32, u64, u128] x [128, 256], block = BLOCK, early)]
+pub fn direct_squares<T: Direct, const BLOCK: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: u32,
@@ -165,13 +164,13 @@ pub fn direct_squares<T: Direct>(
     output_batch: usize,
 ) {
     let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
-    turn_square(&input, &output, &layout, |row| row);
+    turn_square::<T, BLOCK>(&input, &output, &layout, |row| row);
 }
 
 /// [`direct_squares`](fn@direct_squares) of numbers that are [scaled](super::change) on their way: `how` and the factor's
 /// parts are those of a [`Scaling`].
-#[kernel(instances = [f16, bf16, f32, f64, Complex32, Complex64], block = threads(size_of::<N>()), early)]
-pub fn scaled_direct_squares<N: Scale<Bits: Direct>>(
+#[kernel(instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128, 256], block = BLOCK, early)]
+pub fn scaled_direct_squares<N: Scale<Bits: Direct>, const BLOCK: usize>(
     input: Global<<N as Scale>::Bits>,
     output: GlobalMut<<N as Scale>::Bits>,
     rows: u32,
@@ -186,7 +185,7 @@ pub fn scaled_direct_squares<N: Scale<Bits: Direct>>(
 ) {
     let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
     let scaled = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
-    turn_square(&input, &output, &layout, |row| N::Bits::change(row, |x| scaled.of_element(x)));
+    turn_square::<N::Bits, BLOCK>(&input, &output, &layout, |row| N::Bits::change(row, |x| scaled.of_element(x)));
 }
 
 /// Where matrices lie: the kernels' parameters.
@@ -201,7 +200,7 @@ struct Layout {
 
 /// Turns this thread's square, and changes its rows.
 #[inline(always)]
-fn turn_square<T: Direct>(
+fn turn_square<T: Direct, const BLOCK: usize>(
     input: &Global<T>,
     output: &GlobalMut<T>,
     layout: &Layout,
@@ -211,10 +210,10 @@ fn turn_square<T: Direct>(
     let Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch } = *layout;
     let size = size_of::<T>();
     let (side, lanes) = (side(size), across_warp(size) as u32);
-    let thread = thread::thread_idx_x();
+    let thread = thread::index_in_block::<BLOCK>() as u32;
     let (lane, warp, warps) = (thread % 32, thread / 32, ACROSS as u32 / lanes);
     let x = thread::block_idx_x() * ACROSS as u32 + warp % warps * lanes + lane % lanes;
-    let y = thread::block_idx_y() * down(size) as u32 + warp / warps * (32 / lanes) + lane / lanes;
+    let y = thread::block_idx_y() * (BLOCK / ACROSS) as u32 + warp / warps * (32 / lanes) + lane / lanes;
     let (row, column) = (y * side as u32, x * side as u32);
     if row >= rows || column >= columns {
         return;
