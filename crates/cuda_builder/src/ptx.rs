@@ -182,8 +182,11 @@ fn with_parameters_seen(name: &str, entry: &str) -> String {
         .step_by(PARAMETERS_APART)
         .map(|parameter| format!("\tld.param.u8 %seen, [{parameter}+3];\n\tand.b32 %all, %all, %seen;\n"))
         .collect();
+    // The block's and the grid's sizes lie there, too: its height, since it is the width that all ask for.
+    let asks_for_sizes = after.contains("%ntid") || after.contains("%nctaid");
+    let sizes = if asks_for_sizes { "\tmov.u32 %seen, %ntid.y;\n\tand.b32 %all, %all, %seen;\n" } else { "" };
     format!(
-        "{before}{{ .reg .pred %none; .reg .b32 %seen, %all;\n\tld.param.u8 %all, [{last}+3];\n{looks}\tsetp.eq.u32 %none, \
+        "{before}{{ .reg .pred %none; .reg .b32 %seen, %all;\n\tld.param.u8 %all, [{last}+3];\n{looks}{sizes}\tsetp.eq.u32 %none, \
          %all, 255;\n\t@%none nanosleep.u32 0; }}\n\t{WAIT}{after}"
     )
 }
@@ -346,6 +349,10 @@ mod tests {
             before.contains("@%none nanosleep.u32 0;") && after.contains("mov.u32 %r1, shared_dynamic;"),
             "{first}"
         );
+        assert!(!before.contains("%ntid"), "{first}");
+        let asking = Module::parse(&text.replace("mov.u32 %r1, shared_dynamic;", "mov.u32 %r1, %nctaid.x;"));
+        let (before, _) = asking.entries()[0].text.split_once(WAIT).unwrap();
+        assert!(before.contains("mov.u32 %seen, %ntid.y;"), "{before}");
         assert_eq!(Module::parse(module.text()).text().matches("nanosleep").count(), 1, "once is enough");
         assert_eq!(Module::parse(MODULE).text().matches("nanosleep").count(), 0, "who does not wait looks at nothing");
     }
