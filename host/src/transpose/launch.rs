@@ -294,10 +294,9 @@ impl Strides {
 
     /// The grid of the kernels for what [is small](Self::are_small), and whether its blocks are [few](FEW_THREADS).
     pub(super) fn grid_of_squares(&self, size: usize) -> (Dim3, bool) {
-        let side = direct::side(size);
+        let across = self.columns.div_ceil(direct::ACROSS * direct::columns(size)) as u32;
         let by = |threads: usize| {
-            let blocks = |elements: usize, squares: usize| elements.div_ceil(squares * side) as u32;
-            let (across, down) = (blocks(self.columns, direct::ACROSS), blocks(self.rows, threads / direct::ACROSS));
+            let down = self.rows.div_ceil(threads / direct::ACROSS * direct::rows(size)) as u32;
             Dim3::new(across, down, self.batch as u32)
         };
         let few = by(FEW_THREADS);
