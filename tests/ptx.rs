@@ -253,6 +253,23 @@ fn aligned_spans_have_no_second_way() {
     }
 }
 
+/// Kernels that let the next grid in early look at their parameters while they wait for the one before, if they can wait at all.
+#[test]
+fn short_kernels_look_at_their_parameters_while_they_wait() {
+    let short = ["spans_Sum_f32", "rows_Max_f16", "columns_Mean_f64", "direct_squares_u8_128", "word_tiles_u32_1024"];
+    let others = ["segments_Sum_f32", "square_tiles_u8_16384"];
+    for (name, looks) in short.map(|name| (name, true)).into_iter().chain(others.map(|name| (name, false))) {
+        for (arch, ptx) in entries(name) {
+            let before_wait = ptx.split_once("griddepcontrol.wait;").map(|(before, _)| before);
+            assert_eq!(before_wait.is_some(), arch >= Arch::SM_90, "{name} {arch}");
+            let look = format!("ld.param.u8 %all, [{name}_param_");
+            let has_look = before_wait.is_some_and(|before| before.contains(&look));
+            assert_eq!(has_look, looks && arch >= Arch::SM_90, "{name} {arch}");
+            assert_eq!(count(&ptx, "@%none nanosleep.u32 0;"), usize::from(has_look), "{name} {arch}");
+        }
+    }
+}
+
 #[test]
 fn tiles_turn_between_one_barrier() {
     for rung in ["tiled", "tiled_padded"] {

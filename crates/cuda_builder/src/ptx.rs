@@ -153,17 +153,26 @@ fn with_block(entry: &str) -> String {
 /// How an entry waits for the grid before it, if it is launched early.
 const WAIT: &str = "griddepcontrol.wait;";
 
+/// How it lets the grid behind it take its places before it is done.
+const ADMIT: &str = "griddepcontrol.launch_dependents;";
+
 /// Parameters from one that is looked at to the next: 32 bytes, if each has 8.
 const PARAMETERS_APART: usize = 4;
 
-/// Lets an entry that waits for the grid before it look at its parameters first.
+/// The widest grid whose blocks look: four for each multiprocessor of an H200.
+const FEW_BLOCKS: usize = 4 * 132;
+
+/// Lets an entry that waits for the grid before it, and admits the one behind it, look at its parameters first.
 ///
 /// They lie in the multiprocessor's memory of constants, which has to be fetched for each launch. Behind the wait that would take
 /// as long as a memory access, before anything else; before it, it takes no time. A launch that takes a microsecond
-/// takes 0.03 to 0.09 less so on an H200. (`docs/benchmarks/h200.md`)
+/// takes 0.03 to 0.1 less so on an H200. Blocks of a wide grid do not look: most of them find the constants there, and each
+/// would lose the few instructions that it takes, up to 1 % of a transpose and 4 % of a reduction of short rows. Nor do those
+/// whose grid was not admitted early: the wait, if there is one, is over when they begin. (`docs/benchmarks/h200.md`)
 ///
 /// One byte of some is enough. Of what it loads whole, the assembler would keep the value for later, in a register more; and what has no effect at
-/// all it would leave away. So a thread that finds all bits of all these bytes set sleeps, for no time.
+/// all it would leave away. So a thread that finds all bits of all these bytes set sleeps, for no time. The width itself is a
+/// look at where the sizes of block and grid are.
 fn with_parameters_seen(name: &str, entry: &str) -> String {
     let (Some((before, after)), Some((head, _))) = (entry.split_once(WAIT), entry.split_once("\n{")) else {
         return entry.to_owned();
@@ -174,20 +183,19 @@ fn with_parameters_seen(name: &str, entry: &str) -> String {
         .filter(|parameter| parameter.get(2..4).is_some_and(|bits| bits == "32" || bits == "64"))
         .filter_map(|parameter| symbols(parameter).into_iter().find(|symbol| symbol.starts_with(name)))
         .collect();
-    let Some((last, others)) = parameters.split_last().filter(|_| !before.contains("%seen")) else {
+    let looks = after.contains(ADMIT) && !before.contains("%seen");
+    let Some((last, others)) = parameters.split_last().filter(|_| looks) else {
         return entry.to_owned();
     };
-    let looks: String = others
+    let further: String = others
         .iter()
         .step_by(PARAMETERS_APART)
         .map(|parameter| format!("\tld.param.u8 %seen, [{parameter}+3];\n\tand.b32 %all, %all, %seen;\n"))
         .collect();
-    // The block's and the grid's sizes lie there, too: its height, since it is the width that all ask for.
-    let asks_for_sizes = after.contains("%ntid") || after.contains("%nctaid");
-    let sizes = if asks_for_sizes { "\tmov.u32 %seen, %ntid.y;\n\tand.b32 %all, %all, %seen;\n" } else { "" };
     format!(
-        "{before}{{ .reg .pred %none; .reg .b32 %seen, %all;\n\tld.param.u8 %all, [{last}+3];\n{looks}{sizes}\tsetp.eq.u32 %none, \
-         %all, 255;\n\t@%none nanosleep.u32 0; }}\n\t{WAIT}{after}"
+        "{before}{{ .reg .pred %wide, %none; .reg .b32 %seen, %all;\n\tmov.u32 %seen, %nctaid.x;\n\tsetp.gt.u32 %wide, %seen, \
+         {FEW_BLOCKS};\n\t@%wide bra SEEN;\n\tld.param.u8 %all, [{last}+3];\n{further}\tsetp.eq.u32 %none, %all, \
+         255;\n\t@%none nanosleep.u32 0;\nSEEN: }}\n\t{WAIT}{after}"
     )
 }
 
@@ -336,10 +344,11 @@ mod tests {
             .enumerate()
             .map(|(i, kind)| format!("\t.param .{kind} first_param_{i}"))
             .collect();
-        let text = MODULE
+        let waiting = MODULE
             .replace("\t.param .u64 first_param_0", &parameters.join(",\n"))
             .replace("\tmov.u32 %r1, shared_dynamic;", "\tgriddepcontrol.wait;\n\tmov.u32 %r1, shared_dynamic;");
-        let module = Module::parse(&text);
+        let admitting = waiting.replace(WAIT, &format!("{WAIT}\n\t{ADMIT}"));
+        let module = Module::parse(&admitting);
         let first = &module.entries()[0].text;
         let (before, after) = first.split_once(WAIT).unwrap();
         for (i, is_seen) in [true, false, false, false, false, true, true].into_iter().enumerate() {
@@ -349,11 +358,12 @@ mod tests {
             before.contains("@%none nanosleep.u32 0;") && after.contains("mov.u32 %r1, shared_dynamic;"),
             "{first}"
         );
-        assert!(!before.contains("%ntid"), "{first}");
-        let asking = Module::parse(&text.replace("mov.u32 %r1, shared_dynamic;", "mov.u32 %r1, %nctaid.x;"));
-        let (before, _) = asking.entries()[0].text.split_once(WAIT).unwrap();
-        assert!(before.contains("mov.u32 %seen, %ntid.y;"), "{before}");
         assert_eq!(Module::parse(module.text()).text().matches("nanosleep").count(), 1, "once is enough");
+        assert_eq!(
+            Module::parse(&waiting).text().matches("nanosleep").count(),
+            0,
+            "who admits no grid looks at nothing"
+        );
         assert_eq!(Module::parse(MODULE).text().matches("nanosleep").count(), 0, "who does not wait looks at nothing");
     }
 
