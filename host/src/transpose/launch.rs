@@ -34,6 +34,19 @@ const fn most_of_small(size: usize) -> usize {
     if size < 16 { 4 << 20 } else { 8 << 20 }
 }
 
+/// Whether so many blocks of [`FEW_THREADS`], for elements of `size` bytes, are better than so many of [`THREADS`]: if no
+/// multiprocessor has two of them. Or if the busiest has three, which as large blocks would be two, a third more: with so few
+/// blocks nothing evens that out. Not of 1 byte, of which a small block writes halves of lines, nor of 16, where it was slower.
+///
+/// On an H200 768 x 768 of 4 bytes take 1.99 us by small blocks and 2.20 by large ones, of 2 bytes 1.58 and 1.68, 384 x 384 of
+/// 8 bytes 1.61 and 1.76; but 1024 x 1536 of 1 byte 1.86 and 1.76, 192 x 192 of 16 bytes 1.35 and 1.27.
+/// (`docs/benchmarks/h200.md`)
+fn are_better_small(few: usize, many: usize, size: usize) -> bool {
+    let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
+    let is_more_even = of_busiest(few, FEW_THREADS) < of_busiest(many, THREADS);
+    few < MULTIPROCESSORS || (few <= 3 * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
+}
+
 type DirectParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, u32, u32, usize, usize, usize, usize);
 type TilesParameters<T> =
     (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32, u32, u32, u32);
@@ -292,16 +305,16 @@ impl Strides {
         bytes <= most_of_small(size) && batch <= 65535
     }
 
-    /// The grid of the kernels for what [is small](Self::are_small), and whether its blocks are [few](FEW_THREADS).
+    /// The grid of the kernels for what [is small](Self::are_small), and whether its blocks have [few threads](FEW_THREADS).
     pub(super) fn grid_of_squares(&self, size: usize) -> (Dim3, bool) {
         let across = self.columns.div_ceil(direct::ACROSS * direct::columns(size)) as u32;
         let by = |threads: usize| {
             let down = self.rows.div_ceil(threads / direct::ACROSS * direct::rows(size)) as u32;
             Dim3::new(across, down, self.batch as u32)
         };
-        let few = by(FEW_THREADS);
-        let are_few = few.count() < MULTIPROCESSORS as u128;
-        (if are_few { few } else { by(THREADS) }, are_few)
+        let (few, many) = (by(FEW_THREADS), by(THREADS));
+        let are_few = are_better_small(few.count() as usize, many.count() as usize, size);
+        (if are_few { few } else { many }, are_few)
     }
 
     /// Calls `launch` with the matrices, or, if they are turned in [bands](Tiling::rows_of_band), for each of them with its bands,
@@ -365,6 +378,20 @@ mod tests {
         assert_eq!([8192, 12288, 16400, 20480].map(|columns| pieces(columns, 8)), [0; 4]);
         assert_eq!([16384, 32768, 49152, 65536, 131_072].map(|columns| pieces(columns, 8)), [1, 2, 1, 3, 0]);
         assert_eq!((pieces(8192, 16), pieces(32768, 4), pieces(0, 4)), (1, 1, 0));
+    }
+
+    #[test]
+    fn small_blocks_are_taken_where_no_multiprocessor_has_much_more_than_another() {
+        let of_small = |side: usize, size: usize| {
+            let (grid, are_few) = Strides::of_matrix(side, side).grid_of_squares(size);
+            assert!((1..=65535).contains(&grid.y), "{grid:?}");
+            are_few
+        };
+        // 128, 288 and 512 blocks of few threads: one for each multiprocessor, three for the busiest, four.
+        assert_eq!([512, 768, 1024].map(|side| of_small(side, 4)), [true, true, false]);
+        assert_eq!([256, 384, 512].map(|side| of_small(side, 8)), [true, true, false]);
+        assert_eq!([512, 1024, 1536].map(|side| of_small(side, 1)), [true, false, false]);
+        assert_eq!([128, 192].map(|side| of_small(side, 16)), [true, false]);
     }
 
     #[test]

@@ -25,13 +25,14 @@ const fn across_warp(size: usize) -> usize {
     if size < 8 { 4 } else { ACROSS }
 }
 
-/// Threads of a block, and what they are where blocks of so few would be fewer than multiprocessors.
+/// Threads of a block.
 ///
-/// Few blocks are small, so that more multiprocessors have some. Many have squares enough below each other for whole lines of
-/// 128 bytes of the output's rows: a CUDA kernel that moves 1024 x 1024 elements of 1 byte so takes 1.59 us on an H200, by blocks
-/// of half of the threads 1.87; but 512 x 512 1.30, and by blocks of half 1.26. (`docs/benchmarks/h200.md`)
+/// Many blocks have squares enough below each other for whole lines of 128 bytes of the output's rows: a CUDA kernel that moves
+/// 1024 x 1024 elements of 1 byte so takes 1.59 us on an H200, by blocks of half of the threads 1.87. Few are smaller, so that more
+/// multiprocessors have some: 512 x 512 take 1.26 us by blocks of half of the threads, and 1.30 by these.
+/// (`docs/benchmarks/h200.md`)
 pub const THREADS: usize = 256;
-/// See [`THREADS`].
+/// Threads of a block where blocks are few.
 pub const FEW_THREADS: usize = THREADS / 2;
 
 /// Rows of a square: four, or as many elements as 16 bytes have, if that is less.
