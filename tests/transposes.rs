@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use warpfold::{Error, Gpu, Plain, SimtOptions, Transposition};
 use warpfold_tests::tiles::TILE_CHECKS;
 use warpfold_tests::transposes::{
-    ALIGNED, CHECKS, Case, Check, HIGH, IN_PLACE_CHECKS, LARGE, PERMUTE_CHECKS, SCALED_CHECKS, SIDES,
+    ALIGNED, CHECKS, Case, Check, HIGH, IN_PLACE_CHECKS, LARGE, MANY, PERMUTE_CHECKS, SCALED_CHECKS, SIDES,
 };
 
 fn any_side() -> impl Strategy<Value = usize> {
@@ -92,6 +92,27 @@ fn large_ones_at_any_alignment() {
         for case in [LARGE[3], ALIGNED] {
             check(&gpu, &Case { seed: i as u64, ..case }).unwrap();
         }
+    }
+}
+
+#[test]
+fn many_small_ones() {
+    let mut launched = Vec::new();
+    for (seed, (name, check)) in (0..).zip(CHECKS.iter().chain(&SCALED_CHECKS)) {
+        let gpu = Gpu::simt();
+        let checked = || {
+            check(&gpu, &Case { seed, ..MANY }).unwrap_or_else(|error| panic!("{name}: {error}"));
+            Ok(())
+        };
+        launched.extend(gpu.profile(checked).unwrap().kernels.into_iter().map(|kernel| kernel.kernel));
+    }
+    for of_elements in ["u8_256", "u16_256", "u32_256", "u64_256", "u128_256"] {
+        let name = format!("direct_squares_{of_elements}");
+        assert!(launched.contains(&name), "{name} is not of {launched:?}");
+    }
+    for of_numbers in ["f16_256", "bf16_256", "f32_128", "f64_128", "Complex32_128", "Complex64_256"] {
+        let name = format!("scaled_direct_squares_{of_numbers}");
+        assert!(launched.contains(&name), "{name} is not of {launched:?}");
     }
 }
 

@@ -8,7 +8,7 @@ use warpfold::ladder::TransposeRung;
 use warpfold_tests::reference::{first_difference, transposed};
 use warpfold_tests::sizes;
 use warpfold_tests::tiles::TileCheck;
-use warpfold_tests::transposes::{ALIGNED, Case, Check, HIGH, LARGE, PermuteCheck, SIDES};
+use warpfold_tests::transposes::{ALIGNED, Case, Check, HIGH, LARGE, MANY, PermuteCheck, SIDES};
 
 use crate::is_sanitized;
 
@@ -20,7 +20,8 @@ pub fn transposes_of(gpu: &Gpu, check: Check) -> Result<(), Failed> {
         sides.iter().flat_map(|&rows| sides.iter().map(move |&columns| (rows, columns))).collect();
     shapes.extend([(3, 5000), (5000, 3), (16, 3000), (3000, 16)]);
     if !is_sanitized() {
-        // More than what is turned without tiles, of any element.
+        // The most that is turned without tiles, of 8 bytes and of 4, and more, of any element.
+        shapes.extend([(512, 1024), (1024, 1024)]);
         shapes.extend([(1023, 1025), (1024, 2048), (2064, 4128), (1, 300_000), (300_000, 1)]);
     }
     for (i, (rows, columns)) in shapes.into_iter().enumerate() {
@@ -35,7 +36,10 @@ pub fn transposes_of(gpu: &Gpu, check: Check) -> Result<(), Failed> {
     for case in if is_sanitized() { &[][..] } else { &HIGH[..] } {
         check(gpu, &Case { seed: source.random(), ..*case })?;
     }
-    Ok(check(gpu, &Case { seed: source.random(), ..ALIGNED })?)
+    for case in [MANY, ALIGNED] {
+        check(gpu, &Case { seed: source.random(), ..case })?;
+    }
+    Ok(())
 }
 
 /// Transposes of whole packs by tiles, at their boundaries.

@@ -159,16 +159,17 @@ const ADMIT: &str = "griddepcontrol.launch_dependents;";
 /// Parameters from one that is looked at to the next: 32 bytes, if each has 8.
 const PARAMETERS_APART: usize = 4;
 
-/// The widest grid whose blocks look: four for each multiprocessor of an H200.
+/// The widest grid whose blocks look, in blocks across: four for each multiprocessor of an H200.
 const FEW_BLOCKS: usize = 4 * 132;
 
 /// Lets an entry that waits for the grid before it, and admits the one behind it, look at its parameters first.
 ///
 /// They lie in the multiprocessor's memory of constants, which has to be fetched for each launch. Behind the wait that would take
-/// as long as a memory access, before anything else; before it, it takes no time. A launch that takes a microsecond
-/// takes 0.03 to 0.1 less so on an H200. Blocks of a wide grid do not look: most of them find the constants there, and each
-/// would lose the few instructions that it takes, up to 1 % of a transpose and 4 % of a reduction of short rows. Nor do those
-/// whose grid was not admitted early: the wait, if there is one, is over when they begin. (`docs/benchmarks/h200.md`)
+/// as long as a memory access, before anything else; before it, it takes no time. In CUDA kernels, a launch that takes a microsecond
+/// or two takes 0.03 to 0.09 less so on an H200. Blocks of a wide grid do not look: most of them find the constants there, and each
+/// would lose the few instructions that it takes, up to 2 % of a reduction of short rows and 1 % of a transpose. Nor do those of an
+/// entry that never admits a grid: behind its like, they begin when there is nothing to wait for any more, and rows lost 4 %.
+/// (`docs/benchmarks/h200.md`)
 ///
 /// One byte of some is enough. Of what it loads whole, the assembler would keep the value for later, in a register more; and what has no effect at
 /// all it would leave away. So a thread that finds all bits of all these bytes set sleeps, for no time. The width itself is a
@@ -354,6 +355,7 @@ mod tests {
         for (i, is_seen) in [true, false, false, false, false, true, true].into_iter().enumerate() {
             assert_eq!(before.contains(&format!("[first_param_{i}+3]")), is_seen, "{i}: {first}");
         }
+        assert!(before.contains("setp.gt.u32 %wide, %seen, 528;") && before.contains("@%wide bra SEEN;"), "{first}");
         assert!(
             before.contains("@%none nanosleep.u32 0;") && after.contains("mov.u32 %r1, shared_dynamic;"),
             "{first}"

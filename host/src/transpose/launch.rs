@@ -10,8 +10,8 @@ use kernels::transpose::tiles::{slanted_tiles, tiles};
 use kernels::transpose::words::word_tiles;
 
 use super::strips::{Strip, StripKernels};
-use super::tiling::{Amount, MULTIPROCESSORS, Tiling, by_packs_or_few, by_words_or_few, slanted_if_many};
-use crate::{Error, Gpu, View, ViewMut};
+use super::tiling::{Amount, Tiling, by_packs_or_few, by_words_or_few, slanted_if_many};
+use crate::{Error, Gpu, MULTIPROCESSORS, View, ViewMut};
 
 /// Matrices to transpose, and how far apart their rows and they themselves begin, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,16 +35,16 @@ const fn most_of_small(size: usize) -> usize {
 }
 
 /// Whether so many blocks of [`FEW_THREADS`], for elements of `size` bytes, are better than so many of [`THREADS`]: if no
-/// multiprocessor has two of them. Or if the busiest has three, which as large blocks would be two, a third more: with so few
-/// blocks nothing evens that out. Not of 1 byte, of which a small block writes halves of lines, nor of 16, where it was slower.
+/// multiprocessor has two of them. Or if the busiest has at most three, and so fewer threads than with large blocks: of so few
+/// nothing evens that out. Not of 1 byte, of which a small block writes halves of lines, nor of 16, where it was slower.
 ///
-/// On an H200 768 x 768 of 4 bytes take 1.99 us by small blocks and 2.20 by large ones, of 2 bytes 1.58 and 1.68, 384 x 384 of
-/// 8 bytes 1.61 and 1.76; but 1024 x 1536 of 1 byte 1.86 and 1.76, 192 x 192 of 16 bytes 1.35 and 1.27.
-/// (`docs/benchmarks/h200.md`)
+/// On an H200 768 x 768 of 4 bytes, whose busiest multiprocessor has three small blocks or two large ones, take 2.00 us by small
+/// ones and 2.20 by large ones, of 2 bytes 1.58 and 1.68, 384 x 384 of 8 bytes 1.61 and 1.76; but 1024 x 1536 of 1 byte 1.87
+/// and 1.76, 192 x 192 of 16 bytes 1.35 and 1.26. (`docs/benchmarks/h200.md`)
 fn are_better_small(few: usize, many: usize, size: usize) -> bool {
     let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
     let is_more_even = of_busiest(few, FEW_THREADS) < of_busiest(many, THREADS);
-    few < MULTIPROCESSORS || (few <= 3 * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
+    few <= MULTIPROCESSORS || (few <= 3 * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
 }
 
 type DirectParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, u32, u32, usize, usize, usize, usize);
@@ -182,16 +182,16 @@ impl Gpu {
     /// Turns small matrices whose rows begin and end at multiples of 16 bytes.
     fn turn_directly<T: Plain>(
         &self,
-        [few, many]: [Kernel<DirectParameters<T>>; 2],
+        kernels: [Kernel<DirectParameters<T>>; 2],
         strides: Strides,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
-        let (grid, are_few) = strides.grid_of_squares(size_of::<T>());
+        let (kernel, grid) = strides.squares_by(size_of::<T>(), kernels);
         let (rows, columns) = (rows as u32, columns as u32);
         let arguments = (input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch);
-        self.launch(if are_few { few } else { many }, grid, arguments)
+        self.launch(kernel, grid, arguments)
     }
 
     fn turn_by<T: Plain>(
@@ -305,16 +305,21 @@ impl Strides {
         bytes <= most_of_small(size) && batch <= 65535
     }
 
-    /// The grid of the kernels for what [is small](Self::are_small), and whether its blocks have [few threads](FEW_THREADS).
-    pub(super) fn grid_of_squares(&self, size: usize) -> (Dim3, bool) {
-        let across = self.columns.div_ceil(direct::ACROSS * direct::columns(size)) as u32;
-        let by = |threads: usize| {
-            let down = self.rows.div_ceil(threads / direct::ACROSS * direct::rows(size)) as u32;
-            Dim3::new(across, down, self.batch as u32)
-        };
-        let (few, many) = (by(FEW_THREADS), by(THREADS));
-        let are_few = are_better_small(few.count() as usize, many.count() as usize, size);
-        (if are_few { few } else { many }, are_few)
+    /// Of the two kernels for what [is small](Self::are_small), of which the first has few threads, the better one, and its grid.
+    pub(super) fn squares_by<P>(&self, size: usize, kernels: [Kernel<P>; 2]) -> (Kernel<P>, Dim3) {
+        let [few, many] = kernels;
+        let grids = [few, many].map(|kernel| self.grid_of_squares(size, kernel.block().x as usize));
+        if are_better_small(grids[0].count() as usize, grids[1].count() as usize, size) {
+            (few, grids[0])
+        } else {
+            (many, grids[1])
+        }
+    }
+
+    fn grid_of_squares(&self, size: usize, threads: usize) -> Dim3 {
+        let across = self.columns.div_ceil(direct::ACROSS * direct::columns(size));
+        let down = self.rows.div_ceil(threads / direct::ACROSS * direct::rows(size));
+        Dim3::new(across as u32, down as u32, self.batch as u32)
     }
 
     /// Calls `launch` with the matrices, or, if they are turned in [bands](Tiling::rows_of_band), for each of them with its bands,
@@ -382,16 +387,30 @@ mod tests {
 
     #[test]
     fn small_blocks_are_taken_where_no_multiprocessor_has_much_more_than_another() {
-        let of_small = |side: usize, size: usize| {
-            let (grid, are_few) = Strides::of_matrix(side, side).grid_of_squares(size);
-            assert!((1..=65535).contains(&grid.y), "{grid:?}");
-            are_few
+        let is_small = |rows: usize, columns: usize, size: usize| {
+            let blocks = |threads| Strides::of_matrix(rows, columns).grid_of_squares(size, threads).count() as usize;
+            are_better_small(blocks(FEW_THREADS), blocks(THREADS), size)
         };
-        // 128, 288 and 512 blocks of few threads: one for each multiprocessor, three for the busiest, four.
-        assert_eq!([512, 768, 1024].map(|side| of_small(side, 4)), [true, true, false]);
-        assert_eq!([256, 384, 512].map(|side| of_small(side, 8)), [true, true, false]);
-        assert_eq!([512, 1024, 1536].map(|side| of_small(side, 1)), [true, false, false]);
-        assert_eq!([128, 192].map(|side| of_small(side, 16)), [true, false]);
+        // Small blocks of the busiest multiprocessor: one, one, three, four.
+        let cases = [(512, 512), (704, 384), (768, 768), (1024, 1024)];
+        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 4)), [true, true, true, false]);
+        let cases = [(256, 256), (384, 384), (512, 512), (640, 640)];
+        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 8)), [true, true, false, false]);
+        // One, one, two, three: of these sizes one at most.
+        let cases = [(512, 512), (704, 768), (1024, 1024), (1024, 1536)];
+        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 1)), [true, true, false, false]);
+        let cases = [(128, 128), (176, 96), (192, 112), (192, 192)];
+        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 16)), [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_small_matrix_has_no_more_blocks_down_than_a_grid_may() {
+        for size in [1, 2, 4, 8, 16] {
+            let rows = most_of_small(size) / 16;
+            let high = Strides::of_matrix(rows, 16 / size);
+            assert!(high.are_small(size) && !Strides::of_matrix(rows + 16, 16 / size).are_small(size), "{size}");
+            assert!(high.grid_of_squares(size, FEW_THREADS).y <= 65535, "{size}");
+        }
     }
 
     #[test]

@@ -6,11 +6,9 @@ use kernels::transpose::tiles::{elements, few_elements};
 use kernels::transpose::words;
 
 use super::launch::Strides;
+use crate::MULTIPROCESSORS;
 
-/// Those of an H200.
-pub(super) const MULTIPROCESSORS: usize = 132;
-
-/// Tiles that are few: two for each multiprocessor.
+/// Tiles that are few: two for each multiprocessor of an H200.
 pub(super) const FEW_TILES: usize = 2 * MULTIPROCESSORS;
 
 /// Tiles that have a place all at once, eight on each multiprocessor.

@@ -18,7 +18,7 @@ pub const ACROSS: usize = 8;
 /// Squares across a warp.
 ///
 /// Of elements of up to 4 bytes, whose squares have four rows, they lie 4 across and 8 down, so that what a warp writes in a row of
-/// the output is twice as long as what it reads in one of the input, and at least a sector. Of 8 and 16 bytes, whose squares have
+/// the output is at least a sector, and of 2 and 4 bytes twice as long as what it reads in one of the input. Of 8 and 16 bytes, whose squares have
 /// two rows or one, 8 across read a line of 128 bytes. CUDA kernels that move 512 x 512 elements of 8 and 16 bytes so take 5 % less on
 /// an H200 than with 4 across, of 1 and 2 bytes as much or more. (`docs/benchmarks/h200.md`)
 const fn across_warp(size: usize) -> usize {
@@ -27,9 +27,9 @@ const fn across_warp(size: usize) -> usize {
 
 /// Threads of a block.
 ///
-/// Many blocks have squares enough below each other for whole lines of 128 bytes of the output's rows: a CUDA kernel that moves
-/// 1024 x 1024 elements of 1 byte so takes 1.59 us on an H200, by blocks of half of the threads 1.87. Few are smaller, so that more
-/// multiprocessors have some: 512 x 512 take 1.26 us by blocks of half of the threads, and 1.30 by these.
+/// Many blocks have squares enough below each other for whole lines of 128 bytes of the output's rows: 1024 x 1024 elements of 1
+/// byte take 1.53 us on an H200, and by blocks of half of the threads 1.62 to 1.65. Few are smaller, so that more
+/// multiprocessors have some: 512 x 512 take 1.25 us by blocks of half of the threads, and 1.33 by these.
 /// (`docs/benchmarks/h200.md`)
 pub const THREADS: usize = 256;
 /// Threads of a block where blocks are few.
@@ -191,7 +191,11 @@ pub fn direct_squares<T: Direct, const BLOCK: usize>(
 
 /// [`direct_squares`](fn@direct_squares) of numbers that are [scaled](super::change) on their way: `how` and the factor's
 /// parts are those of a [`Scaling`].
-#[kernel(instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128, 256], block = BLOCK, early)]
+#[kernel(
+    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128] + [f16, bf16, Complex64] x [256],
+    block = BLOCK,
+    early
+)]
 pub fn scaled_direct_squares<N: Scale<Bits: Direct>, const BLOCK: usize>(
     input: Global<<N as Scale>::Bits>,
     output: GlobalMut<<N as Scale>::Bits>,
