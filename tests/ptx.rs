@@ -35,7 +35,7 @@ fn instances(rung: &str) -> Vec<(u32, String)> {
 
 /// The production transposes: for each size of element the tiles that a block may have.
 fn transposes() -> impl Iterator<Item = String> {
-    let kinds: [(&str, &[&str]); 18] = [
+    let kinds: [(&str, &[&str]); 19] = [
         (
             "tiles",
             &[
@@ -63,8 +63,15 @@ fn transposes() -> impl Iterator<Item = String> {
         ("wide_scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096", "f64_2048", "Complex32_2048", "Complex64_1024"]),
         ("slanted_scaled_tiles", &["f16_16384", "bf16_16384", "f32_4096", "f64_2048", "Complex32_2048"]),
         ("scaled_word_tiles", &["f32_4096", "f32_1024", "f64_2048", "f64_512", "Complex32_2048", "Complex32_512"]),
-        ("direct_squares", &["u8", "u16", "u32", "u64", "u128"]),
-        ("scaled_direct_squares", &["f16", "bf16", "f32", "f64", "Complex32", "Complex64"]),
+        (
+            "direct_squares",
+            &[
+                "u8_128", "u16_128", "u32_128", "u64_128", "u128_128", "u8_256", "u16_256", "u32_256", "u64_256",
+                "u128_256",
+            ],
+        ),
+        ("scaled_direct_squares", &["f16_128", "bf16_128", "f32_128", "f64_128", "Complex32_128", "Complex64_128"]),
+        ("scaled_direct_squares", &["f16_256", "bf16_256", "Complex64_256"]),
         ("square_tiles", &["u8_16384", "u16_4096", "u32_4096", "u64_1024"]),
         (
             "wide_square_tiles",
@@ -242,6 +249,23 @@ fn aligned_spans_have_no_second_way() {
     for name in ["spans_Sum_f32", "spans_Sum_f16", "spans_Mean_f64", "spans_Norm_i8", "spans_Sum_i32"] {
         for (arch, ptx) in entries(name) {
             assert!((8..=16).contains(&count(&ptx, "ld.global.v4")), "{name} {arch}");
+        }
+    }
+}
+
+/// Kernels that let the next grid in early look at their parameters while they wait for the one before, if they can wait at all.
+#[test]
+fn short_kernels_look_at_their_parameters_while_they_wait() {
+    let short = ["spans_Sum_f32", "rows_Max_f16", "columns_Mean_f64", "direct_squares_u8_128", "word_tiles_u32_1024"];
+    let others = ["segments_Sum_f32", "square_tiles_u8_16384"];
+    for (name, looks) in short.map(|name| (name, true)).into_iter().chain(others.map(|name| (name, false))) {
+        for (arch, ptx) in entries(name) {
+            let before_wait = ptx.split_once("griddepcontrol.wait;").map(|(before, _)| before);
+            assert_eq!(before_wait.is_some(), arch >= Arch::SM_90, "{name} {arch}");
+            let look = format!("ld.param.u8 %all, [{name}_param_");
+            let has_look = before_wait.is_some_and(|before| before.contains(&look));
+            assert_eq!(has_look, looks && arch >= Arch::SM_90, "{name} {arch}");
+            assert_eq!(count(&ptx, "@%none nanosleep.u32 0;"), usize::from(has_look), "{name} {arch}");
         }
     }
 }

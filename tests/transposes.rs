@@ -106,11 +106,11 @@ fn many_small_ones() {
         };
         launched.extend(gpu.profile(checked).unwrap().kernels.into_iter().map(|kernel| kernel.kernel));
     }
-    for of_elements in ["u8", "u16", "u32", "u64", "u128"] {
+    for of_elements in ["u8_256", "u16_256", "u32_256", "u64_256", "u128_256"] {
         let name = format!("direct_squares_{of_elements}");
         assert!(launched.contains(&name), "{name} is not of {launched:?}");
     }
-    for of_numbers in ["f16", "bf16", "f32", "f64", "Complex32", "Complex64"] {
+    for of_numbers in ["f16_256", "bf16_256", "f32_128", "f64_128", "Complex32_128", "Complex64_256"] {
         let name = format!("scaled_direct_squares_{of_numbers}");
         assert!(launched.contains(&name), "{name} is not of {launched:?}");
     }

@@ -350,7 +350,7 @@ fn check_permuted<T: Bits>(gpu: &Gpu, shape: [usize; 3], offsets: [usize; 2], se
 /// One that is turned by tiles, of elements of 2 bytes or more, and at multiples of 16 bytes.
 pub const ALIGNED: Case = Case { rows: 1040, columns: 2064, batch: 1, pads: [0; 2], offsets: [0; 2], seed: 0 };
 
-/// Matrices that are small, but so many that their blocks are more than multiprocessors, whatever the element's size.
+/// Matrices that are small, but so many that their blocks have all the threads that they may, whatever the element's size.
 pub const MANY: Case = Case { rows: 112, columns: 32, batch: 110, pads: [0; 2], offsets: [0; 2], seed: 0 };
 
 /// Matrices of so many tiles, whatever the element's size, that they are large ones, and rows of the output that begin

@@ -37,7 +37,8 @@ mod parameters;
 ///
 /// With `early`, the kernel's blocks may take their places while the kernel before it in the same order still runs, where
 /// the device can (sm_90 and later): each waits, before anything of its own, until that one is done and all it wrote can be
-/// seen. Between short kernels that saves most of the time that a launch takes.
+/// seen. Between short kernels that saves most of the time that a launch takes. If it lets the next grid in as well, and
+/// its own has few blocks across, it looks at some of its parameters before it waits, which `cuda_builder` sees to.
 ///
 /// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`. A kernel that is an `unsafe fn` has an unsafe
 /// `handle`: who takes it promises that every launch keeps the kernel's contract. A safe one, which can reach memory

@@ -7,11 +7,9 @@ use kernels::reduce::{columns, rows, spans};
 
 use super::shape::Kind;
 use super::workspace::Room;
+use crate::MULTIPROCESSORS;
 
-/// Multiprocessors of an H200.
-const MULTIPROCESSORS: usize = 132;
-
-/// Blocks of 512 threads that fold long spans and that it runs at once: two in each multiprocessor.
+/// Blocks of 512 threads that fold long spans and that an H200 runs at once: two in each multiprocessor.
 const LARGE_BLOCKS: usize = 2 * MULTIPROCESSORS;
 
 /// Blocks of 256 threads that it runs at once, whose threads have up to 64 registers.

@@ -3,7 +3,7 @@
 use cuda_std::element::Plain;
 use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::{Dim3, Kernel};
-use kernels::transpose::direct::{self, direct_squares};
+use kernels::transpose::direct::{self, FEW_THREADS, THREADS, direct_squares};
 use kernels::transpose::few_columns::few_columns;
 use kernels::transpose::few_rows::few_rows;
 use kernels::transpose::tiles::{slanted_tiles, tiles};
@@ -11,7 +11,7 @@ use kernels::transpose::words::word_tiles;
 
 use super::strips::{Strip, StripKernels};
 use super::tiling::{Amount, Tiling, by_packs_or_few, by_words_or_few, slanted_if_many};
-use crate::{Error, Gpu, View, ViewMut};
+use crate::{Error, Gpu, MULTIPROCESSORS, View, ViewMut};
 
 /// Matrices to transpose, and how far apart their rows and they themselves begin, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +34,19 @@ const fn most_of_small(size: usize) -> usize {
     if size < 16 { 4 << 20 } else { 8 << 20 }
 }
 
+/// Whether so many blocks of [`FEW_THREADS`], for elements of `size` bytes, are better than so many of [`THREADS`]: if no
+/// multiprocessor has two of them. Or if the busiest has at most three, and so fewer threads than with large blocks: of so few
+/// nothing evens that out. Not of 1 byte, of which a small block writes halves of lines, nor of 16, where it was slower.
+///
+/// On an H200 768 x 768 of 4 bytes, whose busiest multiprocessor has three small blocks or two large ones, take 2.00 us by small
+/// ones and 2.20 by large ones, of 2 bytes 1.58 and 1.68, 384 x 384 of 8 bytes 1.61 and 1.76; but 1024 x 1536 of 1 byte 1.87
+/// and 1.76, 192 x 192 of 16 bytes 1.35 and 1.26. (`docs/benchmarks/h200.md`)
+fn are_better_small(few: usize, many: usize, size: usize) -> bool {
+    let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
+    let is_more_even = of_busiest(few, FEW_THREADS) < of_busiest(many, THREADS);
+    few <= MULTIPROCESSORS || (few <= 3 * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
+}
+
 type DirectParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, u32, u32, usize, usize, usize, usize);
 type TilesParameters<T> =
     (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32, u32, u32, u32);
@@ -49,7 +62,7 @@ impl Gpu {
         match size_of::<T>() {
             1 => {
                 let kernels = Kernels {
-                    direct: direct_squares::handle::<u8>(),
+                    direct: [direct_squares::handle::<u8, FEW_THREADS>(), direct_squares::handle::<u8, THREADS>()],
                     by_packs: ByPacks {
                         many: tiles::handle::<u8, 32768, 5>(),
                         at_once: tiles::handle::<u8, 32768, 5>(),
@@ -66,7 +79,7 @@ impl Gpu {
             }
             2 => {
                 let kernels = Kernels {
-                    direct: direct_squares::handle::<u16>(),
+                    direct: [direct_squares::handle::<u16, FEW_THREADS>(), direct_squares::handle::<u16, THREADS>()],
                     by_packs: ByPacks {
                         many: if strides.are_lines_apart(2) {
                             tiles::handle::<u16, 16384, 5>()
@@ -87,7 +100,7 @@ impl Gpu {
             }
             4 => {
                 let kernels = Kernels {
-                    direct: direct_squares::handle::<u32>(),
+                    direct: [direct_squares::handle::<u32, FEW_THREADS>(), direct_squares::handle::<u32, THREADS>()],
                     by_packs: ByPacks {
                         many: tiles::handle::<u32, 4096, 4>(),
                         at_once: tiles::handle::<u32, 4096, 8>(),
@@ -104,7 +117,7 @@ impl Gpu {
             }
             8 => {
                 let kernels = Kernels {
-                    direct: direct_squares::handle::<u64>(),
+                    direct: [direct_squares::handle::<u64, FEW_THREADS>(), direct_squares::handle::<u64, THREADS>()],
                     by_packs: ByPacks {
                         many: tiles::handle::<u64, 2048, 4>(),
                         at_once: tiles::handle::<u64, 2048, 8>(),
@@ -127,8 +140,9 @@ impl Gpu {
                     few: tiles::handle::<u128, 256, 8>(),
                 };
                 if strides.are_small(16) {
-                    let kernel = direct_squares::handle::<u128>();
-                    return self.turn_directly(kernel, strides, input.cast(), output.cast());
+                    let kernels =
+                        [direct_squares::handle::<u128, FEW_THREADS>(), direct_squares::handle::<u128, THREADS>()];
+                    return self.turn_directly(kernels, strides, input.cast(), output.cast());
                 }
                 let (tiling, amount) = by_packs_or_few(&strides, 16);
                 self.turn_by(by_packs.of(amount), tiling, strides, input.cast(), output.cast())
@@ -168,13 +182,13 @@ impl Gpu {
     /// Turns small matrices whose rows begin and end at multiples of 16 bytes.
     fn turn_directly<T: Plain>(
         &self,
-        kernel: Kernel<DirectParameters<T>>,
+        kernels: [Kernel<DirectParameters<T>>; 2],
         strides: Strides,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
-        let grid = strides.grid_of_squares(size_of::<T>());
+        let (kernel, grid) = strides.squares_by(size_of::<T>(), kernels);
         let (rows, columns) = (rows as u32, columns as u32);
         let arguments = (input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch);
         self.launch(kernel, grid, arguments)
@@ -213,9 +227,10 @@ impl Gpu {
     }
 }
 
-/// The kernels for an element's size; of two by words the second for where tiles are few.
+/// The kernels for an element's size; of two direct ones the first for where blocks are few, of two by words the second for
+/// where tiles are.
 struct Kernels<T: Plain> {
-    direct: Kernel<DirectParameters<T>>,
+    direct: [Kernel<DirectParameters<T>>; 2],
     by_packs: ByPacks<T>,
     by_words: [Kernel<TilesParameters<T>>; 2],
     slanted: Kernel<TilesParameters<T>>,
@@ -290,10 +305,21 @@ impl Strides {
         bytes <= most_of_small(size) && batch <= 65535
     }
 
-    /// The grid of the kernels for what [is small](Self::are_small).
-    pub(super) fn grid_of_squares(&self, size: usize) -> Dim3 {
-        let blocks = |elements: usize, squares: usize| elements.div_ceil(squares * direct::side(size)) as u32;
-        Dim3::new(blocks(self.columns, direct::ACROSS), blocks(self.rows, direct::down(size)), self.batch as u32)
+    /// Of the two kernels for what [is small](Self::are_small), of which the first has few threads, the better one, and its grid.
+    pub(super) fn squares_by<P>(&self, size: usize, kernels: [Kernel<P>; 2]) -> (Kernel<P>, Dim3) {
+        let [few, many] = kernels;
+        let grids = [few, many].map(|kernel| self.grid_of_squares(size, kernel.block().x as usize));
+        if are_better_small(grids[0].count() as usize, grids[1].count() as usize, size) {
+            (few, grids[0])
+        } else {
+            (many, grids[1])
+        }
+    }
+
+    fn grid_of_squares(&self, size: usize, threads: usize) -> Dim3 {
+        let across = self.columns.div_ceil(direct::ACROSS * direct::columns(size));
+        let down = self.rows.div_ceil(threads / direct::ACROSS * direct::rows(size));
+        Dim3::new(across as u32, down as u32, self.batch as u32)
     }
 
     /// Calls `launch` with the matrices, or, if they are turned in [bands](Tiling::rows_of_band), for each of them with its bands,
@@ -357,6 +383,34 @@ mod tests {
         assert_eq!([8192, 12288, 16400, 20480].map(|columns| pieces(columns, 8)), [0; 4]);
         assert_eq!([16384, 32768, 49152, 65536, 131_072].map(|columns| pieces(columns, 8)), [1, 2, 1, 3, 0]);
         assert_eq!((pieces(8192, 16), pieces(32768, 4), pieces(0, 4)), (1, 1, 0));
+    }
+
+    #[test]
+    fn small_blocks_are_taken_where_no_multiprocessor_has_much_more_than_another() {
+        let is_small = |rows: usize, columns: usize, size: usize| {
+            let blocks = |threads| Strides::of_matrix(rows, columns).grid_of_squares(size, threads).count() as usize;
+            are_better_small(blocks(FEW_THREADS), blocks(THREADS), size)
+        };
+        // Small blocks of the busiest multiprocessor: one, one, three, four.
+        let cases = [(512, 512), (704, 384), (768, 768), (1024, 1024)];
+        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 4)), [true, true, true, false]);
+        let cases = [(256, 256), (384, 384), (512, 512), (640, 640)];
+        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 8)), [true, true, false, false]);
+        // One, one, two, three: of these sizes one at most.
+        let cases = [(512, 512), (704, 768), (1024, 1024), (1024, 1536)];
+        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 1)), [true, true, false, false]);
+        let cases = [(128, 128), (176, 96), (192, 112), (192, 192)];
+        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 16)), [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_small_matrix_has_no_more_blocks_down_than_a_grid_may() {
+        for size in [1, 2, 4, 8, 16] {
+            let rows = most_of_small(size) / 16;
+            let high = Strides::of_matrix(rows, 16 / size);
+            assert!(high.are_small(size) && !Strides::of_matrix(rows + 16, 16 / size).are_small(size), "{size}");
+            assert!(high.grid_of_squares(size, FEW_THREADS).y <= 65535, "{size}");
+        }
     }
 
     #[test]

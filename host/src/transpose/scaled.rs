@@ -4,7 +4,7 @@ use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use half::{bf16, f16};
 use kernels::transpose::change::{CONJUGATED, MULTIPLIED, Scale};
-use kernels::transpose::direct::scaled_direct_squares;
+use kernels::transpose::direct::{FEW_THREADS, THREADS, scaled_direct_squares};
 use kernels::transpose::tiles::{elements, scaled_tiles, slanted_scaled_tiles, wide_scaled_tiles};
 use kernels::transpose::words::scaled_word_tiles;
 use num_complex::{Complex32, Complex64};
@@ -76,8 +76,9 @@ type DirectParameters<B> =
 /// The kernels for a number.
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledKernels<B: 'static> {
-    /// For what is at multiples of 16 bytes: if it is small, and if not; and for what is anywhere.
-    direct: Kernel<DirectParameters<B>>,
+    /// For what is at multiples of 16 bytes: if it is small, by few blocks or many (which of 4 and 8 bytes are the same), and
+    /// if not; and for what is anywhere.
+    direct: [Kernel<DirectParameters<B>>; 2],
     wide: Kernel<ScaledParameters<B>>,
     anywhere: Anywhere<B>,
 }
@@ -109,12 +110,15 @@ mod private {
 }
 
 macro_rules! scaled {
-    ($($type:ident, $len:literal, $anywhere:expr, |$x:ident| $parts:expr;)*) => {$(
+    ($($type:ident, $len:literal, $threads:expr, $anywhere:expr, |$x:ident| $parts:expr;)*) => {$(
         impl ScaledElement for $type {}
         impl private::Sealed for $type {
             fn kernels() -> ScaledKernels<Self::Bits> {
                 ScaledKernels {
-                    direct: scaled_direct_squares::handle::<$type>(),
+                    direct: [
+                        scaled_direct_squares::handle::<$type, FEW_THREADS>(),
+                        scaled_direct_squares::handle::<$type, { $threads }>(),
+                    ],
                     wide: wide_scaled_tiles::handle::<$type, $len>(),
                     anywhere: $anywhere,
                 }
@@ -146,12 +150,12 @@ macro_rules! by_words {
 }
 
 scaled! {
-    f16, 16384, by_packs!(f16, 16384), |x| [x.to_f64(), 0.0];
-    bf16, 16384, by_packs!(bf16, 16384), |x| [x.to_f64(), 0.0];
-    f32, 4096, by_words!(f32, 4096, 1024), |x| [x.into(), 0.0];
-    f64, 2048, by_words!(f64, 2048, 512), |x| [x, 0.0];
-    Complex32, 2048, by_words!(Complex32, 2048, 512), |x| [x.re.into(), x.im.into()];
-    Complex64, 1024, Anywhere::Never, |x| [x.re, x.im];
+    f16, 16384, THREADS, by_packs!(f16, 16384), |x| [x.to_f64(), 0.0];
+    bf16, 16384, THREADS, by_packs!(bf16, 16384), |x| [x.to_f64(), 0.0];
+    f32, 4096, FEW_THREADS, by_words!(f32, 4096, 1024), |x| [x.into(), 0.0];
+    f64, 2048, FEW_THREADS, by_words!(f64, 2048, 512), |x| [x, 0.0];
+    Complex32, 2048, FEW_THREADS, by_words!(Complex32, 2048, 512), |x| [x.re.into(), x.im.into()];
+    Complex64, 1024, THREADS, Anywhere::Never, |x| [x.re, x.im];
 }
 
 impl<B: 'static> ScaledKernels<B> {
@@ -249,7 +253,8 @@ impl Gpu {
                 real,
                 imaginary,
             );
-            return self.launch(kernels.direct, strides.grid_of_squares(size), arguments);
+            let (kernel, grid) = strides.squares_by(size, kernels.direct);
+            return self.launch(kernel, grid, arguments);
         }
         let (kernel, tiling) = kernels.for_matrices(&strides, address);
         strides.in_bands(tiling, input, output, |strides, input, output| {

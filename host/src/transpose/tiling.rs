@@ -6,12 +6,13 @@ use kernels::transpose::tiles::{elements, few_elements};
 use kernels::transpose::words;
 
 use super::launch::Strides;
+use crate::MULTIPROCESSORS;
 
 /// Tiles that are few: two for each multiprocessor of an H200.
-pub(super) const FEW_TILES: usize = 2 * 132;
+pub(super) const FEW_TILES: usize = 2 * MULTIPROCESSORS;
 
-/// Tiles that have a place all at once, eight on each multiprocessor of an H200.
-const TILES_AT_ONCE: usize = 8 * 132;
+/// Tiles that have a place all at once, eight on each multiprocessor.
+const TILES_AT_ONCE: usize = 8 * MULTIPROCESSORS;
 
 /// The fewest slanted tiles of a column: with less of them too much of their margins would be outside of the matrix.
 const SLANTED_TILES: usize = 4;

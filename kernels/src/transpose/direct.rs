@@ -1,8 +1,8 @@
 //! Transposes of small matrices, in registers alone.
 //!
 //! A small matrix is there in the time of one load; what counts is how long the way of an element is. So there is no tile in
-//! shared memory and no barrier: a thread loads a square of few elements, turns it, and writes it. Larger matrices are faster
-//! by tiles, whose rows are longer on both sides.
+//! shared memory and no barrier: a thread loads a square of few elements (of bytes two side by side), turns it, and writes it.
+//! Larger matrices are faster by tiles, whose rows are longer on both sides.
 
 use cuda_std::bits::permute_bytes;
 use cuda_std::prelude::*;
@@ -18,32 +18,39 @@ pub const ACROSS: usize = 8;
 /// Squares across a warp.
 ///
 /// Of elements of up to 4 bytes, whose squares have four rows, they lie 4 across and 8 down, so that what a warp writes in a row of
-/// the output is twice as long as what it reads in one of the input, and at least a sector. Of 8 and 16 bytes, whose squares have
+/// the output is at least a sector, and of 2 and 4 bytes twice as long as what it reads in one of the input. Of 8 and 16 bytes, whose squares have
 /// two rows or one, 8 across read a line of 128 bytes. CUDA kernels that move 512 x 512 elements of 8 and 16 bytes so take 5 % less on
 /// an H200 than with 4 across, of 1 and 2 bytes as much or more. (`docs/benchmarks/h200.md`)
 const fn across_warp(size: usize) -> usize {
     if size < 8 { 4 } else { ACROSS }
 }
 
-/// Threads of a block: twice as many where each has but two packs, or one.
-pub const fn threads(size: usize) -> usize {
-    if size < 8 { 128 } else { 256 }
-}
+/// Threads of a block.
+///
+/// Many blocks have squares enough below each other for whole lines of 128 bytes of the output's rows: 1024 x 1024 elements of 1
+/// byte take 1.53 us on an H200, and by blocks of half of the threads 1.62 to 1.65. Few are smaller, so that more
+/// multiprocessors have some: 512 x 512 take 1.25 us by blocks of half of the threads, and 1.33 by these.
+/// (`docs/benchmarks/h200.md`)
+pub const THREADS: usize = 256;
+/// Threads of a block where blocks are few.
+pub const FEW_THREADS: usize = THREADS / 2;
 
-/// Squares down a block.
-pub const fn down(size: usize) -> usize {
-    threads(size) / ACROSS
-}
-
-/// Rows and columns of a square: four, or as many elements as 16 bytes have, if that is less.
-pub const fn side(size: usize) -> usize {
+/// Rows of a square: four, or as many elements as 16 bytes have, if that is less.
+pub const fn rows(size: usize) -> usize {
     if size < 4 { 4 } else { 16 / size }
 }
 
-/// An element of whose squares a row is loaded and stored by one access.
+/// Columns of a square: as many, but of bytes twice as many, so that no more accesses are needed than of elements of two bytes.
+pub const fn columns(size: usize) -> usize {
+    if size == 1 { 8 } else { rows(size) }
+}
+
+/// An element of whose squares a row is loaded, and a column is stored, by one access.
 pub trait Direct: Element {
     /// A square's row.
     type Row: Copy;
+    /// A square's column.
+    type Column: Copy;
 
     /// The row that begins at element `i`.
     ///
@@ -51,52 +58,65 @@ pub trait Direct: Element {
     /// All of it is inside of the view, and its address is a multiple of its size.
     unsafe fn load(input: &Global<'_, Self>, i: usize) -> Self::Row;
 
-    /// Writes a row from element `i` on.
+    /// Writes a column from element `i` on.
     ///
     /// # Safety
     /// As of [`Direct::load`].
-    unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, row: Self::Row);
+    unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, column: Self::Column);
 
-    /// The square with rows and columns exchanged; what is behind its rows is of no meaning.
-    fn turn(square: [Self::Row; 4]) -> [Self::Row; 4];
+    /// The columns of the square that has these rows; what is behind its rows, and its columns, is of no meaning.
+    fn turn(square: [Self::Row; 4]) -> [Self::Column; 8];
 
-    /// The row with each element changed.
-    fn change(row: Self::Row, of_element: impl Fn(Self) -> Self) -> Self::Row;
+    /// The column with each element changed.
+    fn change(column: Self::Column, of_element: impl Fn(Self) -> Self) -> Self::Column;
 }
 
 macro_rules! by_words {
-    ($type:ident in $word:ident: |$square:ident| $turned:expr) => {
+    ($type:ident in $row:ident, $word:ident: |$square:ident| $turned:expr) => {
         impl Direct for $type {
-            type Row = $word;
+            type Row = $row;
+            type Column = $word;
 
             #[inline(always)]
-            unsafe fn load(input: &Global<'_, Self>, i: usize) -> $word {
+            unsafe fn load(input: &Global<'_, Self>, i: usize) -> $row {
                 // SAFETY: as promised by the caller.
                 unsafe { input.load_aligned_word_unchecked(i) }
             }
 
             #[inline(always)]
-            unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, row: $word) {
+            unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, column: $word) {
                 // SAFETY: as promised by the caller.
-                unsafe { output.store_word_unchecked(i, row, 0, 4) };
+                unsafe { output.store_word_unchecked(i, column, 0, 4) };
             }
 
             #[inline(always)]
-            fn turn($square: [$word; 4]) -> [$word; 4] {
+            fn turn($square: [$row; 4]) -> [$word; 8] {
                 $turned
             }
 
             #[inline(always)]
-            fn change(row: $word, of_element: impl Fn(Self) -> Self) -> $word {
-                let changed = |i: u32| $word::from(of_element((row >> (i * Self::BITS)) as Self)) << (i * Self::BITS);
+            fn change(column: $word, of_element: impl Fn(Self) -> Self) -> $word {
+                let changed =
+                    |i: u32| $word::from(of_element((column >> (i * Self::BITS)) as Self)) << (i * Self::BITS);
                 changed(0) | changed(1) | changed(2) | changed(3)
             }
         }
     };
 }
 
-by_words!(u8 in u32: |square| turn_bytes(square));
-by_words!(u16 in u64: |square| turn_halves(square));
+by_words!(u8 in u64, u32: |square| {
+    let (left, right) = (turn_bytes(square.map(|row| row as u32)), turn_bytes(square.map(|row| (row >> 32) as u32)));
+    eight(left, right)
+});
+by_words!(u16 in u64, u64: |square| {
+    let columns = turn_halves(square);
+    eight(columns, columns)
+});
+
+#[inline(always)]
+fn eight<C: Copy>([a, b, c, d]: [C; 4], [e, f, g, h]: [C; 4]) -> [C; 8] {
+    [a, b, c, d, e, f, g, h]
+}
 
 /// Four rows of four halves of words, turned.
 #[inline(always)]
@@ -112,6 +132,7 @@ macro_rules! by_packs {
     ($($type:ident),*) => {$(
         impl Direct for $type {
             type Row = <Self as Element>::Pack;
+            type Column = Self::Row;
 
             #[inline(always)]
             unsafe fn load(input: &Global<'_, Self>, i: usize) -> Self::Row {
@@ -120,26 +141,26 @@ macro_rules! by_packs {
             }
 
             #[inline(always)]
-            unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, row: Self::Row) {
+            unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, column: Self::Row) {
                 // SAFETY: as promised by the caller.
-                unsafe { output.store_pack_unchecked(i, row) };
+                unsafe { output.store_pack_unchecked(i, column) };
             }
 
             #[inline(always)]
-            fn turn([a, b, c, d]: [Self::Row; 4]) -> [Self::Row; 4] {
+            fn turn([a, b, c, d]: [Self::Row; 4]) -> [Self::Row; 8] {
                 let [a, b, c, d, ..] = <Self as Turn>::turn([a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d]);
-                [a, b, c, d]
+                eight([a, b, c, d], [a, b, c, d])
             }
 
             #[inline(always)]
-            fn change(row: Self::Row, of_element: impl Fn(Self) -> Self) -> Self::Row {
-                let mut row = row;
+            fn change(column: Self::Row, of_element: impl Fn(Self) -> Self) -> Self::Row {
+                let mut column = column;
                 let mut i = 0;
                 while i < Self::Row::LEN {
-                    row = row.with(i, of_element(row.get(i)));
+                    column = column.with(i, of_element(column.get(i)));
                     i += 1;
                 }
-                row
+                column
             }
         }
     )*};
@@ -151,10 +172,10 @@ by_packs!(u32, u64, u128);
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
 /// the one before. Sides, pitches and addresses are multiples of 16 bytes.
 ///
-/// The grid has a block for each [`ACROSS`] x [`down()`] squares of [`side()`] x [`side()`] elements: across, down, and from
-/// matrix to matrix.
-#[kernel(instances = [u8, u16, u32, u64, u128], block = threads(size_of::<T>()), early)]
-pub fn direct_squares<T: Direct>(
+/// A block is for [`ACROSS`] squares of [`rows()`] x [`columns()`] elements side by side, and as many below each other as its threads
+/// are for; the grid has one for each of these: across, down, and from matrix to matrix.
+#[kernel(instances = [u8, u16, u32, u64, u128] x [128, 256], block = BLOCK, early)]
+pub fn direct_squares<T: Direct, const BLOCK: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: u32,
@@ -165,13 +186,17 @@ pub fn direct_squares<T: Direct>(
     output_batch: usize,
 ) {
     let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
-    turn_square(&input, &output, &layout, |row| row);
+    turn_square::<T, BLOCK>(&input, &output, &layout, |column| column);
 }
 
 /// [`direct_squares`](fn@direct_squares) of numbers that are [scaled](super::change) on their way: `how` and the factor's
 /// parts are those of a [`Scaling`].
-#[kernel(instances = [f16, bf16, f32, f64, Complex32, Complex64], block = threads(size_of::<N>()), early)]
-pub fn scaled_direct_squares<N: Scale<Bits: Direct>>(
+#[kernel(
+    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128] + [f16, bf16, Complex64] x [256],
+    block = BLOCK,
+    early
+)]
+pub fn scaled_direct_squares<N: Scale<Bits: Direct>, const BLOCK: usize>(
     input: Global<<N as Scale>::Bits>,
     output: GlobalMut<<N as Scale>::Bits>,
     rows: u32,
@@ -186,7 +211,7 @@ pub fn scaled_direct_squares<N: Scale<Bits: Direct>>(
 ) {
     let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
     let scaled = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
-    turn_square(&input, &output, &layout, |row| N::Bits::change(row, |x| scaled.of_element(x)));
+    turn_square::<N::Bits, BLOCK>(&input, &output, &layout, |column| N::Bits::change(column, |x| scaled.of_element(x)));
 }
 
 /// Where matrices lie: the kernels' parameters.
@@ -199,23 +224,23 @@ struct Layout {
     output_batch: usize,
 }
 
-/// Turns this thread's square, and changes its rows.
+/// Turns this thread's square, and changes its columns.
 #[inline(always)]
-fn turn_square<T: Direct>(
+fn turn_square<T: Direct, const BLOCK: usize>(
     input: &Global<T>,
     output: &GlobalMut<T>,
     layout: &Layout,
-    change: impl Fn(T::Row) -> T::Row,
+    change: impl Fn(T::Column) -> T::Column,
 ) {
     thread::admit_next_grid();
     let Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch } = *layout;
     let size = size_of::<T>();
-    let (side, lanes) = (side(size), across_warp(size) as u32);
-    let thread = thread::thread_idx_x();
+    let (high, wide, lanes) = (self::rows(size), self::columns(size), across_warp(size) as u32);
+    let thread = thread::index_in_block::<BLOCK>() as u32;
     let (lane, warp, warps) = (thread % 32, thread / 32, ACROSS as u32 / lanes);
     let x = thread::block_idx_x() * ACROSS as u32 + warp % warps * lanes + lane % lanes;
-    let y = thread::block_idx_y() * down(size) as u32 + warp / warps * (32 / lanes) + lane / lanes;
-    let (row, column) = (y * side as u32, x * side as u32);
+    let y = thread::block_idx_y() * (BLOCK / ACROSS) as u32 + warp / warps * (32 / lanes) + lane / lanes;
+    let (row, column) = (y * high as u32, x * wide as u32);
     if row >= rows || column >= columns {
         return;
     }
@@ -225,11 +250,11 @@ fn turn_square<T: Direct>(
     let row_of_square = |i: usize| unsafe { T::load(input, from + i * input_pitch) };
     // A square has one row, two, or four.
     let first = row_of_square(0);
-    let further = |i: usize| if i < side { row_of_square(i) } else { first };
+    let further = |i: usize| if i < high { row_of_square(i) } else { first };
     let turned = T::turn([first, further(1), further(2), further(3)]);
     let to = batch * output_batch + column as usize * output_pitch + row as usize;
     let mut i = 0;
-    while i < side {
+    while i < wide {
         // SAFETY: as above.
         unsafe { T::store(output, to + i * output_pitch, change(turned[i])) };
         i += 1;

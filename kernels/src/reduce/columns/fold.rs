@@ -16,6 +16,13 @@ pub(super) struct Part<'a> {
 }
 
 impl Part<'_> {
+    /// Whether a thread folds few rows, so that the block is soon over.
+    #[inline(always)]
+    pub(super) fn is_short(&self) -> bool {
+        const FEW: usize = 16;
+        self.end - self.begin <= FEW * self.place.rows * self.abreast
+    }
+
     /// What this thread folds of these rows; `load` loads its elements of one.
     #[inline(always)]
     pub(super) fn fold<O: Operator<T>, T: Element>(&self, load: impl Fn(usize) -> [T; COLUMNS]) -> [O::State; COLUMNS] {

@@ -21,6 +21,10 @@ use store::store_many_outputs;
 /// Threads of a block.
 pub const BLOCK: usize = 256;
 
+/// Blocks of a short grid: those that an H200 runs at once. Where their rows are few, too, they let the next grid in early, which is
+/// 0.1 to 0.3 us of 5 to 13.
+const FEW_BLOCKS: u32 = 4 * 132;
+
 /// Neighbouring columns that a thread folds.
 pub const COLUMNS: usize = 4;
 
@@ -119,6 +123,9 @@ pub fn columns<O: Operator<T>, T: Element>(
 
     let start = batch * batch_pitch;
     let part_of_rows = Part { begin, end, abreast, place: &place };
+    if thread::grid_dim_x() <= FEW_BLOCKS && part_of_rows.is_short() {
+        thread::admit_next_grid();
+    }
     // A loop for each, since a branch around a load makes loads wait for each other.
     let states = if is_wide {
         // SAFETY: all rows are aligned, and with what an access takes of the next inside of the view.
