@@ -71,7 +71,7 @@ fn transposes() -> impl Iterator<Item = String> {
             ],
         ),
         ("scaled_direct_squares", &["f16_128", "bf16_128", "f32_128", "f64_128", "Complex32_128", "Complex64_128"]),
-        ("scaled_direct_squares", &["f16_256", "bf16_256", "Complex64_256"]),
+        ("scaled_direct_squares", &["f16_256", "bf16_256", "f32_256", "f64_256", "Complex32_256", "Complex64_256"]),
         ("square_tiles", &["u8_16384", "u16_4096", "u32_4096", "u64_1024"]),
         (
             "wide_square_tiles",

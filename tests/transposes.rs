@@ -110,7 +110,7 @@ fn many_small_ones() {
         let name = format!("direct_squares_{of_elements}");
         assert!(launched.contains(&name), "{name} is not of {launched:?}");
     }
-    for of_numbers in ["f16_256", "bf16_256", "f32_128", "f64_128", "Complex32_128", "Complex64_256"] {
+    for of_numbers in ["f16_256", "bf16_256", "f32_256", "f64_256", "Complex32_256", "Complex64_256"] {
         let name = format!("scaled_direct_squares_{of_numbers}");
         assert!(launched.contains(&name), "{name} is not of {launched:?}");
     }

@@ -76,8 +76,7 @@ type DirectParameters<B> =
 /// The kernels for a number.
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledKernels<B: 'static> {
-    /// For what is at multiples of 16 bytes: if it is small, by few blocks or many (which of 4 and 8 bytes are the same), and
-    /// if not; and for what is anywhere.
+    /// For what is at multiples of 16 bytes: if it is small, by few blocks or many, and if not; and for what is anywhere.
     direct: [Kernel<DirectParameters<B>>; 2],
     wide: Kernel<ScaledParameters<B>>,
     anywhere: Anywhere<B>,
@@ -110,14 +109,14 @@ mod private {
 }
 
 macro_rules! scaled {
-    ($($type:ident, $len:literal, $threads:expr, $anywhere:expr, |$x:ident| $parts:expr;)*) => {$(
+    ($($type:ident, $len:literal, $anywhere:expr, |$x:ident| $parts:expr;)*) => {$(
         impl ScaledElement for $type {}
         impl private::Sealed for $type {
             fn kernels() -> ScaledKernels<Self::Bits> {
                 ScaledKernels {
                     direct: [
                         scaled_direct_squares::handle::<$type, FEW_THREADS>(),
-                        scaled_direct_squares::handle::<$type, { $threads }>(),
+                        scaled_direct_squares::handle::<$type, THREADS>(),
                     ],
                     wide: wide_scaled_tiles::handle::<$type, $len>(),
                     anywhere: $anywhere,
@@ -150,12 +149,12 @@ macro_rules! by_words {
 }
 
 scaled! {
-    f16, 16384, THREADS, by_packs!(f16, 16384), |x| [x.to_f64(), 0.0];
-    bf16, 16384, THREADS, by_packs!(bf16, 16384), |x| [x.to_f64(), 0.0];
-    f32, 4096, FEW_THREADS, by_words!(f32, 4096, 1024), |x| [x.into(), 0.0];
-    f64, 2048, FEW_THREADS, by_words!(f64, 2048, 512), |x| [x, 0.0];
-    Complex32, 2048, FEW_THREADS, by_words!(Complex32, 2048, 512), |x| [x.re.into(), x.im.into()];
-    Complex64, 1024, THREADS, Anywhere::Never, |x| [x.re, x.im];
+    f16, 16384, by_packs!(f16, 16384), |x| [x.to_f64(), 0.0];
+    bf16, 16384, by_packs!(bf16, 16384), |x| [x.to_f64(), 0.0];
+    f32, 4096, by_words!(f32, 4096, 1024), |x| [x.into(), 0.0];
+    f64, 2048, by_words!(f64, 2048, 512), |x| [x, 0.0];
+    Complex32, 2048, by_words!(Complex32, 2048, 512), |x| [x.re.into(), x.im.into()];
+    Complex64, 1024, Anywhere::Never, |x| [x.re, x.im];
 }
 
 impl<B: 'static> ScaledKernels<B> {

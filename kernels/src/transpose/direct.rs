@@ -192,7 +192,7 @@ pub fn direct_squares<T: Direct, const BLOCK: usize>(
 /// [`direct_squares`](fn@direct_squares) of numbers that are [scaled](super::change) on their way: `how` and the factor's
 /// parts are those of a [`Scaling`].
 #[kernel(
-    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128] + [f16, bf16, Complex64] x [256],
+    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128, 256],
     block = BLOCK,
     early
 )]
