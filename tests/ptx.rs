@@ -35,7 +35,7 @@ fn instances(rung: &str) -> Vec<(u32, String)> {
 
 /// The production transposes: for each size of element the tiles that a block may have.
 fn transposes() -> impl Iterator<Item = String> {
-    let kinds: [(&str, &[&str]); 19] = [
+    let kinds: [(&str, &[&str]); 20] = [
         (
             "tiles",
             &[
@@ -82,6 +82,7 @@ fn transposes() -> impl Iterator<Item = String> {
         ("runs", &["u8", "u16"]),
         ("whole_runs", &["u32", "u64", "u128"]),
         ("run_tiles", &["u8_32768", "u16_16384", "u32_8192", "u64_4096"]),
+        ("run_strips", &["u8_32768", "u16_16384", "u32_8192", "u64_4096"]),
     ];
     kinds.into_iter().flat_map(|(kernel, tiles)| tiles.iter().map(move |tile| format!("{kernel}_{tile}")))
 }

@@ -51,7 +51,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn matrices_of_runs(which in 0..PERMUTE_CHECKS.len(), rows in any_few(), columns in any_few(), len in prop_oneof![3 => 2_usize..20, 1 => 20_usize..300], offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
+    fn matrices_of_runs(which in 0..PERMUTE_CHECKS.len(), rows in any_few(), columns in any_few(), len in prop_oneof![3 => 2_usize..20, 1 => 20_usize..600], offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
         let offsets = if aligned { [0; 2] } else { offsets };
         let columns = columns.min(20_000 / (rows * len)).max(1);
         (PERMUTE_CHECKS[which].1)(&Gpu::simt(), [rows, columns, len], offsets, seed).map_err(TestCaseError::fail)?;

@@ -14,7 +14,10 @@ sanitize() {
     local tool=$1 name=$2 options="" log status
     # One test asks for more memory than there is, on purpose.
     [ "$tool" = memcheck ] && options="--report-api-errors no"
-    log=$(WARPFOLD_SANITIZER=1 compute-sanitizer --tool "$tool" --error-exitcode 9 $options \
+    # initcheck loses what is written while other threads start kernels: of a CUDA program of 16 threads, with nothing of
+    # warpfold in it and all results right, it reports uninitialized memory each time.
+    [[ $tool == initcheck && $name == "64 threads"* ]] && options="--force-blocking-launches"
+    log=$(WARPFOLD_SANITIZER=1 compute-sanitizer --tool "$tool" $options --error-exitcode 9 \
         tests/gpu --test-threads 1 "$name" 2>&1)
     status=$?
     echo "$tool, \"$name\": $(grep -o '[0-9]* passed; [0-9]* failed; [0-9]* ignored' <<<"$log"), $(grep -h SUMMARY <<<"$log" | tr -d =)"

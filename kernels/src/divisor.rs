@@ -1,5 +1,7 @@
 //! Division by a number that a kernel is given.
 
+use cuda_std::bits::high_product;
+
 /// A divisor of at least 2, for numbers below 2^16: a quotient is a multiplication, and one division is done to prepare it.
 #[derive(Clone, Copy)]
 pub(crate) struct Divisor {
@@ -23,7 +25,7 @@ impl Divisor {
     /// The quotient and the remainder.
     #[inline(always)]
     pub fn divide(self, number: u32) -> (u32, u32) {
-        let quotient = ((u64::from(number) * u64::from(self.reciprocal)) >> 32) as u32;
+        let quotient = high_product(number, self.reciprocal);
         (quotient, number - quotient * self.by)
     }
 

@@ -31,6 +31,16 @@ pub fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
     machine::permute_bytes(low, high, selector & 0x7777)
 }
 
+/// The upper word of the product of two words.
+///
+/// One instruction (`mul.hi`). What LLVM makes of the same with 64 bits is two, which `ptxas` has been seen to get wrong: of
+/// `x - (x * y >> 32) * z`, with `y` and `z` the same in all of a loop, it (13.0 in the driver, and 13.5) makes a
+/// multiple of `x`, as if `y * z` could be multiplied first.
+#[inline(always)]
+pub fn high_product(a: u32, b: u32) -> u32 {
+    machine::high_product(a, b)
+}
+
 /// The sum of a word's four bytes and `sum`, wrapping.
 ///
 /// One instruction (`dp4a`).

@@ -3,8 +3,9 @@
 use cuda_std::element::Plain;
 use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
+use kernels::transpose::run_strips::{are_strips, run_strips};
 use kernels::transpose::run_tiles::{RunTiles, run_tiles};
-use kernels::transpose::strips::room;
+use kernels::transpose::strips::{self, at_once, room};
 use kernels::transpose::{runs, whole_runs};
 
 use super::launch::{MOST_BLOCKS, Strides};
@@ -20,13 +21,13 @@ pub(super) struct MatrixOfRuns {
 }
 
 /// The bytes of runs that are long enough to be read one by one, by the bytes of the access that they all begin and end at.
-/// Measured on an H200 (`docs/benchmarks/h200.md`): tiles move single elements, which costs more the more of them there are,
-/// and so least for 8 bytes; but single bytes and pairs of them have to be cut out of packs where runs are read one by one.
+/// Measured on an H200 (`docs/benchmarks/h200.md`): runs of 8 bytes' accesses are, one by one, as fast from 300 bytes on; those of less
+/// are faster by tiles as far as has been looked, since tiles are loaded by 16 bytes wherever they begin.
 const fn long(unit: usize) -> usize {
     match unit {
-        1 => 96,
-        2 => 512,
-        4 => 32,
+        1 => 256,
+        2 => 1024,
+        4 => 2048,
         _ => 256,
     }
 }
@@ -38,7 +39,9 @@ const BLOCKS: usize = 4 * 132;
 const SMALLEST_TILE: usize = 2048;
 
 type PartsParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize);
-type TilesParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, u32, u32, u32, u32, u32, u32);
+type TilesParameters<T> =
+    (Global<'static, T>, GlobalMut<'static, T>, usize, usize, u32, u32, u32, u32, u32, u32, u32, u32);
+type StripsParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, u32, usize, u32, u32, u32, u32);
 type WholeParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize);
 
 impl Gpu {
@@ -64,10 +67,22 @@ impl Gpu {
         }
         let of = |size: usize| MatrixOfRuns { len: bytes / size, ..matrix };
         match (unit, bytes < long(unit)) {
-            (1, true) => self.runs_by_tiles(run_tiles::handle::<u8, 32768>(), of(1), input.cast(), output.cast()),
-            (2, true) => self.runs_by_tiles(run_tiles::handle::<u16, 16384>(), of(2), input.cast(), output.cast()),
-            (4, true) => self.runs_by_tiles(run_tiles::handle::<u32, 8192>(), of(4), input.cast(), output.cast()),
-            (_, true) => self.runs_by_tiles(run_tiles::handle::<u64, 4096>(), of(8), input.cast(), output.cast()),
+            (1, true) => {
+                let kernels = (run_tiles::handle::<u8, 32768>(), run_strips::handle::<u8, 32768>());
+                self.short_runs(kernels, of(1), input.cast(), output.cast())
+            }
+            (2, true) => {
+                let kernels = (run_tiles::handle::<u16, 16384>(), run_strips::handle::<u16, 16384>());
+                self.short_runs(kernels, of(2), input.cast(), output.cast())
+            }
+            (4, true) => {
+                let kernels = (run_tiles::handle::<u32, 8192>(), run_strips::handle::<u32, 8192>());
+                self.short_runs(kernels, of(4), input.cast(), output.cast())
+            }
+            (_, true) => {
+                let kernels = (run_tiles::handle::<u64, 4096>(), run_strips::handle::<u64, 4096>());
+                self.short_runs(kernels, of(8), input.cast(), output.cast())
+            }
             (1, false) => self.runs_by_parts(runs::runs::handle::<u8>(), of(1), input.cast(), output.cast()),
             (2, false) => self.runs_by_parts(runs::runs::handle::<u16>(), of(2), input.cast(), output.cast()),
             (4, false) => self.whole_runs(whole_runs::whole_runs::handle::<u32>(), of(4), input.cast(), output.cast()),
@@ -78,22 +93,38 @@ impl Gpu {
         }
     }
 
-    fn runs_by_tiles<T: Plain>(
+    /// By tiles, which of few rows are strips.
+    fn short_runs<T: Plain>(
         &self,
-        kernel: Kernel<TilesParameters<T>>,
-        matrix: MatrixOfRuns,
+        (tiles_kernel, strips_kernel): (Kernel<TilesParameters<T>>, Kernel<StripsParameters<T>>),
+        MatrixOfRuns { rows, columns, len }: MatrixOfRuns,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
-        let MatrixOfRuns { rows, columns, len } = matrix;
         let size = size_of::<T>();
         let enough = (rows * columns * len).div_ceil(BLOCKS).clamp(SMALLEST_TILE / size, room(size));
+        if are_strips(rows, len, size) {
+            let strips = RunTiles::of_strips(rows, columns, len, size, enough);
+            let [width, packs, room] = [strips.width, strips.packs_of_row, strips.room_of_row].map(|x| x as u32);
+            let grid = grid(columns.div_ceil(strips.width))?;
+            return self.launch(
+                strips_kernel,
+                grid,
+                (input, output, rows as u32, columns, len as u32, width, packs, room),
+            );
+        }
         let tiles = RunTiles::new(rows, columns, len, size, enough);
         let down = rows.div_ceil(tiles.height);
         let grid = grid(down * columns.div_ceil(tiles.width))?;
+        let threads = tiles.threads_of_row(len, size);
+        // After so many rows of the output one begins at the same place in a word.
+        let turns = at_once(size) >> (rows * len).trailing_zeros().min(at_once(size).ilog2());
+        let step = (strips::BLOCK / threads).max(turns as usize) as u32;
         let [height, width] = [tiles.height as u32, tiles.width as u32];
         let [packs, room] = [tiles.packs_of_row as u32, tiles.room_of_row as u32];
-        self.launch(kernel, grid, (input, output, rows, columns, len as u32, height, width, down as u32, packs, room))
+        let arguments =
+            (input, output, rows, columns, len as u32, height, width, down as u32, packs, room, threads as u32, step);
+        self.launch(tiles_kernel, grid, arguments)
     }
 
     fn whole_runs<T: Plain>(

@@ -9,7 +9,7 @@
 //! | [`dealt`] | transposes by tiles whose rows are dealt out: three axes reversed, of which one is short |
 //! | [`strips`], [`few_columns`](mod@few_columns), [`few_rows`](mod@few_rows) | matrices with a side of a few elements |
 //! | [`in_place`] | squares, where they are |
-//! | [`run_tiles`](mod@run_tiles), [`whole_runs`](mod@whole_runs), [`runs`](mod@runs) | the exchange of two axes before a third that stays |
+//! | [`run_tiles`](mod@run_tiles), [`run_strips`](mod@run_strips), [`whole_runs`](mod@whole_runs), [`runs`](mod@runs) | the exchange of two axes before a third that stays |
 //! | [`in_words`] | elements as the words that lanes move |
 //! | [`tile`], [`turn`] | what a block turns, and how a thread turns its squares of it |
 //! | `wide`, [`slanted`], `ragged` | a tile on its way in and out: at multiples of 16 bytes, and anywhere |
@@ -25,6 +25,7 @@ pub mod in_words;
 pub mod ladder;
 mod packs_of_rows;
 mod ragged;
+pub mod run_strips;
 pub mod run_tiles;
 pub mod runs;
 pub mod slanted;

@@ -1,8 +1,12 @@
 //! Transposes matrices of short runs: elements that are neighbours, stay together, and are too few for accesses of their own.
 //!
 //! A tile's rows of the input are loaded by aligned packs, wherever they begin, and kept as they are; its rows of the output
-//! are put together from single elements, as those of [strips](super::strips). Where a tile is as wide as the matrix, all of
-//! its rows are one run in the input; where it is as high, in the output: then that is what is loaded, or written, as one.
+//! are put together from single elements, as those of [strips](super::strips). Where those are in shared memory takes two
+//! divisions; so a thread has the same word of several rows of the output, one after the other: from one to the next every
+//! place moves by a run. Rows of the output may begin anywhere in a word, but after a few, a power of two, they do so again where the first
+//! did; those are the rows that a thread has.
+//!
+//! Matrices of few rows, whose tiles are one run in the output, are [`run_strips`](super::run_strips)'.
 
 use cuda_std::prelude::*;
 
@@ -28,26 +32,48 @@ pub struct RunTiles {
 
 impl RunTiles {
     /// Tiles of up to `most` elements of `size` bytes, of a matrix of `rows` x `columns` runs of `len` elements, which is at
-    /// most `most`: square where the matrix is large enough, so that runs of a tile's rows are as long on either side, and as
-    /// high as the matrix where that is low.
+    /// most `most`: about square where the matrix is large enough, so that runs of a tile's rows are as long on either side, and so high that
+    /// a row of the output is as many words as there are [threads for it](RunTiles::threads_of_row).
     pub const fn new(rows: usize, columns: usize, len: usize, size: usize, most: usize) -> Self {
+        let each = at_once(size) as usize;
         let all = if most / len > 1 { most / len } else { 1 };
-        let mut width = min(columns, all.isqrt());
-        let mut height = min(rows, all / width);
-        width = min(columns, all / height);
+        let threads = nearest_power_of_two(words_of_row(all.isqrt() * len, each));
+        let threads = if threads < BLOCK { threads } else { BLOCK };
+        let of_threads = (threads * each - (each - 1)) / len;
+        // Where rows of the output are whole words, those of a tile are, too.
+        let of_threads = if of_threads > each { of_threads / each * each } else { of_threads };
+        let mut height = min(rows, if of_threads > 1 { of_threads } else { 1 });
+        let mut width = min(columns, if all > height { all / height } else { 1 });
         loop {
             let tiles = Self::of_sides(height, width, columns, len, size);
             let loaded = if width == columns { 1 } else { height };
             let fits = tiles.packs_of_row * loaded <= BLOCK * PACKS_EACH && tiles.room_of_row * loaded <= room(size);
             if fits || (height == 1 && width == 1) {
-                return tiles;
+                let at_once = BLOCK / tiles.threads_of_row(len, size);
+                // Each thread has as many rows of the output.
+                let even = if width < columns && width > at_once { width - width % at_once } else { width };
+                return Self::of_sides(height, even, columns, len, size);
             }
-            // All rows together are one run of the output, and all columns one of the input.
-            if height > 1 && (height < rows || width == columns || width == 1) {
-                height -= 1;
+            // All columns together are one run of the input.
+            if height > 1 && (width == columns || width == 1) {
+                height -= if height > each && height.is_multiple_of(each) { each } else { 1 };
             } else {
                 width -= 1;
             }
+        }
+    }
+
+    /// Tiles as high as the matrix, for [`run_strips`](super::run_strips).
+    pub const fn of_strips(rows: usize, columns: usize, len: usize, size: usize, most: usize) -> Self {
+        let mut width = min(columns, if most > rows * len { most / (rows * len) } else { 1 });
+        loop {
+            let tiles = Self::of_sides(rows, width, columns, len, size);
+            let loaded = if width == columns { 1 } else { rows };
+            let fits = tiles.packs_of_row * loaded <= BLOCK * PACKS_EACH && tiles.room_of_row * loaded <= room(size);
+            if fits || width == 1 {
+                return tiles;
+            }
+            width -= 1;
         }
     }
 
@@ -58,14 +84,33 @@ impl RunTiles {
         let packs_of_row = if packs < 2 { 2 } else { packs };
         Self { height, width, packs_of_row, room_of_row: room_of_row(packs_of_row * lanes, len, size) }
     }
+
+    /// Threads that write a row of the output: a power of two, one for each word if the block has as many.
+    pub const fn threads_of_row(&self, len: usize, size: usize) -> usize {
+        let threads = words_of_row(self.height * len, at_once(size) as usize).next_power_of_two();
+        if threads < BLOCK { threads } else { BLOCK }
+    }
 }
 
-/// How many elements rows of `elements` of them begin apart: so that runs of neighbouring rows, which a warp reads, are
-/// in neighbouring banks, where words are small enough.
+/// The most words of which `each` elements are one that a row of so many elements of the output lies in.
+const fn words_of_row(elements: usize, each: usize) -> usize {
+    (elements + each - 1).div_ceil(each)
+}
+
+/// That by whose root of two it is not missed.
+const fn nearest_power_of_two(number: usize) -> usize {
+    let below = 1 << number.ilog2();
+    if number * number > 2 * below * below { 2 * below } else { below }
+}
+
+/// How many elements rows of `elements` of them begin apart, so that runs of neighbouring rows, which a warp reads, are in
+/// different banks: in neighbouring ones where words are small enough, and for runs shorter than what a thread writes, of which two
+/// lanes never have the same, one bank further.
 const fn room_of_row(elements: usize, len: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
     let banks = all_banks(size) / word;
-    let (words, apart) = (elements.div_ceil(word), len.div_ceil(word) % banks);
+    let further = if len < at_once(size) as usize { 1 } else { len.div_ceil(word) };
+    let (words, apart) = (elements.div_ceil(word), further % banks);
     (words + (banks + apart - words % banks) % banks) * word
 }
 
@@ -77,7 +122,9 @@ const fn min(a: usize, b: usize) -> usize {
 /// input is run `j * rows + i` of the output.
 ///
 /// `len` is at least 2. A block is for `height` x `width` runs, `tiles_down` of them above each other; these, `packs_of_row`
-/// and `room_of_row` are as in [`RunTiles`]. `LEN` is the [`room`] of a block.
+/// and `room_of_row` are as in [`RunTiles`]. `threads_of_row` write a row of the output, [as there](RunTiles::threads_of_row).
+/// `step` is how many rows of the output are from one of a thread to its next: a power of two, at least as many as the block has threads for,
+/// and such that rows so far apart begin at the same place in a word. `LEN` is the [`room`] of a block.
 #[kernel(instances = [u8] x [32768] + [u16] x [16384] + [u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
 pub fn run_tiles<T: InWords, const LEN: usize>(
     input: Global<T>,
@@ -90,6 +137,8 @@ pub fn run_tiles<T: InWords, const LEN: usize>(
     tiles_down: u32,
     packs_of_row: u32,
     room_of_row: u32,
+    threads_of_row: u32,
+    step: u32,
 ) {
     admit_next_grid();
     let tile = shared_array![T; LEN];
@@ -113,98 +162,134 @@ pub fn run_tiles<T: InWords, const LEN: usize>(
         past: input.elements_past(loaded.begin, 16) as u32,
         pitch: if is_one_run { 0 } else { pitch as u32 },
         apart: if is_one_run { wide * len } else { room_of_row },
-        len,
-        by_column: Divisor::new(high * len),
         by_run: Divisor::new(len),
     };
-    let is_one_run = height as usize == rows;
-    let written = if is_one_run { wide * high * len } else { high * len };
-    let written_rows = if is_one_run { 1 } else { wide };
-    let each = at_once(size_of::<T>());
-    // A row begins anywhere in the first word, and so there may be one more.
-    let by_row = Divisor::new((written + each - 1).div_ceil(each) + 1);
-    let mut i = thread::thread_idx_x();
-    while i < written_rows * by_row.by() {
-        let (row, nth) = by_row.divide(i);
-        let start = ((left + row as usize) * rows + top) * len as usize;
+    let (each, written) = (at_once(size_of::<T>()), high * len);
+    let all_at_once = BLOCK as u32 / threads_of_row;
+    let mut first = thread::thread_idx_x() / threads_of_row;
+    while first < step && first < wide {
+        let start = ((left + first as usize) * rows + top) * len as usize;
         let past = output.elements_past(start, each as usize * size_of::<T>());
-        let from_start = (nth * each) as i32 - past as i32;
-        let begin = if from_start < 0 { -from_start as u32 } else { 0 };
-        let behind = written as i32 - from_start;
-        let end = if behind < each as i32 { behind } else { each as i32 };
-        if (begin as i32) < end {
-            // Of those beside the row it is its first or last one. Rows are short, so that most warps have some of them: a
-            // branch would be done twice.
-            let element = |k: u32| {
-                let nth = from_start + k as i32;
-                let nth = if nth < 0 { 0 } else { nth as u32 };
-                let nth = if each == 1 || nth < written { nth } else { written - 1 };
-                tile.load(kept.place::<T>(row * written + nth) as usize % LEN)
-            };
-            let to = start.wrapping_add((nth * each) as usize).wrapping_sub(past);
-            // SAFETY: these elements are inside of the row; and `past` is counted from a word's start.
-            unsafe { store_any(&output, to, begin, end as u32, element) };
+        let mut word = thread::thread_idx_x() % threads_of_row * each;
+        while word < past as u32 + written {
+            let at = Word::of::<T>(&kept, word as i32 - past as i32, written);
+            let (mut column, mut place) = (first, first * len);
+            let mut to = start.wrapping_add(word as usize).wrapping_sub(past);
+            while column < wide {
+                // SAFETY: where run `column` of a row in the tile is.
+                let element = |k: u32| unsafe { tile.load_unchecked((at.places[k as usize] + place) as usize) };
+                // SAFETY: these elements are inside of the row; and `past` is counted from a word's start.
+                unsafe { store_any(&output, to, at.begin, at.end, element) };
+                column += step;
+                place += step * len;
+                to = to.wrapping_add(step as usize * rows * len as usize);
+            }
+            word += threads_of_row * each;
         }
-        i += BLOCK as u32;
+        first += all_at_once;
     }
 }
 
 /// `most`, or `left` if that is less.
 #[inline(always)]
-fn at_most(left: usize, most: u32) -> u32 {
+pub(super) fn at_most(left: usize, most: u32) -> u32 {
     if left < most as usize { left as u32 } else { most }
 }
 
+/// Elements that are written at once.
+struct Word {
+    /// Where they are in shared memory, in the tile's first column; of those that are not the row's, where its first or last is.
+    places: [u32; 8],
+    /// Which of them are the row's.
+    begin: u32,
+    end: u32,
+}
+
+impl Word {
+    /// Those from the `first` on of a row of so many elements.
+    #[inline(always)]
+    fn of<T: InWords>(kept: &Kept, first: i32, row: u32) -> Self {
+        let each = at_once(size_of::<T>());
+        let place = |k: u32| {
+            let nth = first + if k < each { k } else { 0 } as i32;
+            let nth = if nth < 0 { 0 } else { nth as u32 };
+            let (row, within) = kept.by_run.divide(if nth < row { nth } else { row - 1 });
+            kept.place::<T>(row, within)
+        };
+        let behind = row as i32 - first;
+        Self {
+            places: [place(0), place(1), place(2), place(3), place(4), place(5), place(6), place(7)],
+            begin: if first < 0 { -first as u32 } else { 0 },
+            end: if behind < each as i32 { behind as u32 } else { each },
+        }
+    }
+}
+
 /// Where the tile's elements lie in shared memory.
-struct Kept {
+pub(super) struct Kept {
     /// How many elements the first row begins behind its first pack's start, and the pitch that tells so of the others.
-    past: u32,
-    pitch: u32,
+    pub past: u32,
+    pub pitch: u32,
     /// Elements from one row to the next.
-    apart: u32,
-    len: u32,
-    by_column: Divisor,
-    by_run: Divisor,
+    pub apart: u32,
+    /// Divides by a run's length.
+    pub by_run: Divisor,
 }
 
 impl Kept {
-    /// Where that is which comes `i`-th in the output, counted over all of the tile.
+    /// Where the `nth` element of a row's first run is.
     #[inline(always)]
-    fn place<T: InWords>(&self, i: u32) -> u32 {
-        let (column, within) = self.by_column.divide(i);
-        let (row, nth) = self.by_run.divide(within);
+    pub fn place<T: InWords>(&self, row: u32, nth: u32) -> u32 {
         let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Pack::LEN as u32;
-        row * self.apart + past + column * self.len + nth
+        row * self.apart + past + nth
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::run_strips::are_strips;
     use super::*;
 
     #[test]
-    fn tiles_are_square_and_a_block_has_room_for_them() {
+    fn a_block_has_room_for_a_tile_and_threads_for_its_words() {
         for size in [1, 2, 4, 8] {
+            let each = at_once(size) as usize;
             for len in 2..=room(size) / 4 {
                 for (rows, columns) in [(1000, 1000), (2, 1 << 20), (1 << 20, 2), (3, 5), (70, 70)] {
                     let tiles = RunTiles::new(rows, columns, len, size, room(size));
-                    let RunTiles { height, width, packs_of_row, room_of_row } = tiles;
-                    let loaded = if width == columns { 1 } else { height };
-                    assert!((1..=rows).contains(&height) && (1..=columns).contains(&width), "{tiles:?}");
-                    assert!(loaded * packs_of_row <= BLOCK * PACKS_EACH, "{len} of {size}: {tiles:?}");
-                    assert!(loaded * room_of_row <= room(size), "{len} of {size}: {tiles:?}");
-                    assert!(packs_of_row * (16 / size) <= room_of_row || loaded == 1, "{len} of {size}: {tiles:?}");
-                    // What is divided is small enough for it.
-                    let words = width * ((height * len).div_ceil(at_once(size) as usize) + 2);
-                    assert!(words < 1 << 16, "{len} of {size}: {tiles:?}");
+                    check(&tiles, [rows, columns], len, size);
+                    let (threads, words) = (tiles.threads_of_row(len, size), words_of_row(tiles.height * len, each));
+                    assert!(threads == BLOCK || (threads / 2..=threads).contains(&words), "{len} of {size}: {tiles:?}");
+                    if are_strips(rows, len, size) {
+                        check(&RunTiles::of_strips(rows, columns, len, size, room(size)), [rows, columns], len, size);
+                    }
                 }
             }
         }
         let tiles = RunTiles::new(8192, 512, 3, 4, room(4));
-        assert!((40..=56).contains(&tiles.height) && (48..=56).contains(&tiles.width), "{tiles:?}");
+        assert_eq!((tiles.height, tiles.threads_of_row(3, 4)), (42, 128));
+        let tiles = RunTiles::new(8192, 512, 3, 1, room(1));
+        assert_eq!((tiles.height, tiles.width, tiles.threads_of_row(3, 1)), (80, 120, 32));
         for rows in 2..=16 {
-            assert_eq!(RunTiles::new(rows, 1 << 24, 3, 1, room(1)).height, rows);
+            assert_eq!(RunTiles::of_strips(rows, 1 << 24, 3, 1, room(1)).height, rows);
             assert_eq!(RunTiles::new(1 << 24, rows, 3, 4, room(4)).width, rows);
         }
+    }
+
+    fn check(tiles: &RunTiles, [rows, columns]: [usize; 2], len: usize, size: usize) {
+        let &RunTiles { height, width, packs_of_row, room_of_row } = tiles;
+        let loaded = if width == columns { 1 } else { height };
+        assert!((1..=rows).contains(&height) && (1..=columns).contains(&width), "{tiles:?}");
+        assert!(loaded * packs_of_row <= BLOCK * PACKS_EACH, "{len} of {size}: {tiles:?}");
+        assert!(loaded * room_of_row <= room(size), "{len} of {size}: {tiles:?}");
+        assert!(packs_of_row * (16 / size) <= room_of_row || loaded == 1, "{len} of {size}: {tiles:?}");
+        // What is divided is small enough for it.
+        assert!(height * width * len < 1 << 16, "{len} of {size}: {tiles:?}");
+    }
+
+    #[test]
+    fn the_nearest_power_of_two() {
+        let of = [1, 2, 3, 4, 5, 6, 40, 46, 108, 156, 181, 182].map(nearest_power_of_two);
+        assert_eq!(of, [1, 2, 4, 4, 4, 8, 32, 64, 128, 128, 128, 256]);
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn words<T: InWords>(pack: T::Pack) -> [T::Word; 4] {
 
 /// Elements of `size` bytes that a thread writes at once: 8 bytes, since what they cost beside the elements is the same for
 /// one and for eight; but single elements of 4 bytes, which are then neighbours in shared memory, too.
-pub(super) const fn at_once(size: usize) -> u32 {
+pub const fn at_once(size: usize) -> u32 {
     match size {
         1 => 8,
         2 => 4,

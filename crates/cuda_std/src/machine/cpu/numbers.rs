@@ -40,6 +40,10 @@ pub(crate) fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
     u32::from_le_bytes([0, 4, 8, 12].map(|digit| bytes[(selector >> digit & 7) as usize]))
 }
 
+pub(crate) fn high_product(a: u32, b: u32) -> u32 {
+    ((u64::from(a) * u64::from(b)) >> 32) as u32
+}
+
 pub(crate) fn add_bytes(word: u32, sum: u32) -> u32 {
     word.to_le_bytes().iter().fold(sum, |sum, &byte| sum.wrapping_add(byte.into()))
 }

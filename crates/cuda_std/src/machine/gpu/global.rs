@@ -441,6 +441,20 @@ pub(crate) fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
     word
 }
 
+#[inline(always)]
+pub(crate) fn high_product(a: u32, b: u32) -> u32 {
+    let word: u32;
+    // SAFETY: arithmetic only.
+    unsafe {
+        asm!(
+            "mul.hi.u32 {}, {}, {};",
+            out(reg32) word, in(reg32) a, in(reg32) b,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    word
+}
+
 /// The 32 bits that begin `bits` bits into two words.
 #[inline(always)]
 pub(crate) fn funnel(low: u32, high: u32, bits: u32) -> u32 {
