@@ -29,6 +29,16 @@ impl Divisor {
         (quotient, number - quotient * self.by)
     }
 
+    /// [`Divisor::divide`] by a product of 64 bits, of which LLVM makes two instructions. Not for a number that changes in a
+    /// loop: of that `ptxas` has been seen to get it [wrong](high_product). Short rows and rows that are dealt out are divided so, because with one
+    /// instruction sums of 1000003 x 127 `f32` took 132.8 us on an H200, not 127.3, and three axes of 8192 x 512 x 3
+    /// `u16` reversed 13.7, not 13.1. (`docs/benchmarks/h200.md`)
+    #[inline(always)]
+    pub fn divide_outside_of_loops(self, number: u32) -> (u32, u32) {
+        let quotient = ((u64::from(number) * u64::from(self.reciprocal)) >> 32) as u32;
+        (quotient, number - quotient * self.by)
+    }
+
     /// Quotients and remainders of `first` and of what is behind it in steps of `step`, without a further multiplication.
     #[inline(always)]
     pub fn walk(self, first: u32, step: u32) -> Walk {
@@ -80,6 +90,7 @@ mod tests {
             let divisor = Divisor::new(by);
             for number in (0..3000).chain([by - 1, by, 65534, 65535]) {
                 assert_eq!(divisor.divide(number), (number / by, number % by), "{number} / {by}");
+                assert_eq!(divisor.divide_outside_of_loops(number), divisor.divide(number), "{number} / {by}");
             }
         }
     }

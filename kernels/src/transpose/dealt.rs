@@ -52,7 +52,7 @@ impl Dealt {
 impl Rows for Dealt {
     #[inline(always)]
     fn start(self, row: u32) -> usize {
-        let (group, member) = self.by.divide(self.past + row);
+        let (group, member) = self.by.divide_outside_of_loops(self.past + row);
         self.first + group as usize * self.group + member as usize * self.member
     }
 

@@ -104,7 +104,7 @@ impl<'a, T: Element> Stage<'a, T> {
     /// The `nth` pack, if each row has so many.
     #[inline(always)]
     fn of_row(&self, by_packs: Divisor, nth: u32) -> Pack {
-        let (row, i) = by_packs.divide(nth);
+        let (row, i) = by_packs.divide_outside_of_loops(nth);
         let begin = self.begin.wrapping_add((row as usize).wrapping_mul(self.pitch));
         let pack = self.pack(begin, self.past(row), self.len, i);
         Pack { is_there: pack.is_there && row < self.rows, ..pack }
