@@ -271,6 +271,20 @@ fn short_kernels_look_at_their_parameters_while_they_wait() {
     }
 }
 
+/// A division by a number that a kernel is given is one instruction where it is done in a loop: of a product of 64 bits, whose upper half
+/// is taken, `ptxas` has been seen to lose it.
+#[test]
+fn divisions_in_loops_are_not_of_64_bits() {
+    let divides = |name: &String| ["run_", "few_", "whole_runs"].iter().any(|kind| name.starts_with(kind));
+    for name in transposes().filter(divides) {
+        for (arch, ptx) in entries(&name) {
+            let takes_upper_half =
+                |line: &str| line.contains("{_, ") || (line.contains("shr.u64") && line.ends_with(", 32;"));
+            assert!(!ptx.lines().any(takes_upper_half), "{name} {arch}: takes the upper half of a product");
+        }
+    }
+}
+
 #[test]
 fn tiles_turn_between_one_barrier() {
     for rung in ["tiled", "tiled_padded"] {

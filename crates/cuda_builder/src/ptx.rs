@@ -167,7 +167,7 @@ const FEW_BLOCKS: usize = 4 * 132;
 /// They lie in the multiprocessor's memory of constants, which has to be fetched for each launch. Behind the wait that would take
 /// as long as a memory access, before anything else; before it, it takes no time. In CUDA kernels, a launch that takes a microsecond
 /// or two takes 0.03 to 0.09 less so on an H200. Blocks of a wide grid do not look: most of them find the constants there, and each
-/// would lose the few instructions that it takes, up to 2 % of a reduction of short rows and 1 % of a transpose. Nor do those of an
+/// would lose the few instructions that it takes, up to 2 % of a reduction of short rows and of a transpose of few. Nor do those of an
 /// entry that never admits a grid: behind its like, they begin when there is nothing to wait for any more, and rows lost 4 %.
 /// (`docs/benchmarks/h200.md`)
 ///

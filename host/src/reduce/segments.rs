@@ -6,15 +6,15 @@ use kernels::ops::Operator;
 use kernels::reduce::segments::{self, NOTE_OF_FAULT};
 
 use super::{Output, Partials, Reduction, Tickets};
-use crate::{Buffer, Error, Gpu, Kernel, View, ViewMut};
+use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
 
 const OPERATION: &str = "reduce segments";
 
 /// Warps that an H200 runs at once: the segments are spread over as many before a warp gets a second one.
-const WARPS: usize = 132 * 64;
+const WARPS: usize = MULTIPROCESSORS * 64;
 
 /// Blocks of [`segments::BLOCK`] threads that it runs at once.
-const BLOCKS: usize = 4 * 132;
+const BLOCKS: usize = 4 * MULTIPROCESSORS;
 
 /// Chunks of long segments, [`segments::PLACES_OF_CHUNK`] places each.
 type Chunks = Global<'static, [u64; 2]>;

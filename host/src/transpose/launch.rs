@@ -40,7 +40,7 @@ const fn most_of_small(size: usize) -> usize {
 ///
 /// On an H200 768 x 768 of 4 bytes, whose busiest multiprocessor has three small blocks or two large ones, take 2.00 us by small
 /// ones and 2.20 by large ones, of 2 bytes 1.58 and 1.68, 384 x 384 of 8 bytes 1.61 and 1.76; but 1024 x 1536 of 1 byte 1.87
-/// and 1.76, 192 x 192 of 16 bytes 1.35 and 1.26. (`docs/benchmarks/h200.md`)
+/// and 1.76, 192 x 192 of 16 bytes 1.31 to 1.37 and 1.26. (`docs/benchmarks/h200.md`)
 fn are_better_small(few: usize, many: usize, size: usize) -> bool {
     let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
     let is_more_even = of_busiest(few, FEW_THREADS) < of_busiest(many, THREADS);

@@ -8,13 +8,13 @@ use kernels::transpose::few_rows::{self, most_columns, packs_of_run, room_of_run
 use kernels::transpose::strips::{MOST, SECTOR};
 
 use super::launch::Strides;
-use crate::{Error, Gpu, View, ViewMut};
+use crate::{Error, Gpu, MULTIPROCESSORS, View, ViewMut};
 
 /// How many times as long as wide a strip is, at least.
 const LONG: usize = 16;
 
 /// Blocks that an H200 runs at once, four in each multiprocessor: a short strip is cut in as many.
-const BLOCKS: usize = 4 * 132;
+const BLOCKS: usize = 4 * MULTIPROCESSORS;
 
 /// Sectors of a run that a block writes, at least, however short the strip is.
 const FEWEST_SECTORS: usize = 4;

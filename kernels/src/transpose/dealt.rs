@@ -20,9 +20,9 @@ pub const MOST_MEMBERS: usize = 1 << 12;
 /// A divisor above all rows of a tile: all of them are one group's.
 const NOT_DEALT: u32 = 1 << 31;
 
-/// Rows of a tile that are dealt out.
+/// Rows of a tile that are dealt out, and whether all of the tile is at multiples of 16 bytes: then no row is looked for in a loop.
 #[derive(Clone, Copy)]
-struct Dealt {
+struct Dealt<const WIDE: bool> {
     /// Where the group of the tile's first row begins for the first member.
     first: usize,
     /// The member that gets the tile's first row.
@@ -33,7 +33,7 @@ struct Dealt {
     group: usize,
 }
 
-impl Dealt {
+impl<const WIDE: bool> Dealt<WIDE> {
     /// Rows from `top` on, of `rows` in all that are `pitch` elements long, from their element `left` on. `members` divides
     /// `rows`.
     #[inline(always)]
@@ -49,10 +49,11 @@ impl Dealt {
     }
 }
 
-impl Rows for Dealt {
+impl<const WIDE: bool> Rows for Dealt<WIDE> {
     #[inline(always)]
     fn start(self, row: u32) -> usize {
-        let (group, member) = self.by.divide_outside_of_loops(self.past + row);
+        let nth = self.past + row;
+        let (group, member) = if WIDE { self.by.divide_outside_of_loops(nth) } else { self.by.divide(nth) };
         self.first + group as usize * self.group + member as usize * self.member
     }
 
@@ -88,8 +89,8 @@ pub fn dealt_tiles<T: Turn, const LEN: usize>(
     let size = size_of::<T>();
     let shape =
         Tile::of_block(rows, columns, Cut { across, tiles_down, tiles_across, pieces: 0 }, squares(LEN, size), size);
-    let from = Dealt::new(rows, columns, members_of_input, (shape.top, shape.left));
-    let to = Dealt::new(columns, rows, members_of_output, (shape.left, shape.top));
+    let from = Dealt::<false>::new(rows, columns, members_of_input, (shape.top, shape.left));
+    let to = Dealt::<false>::new(columns, rows, members_of_output, (shape.left, shape.top));
     ragged::load_tile(&input, from, Same, &shape, &tile);
     thread::sync_threads();
     ragged::store_tile(&output, to, &shape, &tile);
@@ -117,8 +118,8 @@ pub fn wide_dealt_tiles<T: Turn, const LEN: usize>(
     let size = size_of::<T>();
     let shape =
         Tile::of_block(rows, columns, Cut { across, tiles_down, tiles_across, pieces: 0 }, squares(LEN, size), size);
-    let from = Dealt::new(rows, columns, members_of_input, (shape.top, shape.left));
-    let to = Dealt::new(columns, rows, members_of_output, (shape.left, shape.top));
+    let from = Dealt::<true>::new(rows, columns, members_of_input, (shape.top, shape.left));
+    let to = Dealt::<true>::new(columns, rows, members_of_output, (shape.left, shape.top));
     wide::load_tile(&input, from, Same, &shape, &tile);
     thread::sync_threads();
     wide::store_tile(&output, to, &shape, &tile);
@@ -131,10 +132,10 @@ mod tests {
     #[test]
     fn rows_are_dealt_in_turn() {
         // 4 groups of 3, of 10 elements: members' rows are 40 apart.
-        let rows = Dealt::new(12, 10, 3, (5, 2));
+        let rows = Dealt::<false>::new(12, 10, 3, (5, 2));
         let starts = [0, 1, 2, 3, 6].map(|row| rows.start(row));
         assert_eq!(starts, [82 + 10, 2 + 20, 42 + 20, 82 + 20, 82 + 30]);
-        let rows = Dealt::new(12, 10, 1, (5, 2));
+        let rows = Dealt::<true>::new(12, 10, 1, (5, 2));
         assert_eq!([0, 1, 6].map(|row| rows.start(row)), [52, 62, 112]);
     }
 }

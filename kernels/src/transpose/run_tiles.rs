@@ -17,6 +17,9 @@ use super::packs_of_rows::RowsInPacks;
 use super::strips::{BLOCK, PACKS_EACH, all_banks, at_once, room, store_any};
 use super::tile::admit_next_grid;
 
+/// Tiles that an H200 has at once, four blocks in each multiprocessor.
+pub const AT_ONCE: usize = 4 * 132;
+
 /// How a matrix of runs is cut in tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunTiles {
@@ -33,7 +36,8 @@ pub struct RunTiles {
 impl RunTiles {
     /// Tiles of up to `most` elements of `size` bytes, of a matrix of `rows` x `columns` runs of `len` elements, which is at
     /// most `most`: about square where the matrix is large enough, so that runs of a tile's rows are as long on either side, and so high that
-    /// a row of the output is as many words as there are [threads for it](RunTiles::threads_of_row).
+    /// a row of the output is as many words as there are [threads for it](RunTiles::threads_of_row). Where the matrix is narrow, and there are
+    /// more than [`AT_ONCE`] of them, as high as there is room for.
     pub const fn new(rows: usize, columns: usize, len: usize, size: usize, most: usize) -> Self {
         let each = at_once(size) as usize;
         let all = if most / len > 1 { most / len } else { 1 };
@@ -44,14 +48,18 @@ impl RunTiles {
         let of_threads = if of_threads > each { of_threads / each * each } else { of_threads };
         let mut height = min(rows, if of_threads > 1 { of_threads } else { 1 });
         let mut width = min(columns, if all > height { all / height } else { 1 });
+        if width == columns && rows.div_ceil(height) > AT_ONCE {
+            let room_for = all / columns;
+            height = min(rows, if room_for > each { room_for / each * each } else { room_for });
+        }
         loop {
             let tiles = Self::of_sides(height, width, columns, len, size);
             let loaded = if width == columns { 1 } else { height };
             let fits = tiles.packs_of_row * loaded <= BLOCK * PACKS_EACH && tiles.room_of_row * loaded <= room(size);
             if fits || (height == 1 && width == 1) {
-                let at_once = BLOCK / tiles.threads_of_row(len, size);
+                let rows_at_once = BLOCK / tiles.threads_of_row(len, size);
                 // Each thread has as many rows of the output.
-                let even = if width < columns && width > at_once { width - width % at_once } else { width };
+                let even = if width < columns && width > rows_at_once { width - width % rows_at_once } else { width };
                 return Self::of_sides(height, even, columns, len, size);
             }
             // All columns together are one run of the input.
@@ -178,7 +186,8 @@ pub fn run_tiles<T: InWords, const LEN: usize>(
             while column < wide {
                 // SAFETY: where run `column` of a row in the tile is.
                 let element = |k: u32| unsafe { tile.load_unchecked((at.places[k as usize] + place) as usize) };
-                // SAFETY: these elements are inside of the row; and `past` is counted from a word's start.
+                // SAFETY: these elements are inside of the row; `past` is counted from a word's start, and from a row to the
+                // thread's next there are whole words.
                 unsafe { store_any(&output, to, at.begin, at.end, element) };
                 column += step;
                 place += step * len;
@@ -258,8 +267,10 @@ mod tests {
                 for (rows, columns) in [(1000, 1000), (2, 1 << 20), (1 << 20, 2), (3, 5), (70, 70)] {
                     let tiles = RunTiles::new(rows, columns, len, size, room(size));
                     check(&tiles, [rows, columns], len, size);
+                    // Most threads have a word, where rows of the output are long enough for so many.
                     let (threads, words) = (tiles.threads_of_row(len, size), words_of_row(tiles.height * len, each));
-                    assert!(threads == BLOCK || (threads / 2..=threads).contains(&words), "{len} of {size}: {tiles:?}");
+                    let are_large = rows == 1000 && tiles.height > 8;
+                    assert!(!are_large || 8 * words >= 5 * threads, "{len} of {size}: {tiles:?}, {words} words");
                     if are_strips(rows, len, size) {
                         check(&RunTiles::of_strips(rows, columns, len, size, room(size)), [rows, columns], len, size);
                     }
@@ -272,7 +283,8 @@ mod tests {
         assert_eq!((tiles.height, tiles.width, tiles.threads_of_row(3, 1)), (80, 120, 32));
         for rows in 2..=16 {
             assert_eq!(RunTiles::of_strips(rows, 1 << 24, 3, 1, room(1)).height, rows);
-            assert_eq!(RunTiles::new(1 << 24, rows, 3, 4, room(4)).width, rows);
+            let narrow = RunTiles::new(1 << 24, rows, 3, 4, room(4));
+            assert!(narrow.width == rows && narrow.height * rows * 3 > room(4) / 8 * 7, "{narrow:?}");
         }
     }
 
