@@ -4,13 +4,13 @@ use cuda_std::element::Plain;
 use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use kernels::transpose::run_strips::{are_strips, run_strips};
-use kernels::transpose::run_tiles::{AT_ONCE, RunTiles, run_tiles};
+use kernels::transpose::run_tiles::{RunTiles, run_tiles};
 use kernels::transpose::strips::{self, at_once, room};
 use kernels::transpose::{runs, whole_runs};
 
 use super::launch::{MOST_BLOCKS, Strides};
 use super::permute::OPERATION;
-use crate::{Error, Gpu, View, ViewMut};
+use crate::{Error, Gpu, MULTIPROCESSORS, View, ViewMut};
 
 /// A matrix whose elements are runs of neighbouring elements: at least two of them, in at least two rows and columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +21,9 @@ pub(super) struct MatrixOfRuns {
 }
 
 /// The bytes of runs that are long enough to be read one by one, by the bytes of the access that they all begin and end at.
-/// Measured on an H200 (`docs/benchmarks/h200.md`): runs of accesses of 8 bytes take 2 % less by tiles if they are of 248 bytes, and as much more if of 376; those of less
-/// are faster by tiles as far as has been looked, since tiles are loaded by 16 bytes wherever they begin.
+/// Measured on an H200 (`docs/benchmarks/h200.md`): runs of accesses of 8 bytes take 2 % less by tiles
+/// if they are of 248 bytes, and as much more if of 376; those of less are faster by tiles as far as has been looked, since
+/// tiles are loaded by 16 bytes wherever they begin.
 const fn long(unit: usize) -> usize {
     match unit {
         1 => 256,
@@ -31,6 +32,9 @@ const fn long(unit: usize) -> usize {
         _ => 256,
     }
 }
+
+/// Blocks that an H200 runs at once, four in each multiprocessor: a small matrix is cut in as many tiles.
+const BLOCKS: usize = 4 * MULTIPROCESSORS;
 
 /// Bytes of a tile, at least, however small the matrix is.
 const SMALLEST_TILE: usize = 2048;
@@ -99,7 +103,7 @@ impl Gpu {
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let size = size_of::<T>();
-        let enough = (rows * columns * len).div_ceil(AT_ONCE).clamp(SMALLEST_TILE / size, room(size));
+        let enough = (rows * columns * len).div_ceil(BLOCKS).clamp(SMALLEST_TILE / size, room(size));
         if are_strips(rows, len, size) {
             let strips = RunTiles::of_strips(rows, columns, len, size, enough);
             let [width, packs, apart] = [strips.width, strips.packs_of_row, strips.room_of_row].map(|x| x as u32);

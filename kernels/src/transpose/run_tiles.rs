@@ -17,9 +17,6 @@ use super::packs_of_rows::RowsInPacks;
 use super::strips::{BLOCK, PACKS_EACH, all_banks, at_once, room, store_any};
 use super::tile::admit_next_grid;
 
-/// Tiles that an H200 has at once, four blocks in each multiprocessor.
-pub const AT_ONCE: usize = 4 * 132;
-
 /// How a matrix of runs is cut in tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunTiles {
@@ -36,8 +33,8 @@ pub struct RunTiles {
 impl RunTiles {
     /// Tiles of up to `most` elements of `size` bytes, of a matrix of `rows` x `columns` runs of `len` elements, which is at
     /// most `most`: about square where the matrix is large enough, so that runs of a tile's rows are as long on either side, and so high that
-    /// a row of the output is as many words as there are [threads for it](RunTiles::threads_of_row). Where the matrix is narrow, and there are
-    /// more than [`AT_ONCE`] of them, as high as there is room for.
+    /// a row of the output is as many words as there are [threads for it](RunTiles::threads_of_row).
+    /// They are no higher where the matrix is narrow, though there is room.
     pub const fn new(rows: usize, columns: usize, len: usize, size: usize, most: usize) -> Self {
         let each = at_once(size) as usize;
         let all = if most / len > 1 { most / len } else { 1 };
@@ -48,10 +45,6 @@ impl RunTiles {
         let of_threads = if of_threads > each { of_threads / each * each } else { of_threads };
         let mut height = min(rows, if of_threads > 1 { of_threads } else { 1 });
         let mut width = min(columns, if all > height { all / height } else { 1 });
-        if width == columns && rows.div_ceil(height) > AT_ONCE {
-            let room_for = all / columns;
-            height = min(rows, if room_for > each { room_for / each * each } else { room_for });
-        }
         loop {
             let tiles = Self::of_sides(height, width, columns, len, size);
             let loaded = if width == columns { 1 } else { height };
@@ -283,8 +276,7 @@ mod tests {
         assert_eq!((tiles.height, tiles.width, tiles.threads_of_row(3, 1)), (80, 120, 32));
         for rows in 2..=16 {
             assert_eq!(RunTiles::of_strips(rows, 1 << 24, 3, 1, room(1)).height, rows);
-            let narrow = RunTiles::new(1 << 24, rows, 3, 4, room(4));
-            assert!(narrow.width == rows && narrow.height * rows * 3 > room(4) / 8 * 7, "{narrow:?}");
+            assert_eq!(RunTiles::new(1 << 24, rows, 3, 4, room(4)).width, rows);
         }
     }
 
