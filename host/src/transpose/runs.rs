@@ -5,7 +5,7 @@ use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use kernels::transpose::run_strips::{are_strips, run_strips};
 use kernels::transpose::run_tiles::{RunTiles, run_tiles};
-use kernels::transpose::strips::{self, at_once, room};
+use kernels::transpose::strips::{self, at_once};
 use kernels::transpose::{runs, whole_runs};
 
 use super::launch::{MOST_BLOCKS, Strides};
@@ -33,11 +33,8 @@ const fn long(unit: usize) -> usize {
     }
 }
 
-/// Blocks that an H200 runs at once, four in each multiprocessor: a small matrix is cut in as many tiles.
-const BLOCKS: usize = 4 * MULTIPROCESSORS;
-
-/// Bytes of a tile, at least, however small the matrix is.
-const SMALLEST_TILE: usize = 2048;
+/// Tiles that an H200 has at once, four blocks in each multiprocessor.
+const TILES_AT_ONCE: usize = 4 * MULTIPROCESSORS;
 
 type PartsParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize);
 type TilesParameters<T> =
@@ -103,9 +100,8 @@ impl Gpu {
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let size = size_of::<T>();
-        let enough = (rows * columns * len).div_ceil(BLOCKS).clamp(SMALLEST_TILE / size, room(size));
         if are_strips(rows, len, size) {
-            let strips = RunTiles::of_strips(rows, columns, len, size, enough);
+            let strips = RunTiles::of_strips(rows, columns, len, size, TILES_AT_ONCE);
             let [width, packs, apart] = [strips.width, strips.packs_of_row, strips.room_of_row].map(|x| x as u32);
             let grid = grid(columns.div_ceil(strips.width))?;
             return self.launch(
@@ -114,7 +110,7 @@ impl Gpu {
                 (input, output, rows as u32, columns, len as u32, width, packs, apart),
             );
         }
-        let tiles = RunTiles::new(rows, columns, len, size, enough);
+        let tiles = RunTiles::new(rows, columns, len, size, TILES_AT_ONCE);
         let down = rows.div_ceil(tiles.height);
         let grid = grid(down * columns.div_ceil(tiles.width))?;
         let threads = tiles.threads_of_row(len, size);

@@ -12,6 +12,7 @@
 //! | [`run_tiles`](mod@run_tiles), [`run_strips`](mod@run_strips), [`whole_runs`](mod@whole_runs), [`runs`](mod@runs) | the exchange of two axes before a third that stays |
 //! | [`in_words`] | elements as the words that lanes move |
 //! | [`tile`], [`turn`] | what a block turns, and how a thread turns its squares of it |
+//! | `packs_of_rows`, `kept_runs` | parts of rows, and tiles of runs, on their way in: by aligned packs, kept as they are |
 //! | `wide`, [`slanted`], `ragged` | a tile on its way in and out: at multiples of 16 bytes, and anywhere |
 //! | [`change`] | a factor and the conjugate on the way |
 
@@ -22,6 +23,7 @@ pub mod few_columns;
 pub mod few_rows;
 pub mod in_place;
 pub mod in_words;
+mod kept_runs;
 pub mod ladder;
 mod packs_of_rows;
 mod ragged;

@@ -6,8 +6,7 @@ use cuda_std::prelude::*;
 use crate::divisor::Divisor;
 
 use super::in_words::InWords;
-use super::packs_of_rows::RowsInPacks;
-use super::run_tiles::{Kept, at_most};
+use super::kept_runs::{Runs, at_most};
 use super::strips::{BLOCK, at_once, store_any};
 use super::tile::admit_next_grid;
 
@@ -36,25 +35,11 @@ pub fn run_strips<T: InWords, const LEN: usize>(
     let tile = shared_array![T; LEN];
     let left = thread::block_idx_x() as usize * width as usize;
     let wide = at_most(columns - left, width);
-    let is_one_run = width as usize == columns;
-    let pitch = columns * len as usize;
-    let loaded = RowsInPacks {
-        input: &input,
-        begin: left * len as usize,
-        pitch,
-        rows: if is_one_run { 1 } else { rows },
-        len: if is_one_run { rows * wide * len } else { wide * len },
-        by_packs: Divisor::new(packs_of_row),
-    };
-    loaded.copy_to(|row| row * room_of_row, &tile);
+    let is_whole = width as usize == columns;
+    let runs = Runs { begin: left * len as usize, columns, high: rows, wide, len, is_whole };
+    let kept = runs.copy_to(&input, packs_of_row, room_of_row, &tile);
     thread::sync_threads();
 
-    let kept = Kept {
-        past: input.elements_past(loaded.begin, 16) as u32,
-        pitch: if is_one_run { 0 } else { pitch as u32 },
-        apart: if is_one_run { wide * len } else { room_of_row },
-        by_run: Divisor::new(len),
-    };
     let by_column = Divisor::new(rows * len);
     let (each, written) = (at_once(size_of::<T>()), wide * rows * len);
     let start = left * rows as usize * len as usize;

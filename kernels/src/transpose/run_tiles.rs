@@ -10,12 +10,13 @@
 
 use cuda_std::prelude::*;
 
-use crate::divisor::Divisor;
-
 use super::in_words::InWords;
-use super::packs_of_rows::RowsInPacks;
+use super::kept_runs::{Kept, Runs, at_most};
 use super::strips::{BLOCK, PACKS_EACH, all_banks, at_once, room, store_any};
 use super::tile::admit_next_grid;
+
+/// Bytes of a tile, at least, however small the matrix is.
+const SMALLEST_TILE: usize = 2048;
 
 /// How a matrix of runs is cut in tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,20 +32,22 @@ pub struct RunTiles {
 }
 
 impl RunTiles {
-    /// Tiles of up to `most` elements of `size` bytes, of a matrix of `rows` x `columns` runs of `len` elements, which is at
-    /// most `most`: about square where the matrix is large enough, so that runs of a tile's rows are as long on either side, and so high that
-    /// a row of the output is as many words as there are [threads for it](RunTiles::threads_of_row).
-    /// They are no higher where the matrix is narrow, though there is room.
-    pub const fn new(rows: usize, columns: usize, len: usize, size: usize, most: usize) -> Self {
+    /// Tiles of a matrix of `rows` x `columns` runs of `len` elements of `size` bytes: `tiles` of them, as many as a device has at once, or
+    /// more, since a block has [`room`] for so much. They are about square where the matrix is large enough, so that runs of
+    /// a tile's rows are as long on either side, and so high that a row of the output is as many words as there are
+    /// [threads for it](RunTiles::threads_of_row). Where the matrix is narrow, and there would be more than `tiles`, they are as
+    /// high as there is room for. `len` is at most that.
+    pub fn new(rows: usize, columns: usize, len: usize, size: usize, tiles: usize) -> Self {
         let each = at_once(size) as usize;
-        let all = if most / len > 1 { most / len } else { 1 };
-        let threads = nearest_power_of_two(words_of_row(all.isqrt() * len, each));
-        let threads = if threads < BLOCK { threads } else { BLOCK };
-        let of_threads = (threads * each - (each - 1)) / len;
+        let all = (enough(rows * columns * len, size, tiles) / len).max(1);
+        let threads = nearest_power_of_two(words_of_row(all.isqrt() * len, each)).min(BLOCK);
         // Where rows of the output are whole words, those of a tile are, too.
-        let of_threads = if of_threads > each { of_threads / each * each } else { of_threads };
-        let mut height = min(rows, if of_threads > 1 { of_threads } else { 1 });
-        let mut width = min(columns, if all > height { all / height } else { 1 });
+        let whole = |height: usize| if height > each { height / each * each } else { height.max(1) };
+        let mut height = rows.min(whole((threads * each - (each - 1)) / len));
+        let mut width = columns.min((all / height).max(1));
+        if width == columns && rows.div_ceil(height) > tiles {
+            height = rows.min(whole(all / columns));
+        }
         loop {
             let tiles = Self::of_sides(height, width, columns, len, size);
             let loaded = if width == columns { 1 } else { height };
@@ -65,8 +68,8 @@ impl RunTiles {
     }
 
     /// Tiles as high as the matrix, for [`run_strips`](super::run_strips).
-    pub const fn of_strips(rows: usize, columns: usize, len: usize, size: usize, most: usize) -> Self {
-        let mut width = min(columns, if most > rows * len { most / (rows * len) } else { 1 });
+    pub fn of_strips(rows: usize, columns: usize, len: usize, size: usize, tiles: usize) -> Self {
+        let mut width = columns.min((enough(rows * columns * len, size, tiles) / (rows * len)).max(1));
         loop {
             let tiles = Self::of_sides(rows, width, columns, len, size);
             let loaded = if width == columns { 1 } else { rows };
@@ -78,28 +81,31 @@ impl RunTiles {
         }
     }
 
-    const fn of_sides(height: usize, width: usize, columns: usize, len: usize, size: usize) -> Self {
+    fn of_sides(height: usize, width: usize, columns: usize, len: usize, size: usize) -> Self {
         let lanes = 16 / size;
         let row = if width == columns { height * width * len } else { width * len };
-        let packs = (row + lanes - 1).div_ceil(lanes);
-        let packs_of_row = if packs < 2 { 2 } else { packs };
+        let packs_of_row = (row + lanes - 1).div_ceil(lanes).max(2);
         Self { height, width, packs_of_row, room_of_row: room_of_row(packs_of_row * lanes, len, size) }
     }
 
     /// Threads that write a row of the output: a power of two, one for each word if the block has as many.
-    pub const fn threads_of_row(&self, len: usize, size: usize) -> usize {
-        let threads = words_of_row(self.height * len, at_once(size) as usize).next_power_of_two();
-        if threads < BLOCK { threads } else { BLOCK }
+    pub fn threads_of_row(&self, len: usize, size: usize) -> usize {
+        words_of_row(self.height * len, at_once(size) as usize).next_power_of_two().min(BLOCK)
     }
 }
 
+/// Elements of a tile, if there shall be so many of them and a block has room for one.
+fn enough(elements: usize, size: usize, tiles: usize) -> usize {
+    elements.div_ceil(tiles).clamp(SMALLEST_TILE / size, room(size))
+}
+
 /// The most words of which `each` elements are one that a row of so many elements of the output lies in.
-const fn words_of_row(elements: usize, each: usize) -> usize {
+fn words_of_row(elements: usize, each: usize) -> usize {
     (elements + each - 1).div_ceil(each)
 }
 
 /// That by whose root of two it is not missed.
-const fn nearest_power_of_two(number: usize) -> usize {
+fn nearest_power_of_two(number: usize) -> usize {
     let below = 1 << number.ilog2();
     if number * number > 2 * below * below { 2 * below } else { below }
 }
@@ -107,16 +113,12 @@ const fn nearest_power_of_two(number: usize) -> usize {
 /// How many elements rows of `elements` of them begin apart, so that runs of neighbouring rows, which a warp reads, are in
 /// different banks: in neighbouring ones where words are small enough, and for runs shorter than what a thread writes, of which two
 /// lanes never have the same, one bank further.
-const fn room_of_row(elements: usize, len: usize, size: usize) -> usize {
+fn room_of_row(elements: usize, len: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
     let banks = all_banks(size) / word;
     let further = if len < at_once(size) as usize { 1 } else { len.div_ceil(word) };
     let (words, apart) = (elements.div_ceil(word), further % banks);
     (words + (banks + apart - words % banks) % banks) * word
-}
-
-const fn min(a: usize, b: usize) -> usize {
-    if a < b { a } else { b }
 }
 
 /// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j` of the
@@ -146,25 +148,17 @@ pub fn run_tiles<T: InWords, const LEN: usize>(
     let (across, down) = (thread::block_idx_x() / tiles_down, thread::block_idx_x() % tiles_down);
     let (top, left) = (down as usize * height as usize, across as usize * width as usize);
     let (high, wide) = (at_most(rows - top, height), at_most(columns - left, width));
-    let is_one_run = width as usize == columns;
-    let pitch = columns * len as usize;
-    let loaded = RowsInPacks {
-        input: &input,
+    let runs = Runs {
         begin: (top * columns + left) * len as usize,
-        pitch,
-        rows: if is_one_run { 1 } else { high },
-        len: if is_one_run { high * wide * len } else { wide * len },
-        by_packs: Divisor::new(packs_of_row),
+        columns,
+        high,
+        wide,
+        len,
+        is_whole: width as usize == columns,
     };
-    loaded.copy_to(|row| row * room_of_row, &tile);
+    let kept = runs.copy_to(&input, packs_of_row, room_of_row, &tile);
     thread::sync_threads();
 
-    let kept = Kept {
-        past: input.elements_past(loaded.begin, 16) as u32,
-        pitch: if is_one_run { 0 } else { pitch as u32 },
-        apart: if is_one_run { wide * len } else { room_of_row },
-        by_run: Divisor::new(len),
-    };
     let (each, written) = (at_once(size_of::<T>()), high * len);
     let all_at_once = BLOCK as u32 / threads_of_row;
     let mut first = thread::thread_idx_x() / threads_of_row;
@@ -190,12 +184,6 @@ pub fn run_tiles<T: InWords, const LEN: usize>(
         }
         first += all_at_once;
     }
-}
-
-/// `most`, or `left` if that is less.
-#[inline(always)]
-pub(super) fn at_most(left: usize, most: u32) -> u32 {
-    if left < most as usize { left as u32 } else { most }
 }
 
 /// Elements that are written at once.
@@ -227,26 +215,6 @@ impl Word {
     }
 }
 
-/// Where the tile's elements lie in shared memory.
-pub(super) struct Kept {
-    /// How many elements the first row begins behind its first pack's start, and the pitch that tells so of the others.
-    pub past: u32,
-    pub pitch: u32,
-    /// Elements from one row to the next.
-    pub apart: u32,
-    /// Divides by a run's length.
-    pub by_run: Divisor,
-}
-
-impl Kept {
-    /// Where the `nth` element of a row's first run is.
-    #[inline(always)]
-    pub fn place<T: InWords>(&self, row: u32, nth: u32) -> u32 {
-        let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Pack::LEN as u32;
-        row * self.apart + past + nth
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::run_strips::are_strips;
@@ -256,27 +224,28 @@ mod tests {
     fn a_block_has_room_for_a_tile_and_threads_for_its_words() {
         for size in [1, 2, 4, 8] {
             let each = at_once(size) as usize;
-            for len in 2..=room(size) / 4 {
+            for (len, tiles) in (2..=room(size) / 4).flat_map(|len| [(len, 1), (len, 500)]) {
                 for (rows, columns) in [(1000, 1000), (2, 1 << 20), (1 << 20, 2), (3, 5), (70, 70)] {
-                    let tiles = RunTiles::new(rows, columns, len, size, room(size));
-                    check(&tiles, [rows, columns], len, size);
+                    let cut = RunTiles::new(rows, columns, len, size, tiles);
+                    check(&cut, [rows, columns], len, size);
                     // Most threads have a word, where rows of the output are long enough for so many.
-                    let (threads, words) = (tiles.threads_of_row(len, size), words_of_row(tiles.height * len, each));
-                    let are_large = rows == 1000 && tiles.height > 8;
-                    assert!(!are_large || 8 * words >= 5 * threads, "{len} of {size}: {tiles:?}, {words} words");
+                    let (threads, words) = (cut.threads_of_row(len, size), words_of_row(cut.height * len, each));
+                    let are_large = rows == 1000 && cut.height > 8;
+                    assert!(!are_large || 8 * words >= 5 * threads, "{len} of {size}: {cut:?}, {words} words");
                     if are_strips(rows, len, size) {
-                        check(&RunTiles::of_strips(rows, columns, len, size, room(size)), [rows, columns], len, size);
+                        check(&RunTiles::of_strips(rows, columns, len, size, tiles), [rows, columns], len, size);
                     }
                 }
             }
         }
-        let tiles = RunTiles::new(8192, 512, 3, 4, room(4));
+        let tiles = RunTiles::new(8192, 512, 3, 4, 1);
         assert_eq!((tiles.height, tiles.threads_of_row(3, 4)), (42, 128));
-        let tiles = RunTiles::new(8192, 512, 3, 1, room(1));
+        let tiles = RunTiles::new(8192, 512, 3, 1, 1);
         assert_eq!((tiles.height, tiles.width, tiles.threads_of_row(3, 1)), (80, 120, 32));
         for rows in 2..=16 {
-            assert_eq!(RunTiles::of_strips(rows, 1 << 24, 3, 1, room(1)).height, rows);
-            assert_eq!(RunTiles::new(1 << 24, rows, 3, 4, room(4)).width, rows);
+            assert_eq!(RunTiles::of_strips(rows, 1 << 24, 3, 1, 500).height, rows);
+            let narrow = RunTiles::new(1 << 24, rows, 3, 4, 500);
+            assert!(narrow.width == rows && narrow.height * rows * 3 > room(4) / 8 * 7, "{narrow:?}");
         }
     }
 

@@ -1,0 +1,74 @@
+//! A tile of a matrix of runs, loaded by aligned packs and kept as it is.
+
+use cuda_std::prelude::*;
+
+use crate::divisor::Divisor;
+
+use super::in_words::InWords;
+use super::packs_of_rows::RowsInPacks;
+
+/// A tile's runs in the input.
+pub(super) struct Runs {
+    /// Where the first element is.
+    pub begin: usize,
+    /// Runs of a row of the matrix.
+    pub columns: usize,
+    /// Runs of the tile, one below the other and side by side, and elements of each.
+    pub high: u32,
+    pub wide: u32,
+    pub len: u32,
+    /// Whether rows of the tile are rows of the matrix: then it is one run, and else each of its rows is.
+    pub is_whole: bool,
+}
+
+impl Runs {
+    /// Writes the runs to shared memory, as the packs that they lie in, and says where. Of how many packs and how far apart
+    /// is as in [`RunTiles`](super::run_tiles::RunTiles). Other threads may read them behind the next barrier.
+    #[inline(always)]
+    pub fn copy_to<T: InWords, const LEN: usize>(
+        &self,
+        input: &Global<T>,
+        packs_of_row: u32,
+        room_of_row: u32,
+        tile: &SharedArray<T, LEN>,
+    ) -> Kept {
+        let &Self { begin, columns, high, wide, len, is_whole } = self;
+        let pitch = columns * len as usize;
+        let (rows, len_of_row) = if is_whole { (1, high * wide * len) } else { (high, wide * len) };
+        let by_packs = Divisor::new(packs_of_row);
+        let loaded = RowsInPacks { input, begin, pitch, rows, len: len_of_row, by_packs };
+        loaded.copy_to(|row| row * room_of_row, tile);
+        Kept {
+            past: input.elements_past(begin, 16) as u32,
+            pitch: if is_whole { 0 } else { pitch as u32 },
+            apart: if is_whole { wide * len } else { room_of_row },
+            by_run: Divisor::new(len),
+        }
+    }
+}
+
+/// Where the tile's elements lie in shared memory.
+pub(super) struct Kept {
+    /// How many elements the first row begins behind its first pack's start, and the pitch that tells so of the others.
+    past: u32,
+    pitch: u32,
+    /// Elements from one row to the next.
+    apart: u32,
+    /// Divides by a run's length.
+    pub by_run: Divisor,
+}
+
+impl Kept {
+    /// Where the `nth` element of a row's first run is.
+    #[inline(always)]
+    pub fn place<T: InWords>(&self, row: u32, nth: u32) -> u32 {
+        let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Pack::LEN as u32;
+        row * self.apart + past + nth
+    }
+}
+
+/// `most`, or `left` if that is less.
+#[inline(always)]
+pub(super) fn at_most(left: usize, most: u32) -> u32 {
+    if left < most as usize { left as u32 } else { most }
+}
