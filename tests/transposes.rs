@@ -66,6 +66,21 @@ proptest! {
     }
 }
 
+/// As long as go by tiles, of each access, and longer; and matrices so narrow that all of their rows are one run of the
+/// input, and that they are loaded one by one.
+#[test]
+fn long_runs_and_narrow_matrices_of_short_ones() {
+    let long = [[2, 3, 7999], [3, 2, 8999], [2, 3, 10_001], [3, 2, 16_385]];
+    let narrow = [[900, 16, 3], [900, 20, 3], [700, 8, 31], [1100, 13, 5], [2000, 2, 9]];
+    for (i, shape) in long.into_iter().chain(narrow).enumerate() {
+        for (_, check) in PERMUTE_CHECKS {
+            for offsets in [[0; 2], [i, 5]] {
+                check(&Gpu::simt(), shape, offsets, i as u64).unwrap();
+            }
+        }
+    }
+}
+
 #[test]
 fn strips_of_every_width() {
     for (_, check) in CHECKS {

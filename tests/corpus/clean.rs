@@ -221,7 +221,8 @@ fn three_axes_in_any_order() {
         check(gpu, [3, 16, 64], [0; 2], i)?;
         // Short runs of every element, and long ones of bytes.
         check(gpu, [40, 30, 3], [1, 0], i)?;
-        check(gpu, [5, 6, 51], [2, 1], i)
+        check(gpu, [5, 6, 51], [2, 1], i)?;
+        check(gpu, [2, 2, 10_001], [2, 1], i)
     });
     assert_eq!(ORDERS.len(), 6, "each of which is tried by a check");
 }

@@ -78,8 +78,8 @@ pub fn permutations(gpu: &Gpu, check: PermuteCheck) -> Result<(), Failed> {
     shapes.extend([[3, 500, 5], [500, 3, 7], [20, 30, 131]]);
     // Outer axes of which one is short, at multiples of 16 bytes and not.
     shapes.extend([[160, 32, 3], [3, 32, 160], [161, 31, 5], [7, 29, 95]]);
-    // Runs as long as a tile takes, and a little longer.
-    shapes.extend([[9, 7, 255], [9, 7, 501], [5, 9, 513]]);
+    // Runs as long as go by tiles, of each access, and a little longer.
+    shapes.extend([[9, 7, 255], [5, 9, 513], [2, 3, 7999], [3, 2, 8999], [2, 3, 10_001]]);
     if !is_sanitized() {
         shapes.extend([
             [300, 170, 3],
@@ -90,9 +90,13 @@ pub fn permutations(gpu: &Gpu, check: PermuteCheck) -> Result<(), Failed> {
             [70, 90, 33],
             [33, 35, 1024],
             [65, 3, 4100],
+            [17, 30, 8999],
+            [30, 11, 12_001],
         ]);
         // Tiles of runs as large as they may be, whatever the element.
         shapes.extend([[2400, 2500, 3], [8, 800_000, 3], [800_000, 8, 3], [301, 211, 255], [151, 99, 511]]);
+        // Narrow ones, whose rows are loaded together and apart.
+        shapes.extend([[400_000, 16, 3], [300_000, 20, 3], [40_000, 18, 31], [90_001, 13, 5]]);
         // Strips, whose rows are one word of the output, and a few.
         shapes.extend([[2, 400_001, 3], [3, 300_000, 5], [5, 200_001, 7], [30, 50_000, 3], [3, 9, 41]]);
         shapes.extend([[200, 3, 129], [3, 200, 129], [129, 200, 3], [64, 64, 64], [127, 65, 1], [2, 3, 20_000]]);

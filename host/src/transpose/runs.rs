@@ -21,14 +21,15 @@ pub(super) struct MatrixOfRuns {
 }
 
 /// The bytes of runs that are long enough to be read one by one, by the bytes of the access that they all begin and end at.
-/// Measured on an H200 (`docs/benchmarks/h200.md`): runs of accesses of 8 bytes take 2 % less by tiles
-/// if they are of 248 bytes, and as much more if of 376; those of less are faster by tiles as far as has been looked, since
-/// tiles are loaded by 16 bytes wherever they begin.
+/// Those of less are faster by tiles as long as a tile has several, which are loaded by 16 bytes wherever they begin: 64 MiB of
+/// runs of 8001 bytes took 48.3 us on an H200 one by one and 41.9 by tiles, 12001 bytes (48 MiB) 36.6 and 38.4; halves 47.2 and 37.6
+/// for 16002 bytes, 57.7 and 59.4 for 20002; words 82.4 and 67.6 for 30004, which is almost all that a block has room for.
+/// Of 8 bytes it was 2 % less by tiles for runs of 248 bytes, as much more for 1016. (`docs/benchmarks/h200.md`)
 const fn long(unit: usize) -> usize {
     match unit {
-        1 => 256,
-        2 => 1024,
-        4 => 2048,
+        1 => 10_000,
+        2 => 18_000,
+        4 => 32_000,
         _ => 256,
     }
 }

@@ -17,12 +17,10 @@ pub(super) struct Runs {
     pub high: u32,
     pub wide: u32,
     pub len: u32,
-    /// Whether rows of the tile are rows of the matrix: then it is one run, and else each of its rows is.
-    pub is_whole: bool,
 }
 
 impl Runs {
-    /// Writes the runs to shared memory, as the packs that they lie in, and says where. Of how many packs and how far apart
+    /// Writes the runs to shared memory, as the packs that they lie in, and says where. Of how many packs, and how far apart,
     /// is as in [`RunTiles`](super::run_tiles::RunTiles). Other threads may read them behind the next barrier.
     #[inline(always)]
     pub fn copy_to<T: InWords, const LEN: usize>(
@@ -32,8 +30,10 @@ impl Runs {
         room_of_row: u32,
         tile: &SharedArray<T, LEN>,
     ) -> Kept {
-        let &Self { begin, columns, high, wide, len, is_whole } = self;
+        let &Self { begin, columns, high, wide, len } = self;
         let pitch = columns * len as usize;
+        // Rows of the tile that are rows of the matrix, with nothing between them.
+        let is_whole = room_of_row == wide * len;
         let (rows, len_of_row) = if is_whole { (1, high * wide * len) } else { (high, wide * len) };
         let by_packs = Divisor::new(packs_of_row);
         let loaded = RowsInPacks { input, begin, pitch, rows, len: len_of_row, by_packs };
@@ -41,7 +41,7 @@ impl Runs {
         Kept {
             past: input.elements_past(begin, 16) as u32,
             pitch: if is_whole { 0 } else { pitch as u32 },
-            apart: if is_whole { wide * len } else { room_of_row },
+            apart: room_of_row,
             by_run: Divisor::new(len),
         }
     }

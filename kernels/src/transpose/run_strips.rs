@@ -35,8 +35,7 @@ pub fn run_strips<T: InWords, const LEN: usize>(
     let tile = shared_array![T; LEN];
     let left = thread::block_idx_x() as usize * width as usize;
     let wide = at_most(columns - left, width);
-    let is_whole = width as usize == columns;
-    let runs = Runs { begin: left * len as usize, columns, high: rows, wide, len, is_whole };
+    let runs = Runs { begin: left * len as usize, columns, high: rows, wide, len };
     let kept = runs.copy_to(&input, packs_of_row, room_of_row, &tile);
     thread::sync_threads();
 

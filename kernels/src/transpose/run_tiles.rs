@@ -25,18 +25,20 @@ pub struct RunTiles {
     pub height: usize,
     /// And side by side.
     pub width: usize,
-    /// The most packs of 16 bytes that the elements lie in that are loaded as one run, at least 2.
+    /// The most packs of 16 bytes that a row's elements lie in, or all of the tile's if it is loaded as one row; at least 2.
     pub packs_of_row: usize,
-    /// How many elements such rows begin apart in shared memory.
+    /// How many elements rows begin apart in shared memory. If that is just what they have, the tile is loaded as one row: it
+    /// is one run of the input, since its rows are the matrix's.
     pub room_of_row: usize,
 }
 
 impl RunTiles {
-    /// Tiles of a matrix of `rows` x `columns` runs of `len` elements of `size` bytes: `tiles` of them, as many as a device has at once, or
-    /// more, since a block has [`room`] for so much. They are about square where the matrix is large enough, so that runs of
-    /// a tile's rows are as long on either side, and so high that a row of the output is as many words as there are
-    /// [threads for it](RunTiles::threads_of_row). Where the matrix is narrow, and there would be more than `tiles`, they are as
-    /// high as there is room for. `len` is at most that.
+    /// Tiles of a matrix of `rows` x `columns` runs of `len` elements of `size` bytes: `tiles` of them, as many as a device has
+    /// at once, or more, since a block has [`room`] for so much. `len` is at most that less a pack.
+    ///
+    /// They are about square where the matrix is large enough, so that runs of a tile's rows are as long on either side, and so
+    /// high that a row of the output is as many words as there are [threads for it](RunTiles::threads_of_row). Where the
+    /// matrix is narrow, and there would be more than `tiles`, they are as high as there is room for.
     pub fn new(rows: usize, columns: usize, len: usize, size: usize, tiles: usize) -> Self {
         let each = at_once(size) as usize;
         let all = (enough(rows * columns * len, size, tiles) / len).max(1);
@@ -48,17 +50,17 @@ impl RunTiles {
         if width == columns && rows.div_ceil(height) > tiles {
             height = rows.min(whole(all / columns));
         }
+        let one_run = width == columns && passes(columns * len, len, size) <= MOST_PASSES;
         loop {
-            let tiles = Self::of_sides(height, width, columns, len, size);
-            let loaded = if width == columns { 1 } else { height };
-            let fits = tiles.packs_of_row * loaded <= BLOCK * PACKS_EACH && tiles.room_of_row * loaded <= room(size);
-            if fits || (height == 1 && width == 1) {
-                let rows_at_once = BLOCK / tiles.threads_of_row(len, size);
+            let cut = Self::of_sides(height, width, one_run && width == columns, len, size);
+            if cut.fits(len, size) || (height == 1 && width == 1) {
+                let rows_at_once = BLOCK / cut.threads_of_row(len, size);
+                if width == columns || width <= rows_at_once {
+                    return cut;
+                }
                 // Each thread has as many rows of the output.
-                let even = if width < columns && width > rows_at_once { width - width % rows_at_once } else { width };
-                return Self::of_sides(height, even, columns, len, size);
+                return Self::of_sides(height, width - width % rows_at_once, false, len, size);
             }
-            // All columns together are one run of the input.
             if height > 1 && (width == columns || width == 1) {
                 height -= if height > each && height.is_multiple_of(each) { each } else { 1 };
             } else {
@@ -71,21 +73,27 @@ impl RunTiles {
     pub fn of_strips(rows: usize, columns: usize, len: usize, size: usize, tiles: usize) -> Self {
         let mut width = columns.min((enough(rows * columns * len, size, tiles) / (rows * len)).max(1));
         loop {
-            let tiles = Self::of_sides(rows, width, columns, len, size);
-            let loaded = if width == columns { 1 } else { rows };
-            let fits = tiles.packs_of_row * loaded <= BLOCK * PACKS_EACH && tiles.room_of_row * loaded <= room(size);
-            if fits || width == 1 {
-                return tiles;
+            let cut = Self::of_sides(rows, width, width == columns, len, size);
+            if cut.fits(len, size) || width == 1 {
+                return cut;
             }
             width -= 1;
         }
     }
 
-    fn of_sides(height: usize, width: usize, columns: usize, len: usize, size: usize) -> Self {
+    fn of_sides(height: usize, width: usize, one_run: bool, len: usize, size: usize) -> Self {
         let lanes = 16 / size;
-        let row = if width == columns { height * width * len } else { width * len };
+        let row = if one_run { height * width * len } else { width * len };
         let packs_of_row = (row + lanes - 1).div_ceil(lanes).max(2);
-        Self { height, width, packs_of_row, room_of_row: room_of_row(packs_of_row * lanes, len, size) }
+        let room_of_row = if one_run { width * len } else { room_of_row(packs_of_row * lanes, len, size) };
+        Self { height, width, packs_of_row, room_of_row }
+    }
+
+    /// Whether a block's threads load so many packs, and there is room for them.
+    fn fits(&self, len: usize, size: usize) -> bool {
+        let rows = if self.room_of_row == self.width * len { 1 } else { self.height };
+        let needed = (rows - 1) * self.room_of_row + self.packs_of_row * (16 / size);
+        rows * self.packs_of_row <= BLOCK * PACKS_EACH && needed <= room(size)
     }
 
     /// Threads that write a row of the output: a power of two, one for each word if the block has as many.
@@ -110,15 +118,37 @@ fn nearest_power_of_two(number: usize) -> usize {
     if number * number > 2 * below * below { 2 * below } else { below }
 }
 
-/// How many elements rows of `elements` of them begin apart, so that runs of neighbouring rows, which a warp reads, are in
-/// different banks: in neighbouring ones where words are small enough, and for runs shorter than what a thread writes, of which two
-/// lanes never have the same, one bank further.
+/// How many elements rows of `elements` of them begin apart, so that what a warp reads is in different banks: runs of
+/// neighbouring rows in neighbouring banks where there is a lane for each element; and where two lanes never have the same run, each
+/// is an odd number of banks behind the one before.
 fn room_of_row(elements: usize, len: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
+    let words = elements.div_ceil(word);
+    if len < at_once(size) as usize {
+        return (words | 1) * word;
+    }
     let banks = all_banks(size) / word;
-    let further = if len < at_once(size) as usize { 1 } else { len.div_ceil(word) };
-    let (words, apart) = (elements.div_ceil(word), further % banks);
-    (words + (banks + apart - words % banks) % banks) * word
+    (words + (banks + len.div_ceil(word) % banks - words % banks) % banks) * word
+}
+
+/// The passes in which a warp may read from rows that are loaded as one run. With more, it takes longer than to load rows by themselves, as far
+/// apart as they should be: 400000 x 16 x 3 bytes, in 11 passes, took 35.7 us on an H200, and 15.2 by rows; 300000 x 20 x 3,
+/// in 3, took 15.2 and 18.9. (`docs/benchmarks/h200.md`)
+const MOST_PASSES: u32 = 3;
+
+/// In how many passes a warp reads the first element that each lane writes: the most words in one bank of shared
+/// memory, where rows of runs of `len` elements are so many elements apart.
+fn passes(apart: usize, len: usize, size: usize) -> u32 {
+    let (mut words, mut last) = ([0; 32], [usize::MAX; 32]);
+    for lane in 0..32 {
+        let nth = lane * at_once(size) as usize;
+        let word = (nth / len * apart + nth % len) * size / 4;
+        if last[word % 32] != word {
+            last[word % 32] = word;
+            words[word % 32] += 1;
+        }
+    }
+    words.into_iter().max().unwrap_or(0)
 }
 
 /// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j` of the
@@ -148,14 +178,7 @@ pub fn run_tiles<T: InWords, const LEN: usize>(
     let (across, down) = (thread::block_idx_x() / tiles_down, thread::block_idx_x() % tiles_down);
     let (top, left) = (down as usize * height as usize, across as usize * width as usize);
     let (high, wide) = (at_most(rows - top, height), at_most(columns - left, width));
-    let runs = Runs {
-        begin: (top * columns + left) * len as usize,
-        columns,
-        high,
-        wide,
-        len,
-        is_whole: width as usize == columns,
-    };
+    let runs = Runs { begin: (top * columns + left) * len as usize, columns, high, wide, len };
     let kept = runs.copy_to(&input, packs_of_row, room_of_row, &tile);
     thread::sync_threads();
 
@@ -224,7 +247,7 @@ mod tests {
     fn a_block_has_room_for_a_tile_and_threads_for_its_words() {
         for size in [1, 2, 4, 8] {
             let each = at_once(size) as usize;
-            for (len, tiles) in (2..=room(size) / 4).flat_map(|len| [(len, 1), (len, 500)]) {
+            for (len, tiles) in (2..=room(size) - 16 / size).flat_map(|len| [(len, 1), (len, 500)]) {
                 for (rows, columns) in [(1000, 1000), (2, 1 << 20), (1 << 20, 2), (3, 5), (70, 70)] {
                     let cut = RunTiles::new(rows, columns, len, size, tiles);
                     check(&cut, [rows, columns], len, size);
@@ -241,23 +264,39 @@ mod tests {
         let tiles = RunTiles::new(8192, 512, 3, 4, 1);
         assert_eq!((tiles.height, tiles.threads_of_row(3, 4)), (42, 128));
         let tiles = RunTiles::new(8192, 512, 3, 1, 1);
-        assert_eq!((tiles.height, tiles.width, tiles.threads_of_row(3, 1)), (80, 120, 32));
+        assert_eq!((tiles.height, tiles.width, tiles.threads_of_row(3, 1)), (80, 128, 32));
         for rows in 2..=16 {
             assert_eq!(RunTiles::of_strips(rows, 1 << 24, 3, 1, 500).height, rows);
             let narrow = RunTiles::new(1 << 24, rows, 3, 4, 500);
-            assert!(narrow.width == rows && narrow.height * rows * 3 > room(4) / 8 * 7, "{narrow:?}");
+            assert!(narrow.width == rows && narrow.height * narrow.room_of_row > room(4) / 8 * 7, "{narrow:?}");
         }
     }
 
     fn check(tiles: &RunTiles, [rows, columns]: [usize; 2], len: usize, size: usize) {
         let &RunTiles { height, width, packs_of_row, room_of_row } = tiles;
-        let loaded = if width == columns { 1 } else { height };
         assert!((1..=rows).contains(&height) && (1..=columns).contains(&width), "{tiles:?}");
+        let (loaded, lanes) = (if room_of_row == columns * len { 1 } else { height }, 16 / size);
         assert!(loaded * packs_of_row <= BLOCK * PACKS_EACH, "{len} of {size}: {tiles:?}");
-        assert!(loaded * room_of_row <= room(size), "{len} of {size}: {tiles:?}");
-        assert!(packs_of_row * (16 / size) <= room_of_row || loaded == 1, "{len} of {size}: {tiles:?}");
+        assert!((loaded - 1) * room_of_row + packs_of_row * lanes <= room(size), "{len} of {size}: {tiles:?}");
+        let elements = if loaded == 1 && width == columns { height * width * len } else { width * len };
+        assert!(elements + lanes - 1 <= packs_of_row * lanes, "{len} of {size}: {tiles:?}");
+        assert!(packs_of_row * lanes <= room_of_row || loaded == 1, "{len} of {size}: {tiles:?}");
         // What is divided is small enough for it.
         assert!(height * width * len < 1 << 16, "{len} of {size}: {tiles:?}");
+    }
+
+    #[test]
+    fn rows_are_apart_where_a_warp_would_wait_for_its_banks() {
+        let of = |columns: usize, len: usize, size: usize| passes(columns * len, len, size);
+        assert_eq!([of(16, 3, 1), of(64, 3, 1), of(64, 3, 2), of(20, 3, 1), of(20, 3, 4)], [11, 22, 22, 3, 2]);
+        assert_eq!(RunTiles::new(400_000, 16, 3, 1, 500).room_of_row, 68);
+        assert_eq!(RunTiles::new(300_000, 20, 3, 1, 500).room_of_row, 60);
+        for size in [1, 2, 4, 8] {
+            for (len, elements) in (2..200).flat_map(|len| (1..100).map(move |packs| (len, packs * 16 / size))) {
+                let passes = passes(room_of_row(elements, len, size), len, size);
+                assert!(passes <= 4, "{elements} elements, runs of {len} of {size} bytes: {passes}");
+            }
+        }
     }
 
     #[test]
