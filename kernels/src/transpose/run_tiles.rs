@@ -55,11 +55,8 @@ impl RunTiles {
             let cut = Self::of_sides(height, width, one_run && width == columns, len, size);
             if cut.fits(len, size) || (height == 1 && width == 1) {
                 let rows_at_once = BLOCK / cut.threads_of_row(len, size);
-                if width == columns || width <= rows_at_once {
-                    return cut;
-                }
-                // Each thread has as many rows of the output.
-                return Self::of_sides(height, width - width % rows_at_once, false, len, size);
+                let width = if width == columns { columns } else { even_width(columns, width, rows_at_once) };
+                return Self::of_sides(height, width, one_run && width == columns, len, size);
             }
             if height > 1 && (width == columns || width == 1) {
                 height -= if height > each && height.is_multiple_of(each) { each } else { 1 };
@@ -105,6 +102,16 @@ impl RunTiles {
 /// Elements of a tile, if there shall be so many of them and a block has room for one.
 fn enough(elements: usize, size: usize, tiles: usize) -> usize {
     elements.div_ceil(tiles).clamp(SMALLEST_TILE / size, room(size))
+}
+
+/// The width of tiles of which `columns` take as many as of `most`, but that are about as wide all: a multiple of the rows of the output
+/// that a block writes at once, so that each thread has as many of them.
+fn even_width(columns: usize, most: usize, rows_at_once: usize) -> usize {
+    if most <= rows_at_once {
+        return most;
+    }
+    let most = most - most % rows_at_once;
+    columns.div_ceil(columns.div_ceil(most)).next_multiple_of(rows_at_once).min(most)
 }
 
 /// The most words of which `each` elements are one that a row of so many elements of the output lies in.
@@ -297,6 +304,12 @@ mod tests {
                 assert!(passes <= 4, "{elements} elements, runs of {len} of {size} bytes: {passes}");
             }
         }
+    }
+
+    #[test]
+    fn tiles_are_about_as_wide_all() {
+        assert_eq!([even_width(80, 65, 4), even_width(80, 32, 1), even_width(512, 129, 8)], [40, 27, 128]);
+        assert_eq!([even_width(1000, 7, 8), even_width(9, 8, 4), even_width(17, 16, 16)], [7, 8, 16]);
     }
 
     #[test]
