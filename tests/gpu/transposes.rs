@@ -79,7 +79,7 @@ pub fn permutations(gpu: &Gpu, check: PermuteCheck) -> Result<(), Failed> {
     // Outer axes of which one is short, at multiples of 16 bytes and not.
     shapes.extend([[160, 32, 3], [3, 32, 160], [161, 31, 5], [7, 29, 95]]);
     // Runs as long as go by tiles, of each access, and a little longer.
-    shapes.extend([[9, 7, 255], [5, 9, 513], [2, 3, 7999], [3, 2, 8999], [2, 3, 10_001]]);
+    shapes.extend([[5, 9, 31], [9, 7, 255], [2, 3, 7999], [3, 2, 8999], [2, 3, 9999], [2, 3, 10_001]]);
     if !is_sanitized() {
         shapes.extend([
             [300, 170, 3],
@@ -90,7 +90,8 @@ pub fn permutations(gpu: &Gpu, check: PermuteCheck) -> Result<(), Failed> {
             [70, 90, 33],
             [33, 35, 1024],
             [65, 3, 4100],
-            [17, 30, 8999],
+            [47, 53, 7999],
+            [41, 61, 4999],
             [30, 11, 12_001],
         ]);
         // Tiles of runs as large as they may be, whatever the element.
@@ -106,6 +107,8 @@ pub fn permutations(gpu: &Gpu, check: PermuteCheck) -> Result<(), Failed> {
             check(gpu, shape, offsets, source.random())?;
         }
     }
+    // Long runs whose accesses are aligned in the output alone.
+    check(gpu, [2, 3, 10_016], [1, 0], source.random())?;
     Ok(())
 }
 

@@ -21,10 +21,10 @@ pub(super) struct MatrixOfRuns {
 }
 
 /// The bytes of runs that are long enough to be read one by one, by the bytes of the access that they all begin and end at.
-/// Those of less are faster by tiles as long as a tile has several, which are loaded by 16 bytes wherever they begin: 64 MiB of
-/// runs of 8001 bytes took 48.3 us on an H200 one by one and 41.9 by tiles, 12001 bytes (48 MiB) 36.6 and 38.4; halves 47.2 and 37.6
-/// for 16002 bytes, 57.7 and 59.4 for 20002; words 82.4 and 67.6 for 30004, which is almost all that a block has room for.
-/// Of 8 bytes it was 2 % less by tiles for runs of 248 bytes, as much more for 1016. (`docs/benchmarks/h200.md`)
+/// Shorter ones are faster by tiles, which are loaded by 16 bytes wherever they begin: on an H200 4096 runs of 12001 bytes
+/// took 38.4 us by tiles and 36.6 one by one, 8192 of 8001 bytes 41.9 and 48.3; 4096 of 10001 halves 59.4 and 57.7, of 8001
+/// halves 37.6 and 47.2; 4096 of 7501 words, which is almost all that a block has room for, 67.6 and 82.4. Of 8 bytes,
+/// which has few accesses anyway, runs of 248 bytes took 2 % less by tiles, of 1016 bytes 1 % more. (`docs/benchmarks/h200.md`)
 const fn long(unit: usize) -> usize {
     match unit {
         1 => 10_000,
@@ -34,8 +34,8 @@ const fn long(unit: usize) -> usize {
     }
 }
 
-/// Tiles that an H200 has at once, four blocks in each multiprocessor.
-const TILES_AT_ONCE: usize = 4 * MULTIPROCESSORS;
+/// Blocks that an H200 runs at once, four in each multiprocessor.
+const BLOCKS: usize = 4 * MULTIPROCESSORS;
 
 type PartsParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize);
 type TilesParameters<T> =
@@ -102,7 +102,7 @@ impl Gpu {
     ) -> Result<(), Error> {
         let size = size_of::<T>();
         if are_strips(rows, len, size) {
-            let strips = RunTiles::of_strips(rows, columns, len, size, TILES_AT_ONCE);
+            let strips = RunTiles::of_strips(rows, columns, len, size, BLOCKS);
             let [width, packs, apart] = [strips.width, strips.packs_of_row, strips.room_of_row].map(|x| x as u32);
             let grid = grid(columns.div_ceil(strips.width))?;
             return self.launch(
@@ -111,7 +111,7 @@ impl Gpu {
                 (input, output, rows as u32, columns, len as u32, width, packs, apart),
             );
         }
-        let tiles = RunTiles::new(rows, columns, len, size, TILES_AT_ONCE);
+        let tiles = RunTiles::new(rows, columns, len, size, BLOCKS);
         let down = rows.div_ceil(tiles.height);
         let grid = grid(down * columns.div_ceil(tiles.width))?;
         let threads = tiles.threads_of_row(len, size);

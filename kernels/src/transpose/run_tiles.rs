@@ -1,10 +1,11 @@
-//! Transposes matrices of short runs: elements that are neighbours, stay together, and are too few for accesses of their own.
+//! Transposes matrices of short runs: elements that are neighbours, stay together, and are too few for accesses of their
+//! own.
 //!
 //! A tile's rows of the input are loaded by aligned packs, wherever they begin, and kept as they are; its rows of the output
 //! are put together from single elements, as those of [strips](super::strips). Where those are in shared memory takes two
 //! divisions; so a thread has the same word of several rows of the output, one after the other: from one to the next every
-//! place moves by a run. Rows of the output may begin anywhere in a word, but after a few, a power of two, they do so again where the first
-//! did; those are the rows that a thread has.
+//! place moves by a run. Rows of the output may begin anywhere in a word, but after a few, a power of two, they do so again
+//! where the first did; those are the rows that a thread has.
 //!
 //! Matrices of few rows, whose tiles are one run in the output, are [`run_strips`](super::run_strips)'.
 
@@ -27,18 +28,19 @@ pub struct RunTiles {
     pub width: usize,
     /// The most packs of 16 bytes that a row's elements lie in, or all of the tile's if it is loaded as one row; at least 2.
     pub packs_of_row: usize,
-    /// How many elements rows begin apart in shared memory. If that is just what they have, the tile is loaded as one row: it
-    /// is one run of the input, since its rows are the matrix's.
+    /// How many elements rows begin apart in shared memory. If that is just what they have, the tile is loaded as one row:
+    /// it is one run of the input, since its rows are the matrix's.
     pub room_of_row: usize,
 }
 
 impl RunTiles {
-    /// Tiles of a matrix of `rows` x `columns` runs of `len` elements of `size` bytes: `tiles` of them, as many as a device has
-    /// at once, or more, since a block has [`room`] for so much. `len` is at most that less a pack.
+    /// Tiles of a matrix of `rows` x `columns` runs of `len` elements of `size` bytes: about `tiles` of them, as many as a
+    /// device has at once, if that makes none smaller than 2 KiB or larger than a block has [`room`] for. `len` is at most
+    /// that less a pack.
     ///
-    /// They are about square where the matrix is large enough, so that runs of a tile's rows are as long on either side, and so
-    /// high that a row of the output is as many words as there are [threads for it](RunTiles::threads_of_row). Where the
-    /// matrix is narrow, and there would be more than `tiles`, they are as high as there is room for.
+    /// They are about square where the matrix is large enough, so that runs of a tile's rows are as long on either side,
+    /// and so high that a row of the output is as many words as there are [threads for it](RunTiles::threads_of_row). Where
+    /// the matrix is narrow, and there would be more than `tiles`, they are higher.
     pub fn new(rows: usize, columns: usize, len: usize, size: usize, tiles: usize) -> Self {
         let each = at_once(size) as usize;
         let all = (enough(rows * columns * len, size, tiles) / len).max(1);
@@ -50,7 +52,12 @@ impl RunTiles {
         if width == columns && rows.div_ceil(height) > tiles {
             height = rows.min(whole(all / columns));
         }
-        let one_run = width == columns && passes(columns * len, len, size) <= MOST_PASSES;
+        let apart = Self::of_sides(1, width, false, len, size);
+        let one_run = width == columns && is_better_as_one_run(columns * len, apart.room_of_row, len, size);
+        if width == columns && !one_run {
+            let fit = (BLOCK * PACKS_EACH / apart.packs_of_row).min(room(size) / apart.room_of_row);
+            height = height.min(whole(fit));
+        }
         loop {
             let cut = Self::of_sides(height, width, one_run && width == columns, len, size);
             if cut.fits(len, size) || (height == 1 && width == 1) {
@@ -104,14 +111,19 @@ fn enough(elements: usize, size: usize, tiles: usize) -> usize {
     elements.div_ceil(tiles).clamp(SMALLEST_TILE / size, room(size))
 }
 
-/// The width of tiles of which `columns` take as many as of `most`, but that are about as wide all: a multiple of the rows of the output
-/// that a block writes at once, so that each thread has as many of them.
+/// The width of tiles that may be as wide as `most`: a multiple of the rows of the output that a block writes at once, so
+/// that each thread has as many of them. If the columns are two or three tiles, these are about as wide: a narrow one takes
+/// a block about as long as a wide one. 100000 x 80 x 5 bytes took 37.0 us on an H200 as 64 and 16 columns, and 30.2 as 40
+/// and 40.
 fn even_width(columns: usize, most: usize, rows_at_once: usize) -> usize {
     if most <= rows_at_once {
         return most;
     }
     let most = most - most % rows_at_once;
-    columns.div_ceil(columns.div_ceil(most)).next_multiple_of(rows_at_once).min(most)
+    let tiles = columns.div_ceil(most);
+    // A tile of less columns than are written at once leaves most threads without any.
+    let is_even = columns % most < rows_at_once;
+    if tiles > 3 || is_even { most } else { columns.div_ceil(tiles).next_multiple_of(rows_at_once).min(most) }
 }
 
 /// The most words of which `each` elements are one that a row of so many elements of the output lies in.
@@ -126,8 +138,8 @@ fn nearest_power_of_two(number: usize) -> usize {
 }
 
 /// How many elements rows of `elements` of them begin apart, so that what a warp reads is in different banks: runs of
-/// neighbouring rows in neighbouring banks where there is a lane for each element; and where two lanes never have the same run, each
-/// is an odd number of banks behind the one before.
+/// neighbouring rows are in neighbouring banks where there is a lane for each element; and where two lanes never have the
+/// same run, rows are an odd number of banks apart, so that all banks have some.
 fn room_of_row(elements: usize, len: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
     let words = elements.div_ceil(word);
@@ -138,10 +150,16 @@ fn room_of_row(elements: usize, len: usize, size: usize) -> usize {
     (words + (banks + len.div_ceil(word) % banks - words % banks) % banks) * word
 }
 
-/// The passes in which a warp may read from rows that are loaded as one run. With more, it takes longer than to load rows by themselves, as far
-/// apart as they should be: 400000 x 16 x 3 bytes, in 11 passes, took 35.7 us on an H200, and 15.2 by rows; 300000 x 20 x 3,
-/// in 3, took 15.2 and 18.9. (`docs/benchmarks/h200.md`)
+/// The passes in which a warp may read from rows that are loaded as one run. With more, it takes longer than to load each
+/// row, and keep them as far apart as they should be: 400000 x 16 x 3 bytes, in 11 passes, took 35.7 us as one run on an
+/// H200, and 15.2 by rows; 300000 x 20 x 3, in 3 passes, 15.2 and 18.9. (`docs/benchmarks/h200.md`)
 const MOST_PASSES: u32 = 3;
+
+/// Whether narrow tiles, whose rows of so many elements are one run of the input, are better loaded as that than row by row:
+/// if a warp reads it in few passes, or rows `apart` leave no room for two fifths as many.
+fn is_better_as_one_run(elements: usize, apart: usize, len: usize, size: usize) -> bool {
+    2 * apart > 5 * elements || passes(elements, len, size) <= MOST_PASSES
+}
 
 /// In how many passes a warp reads the first element that each lane writes: the most words in one bank of shared
 /// memory, where rows of runs of `len` elements are so many elements apart.
@@ -163,8 +181,8 @@ fn passes(apart: usize, len: usize, size: usize) -> u32 {
 ///
 /// `len` is at least 2. A block is for `height` x `width` runs, `tiles_down` of them above each other; these, `packs_of_row`
 /// and `room_of_row` are as in [`RunTiles`]. `threads_of_row` write a row of the output, [as there](RunTiles::threads_of_row).
-/// `step` is how many rows of the output are from one of a thread to its next: a power of two, at least as many as the block has threads for,
-/// and such that rows so far apart begin at the same place in a word. `LEN` is the [`room`] of a block.
+/// `step` is how many rows of the output are from one of a thread to its next: a power of two, at least as many as the block
+/// has threads for, and such that rows so far apart begin at the same place in a word. `LEN` is the [`room`] of a block.
 #[kernel(instances = [u8] x [32768] + [u16] x [16384] + [u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
 pub fn run_tiles<T: InWords, const LEN: usize>(
     input: Global<T>,
@@ -282,7 +300,7 @@ mod tests {
     fn check(tiles: &RunTiles, [rows, columns]: [usize; 2], len: usize, size: usize) {
         let &RunTiles { height, width, packs_of_row, room_of_row } = tiles;
         assert!((1..=rows).contains(&height) && (1..=columns).contains(&width), "{tiles:?}");
-        let (loaded, lanes) = (if room_of_row == columns * len { 1 } else { height }, 16 / size);
+        let (loaded, lanes) = (if room_of_row == width * len { 1 } else { height }, 16 / size);
         assert!(loaded * packs_of_row <= BLOCK * PACKS_EACH, "{len} of {size}: {tiles:?}");
         assert!((loaded - 1) * room_of_row + packs_of_row * lanes <= room(size), "{len} of {size}: {tiles:?}");
         let elements = if loaded == 1 && width == columns { height * width * len } else { width * len };
@@ -298,6 +316,8 @@ mod tests {
         assert_eq!([of(16, 3, 1), of(64, 3, 1), of(64, 3, 2), of(20, 3, 1), of(20, 3, 4)], [11, 22, 22, 3, 2]);
         assert_eq!(RunTiles::new(400_000, 16, 3, 1, 500).room_of_row, 68);
         assert_eq!(RunTiles::new(300_000, 20, 3, 1, 500).room_of_row, 60);
+        // Apart, there would be a third of the rows.
+        assert_eq!((of(2, 9, 1), RunTiles::new(3_000_000, 2, 9, 1, 500).room_of_row), (4, 18));
         for size in [1, 2, 4, 8] {
             for (len, elements) in (2..200).flat_map(|len| (1..100).map(move |packs| (len, packs * 16 / size))) {
                 let passes = passes(room_of_row(elements, len, size), len, size);
@@ -307,9 +327,9 @@ mod tests {
     }
 
     #[test]
-    fn tiles_are_about_as_wide_all() {
+    fn two_or_three_tiles_are_about_as_wide() {
         assert_eq!([even_width(80, 65, 4), even_width(80, 32, 1), even_width(512, 129, 8)], [40, 27, 128]);
-        assert_eq!([even_width(1000, 7, 8), even_width(9, 8, 4), even_width(17, 16, 16)], [7, 8, 16]);
+        assert_eq!([even_width(1000, 7, 8), even_width(9, 8, 4), even_width(513, 128, 8)], [7, 8, 128]);
     }
 
     #[test]
