@@ -219,7 +219,7 @@ fn three_axes_in_any_order() {
         check(gpu, [7, 5, 19], [1, 3], i)?;
         check(gpu, [64, 16, 3], [0; 2], i)?;
         check(gpu, [3, 16, 64], [0; 2], i)?;
-        // Short runs of every element, and long ones of bytes.
+        // Short runs of every element, and long ones.
         check(gpu, [40, 30, 3], [1, 0], i)?;
         check(gpu, [5, 6, 51], [2, 1], i)?;
         check(gpu, [2, 2, 10_001], [2, 1], i)

@@ -112,9 +112,9 @@ fn enough(elements: usize, size: usize, tiles: usize) -> usize {
 }
 
 /// The width of tiles that may be as wide as `most`: a multiple of the rows of the output that a block writes at once, so
-/// that each thread has as many of them. If the columns are two or three tiles, these are about as wide: a narrow one takes
-/// a block about as long as a wide one. 100000 x 80 x 5 bytes took 37.0 us on an H200 as 64 and 16 columns, and 30.2 as 40
-/// and 40.
+/// that each thread has as many of them. If the columns are two or three tiles, these are about as wide, since each block
+/// finds its words once, however few columns it writes: 100000 x 80 x 5 bytes took 37.0 us on an H200 as 64 and 16 columns,
+/// and 30.2 as 40 and 40.
 fn even_width(columns: usize, most: usize, rows_at_once: usize) -> usize {
     if most <= rows_at_once {
         return most;
