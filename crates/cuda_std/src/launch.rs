@@ -12,7 +12,8 @@ use core::marker::PhantomData;
 
 pub use simt::Dim3;
 
-use crate::element::Plain;
+use crate::element::{Element, Plain};
+use crate::erase::{Erase, Sizes};
 use crate::global::{Global, GlobalMut};
 
 /// A kernel with its block: ready to be launched with a grid and arguments of the types `Args`, a tuple of the kernel's
@@ -286,4 +287,54 @@ pub trait Instance {
     const PARAMETERS: &'static [NamedParameter];
     /// Runs one thread of the instance on the CPU, of the slots of its arguments.
     const THREAD: unsafe fn(&[u64]);
+}
+
+/// A kernel that is compiled for the sizes of its element, state and output: see [`crate::erase`].
+#[doc(hidden)]
+pub trait BySizes {
+    /// Runs one thread of it, of the slots of its arguments, by the table that was entered.
+    ///
+    /// # Safety
+    /// The slots are made of the arguments of an instance whose types have the sizes of `T`, `S` and `U`.
+    unsafe fn thread<T: Element, S: Plain, U: Plain>(slots: &[u64]);
+}
+
+/// What runs one thread of the instance of `K` for the operator `O` of elements `T`: the function of its sizes, by its table.
+#[doc(hidden)]
+pub const fn thread_by_sizes<K: BySizes, E: Erase<O, T>, O, T>() -> unsafe fn(&[u64]) {
+    match E::SIZES.element {
+        1 => by_state::<K, E, O, T, u8>(E::SIZES),
+        2 => by_state::<K, E, O, T, u16>(E::SIZES),
+        4 => by_state::<K, E, O, T, u32>(E::SIZES),
+        8 => by_state::<K, E, O, T, u64>(E::SIZES),
+        _ => panic!("an erased kernel's elements have 1, 2, 4 or 8 bytes"),
+    }
+}
+
+const fn by_state<K: BySizes, E: Erase<O, T>, O, T, B: Element>(sizes: Sizes) -> unsafe fn(&[u64]) {
+    match sizes.state {
+        1 => by_output::<K, E, O, T, B, u8>(sizes),
+        2 => by_output::<K, E, O, T, B, u16>(sizes),
+        4 => by_output::<K, E, O, T, B, u32>(sizes),
+        8 => by_output::<K, E, O, T, B, u64>(sizes),
+        _ => by_output::<K, E, O, T, B, u128>(sizes),
+    }
+}
+
+const fn by_output<K: BySizes, E: Erase<O, T>, O, T, B: Element, S: Plain>(sizes: Sizes) -> unsafe fn(&[u64]) {
+    match sizes.output {
+        1 => by_table::<K, E, O, T, B, S, u8>,
+        2 => by_table::<K, E, O, T, B, S, u16>,
+        4 => by_table::<K, E, O, T, B, S, u32>,
+        8 => by_table::<K, E, O, T, B, S, u64>,
+        _ => by_table::<K, E, O, T, B, S, u128>,
+    }
+}
+
+/// # Safety
+/// As [`BySizes::thread`].
+unsafe fn by_table<K: BySizes, E: Erase<O, T>, O, T, B: Element, S: Plain, U: Plain>(slots: &[u64]) {
+    E::enter::<B, S, U>();
+    // SAFETY: as promised by the caller.
+    unsafe { K::thread::<B, S, U>(slots) }
 }

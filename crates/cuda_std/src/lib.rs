@@ -13,6 +13,7 @@
 //! | [`atomic`] | atomic operations with a scope |
 //! | [`mailbox`] | a word that one block leaves for another |
 //! | [`element`] | what may lie in such memory, and its 16-byte packs |
+//! | [`erase`] | one compilation of a kernel for many instances, on the CPU |
 //! | [`float`] | hardware conversions of `f16` and `bf16` |
 //! | [`bits`] | permuting bytes |
 //! | [`hint`] | keeping a loop rolled |
@@ -47,6 +48,7 @@ extern crate std;
 pub mod atomic;
 pub mod bits;
 pub mod element;
+pub mod erase;
 pub mod float;
 pub mod global;
 pub mod hint;

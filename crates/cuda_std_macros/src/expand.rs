@@ -5,7 +5,7 @@ use std::env;
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Error, Expr, GenericParam, Ident, ItemFn, Result, ReturnType};
+use syn::{Error, Expr, GenericParam, Generics, Ident, ItemFn, Path, Result, ReturnType};
 
 use crate::instances::{Attribute, Instance, instances};
 use crate::parameters::{Parameter, parameters, with_static_lifetimes};
@@ -28,6 +28,12 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
             "how many blocks there is room for depends on `block` or `max_threads`",
         ));
     }
+    if let (Some(erase), false) = (&attribute.erase, is_of_operator_and_element(&signature.generics)) {
+        return Err(Error::new_spanned(
+            erase,
+            "a kernel whose operator is erased is generic over that and its element",
+        ));
+    }
     if let (Some(threads), false) = (&attribute.max_threads, attribute.block.is_empty()) {
         return Err(Error::new_spanned(threads, "a kernel whose block is fixed has no other number of threads"));
     }
@@ -41,8 +47,14 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
         max_threads: attribute.max_threads.as_ref(),
         min_blocks: attribute.min_blocks.as_ref(),
         early: attribute.early,
+        erase: attribute.erase.as_ref(),
     };
     Ok(kernel.expand())
+}
+
+/// Whether there are two generic parameters, both types.
+fn is_of_operator_and_element(generics: &Generics) -> bool {
+    generics.params.len() == 2 && generics.type_params().count() == 2
 }
 
 struct Kernel<'a> {
@@ -55,6 +67,7 @@ struct Kernel<'a> {
     max_threads: Option<&'a Expr>,
     min_blocks: Option<&'a Expr>,
     early: bool,
+    erase: Option<&'a Path>,
 }
 
 impl Kernel<'_> {
@@ -215,11 +228,14 @@ impl Kernel<'_> {
             other => quote!(#other),
         });
         let implementations = self.instances.iter().map(|instance| self.implementation(instance));
+        let by_sizes = self.erase.map(|erase| self.by_sizes(erase));
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
             #[doc(hidden)]
             #[allow(dead_code)]
             pub struct Instance<#(#bare_generics),*>(#(#marker_fields),*);
+
+            #by_sizes
 
             #[cfg(not(target_arch = "nvptx64"))]
             const _: () = { #(#implementations)* };
@@ -234,9 +250,65 @@ impl Kernel<'_> {
         }
     }
 
+    /// The kernel with an erased operator, for any sizes.
+    fn by_sizes(&self, erase: &Path) -> TokenStream {
+        let call = self.call(quote!(::<#erase<S, U>, T>));
+        quote! {
+            #[cfg(not(target_arch = "nvptx64"))]
+            struct BySizes;
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            impl ::cuda_std::launch::BySizes for BySizes {
+                unsafe fn thread<T, S, U>(slots: &[u64])
+                where
+                    T: ::cuda_std::element::Element,
+                    S: ::cuda_std::element::Plain,
+                    U: ::cuda_std::element::Plain,
+                {
+                    #call
+                }
+            }
+        }
+    }
+
+    /// Calls the kernel with the arguments that `slots` hold.
+    fn call(&self, turbofish: TokenStream) -> TokenStream {
+        let name = self.name;
+        let take = self.parameters.iter().map(|_| quote!(slots.take()));
+        quote! {
+            #[allow(unused_mut, unused_variables)]
+            let mut slots = ::cuda_std::launch::Slots::new(slots);
+            // SAFETY: the launch has made the slots of arguments for this kernel.
+            #[allow(unused_unsafe)]
+            unsafe { super::#name #turbofish(#(#take),*) }
+        }
+    }
+
+    /// What runs one thread of the instance, of the slots of its arguments.
+    fn thread(&self, instance: &Instance) -> TokenStream {
+        let arguments = &instance.arguments;
+        let call = match self.erase {
+            // A function of its own, so that this crate compiles what it calls.
+            Some(erase) => quote! {
+                const THREAD: unsafe fn(&[u64]) =
+                    ::cuda_std::launch::thread_by_sizes::<BySizes, #erase, #(#arguments),*>();
+                // SAFETY: the slots are those of the instance, whose sizes these are.
+                unsafe { THREAD(slots) }
+            },
+            None if arguments.is_empty() => self.call(quote!()),
+            None => self.call(quote!(::<#(#arguments),*>)),
+        };
+        quote! {{
+            unsafe fn thread(slots: &[u64]) {
+                #call
+            }
+            thread
+        }}
+    }
+
     /// What the handle finds by the instance's type.
     fn implementation(&self, instance: &Instance) -> TokenStream {
-        let (name, arguments) = (self.name, &instance.arguments);
+        let arguments = &instance.arguments;
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
         let entry = self.entry_name(instance).to_string();
         let aliases = self.aliases(instance);
@@ -244,7 +316,7 @@ impl Kernel<'_> {
             let (name, ty) = (name.to_string(), with_static_lifetimes(ty));
             quote!(::cuda_std::launch::NamedParameter::of::<#ty>(#name))
         });
-        let take = self.parameters.iter().map(|_| quote!(slots.take()));
+        let thread = self.thread(instance);
         let sides = (0..3).map(|axis| match (self.block.is_empty(), self.block.get(axis)) {
             (true, _) => quote!(0),
             (false, Some(side)) => quote!((#side) as u32),
@@ -255,16 +327,7 @@ impl Kernel<'_> {
                 const ENTRY: &'static str = #entry;
                 const BLOCK: [u32; 3] = { #aliases [#(#sides),*] };
                 const PARAMETERS: &'static [::cuda_std::launch::NamedParameter] = { #aliases &[#(#parameters),*] };
-                const THREAD: unsafe fn(&[u64]) = {
-                    unsafe fn thread(slots: &[u64]) {
-                        #[allow(unused_mut, unused_variables)]
-                        let mut slots = ::cuda_std::launch::Slots::new(slots);
-                        // SAFETY: the launch has made the slots of arguments for this kernel.
-                        #[allow(unused_unsafe)]
-                        unsafe { super::#name #turbofish(#(#take),*) }
-                    }
-                    thread
-                };
+                const THREAD: unsafe fn(&[u64]) = #thread;
             }
         }
     }

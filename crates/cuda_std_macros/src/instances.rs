@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, ExprLit, GenericParam, Ident, Lit, Result, Token, Type, bracketed, token};
+use syn::{Error, Expr, ExprLit, GenericParam, Ident, Lit, Path, Result, Token, Type, bracketed, token};
 
 /// `instances = [...] x [...], block = ...`
 #[derive(Default)]
@@ -14,6 +14,8 @@ pub struct Attribute {
     pub max_threads: Option<Expr>,
     pub min_blocks: Option<Expr>,
     pub early: bool,
+    /// What erases the kernel's operator on the CPU.
+    pub erase: Option<Path>,
 }
 
 /// A generic argument of an instance: a type, or a constant.
@@ -46,6 +48,8 @@ impl Parse for Attribute {
                 attribute.max_threads = Some(input.parse()?);
             } else if key == "min_blocks" {
                 attribute.min_blocks = Some(input.parse()?);
+            } else if key == "erase" {
+                attribute.erase = Some(input.parse()?);
             } else if key == "block" {
                 attribute.block = match input.parse()? {
                     Expr::Array(sides) => sides.elems.into_iter().collect(),
@@ -57,7 +61,7 @@ impl Parse for Attribute {
             } else {
                 return Err(Error::new(
                     key.span(),
-                    "expected `instances`, `block`, `max_threads`, `min_blocks` or `early`",
+                    "expected `instances`, `block`, `max_threads`, `min_blocks`, `erase` or `early`",
                 ));
             }
             if !input.is_empty() {

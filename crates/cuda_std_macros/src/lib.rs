@@ -40,6 +40,10 @@ mod parameters;
 /// seen. Between short kernels that saves most of the time that a launch takes. If it lets the next grid in as well, and
 /// its own has few blocks across, it looks at some of its parameters before it waits, which `cuda_builder` sees to.
 ///
+/// With `erase = path`, the CPU's code of a kernel over an operator and an element is one function for all instances with the
+/// same sizes of element, state and output, which calls the operator's functions from a table. The path names a type with two
+/// parameters, state and output, that is an operator for any of them and implements `cuda_std::erase::Erase`.
+///
 /// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`. A kernel that is an `unsafe fn` has an unsafe
 /// `handle`: who takes it promises that every launch keeps the kernel's contract. A safe one, which can reach memory
 /// through views only, has a safe one.

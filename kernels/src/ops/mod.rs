@@ -23,6 +23,7 @@ mod arg;
 mod bytes;
 mod compensated;
 mod dot;
+mod erased;
 mod extremes;
 mod norm;
 mod number;
@@ -37,6 +38,7 @@ use cuda_std::prelude::*;
 pub use arg::{ArgMax, ArgMin};
 pub use compensated::Accumulator;
 pub use dot::Dot;
+pub use erased::Erased;
 pub use extremes::{Max, Min, MinMax};
 pub use norm::{Norm, SumOfSquares};
 pub use number::Number;
@@ -99,6 +101,20 @@ pub trait Operator<T: Element>: Sized + 'static {
     /// kept, counted from the first element, they have to cut each load out of two.
     const ANY_ORDER: bool = false;
 
+    /// [`Operator::NEUTRAL`] of an operator that may be [`Erased`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn neutral() -> Self::State {
+        Self::NEUTRAL
+    }
+
+    /// [`Operator::ANY_ORDER`] of an operator that may be [`Erased`].
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_any_order() -> bool {
+        Self::ANY_ORDER
+    }
+
     /// What is given out for a state of `count` elements. Runs once for each result.
     fn finish(state: Self::State, count: u64) -> Self::Output;
 
@@ -125,6 +141,17 @@ pub trait Operator<T: Element>: Sized + 'static {
         state
     }
 }
+
+/// A constant of an operator, for the engines: an [erased](Erased) one has a function in its place.
+macro_rules! constant {
+    ($operator:ident::NEUTRAL) => {
+        ::cuda_std::erase::on_gpu_or_cpu!($operator::NEUTRAL, $operator::neutral())
+    };
+    ($operator:ident::ANY_ORDER) => {
+        ::cuda_std::erase::on_gpu_or_cpu!($operator::ANY_ORDER, $operator::is_any_order())
+    };
+}
+pub(crate) use constant;
 
 /// A reduction of pairs, of one element from each of two inputs. As an [`Operator`] it is that of an input with itself.
 pub trait PairOperator<T: Element>: Operator<T> {

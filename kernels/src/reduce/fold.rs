@@ -5,7 +5,7 @@ use cuda_std::atomic::{self, Scope};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, warp_shuffle_down_plain};
 
-use crate::ops::Operator;
+use crate::ops::{Operator, constant};
 
 /// One place for each warp that a block can have.
 pub type WarpStates<S> = SharedArray<S, 32>;
@@ -36,7 +36,7 @@ pub fn fold_warps<O: Operator<T>, T: Element>(state: O::State, warps: u32, scrat
         scratch.store(thread as usize / 32, state);
     }
     thread::sync_threads();
-    let own = if thread < warps { scratch.load(thread as usize) } else { O::NEUTRAL };
+    let own = if thread < warps { scratch.load(thread as usize) } else { constant!(O::NEUTRAL) };
     if thread < 32 { fold_lanes::<O, T>(own, warps.next_power_of_two()) } else { own }
 }
 

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use super::remainder::{packs_of_block, stride};
 use super::run::Run;
 use super::spans::Part;
-use crate::ops::{Dot, Operator, PairOperator};
+use crate::ops::{Dot, Operator, PairOperator, constant};
 
 /// 16-byte packs of a tile of each input that a thread folds: of both, as many as in one of [`spans`](mod@super::spans).
 pub const PACKS_IN_FLIGHT: usize = 2;
@@ -58,7 +58,7 @@ fn fold_run<O: PairOperator<T>, T: Element>(
         if run.is_last && single < len { unsafe { input.load_unchecked(start + single) } } else { T::default() }
     };
 
-    let mut state = O::NEUTRAL;
+    let mut state = constant!(O::NEUTRAL);
     let mut i = begin + own;
     let of_tile = |a: [T::Pack; PACKS_IN_FLIGHT], b: [T::Pack; PACKS_IN_FLIGHT]| {
         O::combine(O::gather_pairs(a[0], b[0]), O::gather_pairs(a[1], b[1]))

@@ -7,7 +7,7 @@ use cuda_std::prelude::*;
 
 use super::gather::skim_packs;
 use super::remainder::{Remainder, packs_of_block, stride};
-use crate::ops::Operator;
+use crate::ops::{Operator, constant};
 
 /// Neighbouring tiles of a span.
 pub(super) struct Run {
@@ -46,9 +46,9 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize, const AT_
 ) -> O::State {
     let (stride, tile) = (stride::<T>(), packs_of_block::<T>(PACKS as u32));
     // Packs begin behind these, which wait for the end.
-    let lead = if O::ANY_ORDER { elements_to_alignment(input, start, len) } else { 0 };
+    let lead = if constant!(O::ANY_ORDER) { elements_to_alignment(input, start, len) } else { 0 };
     let (start, len) = (start + lead, len - lead);
-    let (first, end) = run.elements(tile, len, O::ANY_ORDER);
+    let (first, end) = run.elements(tile, len, constant!(O::ANY_ORDER));
     let remainder = Remainder {
         start,
         lead: if run.is_last { lead } else { 0 },
@@ -56,7 +56,7 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize, const AT_
         to: if run.is_last { len } else { end },
     };
 
-    let mut state = O::NEUTRAL;
+    let mut state = constant!(O::NEUTRAL);
     let mut i = first + thread::thread_idx_x() as usize * T::Pack::LEN;
     let loaded;
     if is_aligned {

@@ -11,7 +11,7 @@ use super::run::{Run, fold_run};
 use super::spans::{PACKS_IN_FLIGHT, fold_partials, tile};
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumInF64, SumOfSquares, WrappingSum,
+    Sum, SumInF64, SumOfSquares, WrappingSum, constant,
 };
 
 /// Threads of a block.
@@ -86,7 +86,7 @@ pub const fn most_chunks(len: usize, size: usize) -> usize {
         + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [SumInF64] x [f32],
     block = BLOCK,
-    early
+    early, erase = crate::ops::Erased
 )]
 pub fn segments<O: Operator<T>, T: Element>(
     input: Global<T>,
@@ -129,8 +129,8 @@ pub fn segments<O: Operator<T>, T: Element>(
             // A group without one goes along, since all lanes shuffle together.
             let start = warp_shuffle_idx(FULL_MASK, start as u64, from & 31, 32).0 as usize;
             let len = warp_shuffle_idx(FULL_MASK, len as u64, from & 31, 32).0 as usize;
-            let state =
-                if from < 32 { fold_segment::<O, T>(&input, start, len, lane % lanes, lanes) } else { O::NEUTRAL };
+            let of_group = || fold_segment::<O, T>(&input, start, len, lane % lanes, lanes);
+            let state = if from < 32 { of_group() } else { constant!(O::NEUTRAL) };
             let state = fold_lanes::<O, T>(state, lanes as u32);
             if lane.is_multiple_of(lanes) && from < 32 {
                 output.store(first + from as usize, O::finish(state, len as u64));
@@ -208,7 +208,7 @@ fn queue_long<T: Element>(own: Segment, first: usize, chunks: &GlobalMut<[u64; 2
         + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [SumInF64] x [f32],
     block = BLOCK,
-    early
+    early, erase = crate::ops::Erased
 )]
 pub fn long_segments<O: Operator<T>, T: Element>(
     input: Global<T>,
@@ -234,7 +234,7 @@ pub fn long_segments<O: Operator<T>, T: Element>(
         let of_chunk = tiles_of_chunk(tiles);
         let (is_last, end) = (part + 1 == parts, (part + 1) * of_chunk);
         let run = Run { tiles: part * of_chunk..if is_last { tiles } else { end }, is_last };
-        let is_aligned = O::ANY_ORDER || input.elements_past(start, 16) == 0;
+        let is_aligned = constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
         let state = fold_run::<O, T, PACKS_IN_FLIGHT, false>(&input, start, len, run, is_aligned);
         let state = fold_warps::<O, T>(state, (BLOCK / 32) as u32, &warp_states);
         // SAFETY: an index that is asked for is one of an element that was folded.
@@ -288,7 +288,7 @@ impl Segment {
 /// Folds a segment of up to a pack's length, four loads at once.
 #[inline(always)]
 fn fold_tiny<O: Operator<T>, T: Element>(input: &Global<T>, start: usize, len: usize) -> O::State {
-    let mut state = O::NEUTRAL;
+    let mut state = constant!(O::NEUTRAL);
     let mut i = 0;
     while i < len {
         let load = |k: usize| {
@@ -326,7 +326,7 @@ fn fold_segment<O: Operator<T>, T: Element>(
     };
     let rests = [load_rest(0), load_rest(1), load_rest(2), load_rest(3)];
 
-    let mut state = O::NEUTRAL;
+    let mut state = constant!(O::NEUTRAL);
     let mut i = lane * pack;
     while i < whole {
         let at = |k: usize| i + k * stride;

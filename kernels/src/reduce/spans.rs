@@ -11,7 +11,7 @@ use super::fold::{WarpStates, fold_warps};
 use super::run::{Run, fold_run};
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumInF64, SumOfSquares, WrappingSum,
+    Sum, SumInF64, SumOfSquares, WrappingSum, constant,
 };
 
 /// 16-byte packs of a tile that each thread folds, all in flight at once; of two tiles, where the span is aligned.
@@ -52,7 +52,7 @@ pub const fn tile(threads: usize, size: usize) -> usize {
         + [SumInF64] x [f32],
     max_threads = 512,
     min_blocks = 2,
-    early
+    early, erase = crate::ops::Erased
 )]
 pub fn spans<O: Operator<T>, T: Element>(
     input: Global<T>,
@@ -75,7 +75,7 @@ pub fn spans<O: Operator<T>, T: Element>(
         + [SumInF64] x [f32],
     max_threads = 512,
     min_blocks = 2,
-    early
+    early, erase = crate::ops::Erased
 )]
 pub fn spans_anywhere<O: Operator<T>, T: Element>(
     input: Global<T>,
@@ -105,7 +105,7 @@ pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     mailboxes: &GlobalMut<[u64; 2]>,
     output: &GlobalMut<O::Output>,
 ) {
-    let is_aligned = |start| O::ANY_ORDER || input.elements_past(start, 16) == 0;
+    let is_aligned = |start| constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
     fold_part::<O, T, PACKS>(input, len, pitch, parts, tiles, longer, mailboxes, output, is_aligned);
 }
 
@@ -229,7 +229,7 @@ pub(super) fn fold_partials<O: Operator<T>, T: Element>(
     warp_states: &WarpStates<O::State>,
     partial: impl Fn(usize, bool) -> O::State,
 ) -> O::State {
-    let mut state = O::NEUTRAL;
+    let mut state = constant!(O::NEUTRAL);
     let mut i = thread::thread_idx_x();
     while warp_vote_any(FULL_MASK, i < parts) {
         let has_one = i < parts;

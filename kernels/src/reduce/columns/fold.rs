@@ -5,7 +5,7 @@ use cuda_std::prelude::*;
 
 use super::place::{Place, four};
 use super::{BLOCK, COLUMNS, Scratch, rows_in_flight};
-use crate::ops::Operator;
+use crate::ops::{Operator, constant};
 
 /// The rows that a block folds, each the first of `abreast`.
 pub(super) struct Part<'a> {
@@ -28,7 +28,7 @@ impl Part<'_> {
     pub(super) fn fold<O: Operator<T>, T: Element>(&self, load: impl Fn(usize) -> [T; COLUMNS]) -> [O::State; COLUMNS] {
         let step = self.place.rows * self.abreast;
         let beside = four(|c| self.place.row_abreast(c));
-        let mut states = [O::NEUTRAL; COLUMNS];
+        let mut states = [constant!(O::NEUTRAL); COLUMNS];
         let mut first = self.begin + self.place.row * self.abreast;
         let in_flight = rows_in_flight(size_of::<T>(), size_of::<O::State>());
         while in_flight == 8 && first + 7 * step < self.end {

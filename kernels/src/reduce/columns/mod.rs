@@ -81,7 +81,7 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
         + [SumInF64] x [f32],
     block = BLOCK,
     min_blocks = 4,
-    early
+    early, erase = crate::ops::Erased
 )]
 pub fn columns<O: Operator<T>, T: Element>(
     input: Global<T>,

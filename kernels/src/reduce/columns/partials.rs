@@ -7,7 +7,7 @@ use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
 use super::{BLOCK, Scratch};
-use crate::ops::Operator;
+use crate::ops::{Operator, constant};
 
 /// States for each of `columns` columns from each of several blocks: rows of them, from `first` on.
 pub(super) struct Partials<'a, S> {
@@ -53,7 +53,8 @@ impl<S: Plain> Partials<'_, S> {
         while past < width {
             let column = begin + past + lane;
             let has = row < high && past + lane < width && column < self.columns;
-            let state = if has { self.fold_column::<O, T>(column, row, high, rows as u32) } else { O::NEUTRAL };
+            let state =
+                if has { self.fold_column::<O, T>(column, row, high, rows as u32) } else { constant!(O::NEUTRAL) };
             let state = fold_rows_of_threads::<O, T>(state, scratch, row, wide, high);
             if has && row == 0 {
                 work(column, state);
@@ -68,7 +69,7 @@ impl<S: Plain> Partials<'_, S> {
         let mut row = row;
         // Behind the last row it is that one again, since a load that has to be done or not is a branch.
         let within = |row: u32| if row < rows { row } else { rows - 1 } as usize;
-        let mut state = O::NEUTRAL;
+        let mut state = constant!(O::NEUTRAL);
         while row < rows {
             let nth = |k: u32| row + k * high;
             // SAFETY: in each row there is a state for each column.
@@ -76,7 +77,7 @@ impl<S: Plain> Partials<'_, S> {
             let first = [load(0), load(1), load(2), load(3)];
             // Short states leave registers for more.
             let is_short = size_of::<S>() <= 8;
-            let second = if is_short { [load(4), load(5), load(6), load(7)] } else { [O::NEUTRAL; 4] };
+            let second = if is_short { [load(4), load(5), load(6), load(7)] } else { [constant!(O::NEUTRAL); 4] };
             issue_loads();
             let with = |state: S, k: u32, loaded: S| if nth(k) < rows { O::combine(state, loaded) } else { state };
             state = with(with(with(with(state, 0, first[0]), 1, first[1]), 2, first[2]), 3, first[3]);

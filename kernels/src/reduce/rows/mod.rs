@@ -10,7 +10,7 @@ use super::fold::fold_lanes;
 use super::gather::gather_packs;
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumInF64, SumOfSquares, WrappingSum, gather_pack, tree,
+    Sum, SumInF64, SumOfSquares, WrappingSum, constant, gather_pack, tree,
 };
 use stage::{Stage, turned};
 
@@ -80,7 +80,7 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
         + [SumInF64] x [f32],
     block = BLOCK,
     min_blocks = match (size_of::<T>(), size_of::<<O as Operator<T>>::State>()) { (8, 0..=8) => 28, (8, _) => 24, _ => 20 },
-    early
+    early, erase = crate::ops::Erased
 )]
 pub fn rows<O: Operator<T>, T: Element>(
     input: Global<T>,
@@ -113,7 +113,7 @@ pub fn rows<O: Operator<T>, T: Element>(
             let row = StagedRow { tile: &tile, start: stage.place(row, packs_of_row), len, lane, log_of_lanes };
             if stage.is_aligned() { row.fold::<O, true>() } else { row.fold::<O, false>() }
         } else {
-            O::NEUTRAL
+            constant!(O::NEUTRAL)
         };
         let state = fold_lanes::<O, T>(state, lanes);
         if lane == 0 && row < count {
@@ -151,13 +151,13 @@ impl<T: Element> StagedRow<'_, T> {
         } else if whole > 0 {
             let of_lane = |k: usize| {
                 if nth(k) >= whole {
-                    return O::NEUTRAL;
+                    return constant!(O::NEUTRAL);
                 }
                 gather_pack::<O, T>(self.pack::<ALIGNED>(nth(k)), u64::from(nth(k) * of_pack))
             };
             tree::<_, PACKS_EACH>(of_lane, O::combine)
         } else {
-            O::NEUTRAL
+            constant!(O::NEUTRAL)
         };
         let mut i = whole * of_pack + lane;
         while i < len {

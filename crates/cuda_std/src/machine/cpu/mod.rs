@@ -4,6 +4,7 @@ mod atomics;
 mod global;
 mod numbers;
 mod shared;
+mod table;
 
 use core::sync::atomic::{Ordering, fence};
 use std::format;
@@ -15,6 +16,7 @@ pub(crate) use self::atomics::*;
 pub(crate) use self::global::*;
 pub(crate) use self::numbers::*;
 pub(crate) use self::shared::*;
+pub(crate) use self::table::*;
 use crate::atomic::Scope;
 
 #[track_caller]

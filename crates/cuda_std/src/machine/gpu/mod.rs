@@ -49,6 +49,16 @@ pub(crate) fn misaligned(_array: &'static str, _index: usize) -> ! {
     trap()
 }
 
+/// Nothing is erased here.
+#[inline(always)]
+pub(crate) fn enter_table<V: Sync>(_table: &'static V) {}
+
+/// As [`enter_table`].
+#[inline(always)]
+pub(crate) fn table<V: Sync>() -> &'static V {
+    trap()
+}
+
 pub(crate) mod index {
     //! Special registers.
     use core::arch::nvptx;
