@@ -1,6 +1,8 @@
 //! Compiles the test kernels to PTX and embeds it.
 
-use cuda_builder::{Arch, BuildError, CudaBuilder};
+use std::error::Error;
+
+use cuda_builder::{Arch, CudaBuilder};
 
 fn main() {
     if let Err(error) = embed() {
@@ -8,8 +10,10 @@ fn main() {
     }
 }
 
-fn embed() -> Result<(), BuildError> {
-    let built = CudaBuilder::new("kernels").archs([Arch::SM_75, Arch::SM_80, Arch::SM_90]).build()?;
+fn embed() -> Result<(), Box<dyn Error>> {
+    let usual = [Arch::SM_75, Arch::SM_80, Arch::SM_90];
+    // As those of warpfold itself.
+    let built = CudaBuilder::new("kernels").archs(usual).archs_from("WARPFOLD_ARCHS")?.build()?;
     built.rerun_if_changed();
-    built.embed("test_kernels.rs")
+    Ok(built.embed("test_kernels.rs")?)
 }

@@ -33,6 +33,18 @@ pub enum Error {
         count: u32,
     },
 
+    /// The program was built for the executor alone.
+    #[error(
+        "this program has no PTX of `{library}`: it was built with `WARPFOLD_ARCHS=none`, for the executor alone; build it without \
+         that variable to launch kernels on this device (sm_{device})"
+    )]
+    NoPtx {
+        /// The crate of the kernels.
+        library: String,
+        /// The device's compute capability, without its dot.
+        device: u32,
+    },
+
     /// The device is older than every PTX that the kernel was built for.
     #[error("kernel `{kernel}` was built for sm_{oldest} and later, and the device is sm_{device}")]
     UnsupportedDevice {

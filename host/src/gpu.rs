@@ -10,7 +10,7 @@ use cuda_std::launch::{Dim3, Kernel, KernelId};
 use crate::argument::Arguments;
 use crate::machine::cuda::CudaDevice;
 use crate::machine::executor::Executor;
-use crate::machine::{Call, KernelOccupancy, Machine};
+use crate::machine::{Call, KernelOccupancy, Machine, Memory};
 use crate::ptx::{self, Library};
 use crate::recording::Tape;
 use crate::reduce::Workspaces;
@@ -55,8 +55,8 @@ impl Gpu {
         Ok(Self::on(Arc::new(CudaDevice::new(ordinal, all)?)))
     }
 
-    /// The executor, on this machine's cores. In debug builds, and so in tests, it checks every launch for races and other
-    /// mistakes ([`SimtOptions::checks`]).
+    /// The executor, on this machine's cores. It checks every launch for races and other mistakes ([`SimtOptions::checks`]):
+    /// this is the one for tests.
     pub fn simt() -> Self {
         Self::simt_with(SimtOptions::default())
     }
@@ -66,7 +66,7 @@ impl Gpu {
         Self::on(Arc::new(Executor::new(options)))
     }
 
-    /// The first CUDA device, or the executor where there is no driver or no device.
+    /// The first CUDA device, or the executor, without checks, where there is no driver or no device.
     ///
     /// # Errors
     /// There is a device and it cannot be used.
@@ -80,7 +80,9 @@ impl Gpu {
     /// There is a device and it cannot be used.
     pub fn first_or_simt_with_libraries(libraries: &[&'static Library]) -> Result<Self, Error> {
         match Self::with_libraries(0, libraries) {
-            Err(Error::NoDriver(_) | Error::NoDevice { .. }) => Ok(Self::simt()),
+            Err(Error::NoDriver(_) | Error::NoDevice { .. }) => {
+                Ok(Self::simt_with(SimtOptions { checks: false, ..SimtOptions::default() }))
+            }
             other => other,
         }
     }
@@ -149,9 +151,6 @@ impl Gpu {
     ) -> Result<(), Error> {
         let (mut slots, mut memories) = (Vec::with_capacity(16), Vec::with_capacity(8));
         arguments.write(&mut slots, &mut memories);
-        for memory in memories {
-            self.own(memory, "launch")?;
-        }
         let call = Call {
             kernel: kernel.id(),
             grid: grid.into(),
@@ -161,10 +160,21 @@ impl Gpu {
             parameters: kernel.parameters(),
             thread: kernel.thread(),
         };
-        // SAFETY: `Arguments` has made the slots for the parameters of this kernel, and the memory is this device's. It
+        // SAFETY: `Arguments` has made the slots for the parameters of this kernel, and shown the memory that they name. It
         // is borrowed by the views, and while the kernel runs on, all other uses of it come after it in the device's
         // order.
-        unsafe { self.machine().launch(&call) }
+        unsafe { self.launch_call(&call, &memories) }
+    }
+
+    /// [`Gpu::launch`], compiled once.
+    ///
+    /// # Safety
+    /// The slots are for the parameters of this kernel, and name no other memory than `memories`, which is there as long as
+    /// the kernel runs.
+    unsafe fn launch_call(&self, call: &Call<'_>, memories: &[&Memory]) -> Result<(), Error> {
+        memories.iter().try_for_each(|memory| self.own(memory, "launch"))?;
+        // SAFETY: as promised by the caller, and the memory is this device's.
+        unsafe { self.machine().launch(call) }
     }
 
     /// What a kernel needs in blocks of `threads_per_block` threads, and how many of them the driver says that a

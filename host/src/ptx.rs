@@ -47,7 +47,10 @@ impl Library {
 
     /// The newest PTX of a kernel that a device of this compute capability takes.
     pub(crate) fn find(&self, kernel: KernelId, compute: u32) -> Result<String, Error> {
-        let oldest = self.archs.last().map_or(0, |(arch, _)| *arch);
+        let Some((oldest, _)) = self.archs.last() else {
+            return Err(Error::NoPtx { library: kernel.library.to_owned(), device: compute });
+        };
+        let oldest = *oldest;
         if compute < oldest {
             return Err(Error::UnsupportedDevice { kernel: kernel.entry.to_owned(), device: compute, oldest });
         }
@@ -112,6 +115,8 @@ mod tests {
     fn what_is_not_there_is_named() {
         assert!(LIBRARY.find(kernel("a"), 70).unwrap_err().to_string().contains("sm_75"));
         assert!(LIBRARY.find(kernel("c"), 90).unwrap_err().to_string().contains("`c`"));
+        let error = Library::new("k", &[]).find(kernel("a"), 90).unwrap_err();
+        assert!(matches!(error, Error::NoPtx { .. }), "{error}");
     }
 
     #[test]
@@ -123,7 +128,8 @@ mod tests {
     }
 
     #[test]
-    fn every_embedded_module_says_which_driver_it_needs() {
+    fn a_module_says_which_driver_it_needs() {
+        // None, where the library was built without PTX.
         for (_, entries) in KERNELS.archs {
             for (name, packed) in *entries {
                 assert!(unpack(packed).is_some_and(|ptx| cuda_version(&ptx).is_some()), "{name}");

@@ -49,6 +49,12 @@ impl Gpu {
     /// # Errors
     /// Those of `work`, a recording within a recording, or work that cannot be remembered.
     pub fn record(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<Recording, Error> {
+        let mut work = Some(work);
+        self.record_once(&mut || work.take().map_or(Ok(()), |work| work()))
+    }
+
+    /// [`Gpu::record`], compiled once.
+    fn record_once(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Recording, Error> {
         self.tape().start()?;
         let outcome = self.machine().begin_recording().map(|()| {
             // A panic shall not leave the handle recording.

@@ -12,7 +12,8 @@ pub struct SimtOptions {
     /// come. What is found is the launch's error ([`simt::Fault::findings`], in [`Error::Fault`]). (Indices outside of views
     /// are always errors.)
     ///
-    /// On by default where `debug_assertions` are, as in tests: it makes kernels several times slower.
+    /// On in [`Gpu::simt`], off where the executor stands in for a device ([`Gpu::first_or_simt`]): they make kernels several
+    /// times slower.
     pub checks: bool,
     /// The order in which lanes run.
     pub schedule: Schedule,
@@ -20,7 +21,7 @@ pub struct SimtOptions {
 
 impl Default for SimtOptions {
     fn default() -> Self {
-        Self { checks: cfg!(debug_assertions), schedule: Schedule::InOrder }
+        Self { checks: true, schedule: Schedule::InOrder }
     }
 }
 

@@ -19,7 +19,7 @@ use warpfold_tests::calls::Calls;
 use warpfold_tests::reductions::{PAIRS, dots, large};
 use warpfold_tests::tiles::TILE_CHECKS;
 use warpfold_tests::transposes as transposes_of_any;
-use warpfold_tests::{device_library, first_gpu, large_transposes, orders};
+use warpfold_tests::{device_library, executor, first_gpu, large_transposes, orders};
 
 use self::reductions::{dot_products, lengths, reductions, sums};
 use self::transposes::{permutations, transposes_by_rung, transposes_by_tiles, transposes_in_place, transposes_of};
@@ -176,7 +176,7 @@ fn is_sanitized() -> bool {
 }
 
 fn same_as_executor(gpu: &Gpu, run: device_library::Run) -> Result<(), Failed> {
-    let (found, expected) = (run(gpu)?, run(&Gpu::simt())?);
+    let (found, expected) = (run(gpu)?, run(&executor())?);
     if let Some(at) = (0..expected.len().max(found.len())).find(|&i| found.get(i) != expected.get(i)) {
         let (found, expected) = (found.get(at), expected.get(at));
         return Err(format!("word {at} is {found:x?} on the GPU and {expected:x?} in the executor").into());
@@ -269,7 +269,7 @@ fn refused_launches(gpu: &Gpu) -> Result<(), Failed> {
             }
         }
     }
-    let mut other = Gpu::simt().zeroed::<u32>(test_kernels::INDEX_WORDS)?;
+    let mut other = executor().zeroed::<u32>(test_kernels::INDEX_WORDS)?;
     match gpu.launch(kernel.with_block(1), 1, (other.view_mut(),)) {
         Err(Error::OtherDevice { .. }) => Ok(()),
         other => Err(format!("expected `OtherDevice`, got {other:?}").into()),

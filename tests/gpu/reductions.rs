@@ -10,7 +10,7 @@ use warpfold_tests::reductions::data::KINDS;
 use warpfold_tests::reductions::shapes::Form;
 use warpfold_tests::reductions::{Case, Pair, dots};
 use warpfold_tests::reference::Sum;
-use warpfold_tests::sizes;
+use warpfold_tests::{executor, sizes};
 
 use crate::is_sanitized;
 
@@ -29,7 +29,7 @@ pub fn lengths() -> Vec<usize> {
 const LONGEST: usize = (1 << 24) + 1;
 
 pub fn sums<T: Sum>(gpu: &Gpu, rung: ReduceRung) -> Result<(), Failed> {
-    let executor = Gpu::simt();
+    let executor = executor();
     let mut source = SmallRng::from_os_rng();
     for len in lengths() {
         let numbers: Vec<T> = (0..len).map(|_| T::random(&mut source)).collect();
@@ -65,7 +65,7 @@ fn sum_by<T: Sum>(gpu: &Gpu, rung: ReduceRung, block: usize, input: &Buffer<T>) 
 /// Every shape and kind of element by one operator: right, and equal to the executor bit for bit.
 pub fn reductions(gpu: &Gpu, pair: &Pair) -> Result<(), Failed> {
     let mut source = SmallRng::from_os_rng();
-    let simt = Gpu::simt();
+    let simt = executor();
     for form in forms() {
         // Small inputs with everything that is special; a large one once.
         let kinds = if form.elements() > 10_000 || is_sanitized() { &KINDS[..1] } else { &KINDS[..] };
@@ -88,7 +88,7 @@ pub fn dot_products(gpu: &Gpu, check: dots::Check) -> Result<(), Failed> {
         let kinds = if is_sanitized() { &KINDS[..1] } else { &KINDS[..] };
         for &kind in kinds {
             let case = dots::Case { kind, seed: source.random(), rows, len, pitch: len + i % 2, offsets: [i, i % 3] };
-            if check(gpu, &case)? != check(&Gpu::simt(), &case)? {
+            if check(gpu, &case)? != check(&executor(), &case)? {
                 return Err(format!("{case:?}: other bits than in the executor").into());
             }
         }

@@ -1,10 +1,12 @@
 //! `cargo xtask build-ptx`.
 
+use std::path::PathBuf;
+
 use anyhow::bail;
 use cuda_builder::ptxas::assemble as assemble_modules;
 use cuda_builder::{Arch, Built, CudaBuilder};
 
-use crate::{ptxas, setup, workspace};
+use crate::{progress, ptxas, setup, workspace};
 
 /// Builds the kernels for each architecture, writes a file for each entry, and prints a line for each.
 pub fn run(archs: &[Arch], verify: bool) -> anyhow::Result<()> {
@@ -29,7 +31,24 @@ pub fn run(archs: &[Arch], verify: bool) -> anyhow::Result<()> {
 pub fn build(archs: &[Arch]) -> anyhow::Result<Built> {
     let kernels = workspace::root().join("kernels");
     let target = workspace::target().join("cuda-builder");
-    Ok(CudaBuilder::new(kernels).archs(archs.iter().copied()).target_dir(target).build()?)
+    let builder = CudaBuilder::new(kernels).archs(archs.iter().copied()).target_dir(target);
+    Ok(progress::while_saying("compiling the kernels to PTX", || builder.build())?)
+}
+
+/// The kernels' PTX in a folder: that folder.
+pub fn in_folder(archs: &[Arch]) -> anyhow::Result<PathBuf> {
+    setup::run(false)?;
+    let folder = workspace::target().join("ptx");
+    build(archs)?.write_entries(&folder)?;
+    Ok(folder)
+}
+
+/// The architectures that PTX is built for as a rule.
+pub const USUAL: [Arch; 3] = [Arch::SM_75, Arch::SM_80, Arch::SM_90];
+
+/// The newest of the usual ones whose PTX runs on `arch`.
+pub fn newest_up_to(arch: Arch) -> Arch {
+    USUAL.into_iter().rfind(|&usual| usual <= arch).unwrap_or(arch)
 }
 
 /// ptxas parks a word or a few in memory even where registers are left (`rows_Norm_bf16`), outside of the loops: so much it
@@ -42,7 +61,9 @@ const TOLERATED_BYTES_OF_COLUMNS: u32 = 512;
 /// Assembles every module, and fails on a spill that is more than a few words.
 fn assemble(built: &Built) -> anyhow::Result<()> {
     let ptxas = ptxas::find_or_install()?;
-    let modules = assemble_modules(&ptxas, &built.modules, &workspace::target().join("cuda-builder").join("verify"))?;
+    let answers = workspace::target().join("cuda-builder").join("verify");
+    let modules =
+        progress::while_saying("assembling the kernels", || assemble_modules(&ptxas, &built.modules, &answers))?;
     let mut spilling = Vec::new();
     let mut summary = Vec::new();
     println!("{:<8} {:<28} {:>9} {:>12} {:>8}", "arch", "entry", "registers", "shared bytes", "spilled");

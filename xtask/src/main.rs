@@ -2,15 +2,19 @@
 
 mod build_ptx;
 mod bundle;
+mod machine;
+mod progress;
 mod ptxas;
 mod setup;
+mod timings;
 mod workspace;
 
-use std::io::{self, IsTerminal};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use clap::{Parser, Subcommand};
 use cuda_builder::Arch;
+
+use crate::machine::{ARCHS, Machine};
 
 /// Sets up what warpfold's build needs, builds PTX, and runs the benchmark and the tests.
 #[derive(Debug, Parser)]
@@ -21,17 +25,17 @@ use cuda_builder::Arch;
   cargo xtask bench --help               what the benchmark can do
   cargo xtask bench ladder reduce --rung sequential
   cargo xtask test                       all tests
-  cargo xtask test --test reductions     some of them
+  cargo xtask test --test cpu reductions   some of them
   cargo xtask build-ptx --verify         the kernels' PTX, assembled for three architectures
   cargo xtask bundle                     a folder to carry to a CUDA machine without Rust"
 )]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Task,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum Task {
     /// Gives this machine what the device build needs. Does nothing where it is there
     Setup {
         /// Also brings ptxas, cuobjdump and nvdisasm, from PyPI, where there is no CUDA toolkit
@@ -57,6 +61,9 @@ enum Command {
     /// Runs all tests; what follows is for `cargo test`
     #[command(disable_help_flag = true)]
     Test {
+        /// As often and with as many orders of lanes as they can: several times as long
+        #[arg(long)]
+        all: bool,
         /// `cargo test`'s arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
@@ -67,18 +74,22 @@ enum Command {
         #[arg(long, value_delimiter = ',', default_value = "sm_90")]
         arch: Vec<Arch>,
     },
+    /// Measures how long builds and tests take here, each from a fresh clone of the last commit: nearly an hour on two cores
+    Timings {
+        /// Only these rows; the table that is printed has their names
+        #[arg(value_enum)]
+        rows: Vec<timings::Row>,
+    },
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Setup { ptxas } => setup::run(ptxas).map(|()| 0),
-        Command::BuildPtx { arch, verify } => build_ptx::run(&arch, verify).map(|()| 0),
-        Command::Bench { arguments } => bench(&arguments),
-        Command::Test { arguments } => test(&arguments),
-        Command::Bundle { arch } => {
-            announce("the benchmark, the tests and the examples, to carry to another machine");
-            bundle::run(&arch).map(|()| 0)
-        }
+        Task::Setup { ptxas } => setup::run(ptxas).map(|()| 0),
+        Task::BuildPtx { arch, verify } => build_ptx::run(&arch, verify).map(|()| 0),
+        Task::Bench { arguments } => bench(&arguments),
+        Task::Test { all, arguments } => test(all, &arguments),
+        Task::Bundle { arch } => progress::while_saying("building the bundle", || bundle::run(&arch)).map(|()| 0),
+        Task::Timings { rows } => timings::run(&rows).map(|()| 0),
     };
     match done {
         Ok(code) => ExitCode::from(code),
@@ -89,34 +100,78 @@ fn main() -> ExitCode {
     }
 }
 
-/// Says on standard error what is about to be built, where that may take minutes in which nothing else is printed.
-fn announce(what: &str) {
-    eprintln!("xtask: building {what}; a first build takes some minutes");
-}
-
-/// Gives the benchmark's own exit code.
+/// Builds the benchmark and gives its own exit code.
+///
+/// On a GPU it is the release build, as its host code is measured, too. In the executor it is what the tests are built of,
+/// without PTX.
 fn bench(arguments: &[String]) -> anyhow::Result<u8> {
-    setup::run(false)?;
-    if !workspace::target().join("release").join("bench").exists() {
-        announce("the benchmark and its kernels");
-    }
+    let machine = Machine::find();
+    let profile = match machine {
+        Machine::Gpu => {
+            setup::run(false)?;
+            "release"
+        }
+        Machine::Executor => "dev",
+    };
     let mut cargo = workspace::cargo();
-    // From the caller's folder, so that its relative paths mean what they say.
-    cargo.args(["run", "--release", "--package", "warpfold", "--bin", "bench"]);
-    if !io::stderr().is_terminal() {
-        cargo.arg("--quiet");
+    cargo.current_dir(workspace::root());
+    cargo.args(["build", "--package", "warpfold", "--bin", "bench", "--profile", profile]);
+    cargo.envs(machine.archs().map(|archs| (ARCHS, archs)));
+    let built = progress::run(&mut cargo, "building the benchmark")?;
+    if built != 0 {
+        return Ok(built);
     }
-    cargo.arg("--manifest-path").arg(workspace::root().join("Cargo.toml")).arg("--").args(arguments);
-    workspace::exit_code(&mut cargo)
+    let folder = if profile == "dev" { "debug" } else { profile };
+    let mut bench = Command::new(workspace::target().join(folder).join("bench"));
+    bench.args(arguments);
+    // Only here does the executor's build need PTX: of one architecture, in a folder.
+    if machine == Machine::Executor
+        && let Some(arch) = occupancy_without_ptx(arguments)
+    {
+        bench.arg("--ptx").arg(build_ptx::in_folder(&[build_ptx::newest_up_to(arch)])?);
+    }
+    progress::run(&mut bench, "measuring")
 }
 
-fn test(arguments: &[String]) -> anyhow::Result<u8> {
+/// The architecture that `bench occupancy --arch sm_90` asks for, if it names no folder of PTX.
+fn occupancy_without_ptx(arguments: &[String]) -> Option<Arch> {
+    let at = |name: &str| arguments.iter().position(|argument| argument == name);
+    if !arguments.iter().any(|argument| argument == "occupancy") || at("--ptx").is_some() {
+        return None;
+    }
+    let joined = arguments.iter().find_map(|argument| argument.strip_prefix("--arch="));
+    joined.or_else(|| arguments.get(at("--arch")? + 1).map(String::as_str))?.parse().ok()
+}
+
+/// Runs all tests, or what `arguments` choose of them. Without a GPU the library is built without PTX; the tests of the PTX
+/// build it themselves, if they are among them.
+fn test(all: bool, arguments: &[String]) -> anyhow::Result<u8> {
+    let machine = Machine::find();
     setup::run(false)?;
     // Without the assembler some tests can only say that they were skipped.
     if let Err(error) = setup::run(true) {
         eprintln!("warning: tests that need ptxas will be skipped: {error:#}");
     }
-    announce("the tests and their kernels");
     let mut cargo = workspace::cargo();
-    workspace::exit_code(cargo.current_dir(workspace::root()).args(["test", "--workspace"]).args(arguments))
+    cargo.current_dir(workspace::root()).args(["test", "--workspace"]).args(arguments);
+    cargo.envs(machine.archs().map(|archs| (ARCHS, archs)));
+    if all {
+        cargo.env("WARPFOLD_TESTS", "all").env("WARPFOLD_TEST_ARCHS", "sm_75,sm_80,sm_90");
+    }
+    progress::run(&mut cargo, "building and running the tests")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn occupancy_asks_for_the_ptx_of_its_architecture() {
+        let of = |line: &str| occupancy_without_ptx(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        assert_eq!(of("occupancy sequential --arch sm_86"), Some(Arch::SM_86));
+        assert_eq!(of("--device simt occupancy sequential --arch=sm_90 --format json"), Some(Arch::SM_90));
+        assert_eq!(of("occupancy sequential --arch sm_90 --ptx target/ptx"), None);
+        assert_eq!(of("occupancy sequential --arch nonsense"), None);
+        assert_eq!(of("ladder reduce"), None);
+    }
 }

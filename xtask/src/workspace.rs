@@ -19,9 +19,13 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// The cargo that runs this tool.
+/// The cargo that runs this tool. Wherever it is run, its target folder is [`target`].
 pub fn cargo() -> Command {
-    Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    if env::var_os("CARGO_TARGET_DIR").is_some() {
+        cargo.env("CARGO_TARGET_DIR", target());
+    }
+    cargo
 }
 
 /// Runs a program to its end, its output shown, and gives its exit code.

@@ -55,6 +55,14 @@ impl FromStr for Arch {
     }
 }
 
+/// The architectures in a list joined by commas; none in `none`.
+pub(crate) fn parse_list(names: &str) -> Result<Vec<Arch>, UnknownArch> {
+    match names.trim() {
+        "none" => Ok(Vec::new()),
+        names => names.split(',').map(|name| name.trim().parse()).collect(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +78,12 @@ mod tests {
     fn an_unknown_name_is_refused_with_the_known_ones() {
         let message = "sm_70".parse::<Arch>().unwrap_err().to_string();
         assert!(message.contains("`sm_70`") && message.contains("sm_75, sm_80"), "{message}");
+    }
+
+    #[test]
+    fn lists_are_joined_by_commas() {
+        assert_eq!(parse_list("sm_80, sm_90"), Ok(vec![Arch::SM_80, Arch::SM_90]));
+        assert_eq!(parse_list("none"), Ok(Vec::new()));
+        assert!(parse_list("").is_err() && parse_list("sm_80,none").is_err());
     }
 }

@@ -36,7 +36,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-pub use arch::Arch;
+pub use arch::{Arch, UnknownArch};
 pub use error::BuildError;
 pub use ptx::Module;
 pub use toolchain::DeviceToolchain;
@@ -46,6 +46,8 @@ pub use toolchain::DeviceToolchain;
 pub struct CudaBuilder {
     kernel_crate: PathBuf,
     archs: Vec<Arch>,
+    /// No architecture is asked for, on purpose.
+    is_empty: bool,
     copy_to: Option<PathBuf>,
     target_dir: Option<PathBuf>,
 }
@@ -64,7 +66,13 @@ pub struct Built {
 impl CudaBuilder {
     /// A build of the crate in the folder `kernel_crate`, for [`Arch::SM_75`] if no other architecture is asked for.
     pub fn new(kernel_crate: impl AsRef<Path>) -> Self {
-        Self { kernel_crate: kernel_crate.as_ref().to_owned(), archs: Vec::new(), copy_to: None, target_dir: None }
+        Self {
+            kernel_crate: kernel_crate.as_ref().to_owned(),
+            archs: Vec::new(),
+            is_empty: false,
+            copy_to: None,
+            target_dir: None,
+        }
     }
 
     /// Also for this architecture.
@@ -77,6 +85,21 @@ impl CudaBuilder {
     pub fn archs(mut self, archs: impl IntoIterator<Item = Arch>) -> Self {
         self.archs.extend(archs);
         self
+    }
+
+    /// For the architectures that the environment variable `variable` names, joined by commas (`sm_80,sm_90`), if it is set,
+    /// instead of those asked for so far. `none` is for no PTX at all: nothing is compiled. A build script is run again when
+    /// the variable changes.
+    ///
+    /// # Errors
+    /// It names something that is no architecture.
+    pub fn archs_from(mut self, variable: &str) -> Result<Self, UnknownArch> {
+        println!("cargo::rerun-if-env-changed={variable}");
+        if let Ok(names) = std::env::var(variable) {
+            self.archs = arch::parse_list(&names)?;
+            self.is_empty = self.archs.is_empty();
+        }
+        Ok(self)
     }
 
     /// Copies the crate's PTX to this file. With several architectures the file's stem gets each one's name:
@@ -100,13 +123,16 @@ impl CudaBuilder {
     /// No usable device toolchain, a crate that does not compile, a call in a kernel that nothing resolves, or a file
     /// that cannot be read or written; each says which, and what to do.
     pub fn build(&self) -> Result<Built, BuildError> {
+        let package = cargo::package_name(&self.kernel_crate)?;
+        if self.is_empty {
+            return Ok(Built { library: package.replace('-', "_"), modules: Vec::new(), sources: Vec::new() });
+        }
         let toolchain = DeviceToolchain::find()?;
         let target_dir = match &self.target_dir {
             Some(dir) => dir.clone(),
             None => cargo::default_target_dir()?,
         };
         let archs: &[Arch] = if self.archs.is_empty() { &[Arch::SM_75] } else { &self.archs };
-        let package = cargo::package_name(&self.kernel_crate)?;
         let compile = &|arch| -> Result<_, BuildError> {
             let output = cargo::compile(&toolchain, &self.kernel_crate, &package, arch, &target_dir)?;
             let module = Module::parse(&output.ptx);

@@ -90,8 +90,13 @@ impl Module {
 
     /// A module with this entry alone, and what it refers to.
     pub fn of_entry(&self, entry: &Entry) -> String {
-        let needed = self.reachable(entry);
-        self.assemble(self.others.iter().filter(|item| needed.contains(item.name.as_str())), [entry])
+        self.of_entries(&[entry])
+    }
+
+    /// A module with these entries alone, and what they refer to.
+    pub fn of_entries(&self, entries: &[&Entry]) -> String {
+        let needed: BTreeSet<&str> = entries.iter().flat_map(|entry| self.reachable(entry)).collect();
+        self.assemble(self.others.iter().filter(|item| needed.contains(item.name.as_str())), entries.iter().copied())
     }
 
     /// A call that could not be linked, if there is one.

@@ -37,28 +37,54 @@ impl<O: Operator<T>, T: Element> Erase<O, T> for Erased {
 const fn table_of<O: Operator<T>, T: Element, B: Element, S: Plain, U: Plain>() -> Table<B, S, U> {
     Table {
         is_any_order: O::ANY_ORDER,
-        neutral: || same_bits(O::NEUTRAL),
-        lift: |element, index| same_bits(O::lift(same_bits(element), index)),
-        combine: |a, b| same_bits(O::combine(same_bits(a), same_bits(b))),
-        finish: |state, count| same_bits(O::finish(same_bits(state), count)),
-        gather: |elements, at| {
-            same_bits(match elements.len() {
-                2 => O::gather(elements_of::<T, B, 2>(elements), at),
-                4 => O::gather(elements_of::<T, B, 4>(elements), at),
-                8 => O::gather(elements_of::<T, B, 8>(elements), at),
-                16 if T::Pack::LEN == 16 => O::gather(elements_of::<T, B, 16>(elements), at),
-                len => unreachable!("{len} elements are neither a pack nor rows of columns"),
-            })
-        },
-        skim: |packs, at| {
-            same_bits(match packs.len() {
-                1 => O::skim(packs_of::<T, B, 1>(packs), at),
-                4 => O::skim(packs_of::<T, B, 4>(packs), at),
-                len => unreachable!("no engine skims {len} packs by the table"),
-            })
-        },
-        settle: |state, element| same_bits(O::settle(same_bits(state), |index| same_bits(element(index)))),
+        neutral: neutral::<O, T, S>,
+        lift: lift::<O, T, B, S>,
+        combine: combine::<O, T, S>,
+        finish: finish::<O, T, S, U>,
+        gather: gather::<O, T, B, S>,
+        skim: skim::<O, T, B, S>,
+        settle: settle::<O, T, B, S>,
     }
+}
+
+// Functions, not closures: of each closure a compiler makes two functions.
+
+fn neutral<O: Operator<T>, T: Element, S: Plain>() -> S {
+    same_bits(O::NEUTRAL)
+}
+
+fn lift<O: Operator<T>, T: Element, B: Element, S: Plain>(element: B, index: u64) -> S {
+    same_bits(O::lift(same_bits(element), index))
+}
+
+fn combine<O: Operator<T>, T: Element, S: Plain>(a: S, b: S) -> S {
+    same_bits(O::combine(same_bits(a), same_bits(b)))
+}
+
+fn finish<O: Operator<T>, T: Element, S: Plain, U: Plain>(state: S, count: u64) -> U {
+    same_bits(O::finish(same_bits(state), count))
+}
+
+fn gather<O: Operator<T>, T: Element, B: Element, S: Plain>(elements: &[B], at: &dyn Fn(usize) -> u64) -> S {
+    same_bits(match elements.len() {
+        2 => O::gather(elements_of::<T, B, 2>(elements), at),
+        4 => O::gather(elements_of::<T, B, 4>(elements), at),
+        8 => O::gather(elements_of::<T, B, 8>(elements), at),
+        16 if T::Pack::LEN == 16 => O::gather(elements_of::<T, B, 16>(elements), at),
+        len => unreachable!("{len} elements are neither a pack nor rows of columns"),
+    })
+}
+
+fn skim<O: Operator<T>, T: Element, B: Element, S: Plain>(packs: &[B::Pack], at: &dyn Fn(usize) -> u64) -> S {
+    same_bits(match packs.len() {
+        1 => O::skim(packs_of::<T, B, 1>(packs), at),
+        4 => O::skim(packs_of::<T, B, 4>(packs), at),
+        len => unreachable!("no engine skims {len} packs by the table"),
+    })
+}
+
+fn settle<O: Operator<T>, T: Element, B: Element, S: Plain>(state: S, element: &dyn Fn(u64) -> B) -> S {
+    same_bits(O::settle(same_bits(state), |index| same_bits(element(index))))
 }
 
 fn elements_of<T: Element, B: Element, const LEN: usize>(elements: &[B]) -> [T; LEN] {
@@ -110,4 +136,38 @@ impl<T: Element, S: Plain, U: Plain> Operator<T> for Erased<S, U> {
 #[inline(always)]
 fn table<T: Element, S: Plain, U: Plain>() -> &'static Table<T, S, U> {
     erase::table()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ArgMax, Sum};
+    use super::*;
+
+    type ErasedSum = Erased<u64, u32>;
+
+    #[test]
+    fn an_erased_operator_gives_the_bits_of_its_own() {
+        <Erased as Erase<Sum, f32>>::enter::<u32, u64, u32>();
+        let numbers = [1e8_f32, 0.1, -1e8, 3.5];
+        let of_bits = ErasedSum::gather(numbers.map(f32::to_bits), |_| 0);
+        let own = <Sum as Operator<f32>>::gather(numbers, |_| 0);
+        assert_eq!(of_bits, same_bits::<_, u64>(own));
+        let twice = <ErasedSum as Operator<u32>>::combine(of_bits, <ErasedSum as Operator<u32>>::neutral());
+        assert_eq!(<ErasedSum as Operator<u32>>::finish(twice, 4), <Sum as Operator<f32>>::finish(own, 4).to_bits());
+        assert!(!<ErasedSum as Operator<u32>>::is_any_order());
+    }
+
+    #[test]
+    fn an_index_is_that_of_the_element() {
+        <Erased as Erase<ArgMax, i8>>::enter::<u8, u128, u64>();
+        let found = Erased::<u128, u64>::gather([1_u8, 255, 7, 3], |i| 10 + i as u64);
+        assert_eq!(<Erased<u128, u64> as Operator<u8>>::finish(found, 4), 12, "255 is -1");
+    }
+
+    #[test]
+    #[should_panic(expected = "has not entered its operator's table")]
+    fn the_table_of_other_sizes_is_not_taken() {
+        <Erased as Erase<Sum, f32>>::enter::<u32, u64, u32>();
+        <Erased<u128, u64> as Operator<u32>>::combine(1, 2);
+    }
 }

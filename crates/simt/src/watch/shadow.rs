@@ -188,8 +188,8 @@ impl Cells {
     }
 }
 
-const PAGE: usize = 4096;
-const SHARDS: usize = 64;
+const PAGE: usize = 512;
+const SHARDS: usize = 256;
 
 type Pages = HashMap<usize, Cells, BuildHasherDefault<AddressHasher>>;
 

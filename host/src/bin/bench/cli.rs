@@ -269,6 +269,9 @@ pub struct OccupancyArguments {
     /// sm_100 or sm_120
     #[arg(long)]
     pub arch: Option<Arch>,
+    /// The kernels' PTX in this folder, as `cargo xtask build-ptx` writes it, instead of what this program was built with
+    #[arg(long, value_name = "FOLDER", requires = "arch")]
+    pub ptx: Option<PathBuf>,
     /// How long a load from memory takes, in nanoseconds: some 500 to 800 on GPUs of today
     #[arg(long, default_value_t = 600.0, value_parser = latency)]
     pub latency_ns: f64,

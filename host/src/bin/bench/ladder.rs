@@ -166,7 +166,7 @@ impl Bench<'_> {
             let sum = reductions[0].finish(gpu)?;
             let wrong = (!sum.agrees(&reference))
                 .then(|| format!("the sum is {}, should be {}", data::show(sum), reference.sum));
-            let timing = plan.time(gpu, |i| reductions[i % copies].start(gpu, &inputs[i % rotation]))?;
+            let timing = plan.time(gpu, &mut |i| reductions[i % copies].start(gpu, &inputs[i % rotation]))?;
             let launches = reductions[0].launches();
             let place = if Some(&rung) == rungs.first() { Place::First } else { Place::Next };
             let (kernel, change) = (rung.name(), rung.summary());
@@ -206,7 +206,7 @@ impl Bench<'_> {
             let expected = if rung.is_copy() { &elements } else { &transposed };
             let wrong = (!data::same_bits(&gpu.download_matrix(&result)?, expected))
                 .then(|| "the elements are not the expected ones".to_owned());
-            let timing = plan.time(gpu, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
+            let timing = plan.time(gpu, &mut |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
             let (kernel, change) = (rung.name(), rung.summary());
             let place = match rung {
                 rung if rung.is_copy() => Place::Bound,
@@ -243,7 +243,7 @@ impl Bench<'_> {
             let wrong = (0..n)
                 .find(|&i| found[i] != expected[i])
                 .map(|i| format!("number {i} is {}, should be {}", found[i], expected[i]));
-            let timing = plan.time(gpu, |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
+            let timing = plan.time(gpu, &mut |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
             let (kernel, change) = (rung.name(), rung.summary());
             let place = if rung.is_variant() { Place::Next } else { Place::First };
             section

@@ -14,6 +14,10 @@ const SAMPLE_SECONDS: f64 = 3e-3;
 /// A kernel that takes longer than this is timed once.
 const LONG_SECONDS: f64 = 0.5;
 
+/// Starts some work, and gets a number that counts up, so that it can take another input each time. Not generic: each
+/// operator and type has a closure of its own, and measuring is the same for all.
+pub type Start<'a> = dyn FnMut(usize) -> Result<(), Error> + 'a;
+
 /// How to measure on a device.
 pub struct Plan {
     pub samples: u32,
@@ -56,29 +60,24 @@ impl Plan {
     ///
     /// In the executor its time is given, for [`Plan::time_after`]: there it is as good a sample as any, and to do the
     /// work a second time is to wait twice. On a GPU the first start also loads the kernel.
-    pub fn first(&self, gpu: &Gpu, mut work: impl FnMut() -> Result<(), Error>) -> Result<Option<Duration>, Error> {
+    pub fn first(&self, gpu: &Gpu, work: &mut Start<'_>) -> Result<Option<Duration>, Error> {
         if self.is_gpu {
-            work()?;
+            work(0)?;
             return Ok(None);
         }
-        gpu.time(work).map(Some)
+        gpu.time(|| work(0)).map(Some)
     }
 
-    /// Times `work`, which gets a number that counts up, so that it can take another input each time.
+    /// Times `work`.
     ///
     /// On a GPU a sample is as many starts in a row as fill some milliseconds, divided by their number: alone, a short
     /// kernel is over before the host has told the device of it, and the time would be the host's.
-    pub fn time(&self, gpu: &Gpu, work: impl FnMut(usize) -> Result<(), Error>) -> Result<Timing, Error> {
+    pub fn time(&self, gpu: &Gpu, work: &mut Start<'_>) -> Result<Timing, Error> {
         self.time_after(gpu, None, work)
     }
 
     /// [`Plan::time`], with the time that [`Plan::first`] gave as the first sample.
-    pub fn time_after(
-        &self,
-        gpu: &Gpu,
-        first: Option<Duration>,
-        mut work: impl FnMut(usize) -> Result<(), Error>,
-    ) -> Result<Timing, Error> {
+    pub fn time_after(&self, gpu: &Gpu, first: Option<Duration>, work: &mut Start<'_>) -> Result<Timing, Error> {
         let mut next = 0;
         let mut sample = |starts: u32| {
             let time = gpu.time(|| {
@@ -116,12 +115,12 @@ impl Plan {
 impl Plan {
     /// Times `work` on a GPU as [`Plan::time`] does, its starts recorded as one graph, so that the host's time for a start
     /// is in none of it.
-    pub fn time_recorded(&self, gpu: &Gpu, mut work: impl FnMut(usize) -> Result<(), Error>) -> Result<Timing, Error> {
+    pub fn time_recorded(&self, gpu: &Gpu, work: &mut Start<'_>) -> Result<Timing, Error> {
         // The first start loads the kernel.
         work(0)?;
-        let one = gpu.time(|| (0..3).try_for_each(&mut work))?.as_secs_f64() / 3.0;
+        let one = gpu.time(|| (0..3).try_for_each(&mut *work))?.as_secs_f64() / 3.0;
         let starts = (SAMPLE_SECONDS / one.max(1e-7)).ceil().clamp(1.0, 500.0) as usize;
-        let recording = gpu.record(|| (0..starts).try_for_each(&mut work))?;
+        let recording = gpu.record(|| (0..starts).try_for_each(&mut *work))?;
         recording.start()?;
         let mut times = Vec::with_capacity(self.samples as usize);
         while times.len() < self.samples as usize {
@@ -131,7 +130,7 @@ impl Plan {
     }
 
     /// Times single starts of `work` on a GPU, each from event to event.
-    pub fn time_alone(&self, gpu: &Gpu, mut work: impl FnMut(usize) -> Result<(), Error>) -> Result<Timing, Error> {
+    pub fn time_alone(&self, gpu: &Gpu, work: &mut Start<'_>) -> Result<Timing, Error> {
         let mut times = Vec::with_capacity(self.samples as usize);
         for i in 0..self.samples.max(3) as usize {
             gpu.synchronize()?;
@@ -158,7 +157,7 @@ pub fn copy_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, Error> {
     const ELEMENTS: usize = 1 << 28;
     let from = gpu.zeroed::<f32>(ELEMENTS)?;
     let mut to = gpu.zeroed::<f32>(ELEMENTS)?;
-    let timing = plan.time(gpu, |_| gpu.copy(&from, &mut to))?;
+    let timing = plan.time(gpu, &mut |_| gpu.copy(&from, &mut to))?;
     Ok(Some(2.0 * (ELEMENTS * size_of::<f32>()) as f64 / timing.median.as_secs_f64()))
 }
 

@@ -1,6 +1,8 @@
 //! `bench occupancy`: what a kernel needs, and how much of a multiprocessor it fills.
 
+use std::fs;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use comfy_table::{Cell, CellAlignment, Table, presets};
@@ -21,7 +23,7 @@ use crate::report::finish;
 struct Row {
     /// What the kernel is a rung of: two ladders have a `vectorized`.
     family: &'static str,
-    kernel: &'static str,
+    kernel: String,
     threads_per_block: u32,
     registers_per_thread: u32,
     shared_bytes: u32,
@@ -58,7 +60,9 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
         (None, Some(own)) => (info.name.clone(), own),
         (None, None) => bail!("there is no GPU here: name an architecture, such as --arch sm_90"),
     };
-    let entries: Vec<&'static str> = KERNELS.entries().filter(|entry| is_instance(entry, &arguments.kernel)).collect();
+    let kernels = Kernels::of(arguments.ptx.as_deref(), multiprocessor.compute)?;
+    let entries: Vec<String> =
+        kernels.entries.iter().filter(|at| is_instance(at, &arguments.kernel)).cloned().collect();
     ensure!(
         !entries.is_empty(),
         "there is no kernel `{}`: `cargo xtask build-ptx` lists them; a type may be added, as in sequential_f32",
@@ -70,8 +74,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
         .map(|bandwidth| bytes_in_flight(bandwidth, arguments.latency_ns) / f64::from(info.multiprocessors));
     let mut rows = Vec::new();
     for entry in entries {
-        let ptx =
-            &KERNELS.ptx(entry, multiprocessor.compute).with_context(|| format!("no PTX of `{entry}` for {device}"))?;
+        let ptx = &kernels.ptx(&entry)?;
         let per_thread = loads::bytes_in_flight(ptx);
         let blocks = match fixed_block(ptx) {
             Some(block) => vec![block],
@@ -79,16 +82,17 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
         };
         for threads_per_block in blocks {
             let resources = match arguments.arch {
-                Some(arch) => assembled(entry, ptx, arch, threads_per_block)?,
+                Some(arch) => assembled(&entry, ptx, arch, threads_per_block)?,
                 None => {
+                    let entry = KERNELS.entries().find(|own| *own == entry).context("the kernel is a built-in one")?;
                     let id = KernelId { library: KERNELS.name(), entry };
                     gpu.kernel_occupancy(id, threads_per_block)?.context("a CUDA device knows its kernels")?.resources
                 }
             };
-            rows.push(Row::new(entry, resources, &multiprocessor, per_thread, needed));
+            rows.push(Row::new(&entry, resources, &multiprocessor, per_thread, needed));
         }
     }
-    rows.sort_by_key(|row| (row.family, row.kernel.rsplit_once('_').map(|(name, _)| name), row.threads_per_block));
+    rows.sort_by(|a, b| a.order().cmp(&b.order()));
     let report = Report {
         device,
         multiprocessor: format!(
@@ -107,9 +111,14 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
 }
 
 impl Row {
+    /// By ladder, kernel and type, then by block.
+    fn order(&self) -> (&str, Option<&str>, u32) {
+        (self.family, self.kernel.rsplit_once('_').map(|(name, _)| name), self.threads_per_block)
+    }
+
     /// `needed` is how many bytes a multiprocessor must have in flight.
     fn new(
-        kernel: &'static str,
+        kernel: &str,
         resources: Resources,
         multiprocessor: &Multiprocessor,
         bytes_in_flight_per_thread: u32,
@@ -120,7 +129,7 @@ impl Row {
         let in_flight = bytes_in_flight_per_thread * threads;
         Self {
             family: family(kernel),
-            kernel,
+            kernel: kernel.to_owned(),
             threads_per_block: resources.threads_per_block,
             registers_per_thread: resources.registers_per_thread,
             shared_bytes: resources.shared_bytes,
@@ -131,6 +140,48 @@ impl Row {
             bytes_in_flight_per_thread,
             bytes_in_flight_per_multiprocessor: in_flight,
             share_of_bytes_in_flight_needed: needed.map(|needed| f64::from(in_flight) / needed),
+        }
+    }
+}
+
+/// The kernels' PTX for one device.
+struct Kernels {
+    /// The folder that it is in, if it is not built in.
+    folder: Option<PathBuf>,
+    compute: u32,
+    entries: Vec<String>,
+}
+
+impl Kernels {
+    /// For compute capability `compute` (90 for `sm_90`): from the newest architecture in the folder `given` that such a device
+    /// takes, else what is built in.
+    fn of(given: Option<&Path>, compute: u32) -> anyhow::Result<Self> {
+        let Some(root) = given else {
+            let entries: Vec<String> = KERNELS.entries().map(str::to_owned).collect();
+            ensure!(
+                !entries.is_empty(),
+                "this program was built without PTX (WARPFOLD_ARCHS=none): name a folder by --ptx"
+            );
+            return Ok(Self { folder: None, compute, entries });
+        };
+        let has = |arch: &Arch| arch.number() <= compute && root.join(arch.to_string()).is_dir();
+        let arch = Arch::ALL.into_iter().rev().find(has);
+        let arch = arch.with_context(|| format!("`{}` has no PTX for sm_{compute} or before", root.display()))?;
+        let folder = root.join(arch.to_string());
+        let files = fs::read_dir(&folder).with_context(|| format!("cannot list `{}`", folder.display()))?;
+        let entry = |file: fs::DirEntry| Some(file.file_name().to_str()?.strip_suffix(".ptx")?.to_owned());
+        Ok(Self { entries: files.flatten().filter_map(entry).collect(), folder: Some(folder), compute })
+    }
+
+    fn ptx(&self, entry: &str) -> anyhow::Result<String> {
+        match &self.folder {
+            None => {
+                KERNELS.ptx(entry, self.compute).with_context(|| format!("no PTX of `{entry}` for sm_{}", self.compute))
+            }
+            Some(folder) => {
+                let file = folder.join(format!("{entry}.ptx"));
+                fs::read_to_string(&file).with_context(|| format!("cannot read `{}`", file.display()))
+            }
         }
     }
 }
@@ -245,7 +296,7 @@ impl Report {
             let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
             let mut cells = vec![
                 Cell::new(row.family),
-                Cell::new(row.kernel),
+                Cell::new(&row.kernel),
                 right(row.threads_per_block.to_string()),
                 right(row.registers_per_thread.to_string()),
                 right(row.shared_bytes.to_string()),
@@ -279,6 +330,8 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use cuda_builder::CudaBuilder;
+
     use super::*;
 
     #[test]
@@ -294,7 +347,13 @@ mod tests {
 
     #[test]
     fn the_reductions_load_what_their_documentation_says() {
-        let of = |entry| loads::bytes_in_flight(&KERNELS.ptx(entry, 90).unwrap());
+        let built =
+            CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels")).arch(Arch::SM_90).build().unwrap();
+        let (_, module) = &built.modules[0];
+        let of = |name| {
+            let entry = module.entries().iter().find(|entry| entry.name == name).unwrap();
+            loads::bytes_in_flight(&module.of_entry(entry))
+        };
         for (entry, bytes) in [
             ("sequential_f32_256", 4),
             ("first_add_on_load_f32_256", 8),
@@ -318,7 +377,6 @@ mod tests {
             ("unroll8_f32", "Sum in global memory"),
             ("sync_count", "Control flow"),
         ] {
-            assert!(KERNELS.entries().any(|there| there == entry), "{entry}");
             assert_eq!(family(entry), expected, "{entry}");
         }
     }

@@ -66,9 +66,9 @@ fn sum<T: Number>(
     let wrong =
         (!sum.agrees(&reference)).then(|| format!("the sum is {}, should be {}", data::show(sum), reference.sum));
     let timing = if numbers.is_empty() {
-        plan.time(gpu, |_| Ok(()))?
+        plan.time(gpu, &mut |_| Ok(()))?
     } else {
-        plan.time(gpu, |i| reduction.start(gpu, &inputs[i % inputs.len()]))?
+        plan.time(gpu, &mut |i| reduction.start(gpu, &inputs[i % inputs.len()]))?
     };
     let mut section = Section::new("Sum", format!("{} {}", numbers.len(), T::NAME));
     let of = seed.map(|seed| format!(" of the random numbers of seed {seed}")).unwrap_or_default();

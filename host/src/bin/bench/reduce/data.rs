@@ -1,7 +1,5 @@
 //! What is reduced, and what the CPU makes of it.
 
-use std::ops::Range;
-
 use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -99,7 +97,11 @@ pub fn skewed_offsets(extent: &Extent) -> Vec<u64> {
 /// The dot product of two inputs.
 pub fn expected_dot<T: Small>(a: &[T], b: &[T]) -> Expected {
     // Whole numbers far below 2^53: exact in any order.
-    let value = a.par_iter().zip(b).map(|(a, b)| a.to_f64() * b.to_f64()).sum();
+    let of_part = |part: usize| -> f64 {
+        let range = part * EACH..((part + 1) * EACH).min(a.len());
+        a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a.to_f64() * b.to_f64()).sum()
+    };
+    let value = in_parallel(a.len().div_ceil(EACH), &of_part).into_iter().sum();
     let bound = if T::ROUNDING == 0.0 { 0.0 } else { 8.0 * T::ROUNDING.max(f64::EPSILON) * value };
     Expected { value, bound }
 }
@@ -110,49 +112,61 @@ pub fn expected<T: Small>(operator: Operator, extent: &Extent, offsets: &[u64], 
     let tallies = match axis {
         Axis::All => vec![tally(numbers)],
         Axis::Rows if columns == 0 => vec![Tally::default(); rows],
-        Axis::Rows => numbers.par_chunks_exact(columns).map(tally).collect(),
+        Axis::Rows => in_parallel(rows, &|row| tally(&numbers[row * columns..][..columns])),
         Axis::Skewed => {
-            offsets.par_windows(2).map(|ends| tally(&numbers[ends[0] as usize..ends[1] as usize])).collect()
+            let segment = |i: usize| offsets[i] as usize..offsets[i + 1] as usize;
+            in_parallel(offsets.len().saturating_sub(1), &|i| tally(&numbers[segment(i)]))
         }
         Axis::Columns => tally_columns(columns, numbers),
     };
     tallies.iter().map(|tally| tally.result(operator, T::ROUNDING)).collect()
 }
 
+/// Numbers that one thread counts at a time.
+const EACH: usize = 1 << 20;
+
+/// `work` for each number below `count`, by as many threads as there are processors. Of a `dyn Fn`, so that it is compiled
+/// once, not for each type of element.
+fn in_parallel<R: Send>(count: usize, work: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
+    (0..count).into_par_iter().map(work).collect()
+}
+
 /// Of some numbers, by as many threads as there are processors.
 fn tally<T: Small>(numbers: &[T]) -> Tally {
-    const EACH: usize = 1 << 20;
-    let of_part = |(part, numbers): (usize, &[T])| {
+    let of_part = |part: usize| {
         let mut tally = Tally::default();
-        numbers.iter().enumerate().for_each(|(i, x)| tally.count(part * EACH + i, x.to_f64()));
+        let numbers = numbers[part * EACH..].iter().take(EACH);
+        numbers.enumerate().for_each(|(i, x)| tally.count(part * EACH + i, x.to_f64()));
         tally
     };
-    numbers.par_chunks(EACH).enumerate().map(of_part).reduce(Tally::default, Tally::join)
+    match numbers.len().div_ceil(EACH) {
+        0 => Tally::default(),
+        1 => of_part(0),
+        parts => in_parallel(parts, &of_part).into_iter().fold(Tally::default(), Tally::join),
+    }
 }
 
 /// Of each column: a thread has some of the rows, and some of the columns where they are many.
 fn tally_columns<T: Small>(columns: usize, numbers: &[T]) -> Vec<Tally> {
     const COLUMNS_EACH: usize = 1 << 12;
-    let mut tallies = vec![Tally::default(); columns];
     let rows = numbers.len() / columns.max(1);
     let rows_each = rows.div_ceil(if columns > COLUMNS_EACH { 1 } else { rayon::current_num_threads() }).max(1);
-    let parts = (0..rows).step_by(rows_each).map(|first| first..(first + rows_each).min(rows));
-    let parts: Vec<Range<usize>> = parts.collect();
-    tallies.par_chunks_mut(COLUMNS_EACH).enumerate().for_each(|(k, tallies)| {
-        let of_rows = |rows: Range<usize>| {
-            let mut part = vec![Tally::default(); tallies.len()];
-            for row in rows {
-                let numbers = &numbers[row * columns + k * COLUMNS_EACH..][..part.len()];
-                part.iter_mut().zip(numbers).for_each(|(tally, x)| tally.count(row, x.to_f64()));
-            }
-            part
-        };
-        let of_parts: Vec<Vec<Tally>> = parts.par_iter().cloned().map(of_rows).collect();
-        for part in of_parts {
-            tallies.iter_mut().zip(part).for_each(|(tally, part)| *tally = tally.join(part));
+    let (wide, high) = (columns.div_ceil(COLUMNS_EACH), rows.div_ceil(rows_each));
+    let of_part = |part: usize| {
+        let (first, column) = (part / wide * rows_each, part % wide * COLUMNS_EACH);
+        let mut tallies = vec![Tally::default(); COLUMNS_EACH.min(columns - column)];
+        for row in first..(first + rows_each).min(rows) {
+            let numbers = &numbers[row * columns + column..];
+            tallies.iter_mut().zip(numbers).for_each(|(tally, x)| tally.count(row, x.to_f64()));
         }
-    });
-    tallies
+        tallies
+    };
+    let mut all = vec![Tally::default(); columns];
+    for (part, tallies) in in_parallel(wide * high, &of_part).into_iter().enumerate() {
+        let of_columns = &mut all[part % wide * COLUMNS_EACH..];
+        of_columns.iter_mut().zip(tallies).for_each(|(tally, part)| *tally = tally.join(part));
+    }
+    all
 }
 
 /// Everything that an operator asks of some numbers. The sums are whole numbers far below 2^53: exact.

@@ -78,6 +78,6 @@ fn read_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, warpfold::Error> 
     let input = gpu.zeroed::<u32>(ELEMENTS)?;
     let mut output = gpu.zeroed::<u32>(1)?;
     let mut reducer = gpu.reducer(WrappingSum, Shape::all(ELEMENTS))?;
-    let timing = plan.time(gpu, |_| reducer.start(&input, &mut output))?;
+    let timing = plan.time(gpu, &mut |_| reducer.start(&input, &mut output))?;
     Ok(Some((ELEMENTS * size_of::<u32>()) as f64 / timing.median.as_secs_f64() / 1e9))
 }

@@ -8,7 +8,7 @@ use super::cases::{Axis, Case, ElementType, Operator, name_of};
 use super::data::{Small, expected, expected_dot, first_wrong, numbers, skewed_offsets};
 use super::peers::Peers;
 use super::table::Row;
-use crate::measure::{Plan, Timing};
+use crate::measure::{Plan, Start, Timing};
 
 /// A number that a reduction gives out; of two the first.
 trait Given {
@@ -94,14 +94,10 @@ impl<T: Element> Inputs<T> {
 }
 
 /// The times of `start`, back to back and alone. In the executor the one time is as good as any.
-fn times(
-    gpu: &Gpu,
-    plan: &Plan,
-    mut start: impl FnMut(usize) -> Result<(), Error>,
-) -> Result<(Timing, Option<Timing>), Error> {
-    match plan.first(gpu, || start(0))? {
+fn times(gpu: &Gpu, plan: &Plan, start: &mut Start<'_>) -> Result<(Timing, Option<Timing>), Error> {
+    match plan.first(gpu, start)? {
         first @ Some(_) => Ok((plan.time_after(gpu, first, start)?, None)),
-        None => Ok((plan.time_recorded(gpu, &mut start)?, Some(plan.time_alone(gpu, &mut start)?))),
+        None => Ok((plan.time_recorded(gpu, start)?, Some(plan.time_alone(gpu, start)?))),
     }
 }
 
@@ -126,12 +122,12 @@ where
     let ends = gpu.upload(&ends)?;
     let measured = if is_skewed {
         let mut reducer = gpu.segment_reducer(O::default(), extent.rows, extent.elements())?;
-        let measured = times(gpu, plan, |i| reducer.start(inputs.turn(i)?, &ends, &mut output))?;
+        let measured = times(gpu, plan, &mut |i| reducer.start(inputs.turn(i)?, &ends, &mut output))?;
         reducer.check()?;
         measured
     } else {
         let mut reducer = gpu.reducer(O::default(), extent.shape())?;
-        times(gpu, plan, |i| reducer.start(inputs.turn(i)?, &mut output))?
+        times(gpu, plan, &mut |i| reducer.start(inputs.turn(i)?, &mut output))?
     };
     let wrong = first_wrong(gpu.download(&output)?.iter().map(Given::to_f64), &expected);
     let cub = peers.cub(gpu, plan, case, &inputs.addresses()?, ends.view())?;
@@ -162,7 +158,7 @@ where
     drop((a, b));
     let mut output = gpu.zeroed::<O::Output>(1)?;
     let mut reducer = gpu.pair_reducer(O::default(), extent.shape())?;
-    let measured = times(gpu, plan, |i| reducer.start(first.turn(i)?, second.turn(i)?, &mut output))?;
+    let measured = times(gpu, plan, &mut |i| reducer.start(first.turn(i)?, second.turn(i)?, &mut output))?;
     let wrong = first_wrong(gpu.download(&output)?.iter().map(Given::to_f64), &expected);
     drop((first, second));
     let pytorch = peers.pytorch(case);

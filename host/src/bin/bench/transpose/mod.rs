@@ -42,7 +42,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
     };
     let range = plan.range(rung.map_or("transpose", TransposeRung::name));
     start(0)?;
-    let timing = plan.time(gpu, start)?;
+    let timing = plan.time(gpu, &mut start)?;
     drop(range);
     let transposed = gpu.download_matrix(&result)?;
     let expected = if rung.is_some_and(TransposeRung::is_copy) {

@@ -70,7 +70,7 @@ impl Peers {
         let output = output.view_mut().device_address() as *mut c_void;
         let (rows, columns) = (case.shape.rows as i64, case.shape.columns as i64);
         let mut failed = 0;
-        let start = |i: usize| {
+        let mut start = |i: usize| {
             let input = inputs[i % inputs.len()].view().device_address() as *const c_void;
             // SAFETY: the memory is the device's, and both have the case's elements.
             let error = unsafe { transpose(case.size as c_int, factor, input, output, rows, columns, stream) };
@@ -79,7 +79,7 @@ impl Peers {
             }
             Ok::<_, Error>(())
         };
-        let timing = plan.time_recorded(gpu, start)?;
+        let timing = plan.time_recorded(gpu, &mut start)?;
         if failed != 0 {
             bail!("cuBLAS: status {failed}");
         }

@@ -290,9 +290,9 @@ fn measure<T: Plain>(
         wrong = first_wrong(case, &elements, &gpu.download(&inputs[0])?);
     }
     let mut start = |i: usize| work(&mut inputs[i % count], &mut result);
-    let timing = match plan.first(gpu, || start(0))? {
-        first @ Some(_) => plan.time_after(gpu, first, start)?,
-        None => plan.time_recorded(gpu, start)?,
+    let timing = match plan.first(gpu, &mut start)? {
+        first @ Some(_) => plan.time_after(gpu, first, &mut start)?,
+        None => plan.time_recorded(gpu, &mut start)?,
     };
     if !is_in_place {
         wrong = first_wrong(case, &elements, &gpu.download(&result)?);

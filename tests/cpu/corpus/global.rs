@@ -4,8 +4,8 @@ use cuda_std::atomic::{Atomic, Scope};
 use cuda_std::prelude::*;
 use warpfold::Check::{GlobalRace, Scope as NarrowScope};
 
-use crate::Told::By;
-use crate::{Case, case, map};
+use super::Told::By;
+use super::{Case, case, map};
 
 pub fn cases() -> Vec<Case> {
     vec![

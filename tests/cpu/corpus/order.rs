@@ -8,8 +8,8 @@ use cuda_std::prelude::*;
 use warpfold::Check::{GlobalRace, Scope as NarrowScope, SharedRace};
 use warpfold::{Error, Gpu};
 
-use crate::Told::By;
-use crate::{Case, case};
+use super::Told::By;
+use super::{Case, case};
 
 const BLOCKS: u32 = 8;
 

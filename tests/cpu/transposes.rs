@@ -1,11 +1,12 @@
 //! Transposes of any element size, shape, pitch and alignment in the executor.
 
 use proptest::prelude::*;
-use warpfold::{Error, Gpu, Plain, SimtOptions, Transposition};
+use warpfold::{Error, Gpu, Plain, Transposition};
 use warpfold_tests::tiles::TILE_CHECKS;
 use warpfold_tests::transposes::{
     ALIGNED, CHECKS, Case, Check, HIGH, IN_PLACE_CHECKS, LARGE, MANY, PERMUTE_CHECKS, SCALED_CHECKS, SIDES,
 };
+use warpfold_tests::{executor, times};
 
 fn any_side() -> impl Strategy<Value = usize> {
     prop_oneof![prop::sample::select(&SIDES[..]), 0_usize..300, Just(2000)]
@@ -48,7 +49,7 @@ fn any_few() -> impl Strategy<Value = usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: times(40, 100), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn matrices_of_runs(which in 0..PERMUTE_CHECKS.len(), rows in any_few(), columns in any_few(), len in prop_oneof![6 => 2_usize..20, 2 => 20_usize..600, 1 => 7_900_usize..10_100], offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
@@ -73,10 +74,15 @@ proptest! {
 fn long_runs_and_narrow_matrices_of_short_ones() {
     let long = [[2, 3, 7999], [3, 2, 8999], [2, 3, 10_016], [3, 2, 16_385]];
     let narrow = [[900, 16, 3], [900, 20, 3], [700, 8, 31], [1100, 13, 5], [2000, 2, 9]];
-    for (i, shape) in long.into_iter().chain(narrow).enumerate() {
-        for (_, check) in PERMUTE_CHECKS {
-            for offsets in [[0; 2], [i, 5], [1, 0]] {
-                check(&Gpu::simt(), shape, offsets, i as u64).unwrap();
+    // Not under the checks, which take several times as long: `matrices_of_runs` has such runs, too.
+    let long = long.map(|shape| (executor(), shape));
+    for (i, (gpu, shape)) in long.into_iter().chain(narrow.map(|shape| (Gpu::simt(), shape))).enumerate() {
+        for (k, (_, check)) in PERMUTE_CHECKS.iter().enumerate() {
+            // Each size of element meets each alignment, and so does each shape.
+            let offsets = [[0; 2], [i, 5], [1, 0]];
+            let first = (i + k) % offsets.len();
+            for offsets in offsets.iter().cycle().skip(first).take(times(1, offsets.len())) {
+                check(&gpu, shape, *offsets, i as u64).unwrap();
             }
         }
     }
@@ -98,16 +104,27 @@ fn strips_of_every_width() {
 #[test]
 fn large_ones_at_any_alignment() {
     // Not under the checks, which take several times as long.
-    let gpu = Gpu::simt_with(SimtOptions { checks: false, ..SimtOptions::default() });
-    for (i, (_, check)) in CHECKS.iter().enumerate() {
+    let gpu = executor();
+    for (i, ((_, check), bytes)) in CHECKS.iter().zip([1, 2, 4, 16, 4, 8, 8, 16]).enumerate() {
         for case in LARGE {
-            check(&gpu, &Case { seed: i as u64, ..case }).unwrap();
+            check(&gpu, &Case { seed: i as u64, ..as_many_bytes(case, bytes) }).unwrap();
         }
     }
-    for (i, (_, check)) in SCALED_CHECKS.iter().enumerate() {
+    for (i, ((_, check), bytes)) in SCALED_CHECKS.iter().zip([2, 2, 4, 8, 8, 16]).enumerate() {
         for case in [LARGE[3], ALIGNED] {
-            check(&gpu, &Case { seed: i as u64, ..case }).unwrap();
+            check(&gpu, &Case { seed: i as u64, ..as_many_bytes(case, bytes) }).unwrap();
         }
+    }
+}
+
+/// A case with as many bytes of elements of `size` bytes as it has of one byte: a tile has the fewer elements, the larger they
+/// are, and so it has as many tiles.
+fn as_many_bytes(case: Case, size: usize) -> Case {
+    let size = times(size, 1);
+    let (batch, columns) = (case.batch.div_ceil(size).max(case.batch.min(2)), case.columns / size | 1);
+    match case {
+        Case { batch: 1, rows: 2047, .. } => Case { columns, ..case },
+        _ => Case { batch, ..case },
     }
 }
 
@@ -134,7 +151,7 @@ fn many_small_ones() {
 
 #[test]
 fn high_matrices_are_turned_in_bands() {
-    let gpu = Gpu::simt_with(SimtOptions { checks: false, ..SimtOptions::default() });
+    let gpu = executor();
     let by_name = |checks: &[(&str, Check)], name| checks.iter().find(|check| check.0 == name).unwrap().1;
     let [packs, slanted] = HIGH;
     by_name(&CHECKS, "u8")(&gpu, &slanted).unwrap();

@@ -48,7 +48,7 @@ pub enum Told {
 /// A case: its kernel's name, how it is told, and the launch.
 macro_rules! case {
     ($name:ident, $told:expr, |$gpu:ident| $run:expr) => {
-        $crate::Case { name: stringify!($name), told: $told, run: |$gpu: &warpfold::Gpu| $run }
+        $crate::corpus::Case { name: stringify!($name), told: $told, run: |$gpu: &warpfold::Gpu| $run }
     };
 }
 pub(crate) use case;
@@ -99,7 +99,7 @@ fn check(case: &Case, gpu: &Gpu) -> Result<(), String> {
     let finding = finding.ok_or_else(|| format!("{}: {check:?} is not in: {error}", case.name))?;
     let is_race = matches!(check, Check::SharedRace | Check::GlobalRace | Check::Scope);
     let lines = [Some(&finding.second), finding.first.as_ref()];
-    let are_here = lines.iter().flatten().all(|deed| deed.location.starts_with("tests/corpus/"));
+    let are_here = lines.iter().flatten().all(|deed| deed.location.starts_with("tests/cpu/corpus/"));
     if !are_here || finding.kernel != case.name {
         return Err(format!("{}: another kernel, or lines that are not its own: {finding}", case.name));
     }

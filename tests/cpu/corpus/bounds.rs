@@ -2,8 +2,8 @@
 
 use cuda_std::prelude::*;
 
-use crate::Told::Fault;
-use crate::{Case, case, map};
+use super::Told::Fault;
+use super::{Case, case, map};
 
 pub fn cases() -> Vec<Case> {
     vec![

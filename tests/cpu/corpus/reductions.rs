@@ -4,8 +4,8 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, warp_shuffle_down};
 use warpfold::Check::{GlobalRace, SharedRace};
 
-use crate::Told::By;
-use crate::{Case, case, map};
+use super::Told::By;
+use super::{Case, case, map};
 
 const BLOCK: usize = 256;
 

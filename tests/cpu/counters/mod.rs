@@ -20,7 +20,7 @@ struct Measured {
 /// Kernels with their launches, in the order of the file.
 fn measured() -> Vec<Vec<Measured>> {
     let mut kernels: Vec<Vec<Measured>> = Vec::new();
-    for line in include_str!("../../docs/benchmarks/h200-counters.csv").lines().skip(1) {
+    for line in include_str!("../../../docs/benchmarks/h200-counters.csv").lines().skip(1) {
         // The grid and the block are quoted, for their commas.
         let parts: Vec<&str> = line.split('"').collect();
         let kernel = parts[0].split(',').nth(2).expect("a kernel");
@@ -130,7 +130,7 @@ fn measured_requests() -> Vec<(&'static str, u64, Requests)> {
         let numbers: Vec<u64> = parts[4].split(',').filter_map(|number| number.parse().ok()).collect();
         (kernel, grid.product(), numbers[..7].try_into().expect("seven columns of requests"))
     };
-    include_str!("../../docs/benchmarks/h200-requests.csv").lines().skip(1).map(row).collect()
+    include_str!("../../../docs/benchmarks/h200-requests.csv").lines().skip(1).map(row).collect()
 }
 
 fn requests(profile: &KernelProfile) -> Requests {
@@ -232,7 +232,7 @@ fn a_users_own_test_is_three_lines() {
     let profile = gpu.profile(|| gpu.launch(kernel, 1, (output.view_mut(),))).unwrap();
     assert_eq!(profile.bank_conflicts(), 31 * 33);
     let lines = &profile.kernels[0].lines;
-    assert!(lines.iter().all(|line| line.file == "tests/counters/main.rs"), "{lines:?}");
+    assert!(lines.iter().all(|line| line.file == "tests/cpu/counters/mod.rs"), "{lines:?}");
     assert_eq!(lines.iter().map(|line| line.counters.shared_stores.requests).sum::<u64>(), 32);
 }
 

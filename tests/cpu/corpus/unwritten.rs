@@ -3,8 +3,8 @@
 use cuda_std::prelude::*;
 use warpfold::Check::Unwritten;
 
-use crate::Told::By;
-use crate::{Case, case, map};
+use super::Told::By;
+use super::{Case, case, map};
 
 pub fn cases() -> Vec<Case> {
     vec![

@@ -3,8 +3,8 @@
 use cuda_std::prelude::*;
 use warpfold::Check::{GlobalRace, SharedRace};
 
-use crate::Told::{By, Fault};
-use crate::{Case, case};
+use super::Told::{By, Fault};
+use super::{Case, case};
 
 const SIDE: usize = 32;
 

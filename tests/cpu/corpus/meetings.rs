@@ -4,8 +4,8 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, activemask, sync_warp, warp_shuffle_down, warp_shuffle_idx, warp_vote_ballot};
 use warpfold::Check::{DivergentBarrier, DivergentWarp, MissingLane, WrongMask};
 
-use crate::Told::{Before, By, Fault};
-use crate::{Case, case, map};
+use super::Told::{Before, By, Fault};
+use super::{Case, case, map};
 
 pub fn cases() -> Vec<Case> {
     vec![

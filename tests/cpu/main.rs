@@ -1,0 +1,20 @@
+//! All tests that need no GPU, as one program: it is linked once, and its tests share the cores.
+//!
+//! `cargo xtask test --test cpu transposes` runs one module of it.
+//!
+//! | module | what is tested |
+//! |---|---|
+//! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
+//! | `simt` | the ladders and the device library in the executor |
+//! | `counters` | what the executor counts |
+//! | `corpus` | broken kernels, and the checks that tell them |
+//! | `ptx` | the PTX itself |
+//! | `examples` | the examples, as a person runs them |
+
+mod corpus;
+mod counters;
+mod examples;
+mod ptx;
+mod reductions;
+mod simt;
+mod transposes;

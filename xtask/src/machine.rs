@@ -1,0 +1,78 @@
+//! What this machine has to run kernels on, and so which PTX is needed here.
+
+use std::env;
+use std::path::Path;
+use std::process::Command;
+
+use cuda_builder::Arch;
+
+/// Names the architectures that warpfold's build script makes PTX for.
+pub const ARCHS: &str = "WARPFOLD_ARCHS";
+
+/// Where kernels run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Machine {
+    /// On a GPU, or somebody has said which PTX to build.
+    Gpu,
+    /// In the executor, which needs no PTX.
+    Executor,
+}
+
+impl Machine {
+    /// This one. A value of [`ARCHS`] in the environment decides, else whether NVIDIA's driver is loaded.
+    pub fn find() -> Self {
+        match env::var(ARCHS) {
+            Ok(archs) if archs.trim() == "none" => Self::Executor,
+            Ok(_) => Self::Gpu,
+            Err(_) if has_driver() => Self::Gpu,
+            Err(_) => Self::Executor,
+        }
+    }
+
+    /// The value of [`ARCHS`] for a build whose programs run here; none if it is set already, or the usual one is right.
+    pub fn archs(&self) -> Option<String> {
+        match (env::var_os(ARCHS), self) {
+            (Some(_), _) => None,
+            (None, Self::Executor) => Some("none".to_owned()),
+            (None, Self::Gpu) => own_archs(),
+        }
+    }
+}
+
+/// The kernel module's own file, and WSL's device.
+fn has_driver() -> bool {
+    ["/proc/driver/nvidia/version", "/dev/dxg"].iter().any(|file| Path::new(file).exists())
+}
+
+/// The architectures of this machine's GPUs, as `nvidia-smi` tells them.
+fn own_archs() -> Option<String> {
+    let output = Command::new("nvidia-smi").args(["--query-gpu=compute_cap", "--format=csv,noheader"]).output().ok()?;
+    archs_of(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// For each compute capability (`9.0`), one a line, the newest architecture that such a GPU runs.
+fn archs_of(capabilities: &str) -> Option<String> {
+    let mut archs = Vec::new();
+    for line in capabilities.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let number: u32 = line.replace('.', "").parse().ok()?;
+        archs.push(Arch::ALL.into_iter().rfind(|arch| arch.number() <= number)?);
+    }
+    archs.sort_unstable();
+    archs.dedup();
+    let names: Vec<String> = archs.iter().map(Arch::to_string).collect();
+    (!names.is_empty()).then(|| names.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_gpu_has_the_newest_architecture_that_it_runs() {
+        assert_eq!(archs_of("9.0\n"), Some("sm_90".to_owned()));
+        assert_eq!(archs_of("9.0\n8.7\n9.0\n"), Some("sm_86,sm_90".to_owned()));
+        assert_eq!(archs_of("7.0\n"), None, "older than all");
+        assert_eq!(archs_of("NVIDIA-SMI has failed\n"), None);
+        assert_eq!(archs_of(""), None);
+    }
+}

@@ -1,0 +1,32 @@
+//! Long work, of which something is said at least every ten seconds.
+
+use std::io::{self, IsTerminal};
+use std::process::Command;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The longest silence.
+const SILENCE: Duration = Duration::from_secs(8);
+
+/// Runs a program to its end, its output shown, and gives its exit code. Every few seconds a line says `what` still goes on:
+/// a compiler may be at one crate for a minute. On a terminal, where cargo shows a bar that moves, there are no such lines.
+pub fn run(command: &mut Command, what: &str) -> anyhow::Result<u8> {
+    while_saying(what, || crate::workspace::exit_code(command))
+}
+
+/// Does `work`, and says every few seconds that `what` still goes on.
+pub fn while_saying<R>(what: &str, work: impl FnOnce() -> R) -> R {
+    let (done, is_done) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let start = Instant::now();
+            while !io::stderr().is_terminal() && is_done.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("xtask: {what}, for {} seconds so far", start.elapsed().as_secs());
+            }
+        });
+        let result = work();
+        drop(done);
+        result
+    })
+}
