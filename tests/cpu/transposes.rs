@@ -121,7 +121,7 @@ fn large_ones_at_any_alignment() {
 /// are, and so it has as many tiles.
 fn as_many_bytes(case: Case, size: usize) -> Case {
     let size = times(size, 1);
-    let (batch, columns) = (case.batch.div_ceil(size).max(case.batch.min(2)), case.columns / size | 1);
+    let (batch, columns) = (case.batch.div_ceil(size).max(case.batch.min(2)), (case.columns / size) | 1);
     match case {
         Case { batch: 1, rows: 2047, .. } => Case { columns, ..case },
         _ => Case { batch, ..case },

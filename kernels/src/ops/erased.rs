@@ -12,6 +12,9 @@ use super::{Operator, gather_pack, tree};
 /// ones' sizes. Elements are unsigned integers, too.
 pub struct Erased<S = (), U = ()>(PhantomData<(S, U)>);
 
+/// Says the index of each element, or of the first of each pack.
+type At<'a> = &'a dyn Fn(usize) -> u64;
+
 /// An operator's functions, of bits.
 struct Table<T: Element, S, U> {
     is_any_order: bool,
@@ -19,8 +22,8 @@ struct Table<T: Element, S, U> {
     lift: fn(T, u64) -> S,
     combine: fn(S, S) -> S,
     finish: fn(S, u64) -> U,
-    gather: fn(&[T], &dyn Fn(usize) -> u64) -> S,
-    skim: fn(&[T::Pack], &dyn Fn(usize) -> u64) -> S,
+    gather: fn(&[T], At<'_>) -> S,
+    skim: fn(&[T::Pack], At<'_>) -> S,
     settle: fn(S, &dyn Fn(u64) -> T) -> S,
 }
 
@@ -65,7 +68,7 @@ fn finish<O: Operator<T>, T: Element, S: Plain, U: Plain>(state: S, count: u64) 
     same_bits(O::finish(same_bits(state), count))
 }
 
-fn gather<O: Operator<T>, T: Element, B: Element, S: Plain>(elements: &[B], at: &dyn Fn(usize) -> u64) -> S {
+fn gather<O: Operator<T>, T: Element, B: Element, S: Plain>(elements: &[B], at: At<'_>) -> S {
     same_bits(match elements.len() {
         2 => O::gather(elements_of::<T, B, 2>(elements), at),
         4 => O::gather(elements_of::<T, B, 4>(elements), at),
@@ -75,7 +78,7 @@ fn gather<O: Operator<T>, T: Element, B: Element, S: Plain>(elements: &[B], at: 
     })
 }
 
-fn skim<O: Operator<T>, T: Element, B: Element, S: Plain>(packs: &[B::Pack], at: &dyn Fn(usize) -> u64) -> S {
+fn skim<O: Operator<T>, T: Element, B: Element, S: Plain>(packs: &[B::Pack], at: At<'_>) -> S {
     same_bits(match packs.len() {
         1 => O::skim(packs_of::<T, B, 1>(packs), at),
         4 => O::skim(packs_of::<T, B, 4>(packs), at),
