@@ -29,10 +29,24 @@ pub fn run(archs: &[Arch], verify: bool) -> anyhow::Result<()> {
 
 /// The kernels' PTX.
 pub fn build(archs: &[Arch]) -> anyhow::Result<Built> {
+    Ok(progress::while_saying("compiling the kernels to PTX", || builder(archs).build())?)
+}
+
+fn builder(archs: &[Arch]) -> CudaBuilder {
     let kernels = workspace::root().join("kernels");
-    let target = workspace::target().join("cuda-builder");
-    let builder = CudaBuilder::new(kernels).archs(archs.iter().copied()).target_dir(target);
-    Ok(progress::while_saying("compiling the kernels to PTX", || builder.build())?)
+    CudaBuilder::new(kernels).archs(archs.iter().copied()).target_dir(workspace::target().join("cuda-builder"))
+}
+
+/// Where it is kept what ptxas has said of entries. The tests of the PTX look there, too.
+fn answers() -> PathBuf {
+    workspace::target().join("cuda-builder").join("verify")
+}
+
+/// Builds and assembles the kernels without a word, so that whoever needs them next finds them done.
+pub fn prepare(archs: &[Arch]) -> anyhow::Result<()> {
+    let built = builder(archs).build()?;
+    assemble_modules(&ptxas::find_or_install()?, &built.modules, &answers())?;
+    Ok(())
 }
 
 /// The kernels' PTX in a folder: that folder.
@@ -44,7 +58,10 @@ pub fn in_folder(archs: &[Arch]) -> anyhow::Result<PathBuf> {
 }
 
 /// The architectures that PTX is built for as a rule.
-pub const USUAL: [Arch; 3] = [Arch::SM_75, Arch::SM_80, Arch::SM_90];
+pub const USUAL: [Arch; 3] = [Arch::SM_75, Arch::SM_80, NEWEST];
+
+/// The newest of them, which the tests look at if nobody asks for more.
+pub const NEWEST: Arch = Arch::SM_90;
 
 /// The newest of the usual ones whose PTX runs on `arch`.
 pub fn newest_up_to(arch: Arch) -> Arch {
@@ -61,9 +78,8 @@ const TOLERATED_BYTES_OF_COLUMNS: u32 = 512;
 /// Assembles every module, and fails on a spill that is more than a few words.
 fn assemble(built: &Built) -> anyhow::Result<()> {
     let ptxas = ptxas::find_or_install()?;
-    let answers = workspace::target().join("cuda-builder").join("verify");
     let modules =
-        progress::while_saying("assembling the kernels", || assemble_modules(&ptxas, &built.modules, &answers))?;
+        progress::while_saying("assembling the kernels", || assemble_modules(&ptxas, &built.modules, &answers()))?;
     let mut spilling = Vec::new();
     let mut summary = Vec::new();
     println!("{:<8} {:<28} {:>9} {:>12} {:>8}", "arch", "entry", "registers", "shared bytes", "spilled");

@@ -10,6 +10,7 @@ mod timings;
 mod workspace;
 
 use std::process::{Command, ExitCode};
+use std::thread;
 
 use clap::{Parser, Subcommand};
 use cuda_builder::Arch;
@@ -158,7 +159,14 @@ fn test(all: bool, arguments: &[String]) -> anyhow::Result<u8> {
     if all {
         cargo.env("WARPFOLD_TESTS", "all").env("WARPFOLD_TEST_ARCHS", "sm_75,sm_80,sm_90");
     }
-    progress::run(&mut cargo, "building and running the tests")
+    // All tests look at the PTX, too. It is one long compilation: beside those of cargo it keeps no core waiting.
+    thread::scope(|scope| {
+        if arguments.is_empty() {
+            // What is wrong with it the tests say.
+            scope.spawn(|| build_ptx::prepare(&[build_ptx::NEWEST]));
+        }
+        progress::run(&mut cargo, "building and running the tests")
+    })
 }
 
 #[cfg(test)]
