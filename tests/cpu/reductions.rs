@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use test_support::reductions::data::{KINDS, Kind};
+use test_support::reductions::shapes::Form;
+use test_support::reductions::{Case, PAIRS, Pair, dots, large};
 use warpfold::{Error, Gpu, Shape, ops};
-use warpfold_tests::reductions::data::{KINDS, Kind};
-use warpfold_tests::reductions::shapes::Form;
-use warpfold_tests::reductions::{Case, PAIRS, Pair, dots, large};
 
 fn any_pair() -> impl Strategy<Value = &'static Pair> {
     prop::sample::select((0..PAIRS.len()).collect::<Vec<_>>()).prop_map(|i| &PAIRS[i])
@@ -329,11 +329,11 @@ fn sums_are_at_least_as_accurate_as_pairwise_ones() {
 
 #[test]
 fn recordings_are_started_again_and_keep_their_memory() {
-    warpfold_tests::orders::recordings(&Gpu::simt()).unwrap();
-    warpfold_tests::orders::recordings_of_each_kind(&Gpu::simt()).unwrap();
+    test_support::orders::recordings(&Gpu::simt()).unwrap();
+    test_support::orders::recordings_of_each_kind(&Gpu::simt()).unwrap();
 }
 
 #[test]
 fn threads_have_an_order_each() {
-    warpfold_tests::orders::threads(&Gpu::simt(), 8, std::time::Duration::from_millis(300)).unwrap();
+    test_support::orders::threads(&Gpu::simt(), 8, std::time::Duration::from_millis(300)).unwrap();
 }

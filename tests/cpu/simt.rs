@@ -2,10 +2,10 @@
 
 use kernels::reduce::device::{BLOCK, MAX_BLOCKS};
 use proptest::prelude::*;
+use test_support::reference::{Sum, first_difference, transposed};
+use test_support::{device_library, sizes};
 use warpfold::ladder::{BLOCKS, ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu};
-use warpfold_tests::reference::{Sum, first_difference, transposed};
-use warpfold_tests::{device_library, sizes};
 
 /// The sum of `numbers` by a rung.
 fn sum_by<T: Sum>(rung: ReduceRung, block: usize, numbers: &[T]) -> Result<T, Error> {
@@ -134,7 +134,7 @@ fn the_device_library_runs() {
 
 #[test]
 fn threads_of_a_cube_are_in_warps_by_their_linear_index() {
-    assert!(warpfold_tests::warps_of_cube(&Gpu::simt()).unwrap());
+    assert!(test_support::warps_of_cube(&Gpu::simt()).unwrap());
 }
 
 /// Sums 1, 2, ... up to `len` by a rung.

@@ -11,15 +11,15 @@ use std::time::Duration;
 use libtest_mimic::{Arguments, Failed, Trial};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use test_support::calls::Calls;
+use test_support::reductions::{PAIRS, dots, large};
+use test_support::tiles::TILE_CHECKS;
+use test_support::transposes as transposes_of_any;
+use test_support::{device_library, executor, first_gpu, large_transposes, orders};
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
 use warpfold::ptx::KERNELS;
 use warpfold::{Error, Gpu, KernelId};
-use warpfold_tests::calls::Calls;
-use warpfold_tests::reductions::{PAIRS, dots, large};
-use warpfold_tests::tiles::TILE_CHECKS;
-use warpfold_tests::transposes as transposes_of_any;
-use warpfold_tests::{device_library, executor, first_gpu, large_transposes, orders};
 
 use self::reductions::{dot_products, lengths, reductions, sums};
 use self::transposes::{permutations, transposes_by_rung, transposes_by_tiles, transposes_in_place, transposes_of};
@@ -199,7 +199,7 @@ fn control_flow(gpu: &Gpu, rung: ControlFlowRung) -> Result<(), Failed> {
 }
 
 fn warps_of_cube(gpu: &Gpu) -> Result<(), Failed> {
-    if warpfold_tests::warps_of_cube(gpu)? { Ok(()) } else { Err("threads are not in warps as CUDA says".into()) }
+    if test_support::warps_of_cube(gpu)? { Ok(()) } else { Err("threads are not in warps as CUDA says".into()) }
 }
 
 fn occupancies(gpu: &Gpu) -> Result<(), Failed> {

@@ -4,13 +4,13 @@ use kernels::reduce::device::{BLOCK, MAX_BLOCKS};
 use libtest_mimic::Failed;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use test_support::reductions::data::KINDS;
+use test_support::reductions::shapes::Form;
+use test_support::reductions::{Case, Pair, dots};
+use test_support::reference::Sum;
+use test_support::{executor, sizes};
 use warpfold::ladder::{BLOCKS, ReduceRung};
 use warpfold::{Buffer, Error, Gpu};
-use warpfold_tests::reductions::data::KINDS;
-use warpfold_tests::reductions::shapes::Form;
-use warpfold_tests::reductions::{Case, Pair, dots};
-use warpfold_tests::reference::Sum;
-use warpfold_tests::{executor, sizes};
 
 use crate::is_sanitized;
 

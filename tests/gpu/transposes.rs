@@ -3,12 +3,12 @@
 use libtest_mimic::Failed;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use test_support::reference::{first_difference, transposed};
+use test_support::sizes;
+use test_support::tiles::TileCheck;
+use test_support::transposes::{ALIGNED, Case, Check, HIGH, LARGE, MANY, PermuteCheck, SIDES};
 use warpfold::Gpu;
 use warpfold::ladder::TransposeRung;
-use warpfold_tests::reference::{first_difference, transposed};
-use warpfold_tests::sizes;
-use warpfold_tests::tiles::TileCheck;
-use warpfold_tests::transposes::{ALIGNED, Case, Check, HIGH, LARGE, MANY, PermuteCheck, SIDES};
 
 use crate::is_sanitized;
 

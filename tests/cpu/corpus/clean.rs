@@ -3,14 +3,14 @@
 //! `WARPFOLD_SCHEDULES=100 cargo test -p warpfold-tests --test cpu corpus::clean::` tries each of them with 100 orders. Without it
 //! those that come in every operator, type or element size are tried with fewer, so that it stays quick.
 
+use test_support::reductions::data::Kind;
+use test_support::reductions::shapes::Form;
+use test_support::reductions::{Case as Reduction, PAIRS, dots};
+use test_support::tiles::TILE_CHECKS;
+use test_support::transposes::{CHECKS, Case as Transpose, IN_PLACE_CHECKS, ORDERS, PERMUTE_CHECKS, SCALED_CHECKS};
+use test_support::{device_library, times};
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, Schedule, Shape, SimtOptions, ops, under_schedules};
-use warpfold_tests::reductions::data::Kind;
-use warpfold_tests::reductions::shapes::Form;
-use warpfold_tests::reductions::{Case as Reduction, PAIRS, dots};
-use warpfold_tests::tiles::TILE_CHECKS;
-use warpfold_tests::transposes::{CHECKS, Case as Transpose, IN_PLACE_CHECKS, ORDERS, PERMUTE_CHECKS, SCALED_CHECKS};
-use warpfold_tests::{device_library, times};
 
 /// Orders of the lanes that `WARPFOLD_SCHEDULES` asks for, else `otherwise`.
 fn orders(otherwise: u64) -> u64 {
@@ -18,13 +18,13 @@ fn orders(otherwise: u64) -> u64 {
 }
 
 fn clean(run: impl FnMut(&Gpu) -> Result<(), Error>) {
-    under_schedules(orders(times(20, 100)), run).unwrap_or_else(|error| panic!("{error}"));
+    under_schedules(orders(times(10, 100)), run).unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Tries each of `all`, which are many, with a few orders. `run` gets the number of one and of the order, too.
 fn each_clean<T>(all: &[T], run: impl Fn(&Gpu, &T, u64, u64) -> Result<(), String>) {
     for (one, i) in all.iter().zip(0..) {
-        for seed in 0..orders(times(4, 12)) {
+        for seed in 0..orders(times(3, 12)) {
             let gpu = Gpu::simt_with(SimtOptions { checks: true, schedule: Schedule::Seed(seed) });
             run(&gpu, one, i, seed).unwrap_or_else(|wrong| panic!("in the order of seed {seed}: {wrong}"));
         }

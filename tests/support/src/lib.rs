@@ -1,0 +1,47 @@
+//! What the tests share: the test kernels' PTX, and runs of them on either machine.
+
+pub mod calls;
+pub mod device_library;
+pub mod large_transposes;
+pub mod orders;
+pub mod reductions;
+pub mod reference;
+pub mod sizes;
+pub mod tiles;
+pub mod transposes;
+
+use warpfold::ptx::Library;
+use warpfold::{Error, Gpu, SimtOptions};
+
+/// The PTX of `test_kernels`.
+pub static TEST_KERNELS: Library = Library::new("test_kernels", include!(concat!(env!("OUT_DIR"), "/test_kernels.rs")));
+
+/// The first CUDA device with the test kernels.
+///
+/// # Errors
+/// There is none, or it cannot be used.
+pub fn first_gpu() -> Result<Gpu, Error> {
+    Gpu::with_libraries(0, &[&TEST_KERNELS])
+}
+
+/// `otherwise`, or `all` where somebody asks for all that the tests can do: `cargo xtask test --all`, which takes several times
+/// as long. What is tried in between is the same, more often.
+pub fn times<N>(otherwise: N, all: N) -> N {
+    if std::env::var("WARPFOLD_TESTS").is_ok_and(|tests| tests == "all") { all } else { otherwise }
+}
+
+/// The executor for results alone, without checks.
+pub fn executor() -> Gpu {
+    Gpu::simt_with(SimtOptions { checks: false, ..SimtOptions::default() })
+}
+
+/// Whether the threads of a block of 8 x 8 x 8 are in warps as CUDA says: 32 in a row of x + 8 y + 64 z.
+///
+/// # Errors
+/// The kernel cannot be run.
+pub fn warps_of_cube(gpu: &Gpu) -> Result<bool, Error> {
+    let mut out = gpu.zeroed::<u32>(512)?;
+    gpu.launch(kernels::control_flow::warps_of_cube::handle(), 1, (out.view_mut(),))?;
+    let expected = (0..512).map(|thread| 256 * (thread / 32 * 32) + thread % 32);
+    Ok(gpu.download(&out)?.into_iter().eq(expected))
+}
