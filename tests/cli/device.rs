@@ -1,5 +1,7 @@
 //! `bench device` and `bench occupancy`.
 
+use std::env;
+
 use cuda_builder::{Arch, CudaBuilder};
 
 use crate::{Files, bench, refused, stderr, stdout};
@@ -14,18 +16,23 @@ fn the_device_is_described() {
 
 #[test]
 fn occupancy_without_a_gpu() {
-    // What this `bench` was built with depends on the environment: the PTX is built here, if it has not been yet.
-    let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels");
-    let built = CudaBuilder::new(kernels).arch(Arch::SM_90).build().expect("the kernels build");
+    refused(&["occupancy", "sequential"], &["--arch"]);
     let files = Files::new();
     let folder = files.path("ptx");
-    built.write_entries(folder.as_ref()).expect("the PTX is written");
-    refused(&["occupancy", "sequential"], &["--arch"]);
-    let bench = |arguments: &[&str]| bench(&[arguments, &["--ptx", &folder]].concat());
-    let refused = |arguments: &[&str], parts: &[&str]| refused(&[arguments, &["--ptx", &folder]].concat(), parts);
+    // The bundle's `bench` has PTX in it. Whether cargo's has depends on the environment: for that one the PTX is built here, if
+    // it has not been yet.
+    let is_bundle = env::var_os("WARPFOLD_BENCH").is_some();
+    if !is_bundle {
+        let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels");
+        let built = CudaBuilder::new(kernels).arch(Arch::SM_90).build().expect("the kernels build");
+        built.write_entries(folder.as_ref()).expect("the PTX is written");
+    }
+    let from_folder: &[&str] = if is_bundle { &[] } else { &["--ptx", &folder] };
+    let bench = |arguments: &[&str]| bench(&[arguments, from_folder].concat());
+    let refused = |arguments: &[&str], parts: &[&str]| refused(&[arguments, from_folder].concat(), parts);
     refused(&["occupancy", "nonsense", "--arch", "sm_90"], &["`nonsense`"]);
     refused(&["occupancy", "sequential", "--arch", "sm_70"], &["sm_70", "sm_75"]);
-    refused(&["occupancy", "sequential", "--arch", "sm_86"], &["no PTX for sm_86"]);
+    refused(&["occupancy", "sequential", "--arch", "sm_86"], &["no PTX", "sm_86"]);
     let output = bench(&["occupancy", "unroll_last_warp_f32", "--arch", "sm_90", "--format", "json"]);
     if stderr(&output).contains("--ptxas") {
         println!("skipped: no ptxas here");
