@@ -21,7 +21,10 @@ pub struct Sizes {
 }
 
 /// What erases the operator `O` of elements `T`; `erase` in a kernel's attribute names it.
-pub trait Erase<O, T> {
+///
+/// # Safety
+/// [`Erase::SIZES`] are those of `T`, and of the states and outputs of `O`: a kernel's views are made for types of these sizes.
+pub unsafe trait Erase<O, T> {
     /// The sizes that remain.
     const SIZES: Sizes;
 

@@ -27,7 +27,8 @@ struct Table<T: Element, S, U> {
     settle: fn(S, &dyn Fn(u64) -> T) -> S,
 }
 
-impl<O: Operator<T>, T: Element> Erase<O, T> for Erased {
+// SAFETY: the sizes are the types' own.
+unsafe impl<O: Operator<T>, T: Element> Erase<O, T> for Erased {
     const SIZES: Sizes =
         Sizes { element: size_of::<T>(), state: size_of::<O::State>(), output: size_of::<O::Output>() };
 
