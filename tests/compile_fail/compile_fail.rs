@@ -1,6 +1,6 @@
 //! What the typed launch refuses to compile, beside one that it takes.
 
-#[path = "compile_fail/right.rs"]
+#[path = "cases/right.rs"]
 mod right;
 
 #[test]
@@ -11,5 +11,5 @@ fn launches_that_do_not_compile() {
     // SAFETY: nothing else in this program reads or writes the environment: it has this test alone.
     unsafe { std::env::set_var("WARPFOLD_ARCHS", "none") };
     // None that compiles is among them, so that trybuild has them checked only, which takes half the time.
-    trybuild::TestCases::new().compile_fail("compile_fail/wrong_*.rs");
+    trybuild::TestCases::new().compile_fail("cases/wrong_*.rs");
 }
