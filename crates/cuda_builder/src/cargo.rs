@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -17,10 +18,30 @@ const RUSTFLAGS: [&str; 3] = ["-Zmir-enable-passes=-JumpThreading", "-Zunstable-
 /// The target's name for rustc.
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
+/// How many compilations share a crate's entries, always: the PTX of an entry may depend on what it is compiled with, and it
+/// should not depend on the machine.
+///
+/// A compilation for the device is one long pass through LLVM on one core, some 75 s for warpfold's kernels, and everything before
+/// that pass takes 3 s. So two at once take little more processor time, and half as long.
+const PARTS: usize = 2;
+
+/// What cargo runs in place of the compiler, with the compiler's path and arguments. Only the crate that is built for its kernels
+/// is compiled in parts; what it uses is compiled once, by the same cargo.
+///
+/// Both parts say the same of the source. What only the second says is shown if that fails alone. Of an option that is given
+/// twice, the compiler takes the last.
+const IN_PARTS: &str = r#"#!/bin/sh
+if [ -z "$CARGO_PRIMARY_PACKAGE" ]; then exec "$@"; fi
+CUDA_BUILDER_PART=1/2 "$@" --emit=asm="$CUDA_BUILDER_SECOND_PTX" -Ztemps-dir="$CUDA_BUILDER_SECOND" 2> "$CUDA_BUILDER_SECOND/messages" &
+second=$!
+CUDA_BUILDER_PART=0/2 "$@" || exit $?
+wait $second || { cat "$CUDA_BUILDER_SECOND/messages" >&2; exit 1; }
+"#;
+
 /// One compilation's result.
 pub(crate) struct Output {
-    /// The PTX of the whole crate.
-    pub ptx: String,
+    /// The PTX of the crate's parts.
+    pub ptx: Vec<String>,
     /// The files that it was made from.
     pub sources: Vec<PathBuf>,
 }
@@ -35,8 +56,10 @@ pub(crate) fn compile(
 ) -> Result<Output, BuildError> {
     // One for each architecture: builds in one folder wait for each other.
     let target_dir = &target_dir.join(arch.to_string());
-    let ptx_file = target_dir.join(format!("{package}.ptx"));
-    fs::create_dir_all(target_dir).map_err(|source| BuildError::io("create", target_dir, source))?;
+    let ptx_files: [PathBuf; PARTS] = std::array::from_fn(|part| target_dir.join(format!("{package}.{part}.ptx")));
+    // What the second part has on its way would have the first's names.
+    let second = target_dir.join(format!("{package}.1"));
+    fs::create_dir_all(&second).map_err(|source| BuildError::io("create", &second, source))?;
 
     let mut rustflags = vec![format!("-Ctarget-cpu={arch}")];
     rustflags.extend(RUSTFLAGS.map(str::to_owned));
@@ -48,12 +71,14 @@ pub(crate) fn compile(
     let crate_folder = folder.canonicalize().map_err(|source| BuildError::io("find", folder, source))?;
     // Not where the compiler is: a build script is given its path, a test finds it by name.
     let key = format!("{} {} {rustflags:?}", toolchain.full_version, crate_folder.display());
-    let stamp_file = ptx_file.with_extension("stamp");
+    let stamp_file = target_dir.join(format!("{package}.stamp"));
     if let Some(sources) = stamp::unchanged(&stamp_file, &key)
-        && let Ok(ptx) = fs::read_to_string(&ptx_file)
+        && let Ok(ptx) = ptx_files.iter().map(fs::read_to_string).collect()
     {
         return Ok(Output { ptx, sources });
     }
+    let in_parts = target_dir.join("in-parts.sh");
+    write_program(&in_parts).map_err(|source| BuildError::io("write", &in_parts, source))?;
 
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
@@ -63,12 +88,15 @@ pub(crate) fn compile(
         .arg("--target-dir")
         .arg(target_dir)
         .args(["--color", "never", "--"])
-        .arg(format!("--emit=asm={},dep-info", ptx_file.display()))
+        .arg(format!("--emit=asm={},dep-info", ptx_files[0].display()))
         // Nothing is linked, and `true` does that everywhere.
         .args(["-Clinker=true", "-Clinker-flavor=llbc"]);
     isolate(&mut command);
     command
         .env("RUSTC", &toolchain.rustc)
+        .env("RUSTC_WRAPPER", &in_parts)
+        .env("CUDA_BUILDER_SECOND", &second)
+        .env("CUDA_BUILDER_SECOND_PTX", &ptx_files[1])
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_ENCODED_RUSTFLAGS", rustflags.join("\x1f"))
         // Debug information would turn the PTX into a debug module.
@@ -82,11 +110,25 @@ pub(crate) fn compile(
         let output = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
         return Err(BuildError::Compile { package: package.to_owned(), arch, output });
     }
-    let ptx = fs::read_to_string(&ptx_file).map_err(|source| BuildError::io("read", &ptx_file, source))?;
+    let read = |file: &PathBuf| fs::read_to_string(file).map_err(|source| BuildError::io("read", file, source));
+    let ptx = ptx_files.iter().map(read).collect::<Result<_, _>>()?;
     let dep_info = target_dir.join(TARGET).join("release").join(format!("{}.d", package.replace('-', "_")));
     let sources = sources(&dep_info, folder)?;
     stamp::write(&stamp_file, &key, &sources).map_err(|source| BuildError::io("write", &stamp_file, source))?;
     Ok(Output { ptx, sources })
+}
+
+/// Writes [`IN_PARTS`], if it is not there: to cargo a new one would be another compiler.
+fn write_program(file: &Path) -> io::Result<()> {
+    if fs::read_to_string(file).is_ok_and(|present| present == IN_PARTS) {
+        return Ok(());
+    }
+    // Under another name first: several builds may do this at once, and none may run half of it.
+    let unfinished = file.with_extension(std::process::id().to_string());
+    fs::write(&unfinished, IN_PARTS)?;
+    #[cfg(unix)]
+    fs::set_permissions(&unfinished, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    fs::rename(unfinished, file)
 }
 
 /// Takes out of the environment what belongs to the build that this one runs inside of: a build script's variables, and

@@ -4,6 +4,7 @@
 //! of a hundred should not load all: [`Module::of_entry`] makes a module of one entry and what it needs.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 /// A module.
 #[derive(Clone, Debug)]
@@ -76,6 +77,44 @@ impl Module {
         }
         module.text = module.assemble(module.others.iter(), module.entries.iter());
         module
+    }
+
+    /// One module of several that share a crate's entries, as if they had been compiled together: the entries are sorted by name,
+    /// and the labels in each have its number.
+    pub fn of_parts(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut module = Self { text: String::new(), header: String::new(), entries: Vec::new(), others: Vec::new() };
+        for (number, mut part) in parts.into_iter().enumerate() {
+            part.rename_what_differs(&module.others, number);
+            module.header = part.header;
+            module.entries.append(&mut part.entries);
+            part.others.retain(|other| !module.others.contains(other));
+            module.others.append(&mut part.others);
+        }
+        module.entries.sort_by(|a, b| a.name.cmp(&b.name));
+        for (number, entry) in module.entries.iter_mut().enumerate() {
+            entry.text = with_labels_of(&entry.text, number);
+        }
+        module.text = module.assemble(module.others.iter(), module.entries.iter());
+        module
+    }
+
+    /// Gives new names to what is called as one of `others` and is something else: the compiler numbers constants in each module
+    /// from the same number.
+    fn rename_what_differs(&mut self, others: &[Item], number: usize) {
+        let differs = |item: &&Item| others.iter().any(|other| other.name == item.name && *other != **item);
+        let names: Vec<String> = self.others.iter().filter(differs).map(|item| item.name.clone()).collect();
+        for name in names {
+            let new = format!("{name}_{number}");
+            for item in &mut self.others {
+                item.text = with_symbol_renamed(&item.text, &name, &new);
+                if item.name == name {
+                    item.name.clone_from(&new);
+                }
+            }
+            for entry in &mut self.entries {
+                entry.text = with_symbol_renamed(&entry.text, &name, &new);
+            }
+        }
     }
 
     /// The whole module.
@@ -230,9 +269,32 @@ fn top_level_items(text: &str) -> Vec<String> {
 
 /// All words of a text that could name something.
 fn symbols(text: &str) -> BTreeSet<&str> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.')))
-        .filter(|word| !word.is_empty())
-        .collect()
+    text.split(ends_a_symbol).filter(|word| !word.is_empty()).collect()
+}
+
+fn ends_a_symbol(c: char) -> bool {
+    !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.'))
+}
+
+/// The text with another name for a symbol.
+fn with_symbol_renamed(text: &str, name: &str, new: &str) -> String {
+    let words = text.split_inclusive(ends_a_symbol).map(|word| match word.strip_prefix(name) {
+        Some(rest) if rest.chars().all(ends_a_symbol) => format!("{new}{rest}"),
+        _ => word.to_owned(),
+    });
+    words.collect()
+}
+
+/// The text with `number` in all labels of basic blocks, `$L__BB12_3`.
+fn with_labels_of(text: &str, number: usize) -> String {
+    const LABEL: &str = "$L__BB";
+    let mut pieces = text.split(LABEL);
+    let mut numbered = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let rest = piece.trim_start_matches(|c: char| c.is_ascii_digit());
+        let _ = write!(numbered, "{LABEL}{number}{rest}");
+    }
+    numbered
 }
 
 fn symbol_after(item: &str, directive: &str) -> String {
@@ -384,5 +446,24 @@ mod tests {
     fn a_module_whose_calls_all_resolve_is_accepted() {
         let text = MODULE.replace("elsewhere, (param0)", "helper, (param0)");
         assert_eq!(Module::parse(&text).unresolved_call(), None);
+    }
+
+    #[test]
+    fn parts_are_one_module() {
+        let part = |entry: &str, value: u32| {
+            Module::parse(&format!(
+                ".version 7.8\n.target sm_90\n.address_size 64\n.global .align 4 .b8 both[4] = {{1, 0, 0, 0}};\n\
+                 .global .align 4 .b8 unnamed_1[4] = {{{value}, 0, 0, 0}};\n.visible .entry {entry}(\n)\n{{\n\
+                 \tbra $L__BB0_12;\n$L__BB0_12:\n\tmov.b64 %r1, unnamed_1;\n\tmov.b64 %r1, both;\n\tret;\n}}\n"
+            ))
+        };
+        let module = Module::of_parts([part("second", 5), part("first", 6)]);
+        let names: Vec<&str> = module.entries().iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!(names, ["first", "second"]);
+        let [first, second] = [0, 1].map(|i| module.of_entry(&module.entries()[i]));
+        assert!(first.contains("unnamed_1_1[4] = {6,") && first.contains("%r1, unnamed_1_1;"), "{first}");
+        assert!(second.contains("unnamed_1[4] = {5,") && second.contains("%r1, unnamed_1;"), "{second}");
+        assert!(first.contains("bra $L__BB0_12;") && second.contains("$L__BB1_12:"), "{first}{second}");
+        assert_eq!(module.text().matches(" both[4]").count(), 1);
     }
 }

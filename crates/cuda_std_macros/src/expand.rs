@@ -52,6 +52,26 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
     Ok(kernel.expand())
 }
 
+/// Whether the instances with this suffix are among those that `cuda_builder` compiles now: it compiles a crate's entries in
+/// parts, and `CUDA_BUILDER_PART` says which of how many, as `0/2`.
+///
+/// All instances of one type, the suffix's last word, are in one part, as those share functions, and what is shared may be
+/// inlined in another way than what is not.
+fn is_in_part(suffix: &str) -> bool {
+    let part = env::var("CUDA_BUILDER_PART").unwrap_or_default();
+    let Some((Ok(part), Ok(parts))) =
+        part.split_once('/').map(|(part, parts)| (part.parse::<u64>(), parts.parse::<u64>()))
+    else {
+        return true;
+    };
+    let ty = suffix.rsplit('_').find(|word| word.parse::<u64>().is_err()).unwrap_or_default();
+    // FNV-1a, whose highest bits happen to part warpfold's types in halves that take equally long.
+    let hash = ty
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    (hash >> 52) % parts.max(1) == part
+}
+
 /// Whether there are two generic parameters, both types.
 fn is_of_operator_and_element(generics: &Generics) -> bool {
     generics.params.len() == 2 && generics.type_params().count() == 2
@@ -77,7 +97,11 @@ impl Kernel<'_> {
         // Of the crate that is built for its kernels (cargo says which one), not of those that it uses: their entries are
         // in their own PTX.
         let entries = env::var_os("CARGO_PRIMARY_PACKAGE").map(|_| {
-            let entries = self.instances.iter().map(|instance| self.entry(instance));
+            let entries = self
+                .instances
+                .iter()
+                .filter(|instance| is_in_part(&instance.suffix))
+                .map(|instance| self.entry(instance));
             quote! {
                 #[cfg(target_arch = "nvptx64")]
                 mod entries {
