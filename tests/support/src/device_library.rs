@@ -9,7 +9,7 @@ use warpfold::{Error, Gpu};
 pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
 
 /// Every run, by name.
-pub const RUNS: [(&str, Run); 15] = [
+pub static RUNS: [(&str, Run); 15] = [
     ("indices", indices),
     ("shuffles of 32 bits", shuffles_32),
     ("shuffles of 64 bits", shuffles_64),

@@ -21,7 +21,7 @@ type Parameters<T> =
 macro_rules! instances {
     ($($type:ty, $len:literal, $blocks:literal;)*) => {
         /// One for each size of element and of tile, and for as many blocks as are to fit on a multiprocessor.
-        pub const TILE_CHECKS: &[(&str, TileCheck, Conflicts)] = &[$((
+        pub static TILE_CHECKS: &[(&str, TileCheck, Conflicts)] = &[$((
             concat!(stringify!($type), " by tiles of ", $len, ", blocks ", $blocks),
             |gpu, rows, columns, seed| {
                 let tile = (tiles::handle::<$type, $len, $blocks>(), $len);

@@ -1,8 +1,6 @@
 //! Transposes of any element size, shape, pitch and alignment, beside what the CPU makes of them.
 
 use half::{bf16, f16};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
 use warpfold::num_complex::{Complex32, Complex64};
 use warpfold::{Error, Gpu, Plain, ScaledElement, Scaling, Transposition};
 
@@ -27,7 +25,7 @@ pub struct Case {
 pub type Check = fn(&Gpu, &Case) -> Result<(), String>;
 
 /// One for each size, by a type of it.
-pub const CHECKS: [(&str, Check); 8] = [
+pub static CHECKS: [(&str, Check); 8] = [
     ("u8", check::<u8>),
     ("u16", check::<u16>),
     ("four bytes", check::<[u8; 4]>),
@@ -108,7 +106,7 @@ fn check<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
 pub const SIDES: [usize; 19] = [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257];
 
 /// A kind of number that is scaled on its way, beside what the CPU makes of it.
-pub const SCALED_CHECKS: [(&str, Check); 6] = [
+pub static SCALED_CHECKS: [(&str, Check); 6] = [
     ("f16", check_scaled::<f16>),
     ("bf16", check_scaled::<bf16>),
     ("f32", check_scaled::<f32>),
@@ -119,7 +117,7 @@ pub const SCALED_CHECKS: [(&str, Check); 6] = [
 
 /// A number that is scaled, and what that is.
 trait Number: ScaledElement + Plain {
-    fn of(source: &mut SmallRng) -> Self;
+    fn of(source: &mut Noise) -> Self;
     fn times(self, factor: Self) -> Self;
     fn conjugated(self) -> Self;
     /// Its bits, the same for every NaN.
@@ -127,15 +125,16 @@ trait Number: ScaledElement + Plain {
 }
 
 /// Any bits half of the time, or else a number of no great size.
-fn real(source: &mut SmallRng) -> f64 {
-    if source.random() { f64::from_bits(source.random()) } else { source.random_range(-9.0..9.0) }
+fn real(source: &mut Noise) -> f64 {
+    let bits = source.bits();
+    if source.coin() { f64::from_bits(bits) } else { bits as i64 as f64 * (9.0 / 2.0_f64.powi(63)) }
 }
 
 macro_rules! reals {
     ($($type:ident: |$x:ident, $factor:ident| $product:expr;)*) => {$(
         impl Number for $type {
-            fn of(source: &mut SmallRng) -> Self {
-                if source.random() { Self::from_bits(source.random()) } else { ScaledFrom::from_f64(real(source)) }
+            fn of(source: &mut Noise) -> Self {
+                if source.coin() { Self::from_bits(source.bits() as _) } else { ScaledFrom::from_f64(real(source)) }
             }
             fn times(self, $factor: Self) -> Self {
                 let $x = self;
@@ -182,7 +181,7 @@ reals! {
 macro_rules! complexes {
     ($($type:ident of $part:ident;)*) => {$(
         impl Number for $type {
-            fn of(source: &mut SmallRng) -> Self {
+            fn of(source: &mut Noise) -> Self {
                 Self::new(<$part as Number>::of(source), <$part as Number>::of(source))
             }
             fn times(self, factor: Self) -> Self {
@@ -207,9 +206,9 @@ complexes! {
 /// Each of product, conjugate and both.
 fn check_scaled<T: Number + Default>(gpu: &Gpu, case: &Case) -> Result<(), String> {
     let Case { rows, columns, batch, pads: [pad_in, pad_out], offsets: [before_in, before_out], .. } = *case;
-    let mut source = SmallRng::seed_from_u64(case.seed);
+    let mut source = Noise::new(case.seed);
     let (pitch_in, pitch_out) = (columns + pad_in, rows + pad_out);
-    let numbers = |source: &mut SmallRng, len: usize| (0..len).map(|_| T::of(source)).collect::<Vec<T>>();
+    let numbers = |source: &mut Noise, len: usize| (0..len).map(|_| T::of(source)).collect::<Vec<T>>();
     let elements = numbers(&mut source, before_in + batch * rows * pitch_in);
     let poison = numbers(&mut source, BEFORE + before_out + batch * columns * pitch_out + GUARD);
     let factor = T::of(&mut source);
@@ -259,22 +258,42 @@ fn each_place(case: &Case, mut work: impl FnMut(usize, usize)) {
     }
 }
 
-/// Elements without a pattern, those of a seed. Each is a hash of its number, which takes a fraction of the time that a good
-/// generator's numbers take: there are hundreds of millions.
-fn noise<T: Bits>(seed: u64, len: usize) -> Vec<T> {
+/// Bits without a pattern, those of a seed. They are hashes of their numbers, which take a fraction of the time that a good
+/// generator's take: there are hundreds of millions.
+struct Noise {
+    state: u64,
+}
+
+impl Noise {
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mut state = seed.wrapping_mul(ODD) ^ 0x5851_F42D_4C95_7F2D;
-    let mut elements = Vec::with_capacity(len);
-    while elements.len() < len {
-        state = state.wrapping_add(ODD);
-        let hash = (state ^ state >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        elements.push(T::of(hash >> 24, hash ^ hash >> 31));
+
+    fn new(seed: u64) -> Self {
+        Self { state: seed.wrapping_mul(Self::ODD) ^ 0x5851_F42D_4C95_7F2D }
     }
-    elements
+
+    fn bits(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(Self::ODD);
+        let hash = (self.state ^ self.state >> 29).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        hash ^ hash >> 31
+    }
+
+    fn coin(&mut self) -> bool {
+        self.bits() >> 40 & 1 != 0
+    }
+}
+
+/// Elements of these bits.
+fn noise<T: Bits>(seed: u64, len: usize) -> Vec<T> {
+    let mut noise = Noise::new(seed);
+    let element = |_| {
+        let bits = noise.bits();
+        T::of(bits >> 24, bits)
+    };
+    (0..len).map(element).collect()
 }
 
 /// Squares in place, what must not be written too; the columns, and what is about the output, are not looked at.
-pub const IN_PLACE_CHECKS: [(&str, Check); 5] = [
+pub static IN_PLACE_CHECKS: [(&str, Check); 5] = [
     ("u8", check_in_place::<u8>),
     ("u16", check_in_place::<u16>),
     ("f32", check_in_place::<f32>),
@@ -285,9 +304,8 @@ pub const IN_PLACE_CHECKS: [(&str, Check); 5] = [
 fn check_in_place<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
     let Case { rows: side, batch, pads: [pad, _], offsets: [before, _], .. } = *case;
     let before = BEFORE + before;
-    let mut source = SmallRng::seed_from_u64(case.seed);
     let (pitch, len) = (side + pad, batch * side * (side + pad));
-    let elements: Vec<T> = (0..before + len + GUARD).map(|_| T::of(source.random(), source.random())).collect();
+    let elements: Vec<T> = noise(case.seed, before + len + GUARD);
     let mut expected = elements.clone();
     for matrix in 0..batch {
         let first = before + matrix * side * pitch;
@@ -318,7 +336,7 @@ pub const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0],
 pub type PermuteCheck = fn(&Gpu, [usize; 3], [usize; 2], u64) -> Result<(), String>;
 
 /// One for each size.
-pub const PERMUTE_CHECKS: [(&str, PermuteCheck); 5] = [
+pub static PERMUTE_CHECKS: [(&str, PermuteCheck); 5] = [
     ("u8", check_permuted::<u8>),
     ("u16", check_permuted::<u16>),
     ("f32", check_permuted::<f32>),
@@ -329,9 +347,7 @@ pub const PERMUTE_CHECKS: [(&str, PermuteCheck); 5] = [
 fn check_permuted<T: Bits>(gpu: &Gpu, shape: [usize; 3], offsets: [usize; 2], seed: u64) -> Result<(), String> {
     let [before_in, before_out] = [offsets[0], BEFORE + offsets[1]];
     let len = shape.iter().product::<usize>();
-    let mut source = SmallRng::seed_from_u64(seed);
-    let mut random = |len: usize| (0..len).map(|_| T::of(source.random(), source.random())).collect::<Vec<T>>();
-    let (elements, poison) = (random(before_in + len), random(before_out + len + GUARD));
+    let (elements, poison): (Vec<T>, Vec<T>) = (noise(seed, before_in + len), noise(!seed, before_out + len + GUARD));
     for axes in ORDERS {
         let mut expected = poison.clone();
         let permuted = axes.map(|axis| shape[axis]);

@@ -1,9 +1,9 @@
 //! Who accessed the kernel's arrays last: a mark for each element, and a second one where it is needed.
 //!
-//! The first mark is of the last write, or of the last read if nobody has written. Where others read what was written, the
-//! second is of the last read. That is enough for most elements, and quick: no search, no lock, one word to compare, and
-//! little memory, as it is memory that a check waits for. What it cannot hold, a second read that nothing orders with the
-//! first, an atomic operation, an access of a part of an element, moves to the exact cells of `shadow`, and stays there.
+//! The first mark is of the last write, or of a read if nobody has written. Where others read, the second is of the last read. That
+//! is enough for most elements, and quick: no search, no lock, one word to compare, and little memory, as it is memory that a check
+//! waits for. What it cannot hold, two reads that nothing orders of what was written, an atomic operation, an access of a part of an
+//! element, moves to the exact cells of `shadow`, and stays there.
 //! `cells` has the rules for one element.
 
 use std::iter;

@@ -18,7 +18,7 @@ const TAKEN: u64 = 1;
 const MOVED: u64 = 2;
 /// The mark is of a read; nobody has written.
 const IS_READ: u64 = 4;
-/// The mark is of a write, and there is a second one, of a read.
+/// There is a second mark, of a read, beside a write's or a read's.
 const HAS_READ: u64 = 8;
 const FLAGS: u64 = TAKEN | MOVED | IS_READ | HAS_READ;
 
@@ -85,11 +85,12 @@ impl Touch {
     }
 }
 
-/// What is known of a cell's place.
+/// What is known of a cell's place: the last write and a read since, or reads alone, of two warps or blocks if there were so many
+/// (as in the exact cells).
 #[derive(Clone, Copy)]
 struct Known {
     write: Mark,
-    read: Mark,
+    reads: [Mark; 2],
 }
 
 /// The cell at a place among its neighbours.
@@ -112,12 +113,16 @@ impl Cell<'_> {
 
     fn known(&self, word: u64) -> Known {
         let mark = Mark::of(word);
-        if word & IS_READ != 0 {
-            return Known { write: Mark::NONE, read: mark };
+        let second = self.reads.get().filter(|_| word & HAS_READ != 0);
+        let second = second.map_or(Mark::NONE, |reads| Mark(reads[self.place].load(Ordering::Relaxed)));
+        match word & IS_READ {
+            0 => Known { write: mark, reads: [second, Mark::NONE] },
+            _ => Known { write: Mark::NONE, reads: [mark, second] },
         }
-        let reads = self.reads.get().filter(|_| word & HAS_READ != 0);
-        let read = reads.map_or(Mark::NONE, |reads| Mark(reads[self.place].load(Ordering::Relaxed)));
-        Known { write: mark, read }
+    }
+
+    fn set_second(&self, mark: Mark) {
+        self.reads.get_or_init(|| no_marks(self.words.len()))[self.place].store(mark.0, Ordering::Relaxed);
     }
 
     /// Notes a plain access, and gives the conflict. `knows` says whether it comes after another one for sure.
@@ -139,23 +144,42 @@ impl Cell<'_> {
             let stamp = if mark.is_covered_by(own) { Stamp::NONE } else { eras.stamp(mark) };
             (!stamp.is_none() && !knows(stamp)).then_some(stamp)
         };
-        let read_in_the_way = unknown(known.read);
-        if effect == Effect::Read && read_in_the_way.is_some() {
+        let reads = known.reads.map(unknown);
+        if effect != Effect::Read {
+            let conflict = unknown(known.write).map(Conflict::Write);
+            self.leave(own.0);
+            return conflict.or(reads.into_iter().flatten().next().map(Conflict::Read)).map(|found| (address, found));
+        }
+        if known.write == Mark::NONE {
+            self.note_read_alone(known.reads[0], reads, own, eras);
+            return None;
+        }
+        if reads[0].is_some() {
             // Both reads count: whoever writes next may know of one of them only.
             self.move_out(known, address, bytes, eras, exact);
             self.leave(MOVED);
             return exact.access(address, bytes, eras.stamp(own), effect, knows);
         }
-        let conflict = unknown(known.write).map(Conflict::Write).or(read_in_the_way.map(Conflict::Read));
-        self.leave(match effect {
-            Effect::Read if known.write == Mark::NONE => own.0 | IS_READ,
-            Effect::Read => {
-                self.reads.get_or_init(|| no_marks(self.words.len()))[self.place].store(own.0, Ordering::Relaxed);
-                known.write.0 | HAS_READ
-            }
-            Effect::Write | Effect::ReadWrite => own.0,
-        });
-        conflict.map(|conflict| (address, conflict))
+        self.set_second(own);
+        self.leave(known.write.0 | HAS_READ);
+        unknown(known.write).map(|write| (address, Conflict::Write(write)))
+    }
+
+    /// Notes a read of what nobody has written, beside others, the first of which is `first`; `unknown` are those that count: of
+    /// the others the thread knows, or there are none.
+    fn note_read_alone(&self, first: Mark, unknown: [Option<Stamp>; 2], own: Mark, eras: &Eras) {
+        let warp = |stamp: Stamp| (stamp.block, stamp.thread() / 32);
+        let takes_the_first = match unknown {
+            [None, _] => true,
+            [_, None] => false,
+            // Both still count. One of each of two warps says the most: whoever writes is not of both.
+            [Some(first), Some(_)] => warp(first) == warp(eras.stamp(own)),
+        };
+        let has_second = if !takes_the_first || unknown[1].is_some() { HAS_READ } else { 0 };
+        if !takes_the_first {
+            self.set_second(own);
+        }
+        self.leave(if takes_the_first { own } else { first }.0 | IS_READ | has_second);
     }
 
     /// Has the exact cells know of the place, for an access that only they can note.
@@ -169,8 +193,10 @@ impl Cell<'_> {
 
     /// Tells the exact cells what this one knows. It has been taken, and is to be left as moved.
     fn move_out(&self, known: Known, at: usize, bytes: usize, eras: &Eras, exact: &GlobalCells) {
-        if known.write != Mark::NONE || known.read != Mark::NONE {
-            exact.put(at, bytes, eras.stamp(known.write), eras.stamp(known.read));
+        let marks = [known.write, known.reads[0], known.reads[1]];
+        if marks != [Mark::NONE; 3] {
+            let [write, reads @ ..] = marks.map(|mark| eras.stamp(mark));
+            exact.put(at, bytes, write, reads);
         }
     }
 }

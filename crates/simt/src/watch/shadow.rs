@@ -153,11 +153,11 @@ impl Cells {
     }
 
     /// Sets what is known of a place.
-    fn put(&mut self, start: usize, bytes: usize, write: Stamp, read: Stamp) {
+    fn put(&mut self, start: usize, bytes: usize, write: Stamp, reads: [Stamp; 2]) {
         let mut at = start;
         while at < start + bytes {
             let (cell, len) = self.cell(at, start + bytes - at);
-            *cell = Cell { write, reads: [read, Stamp::NONE], ..UNTOUCHED };
+            *cell = Cell { write, reads, ..UNTOUCHED };
             at += len;
         }
     }
@@ -226,10 +226,10 @@ impl GlobalCells {
         found.or(self.access(address + here, bytes - here, own, effect, knows))
     }
 
-    /// Sets what is known of a place, which is within a page: its last write, and the last read since.
-    pub fn put(&self, address: usize, bytes: usize, write: Stamp, read: Stamp) {
+    /// Sets what is known of a place, which is within a page: its last write, and reads since.
+    pub fn put(&self, address: usize, bytes: usize, write: Stamp, reads: [Stamp; 2]) {
         let (page, offset) = (address / PAGE, address % PAGE);
-        self.lock(page).entry(page).or_insert_with(|| Cells::of_device(PAGE)).put(offset, bytes, write, read);
+        self.lock(page).entry(page).or_insert_with(|| Cells::of_device(PAGE)).put(offset, bytes, write, reads);
     }
 
     fn lock(&self, page: usize) -> MutexGuard<'_, Pages> {

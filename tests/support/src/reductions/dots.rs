@@ -33,7 +33,7 @@ pub type Check = fn(&Gpu, &Case) -> Result<Vec<u8>, String>;
 macro_rules! checks {
     ($($type:ident)*) => {
         /// One for each type.
-        pub const CHECKS: &[(&str, Check)] = &[$((stringify!($type), check::<$type>)),*];
+        pub static CHECKS: &[(&str, Check)] = &[$((stringify!($type), check::<$type>)),*];
     };
 }
 
