@@ -371,7 +371,7 @@ impl Context {
         self.block_dim.set(launch.block);
         self.grid_dim.set(launch.grid);
         self.shared_limit.set(launch.limits.shared_bytes);
-        self.shared.begin_block(launch.limits.shared_bytes, launch.dynamic_shared);
+        self.shared.begin_block(launch.dynamic_shared);
         for slot in &self.slots[..threads] {
             slot.state.set(State::NotStarted);
         }

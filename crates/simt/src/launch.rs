@@ -132,10 +132,9 @@ impl Default for Limits {
 impl Limits {
     /// These limits, but none above what the executor has room for.
     fn of_executor(self) -> Self {
-        const MOST_SHARED_BYTES: usize = 1 << 20;
         Self {
             threads_per_block: self.threads_per_block.min(MOST_THREADS as u32),
-            shared_bytes: self.shared_bytes.min(MOST_SHARED_BYTES),
+            shared_bytes: self.shared_bytes.min(crate::shared::MOST_BYTES),
             ..self
         }
     }

@@ -12,9 +12,10 @@ const UNWRITTEN: u8 = 0xA5;
 type Unit = UnsafeCell<u128>;
 
 /// Static arrays, by their identity, and the launch's dynamic part.
-#[derive(Default)]
 pub(crate) struct SharedMemory {
-    units: RefCell<Vec<Unit>>,
+    /// All that a block can have, always in one place: a kernel may keep an array's handle beyond its block, for another one that
+    /// runs on the same core, and what it then accesses shall at least be shared memory.
+    units: Box<[Unit]>,
     arrays: RefCell<Vec<Array>>,
     used: Cell<usize>,
     dynamic_bytes: Cell<usize>,
@@ -44,18 +45,25 @@ pub(crate) enum Refusal {
     TooLarge(usize),
 }
 
+/// The most shared memory that a block can have, whatever its launch's limits are.
+pub(crate) const MOST_BYTES: usize = 1 << 20;
+
+impl Default for SharedMemory {
+    fn default() -> Self {
+        // Zeroed by the system, page by page, as they are used.
+        let units: Box<[u128]> = vec![0; MOST_BYTES / 16].into();
+        // SAFETY: a cell has the layout of what is in it.
+        let units = unsafe { Box::from_raw(Box::into_raw(units) as *mut [Unit]) };
+        Self { units, arrays: RefCell::default(), used: Cell::new(0), dynamic_bytes: Cell::new(0) }
+    }
+}
+
 impl SharedMemory {
     /// Forgets the arrays of the last block. The dynamic part comes first, at the start.
-    pub(crate) fn begin_block(&self, limit: usize, dynamic_bytes: usize) {
-        let units = limit.div_ceil(16);
-        let mut memory = self.units.borrow_mut();
-        if memory.len() < units {
-            memory.resize_with(units, || UnsafeCell::new(0));
-        }
+    pub(crate) fn begin_block(&self, dynamic_bytes: usize) {
         self.arrays.borrow_mut().clear();
         self.used.set(0);
         self.dynamic_bytes.set(dynamic_bytes);
-        drop(memory);
         self.allocate(dynamic_bytes);
     }
 
@@ -103,8 +111,7 @@ impl SharedMemory {
     fn allocate(&self, bytes: usize) -> usize {
         let offset = self.used.get();
         let end = offset + bytes.next_multiple_of(16);
-        let memory = self.units.borrow();
-        for unit in &memory[offset / 16..(end / 16).min(memory.len())] {
+        for unit in &self.units[offset / 16..(end / 16).min(self.units.len())] {
             // SAFETY: nobody has the address of these units yet, in this block.
             unsafe { unit.get().write(u128::from_ne_bytes([UNWRITTEN; 16])) };
         }
@@ -113,8 +120,7 @@ impl SharedMemory {
     }
 
     fn address(&self, offset: usize) -> *mut u8 {
-        let memory = self.units.borrow();
         // The pointer is of the whole slice, so that it is good for all of an array.
-        UnsafeCell::raw_get(memory.as_ptr()).cast::<u8>().wrapping_add(offset)
+        UnsafeCell::raw_get(self.units.as_ptr()).cast::<u8>().wrapping_add(offset)
     }
 }
