@@ -50,7 +50,7 @@ pub struct NamedParameter {
 impl NamedParameter {
     /// For the expansion of `#[kernel]`.
     #[doc(hidden)]
-    pub const fn of<P: Parameter>(name: &'static str) -> Self {
+    pub const fn of<P: Parameter<'static>>(name: &'static str) -> Self {
         Self { name, slots: P::SLOTS, element: P::ELEMENT }
     }
 }
@@ -167,11 +167,17 @@ impl<Args> AnyBlock<Args> {
     }
 }
 
-/// A type that a kernel's parameter may have, as `#[kernel]` hands it over.
+/// A type that a kernel's parameter may have, as `#[kernel]` hands it over. A view is there for `'launch` only: whatever a kernel
+/// keeps for longer cannot hold one.
 ///
 /// # Safety
-/// `from_slots` makes the value of [`Parameter::SLOTS`] slots exactly as the PTX entry makes it of its parameters.
-pub unsafe trait Parameter {
+/// `from_slots` makes the value of [`Parameter::SLOTS`] slots exactly as the PTX entry makes it of its parameters, and it reaches no
+/// memory after `'launch`.
+#[diagnostic::on_unimplemented(
+    message = "a kernel has no parameter of the type `{Self}`",
+    label = "a number, a `Global` or a `GlobalMut`; in an `unsafe fn` also a pointer or a slice"
+)]
+pub unsafe trait Parameter<'launch> {
     /// How many slots it takes: 1 for a scalar or a pointer, 2 for a view or a slice.
     const SLOTS: usize;
 
@@ -182,14 +188,14 @@ pub unsafe trait Parameter {
     ///
     /// # Safety
     /// There are [`Parameter::SLOTS`] of them, made of an argument for this parameter type; memory that they name is
-    /// valid for as long as the value is used.
+    /// valid for `'launch`.
     unsafe fn from_slots(slots: &[u64]) -> Self;
 }
 
 macro_rules! scalars {
     ($($type:ty),*) => {$(
         // SAFETY: the low bytes of the slot are the value, on the little-endian machines that CUDA has.
-        unsafe impl Parameter for $type {
+        unsafe impl Parameter<'_> for $type {
             const SLOTS: usize = 1;
             unsafe fn from_slots(slots: &[u64]) -> Self {
                 let bytes = slots[0].to_le_bytes();
@@ -204,7 +210,7 @@ macro_rules! scalars {
 scalars!(i8, u8, i16, u16, i32, u32, i64, u64, isize, usize, f32, f64);
 
 // SAFETY: the slot is the address.
-unsafe impl<T: Plain> Parameter for *const T {
+unsafe impl<T: Plain> Parameter<'_> for *const T {
     const SLOTS: usize = 1;
     unsafe fn from_slots(slots: &[u64]) -> Self {
         slots[0] as usize as *const T
@@ -212,7 +218,7 @@ unsafe impl<T: Plain> Parameter for *const T {
 }
 
 // SAFETY: the slot is the address.
-unsafe impl<T: Plain> Parameter for *mut T {
+unsafe impl<T: Plain> Parameter<'_> for *mut T {
     const SLOTS: usize = 1;
     unsafe fn from_slots(slots: &[u64]) -> Self {
         slots[0] as usize as *mut T
@@ -220,7 +226,7 @@ unsafe impl<T: Plain> Parameter for *mut T {
 }
 
 // SAFETY: the slots are address and length.
-unsafe impl<T: Plain> Parameter for &[T] {
+unsafe impl<'launch, T: Plain> Parameter<'launch> for &'launch [T] {
     const SLOTS: usize = 2;
     const ELEMENT: Option<usize> = Some(size_of::<T>());
     unsafe fn from_slots(slots: &[u64]) -> Self {
@@ -230,7 +236,7 @@ unsafe impl<T: Plain> Parameter for &[T] {
 }
 
 // SAFETY: the slots are address and length.
-unsafe impl<T: Plain> Parameter for Global<'_, T> {
+unsafe impl<'launch, T: Plain> Parameter<'launch> for Global<'launch, T> {
     const SLOTS: usize = 2;
     const ELEMENT: Option<usize> = Some(size_of::<T>());
     unsafe fn from_slots(slots: &[u64]) -> Self {
@@ -240,7 +246,7 @@ unsafe impl<T: Plain> Parameter for Global<'_, T> {
 }
 
 // SAFETY: the slots are address and length.
-unsafe impl<T: Plain> Parameter for GlobalMut<'_, T> {
+unsafe impl<'launch, T: Plain> Parameter<'launch> for GlobalMut<'launch, T> {
     const SLOTS: usize = 2;
     const ELEMENT: Option<usize> = Some(size_of::<T>());
     unsafe fn from_slots(slots: &[u64]) -> Self {
@@ -249,7 +255,7 @@ unsafe impl<T: Plain> Parameter for GlobalMut<'_, T> {
     }
 }
 
-/// Takes parameters off a launch's slots, in order.
+/// Takes parameters off a launch's slots, in order. What it gives is there for as long as the slots are, no longer.
 #[doc(hidden)]
 pub struct Slots<'a>(&'a [u64]);
 
@@ -263,7 +269,7 @@ impl<'a> Slots<'a> {
     ///
     /// # Safety
     /// As [`Parameter::from_slots`].
-    pub unsafe fn take<P: Parameter>(&mut self) -> P {
+    pub unsafe fn take<P: Parameter<'a>>(&mut self) -> P {
         let (own, rest) = self.0.split_at(P::SLOTS);
         self.0 = rest;
         // SAFETY: as promised by the caller.

@@ -1,5 +1,6 @@
 //! A kernel's parameters, and how the PTX entry takes them.
 
+use syn::visit::Visit;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Error, FnArg, GenericArgument, Ident, Lifetime, Pat, PathArguments, Result, Type, TypeReference};
 
@@ -30,10 +31,31 @@ pub fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
                     "nothing checks accesses through it: make the kernel an `unsafe fn`, or take a `Global` or `GlobalMut`",
                 ));
             }
+            if let Some(lifetime) = named_lifetime(&ty) {
+                return Err(Error::new_spanned(
+                    lifetime,
+                    "what a kernel is given is there for its launch, no longer: leave the lifetime out",
+                ));
+            }
             let is_span = is_span(&ty)?;
             Ok(Parameter { name: pattern.ident.clone(), ty, is_span })
         })
         .collect()
+}
+
+/// A lifetime with a name in the type.
+fn named_lifetime(ty: &Type) -> Option<Lifetime> {
+    struct Find(Option<Lifetime>);
+    impl Visit<'_> for Find {
+        fn visit_lifetime(&mut self, lifetime: &Lifetime) {
+            if lifetime.ident != "_" {
+                self.0.get_or_insert(lifetime.clone());
+            }
+        }
+    }
+    let mut find = Find(None);
+    find.visit_type(ty);
+    find.0
 }
 
 fn is_span(ty: &Type) -> Result<bool> {
