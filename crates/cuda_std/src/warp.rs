@@ -1,8 +1,9 @@
 //! What the 32 lanes of a warp do together.
 //!
 //! Each operation takes a mask of the lanes that do it, bit `i` for lane `i`. Every lane of the mask must come to the
-//! same operation with the same mask, the caller among them; lanes come together there even if they had diverged. A
-//! wrong mask is undefined on a GPU (lanes wait for ever, or receive anything); the executor reports it.
+//! same operation with the same mask, the caller among them; lanes come together there even if they had diverged. With a
+//! wrong mask no memory is touched, but on a GPU a lane that is not in its own mask traps, lanes that wait for one that does not
+//! come wait for ever, and what is read from a lane that is not there is any value of its type. The executor reports all of it.
 
 use core::mem::size_of;
 
@@ -26,10 +27,21 @@ pub fn activemask() -> u32 {
     machine::active_mask()
 }
 
+/// Traps if the caller is not in its own mask: PTX says nothing of what its operations would do then. The executor finds out by itself.
+#[inline(always)]
+fn check_mask(mask: u32) {
+    #[cfg(target_arch = "nvptx64")]
+    if mask != FULL_MASK && mask >> lane_id() & 1 == 0 {
+        machine::wrong_mask();
+    }
+    let _ = mask;
+}
+
 /// The warp's barrier: waits for the lanes of `mask`, and orders their memory accesses.
 #[inline(always)]
 #[track_caller]
 pub fn sync_warp(mask: u32) {
+    check_mask(mask);
     machine::sync_warp(mask);
 }
 
@@ -87,6 +99,7 @@ shuffle_values! {
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, width: u32) -> (T, bool) {
+    check_mask(mask);
     let bits = machine::shuffle_down(machine::here(), mask, value.to_bits(), delta, width, T::WORDS);
     // `delta` may be anything, so the sum could wrap.
     (T::from_bits(bits), delta < width && lane_id() % width + delta < width)
@@ -97,6 +110,7 @@ pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, w
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_down_plain<T: Plain>(mask: u32, value: T, delta: u32, width: u32) -> T {
+    check_mask(mask);
     let here = machine::here();
     by_halves(value, |half, words| machine::shuffle_down(here, mask, half, delta, width, words))
 }
@@ -105,6 +119,7 @@ pub fn warp_shuffle_down_plain<T: Plain>(mask: u32, value: T, delta: u32, width:
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_xor_plain<T: Plain>(mask: u32, value: T, lanes: u32, width: u32) -> T {
+    check_mask(mask);
     let here = machine::here();
     by_halves(value, |half, words| machine::shuffle_xor(here, mask, half, lanes, width, words))
 }
@@ -125,6 +140,7 @@ fn by_halves<T: Plain>(value: T, shuffle: impl Fn(u64, usize) -> u64) -> T {
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_up<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, width: u32) -> (T, bool) {
+    check_mask(mask);
     let bits = machine::shuffle_up(machine::here(), mask, value.to_bits(), delta, width, T::WORDS);
     (T::from_bits(bits), delta <= lane_id() % width)
 }
@@ -133,6 +149,7 @@ pub fn warp_shuffle_up<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, wid
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_idx<T: WarpShuffleValue>(mask: u32, value: T, lane: u32, width: u32) -> (T, bool) {
+    check_mask(mask);
     // PTX takes only the five low bits of the lane, and those of the segment from the caller's own.
     let bits = machine::shuffle_idx(machine::here(), mask, value.to_bits(), lane % width, width, T::WORDS);
     (T::from_bits(bits), lane < width)
@@ -143,6 +160,7 @@ pub fn warp_shuffle_idx<T: WarpShuffleValue>(mask: u32, value: T, lane: u32, wid
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_xor<T: WarpShuffleValue>(mask: u32, value: T, lanes: u32, width: u32) -> (T, bool) {
+    check_mask(mask);
     let bits = machine::shuffle_xor(machine::here(), mask, value.to_bits(), lanes, width, T::WORDS);
     let last_of_segment = lane_id() | (width - 1);
     (T::from_bits(bits), (lane_id() ^ (lanes & 31)) <= last_of_segment)
@@ -152,6 +170,7 @@ pub fn warp_shuffle_xor<T: WarpShuffleValue>(mask: u32, value: T, lanes: u32, wi
 #[inline(always)]
 #[track_caller]
 pub fn warp_vote_all(mask: u32, predicate: bool) -> bool {
+    check_mask(mask);
     machine::vote_all(mask, predicate)
 }
 
@@ -159,6 +178,7 @@ pub fn warp_vote_all(mask: u32, predicate: bool) -> bool {
 #[inline(always)]
 #[track_caller]
 pub fn warp_vote_any(mask: u32, predicate: bool) -> bool {
+    check_mask(mask);
     machine::vote_any(mask, predicate)
 }
 
@@ -166,6 +186,7 @@ pub fn warp_vote_any(mask: u32, predicate: bool) -> bool {
 #[inline(always)]
 #[track_caller]
 pub fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
+    check_mask(mask);
     machine::vote_ballot(mask, predicate)
 }
 
@@ -189,31 +210,37 @@ impl WarpReduceValue for u32 {
     #[inline(always)]
     #[track_caller]
     fn reduce_add(mask: u32, value: Self) -> Self {
+        check_mask(mask);
         machine::reduce_add(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_min(mask: u32, value: Self) -> Self {
+        check_mask(mask);
         machine::reduce_min(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_max(mask: u32, value: Self) -> Self {
+        check_mask(mask);
         machine::reduce_max(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_and(mask: u32, value: Self) -> Self {
+        check_mask(mask);
         machine::reduce_and(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_or(mask: u32, value: Self) -> Self {
+        check_mask(mask);
         machine::reduce_or(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_xor(mask: u32, value: Self) -> Self {
+        check_mask(mask);
         machine::reduce_xor(mask, value)
     }
 }
@@ -222,31 +249,37 @@ impl WarpReduceValue for i32 {
     #[inline(always)]
     #[track_caller]
     fn reduce_add(mask: u32, value: Self) -> Self {
+        check_mask(mask);
         machine::reduce_add(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_min(mask: u32, value: Self) -> Self {
+        check_mask(mask);
         machine::reduce_min_signed(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_max(mask: u32, value: Self) -> Self {
+        check_mask(mask);
         machine::reduce_max_signed(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_and(mask: u32, value: Self) -> Self {
+        check_mask(mask);
         machine::reduce_and(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_or(mask: u32, value: Self) -> Self {
+        check_mask(mask);
         machine::reduce_or(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_xor(mask: u32, value: Self) -> Self {
+        check_mask(mask);
         machine::reduce_xor(mask, value as u32) as i32
     }
 }

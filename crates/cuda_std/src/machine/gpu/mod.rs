@@ -43,6 +43,12 @@ pub(crate) fn wrong_block(_threads: usize) -> ! {
     trap()
 }
 
+/// A lane that is not in its own mask.
+#[inline(always)]
+pub(crate) fn wrong_mask() -> ! {
+    trap()
+}
+
 /// An address that is not a multiple of the access's size.
 #[inline(always)]
 pub(crate) fn misaligned(_array: &'static str, _index: usize) -> ! {
