@@ -21,12 +21,13 @@ pub struct Buffer<T> {
 
 impl<T: Plain> Buffer<T> {
     pub(crate) fn new(machine: &Arc<dyn Machine>, len: usize, operation: &'static str) -> Result<Self, Error> {
-        let bytes = len.checked_mul(size_of::<T>()).ok_or(Error::ShapeOverflow {
-            rows: 1,
-            columns: len,
-            size: size_of::<T>(),
-        })?;
-        Ok(Self { memory: Memory::new(machine, bytes, operation)?, len, elements: PhantomData })
+        Ok(Self { memory: Memory::new(machine, bytes_of::<T>(len)?, operation)?, len, elements: PhantomData })
+    }
+
+    /// What kernels find zeroed and leave so; if one has failed, the next launch finds it zeroed all the same.
+    pub(crate) fn workspace(machine: &Arc<dyn Machine>, len: usize) -> Result<Self, Error> {
+        let memory = Memory::workspace(machine, bytes_of::<T>(len)?, "allocate a workspace")?;
+        Ok(Self { memory, len, elements: PhantomData })
     }
 
     /// How many elements there are.
@@ -52,6 +53,12 @@ impl<T: Plain> Buffer<T> {
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
     }
+}
+
+/// The bytes of `len` elements.
+fn bytes_of<T>(len: usize) -> Result<usize, Error> {
+    let size = size_of::<T>();
+    len.checked_mul(size).ok_or(Error::ShapeOverflow { rows: 1, columns: len, size })
 }
 
 impl<T> fmt::Debug for Buffer<T> {
@@ -193,7 +200,7 @@ impl Gpu {
     /// # Errors
     /// The device has not that much memory.
     pub fn zeroed<T: Plain>(&self, len: usize) -> Result<Buffer<T>, Error> {
-        let buffer = Buffer::new(self.machine(), len, "allocate a buffer")?;
+        let buffer = Buffer::new(&self.machine(), len, "allocate a buffer")?;
         self.fill_bytes(&buffer, 0)?;
         Ok(buffer)
     }
@@ -213,7 +220,7 @@ impl Gpu {
     /// # Errors
     /// The device has not that much memory.
     pub fn upload<T: Plain>(&self, elements: &[T]) -> Result<Buffer<T>, Error> {
-        let buffer = Buffer::new(self.machine(), elements.len(), "upload")?;
+        let buffer = Buffer::new(&self.machine(), elements.len(), "upload")?;
         if !elements.is_empty() {
             // SAFETY: `Plain` types are all bytes, none of them padding.
             let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) };
@@ -282,7 +289,7 @@ impl Gpu {
 
     /// Whether memory is this device's. Everything that uses memory asks, so that a recording can keep it.
     pub(crate) fn own(&self, memory: &Memory, operation: &'static str) -> Result<(), Error> {
-        if !memory.is_of(self.machine()) {
+        if !memory.is_of(self.own_machine()) {
             return Err(Error::OtherDevice { operation });
         }
         self.keep_for_recording(memory);

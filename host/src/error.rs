@@ -188,6 +188,15 @@ pub enum Error {
         operation: &'static str,
     },
 
+    /// A kernel asked for something that only the host can do.
+    #[error(
+        "{operation}: asked for inside of a kernel, which can wait for no other work; do it before the launch, or after"
+    )]
+    InsideKernel {
+        /// The operation.
+        operation: &'static str,
+    },
+
     /// A kernel stopped itself: an access outside of a view, a failed check, a panic.
     #[error(
         "a kernel trapped before `{operation}` was done: an index outside of a view, or another failed check. The \

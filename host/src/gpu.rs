@@ -12,7 +12,6 @@ use crate::machine::cuda::CudaDevice;
 use crate::machine::executor::Executor;
 use crate::machine::{Call, KernelOccupancy, Machine, Memory};
 use crate::ptx::{self, Library};
-use crate::recording::Tape;
 use crate::reduce::Workspaces;
 use crate::watch::SimtOptions;
 use crate::{DeviceInfo, Error};
@@ -30,7 +29,6 @@ pub struct Gpu {
 struct Shared {
     // Buffers in here keep the machine alive, so this goes first.
     workspaces: Workspaces,
-    recording: Tape,
     machine: Arc<dyn Machine>,
 }
 
@@ -88,8 +86,7 @@ impl Gpu {
     }
 
     fn on(machine: Arc<dyn Machine>) -> Self {
-        let (workspaces, recording) = (Workspaces::default(), Tape::default());
-        Self { shared: Arc::new(Shared { workspaces, recording, machine }) }
+        Self { shared: Arc::new(Shared { workspaces: Workspaces::default(), machine }) }
     }
 
     /// The same device and memory with an order of work of its own: on CUDA, a stream. Threads that each have one do not
@@ -110,12 +107,14 @@ impl Gpu {
         self.machine().stream()
     }
 
-    pub(crate) fn tape(&self) -> &Tape {
-        &self.shared.recording
+    /// The machine that it was made for. Work goes to [`Gpu::machine`].
+    pub(crate) fn own_machine(&self) -> &Arc<dyn Machine> {
+        &self.shared.machine
     }
 
-    pub(crate) fn machine(&self) -> &Arc<dyn Machine> {
-        &self.shared.machine
+    /// What clones have in common, and no other handle.
+    pub(crate) fn handle(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
     }
 
     pub(crate) fn workspaces(&self) -> &Workspaces {
@@ -173,8 +172,13 @@ impl Gpu {
     /// the kernel runs.
     unsafe fn launch_call(&self, call: &Call<'_>, memories: &[&Memory]) -> Result<(), Error> {
         memories.iter().try_for_each(|memory| self.own(memory, "launch"))?;
+        memories.iter().try_for_each(|memory| memory.make_clean())?;
         // SAFETY: as promised by the caller, and the memory is this device's.
-        unsafe { self.machine().launch(call) }
+        let launched = unsafe { self.machine().launch(call) };
+        if launched.is_err() {
+            memories.iter().for_each(|memory| memory.note_failure());
+        }
+        launched
     }
 
     /// What a kernel needs in blocks of `threads_per_block` threads, and how many of them the driver says that a

@@ -1,10 +1,13 @@
 //! Work that is remembered and started as one: on CUDA, a graph.
+//!
+//! Who records is a thread, on one handle: what it starts there goes to a recorder, a machine beside the handle's own. So nothing has
+//! to be asked of a handle that other threads could change, and what they do meanwhile is done as always.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::cell::RefCell;
+use std::ops::Deref;
+use std::sync::Arc;
 
-use crate::machine::{Memory, Recorded};
+use crate::machine::{Machine, Memory, Recorded};
 use crate::{Error, Gpu};
 
 /// Work that [`Gpu::record`] has remembered. It keeps the memory that it uses, whatever becomes of the buffers.
@@ -14,23 +17,61 @@ pub struct Recording {
     // What it uses goes after it.
     work: Box<dyn Recorded>,
     gpu: Gpu,
-    _memory: Vec<Memory>,
+    memory: Vec<Memory>,
 }
 
-/// What a recording has to keep, while it is made.
-#[derive(Default)]
-pub(crate) struct Tape {
-    is_on: AtomicBool,
-    memory: Mutex<Vec<Memory>>,
+thread_local! {
+    /// What this thread records, the innermost last.
+    static OPEN: RefCell<Vec<Open>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A recording that is being made.
+struct Open {
+    /// The number of its handle.
+    handle: usize,
+    recorder: Arc<dyn Machine>,
+    /// What it has to keep.
+    memory: Vec<Memory>,
+}
+
+/// Ends a recording where it goes out of scope, after a panic too.
+struct Opened;
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // What it kept is given back outside of the borrow.
+        let open = OPEN.with_borrow_mut(Vec::pop);
+        if let Some(open) = open {
+            // Only after a panic is it still open: nobody wants what was remembered.
+            let _ = open.recorder.end_recording();
+        }
+    }
+}
+
+/// The machine that a handle's work goes to: its own, or the recorder while this thread records.
+pub(crate) enum Current<'a> {
+    Own(&'a Arc<dyn Machine>),
+    Recorder(Arc<dyn Machine>),
+}
+
+impl Deref for Current<'_> {
+    type Target = Arc<dyn Machine>;
+
+    fn deref(&self) -> &Arc<dyn Machine> {
+        match self {
+            Self::Own(machine) => machine,
+            Self::Recorder(machine) => machine,
+        }
+    }
 }
 
 impl Gpu {
-    /// Remembers the work that `work` starts, instead of starting it.
+    /// Remembers the work that this thread starts in `work` on this handle or its clones, instead of starting it. What other threads
+    /// start meanwhile is done as always, and not remembered.
     ///
     /// Only work that neither allocates nor gives anything to the host can be remembered: launches, copies between buffers,
-    /// [`Reducer::start`](crate::Reducer::start), [`Gpu::transpose_into`]. New memory is refused, since what fills it would be
-    /// remembered, too, and not done. What other threads start meanwhile on this handle or its clones is remembered or refused
-    /// too; give them a [`Gpu::fork`].
+    /// [`Reducer::start`](crate::Reducer::start), [`Gpu::transpose_into`], [`Recording::start`]. New memory is refused, since what
+    /// fills it would be remembered, too, and not done.
     ///
     /// ```
     /// use warpfold::{Gpu, Shape, ops::Sum};
@@ -55,50 +96,58 @@ impl Gpu {
 
     /// [`Gpu::record`], compiled once.
     fn record_once(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Recording, Error> {
-        self.tape().start()?;
-        let outcome = self.machine().begin_recording().map(|()| {
-            // A panic shall not leave the handle recording.
-            let done = catch_unwind(AssertUnwindSafe(work));
-            (done, self.machine().end_recording())
-        });
-        let memory = self.tape().stop();
-        let (done, recorded) = outcome?;
-        done.unwrap_or_else(|panic| resume_unwind(panic))?;
-        Ok(Recording { work: recorded?, gpu: self.clone(), _memory: memory })
-    }
-
-    /// Keeps memory that is used while something is recorded.
-    pub(crate) fn keep_for_recording(&self, memory: &Memory) {
-        self.tape().keep(memory);
-    }
-}
-
-impl Tape {
-    fn start(&self) -> Result<(), Error> {
-        if self.is_on.swap(true, Ordering::SeqCst) { Err(Error::Recording { operation: "record" }) } else { Ok(()) }
-    }
-
-    fn keep(&self, memory: &Memory) {
-        if self.is_on.load(Ordering::SeqCst) {
-            self.memory.lock().unwrap_or_else(PoisonError::into_inner).push(memory.clone());
+        let handle = self.handle();
+        if OPEN.with_borrow(|open| open.iter().any(|open| open.handle == handle)) {
+            return Err(Error::Recording { operation: "record" });
         }
+        let recorder = self.own_machine().recorder()?;
+        OPEN.with_borrow_mut(|open| open.push(Open { handle, recorder, memory: Vec::new() }));
+        let opened = Opened;
+        let done = work();
+        std::mem::forget(opened);
+        let Open { recorder, memory, .. } =
+            OPEN.with_borrow_mut(Vec::pop).ok_or(Error::Recording { operation: "record" })?;
+        let recorded = recorder.end_recording();
+        done?;
+        Ok(Recording { work: recorded?, gpu: self.clone(), memory })
     }
 
-    fn stop(&self) -> Vec<Memory> {
-        let memory = std::mem::take(&mut *self.memory.lock().unwrap_or_else(PoisonError::into_inner));
-        self.is_on.store(false, Ordering::SeqCst);
-        memory
+    /// The machine that work goes to which this thread starts on this handle.
+    pub(crate) fn machine(&self) -> Current<'_> {
+        let handle = self.handle();
+        let recorder = OPEN.with_borrow(|open| {
+            let open = open.iter().find(|open| open.handle == handle);
+            open.map(|open| open.recorder.clone())
+        });
+        recorder.map_or(Current::Own(self.own_machine()), Current::Recorder)
+    }
+
+    /// Keeps memory that is used, if this thread records.
+    pub(crate) fn keep_for_recording(&self, memory: &Memory) {
+        let handle = self.handle();
+        OPEN.with_borrow_mut(|open| {
+            if let Some(open) = open.iter_mut().find(|open| open.handle == handle) {
+                open.memory.push(memory.clone());
+            }
+        });
     }
 }
 
 impl Recording {
-    /// Starts all of it, behind the work that was started before on the [`Gpu`] that it was recorded on.
+    /// Starts all of it, behind the work that was started before on the [`Gpu`] that it was recorded on; while this thread records
+    /// there, it is remembered as a part of that recording.
     ///
     /// # Errors
     /// The driver refuses it, or work before has failed.
     pub fn start(&self) -> Result<(), Error> {
-        // SAFETY: the recording keeps its memory.
-        unsafe { self.work.start(&**self.gpu.machine()) }
+        self.memory.iter().for_each(|memory| self.gpu.keep_for_recording(memory));
+        self.memory.iter().try_for_each(Memory::make_clean)?;
+        // SAFETY: the recording keeps its memory, and so does one that this becomes a part of.
+        let started = unsafe { self.work.start(&**self.gpu.machine()) };
+        if started.is_err() {
+            self.memory.iter().for_each(Memory::note_failure);
+        }
+        started
     }
 }
 

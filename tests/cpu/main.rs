@@ -5,6 +5,7 @@
 //! | module | what is tested |
 //! |---|---|
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
+//! | `soundness` | what several threads, faults and kernels of any kind may do to one device |
 //! | `simt` | the ladders and the device library in the executor |
 //! | `counters` | what the executor counts |
 //! | `corpus` | broken kernels, and the checks that tell them |
@@ -17,4 +18,5 @@ mod examples;
 mod ptx;
 mod reductions;
 mod simt;
+mod soundness;
 mod transposes;

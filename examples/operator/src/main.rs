@@ -11,8 +11,8 @@ static KERNELS: Library = Library::new("operator_kernels", include!(concat!(env!
 fn main() -> anyhow::Result<()> {
     let gpu = Gpu::first_or_simt_with_libraries(&[&KERNELS])?;
     println!("on {}", gpu.info()?.name);
-    let kernels: Kernels<Peak, f32> =
-        Kernels { name: "the peak", spans: peak::handle(), spans_anywhere: None, rows: None, columns: None };
+    // SAFETY: `Kernels` launches it, with what its engine takes.
+    let kernels: Kernels<Peak, f32> = Kernels::new("the peak", unsafe { peak::handle() });
 
     let mut samples: Vec<f32> = (0..1_000_000).map(|i| (i as f32).sin()).collect();
     samples[123_456] = -7.5;

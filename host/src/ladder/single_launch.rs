@@ -21,7 +21,11 @@ pub struct SingleLaunch<T> {
 
 impl<T: LadderElement> SingleLaunch<T> {
     pub(super) fn new(gpu: &Gpu) -> Result<Self, Error> {
-        Ok(Self { partials: gpu.zeroed(MAX_BLOCKS)?, ticket: gpu.zeroed(1)?, output: gpu.zeroed(1)? })
+        Ok(Self {
+            partials: gpu.zeroed(MAX_BLOCKS)?,
+            ticket: Buffer::workspace(&gpu.machine(), 1)?,
+            output: gpu.zeroed(1)?,
+        })
     }
 
     /// Starts the sum of `input`.

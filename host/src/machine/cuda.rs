@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,7 +25,8 @@ use crate::{DeviceInfo, Error, KernelId};
 pub(crate) struct CudaDevice {
     // Fields are dropped in this order, and the context has to go last.
     stream: Stream,
-    is_recording: AtomicBool,
+    /// Whether it is a recorder: its stream remembers what it is given.
+    is_recorder: bool,
     shared: Arc<Shared>,
 }
 
@@ -115,7 +115,7 @@ impl CudaDevice {
         let launch_early = api::launch_ex(driver);
         let shared =
             Shared { kernels: Mutex::default(), device, compute, limits, driver, launch_early, libraries, context };
-        Ok(Self { stream, is_recording: AtomicBool::new(false), shared: Arc::new(shared) })
+        Ok(Self { stream, is_recorder: false, shared: Arc::new(shared) })
     }
 
     /// Makes the context this thread's. Every call that reaches the driver begins with it.
@@ -123,9 +123,16 @@ impl CudaDevice {
         CurrentContext::set_current(&self.shared.context).map_err(failed("enter the device's context"))
     }
 
+    /// The same device with a stream of its own.
+    fn with_own_stream(&self, is_recorder: bool) -> Result<Self, Error> {
+        self.enter()?;
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("create a CUDA stream"))?;
+        Ok(Self { stream, is_recorder, shared: self.shared.clone() })
+    }
+
     /// [`CudaDevice::enter`] for what cannot be remembered: the driver would give up the whole recording.
     fn enter_unrecorded(&self, operation: &'static str) -> Result<(), Error> {
-        if self.is_recording.load(Ordering::SeqCst) {
+        if self.is_recorder {
             return Err(Error::Recording { operation });
         }
         self.enter()
@@ -334,27 +341,24 @@ impl Machine for CudaDevice {
     }
 
     fn fork(&self) -> Result<Arc<dyn Machine>, Error> {
-        self.enter()?;
-        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("create a CUDA stream"))?;
-        let is_recording = AtomicBool::new(false);
-        Ok(Arc::new(Self { stream, is_recording, shared: self.shared.clone() }))
+        Ok(Arc::new(self.with_own_stream(false)?))
     }
 
     fn device_id(&self) -> usize {
         Arc::as_ptr(&self.shared).addr()
     }
 
-    fn begin_recording(&self) -> Result<(), Error> {
-        self.enter()?;
+    fn recorder(&self) -> Result<Arc<dyn Machine>, Error> {
+        // A stream that nothing else uses: what other threads do meanwhile is done, not remembered. Relaxed, as they may do
+        // anything.
+        let recorder = self.with_own_stream(true)?;
         // SAFETY: the stream is ours; the capture ends in `end_recording`.
-        check(unsafe { api::cuStreamBeginCapture_v2(self.stream.as_inner(), api::CAPTURE_RELAXED) })
+        check(unsafe { api::cuStreamBeginCapture_v2(recorder.stream.as_inner(), api::CAPTURE_RELAXED) })
             .map_err(failed_with("begin a recording"))?;
-        self.is_recording.store(true, Ordering::SeqCst);
-        Ok(())
+        Ok(Arc::new(recorder))
     }
 
     fn end_recording(&self) -> Result<Box<dyn Recorded>, Error> {
-        self.is_recording.store(false, Ordering::SeqCst);
         self.enter()?;
         let mut graph =
             Graph { graph: std::ptr::null_mut(), executable: std::ptr::null_mut(), shared: self.shared.clone() };

@@ -1,6 +1,8 @@
 //! The SIMT executor as a machine: memory of the host, kernels on its cores.
 
 use std::alloc::{self, Layout};
+use std::any::Any;
+use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,16 +20,14 @@ const ALIGNMENT: usize = 256;
 
 /// The executor.
 pub(crate) struct Executor {
-    /// What is recorded instead of being done, while something is.
-    recording: Mutex<Option<Vec<Step>>>,
+    /// Of a recorder: what it remembers instead of doing it.
+    recording: Option<Mutex<Vec<Step>>>,
     shared: Arc<Shared>,
 }
 
 /// What all handles of an executor share.
 struct Shared {
     options: SimtOptions,
-    /// What launches are counted to, while they are.
-    profile: Mutex<Option<Profile>>,
     /// Everything that touches memory is in one order, forks' work too: it is the host's memory, which no two may write at
     /// once.
     order: Mutex<()>,
@@ -57,32 +57,38 @@ enum Step {
     },
 }
 
+impl Step {
+    fn operation(&self) -> &'static str {
+        match self {
+            Self::Launch { .. } => "launch",
+            Self::Copy { .. } => "copy",
+            Self::Fill { .. } => "fill",
+        }
+    }
+}
+
 impl Executor {
     /// With that order of lanes, and checks or none.
     pub(crate) fn new(options: SimtOptions) -> Self {
-        let shared = Shared { options, profile: Mutex::default(), order: Mutex::default() };
-        Self { recording: Mutex::default(), shared: Arc::new(shared) }
+        Self { recording: None, shared: Arc::new(Shared { options, order: Mutex::default() }) }
     }
 
-    /// Does a step, or remembers it while something is recorded.
+    /// Does a step, or remembers it.
     ///
     /// # Safety
     /// The memory that it names is there, now and when a recording of it is started.
     unsafe fn step(&self, step: Step) -> Result<(), Error> {
-        if let Some(recording) = &mut *self.recording.lock().unwrap_or_else(PoisonError::into_inner) {
-            recording.push(step);
-            return Ok(());
+        match &self.recording {
+            Some(recording) => recording.lock().unwrap_or_else(PoisonError::into_inner).push(step),
+            // SAFETY: as promised by the caller.
+            None => unsafe { self.shared.run(&step)? },
         }
-        // SAFETY: as promised by the caller.
-        unsafe { self.shared.run(&step) }
+        Ok(())
     }
 
-    /// Refuses what cannot be remembered while something is recorded.
-    fn refuse_while_recording(&self, operation: &'static str) -> Result<(), Error> {
-        match *self.recording.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(_) => Err(Error::Recording { operation }),
-            None => Ok(()),
-        }
+    /// Refuses what cannot be remembered.
+    fn refuse_to_record(&self, operation: &'static str) -> Result<(), Error> {
+        if self.recording.is_some() { Err(Error::Recording { operation }) } else { Ok(()) }
     }
 
     fn name() -> String {
@@ -131,7 +137,7 @@ impl Machine for Executor {
     }
 
     fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
-        self.refuse_while_recording(operation)?;
+        self.refuse_to_record(operation)?;
         let free = free_host_memory();
         let refusal = || Error::OutOfMemory { operation, requested: bytes, free, device: Self::name() };
         // Linux would hand out more than there is, and end the process when it is used.
@@ -153,16 +159,16 @@ impl Machine for Executor {
     }
 
     unsafe fn upload(&self, from: &[u8], to: u64) -> Result<(), Error> {
-        self.refuse_while_recording("upload")?;
-        let _in_order = self.shared.in_order();
+        self.refuse_to_record("upload")?;
+        let _in_order = self.shared.in_order("upload")?;
         // SAFETY: as promised by the caller.
         unsafe { ptr::copy_nonoverlapping(from.as_ptr(), place_mut(to), from.len()) };
         Ok(())
     }
 
     unsafe fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), Error> {
-        self.refuse_while_recording("download")?;
-        let _in_order = self.shared.in_order();
+        self.refuse_to_record("download")?;
+        let _in_order = self.shared.in_order("download")?;
         // SAFETY: as promised by the caller.
         unsafe { ptr::copy_nonoverlapping(place_mut(from).cast_const(), to, bytes) };
         Ok(())
@@ -192,25 +198,25 @@ impl Machine for Executor {
     }
 
     fn synchronize(&self) -> Result<(), Error> {
-        self.refuse_while_recording("synchronize")
+        self.refuse_to_record("synchronize")
     }
 
     fn fork(&self) -> Result<Arc<dyn Machine>, Error> {
-        Ok(Arc::new(Self { recording: Mutex::default(), shared: self.shared.clone() }))
+        Ok(Arc::new(Self { recording: None, shared: self.shared.clone() }))
     }
 
     fn device_id(&self) -> usize {
         Arc::as_ptr(&self.shared).addr()
     }
 
-    fn begin_recording(&self) -> Result<(), Error> {
-        *self.recording.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
-        Ok(())
+    fn recorder(&self) -> Result<Arc<dyn Machine>, Error> {
+        Ok(Arc::new(Self { recording: Some(Mutex::default()), shared: self.shared.clone() }))
     }
 
     fn end_recording(&self) -> Result<Box<dyn Recorded>, Error> {
-        let steps = self.recording.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
-        Ok(Box::new(Steps { steps, shared: self.shared.clone() }))
+        let recording = self.recording.as_ref().map(|steps| steps.lock().unwrap_or_else(PoisonError::into_inner));
+        let steps = recording.map(|mut steps| mem::take(&mut *steps)).unwrap_or_default();
+        Ok(Box::new(Steps { steps }))
     }
 
     fn stream(&self) -> Option<*mut c_void> {
@@ -218,17 +224,13 @@ impl Machine for Executor {
     }
 
     fn profile(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Profile, Error> {
-        let profile = || self.shared.profile.lock().unwrap_or_else(PoisonError::into_inner);
-        let outer = profile().replace(Profile::default());
-        let done = work();
-        let counted = mem::replace(&mut *profile(), outer).unwrap_or_default();
-        if let Some(outer) = &mut *profile() {
-            outer.merge(counted.clone());
-        }
-        done.map(|()| counted)
+        let profile = OpenProfile::begin(self.device_id());
+        work()?;
+        Ok(profile.end())
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
+        self.refuse_to_record("time")?;
         let start = Instant::now();
         work()?;
         Ok(start.elapsed())
@@ -241,8 +243,12 @@ fn place_mut(address: u64) -> *mut u8 {
 }
 
 impl Shared {
-    fn in_order(&self) -> MutexGuard<'_, ()> {
-        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits until nothing else touches memory. A kernel cannot: what it would wait for is its own launch.
+    fn in_order(&self, operation: &'static str) -> Result<MutexGuard<'_, ()>, Error> {
+        if simt::lane::is_running() {
+            return Err(Error::InsideKernel { operation });
+        }
+        Ok(self.order.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Does a step.
@@ -250,7 +256,7 @@ impl Shared {
     /// # Safety
     /// The memory that it names is there.
     unsafe fn run(&self, step: &Step) -> Result<(), Error> {
-        let _in_order = self.in_order();
+        let _in_order = self.in_order(step.operation())?;
         // SAFETY: as promised by the caller; a lane of the launch calls its thread with its slots.
         unsafe {
             match step {
@@ -288,11 +294,63 @@ impl Shared {
             arguments: &arguments,
             ..call.as_simt_launch(simt::Limits::default())
         };
-        match &mut *self.profile.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(profile) => profile.merge(simt::profile(&launch, lane)?),
-            None => simt::run(&launch, lane)?,
+        let device = ptr::from_ref(self).addr();
+        if OpenProfile::is_open(device) {
+            OpenProfile::add(device, simt::profile(&launch, lane)?);
+        } else {
+            simt::run(&launch, lane)?;
         }
         Ok(())
+    }
+}
+
+thread_local! {
+    /// What this thread counts its launches to, by the device's number: the last one of a device is the innermost.
+    static PROFILES: RefCell<Vec<(usize, Profile)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A profile that launches of this thread on one device are counted to. Also after a panic, its end is that of the counting.
+struct OpenProfile {
+    device: usize,
+    is_open: bool,
+}
+
+impl OpenProfile {
+    fn begin(device: usize) -> Self {
+        PROFILES.with_borrow_mut(|profiles| profiles.push((device, Profile::default())));
+        Self { device, is_open: true }
+    }
+
+    fn is_open(device: usize) -> bool {
+        PROFILES.with_borrow(|profiles| profiles.iter().any(|(of, _)| *of == device))
+    }
+
+    fn add(device: usize, counted: Profile) {
+        PROFILES.with_borrow_mut(|profiles| {
+            if let Some((_, profile)) = profiles.iter_mut().rev().find(|(of, _)| *of == device) {
+                profile.merge(counted);
+            }
+        });
+    }
+
+    /// What was counted; a profile around this one has counted it too.
+    fn end(mut self) -> Profile {
+        self.close()
+    }
+
+    fn close(&mut self) -> Profile {
+        if !mem::take(&mut self.is_open) {
+            return Profile::default();
+        }
+        let (_, counted) = PROFILES.with_borrow_mut(Vec::pop).unwrap_or_default();
+        Self::add(self.device, counted.clone());
+        counted
+    }
+}
+
+impl Drop for OpenProfile {
+    fn drop(&mut self) {
+        self.close();
     }
 }
 
@@ -314,13 +372,19 @@ fn arguments(call: &Call<'_>) -> Vec<simt::Argument<'static>> {
 /// What an executor has recorded.
 struct Steps {
     steps: Vec<Step>,
-    shared: Arc<Shared>,
 }
 
 impl Recorded for Steps {
     unsafe fn start(&self, machine: &dyn Machine) -> Result<(), Error> {
-        let _ = machine;
+        let machine: &dyn Any = machine;
+        let Some(executor) = machine.downcast_ref::<Executor>() else {
+            return Err(Error::OtherDevice { operation: "start a recording" });
+        };
+        if let Some(recording) = &executor.recording {
+            recording.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&self.steps);
+            return Ok(());
+        }
         // SAFETY: as promised by the caller.
-        self.steps.iter().try_for_each(|step| unsafe { self.shared.run(step) })
+        self.steps.iter().try_for_each(|step| unsafe { executor.shared.run(step) })
     }
 }

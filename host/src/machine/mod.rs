@@ -7,6 +7,7 @@ pub(crate) mod executor;
 use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use cuda_std::launch::{Dim3, KernelId, NamedParameter};
@@ -78,16 +79,16 @@ pub trait Machine: Send + Sync + Any {
     /// What two machines on one device and memory have in common.
     fn device_id(&self) -> usize;
 
-    /// From here on, work is remembered instead of started.
-    fn begin_recording(&self) -> Result<(), Error>;
+    /// A machine on the same device and memory that remembers work instead of starting it, until [`Machine::end_recording`].
+    fn recorder(&self) -> Result<Arc<dyn Machine>, Error>;
 
-    /// Ends what [`Machine::begin_recording`] began, and gives what was remembered.
+    /// What a recorder has remembered: once.
     fn end_recording(&self) -> Result<Box<dyn Recorded>, Error>;
 
     /// The CUDA stream that its work goes through, for other libraries; nothing in the executor.
     fn stream(&self) -> Option<*mut c_void>;
 
-    /// What lanes do in all that `work` starts, counted: of the executor alone.
+    /// What lanes do in all that this thread starts in `work`, counted: of the executor alone.
     fn profile(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<simt::Profile, Error>;
 
     /// How long the machine takes for what `work` starts: by its own clock if it has one.
@@ -96,7 +97,7 @@ pub trait Machine: Send + Sync + Any {
 
 /// Work that was remembered.
 pub trait Recorded: Send + Sync {
-    /// Starts it on the machine that it was recorded on.
+    /// Starts it on the machine that it was recorded on, or has that machine's recorder remember it.
     ///
     /// # Safety
     /// All memory that it uses is still there.
@@ -146,6 +147,8 @@ struct Allocation {
     machine: Arc<dyn Machine>,
     address: u64,
     bytes: usize,
+    /// Of a workspace, which kernels find zeroed and leave so: whether one has failed, and may not have.
+    is_unclean: Option<AtomicBool>,
 }
 
 /// Where empty memory is said to be: aligned for everything, and never used.
@@ -167,11 +170,27 @@ fn padded(machine: &dyn Machine, bytes: usize, operation: &'static str) -> Resul
 impl Memory {
     /// New memory, of any contents.
     pub(crate) fn new(machine: &Arc<dyn Machine>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
+        Self::allocate(machine, bytes, operation, None)
+    }
+
+    /// New memory, zeroed, that every kernel finds so, and leaves so unless it fails.
+    pub(crate) fn workspace(machine: &Arc<dyn Machine>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
+        let memory = Self::allocate(machine, bytes, operation, Some(AtomicBool::new(true)))?;
+        memory.make_clean()?;
+        Ok(memory)
+    }
+
+    fn allocate(
+        machine: &Arc<dyn Machine>,
+        bytes: usize,
+        operation: &'static str,
+        is_unclean: Option<AtomicBool>,
+    ) -> Result<Self, Error> {
         let address = match bytes {
             0 => NOWHERE,
             _ => machine.allocate(padded(machine.as_ref(), bytes, operation)?, operation)?,
         };
-        let memory = Self(Arc::new(Allocation { machine: machine.clone(), address, bytes }));
+        let memory = Self(Arc::new(Allocation { machine: machine.clone(), address, bytes, is_unclean }));
         if !bytes.is_multiple_of(ACCESS) {
             // Kernels load 16 bytes of which they want some, and a checker should find the rest written.
             let last = (bytes / ACCESS * ACCESS) as u64;
@@ -179,6 +198,24 @@ impl Memory {
             unsafe { machine.fill(address + last, 0, ACCESS)? };
         }
         Ok(memory)
+    }
+
+    /// Says that work with this memory has failed.
+    pub(crate) fn note_failure(&self) {
+        if let Some(is_unclean) = &self.0.is_unclean {
+            is_unclean.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Zeroes a workspace that work has failed with.
+    pub(crate) fn make_clean(&self) -> Result<(), Error> {
+        let Allocation { machine, address, bytes, is_unclean } = &*self.0;
+        if *bytes > 0 && is_unclean.as_ref().is_some_and(|is_unclean| is_unclean.load(Ordering::SeqCst)) {
+            // SAFETY: the memory's own bytes.
+            unsafe { machine.fill(*address, 0, *bytes)? };
+            self.0.is_unclean.iter().for_each(|is_unclean| is_unclean.store(false, Ordering::SeqCst));
+        }
+        Ok(())
     }
 
     pub(crate) fn address(&self) -> u64 {

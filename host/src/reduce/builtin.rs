@@ -18,18 +18,24 @@ macro_rules! reductions {
     ($($operator:ident, $name:literal, $order:ident of $($type:ident)*;)*) => {$($(
         impl Reduction<$type> for $operator {
             fn kernels() -> Kernels<Self, $type> {
-                Kernels {
-                    name: $name,
-                    spans: spans::handle::<Self, $type>(),
-                    spans_anywhere: reductions!(spans_anywhere, $operator, $type, $order),
-                    rows: Some(rows::handle::<Self, $type>()),
-                    columns: Some(columns::handle::<Self, $type>()),
+                // SAFETY: whoever has them cannot launch them: only the plans of `Kernels` do.
+                unsafe {
+                    Kernels {
+                        name: $name,
+                        spans: spans::handle::<Self, $type>(),
+                        spans_anywhere: reductions!(spans_anywhere, $operator, $type, $order),
+                        rows: Some(rows::handle::<Self, $type>()),
+                        columns: Some(columns::handle::<Self, $type>()),
+                    }
                 }
             }
             fn segment_kernels() -> SegmentKernels<Self, $type> {
-                SegmentKernels {
-                    segments: segments::handle::<Self, $type>(),
-                    long_segments: long_segments::handle::<Self, $type>(),
+                // SAFETY: as above, of `SegmentKernels`.
+                unsafe {
+                    SegmentKernels {
+                        segments: segments::handle::<Self, $type>(),
+                        long_segments: long_segments::handle::<Self, $type>(),
+                    }
                 }
             }
         }

@@ -52,7 +52,7 @@ use kernels::ops::Operator;
 
 use crate::{AnyBlock, Kernel};
 
-pub use pairs::{PairReducer, PairReduction, PairsParameters};
+pub use pairs::{PairKernel, PairReducer, PairReduction, PairsParameters};
 pub use reducer::Reducer;
 pub use segments::{LongSegmentsParameters, SegmentKernels, SegmentReducer, SegmentsParameters};
 pub use shape::Shape;
@@ -78,20 +78,46 @@ pub type ColumnsParameters<O, T> =
 /// The kernels of an operator for elements of one type.
 ///
 /// Those of [`crate::ops`] are there by themselves ([`Reduction`]). For an operator of one's own, write kernels that call
-/// the engines of `kernels::reduce`, and give their handles to [`Gpu::reducer_by`](crate::Gpu::reducer_by);
-/// `examples/operator` does.
+/// the engines of `kernels::reduce`, and give the result to [`Gpu::reducer_by`](crate::Gpu::reducer_by); `examples/operator`
+/// does.
+///
+/// Engines check no access, so a kernel that calls one is an `unsafe fn`, and so is its `handle`. What that asks for is kept here:
+/// the kernels can be had from nowhere else, and are launched with arguments that their engine takes, for views that have all
+/// elements that those name.
 pub struct Kernels<O: Operator<T>, T: Element> {
-    /// The operator's name, for messages: `the sum`.
-    pub name: &'static str,
-    /// The kernel for long spans: all of a buffer, long rows. It takes short ones too, if slowly.
-    pub spans: AnyBlock<SpansParameters<O, T>>,
-    /// The kernel for long spans of which not all begin at a multiple of 16 bytes; without one, `spans` takes these too, as
-    /// every kernel does that calls `kernels::reduce::spans::fold_spans`.
-    pub spans_anywhere: Option<AnyBlock<SpansParameters<O, T>>>,
-    /// The kernel for short rows; without one they are folded as long ones.
-    pub rows: Option<Kernel<RowsParameters<O, T>>>,
-    /// The kernel for columns; without one they are an error.
-    pub columns: Option<Kernel<ColumnsParameters<O, T>>>,
+    name: &'static str,
+    spans: AnyBlock<SpansParameters<O, T>>,
+    spans_anywhere: Option<AnyBlock<SpansParameters<O, T>>>,
+    rows: Option<Kernel<RowsParameters<O, T>>>,
+    columns: Option<Kernel<ColumnsParameters<O, T>>>,
+}
+
+impl<O: Operator<T>, T: Element> Kernels<O, T> {
+    /// An operator with a kernel for long spans: all of a buffer, long rows. It takes short ones too, if slowly. `name` is for
+    /// messages: `the sum`.
+    ///
+    /// The kernel calls [`fold_spans`](kernels::reduce::spans::fold_spans), or takes any arguments.
+    pub fn new(name: &'static str, spans: AnyBlock<SpansParameters<O, T>>) -> Self {
+        Self { name, spans, spans_anywhere: None, rows: None, columns: None }
+    }
+
+    /// Also with a kernel for long spans of which not all begin at a multiple of 16 bytes, which calls
+    /// [`spans_anywhere`](fn@kernels::reduce::spans::spans_anywhere); without one, the one for spans takes these too.
+    pub fn with_spans_anywhere(self, kernel: AnyBlock<SpansParameters<O, T>>) -> Self {
+        Self { spans_anywhere: Some(kernel), ..self }
+    }
+
+    /// Also with a kernel for short rows, which calls [`rows`](fn@kernels::reduce::rows::rows) in blocks of as many threads; without
+    /// one they are folded as long ones.
+    pub fn with_rows(self, kernel: Kernel<RowsParameters<O, T>>) -> Self {
+        Self { rows: Some(kernel), ..self }
+    }
+
+    /// Also with a kernel for columns, which calls [`columns`](fn@kernels::reduce::columns::columns) in blocks of as many threads;
+    /// without one they are an error.
+    pub fn with_columns(self, kernel: Kernel<ColumnsParameters<O, T>>) -> Self {
+        Self { columns: Some(kernel), ..self }
+    }
 }
 
 // By hand: a derive would ask for `O: Clone`.

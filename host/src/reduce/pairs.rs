@@ -22,14 +22,26 @@ pub type PairsParameters<O, T> =
 /// An operator of pairs with its kernel for elements of type `T`.
 pub trait PairReduction<T: Element>: PairOperator<T> + Sized {
     /// The kernel for two inputs.
-    fn pairs() -> AnyBlock<PairsParameters<Self, T>>;
+    fn pairs() -> PairKernel<Self, T>;
 }
+
+/// The kernel of an operator of pairs. Only the plans of this crate launch it.
+pub struct PairKernel<O: PairOperator<T>, T: Element>(AnyBlock<PairsParameters<O, T>>);
+
+// By hand: a derive would ask for `O: Clone`.
+impl<O: PairOperator<T>, T: Element> Clone for PairKernel<O, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<O: PairOperator<T>, T: Element> Copy for PairKernel<O, T> {}
 
 macro_rules! dots {
     ($($type:ident)*) => {$(
         impl PairReduction<$type> for Dot {
-            fn pairs() -> AnyBlock<PairsParameters<Self, $type>> {
-                pairs::pairs::handle::<Self, $type>()
+            fn pairs() -> PairKernel<Self, $type> {
+                // SAFETY: whoever has it cannot launch it: only the plans below do, with what they have checked.
+                PairKernel(unsafe { pairs::pairs::handle::<Self, $type>() })
             }
         }
     )*};
@@ -43,7 +55,7 @@ dots!(f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64);
 /// Made by [`Gpu::pair_reducer`].
 pub struct PairReducer<O: PairOperator<T>, T: Element> {
     gpu: Gpu,
-    kernel: AnyBlock<PairsParameters<O, T>>,
+    kernel: PairKernel<O, T>,
     shape: Shape,
     plan: Plan,
     workspace: Workspace,
@@ -157,7 +169,7 @@ impl<O: PairOperator<T>, T: Element> PairReducer<O, T> {
 /// Starts a reduction that has been planned, in a workspace that has the plan's room.
 fn start<O: PairOperator<T>, T: Element>(
     gpu: &Gpu,
-    kernel: AnyBlock<PairsParameters<O, T>>,
+    kernel: PairKernel<O, T>,
     shape: Shape,
     plan: Plan,
     workspace: &mut Workspace,
@@ -179,5 +191,5 @@ fn start<O: PairOperator<T>, T: Element>(
     let Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } = plan else { return Ok(()) };
     let grid = reducer::grid(plan, OPERATION)?;
     let arguments = (x, y, len, pitch, parts, tiles, longer, workspace.mailboxes.view_mut(), output);
-    gpu.launch(kernel.with_block(threads), grid, arguments)
+    gpu.launch(kernel.0.with_block(threads), grid, arguments)
 }

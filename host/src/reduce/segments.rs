@@ -27,12 +27,12 @@ pub type SegmentsParameters<O, T> = (Global<'static, T>, Global<'static, u64>, u
 /// The parameters of [`long_segments`](fn@kernels::reduce::segments::long_segments).
 pub type LongSegmentsParameters<O, T> = (Global<'static, T>, Chunks, Notes, Partials, Tickets, Output<O, T>);
 
-/// The kernels of an operator for segments by offsets.
+/// The kernels of an operator for segments by offsets. Only the plans of this crate launch them.
 pub struct SegmentKernels<O: Operator<T>, T: Element> {
     /// The kernel for all segments but long ones, which it queues.
-    pub segments: Kernel<SegmentsParameters<O, T>>,
+    pub(super) segments: Kernel<SegmentsParameters<O, T>>,
     /// The kernel for those.
-    pub long_segments: Kernel<LongSegmentsParameters<O, T>>,
+    pub(super) long_segments: Kernel<LongSegmentsParameters<O, T>>,
 }
 
 // By hand: a derive would ask for `O: Clone`.

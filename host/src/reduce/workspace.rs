@@ -37,8 +37,12 @@ impl Room {
 impl Workspace {
     pub(super) fn new(gpu: &Gpu, room: Room) -> Result<Self, Error> {
         let Room { mailboxes, partials, tickets } = room;
-        let (mailboxes, partials) = (gpu.zeroed(mailboxes)?, gpu.zeroed(partials)?);
-        Ok(Self { mailboxes, partials, tickets: gpu.zeroed(tickets)? })
+        let machine = gpu.machine();
+        Ok(Self {
+            mailboxes: Buffer::workspace(&machine, mailboxes)?,
+            partials: gpu.zeroed(partials)?,
+            tickets: Buffer::workspace(&machine, tickets)?,
+        })
     }
 
     fn room(&self) -> Room {

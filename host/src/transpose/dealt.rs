@@ -53,24 +53,30 @@ impl Gpu {
     ) -> Result<(), Error> {
         match size_of::<T>() {
             1 => {
-                let kernels = [dealt_tiles::handle::<u8, 32768>(), wide_dealt_tiles::handle::<u8, 32768>()];
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe { [dealt_tiles::handle::<u8, 32768>(), wide_dealt_tiles::handle::<u8, 32768>()] };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             2 => {
-                let kernels = [dealt_tiles::handle::<u16, 16384>(), wide_dealt_tiles::handle::<u16, 16384>()];
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels =
+                    unsafe { [dealt_tiles::handle::<u16, 16384>(), wide_dealt_tiles::handle::<u16, 16384>()] };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             4 => {
-                let kernels = [dealt_tiles::handle::<u32, 4096>(), wide_dealt_tiles::handle::<u32, 4096>()];
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe { [dealt_tiles::handle::<u32, 4096>(), wide_dealt_tiles::handle::<u32, 4096>()] };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             8 => {
-                let kernels = [dealt_tiles::handle::<u64, 2048>(), wide_dealt_tiles::handle::<u64, 2048>()];
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe { [dealt_tiles::handle::<u64, 2048>(), wide_dealt_tiles::handle::<u64, 2048>()] };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             _ => {
                 // They are packs, wherever they begin.
-                let kernels = [wide_dealt_tiles::handle::<u128, 1024>(); 2];
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe { [wide_dealt_tiles::handle::<u128, 1024>(); 2] };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
         }

@@ -72,24 +72,45 @@ impl Gpu {
         }
         match size_of::<T>() {
             1 => {
-                let wide = [wide_square_tiles::handle::<u8, 16384>(), wide_square_tiles::handle::<u8, 4096>()];
-                self.turn_in_place(square_tiles::handle::<u8, 16384>(), wide, shape, matrices.cast())
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let (square, wide) = unsafe {
+                    (
+                        square_tiles::handle::<u8, 16384>(),
+                        [wide_square_tiles::handle::<u8, 16384>(), wide_square_tiles::handle::<u8, 4096>()],
+                    )
+                };
+                self.turn_in_place(square, wide, shape, matrices.cast())
             }
             2 => {
-                let wide = [wide_square_tiles::handle::<u16, 4096>(), wide_square_tiles::handle::<u16, 1024>()];
-                self.turn_in_place(square_tiles::handle::<u16, 4096>(), wide, shape, matrices.cast())
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let (square, wide) = unsafe {
+                    (
+                        square_tiles::handle::<u16, 4096>(),
+                        [wide_square_tiles::handle::<u16, 4096>(), wide_square_tiles::handle::<u16, 1024>()],
+                    )
+                };
+                self.turn_in_place(square, wide, shape, matrices.cast())
             }
             4 => {
-                let wide = [wide_square_tiles::handle::<u32, 4096>(), wide_square_tiles::handle::<u32, 1024>()];
-                self.turn_in_place(square_tiles::handle::<u32, 4096>(), wide, shape, matrices.cast())
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let (square, wide) = unsafe {
+                    (
+                        square_tiles::handle::<u32, 4096>(),
+                        [wide_square_tiles::handle::<u32, 4096>(), wide_square_tiles::handle::<u32, 1024>()],
+                    )
+                };
+                self.turn_in_place(square, wide, shape, matrices.cast())
             }
             8 => {
-                let wide = [wide_square_tiles::handle::<u64, 1024>(); 2];
-                self.turn_in_place(square_tiles::handle::<u64, 1024>(), wide, shape, matrices.cast())
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let (square, wide) =
+                    unsafe { (square_tiles::handle::<u64, 1024>(), [wide_square_tiles::handle::<u64, 1024>(); 2]) };
+                self.turn_in_place(square, wide, shape, matrices.cast())
             }
             _ => {
                 // They are packs, wherever they begin.
-                let wide = [wide_square_tiles::handle::<u128, 1024>(); 2];
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let wide = unsafe { [wide_square_tiles::handle::<u128, 1024>(); 2] };
                 self.turn_in_place(wide[0], wide, shape, matrices.cast())
             }
         }

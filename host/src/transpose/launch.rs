@@ -61,87 +61,113 @@ impl Gpu {
     ) -> Result<(), Error> {
         match size_of::<T>() {
             1 => {
-                let kernels = Kernels {
-                    direct: [direct_squares::handle::<u8, FEW_THREADS>(), direct_squares::handle::<u8, THREADS>()],
-                    by_packs: ByPacks {
-                        many: tiles::handle::<u8, 32768, 5>(),
-                        at_once: tiles::handle::<u8, 32768, 5>(),
-                        few: tiles::handle::<u8, 8192, 10>(),
-                    },
-                    by_words: [word_tiles::handle::<u8, 4096>(), word_tiles::handle::<u8, 1024>()],
-                    slanted: slanted_tiles::handle::<u8, 32768>(),
-                    strips: StripKernels {
-                        few_columns: few_columns::handle::<u8, 49152>(),
-                        few_rows: few_rows::handle::<u8, 32768>(),
-                    },
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe {
+                    Kernels {
+                        direct: [direct_squares::handle::<u8, FEW_THREADS>(), direct_squares::handle::<u8, THREADS>()],
+                        by_packs: ByPacks {
+                            many: tiles::handle::<u8, 32768, 5>(),
+                            at_once: tiles::handle::<u8, 32768, 5>(),
+                            few: tiles::handle::<u8, 8192, 10>(),
+                        },
+                        by_words: [word_tiles::handle::<u8, 4096>(), word_tiles::handle::<u8, 1024>()],
+                        slanted: slanted_tiles::handle::<u8, 32768>(),
+                        strips: StripKernels {
+                            few_columns: few_columns::handle::<u8, 49152>(),
+                            few_rows: few_rows::handle::<u8, 32768>(),
+                        },
+                    }
                 };
                 self.turn(kernels, strides, input.cast(), output.cast())
             }
             2 => {
-                let kernels = Kernels {
-                    direct: [direct_squares::handle::<u16, FEW_THREADS>(), direct_squares::handle::<u16, THREADS>()],
-                    by_packs: ByPacks {
-                        many: if strides.are_lines_apart(2) {
-                            tiles::handle::<u16, 16384, 5>()
-                        } else {
-                            tiles::handle::<u16, 16384, 4>()
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe {
+                    Kernels {
+                        direct: [
+                            direct_squares::handle::<u16, FEW_THREADS>(),
+                            direct_squares::handle::<u16, THREADS>(),
+                        ],
+                        by_packs: ByPacks {
+                            many: if strides.are_lines_apart(2) {
+                                tiles::handle::<u16, 16384, 5>()
+                            } else {
+                                tiles::handle::<u16, 16384, 4>()
+                            },
+                            at_once: tiles::handle::<u16, 16384, 5>(),
+                            few: tiles::handle::<u16, 4096, 8>(),
                         },
-                        at_once: tiles::handle::<u16, 16384, 5>(),
-                        few: tiles::handle::<u16, 4096, 8>(),
-                    },
-                    by_words: [word_tiles::handle::<u16, 4096>(), word_tiles::handle::<u16, 1024>()],
-                    slanted: slanted_tiles::handle::<u16, 16384>(),
-                    strips: StripKernels {
-                        few_columns: few_columns::handle::<u16, 24576>(),
-                        few_rows: few_rows::handle::<u16, 16384>(),
-                    },
+                        by_words: [word_tiles::handle::<u16, 4096>(), word_tiles::handle::<u16, 1024>()],
+                        slanted: slanted_tiles::handle::<u16, 16384>(),
+                        strips: StripKernels {
+                            few_columns: few_columns::handle::<u16, 24576>(),
+                            few_rows: few_rows::handle::<u16, 16384>(),
+                        },
+                    }
                 };
                 self.turn(kernels, strides, input.cast(), output.cast())
             }
             4 => {
-                let kernels = Kernels {
-                    direct: [direct_squares::handle::<u32, FEW_THREADS>(), direct_squares::handle::<u32, THREADS>()],
-                    by_packs: ByPacks {
-                        many: tiles::handle::<u32, 4096, 4>(),
-                        at_once: tiles::handle::<u32, 4096, 8>(),
-                        few: tiles::handle::<u32, 1024, 32>(),
-                    },
-                    by_words: [word_tiles::handle::<u32, 4096>(), word_tiles::handle::<u32, 1024>()],
-                    slanted: slanted_tiles::handle::<u32, 4096>(),
-                    strips: StripKernels {
-                        few_columns: few_columns::handle::<u32, 12288>(),
-                        few_rows: few_rows::handle::<u32, 8192>(),
-                    },
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe {
+                    Kernels {
+                        direct: [
+                            direct_squares::handle::<u32, FEW_THREADS>(),
+                            direct_squares::handle::<u32, THREADS>(),
+                        ],
+                        by_packs: ByPacks {
+                            many: tiles::handle::<u32, 4096, 4>(),
+                            at_once: tiles::handle::<u32, 4096, 8>(),
+                            few: tiles::handle::<u32, 1024, 32>(),
+                        },
+                        by_words: [word_tiles::handle::<u32, 4096>(), word_tiles::handle::<u32, 1024>()],
+                        slanted: slanted_tiles::handle::<u32, 4096>(),
+                        strips: StripKernels {
+                            few_columns: few_columns::handle::<u32, 12288>(),
+                            few_rows: few_rows::handle::<u32, 8192>(),
+                        },
+                    }
                 };
                 self.turn(kernels, strides, input.cast(), output.cast())
             }
             8 => {
-                let kernels = Kernels {
-                    direct: [direct_squares::handle::<u64, FEW_THREADS>(), direct_squares::handle::<u64, THREADS>()],
-                    by_packs: ByPacks {
-                        many: tiles::handle::<u64, 2048, 4>(),
-                        at_once: tiles::handle::<u64, 2048, 8>(),
-                        few: tiles::handle::<u64, 512, 16>(),
-                    },
-                    by_words: [word_tiles::handle::<u64, 2048>(), word_tiles::handle::<u64, 512>()],
-                    slanted: slanted_tiles::handle::<u64, 2048>(),
-                    strips: StripKernels {
-                        few_columns: few_columns::handle::<u64, 6144>(),
-                        few_rows: few_rows::handle::<u64, 4096>(),
-                    },
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe {
+                    Kernels {
+                        direct: [
+                            direct_squares::handle::<u64, FEW_THREADS>(),
+                            direct_squares::handle::<u64, THREADS>(),
+                        ],
+                        by_packs: ByPacks {
+                            many: tiles::handle::<u64, 2048, 4>(),
+                            at_once: tiles::handle::<u64, 2048, 8>(),
+                            few: tiles::handle::<u64, 512, 16>(),
+                        },
+                        by_words: [word_tiles::handle::<u64, 2048>(), word_tiles::handle::<u64, 512>()],
+                        slanted: slanted_tiles::handle::<u64, 2048>(),
+                        strips: StripKernels {
+                            few_columns: few_columns::handle::<u64, 6144>(),
+                            few_rows: few_rows::handle::<u64, 4096>(),
+                        },
+                    }
                 };
                 self.turn(kernels, strides, input.cast(), output.cast())
             }
             _ => {
                 // They are packs, wherever they begin.
-                let by_packs = ByPacks {
-                    many: tiles::handle::<u128, 1024, 4>(),
-                    at_once: tiles::handle::<u128, 1024, 8>(),
-                    few: tiles::handle::<u128, 256, 8>(),
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let by_packs = unsafe {
+                    ByPacks {
+                        many: tiles::handle::<u128, 1024, 4>(),
+                        at_once: tiles::handle::<u128, 1024, 8>(),
+                        few: tiles::handle::<u128, 256, 8>(),
+                    }
                 };
                 if strides.are_small(16) {
-                    let kernels =
-                        [direct_squares::handle::<u128, FEW_THREADS>(), direct_squares::handle::<u128, THREADS>()];
+                    // SAFETY: as above.
+                    let kernels = unsafe {
+                        [direct_squares::handle::<u128, FEW_THREADS>(), direct_squares::handle::<u128, THREADS>()]
+                    };
                     return self.turn_directly(kernels, strides, input.cast(), output.cast());
                 }
                 let (tiling, amount) = by_packs_or_few(&strides, 16);

@@ -67,27 +67,49 @@ impl Gpu {
         let of = |size: usize| MatrixOfRuns { len: bytes / size, ..matrix };
         match (unit, bytes < long(unit)) {
             (1, true) => {
-                let kernels = (run_tiles::handle::<u8, 32768>(), run_strips::handle::<u8, 32768>());
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe { (run_tiles::handle::<u8, 32768>(), run_strips::handle::<u8, 32768>()) };
                 self.short_runs(kernels, of(1), input.cast(), output.cast())
             }
             (2, true) => {
-                let kernels = (run_tiles::handle::<u16, 16384>(), run_strips::handle::<u16, 16384>());
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe { (run_tiles::handle::<u16, 16384>(), run_strips::handle::<u16, 16384>()) };
                 self.short_runs(kernels, of(2), input.cast(), output.cast())
             }
             (4, true) => {
-                let kernels = (run_tiles::handle::<u32, 8192>(), run_strips::handle::<u32, 8192>());
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe { (run_tiles::handle::<u32, 8192>(), run_strips::handle::<u32, 8192>()) };
                 self.short_runs(kernels, of(4), input.cast(), output.cast())
             }
             (_, true) => {
-                let kernels = (run_tiles::handle::<u64, 4096>(), run_strips::handle::<u64, 4096>());
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe { (run_tiles::handle::<u64, 4096>(), run_strips::handle::<u64, 4096>()) };
                 self.short_runs(kernels, of(8), input.cast(), output.cast())
             }
-            (1, false) => self.runs_by_parts(runs::runs::handle::<u8>(), of(1), input.cast(), output.cast()),
-            (2, false) => self.runs_by_parts(runs::runs::handle::<u16>(), of(2), input.cast(), output.cast()),
-            (4, false) => self.whole_runs(whole_runs::whole_runs::handle::<u32>(), of(4), input.cast(), output.cast()),
-            (8, false) => self.whole_runs(whole_runs::whole_runs::handle::<u64>(), of(8), input.cast(), output.cast()),
+            (1, false) => {
+                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                let kernel = unsafe { runs::runs::handle::<u8>() };
+                self.runs_by_parts(kernel, of(1), input.cast(), output.cast())
+            }
+            (2, false) => {
+                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                let kernel = unsafe { runs::runs::handle::<u16>() };
+                self.runs_by_parts(kernel, of(2), input.cast(), output.cast())
+            }
+            (4, false) => {
+                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                let kernel = unsafe { whole_runs::whole_runs::handle::<u32>() };
+                self.whole_runs(kernel, of(4), input.cast(), output.cast())
+            }
+            (8, false) => {
+                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                let kernel = unsafe { whole_runs::whole_runs::handle::<u64>() };
+                self.whole_runs(kernel, of(8), input.cast(), output.cast())
+            }
             (_, false) => {
-                self.whole_runs(whole_runs::whole_runs::handle::<u128>(), of(16), input.cast(), output.cast())
+                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                let kernel = unsafe { whole_runs::whole_runs::handle::<u128>() };
+                self.whole_runs(kernel, of(16), input.cast(), output.cast())
             }
         }
     }

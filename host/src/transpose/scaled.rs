@@ -113,13 +113,16 @@ macro_rules! scaled {
         impl ScaledElement for $type {}
         impl private::Sealed for $type {
             fn kernels() -> ScaledKernels<Self::Bits> {
-                ScaledKernels {
-                    direct: [
-                        scaled_direct_squares::handle::<$type, FEW_THREADS>(),
-                        scaled_direct_squares::handle::<$type, THREADS>(),
-                    ],
-                    wide: wide_scaled_tiles::handle::<$type, $len>(),
-                    anywhere: $anywhere,
+                // SAFETY: only the plan launches them, with arguments that it has made for views that have the shape.
+                unsafe {
+                    ScaledKernels {
+                        direct: [
+                            scaled_direct_squares::handle::<$type, FEW_THREADS>(),
+                            scaled_direct_squares::handle::<$type, THREADS>(),
+                        ],
+                        wide: wide_scaled_tiles::handle::<$type, $len>(),
+                        anywhere: $anywhere,
+                    }
                 }
             }
             fn parts(self) -> [f64; 2] {

@@ -15,13 +15,16 @@ pub const PACKS_IN_FLIGHT: usize = 2;
 /// Reduces spans of `len` pairs to one output each: in both inputs each begins `pitch` elements behind the one
 /// before. All else is as in [`spans`](fn@super::spans::spans), with tiles of half
 /// as many elements.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Dot] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
     max_threads = 512,
     min_blocks = 2,
     early
 )]
-pub fn pairs<O: PairOperator<T>, T: Element>(
+pub unsafe fn pairs<O: PairOperator<T>, T: Element>(
     first: Global<T>,
     second: Global<T>,
     len: usize,

@@ -79,6 +79,9 @@ pub const fn most_chunks(len: usize, size: usize) -> usize {
 ///
 /// Source: the split by length is that of Bell and Garland, "Implementing Sparse Matrix-Vector Multiplication on
 /// Throughput-Oriented Processors", SC 2009, and of Greathouse and Daga's CSR-Adaptive, SC 2014.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
         x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
@@ -88,7 +91,7 @@ pub const fn most_chunks(len: usize, size: usize) -> usize {
     block = BLOCK,
     early, erase = crate::ops::Erased
 )]
-pub fn segments<O: Operator<T>, T: Element>(
+pub unsafe fn segments<O: Operator<T>, T: Element>(
     input: Global<T>,
     offsets: Global<u64>,
     per_warp: u32,
@@ -201,6 +204,9 @@ fn queue_long<T: Element>(own: Segment, first: usize, chunks: &GlobalMut<[u64; 2
 /// the last to finish one of a segment folds what all have made of it, in order.
 ///
 /// `partials` has a place for each chunk, and `tickets` one more, each 0.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
         x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
@@ -210,7 +216,7 @@ fn queue_long<T: Element>(own: Segment, first: usize, chunks: &GlobalMut<[u64; 2
     block = BLOCK,
     early, erase = crate::ops::Erased
 )]
-pub fn long_segments<O: Operator<T>, T: Element>(
+pub unsafe fn long_segments<O: Operator<T>, T: Element>(
     input: Global<T>,
     chunks: Global<[u64; 2]>,
     notes: GlobalMut<u64>,
@@ -237,8 +243,8 @@ pub fn long_segments<O: Operator<T>, T: Element>(
         let is_aligned = constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
         let state = fold_run::<O, T, PACKS_IN_FLIGHT, false>(&input, start, len, run, is_aligned);
         let state = fold_warps::<O, T>(state, (BLOCK / 32) as u32, &warp_states);
-        // SAFETY: an index that is asked for is one of an element that was folded.
-        let settled = |state| O::settle(state, |i| unsafe { input.load_unchecked(start + i as usize) });
+        // Checked, as an operator of somebody else may ask for any.
+        let settled = |state| O::settle(state, |i| input.load(start.wrapping_add(i as usize)));
         if parts == 1 {
             if thread == 0 {
                 output.store(segment, O::finish(settled(state), len as u64));

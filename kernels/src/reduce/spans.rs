@@ -44,6 +44,9 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 ///
 /// If there is more than one part, there are [as many mailboxes](cuda_std::mailbox::boxes_of) as the states of all blocks
 /// take: all 0, and again after the launch.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
         x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
@@ -54,7 +57,7 @@ pub const fn tile(threads: usize, size: usize) -> usize {
     min_blocks = 2,
     early, erase = crate::ops::Erased
 )]
-pub fn spans<O: Operator<T>, T: Element>(
+pub unsafe fn spans<O: Operator<T>, T: Element>(
     input: Global<T>,
     len: usize,
     pitch: usize,
@@ -69,6 +72,9 @@ pub fn spans<O: Operator<T>, T: Element>(
 }
 
 /// [`spans`](fn@spans) that begin anywhere, of operators that keep to an order: the same order, with one tile on its way.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Mean, Norm] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
         + [Sum, Product, SumOfSquares] x [f32, f64, f16, bf16]
@@ -77,7 +83,7 @@ pub fn spans<O: Operator<T>, T: Element>(
     min_blocks = 2,
     early, erase = crate::ops::Erased
 )]
-pub fn spans_anywhere<O: Operator<T>, T: Element>(
+pub unsafe fn spans_anywhere<O: Operator<T>, T: Element>(
     input: Global<T>,
     len: usize,
     pitch: usize,
@@ -93,9 +99,12 @@ pub fn spans_anywhere<O: Operator<T>, T: Element>(
 
 /// What a thread of a kernel of one's own does, with `PACKS` packs in flight: that of [`spans`](fn@spans), or, of a span that
 /// is not aligned, of [`spans_anywhere`](fn@spans_anywhere).
+///
+/// # Safety
+/// The arguments are as said of [`spans`](fn@spans), and the views have all elements that they name: accesses are not checked.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
-pub fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
+pub unsafe fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     input: &Global<T>,
     len: usize,
     pitch: usize,
@@ -128,8 +137,8 @@ fn fold_part<O: Operator<T>, T: Element, const PACKS: usize>(
     let start = part.span * pitch;
     let of_thread = fold_run::<O, T, PACKS, true>(input, start, len, part.run(), is_aligned(start));
     part.admit_next_grid_at_last();
-    // SAFETY: an index that is asked for is one of an element that was folded.
-    let settle = |state| O::settle(state, |i| unsafe { input.load_unchecked(start + i as usize) });
+    // Checked, as an operator of somebody else may ask for any.
+    let settle = |state| O::settle(state, |i| input.load(start.wrapping_add(i as usize)));
     part.finish::<O, T>(of_thread, settle, len, mailboxes, output);
 }
 

@@ -68,12 +68,15 @@ impl<const WIDE: bool> Rows for Dealt<WIDE> {
 /// most [`MOST_MEMBERS`] and divide the rows; 1 is as it is.
 ///
 /// `LEN`, tiles and grid are as of [`tiles`](mod@super::tiles); sides and addresses may be any.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096] + [u64] x [2048],
     block = threads(LEN, size_of::<T>()),
     early
 )]
-pub fn dealt_tiles<T: Turn, const LEN: usize>(
+pub unsafe fn dealt_tiles<T: Turn, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: usize,
@@ -97,12 +100,15 @@ pub fn dealt_tiles<T: Turn, const LEN: usize>(
 }
 
 /// [`dealt_tiles`](fn@dealt_tiles) whose sides and addresses are multiples of 16 bytes.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096] + [u64] x [2048] + [u128] x [1024],
     block = threads(LEN, size_of::<T>()),
     early
 )]
-pub fn wide_dealt_tiles<T: Turn, const LEN: usize>(
+pub unsafe fn wide_dealt_tiles<T: Turn, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: usize,

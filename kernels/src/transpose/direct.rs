@@ -174,8 +174,11 @@ by_packs!(u32, u64, u128);
 ///
 /// A block is for [`ACROSS`] squares of [`rows()`] x [`columns()`] elements side by side, and as many below each other as its threads
 /// are for; the grid has one for each of these: across, down, and from matrix to matrix.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(instances = [u8, u16, u32, u64, u128] x [128, 256], block = BLOCK, early)]
-pub fn direct_squares<T: Direct, const BLOCK: usize>(
+pub unsafe fn direct_squares<T: Direct, const BLOCK: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: u32,
@@ -191,12 +194,15 @@ pub fn direct_squares<T: Direct, const BLOCK: usize>(
 
 /// [`direct_squares`](fn@direct_squares) of numbers that are [scaled](super::change) on their way: `how` and the factor's
 /// parts are those of a [`Scaling`].
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128, 256],
     block = BLOCK,
     early
 )]
-pub fn scaled_direct_squares<N: Scale<Bits: Direct>, const BLOCK: usize>(
+pub unsafe fn scaled_direct_squares<N: Scale<Bits: Direct>, const BLOCK: usize>(
     input: Global<<N as Scale>::Bits>,
     output: GlobalMut<<N as Scale>::Bits>,
     rows: u32,

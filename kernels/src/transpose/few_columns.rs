@@ -43,8 +43,11 @@ const fn place(i: u32, size: usize) -> u32 {
 /// `LEN` is what a block takes of shared memory: all that it can have, half as much again as its [`room`], so that no more than
 /// four are on a multiprocessor: with six, 1000003 x 127 elements of 2 to 8 bytes took 12 to 14 % longer
 /// (docs/benchmarks/h200.md).
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(instances = [u8] x [49152] + [u16] x [24576] + [u32] x [12288] + [u64] x [6144], block = BLOCK, early)]
-pub fn few_columns<T: InWords, const LEN: usize>(
+pub unsafe fn few_columns<T: InWords, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: usize,

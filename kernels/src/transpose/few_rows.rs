@@ -66,8 +66,11 @@ pub const fn most_columns(rows: usize, size: usize) -> usize {
 /// `rows` are 2 to 128. A block is for `width` columns, up to [`most_columns`]: it writes so many rows of the output, counted
 /// from the start of the sector in which the first begins; `blocks` of them are a matrix. `packs_of_run` and `room_of_run`
 /// are the functions' of those names. `LEN` is the [`room`] of a block.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(instances = [u8] x [32768] + [u16] x [16384] + [u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
-pub fn few_rows<T: InWords, const LEN: usize>(
+pub unsafe fn few_rows<T: InWords, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: u32,

@@ -56,12 +56,15 @@ pub const fn pair(block: u32, tiles: u32) -> (u32, u32) {
 /// A block takes two tiles that change places, or one on the diagonal: both are in shared memory before either is
 /// overwritten, and no other block has an element of them. Half of its threads are for each, if there are [`halves`]. The grid
 /// has a block for each [`pair`] of each matrix.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [u8] x [16384] + [u16] x [4096] + [u32] x [4096] + [u64] x [1024],
     block = [threads(LEN, size_of::<T>()), halves(size_of::<T>())],
     early
 )]
-pub fn square_tiles<T: Turn, const LEN: usize>(matrix: GlobalMut<T>, side: usize, pitch: usize, batch: usize) {
+pub unsafe fn square_tiles<T: Turn, const LEN: usize>(matrix: GlobalMut<T>, side: usize, pitch: usize, batch: usize) {
     let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
     let layout = Layout { pitch, batch };
     let own = thread::thread_idx_y();
@@ -85,12 +88,20 @@ pub fn square_tiles<T: Turn, const LEN: usize>(matrix: GlobalMut<T>, side: usize
 
 /// [`square_tiles`](fn@square_tiles) whose sides, pitches and addresses are multiples of 16 bytes. `LEN` is [`elements`] of
 /// the size, or [`few_elements`].
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [u8] x [16384, 4096] + [u16] x [4096, 1024] + [u32] x [4096, 1024] + [u64] x [1024] + [u128] x [1024],
     block = [threads(LEN, size_of::<T>()), 2],
     early
 )]
-pub fn wide_square_tiles<T: Turn, const LEN: usize>(matrix: GlobalMut<T>, side: usize, pitch: usize, batch: usize) {
+pub unsafe fn wide_square_tiles<T: Turn, const LEN: usize>(
+    matrix: GlobalMut<T>,
+    side: usize,
+    pitch: usize,
+    batch: usize,
+) {
     let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
     let tile = if thread::thread_idx_y() == 0 { tiles[0] } else { tiles[1] };
     let layout = Layout { pitch, batch };

@@ -20,8 +20,11 @@ pub const fn are_strips(rows: usize, len: usize, size: usize) -> bool {
 ///
 /// `len` is at least 2. A block is for `width` runs of each row; that, `packs_of_row` and `room_of_row` are as in
 /// [`RunTiles`](super::run_tiles::RunTiles). `LEN` is the [`room`](super::strips::room) of a block.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(instances = [u8] x [32768] + [u16] x [16384] + [u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
-pub fn run_strips<T: InWords, const LEN: usize>(
+pub unsafe fn run_strips<T: InWords, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: u32,

@@ -183,8 +183,11 @@ fn passes(apart: usize, len: usize, size: usize) -> u32 {
 /// and `room_of_row` are as in [`RunTiles`]. `threads_of_row` write a row of the output, [as there](RunTiles::threads_of_row).
 /// `step` is how many rows of the output are from one of a thread to its next: a power of two, at least as many as the block
 /// has threads for, and such that rows so far apart begin at the same place in a word. `LEN` is the [`room`] of a block.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(instances = [u8] x [32768] + [u16] x [16384] + [u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
-pub fn run_tiles<T: InWords, const LEN: usize>(
+pub unsafe fn run_tiles<T: InWords, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: usize,

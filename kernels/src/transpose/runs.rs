@@ -14,8 +14,18 @@ pub const PACKS: usize = 4;
 ///
 /// Consecutive threads write consecutive aligned packs, [`PACKS`] of which each has on the way, and cut each out of the
 /// input; at a run's ends there are parts of packs.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(instances = [u8, u16], block = BLOCK, early)]
-pub fn runs<T: Element>(input: Global<T>, output: GlobalMut<T>, outer: usize, inner: usize, len: usize, packs: usize) {
+pub unsafe fn runs<T: Element>(
+    input: Global<T>,
+    output: GlobalMut<T>,
+    outer: usize,
+    inner: usize,
+    len: usize,
+    packs: usize,
+) {
     let first = thread::block_idx_x() as usize * (BLOCK * PACKS) + thread::index_in_block::<BLOCK>();
     let part = |k: usize| Part::of::<T>(first + k * BLOCK, &output, outer, inner, len, packs);
     let parts = [part(0), part(1), part(2), part(3)];

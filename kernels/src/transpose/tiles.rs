@@ -40,6 +40,9 @@ pub const fn few_elements(size: usize) -> usize {
 ///
 /// Source: the tile in shared memory, Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA" (2009); the XOR in
 /// place of a column of padding, so that 16-byte accesses stay aligned, is common.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [u8] x [32768] x [5] + [u16] x [16384] x [4, 5]
         + [u32] x [4096] x [4, 8] + [u64] x [2048] x [4, 8] + [u128] x [1024] x [4, 8]
@@ -48,7 +51,7 @@ pub const fn few_elements(size: usize) -> usize {
     min_blocks = BLOCKS,
     early
 )]
-pub fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
+pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: usize,
@@ -77,13 +80,16 @@ pub fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
 /// as many as the [positions](slanted::positions) of a row need.
 ///
 /// As many blocks are to fit (`min_blocks`) as leave registers for what all rows of a thread's square begin with.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096] + [u64] x [2048],
     block = slanted::threads(LEN, size_of::<T>()),
     min_blocks = match size_of::<T>() { 1 => 3, 2 => 4, 4 => 6, _ => 5 },
     early
 )]
-pub fn slanted_tiles<T: Turn, const LEN: usize>(
+pub unsafe fn slanted_tiles<T: Turn, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: usize,
@@ -111,12 +117,15 @@ pub fn slanted_tiles<T: Turn, const LEN: usize>(
 
 /// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose elements, of 2 bytes, are [scaled](super::change) on
 /// their way: `how` and the factor's parts are those of a [`Scaling`].
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [f16, bf16] x [16384],
     block = threads(LEN, size_of::<N>()),
     early
 )]
-pub fn scaled_tiles<N: Scale, const LEN: usize>(
+pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
     input: Global<<N as Scale>::Bits>,
     output: GlobalMut<<N as Scale>::Bits>,
     rows: usize,
@@ -146,12 +155,15 @@ pub fn scaled_tiles<N: Scale, const LEN: usize>(
 }
 
 /// [`scaled_tiles`](fn@scaled_tiles) of what [`tiles`](fn@tiles) takes: everything at multiples of 16 bytes.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [f16, bf16] x [16384] + [f32] x [4096] + [f64, Complex32] x [2048] + [Complex64] x [1024],
     block = threads(LEN, size_of::<N>()),
     early
 )]
-pub fn wide_scaled_tiles<N: Scale, const LEN: usize>(
+pub unsafe fn wide_scaled_tiles<N: Scale, const LEN: usize>(
     input: Global<<N as Scale>::Bits>,
     output: GlobalMut<<N as Scale>::Bits>,
     rows: usize,
@@ -181,12 +193,15 @@ pub fn wide_scaled_tiles<N: Scale, const LEN: usize>(
 }
 
 /// [`scaled_tiles`](fn@scaled_tiles) of what [`slanted_tiles`](fn@slanted_tiles) takes.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [f16, bf16] x [16384] + [f32] x [4096] + [f64, Complex32] x [2048],
     block = slanted::threads(LEN, size_of::<N>()),
     early
 )]
-pub fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
+pub unsafe fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
     input: Global<<N as Scale>::Bits>,
     output: GlobalMut<<N as Scale>::Bits>,
     rows: usize,

@@ -16,8 +16,11 @@ pub const EACH: usize = 8;
 /// input is run `j * rows + i` of the output. `len` and `rows` are at least 2.
 ///
 /// Consecutive threads write consecutive elements, [`EACH`] of which each has on the way.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(instances = [u32, u64, u128], block = BLOCK, early)]
-pub fn whole_runs<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize, len: usize) {
+pub unsafe fn whole_runs<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize, len: usize) {
     admit_next_grid();
     let first = thread::block_idx_x() as usize * (BLOCK * EACH);
     // Numbers of the block's first element are divided once; those of the others are a little larger.

@@ -58,12 +58,15 @@ pub const fn positions(rows: usize, size: usize) -> usize {
 /// of squares, and neither words across nor squares down are more than the block has threads.
 ///
 /// There are `tiles_down` x `tiles_across` tiles in each matrix, and the grid has a block for each tile of each matrix.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [u8, u16, u32] x [4096, 1024] + [u64] x [2048, 512],
     block = BLOCK,
     early
 )]
-pub fn word_tiles<T: InWords, const LEN: usize>(
+pub unsafe fn word_tiles<T: InWords, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: usize,
@@ -88,8 +91,11 @@ pub fn word_tiles<T: InWords, const LEN: usize>(
 
 /// [`word_tiles`](fn@word_tiles) of elements that are words, which are [scaled](super::change) on their way: `how` and the
 /// factor's parts are those of a [`Scaling`].
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(instances = [f32] x [4096, 1024] + [f64, Complex32] x [2048, 512], block = BLOCK, early)]
-pub fn scaled_word_tiles<N: ScaledInWords, const LEN: usize>(
+pub unsafe fn scaled_word_tiles<N: ScaledInWords, const LEN: usize>(
     input: Global<<N as ScaledInWords>::Word>,
     output: GlobalMut<<N as ScaledInWords>::Word>,
     rows: usize,

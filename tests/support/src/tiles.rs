@@ -24,13 +24,15 @@ macro_rules! instances {
         pub static TILE_CHECKS: &[(&str, TileCheck, Conflicts)] = &[$((
             concat!(stringify!($type), " by tiles of ", $len, ", blocks ", $blocks),
             |gpu, rows, columns, seed| {
-                let tile = (tiles::handle::<$type, $len, $blocks>(), $len);
+                // SAFETY: `turn` launches it with a tile's arguments for the whole matrix.
+                let tile = (unsafe { tiles::handle::<$type, $len, $blocks>() }, $len);
                 let number = |bits: u128| bits as $type;
                 check(gpu, tile, [rows, columns], seed, number)
             },
             |gpu, rows, columns| {
                 let numbers = vec![<$type>::default(); rows * columns];
-                let tile = (tiles::handle::<$type, $len, $blocks>(), $len);
+                // SAFETY: `turn` launches it with a tile's arguments for the whole matrix.
+                let tile = (unsafe { tiles::handle::<$type, $len, $blocks>() }, $len);
                 let profile = gpu.profile(|| turn(gpu, tile, [rows, columns], 0, &numbers).map(|_| ()))?;
                 Ok(profile.bank_conflicts())
             },

@@ -25,8 +25,11 @@ impl Operator<f32> for Peak {
 }
 
 /// The kernel for whole buffers and long rows.
+///
+/// # Safety
+/// The arguments are those that `warpfold::reduce::Kernels` launches it with: nothing here checks them.
 #[kernel(max_threads = 512, min_blocks = 2, early)]
-pub fn peak(
+pub unsafe fn peak(
     input: Global<f32>,
     len: usize,
     pitch: usize,
@@ -36,5 +39,6 @@ pub fn peak(
     mailboxes: GlobalMut<[u64; 2]>,
     output: GlobalMut<f32>,
 ) {
-    fold_spans::<Peak, f32, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output);
+    // SAFETY: the arguments are the engine's.
+    unsafe { fold_spans::<Peak, f32, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output) };
 }

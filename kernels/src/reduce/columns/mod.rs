@@ -73,6 +73,9 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
 ///
 /// If there is more than one part, each batch has [`partials_of`] places in `partials`, and [`tickets_of`] in `tickets`, which are
 /// 0. Only then do rows stand abreast, by a power of two. Blocks count up through tiles, then parts, then batches.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
         x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
@@ -83,7 +86,7 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
     min_blocks = 4,
     early, erase = crate::ops::Erased
 )]
-pub fn columns<O: Operator<T>, T: Element>(
+pub unsafe fn columns<O: Operator<T>, T: Element>(
     input: Global<T>,
     rows: usize,
     columns: usize,

@@ -72,6 +72,9 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
 ///   neighbouring ones in neighbouring lanes however long rows are. They go to shared memory as they are.
 /// - *A row is cut out of them there*, by as few lanes as have four packs of it each: the fewer, the fewer shuffles follow,
 ///   and the order in which a row is folded is the same at each alignment.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
         x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
@@ -82,7 +85,7 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
     min_blocks = match (size_of::<T>(), size_of::<<O as Operator<T>>::State>()) { (8, 0..=8) => 28, (8, _) => 24, _ => 20 },
     early, erase = crate::ops::Erased
 )]
-pub fn rows<O: Operator<T>, T: Element>(
+pub unsafe fn rows<O: Operator<T>, T: Element>(
     input: Global<T>,
     rows: usize,
     len: u32,

@@ -1,0 +1,278 @@
+//! What several threads, faults and kernels of any kind may do to one device: no wrong result, and no memory that is not theirs.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+
+use cuda_std::prelude::*;
+use kernels::ops::Operator;
+use kernels::reduce::columns;
+use kernels::reduce::spans::{PACKS_IN_FLIGHT, fold_spans};
+use test_support::{executor, times};
+use warpfold::reduce::Kernels;
+use warpfold::{Error, Gpu, Shape};
+
+/// Counts its launches.
+#[kernel(block = 1)]
+pub fn count(counter: GlobalMut<u32>) {
+    counter.store(0, counter.load(0) + 1);
+}
+
+/// Says that it is over where it goes out of scope, after a panic too: otherwise who waits for it would wait for ever.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Nine increments, in nine launches.
+fn nine(gpu: &Gpu, counter: &mut warpfold::Buffer<u32>) -> Result<(), Error> {
+    (0..9).try_for_each(|_| gpu.launch(count::handle(), 1, (counter.view_mut(),)))
+}
+
+#[test]
+fn what_other_threads_do_is_not_recorded() {
+    let gpu = executor();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    // Not refused, not left for later, and its memory is gone when a recording of somebody else is started.
+                    let mut counter = gpu.zeroed(1).unwrap();
+                    nine(&gpu, &mut counter).unwrap();
+                    assert_eq!(gpu.download(&counter).unwrap(), [9]);
+                }
+            });
+        }
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let _over = Over(&is_over);
+                let mut counter = gpu.zeroed(1).unwrap();
+                for _ in 0..times(100, 10_000) {
+                    gpu.record(|| Ok(())).unwrap().start().unwrap();
+                    let before = gpu.download(&counter).unwrap()[0];
+                    let recording = gpu.record(|| nine(&gpu, &mut counter)).unwrap();
+                    assert_eq!(gpu.download(&counter).unwrap(), [before]);
+                    recording.start().unwrap();
+                    recording.start().unwrap();
+                    assert_eq!(gpu.download(&counter).unwrap(), [before + 18]);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_recording_may_be_a_part_of_another() {
+    let gpu = Gpu::simt();
+    let mut counter = gpu.zeroed(1).unwrap();
+    let nine = gpu.record(|| nine(&gpu, &mut counter)).unwrap();
+    let twice = gpu.record(|| nine.start().and_then(|()| nine.start())).unwrap();
+    assert_eq!(gpu.download(&counter).unwrap(), [0]);
+    // It keeps what the parts need.
+    drop(nine);
+    twice.start().unwrap();
+    assert_eq!(gpu.download(&counter).unwrap(), [18]);
+    let within = gpu.record(|| gpu.record(|| Ok(())).map(|_| ()));
+    assert!(matches!(within, Err(Error::Recording { operation: "record" })), "{within:?}");
+}
+
+#[test]
+fn a_recording_ends_with_a_panic() {
+    let gpu = Gpu::simt();
+    let mut counter = gpu.zeroed(1).unwrap();
+    let panicking =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| gpu.record(|| panic!("as the test wants"))));
+    assert!(panicking.is_err());
+    nine(&gpu, &mut counter).unwrap();
+    assert_eq!(gpu.download(&counter).unwrap(), [9]);
+}
+
+#[test]
+fn a_profile_counts_what_its_thread_launches() {
+    let gpu = executor();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut counter = gpu.zeroed(1).unwrap();
+            while !is_over.load(Ordering::Relaxed) {
+                nine(&gpu, &mut counter).unwrap();
+            }
+        });
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let _over = Over(&is_over);
+                let mut counter = gpu.zeroed(1).unwrap();
+                for _ in 0..times(20, 2000) {
+                    let counted = gpu.profile(|| nine(&gpu, &mut counter)).unwrap();
+                    assert_eq!(counted.total().global_stores.requests, 9);
+                    // Those of a profile in another are the other's, too.
+                    let mut inner = 0;
+                    let outer = gpu.profile(|| {
+                        nine(&gpu, &mut counter)?;
+                        inner = gpu.profile(|| nine(&gpu, &mut counter))?.total().global_stores.requests;
+                        Ok(())
+                    });
+                    assert_eq!((inner, outer.unwrap().total().global_stores.requests), (9, 18));
+                }
+            });
+        }
+    });
+}
+
+/// A sum that stops at a number that is none.
+pub struct Strict;
+
+impl Operator<f32> for Strict {
+    type State = f32;
+    type Output = f32;
+    const NEUTRAL: f32 = 0.0;
+
+    fn lift(element: f32, _index: u64) -> f32 {
+        assert!(!element.is_nan(), "it is no number");
+        element
+    }
+    fn combine(a: f32, b: f32) -> f32 {
+        a + b
+    }
+    fn finish(state: f32, _count: u64) -> f32 {
+        state
+    }
+}
+
+/// Its kernel.
+///
+/// # Safety
+/// The arguments are those of a plan.
+#[kernel(max_threads = 512)]
+pub unsafe fn strict(
+    input: Global<f32>,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    tiles: u32,
+    longer: u32,
+    mailboxes: GlobalMut<[u64; 2]>,
+    output: GlobalMut<f32>,
+) {
+    // SAFETY: the arguments are the engine's.
+    unsafe {
+        fold_spans::<Strict, f32, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output)
+    };
+}
+
+/// Its kernel for columns.
+///
+/// # Safety
+/// The arguments are those of a plan.
+#[kernel(block = columns::BLOCK)]
+pub unsafe fn strict_columns(
+    input: Global<f32>,
+    rows: usize,
+    columns: usize,
+    pitch: usize,
+    batch_pitch: usize,
+    abreast: u32,
+    lanes: u32,
+    tiles: u32,
+    parts: u32,
+    partials: GlobalMut<f32>,
+    tickets: GlobalMut<u32>,
+    output: GlobalMut<f32>,
+) {
+    // SAFETY: the arguments are the engine's.
+    unsafe {
+        columns::columns::<Strict, f32>(
+            input,
+            rows,
+            columns,
+            pitch,
+            batch_pitch,
+            abreast,
+            lanes,
+            tiles,
+            parts,
+            partials,
+            tickets,
+            output,
+        )
+    };
+}
+
+/// So many rows that several blocks leave states for each other.
+const ROWS: usize = 1 << 16;
+const COLUMNS: usize = 4;
+
+#[test]
+fn a_reducer_is_right_after_a_fault() {
+    // SAFETY: only the reducer launches them.
+    let kernels: Kernels<Strict, f32> =
+        unsafe { Kernels::new("the strict sum", strict::handle()).with_columns(strict_columns::handle()) };
+    for (shape, outputs) in [(Shape::all(ROWS * COLUMNS), 1), (Shape::columns(ROWS, COLUMNS), COLUMNS)] {
+        for place in [0, ROWS * COLUMNS / 2, ROWS * COLUMNS - 1] {
+            right_after_a_fault(kernels, shape, outputs, place);
+        }
+    }
+}
+
+fn right_after_a_fault(kernels: Kernels<Strict, f32>, shape: Shape, outputs: usize, place: usize) {
+    let gpu = executor();
+    let (right, mut wrong) = (vec![1.0_f32; ROWS * COLUMNS], vec![2.0_f32; ROWS * COLUMNS]);
+    wrong[place] = f32::NAN;
+    let expected = vec![(ROWS * COLUMNS / outputs) as f32; outputs];
+    let (right, wrong) = (gpu.upload(&right).unwrap(), gpu.upload(&wrong).unwrap());
+    let mut output = gpu.zeroed::<f32>(outputs).unwrap();
+    let mut reducer = gpu.reducer_by(kernels, shape).unwrap();
+    for _ in 0..3 {
+        let fault = reducer.start(&wrong, &mut output);
+        assert!(matches!(fault, Err(Error::Fault(_))), "{fault:?}");
+        reducer.start(&right, &mut output).unwrap();
+        assert_eq!(gpu.download(&output).unwrap(), expected);
+    }
+    // The same by recordings, which keep the workspace of a reducer.
+    let of_wrong = gpu.record(|| reducer.start(&wrong, &mut output)).unwrap();
+    let of_right = gpu.record(|| reducer.start(&right, &mut output)).unwrap();
+    for _ in 0..3 {
+        assert!(matches!(of_wrong.start(), Err(Error::Fault(_))));
+        of_right.start().unwrap();
+        assert_eq!(gpu.download(&output).unwrap(), expected);
+        assert!(of_wrong.start().is_err());
+        reducer.start(&right, &mut output).unwrap();
+        assert_eq!(gpu.download(&output).unwrap(), expected);
+    }
+}
+
+static OWN: OnceLock<Gpu> = OnceLock::new();
+static REFUSED: AtomicU32 = AtomicU32::new(0);
+
+/// Asks its own device for everything that it could wait for.
+#[kernel(block = 1)]
+pub fn calls_its_own_gpu(numbers: GlobalMut<u32>) {
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        let gpu = OWN.get().expect("the test has set it");
+        let is_refused = |error: Option<Error>| matches!(error, Some(Error::InsideKernel { .. }));
+        let refused = [
+            is_refused(gpu.upload(&[1]).err()),
+            is_refused(gpu.zeroed::<u32>(1).err()),
+            is_refused(gpu.sum(&Gpu::simt().upload::<f32>(&[]).unwrap()).err()),
+            is_refused(gpu.record(|| Ok(())).and_then(|recording| recording.start()).err()),
+        ];
+        REFUSED.store(refused.iter().fold(0, |bits, &bit| bits << 1 | u32::from(bit)), Ordering::Relaxed);
+    }
+    numbers.store(0, 7);
+}
+
+#[test]
+fn a_kernel_cannot_wait_for_its_own_device() {
+    let gpu = OWN.get_or_init(Gpu::simt);
+    let mut numbers = gpu.zeroed(1).unwrap();
+    gpu.launch(calls_its_own_gpu::handle(), 1, (numbers.view_mut(),)).unwrap();
+    assert_eq!(gpu.download(&numbers).unwrap(), [7]);
+    // Nothing waits for anything in an empty recording.
+    assert_eq!(REFUSED.load(Ordering::Relaxed), 0b1100);
+    assert_eq!(gpu.sum(&gpu.upload(&[1.0_f32]).unwrap()).unwrap(), 1.0);
+}
