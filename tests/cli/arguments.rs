@@ -12,6 +12,7 @@ fn the_help_teaches() {
         "bench ladder reduce --rung sequential",
         "bench sum --input samples.npy",
         "Exit code:",
+        "130  interrupted",
         "--device",
         "--format",
     ] {

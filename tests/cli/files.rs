@@ -69,8 +69,11 @@ fn outputs_are_never_lost() {
     assert_eq!(fs::read(&precious).unwrap(), b"precious");
     assert_eq!(bench(&["transpose", "--input", &input, "--output", &precious, "--force"]).status.code(), Some(0));
     assert_ne!(fs::read(&precious).unwrap(), b"precious");
-    refused(&["transpose", "--input", &input, "--output", &files.path("no/such/folder/t.npy")], &["cannot write"]);
-    refused(&["transpose", "--input", &input, "--output", &files.path(""), "--force"], &["not a regular file"]);
+    refused(
+        &["transpose", "--input", &input, "--output", &files.path("no/such/t.npy")],
+        &["cannot write", "no folder"],
+    );
+    refused(&["transpose", "--input", &input, "--output", &files.path(""), "--force"], &["is a folder"]);
     refused(&["transpose", "--input", &input, "--output", "/dev/null", "--force"], &["not a regular file"]);
     let left: Vec<_> = fs::read_dir(files.0.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "only the two files: {left:?}");

@@ -1,11 +1,8 @@
 //! `bench ladder`: tables, numbers for machines, charts and pictures.
 
 use std::fs;
-use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
-use crate::{BENCH, Files, bench, refused, stderr, stdout};
+use crate::{Files, bench, refused, stderr, stdout};
 
 #[test]
 fn all_ladders_in_a_table_each() {
@@ -95,7 +92,6 @@ fn ladders_as_charts() {
     for unknown in ["ladder.jpg", "ladder", "png"] {
         refused(&["--plot", unknown], &[unknown, ".svg", ".png"]);
     }
-    refused(&["ladder", "reduce", "--n", "10", "--plot", &files.path("no/such/folder/a.svg")], &["cannot write"]);
 }
 
 #[test]
@@ -124,27 +120,4 @@ fn ladders_as_pictures_for_print() {
     assert!(dark_in(0..width / 5) > 1000, "no names of kernels");
     let bar = pixels.chunks_exact(3).filter(|pixel| pixel == &[70, 110, 160]).count();
     assert!(bar > width * height / 50, "no bars");
-}
-
-/// Ctrl-C sends the one, `timeout` the other.
-#[cfg(unix)]
-#[test]
-fn what_is_ended_prints_what_was_measured() {
-    for signal in ["-INT", "-TERM"] {
-        let bench = Command::new(&*BENCH)
-            .args(["ladder", "reduce", "--device", "simt", "--n", "2^23", "--samples", "1", "--format", "csv"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("bench starts");
-        // Far too little time for all rungs, on 16 cores too.
-        sleep(Duration::from_secs(2));
-        let sent = Command::new("kill").args([signal, &bench.id().to_string()]).status();
-        assert!(sent.is_ok_and(|status| status.success()), "bench has ended before {signal}");
-        let output = bench.wait_with_output().expect("bench ends");
-        let (text, message) = (stdout(&output), stderr(&output));
-        assert!(output.status.code().is_some_and(|code| code != 0), "{signal}: {:?}: {message}", output.status);
-        assert!(message.contains("stopping after this kernel"), "{signal}: {message}");
-        assert!(text.contains("neighbored") && !text.contains("single_launch"), "{signal}: {text}");
-    }
 }

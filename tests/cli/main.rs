@@ -4,6 +4,7 @@ mod arguments;
 mod device;
 mod files;
 mod ladders;
+mod outcomes;
 mod profiles;
 mod reductions;
 mod transposes;

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuda_builder::Arch;
+use warpfold::ladder::BLOCKS;
 use warpfold::{Error, Gpu, Schedule, SimtOptions};
 
 use crate::plot::PlotFile;
@@ -39,7 +40,13 @@ use crate::transpose::SweepArguments;
   bench transpose --input a.npy --output t.npy
   bench --device simt --format json         the executor even where there is a GPU, for a machine to read
 
-Exit code: 0 all results right, 1 a wrong result or a kernel that failed, 2 input that cannot be used."
+Exit code:
+    0  all results are right
+    1  a result is wrong, or a kernel failed
+    2  the command line or an input cannot be used, for one case of several too: the other cases are measured and printed
+    3  results are printed, but could not all be written: --plot, --output, or standard output
+  130  interrupted (Ctrl-C, SIGTERM): what was measured before is printed; a second interrupt ends at once, without
+Of several of these 130 is given before 1, 1 before 2, 2 before 3."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -55,8 +62,16 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Refuses a size that stands before a command, where it would mean nothing.
+    /// Refuses, before any work, what would mean nothing or could not be done at its end.
     pub fn check(&self) -> anyhow::Result<()> {
+        if let Some(file) = &self.output.plot {
+            file.check()?;
+        }
+        self.check_sizes()
+    }
+
+    /// Refuses a size that stands before a command, where it would mean nothing.
+    fn check_sizes(&self) -> anyhow::Result<()> {
         let Numbers { n, dtype, block } = &self.numbers;
         let stray = [
             ("--n", n.is_some()),
@@ -191,7 +206,7 @@ pub struct Numbers {
     #[arg(long, value_enum)]
     pub dtype: Option<Dtype>,
     /// Threads of a block, of kernels with a choice: 64, 128, 256, 512 or 1024 [default: 256]
-    #[arg(long)]
+    #[arg(long, value_parser = block)]
     pub block: Option<usize>,
 }
 
@@ -310,6 +325,17 @@ pub struct TransposeArguments {
     pub rung: Option<String>,
     #[command(flatten)]
     pub sweep: SweepArguments,
+}
+
+/// A block that kernels with a choice have an instance for.
+fn block(text: &str) -> Result<usize, String> {
+    let found = text.parse().ok().filter(|block| BLOCKS.contains(block));
+    found.ok_or_else(|| {
+        format!(
+            "there is no block of `{text}` threads: choose from {}",
+            BLOCKS.map(|block| block.to_string()).join(", ")
+        )
+    })
 }
 
 /// An order of lanes: `seed=7`.

@@ -8,7 +8,8 @@ use serde::Serialize;
 use warpfold::{Error, Gpu};
 
 use crate::cli::{Format, Output};
-use crate::report::{Device, finish};
+use crate::outcome::Outcome;
+use crate::report::{Device, csv_field, finish};
 
 /// The device, and how soon it answers.
 #[derive(Serialize)]
@@ -21,12 +22,11 @@ struct Answering {
     second_sum_ms: f64,
 }
 
-pub fn run(gpu: &Gpu, output: &Output) -> anyhow::Result<bool> {
+pub fn run(gpu: &Gpu, output: &Output) -> anyhow::Result<Outcome> {
     // Before anything else has started the device.
     let (first_sum_ms, second_sum_ms) = (time_of_sum(gpu)?, time_of_sum(gpu)?);
     let answering = Answering { device: Device::of(gpu)?, first_sum_ms, second_sum_ms };
-    finish(write(&mut io::stdout().lock(), &answering, output.format))?;
-    Ok(true)
+    Ok(finish(write(&mut io::stdout().lock(), &answering, output.format), true, output, Vec::new))
 }
 
 fn time_of_sum(gpu: &Gpu) -> Result<f64, Error> {
@@ -44,7 +44,7 @@ fn write(out: &mut impl Write, device: &Answering, format: Format) -> io::Result
         }
         Format::Csv => {
             writeln!(out, "property,value")?;
-            lines.iter().try_for_each(|(property, value)| writeln!(out, "{property},\"{value}\""))
+            lines.iter().try_for_each(|(property, value)| writeln!(out, "{property},{}", csv_field(value)))
         }
         Format::Markdown => {
             writeln!(out, "| property | value |\n|---|---|")?;

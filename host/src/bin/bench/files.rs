@@ -1,9 +1,63 @@
 //! Files that are written whole or not at all.
 
-use std::path::Path;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+
+/// Whether [`write`] could do its work: told before a long computation, not after it.
+pub fn check_writable(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    ensure!(!path.is_dir(), "cannot write `{shown}`: it is a folder; name a file in it");
+    // To replace a device or a pipe by a file is never what is meant.
+    ensure!(!path.exists() || path.is_file(), "cannot write `{shown}`: it is not a regular file; name another");
+    let path = target(path);
+    let folder = folder_of(&path);
+    let there = folder.display();
+    ensure!(
+        folder.is_dir(),
+        "cannot write `{shown}`: there is no folder `{there}`; create it, or name a file in one that exists"
+    );
+    temporary(&path)
+        .with_context(|| format!("cannot write `{shown}`: no file can be created in the folder `{there}`"))?;
+    Ok(())
+}
+
+/// Whether an existing file may be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    Replace,
+    Keep,
+}
+
+/// Writes a file by `contents`. What fails leaves no file of that name, and an existing one as it was.
+pub fn write(
+    path: &Path,
+    existing: Existing,
+    contents: impl FnOnce(&mut File) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    check_writable(path)?;
+    let write = || {
+        let path = target(path);
+        let mut file = temporary(&path)?;
+        contents(file.as_file_mut())?;
+        match existing {
+            Existing::Replace => file.persist(path),
+            Existing::Keep => file.persist_noclobber(path),
+        }
+        .map_err(|error| error.error)
+    };
+    write().map(|_| ()).with_context(|| format!("cannot write `{}`", path.display()))
+}
+
+/// Behind a link it is the file that is replaced, not the link.
+fn target(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
 
 /// A file beside `path`, with the permissions that any new file gets, to be renamed when it is whole.
-pub fn temporary(path: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+fn temporary(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));

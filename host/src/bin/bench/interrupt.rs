@@ -12,7 +12,7 @@ static INTERRUPTED: OnceLock<Instant> = OnceLock::new();
 const APART: Duration = Duration::from_secs(1);
 
 /// The exit code of a program that Ctrl-C has ended, by the shells' convention.
-const EXIT_CODE: i32 = 130;
+pub const EXIT_CODE: u8 = 130;
 
 /// From here on Ctrl-C and SIGTERM are asked for, by [`is_pending`].
 pub fn catch() {
@@ -23,7 +23,7 @@ pub fn catch() {
             eprintln!("stopping after this kernel; again to stop now");
         }
         Some(first) if first.elapsed() < APART => {}
-        Some(_) => process::exit(EXIT_CODE),
+        Some(_) => process::exit(EXIT_CODE.into()),
     });
 }
 

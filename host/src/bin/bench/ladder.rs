@@ -5,8 +5,8 @@ use warpfold::{Error, Gpu, Profile};
 
 use crate::cli::{Dtype, Family, Numbers, Output, Sides};
 use crate::data::{self, Number};
-use crate::interrupt;
 use crate::measure::{Plan, copy_ceiling, progress};
+use crate::outcome::{Missing, Outcome};
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
 /// What to run; of nothing that is named, all.
@@ -61,35 +61,86 @@ impl Rungs {
 }
 
 /// One ladder, or all.
-pub fn run(gpu: &Gpu, output: &Output, choice: &Choice<'_>, numbers: &Numbers, sides: &Sides) -> anyhow::Result<bool> {
+pub fn run(
+    gpu: &Gpu,
+    output: &Output,
+    choice: &Choice<'_>,
+    numbers: &Numbers,
+    sides: &Sides,
+) -> anyhow::Result<Outcome> {
     let rungs = Rungs::of(choice, numbers.dtype())?;
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
     let copy = copy_ceiling(gpu, &plan)?;
     let bench = Bench { gpu, plan: &plan, device: &device, copy, rungs, numbers, sides };
-    let mut sections = match numbers.dtype() {
-        Dtype::F32 => bench.reduce::<f32>()?,
-        Dtype::F64 => bench.reduce::<f64>()?,
-        Dtype::I32 => bench.reduce::<i32>()?,
-        Dtype::I64 => bench.reduce::<i64>()?,
+    let mut results = Results::default();
+    let reduced = match numbers.dtype() {
+        Dtype::F32 => bench.reduce::<f32>(&mut results),
+        Dtype::F64 => bench.reduce::<f64>(&mut results),
+        Dtype::I32 => bench.reduce::<i32>(&mut results),
+        Dtype::I64 => bench.reduce::<i64>(&mut results),
     };
-    if is_wanted(&bench.rungs.transpose) {
-        sections.push(bench.transpose()?);
+    results.keep("sums", reduced);
+    if results.wants(&bench.rungs.transpose) {
+        let transposed = bench.transpose(&mut results);
+        results.keep("transposes", transposed);
     }
-    if is_wanted(&bench.rungs.control_flow) {
-        sections.push(bench.control_flow()?);
+    if results.wants(&bench.rungs.control_flow) {
+        let done = bench.control_flow(&mut results);
+        results.keep("control flow", done);
     }
+    let Results { sections, missing } = results;
+    let mut outcome = missing.outcome();
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections };
-    report.print(output)?;
-    if interrupt::is_pending() {
-        anyhow::bail!("interrupted: what was measured before is above");
+    if missing.is_empty() || !report.is_empty() {
+        outcome.join(report.print(output));
     }
-    Ok(report.is_correct())
+    Ok(outcome)
 }
 
-/// Whether there is something to run, and still time for it.
-fn is_wanted<R>(rungs: &[R]) -> bool {
-    !rungs.is_empty() && !interrupt::is_pending()
+/// What was measured, and what could not be.
+#[derive(Default)]
+struct Results {
+    sections: Vec<Section>,
+    missing: Missing,
+}
+
+impl Results {
+    /// Whether there is something to run, and still a device and time for it.
+    fn wants<R>(&self, rungs: &[R]) -> bool {
+        !rungs.is_empty() && self.missing.goes_on()
+    }
+
+    /// An error is kept, beside what was measured before it and after.
+    fn keep(&mut self, what: &str, done: anyhow::Result<()>) {
+        if let Err(error) = done {
+            self.missing.push(what, error);
+        }
+    }
+
+    /// Measures each of `rungs` by `one`, which puts it into the section.
+    fn measure<R: Copy>(
+        &mut self,
+        mut section: Section,
+        rungs: &[R],
+        name: fn(R) -> &'static str,
+        mut one: impl FnMut(&mut Section, R) -> anyhow::Result<()>,
+    ) {
+        let bar = progress(rungs.len());
+        for &rung in rungs {
+            if !self.missing.goes_on() {
+                break;
+            }
+            bar.set_message(name(rung));
+            let done = one(&mut section, rung);
+            self.keep(name(rung), done);
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        if !section.rows.is_empty() {
+            self.sections.push(section);
+        }
+    }
 }
 
 /// What all ladders are run with.
@@ -117,42 +168,37 @@ impl Bench<'_> {
     }
 
     /// The reduction ladders: in global memory, for the types that have it, and in shared memory.
-    fn reduce<T: Number>(&self) -> anyhow::Result<Vec<Section>> {
+    fn reduce<T: Number>(&self, results: &mut Results) -> anyhow::Result<()> {
         let Rungs { global, shared, .. } = &self.rungs;
-        let mut sections = Vec::new();
-        if !is_wanted(global) && !is_wanted(shared) {
-            return Ok(sections);
+        if !results.wants(global) && !results.wants(shared) {
+            return Ok(());
         }
         let numbers: Vec<T> = data::random(self.gpu, self.numbers.n(self.gpu))?;
-        if is_wanted(global) {
+        if results.wants(global) {
             let _range = self.plan.range("sum_global");
-            sections.push(self.reduce_by("Sum in global memory", global, &numbers)?);
+            self.reduce_by(results, "Sum in global memory", global, &numbers)?;
         }
-        if is_wanted(shared) {
+        if results.wants(shared) {
             let _range = self.plan.range("sum_shared");
-            sections.push(self.reduce_by("Sum in shared memory", shared, &numbers)?);
+            self.reduce_by(results, "Sum in shared memory", shared, &numbers)?;
         }
-        Ok(sections)
+        Ok(())
     }
 
     fn reduce_by<T: Number>(
         &self,
+        results: &mut Results,
         family: &'static str,
         rungs: &[ReduceRung],
         numbers: &[T],
-    ) -> anyhow::Result<Section> {
+    ) -> anyhow::Result<()> {
         let (gpu, plan) = (self.gpu, self.plan);
         let reference = T::exact_reference(numbers);
         let bytes = size_of_val(numbers);
         let rotation = plan.rotation(bytes);
         let inputs = (0..rotation).map(|_| gpu.upload(numbers)).collect::<Result<Vec<_>, Error>>()?;
-        let mut section = Section::new(family, format!("{} {}", numbers.len(), T::NAME));
-        let bar = progress(rungs.len());
-        for &rung in rungs {
-            if interrupt::is_pending() {
-                break;
-            }
-            bar.set_message(rung.name());
+        let section = Section::new(family, format!("{} {}", numbers.len(), T::NAME));
+        results.measure(section, rungs, ReduceRung::name, |section, rung| {
             // What works in place reads its own copy, so it is the copies that have to rotate.
             let copies = if rung.is_in_place() { rotation } else { 1 };
             let mut reductions = (0..copies)
@@ -175,13 +221,12 @@ impl Bench<'_> {
                 Measured { kernel, change, launches, result: Some(sum.as_f64()), wrong, timing, place },
             );
             section.count(profile.as_ref());
-            bar.inc(1);
-        }
-        bar.finish_and_clear();
-        Ok(section)
+            Ok(())
+        });
+        Ok(())
     }
 
-    fn transpose(&self) -> anyhow::Result<Section> {
+    fn transpose(&self, results: &mut Results) -> anyhow::Result<()> {
         let (gpu, plan) = (self.gpu, self.plan);
         let (rows, columns) = self.sides.get(gpu);
         // The product is checked before anything is made of it.
@@ -192,14 +237,9 @@ impl Bench<'_> {
         let inputs = (0..plan.rotation(bytes))
             .map(|_| gpu.upload_matrix(&elements, rows, columns))
             .collect::<Result<Vec<_>, Error>>()?;
-        let mut section = Section::new("Transpose", format!("{rows} x {columns} f32"));
+        let section = Section::new("Transpose", format!("{rows} x {columns} f32"));
         let _range = plan.range("transpose");
-        let bar = progress(self.rungs.transpose.len());
-        for &rung in &self.rungs.transpose {
-            if interrupt::is_pending() {
-                break;
-            }
-            bar.set_message(rung.name());
+        results.measure(section, &self.rungs.transpose, TransposeRung::name, |section, rung| {
             let mut result = gpu.zeroed_matrix(columns, rows)?;
             let _range = plan.range(rung.name());
             let profile = self.first(|| rung.start(gpu, &inputs[0], &mut result))?;
@@ -216,26 +256,20 @@ impl Bench<'_> {
             section
                 .push(&self.scale(bytes), Measured { kernel, change, launches: 1, result: None, wrong, timing, place });
             section.count(profile.as_ref());
-            bar.inc(1);
-        }
-        bar.finish_and_clear();
-        Ok(section)
+            Ok(())
+        });
+        Ok(())
     }
 
-    fn control_flow(&self) -> anyhow::Result<Section> {
+    fn control_flow(&self, results: &mut Results) -> anyhow::Result<()> {
         let (gpu, plan, n) = (self.gpu, self.plan, self.numbers.n(self.gpu));
         let words = data::random_words(gpu, n)?;
         let bytes = 2 * size_of_val(&words[..]);
         let inputs = (0..plan.rotation(bytes)).map(|_| gpu.upload(&words)).collect::<Result<Vec<_>, Error>>()?;
         let mut result = gpu.zeroed::<u32>(n)?;
-        let mut section = Section::new("Control flow", format!("{n} u32"));
+        let section = Section::new("Control flow", format!("{n} u32"));
         let _range = plan.range("control_flow");
-        let bar = progress(self.rungs.control_flow.len());
-        for &rung in &self.rungs.control_flow {
-            if interrupt::is_pending() {
-                break;
-            }
-            bar.set_message(rung.name());
+        results.measure(section, &self.rungs.control_flow, ControlFlowRung::name, |section, rung| {
             let _range = plan.range(rung.name());
             let profile = self.first(|| rung.start(gpu, &inputs[0], &mut result))?;
             let found = gpu.download(&result)?;
@@ -249,10 +283,9 @@ impl Bench<'_> {
             section
                 .push(&self.scale(bytes), Measured { kernel, change, launches: 1, result: None, wrong, timing, place });
             section.count(profile.as_ref());
-            bar.inc(1);
-        }
-        bar.finish_and_clear();
-        Ok(section)
+            Ok(())
+        });
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ mod loads;
 mod measure;
 mod npy;
 mod occupancy;
+mod outcome;
 mod plot;
 mod profile;
 mod pytorch;
@@ -25,30 +26,15 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use cli::{Cli, Command};
-
-/// All results were right.
-const RIGHT: u8 = 0;
-/// A result was wrong, or a kernel failed.
-const WRONG: u8 = 1;
-/// The input cannot be used. (clap exits with the same for a command line that cannot.)
-const BAD_INPUT: u8 = 2;
+use outcome::Outcome;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match run(&cli) {
-        Ok(true) => ExitCode::from(RIGHT),
-        Ok(false) => ExitCode::from(WRONG),
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            let of_kernel = error.downcast_ref::<warpfold::Error>();
-            let failed = matches!(of_kernel, Some(warpfold::Error::Trap { .. } | warpfold::Error::Fault(_)));
-            ExitCode::from(if failed { WRONG } else { BAD_INPUT })
-        }
-    }
+    run(&cli).unwrap_or_else(|error| Outcome::of_error(&error)).report()
 }
 
-/// Whether all results were right.
-fn run(cli: &Cli) -> anyhow::Result<bool> {
+/// An error is one before anything was measured.
+fn run(cli: &Cli) -> anyhow::Result<Outcome> {
     cli.check()?;
     interrupt::catch();
     if let Some(Command::Profile(arguments)) = &cli.command {

@@ -6,6 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use warpfold::{Error, Gpu};
 
 use crate::cli::Output;
+use crate::interrupt;
 use crate::ranges::{self, Range};
 
 /// How long a sample should take on a GPU.
@@ -68,6 +69,11 @@ impl Plan {
         gpu.time(|| work(0)).map(Some)
     }
 
+    /// Whether another sample is taken: an interrupt is content with those that are there, at least one.
+    fn wants_more(&self, times: &[Duration]) -> bool {
+        times.is_empty() || times.len() < self.samples as usize && !interrupt::is_pending()
+    }
+
     /// Times `work`.
     ///
     /// On a GPU a sample is as many starts in a row as fill some milliseconds, divided by their number: alone, a short
@@ -105,7 +111,7 @@ impl Plan {
             times.push(first);
             1
         };
-        while times.len() < self.samples as usize {
+        while self.wants_more(&times) {
             times.push(sample(starts)?);
         }
         Ok(Timing::of(times))
@@ -123,7 +129,7 @@ impl Plan {
         let recording = gpu.record(|| (0..starts).try_for_each(&mut *work))?;
         recording.start()?;
         let mut times = Vec::with_capacity(self.samples as usize);
-        while times.len() < self.samples as usize {
+        while self.wants_more(&times) {
             times.push(gpu.time(|| recording.start())? / starts as u32);
         }
         Ok(Timing::of(times))

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, bail, ensure};
 use npyz::{DType, NpyFile, Order, WriterBuilder};
 
-use crate::files;
+use crate::files::{self, Existing};
 
 /// What a file holds.
 #[derive(Debug)]
@@ -61,22 +61,16 @@ pub fn read(path: &Path) -> anyhow::Result<Contents> {
 
 /// Whether `write` could do its work: told before a long computation, not after it.
 pub fn check_writable(path: &Path, force: bool) -> anyhow::Result<()> {
-    let shown = path.display();
-    ensure!(force || !path.exists(), "`{shown}` exists: give --force to replace it");
-    // To replace a device or a pipe by a file is never what is meant.
-    ensure!(!path.exists() || path.is_file(), "`{shown}` is not a regular file");
-    files::temporary(path).with_context(|| format!("cannot write `{shown}`"))?;
+    files::check_writable(path)?;
+    ensure!(force || !path.exists(), "`{}` exists: give --force to replace it", path.display());
     Ok(())
 }
 
 /// Writes a matrix. An interrupted write leaves no file of that name.
 pub fn write(path: &Path, elements: &[f32], rows: usize, columns: usize, force: bool) -> anyhow::Result<()> {
-    let shown = path.display();
     check_writable(path, force)?;
-    // Behind a link it is the file that is replaced, not the link.
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut file = files::temporary(path).with_context(|| format!("cannot write `{shown}`"))?;
-    let write = |file: &mut File| -> std::io::Result<()> {
+    let existing = if force { Existing::Replace } else { Existing::Keep };
+    files::write(path, existing, |file| {
         let mut out = BufWriter::new(file);
         let mut npy = npyz::WriteOptions::new()
             .default_dtype()
@@ -86,11 +80,7 @@ pub fn write(path: &Path, elements: &[f32], rows: usize, columns: usize, force: 
         npy.extend(elements)?;
         npy.finish()?;
         out.flush()
-    };
-    write(file.as_file_mut()).with_context(|| format!("cannot write `{shown}`"))?;
-    let persisted = if force { file.persist(path) } else { file.persist_noclobber(path) };
-    persisted.map_err(|error| error.error).with_context(|| format!("cannot write `{shown}`"))?;
-    Ok(())
+    })
 }
 
 #[cfg(test)]

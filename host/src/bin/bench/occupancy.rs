@@ -16,6 +16,7 @@ use warpfold::{Gpu, KernelId};
 
 use crate::cli::{Format, OccupancyArguments, Output};
 use crate::loads;
+use crate::outcome::Outcome;
 use crate::report::finish;
 
 /// One kernel with one block.
@@ -49,7 +50,7 @@ struct Report {
     latency_ns: f64,
 }
 
-pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow::Result<bool> {
+pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow::Result<Outcome> {
     let info = gpu.info()?;
     let (device, multiprocessor) = match (arguments.arch, info.multiprocessor) {
         (Some(arch), _) => {
@@ -106,8 +107,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
         bytes_in_flight_needed_per_multiprocessor: needed,
         latency_ns: arguments.latency_ns,
     };
-    finish(report.write(&mut io::stdout().lock(), output.format))?;
-    Ok(true)
+    Ok(finish(report.write(&mut io::stdout().lock(), output.format), true, output, Vec::new))
 }
 
 impl Row {

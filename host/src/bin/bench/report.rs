@@ -1,8 +1,8 @@
 //! Results, as a table for people, and as JSON and CSV for machines.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
-use anyhow::Context;
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
 use serde::Serialize;
 use warpfold::occupancy::Multiprocessor;
@@ -11,6 +11,7 @@ use warpfold::{DeviceInfo, Gpu, Profile};
 use crate::cli::{Format, Output};
 use crate::counters::{self, CountersRow};
 use crate::measure::Timing;
+use crate::outcome::{Failure, Outcome};
 use crate::plot::{self, Bar, Bars, Chart};
 
 /// A measured kernel.
@@ -233,11 +234,13 @@ impl Report {
         self.sections.iter().flat_map(|section| &section.rows).all(|row| row.correct)
     }
 
+    /// Whether nothing was measured.
+    pub fn is_empty(&self) -> bool {
+        self.sections.iter().all(|section| section.rows.is_empty())
+    }
+
     /// Prints everything to standard output, and draws it if that was asked for.
-    pub fn print(&self, output: &Output) -> anyhow::Result<()> {
-        if let Some(file) = &output.plot {
-            plot::draw(&self.charts(), file)?;
-        }
+    pub fn print(&self, output: &Output) -> Outcome {
         let mut out = io::stdout().lock();
         let written = match output.format {
             Format::Table => self.write_tables(&mut out, presets::UTF8_BORDERS_ONLY),
@@ -247,7 +250,7 @@ impl Report {
             }
             Format::Csv => self.write_csv(&mut out),
         };
-        finish(written)
+        finish(written, self.is_correct(), output, || self.charts())
     }
 
     /// A chart for each section.
@@ -348,10 +351,9 @@ impl Section {
             let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
             let share =
                 |share: Option<f64>| right(share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share)));
-            let result = if row.correct { Cell::new("right") } else { Cell::new("WRONG").fg(Color::Red) };
             let mut cells = vec![
                 Cell::new(&row.kernel),
-                result,
+                verdict(Some(row.correct)),
                 right(time(row.median_us)),
                 right(bandwidth(row.gigabytes_per_second)),
             ];
@@ -387,11 +389,45 @@ const COUNTED: &str = "\
 Counted by warp, over all launches: load and store, the share of their 32-byte sectors that was asked for; bank conflicts of
 shared memory; lanes that take part in a request to memory; barriers that a block meets. `bench profile KERNEL` has the lines.";
 
-/// What came of writing to standard output. A reader that has left (`bench | head`) has seen what it wanted.
-pub fn finish(written: io::Result<()>) -> anyhow::Result<()> {
-    match written {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.context("cannot write the results"),
+/// What came of results: whether they are right, whether they could be written to standard output, and whether they could be
+/// drawn, which is tried last, so that it costs nobody the results.
+pub fn finish(
+    written: io::Result<()>,
+    are_right: bool,
+    output: &Output,
+    charts: impl FnOnce() -> Vec<Chart>,
+) -> Outcome {
+    let mut outcome = Outcome::of_results(are_right);
+    match written.and_then(|()| io::stdout().flush()) {
+        // A reader that has left (`bench | head`) has seen what it wanted.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            outcome.fail(Failure::Output, &anyhow::Error::new(error).context("cannot write the results"));
+        }
+        _ => {}
+    }
+    if let Some(file) = &output.plot
+        && let Err(error) = plot::draw(&charts(), file)
+    {
+        outcome.fail(Failure::Output, &error);
+    }
+    outcome
+}
+
+/// A result's cell: whether it was right, if there is one.
+pub fn verdict(correct: Option<bool>) -> Cell {
+    match correct {
+        Some(true) => Cell::new("right"),
+        Some(false) => Cell::new("WRONG").fg(Color::Red),
+        None => Cell::new("none").fg(Color::Yellow),
+    }
+}
+
+/// A field of CSV: in quotes where it has to be (RFC 4180).
+pub fn csv_field(text: &str) -> Cow<'_, str> {
+    if text.contains([',', '"', '\n', '\r']) {
+        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 

@@ -7,9 +7,10 @@ use crate::cli::{Dtype, Output, SumArguments};
 use crate::data::{self, Number};
 use crate::measure::{Plan, copy_ceiling};
 use crate::npy::{self, Array};
+use crate::outcome::Outcome;
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
-pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Result<bool> {
+pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Result<Outcome> {
     let rung = match &arguments.rung {
         Some(name) => ReduceRung::from_name(name)?,
         None => ReduceRung::SingleLaunch,
@@ -36,7 +37,7 @@ fn sum_of_random<T: Number>(
     rung: ReduceRung,
     n: usize,
     seed: u64,
-) -> anyhow::Result<bool> {
+) -> anyhow::Result<Outcome> {
     let numbers: Vec<T> = data::random_of_seed(gpu, n, seed)?;
     sum(gpu, output, block, rung, &numbers, Some(seed))
 }
@@ -49,7 +50,7 @@ fn sum<T: Number>(
     rung: ReduceRung,
     numbers: &[T],
     seed: Option<u64>,
-) -> anyhow::Result<bool> {
+) -> anyhow::Result<Outcome> {
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
     let copy = copy_ceiling(gpu, &plan)?;
@@ -88,6 +89,5 @@ fn sum<T: Number>(
         },
     );
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
-    report.print(output)?;
-    Ok(report.is_correct())
+    Ok(report.print(output))
 }

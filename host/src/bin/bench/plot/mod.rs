@@ -3,11 +3,11 @@
 mod bars;
 mod lines;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::register_font;
@@ -15,7 +15,7 @@ use plotters::style::register_font;
 pub use bars::{Bar, Bars};
 pub use lines::{Line, Lines};
 
-use crate::files;
+use crate::files::{self, Existing};
 
 /// Where a plot goes, and as what.
 #[derive(Clone, Debug)]
@@ -46,6 +46,13 @@ impl FromStr for PlotFile {
             _ => return Err(UnknownPicture),
         };
         Ok(Self { path, picture })
+    }
+}
+
+impl PlotFile {
+    /// Whether it could be written.
+    pub fn check(&self) -> anyhow::Result<()> {
+        files::check_writable(&self.path)
     }
 }
 
@@ -101,14 +108,7 @@ pub fn draw(charts: &[Chart], file: &PlotFile) -> anyhow::Result<()> {
         Picture::Svg => svg(charts)?.into_bytes(),
         Picture::Png => png(charts)?,
     };
-    write(&file.path, &contents).with_context(|| format!("cannot write `{}`", file.path.display()))
-}
-
-fn write(path: &Path, contents: &[u8]) -> std::io::Result<()> {
-    let temporary = files::temporary(path)?;
-    fs::write(temporary.path(), contents)?;
-    temporary.persist(path)?;
-    Ok(())
+    files::write(&file.path, Existing::Replace, |out| out.write_all(&contents))
 }
 
 fn svg(charts: &[Chart]) -> anyhow::Result<String> {

@@ -13,6 +13,7 @@ use warpfold::{Counters, Dim3, Gpu, KernelProfile};
 
 use crate::cli::{Format, Numbers, Output, Sides};
 use crate::counters::{self, CountersRow};
+use crate::outcome::Outcome;
 use crate::report::finish;
 use source::Sources;
 use subject::Subject;
@@ -61,7 +62,7 @@ struct Report {
 const SHARE_WORTH_A_WORD: f64 = 0.02;
 
 /// Counts a kernel in the executor.
-pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::Result<bool> {
+pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::Result<Outcome> {
     let mut sources = Sources::default();
     let mut kernels = Vec::new();
     for subject in Subject::named(&arguments.kernel)? {
@@ -70,15 +71,15 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::
     }
     let report = Report { kernels };
     let mut out = io::stdout().lock();
-    finish(match output.format {
+    let written = match output.format {
         Format::Json => {
             serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from).and_then(|()| writeln!(out))
         }
         Format::Csv => report.write_csv(&mut out),
         Format::Table => report.write_tables(&mut out, presets::UTF8_BORDERS_ONLY),
         Format::Markdown => report.write_tables(&mut out, presets::ASCII_MARKDOWN),
-    })?;
-    Ok(true)
+    };
+    Ok(finish(written, true, output, Vec::new))
 }
 
 impl KernelReport {

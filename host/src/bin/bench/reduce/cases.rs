@@ -180,6 +180,13 @@ pub struct Case {
     pub offset: usize,
 }
 
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operator, dtype, extent, .. } = self;
+        write!(f, "{} of {}, {extent}", name_of(operator), name_of(dtype))
+    }
+}
+
 /// Measurements that stand in one table.
 pub struct Table {
     pub title: &'static str,

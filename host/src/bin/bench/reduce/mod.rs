@@ -14,41 +14,44 @@ use warpfold::{Gpu, Shape};
 pub use cases::ReduceArguments;
 use cases::{Case, ElementType, Extent, Operator, Table};
 use peers::Peers;
-use table::{Report, Section};
+use table::{Report, Row, Section};
 
 use crate::cli::Output;
-use crate::interrupt;
 use crate::measure::{Plan, progress};
-use crate::plot;
+use crate::outcome::{Missing, Outcome};
 use crate::report::{Device, finish};
 
-pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::Result<bool> {
+pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::Result<Outcome> {
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
     let mut peers = arguments.peers.as_deref().map_or_else(Peers::default, |folder| Peers::find(gpu, folder));
     let tables = if arguments.all { cases::all() } else { vec![asked_for(gpu, arguments)] };
     let bar = progress(tables.iter().map(|table| table.cases.len()).sum());
     let mut report = Report { device, read_gigabytes_per_second: read_ceiling(gpu, &plan)?, sections: Vec::new() };
+    let mut missing = Missing::default();
     for Table { title, cases } in tables {
         let mut rows = Vec::new();
         for case in cases {
-            if interrupt::is_pending() {
+            if !missing.goes_on() {
                 break;
             }
-            rows.push(run::run(gpu, &plan, &mut peers, &case)?);
+            rows.push(run::run(gpu, &plan, &mut peers, &case).unwrap_or_else(|error| {
+                let row = Row::without_result(&case, &error);
+                missing.push(case.to_string(), error);
+                row
+            }));
             bar.inc(1);
         }
         report.sections.push(Section { title: title.to_owned(), rows });
     }
     bar.finish_and_clear();
-    if let Some(file) = &output.plot {
-        plot::draw(&report.charts(), file)?;
+    if !report.has_results() && !missing.is_empty() {
+        return Ok(missing.outcome());
     }
-    finish(report.write(&mut io::stdout().lock(), output.format))?;
-    if interrupt::is_pending() {
-        anyhow::bail!("interrupted: what was measured before is above");
-    }
-    Ok(report.is_correct())
+    let written = report.write(&mut io::stdout().lock(), output.format);
+    let mut outcome = finish(written, report.is_correct(), output, || report.charts());
+    outcome.join(missing.counted(report.cases()));
+    Ok(outcome)
 }
 
 /// Every operator of every type over every shape that the command line names.

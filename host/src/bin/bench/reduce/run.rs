@@ -9,6 +9,7 @@ use super::data::{Small, expected, expected_dot, first_wrong, numbers, skewed_of
 use super::peers::Peers;
 use super::table::Row;
 use crate::measure::{Plan, Start, Timing};
+use crate::outcome::without;
 
 /// A number that a reduction gives out; of two the first.
 trait Given {
@@ -130,7 +131,9 @@ where
         times(gpu, plan, &mut |i| reducer.start(inputs.turn(i)?, &mut output))?
     };
     let wrong = first_wrong(gpu.download(&output)?.iter().map(Given::to_f64), &expected);
-    let cub = peers.cub(gpu, plan, case, &inputs.addresses()?, ends.view())?;
+    let cub = peers
+        .cub(gpu, plan, case, &inputs.addresses()?, ends.view())
+        .unwrap_or_else(|error| without("CUB", case, &error));
     drop(inputs);
     let pytorch = peers.pytorch(case);
     Ok(Row::new(case, extent.elements() * size_of::<T>(), wrong, measured, cub, pytorch))

@@ -9,8 +9,9 @@ use serde::Serialize;
 use super::cases::{Axis, Case, Extent, name_of};
 use crate::cli::Format;
 use crate::measure::Timing;
+use crate::outcome::chain;
 use crate::plot::{self, Bar, Bars, Chart, Line, Lines};
-use crate::report::{Device, bandwidth, time};
+use crate::report::{Device, bandwidth, csv_field, time, verdict};
 
 /// A measured case.
 #[derive(Debug, Serialize)]
@@ -21,14 +22,18 @@ pub struct Row {
     #[serde(skip)]
     extent: Extent,
     pub offset: usize,
-    pub bytes: usize,
-    pub correct: bool,
+    /// Nothing where no size is known for want of a result.
+    pub bytes: Option<usize>,
+    /// Nothing where there is no result.
+    pub correct: Option<bool>,
     pub wrong: Option<String>,
+    /// Why there is no result.
+    pub error: Option<String>,
     /// Of many starts in one graph, each.
-    pub back_to_back_us: f64,
+    pub back_to_back_us: Option<f64>,
     /// Of one start, from event to event.
     pub alone_us: Option<f64>,
-    pub gigabytes_per_second: f64,
+    pub gigabytes_per_second: Option<f64>,
     pub cub_back_to_back_us: Option<f64>,
     pub cub_alone_us: Option<f64>,
     pub pytorch_us: Option<f64>,
@@ -51,21 +56,43 @@ impl Row {
             shape: case.extent.to_string(),
             extent: case.extent,
             offset: case.offset,
-            bytes,
-            correct: wrong.is_none(),
+            bytes: Some(bytes),
+            correct: Some(wrong.is_none()),
             wrong,
-            back_to_back_us,
+            error: None,
+            back_to_back_us: Some(back_to_back_us),
             alone_us: alone.map(us),
-            gigabytes_per_second: bytes as f64 / back_to_back_us.max(1e-3) / 1e3,
+            gigabytes_per_second: Some(bytes as f64 / back_to_back_us.max(1e-3) / 1e3),
             cub_back_to_back_us: cub.map(|(back_to_back, _)| us(back_to_back)),
             cub_alone_us: cub.map(|(_, alone)| us(alone)),
             pytorch_us,
         }
     }
 
+    /// Of a case that has none, and why.
+    pub fn without_result(case: &Case, error: &anyhow::Error) -> Self {
+        Self {
+            operator: name_of(&case.operator),
+            dtype: name_of(&case.dtype),
+            shape: case.extent.to_string(),
+            extent: case.extent,
+            offset: case.offset,
+            bytes: None,
+            correct: None,
+            wrong: None,
+            error: Some(chain(error)),
+            back_to_back_us: None,
+            alone_us: None,
+            gigabytes_per_second: None,
+            cub_back_to_back_us: None,
+            cub_alone_us: None,
+            pytorch_us: None,
+        }
+    }
+
     /// How many times as long another takes.
     fn times(&self, other: Option<f64>) -> Option<f64> {
-        Some(other? / self.back_to_back_us)
+        Some(other? / self.back_to_back_us?)
     }
 
     fn times_alone(&self) -> Option<f64> {
@@ -113,8 +140,21 @@ pub struct Report {
 }
 
 impl Report {
+    fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.sections.iter().flat_map(|section| &section.rows)
+    }
+
+    /// Whether no result is wrong.
     pub fn is_correct(&self) -> bool {
-        self.sections.iter().flat_map(|section| &section.rows).all(|row| row.correct)
+        self.rows().all(|row| row.correct != Some(false))
+    }
+
+    pub fn has_results(&self) -> bool {
+        self.rows().any(|row| row.correct.is_some())
+    }
+
+    pub fn cases(&self) -> usize {
+        self.rows().count()
     }
 
     pub fn write(&self, out: &mut impl Write, format: Format) -> io::Result<()> {
@@ -141,20 +181,22 @@ impl Report {
         let of_section = |section: &Section| {
             let title = format!("{}, {}", section.title, self.device.name);
             if !section.is_sweep() {
-                let bar = |row: &Row| Bar {
-                    name: format!("{} {} {}", row.operator, row.dtype, row.shape),
-                    gigabytes_per_second: row.gigabytes_per_second,
-                    correct: row.correct,
+                let bar = |row: &Row| {
+                    Some(Bar {
+                        name: format!("{} {} {}", row.operator, row.dtype, row.shape),
+                        gigabytes_per_second: row.gigabytes_per_second?,
+                        correct: row.correct?,
+                    })
                 };
-                let bars = section.rows.iter().map(bar).collect();
+                let bars = section.rows.iter().filter_map(bar).collect();
                 return Chart::Bars(Bars { title, bars, bounds: bounds.clone() });
             }
             let line = |name, color, time: fn(&Row) -> Option<f64>| {
-                let point = |row: &Row| Some((row.extent.columns, row.bytes as f64 / time(row)? / 1e3));
+                let point = |row: &Row| Some((row.extent.columns, row.bytes? as f64 / time(row)? / 1e3));
                 Line { name, color, points: section.rows.iter().filter_map(point).collect() }
             };
             let lines = [
-                line("warpfold", WARPFOLD_COLOR, |row| Some(row.back_to_back_us)),
+                line("warpfold", WARPFOLD_COLOR, |row| row.back_to_back_us),
                 line("CUB", CUB_COLOR, |row| row.cub_back_to_back_us),
                 line("PyTorch", PYTORCH_COLOR, |row| row.pytorch_us),
             ];
@@ -171,9 +213,11 @@ impl Report {
         }
         for section in &self.sections {
             writeln!(out, "\n{}\n{}", section.title, self.table(section, preset))?;
-            for row in section.rows.iter().filter(|row| !row.correct) {
-                let Row { operator, dtype, shape, wrong, .. } = row;
-                writeln!(out, "WRONG: {operator} of {dtype}, {shape}: {}", wrong.as_deref().unwrap_or("the result"))?;
+            for Row { operator, dtype, shape, wrong, error, .. } in &section.rows {
+                let messages = [("WRONG", wrong), ("NO RESULT", error)];
+                for (what, message) in messages.iter().filter_map(|(what, message)| Some((what, message.as_ref()?))) {
+                    writeln!(out, "{what}: {operator} of {dtype}, {shape}: {message}")?;
+                }
             }
             let means = [
                 ("CUB", mean(section, |row| row.times(row.cub_back_to_back_us))),
@@ -215,16 +259,16 @@ impl Report {
         table.load_preset(preset).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
         for row in &section.rows {
             let share = |whole: Option<f64>| {
-                or_dash(whole.map(|whole| format!("{:.1} %", 100.0 * row.gigabytes_per_second / whole)))
+                let share = |whole: f64| Some(100.0 * row.gigabytes_per_second? / whole);
+                or_dash(whole.and_then(share).map(|share| format!("{share:.1} %")))
             };
-            let result = if row.correct { Cell::new("right") } else { Cell::new("WRONG").fg(Color::Red) };
             let mut cells = vec![
                 Cell::new(&row.operator),
                 Cell::new(&row.dtype),
                 Cell::new(&row.shape),
-                result,
-                right(time(row.back_to_back_us)),
-                right(bandwidth(row.gigabytes_per_second)),
+                verdict(row.correct),
+                or_dash(row.back_to_back_us.map(time)),
+                or_dash(row.gigabytes_per_second.map(bandwidth)),
             ];
             if is_gpu {
                 cells.extend([
@@ -253,25 +297,26 @@ impl Report {
         writeln!(
             out,
             "operator,type,shape,offset,bytes,correct,back_to_back_us,alone_us,gigabytes_per_second,cub_back_to_back_us,\
-             cub_alone_us,pytorch_us"
+             cub_alone_us,pytorch_us,error"
         )?;
         let number = |number: Option<f64>| number.map(|number| format!("{number:.3}")).unwrap_or_default();
-        for row in self.sections.iter().flat_map(|section| &section.rows) {
+        for row in self.rows() {
             writeln!(
                 out,
-                "{},{},{},{},{},{},{:.3},{},{:.3},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 row.operator,
                 row.dtype,
                 row.shape,
                 row.offset,
-                row.bytes,
-                row.correct,
-                row.back_to_back_us,
+                row.bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
+                row.correct.map(|correct| correct.to_string()).unwrap_or_default(),
+                number(row.back_to_back_us),
                 number(row.alone_us),
-                row.gigabytes_per_second,
+                number(row.gigabytes_per_second),
                 number(row.cub_back_to_back_us),
                 number(row.cub_alone_us),
-                number(row.pytorch_us)
+                number(row.pytorch_us),
+                csv_field(row.error.as_deref().unwrap_or_default())
             )?;
         }
         Ok(())

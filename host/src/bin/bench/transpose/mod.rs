@@ -5,7 +5,7 @@ mod peers;
 mod sweep;
 mod table;
 
-use anyhow::{bail, ensure};
+use anyhow::{anyhow, bail, ensure};
 use warpfold::ladder::TransposeRung;
 use warpfold::{Error, Gpu};
 
@@ -16,9 +16,10 @@ use crate::data;
 use crate::ladder::gpu_len;
 use crate::measure::{Plan, copy_ceiling};
 use crate::npy::{self, Array};
+use crate::outcome::{Failure, Outcome};
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
-pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow::Result<bool> {
+pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow::Result<Outcome> {
     if arguments.sweep.is_given() {
         return sweep::run(gpu, output, &arguments.sweep);
     }
@@ -60,14 +61,18 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
     let change = rung.map_or("the library's choice", TransposeRung::summary);
     section
         .push(&scale, Measured { kernel: name, change, launches: 1, result: None, wrong, timing, place: Place::First });
-    if let Some(file) = &arguments.output
-        && is_right
-    {
-        npy::write(file, &transposed, columns, rows, arguments.force)?;
-    }
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
-    report.print(output)?;
-    Ok(report.is_correct())
+    let mut outcome = report.print(output);
+    if let Some(file) = &arguments.output {
+        if is_right {
+            if let Err(error) = npy::write(file, &transposed, columns, rows, arguments.force) {
+                outcome.fail(Failure::Output, &error);
+            }
+        } else {
+            outcome.fail(Failure::Wrong, &anyhow!("the result is wrong: `{}` is not written", file.display()));
+        }
+    }
+    Ok(outcome)
 }
 
 /// The input's elements, rows and columns.

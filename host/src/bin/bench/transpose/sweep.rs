@@ -17,9 +17,8 @@ use super::kind::{FACTOR, Kind};
 use super::peers::Peers;
 use super::table::{Report, Row};
 use crate::cli::{Output, count};
-use crate::interrupt;
 use crate::measure::{Plan, progress};
-use crate::plot;
+use crate::outcome::{Missing, Outcome, without};
 use crate::report::{Device, finish};
 
 /// What is measured, where it is more than one matrix of f32.
@@ -144,40 +143,46 @@ fn all() -> Vec<Case> {
     cases
 }
 
-pub fn run(gpu: &Gpu, output: &Output, arguments: &SweepArguments) -> anyhow::Result<bool> {
+pub fn run(gpu: &Gpu, output: &Output, arguments: &SweepArguments) -> anyhow::Result<Outcome> {
     let plan = Plan::new(gpu, output)?;
     let cases = if arguments.all { all() } else { asked_for(gpu, arguments)? };
     let folder: Option<&Path> = arguments.peers.as_deref();
     let mut peers = folder.map_or_else(Peers::default, |folder| Peers::find(gpu, folder));
     let bar = progress(cases.len());
-    let mut rows = Vec::new();
+    let mut report = Report { device: Device::of(gpu)?, rows: Vec::new() };
+    let mut missing = Missing::default();
     for case in cases {
-        if interrupt::is_pending() {
+        if !missing.goes_on() {
             break;
         }
-        let measured = match (case.kind, case.size) {
-            (Kind::Scaled, 4) => measure_scaled(gpu, &plan, &mut peers, &case, FACTOR as f32)?,
-            (Kind::Scaled, 8) => measure_scaled(gpu, &plan, &mut peers, &case, FACTOR)?,
-            (Kind::Scaled, _) => measure_scaled(gpu, &plan, &mut peers, &case, Complex64::new(FACTOR, 0.0))?,
-            (_, 1) => measure_plain::<u8>(gpu, &plan, &mut peers, &case)?,
-            (_, 2) => measure_plain::<u16>(gpu, &plan, &mut peers, &case)?,
-            (_, 4) => measure_plain::<u32>(gpu, &plan, &mut peers, &case)?,
-            (_, 8) => measure_plain::<u64>(gpu, &plan, &mut peers, &case)?,
-            _ => measure_plain::<[u64; 2]>(gpu, &plan, &mut peers, &case)?,
-        };
-        rows.push(measured);
+        report.rows.push(measure_case(gpu, &plan, &mut peers, &case).unwrap_or_else(|error| {
+            let row = Row::without_result(&case, &error);
+            missing.push(case.to_string(), error);
+            row
+        }));
         bar.inc(1);
     }
     bar.finish_and_clear();
-    let report = Report { device: Device::of(gpu)?, rows };
-    if let Some(file) = &output.plot {
-        plot::draw(&[report.chart()], file)?;
+    if !report.has_results() && !missing.is_empty() {
+        return Ok(missing.outcome());
     }
-    finish(report.write(&mut io::stdout().lock(), output.format))?;
-    if interrupt::is_pending() {
-        anyhow::bail!("interrupted: what was measured before is above");
+    let written = report.write(&mut io::stdout().lock(), output.format);
+    let mut outcome = finish(written, report.is_correct(), output, || vec![report.chart()]);
+    outcome.join(missing.counted(report.rows.len()));
+    Ok(outcome)
+}
+
+fn measure_case(gpu: &Gpu, plan: &Plan, peers: &mut Peers, case: &Case) -> anyhow::Result<Row> {
+    match (case.kind, case.size) {
+        (Kind::Scaled, 4) => measure_scaled(gpu, plan, peers, case, FACTOR as f32),
+        (Kind::Scaled, 8) => measure_scaled(gpu, plan, peers, case, FACTOR),
+        (Kind::Scaled, _) => measure_scaled(gpu, plan, peers, case, Complex64::new(FACTOR, 0.0)),
+        (_, 1) => measure_plain::<u8>(gpu, plan, peers, case),
+        (_, 2) => measure_plain::<u16>(gpu, plan, peers, case),
+        (_, 4) => measure_plain::<u32>(gpu, plan, peers, case),
+        (_, 8) => measure_plain::<u64>(gpu, plan, peers, case),
+        _ => measure_plain::<[u64; 2]>(gpu, plan, peers, case),
     }
-    Ok(report.is_correct())
 }
 
 fn asked_for(gpu: &Gpu, arguments: &SweepArguments) -> anyhow::Result<Vec<Case>> {
@@ -306,10 +311,17 @@ fn measure<T: Plain>(
     } else {
         None
     };
-    let geam = peers.geam(gpu, plan, case, &inputs, &mut result)?;
+    let geam =
+        peers.geam(gpu, plan, case, &inputs, &mut result).unwrap_or_else(|error| without("cuBLAS", case, &error));
     drop((inputs, result));
     let pytorch = peers.pytorch(case);
     Ok(Row::new(case, wrong, timing, copy, geam, pytorch))
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{} of {} bytes", self.shape, self.kind.suffix(), self.size)
+    }
 }
 
 impl Case {

@@ -9,8 +9,9 @@ use super::kind::Kind;
 use super::sweep::Case;
 use crate::cli::Format;
 use crate::measure::Timing;
+use crate::outcome::chain;
 use crate::plot::{self, Bar, Bars, Chart};
-use crate::report::{Device, bandwidth, time};
+use crate::report::{Device, bandwidth, csv_field, time, verdict};
 
 /// A measured case.
 #[derive(Debug, Serialize)]
@@ -19,11 +20,14 @@ pub struct Row {
     pub kind: Kind,
     /// Bytes of an element.
     pub size: usize,
-    pub correct: bool,
+    /// Nothing where there is no result.
+    pub correct: Option<bool>,
     pub wrong: Option<String>,
-    pub median_us: f64,
+    /// Why there is no result.
+    pub error: Option<String>,
+    pub median_us: Option<f64>,
     /// Bytes read and written.
-    pub gigabytes_per_second: f64,
+    pub gigabytes_per_second: Option<f64>,
     /// A copy of as many bytes on the device.
     pub copy_us: Option<f64>,
     pub geam_us: Option<f64>,
@@ -46,13 +50,31 @@ impl Row {
             shape: case.shape.to_string(),
             kind: case.kind,
             size: case.size,
-            correct: wrong.is_none(),
+            correct: Some(wrong.is_none()),
             wrong,
-            median_us,
-            gigabytes_per_second: bytes as f64 / median_us.max(1e-3) / 1e3,
+            error: None,
+            median_us: Some(median_us),
+            gigabytes_per_second: Some(bytes as f64 / median_us.max(1e-3) / 1e3),
             copy_us: copy.map(us),
             geam_us: geam.map(us),
             pytorch_us,
+        }
+    }
+
+    /// Of a case that has none, and why.
+    pub fn without_result(case: &Case, error: &anyhow::Error) -> Self {
+        Self {
+            shape: case.shape.to_string(),
+            kind: case.kind,
+            size: case.size,
+            correct: None,
+            wrong: None,
+            error: Some(chain(error)),
+            median_us: None,
+            gigabytes_per_second: None,
+            copy_us: None,
+            geam_us: None,
+            pytorch_us: None,
         }
     }
 
@@ -63,7 +85,7 @@ impl Row {
 
     /// How many times as long another takes.
     fn times(&self, other: Option<f64>) -> Option<f64> {
-        Some(other? / self.median_us)
+        Some(other? / self.median_us?)
     }
 }
 
@@ -75,20 +97,27 @@ pub struct Report {
 }
 
 impl Report {
+    /// Whether no result is wrong.
     pub fn is_correct(&self) -> bool {
-        self.rows.iter().all(|row| row.correct)
+        self.rows.iter().all(|row| row.correct != Some(false))
+    }
+
+    pub fn has_results(&self) -> bool {
+        self.rows.iter().any(|row| row.correct.is_some())
     }
 
     pub fn chart(&self) -> Chart {
         let peak = self.device.peak_gigabytes_per_second;
-        let bar = |row: &Row| Bar {
-            name: format!("{} of {} B", row.name(), row.size),
-            gigabytes_per_second: row.gigabytes_per_second,
-            correct: row.correct,
+        let bar = |row: &Row| {
+            Some(Bar {
+                name: format!("{} of {} B", row.name(), row.size),
+                gigabytes_per_second: row.gigabytes_per_second?,
+                correct: row.correct?,
+            })
         };
         Chart::Bars(Bars {
             title: format!("Transposes, {}", self.device.name),
-            bars: self.rows.iter().map(bar).collect(),
+            bars: self.rows.iter().filter_map(bar).collect(),
             bounds: peak.map(|peak| ("theoretical peak", peak, plot::PEAK_COLOR)).into_iter().collect(),
         })
     }
@@ -125,13 +154,12 @@ impl Report {
         let mut table = Table::new();
         table.load_preset(preset).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
         for row in &self.rows {
-            let result = if row.correct { Cell::new("right") } else { Cell::new("WRONG").fg(Color::Red) };
             let mut cells = vec![
                 Cell::new(row.name()),
                 right(row.size.to_string()),
-                result,
-                right(time(row.median_us)),
-                right(bandwidth(row.gigabytes_per_second)),
+                verdict(row.correct),
+                or_dash(row.median_us.map(time)),
+                or_dash(row.gigabytes_per_second.map(bandwidth)),
             ];
             if copy {
                 let of_copy = row.times(row.copy_us).map(|ratio| format!("{:.1} %", 100.0 * ratio));
@@ -146,29 +174,32 @@ impl Report {
             table.add_row(cells);
         }
         writeln!(out, "{table}")?;
-        for row in self.rows.iter().filter(|row| !row.correct) {
-            let wrong = row.wrong.as_deref().unwrap_or("the result");
-            writeln!(out, "WRONG: {} of {} bytes: {wrong}", row.name(), row.size)?;
+        for row in &self.rows {
+            let messages = [("WRONG", &row.wrong), ("NO RESULT", &row.error)];
+            for (what, message) in messages.iter().filter_map(|(what, message)| Some((what, message.as_ref()?))) {
+                writeln!(out, "{what}: {} of {} bytes: {message}", row.name(), row.size)?;
+            }
         }
         Ok(())
     }
 
     fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "shape,kind,size,correct,median_us,gigabytes_per_second,copy_us,geam_us,pytorch_us")?;
+        writeln!(out, "shape,kind,size,correct,median_us,gigabytes_per_second,copy_us,geam_us,pytorch_us,error")?;
         let number = |number: Option<f64>| number.map(|number| format!("{number:.3}")).unwrap_or_default();
         for row in &self.rows {
             writeln!(
                 out,
-                "{},{},{},{},{:.3},{:.3},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{}",
                 row.shape,
                 row.kind.name(),
                 row.size,
-                row.correct,
-                row.median_us,
-                row.gigabytes_per_second,
+                row.correct.map(|correct| correct.to_string()).unwrap_or_default(),
+                number(row.median_us),
+                number(row.gigabytes_per_second),
                 number(row.copy_us),
                 number(row.geam_us),
-                number(row.pytorch_us)
+                number(row.pytorch_us),
+                csv_field(row.error.as_deref().unwrap_or_default())
             )?;
         }
         Ok(())

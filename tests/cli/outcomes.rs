@@ -1,0 +1,135 @@
+//! Exit codes, and results that are printed whatever else fails.
+
+use std::fs::{self, File};
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::{BENCH, Files, bench, refused, stderr, stdout};
+
+/// `bench` by a shell, after `setup`.
+#[cfg(unix)]
+fn bench_after(setup: &str, arguments: &[&str]) -> Output {
+    let script = format!("{setup}; exec \"$0\" --device simt \"$@\"");
+    Command::new("sh").args(["-c", &script]).arg(&*BENCH).args(arguments).output().expect("a shell starts")
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_told_before_the_work() {
+    let files = Files::new();
+    fs::create_dir(files.path("folder.svg")).expect("a folder");
+    let (missing, folder) = (files.path("no/such/a.svg"), files.path("folder.svg"));
+    // Work that takes longer than anybody waits, if it is started.
+    let long = ["--n", "2^26", "--samples", "1000"];
+    for command in [["ladder", "reduce"].as_slice(), &["sum"], &["ladder", "control-flow"]] {
+        refused(&[command, &long, &["--plot", &missing]].concat(), &["cannot write", "no folder", "create it"]);
+        refused(&[command, &long, &["--plot", &folder]].concat(), &["cannot write", "is a folder"]);
+    }
+    for command in ["reduce", "transpose"] {
+        refused(&[command, "--plot", &missing], &["cannot write", "no folder"]);
+    }
+    refused(&["transpose", "--rows", "2^13", "--cols", "2^13", "--output", &missing], &["cannot write", "no folder"]);
+}
+
+/// A limit on the size of files stands for a disk that is full when the work is done.
+#[cfg(unix)]
+#[test]
+fn a_plot_that_fails_costs_no_results() {
+    let files = Files::new();
+    let plot = files.path("a.svg");
+    for command in [
+        ["ladder", "reduce", "--rung", "sequential", "--n", "100"].as_slice(),
+        &["sum", "--n", "100"],
+        &["transpose", "--rows", "10", "--cols", "10"],
+    ] {
+        let output = bench_after("trap '' XFSZ; ulimit -f 0", &[command, &["--plot", &plot]].concat());
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        assert!(stdout(&output).contains(" right "), "{}", stdout(&output));
+        assert!(stderr(&output).contains("cannot write") && stderr(&output).contains(&plot), "{}", stderr(&output));
+        assert!(!fs::exists(&plot).unwrap(), "no half file");
+    }
+    let matrix = files.path("t.npy");
+    let arguments = ["transpose", "--rows", "10", "--cols", "10", "--output", &matrix];
+    let output = bench_after("trap '' XFSZ; ulimit -f 0", &arguments);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stdout(&output).contains(" right "), "{}", stdout(&output));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn results_that_cannot_be_printed_are_an_error() {
+    for command in ["sum", "device"] {
+        let full = File::options().write(true).open("/dev/full").expect("Linux has it");
+        let output = Command::new(&*BENCH).args([command, "--device", "simt"]).stdout(full).output().expect("starts");
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        assert!(stderr(&output).contains("cannot write the results"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_case_without_a_result_ends_no_other() {
+    let arguments = ["reduce", "--op", "min,dot", "--shape", "0,3x4:rows,7"];
+    let table = bench(&arguments);
+    assert_eq!(table.status.code(), Some(2), "{}", stderr(&table));
+    assert_eq!(stdout(&table).matches(" right ").count(), 4, "{}", stdout(&table));
+    assert_eq!(stdout(&table).matches(" none ").count(), 2, "{}", stdout(&table));
+    for part in ["NO RESULT: min of f32, 0: the minimum of no elements", "NO RESULT: dot of f32, 3 x 4 rows: a dot"] {
+        assert!(stdout(&table).contains(part), "{part} is not in {}", stdout(&table));
+    }
+    assert!(stderr(&table).contains("2 of 6 cases have no result"), "{}", stderr(&table));
+    let json = bench(&[&arguments[..], &["--format", "json"]].concat());
+    let report: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    let rows = report["sections"][0]["rows"].as_array().expect("rows");
+    assert!(rows[0]["correct"].is_null() && rows[0]["error"].as_str().is_some_and(|error| error.contains("minimum")));
+    assert!(rows[1]["correct"] == true && rows[1]["error"].is_null(), "{report}");
+    let csv = stdout(&bench(&[&arguments[..], &["--format", "csv"]].concat()));
+    assert_eq!(csv.lines().count(), 7, "{csv}");
+    assert!(csv.lines().nth(1).is_some_and(|row| row.starts_with("min,f32,0,0,,,,")), "{csv}");
+}
+
+#[test]
+fn an_error_is_said_once() {
+    let output = Command::new(&*BENCH)
+        .args(["device", "--device", "cuda:0"])
+        .env("WARPFOLD_LIBCUDA", "none")
+        .output()
+        .expect("bench starts");
+    assert_eq!(output.status.code(), Some(2));
+    let message = stderr(&output);
+    let message = message.trim().strip_prefix("error: ").expect("an error");
+    assert!(message.contains("driver"), "{message}");
+    let half = message.len() / 2;
+    assert!(!message.is_char_boundary(half) || !message[half..].contains(&message[..40]), "twice: {message}");
+}
+
+/// Ctrl-C sends the one, `timeout` the other.
+#[cfg(unix)]
+#[test]
+fn what_is_interrupted_prints_what_was_measured() {
+    for (signal, command) in [
+        ("-INT", ["ladder", "reduce", "--n", "2^23"].as_slice()),
+        ("-TERM", &["ladder", "reduce", "--n", "2^23"]),
+        ("-INT", &["reduce", "--shape", "2^20,2^26,2^26,2^26,2^26,2^26,2^26,2^26"]),
+        ("-INT", &["sum", "--n", "2^20", "--samples", "100000"]),
+    ] {
+        let bench = Command::new(&*BENCH)
+            .args(command)
+            .args(["--device", "simt", "--format", "csv"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("bench starts");
+        // Far too little time for all of it, on 16 cores too.
+        sleep(Duration::from_secs(2));
+        let sent = Command::new("kill").args([signal, &bench.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "bench has ended before {signal}");
+        let output = bench.wait_with_output().expect("bench ends");
+        let (text, message) = (stdout(&output), stderr(&output));
+        assert_eq!(output.status.code(), Some(130), "{command:?}: {message}");
+        for part in ["stopping after this kernel", "interrupted: what was measured before is above"] {
+            assert!(message.contains(part), "{command:?}: {message}");
+        }
+        assert!(text.contains("true"), "{command:?}: {text}");
+        assert!(command[0] != "ladder" || !text.contains("single_launch"), "{text}");
+    }
+}
