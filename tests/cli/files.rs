@@ -40,6 +40,27 @@ fn sums_of_files() {
 }
 
 #[test]
+fn sums_that_are_no_finite_number() {
+    let files = Files::new();
+    let infinite = f32::INFINITY;
+    for (name, numbers, word) in [
+        ("inf.npy", [infinite, 1.0], "inf"),
+        ("minus.npy", [-infinite, 1.0], "-inf"),
+        ("nan.npy", [f32::NAN, 1.0], "nan"),
+        ("none.npy", [infinite, -infinite], "nan"),
+        ("over.npy", [f32::MAX, f32::MAX], "inf"),
+    ] {
+        let file = files.write(name, &npy("<f4", false, "(2,)", &floats(&numbers)));
+        let of = |format: &str| stdout(&bench(&["sum", "--input", &file, "--format", format]));
+        let report: serde_json::Value = serde_json::from_str(&of("json")).expect("JSON");
+        assert_eq!(report["sections"][0]["rows"][0]["result"], word, "{report}");
+        let csv = of("csv");
+        assert_eq!(csv.lines().nth(1).and_then(|row| row.split(',').nth(4)), Some(word), "{csv}");
+        assert!(of("table").contains(&format!("sum = {word}\n")));
+    }
+}
+
+#[test]
 fn transposes_of_files() {
     let files = Files::new();
     let input = files.write("a.npy", &npy("<f4", false, "(2, 3)", &floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));

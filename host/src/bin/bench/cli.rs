@@ -40,6 +40,9 @@ use crate::transpose::SweepArguments;
   bench transpose --input a.npy --output t.npy
   bench --device simt --format json         the executor even where there is a GPU, for a machine to read
 
+In JSON and CSV a result that is no finite number is \"inf\", \"-inf\" or \"nan\", in JSON as a string; null (in CSV an empty field)
+is what does not exist: the result of a case that failed, or a time that was not taken.
+
 Exit code:
     0  all results are right
     1  a result is wrong, or a kernel failed
@@ -347,7 +350,11 @@ fn schedule(text: &str) -> Result<Schedule, String> {
 /// A latency in nanoseconds.
 fn latency(text: &str) -> Result<f64, String> {
     let latency: f64 = text.parse().map_err(|_| "a latency is a number of nanoseconds")?;
-    if latency.is_finite() && latency > 0.0 { Ok(latency) } else { Err("a latency is more than 0".to_owned()) }
+    if latency > 0.0 && latency <= 1e9 {
+        Ok(latency)
+    } else {
+        Err("a latency is more than 0 nanoseconds, and at most 1e9, a second".to_owned())
+    }
 }
 
 /// A count: `4096`, `4_096` or `2^12`.

@@ -6,6 +6,8 @@ use rand::{Rng, SeedableRng};
 use warpfold::Gpu;
 use warpfold::ladder::LadderElement;
 
+use crate::number::Number as Shown;
+
 /// A number that `bench` reduces.
 pub trait Number: LadderElement {
     /// A random number from -8 to 8, whole. Sums of n of them stay within some 20 times the root of n, so up to 2^39 of
@@ -179,5 +181,5 @@ pub fn same_bits(a: &[f32], b: &[f32]) -> bool {
 
 /// The sum of a type whose result is known to be `T`'s: for messages.
 pub fn show<T: Number>(value: T) -> String {
-    value.as_f64().to_string()
+    Shown(value.as_f64()).to_string()
 }

@@ -10,6 +10,7 @@ mod ladder;
 mod loads;
 mod measure;
 mod npy;
+mod number;
 mod occupancy;
 mod outcome;
 mod plot;

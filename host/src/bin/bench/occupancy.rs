@@ -71,7 +71,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
     );
     let needed = info
         .theoretical_bandwidth()
-        .filter(|_| arguments.arch.is_none())
+        .filter(|&bandwidth| arguments.arch.is_none() && bandwidth > 0.0)
         .map(|bandwidth| bytes_in_flight(bandwidth, arguments.latency_ns) / f64::from(info.multiprocessors));
     let mut rows = Vec::new();
     for entry in entries {

@@ -11,6 +11,7 @@ use warpfold::{DeviceInfo, Gpu, Profile};
 use crate::cli::{Format, Output};
 use crate::counters::{self, CountersRow};
 use crate::measure::Timing;
+use crate::number::Number;
 use crate::outcome::{Failure, Outcome};
 use crate::plot::{self, Bar, Bars, Chart};
 
@@ -22,7 +23,7 @@ pub struct Row {
     pub change: String,
     pub launches: usize,
     /// The number that it computed, if it computes one.
-    pub result: Option<f64>,
+    pub result: Option<Number>,
     /// Whether its result was right; where not, what it was and should have been.
     pub correct: bool,
     pub wrong: Option<String>,
@@ -116,7 +117,7 @@ impl Device {
     pub fn of(gpu: &Gpu) -> Result<Self, warpfold::Error> {
         let info: DeviceInfo = gpu.info()?;
         Ok(Self {
-            peak_gigabytes_per_second: info.theoretical_bandwidth().map(|bandwidth| bandwidth / 1e9),
+            peak_gigabytes_per_second: peak(&info),
             multiprocessor: info.multiprocessor,
             name: info.name,
             backend: if gpu.is_cuda() { "cuda" } else { "simt" },
@@ -146,6 +147,11 @@ impl Device {
             ),
         }
     }
+}
+
+/// The theoretical bandwidth in GB/s. Some virtual devices say that their clock is 0, which is to say nothing.
+fn peak(info: &DeviceInfo) -> Option<f64> {
+    info.theoretical_bandwidth().filter(|&bandwidth| bandwidth > 0.0).map(|bandwidth| bandwidth / 1e9)
 }
 
 /// What the kernels of a section have in common.
@@ -203,7 +209,7 @@ impl Section {
             kernel: kernel.to_owned(),
             change: change.to_owned(),
             launches,
-            result,
+            result: result.map(Number),
             correct: wrong.is_none(),
             wrong,
             median_us,
