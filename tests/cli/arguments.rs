@@ -42,11 +42,61 @@ fn arguments_that_mean_nothing() {
 
 #[test]
 fn sizes_that_no_machine_has() {
-    refused(&["sum", "--n", "2^50"], &["do not fit"]);
-    refused(&["sum", "--n", "2^63"], &["do not fit"]);
+    let memory = ["needs", "free", "choose"].as_slice();
+    refused(&["sum", "--n", "2^50"], &[memory, &["12.0 PiB"]].concat());
+    refused(&["sum", "--n", "2^63"], memory);
     refused(&["sum", "--n", "2^64"], &["too large"]);
+    refused(&["ladder", "reduce", "--n", "2^45"], &[memory, &["--n"]].concat());
+    refused(&["ladder", "control-flow", "--n", "2^45"], memory);
+    refused(&["ladder", "transpose", "--rows", "2^25", "--cols", "2^25"], &[memory, &["--rows"]].concat());
     refused(&["transpose", "--rows", "2^40", "--cols", "2^40"], &["larger than any memory"]);
-    refused(&["transpose", "--rows", "2^25", "--cols", "2^25"], &["bytes"]);
+    refused(&["transpose", "--rows", "2^25", "--cols", "2^25"], memory);
+    for kernel in ["sum", "sequential", "sync_count"] {
+        refused(&["profile", kernel, "--n", "2^45"], memory);
+    }
+    refused(&["profile", "tiled_32", "--rows", "2^22", "--cols", "2^22"], memory);
+    for shape in ["2^45", "2^23x2^23:rows", "2^45x1:rows", "1x2^45:columns", "2^45x1:skewed"] {
+        refused(&["reduce", "--shape", shape, "--dtype", "i8,f64"], &[memory, &["--shape"]].concat());
+    }
+    refused(&["reduce", "--shape", "2^45", "--op", "dot"], memory);
+    refused(&["reduce", "--shape", "10", "--offset", "18446744073709551615"], memory);
+    for kind in ["transpose", "scaled", "in-place", "permute-102"] {
+        let arguments = ["transpose", "--shape", "2^23x2^23", "--size", "4,16", "--kind", kind];
+        refused(&arguments, &[memory, &["--shape"]].concat());
+    }
+}
+
+/// The input has room, and what it is compared with has not.
+#[cfg(target_os = "linux")]
+#[test]
+fn sizes_that_fit_only_once() {
+    let info = std::fs::read_to_string("/proc/meminfo").expect("Linux has it");
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:")).expect("it says what is free");
+    let free: u64 = line.trim_end_matches("kB").trim().parse::<u64>().expect("a number") * 1024;
+    let elements = (free / 4 * 6 / 10).to_string();
+    refused(&["sum", "--n", &elements], &["needs", "free"]);
+    refused(&["reduce", "--shape", &elements], &["needs", "free"]);
+    refused(&["transpose", "--shape", &format!("1x{elements}")], &["needs", "free"]);
+    refused(&["transpose", "--rows", "1", "--cols", &elements], &["needs", "free"]);
+}
+
+/// What the machine has and a limit of the process does not give is an error, no abort.
+#[cfg(target_os = "linux")]
+#[test]
+fn allocations_that_fail() {
+    // The first allocation fails, or one after it.
+    for (kib, command) in [
+        ("700000", "reduce --shape 2^28"),
+        ("700000", "transpose --shape 2^14x2^14"),
+        ("700000", "sum --n 2^28"),
+        ("700000", "ladder transpose --rows 2^14 --cols 2^14"),
+        ("1500000", "reduce --shape 2^28"),
+    ] {
+        let script = format!("ulimit -v {kib}; exec \"$0\" --device simt {command}");
+        let output = Command::new("sh").args(["-c", &script]).arg(&*BENCH).output().expect("a shell starts");
+        assert_eq!(output.status.code(), Some(2), "{command} in {kib} KiB: {}", stderr(&output));
+        assert!(stderr(&output).contains("memory"), "{}", stderr(&output));
+    }
 }
 
 #[test]

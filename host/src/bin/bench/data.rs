@@ -1,11 +1,10 @@
 //! Inputs, and what the CPU makes of them.
 
-use anyhow::{Context, ensure};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use warpfold::Gpu;
 use warpfold::ladder::LadderElement;
 
+use crate::memory;
 use crate::number::Number as Shown;
 
 /// A number that `bench` reduces.
@@ -122,44 +121,30 @@ macro_rules! integers {
 integers!(i32, i64);
 
 /// `len` random numbers, fresh in every run.
-pub fn random<T: Number>(gpu: &Gpu, len: usize) -> anyhow::Result<Vec<T>> {
-    fill(gpu, len, SmallRng::from_os_rng(), T::random)
+pub fn random<T: Number>(len: usize) -> anyhow::Result<Vec<T>> {
+    fill(len, SmallRng::from_os_rng(), T::random)
 }
 
 /// `len` random numbers, the same for a seed in every run. (On any machine with 64 bits; `SmallRng` is another generator
 /// on those with 32.)
-pub fn random_of_seed<T: Number>(gpu: &Gpu, len: usize, seed: u64) -> anyhow::Result<Vec<T>> {
-    fill(gpu, len, SmallRng::seed_from_u64(seed), T::random)
+pub fn random_of_seed<T: Number>(len: usize, seed: u64) -> anyhow::Result<Vec<T>> {
+    fill(len, SmallRng::seed_from_u64(seed), T::random)
 }
 
 /// `len` random bit patterns that are no NaN, for what must move unchanged.
-pub fn random_bits(gpu: &Gpu, len: usize) -> anyhow::Result<Vec<f32>> {
-    fill(gpu, len, SmallRng::from_os_rng(), |source| source.random())
+pub fn random_bits(len: usize) -> anyhow::Result<Vec<f32>> {
+    fill(len, SmallRng::from_os_rng(), |source| source.random())
 }
 
-fn fill<T>(
-    gpu: &Gpu,
-    len: usize,
-    mut source: SmallRng,
-    mut next: impl FnMut(&mut SmallRng) -> T,
-) -> anyhow::Result<Vec<T>> {
-    let memory = gpu.info()?.memory_bytes;
-    let bytes = len.checked_mul(size_of::<T>());
-    ensure!(
-        bytes.is_some_and(|bytes| bytes <= memory),
-        "{len} numbers of {} bytes do not fit in the device's memory of {memory} bytes",
-        size_of::<T>()
-    );
-    let mut numbers = Vec::new();
-    numbers.try_reserve_exact(len).with_context(|| format!("no host memory for {len} numbers"))?;
+fn fill<T>(len: usize, mut source: SmallRng, mut next: impl FnMut(&mut SmallRng) -> T) -> anyhow::Result<Vec<T>> {
+    let mut numbers = memory::list(len)?;
     numbers.extend((0..len).map(|_| next(&mut source)));
     Ok(numbers)
 }
 
 /// The transpose, by the CPU.
 pub fn transposed(elements: &[f32], rows: usize, columns: usize) -> anyhow::Result<Vec<f32>> {
-    let mut result = Vec::new();
-    result.try_reserve_exact(elements.len()).context("no host memory for the transpose to compare with")?;
+    let mut result = memory::list(elements.len())?;
     result.resize(elements.len(), 0.0);
     for (row, line) in elements.chunks_exact(columns.max(1)).enumerate() {
         for (column, &element) in line.iter().enumerate() {
@@ -170,8 +155,8 @@ pub fn transposed(elements: &[f32], rows: usize, columns: usize) -> anyhow::Resu
 }
 
 /// `len` random words.
-pub fn random_words(gpu: &Gpu, len: usize) -> anyhow::Result<Vec<u32>> {
-    fill(gpu, len, SmallRng::from_os_rng(), |source| source.random())
+pub fn random_words(len: usize) -> anyhow::Result<Vec<u32>> {
+    fill(len, SmallRng::from_os_rng(), |source| source.random())
 }
 
 /// Whether two lists have the same bits.

@@ -1,11 +1,13 @@
 //! `bench ladder`: every rung, checked and timed.
 
+use anyhow::Context;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, Profile};
 
 use crate::cli::{Dtype, Family, Numbers, Output, Sides};
 use crate::data::{self, Number};
 use crate::measure::{Plan, copy_ceiling, progress};
+use crate::memory::{Need, bytes_of};
 use crate::outcome::{Missing, Outcome};
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
@@ -173,7 +175,12 @@ impl Bench<'_> {
         if !results.wants(global) && !results.wants(shared) {
             return Ok(());
         }
-        let numbers: Vec<T> = data::random(self.gpu, self.numbers.n(self.gpu))?;
+        let n = self.numbers.n(self.gpu);
+        let bytes = bytes_of::<T>(n);
+        // Rungs that work in place have a copy of each input.
+        let need = Need { device: 2 * self.plan.copies(bytes) * bytes, host: bytes };
+        need.check(self.gpu, &format!("sums of {n} {}", T::NAME), "choose a smaller --n")?;
+        let numbers: Vec<T> = data::random(n)?;
         if results.wants(global) {
             let _range = self.plan.range("sum_global");
             self.reduce_by(results, "Sum in global memory", global, &numbers)?;
@@ -229,9 +236,7 @@ impl Bench<'_> {
     fn transpose(&self, results: &mut Results) -> anyhow::Result<()> {
         let (gpu, plan) = (self.gpu, self.plan);
         let (rows, columns) = self.sides.get(gpu);
-        // The product is checked before anything is made of it.
-        let len = gpu_len(gpu, rows, columns)?;
-        let elements = data::random_bits(gpu, len)?;
+        let elements = data::random_bits(check_matrix(gpu, plan, rows, columns)?)?;
         let transposed = data::transposed(&elements, rows, columns)?;
         let bytes = 2 * size_of_val(&elements[..]);
         let inputs = (0..plan.rotation(bytes))
@@ -263,7 +268,11 @@ impl Bench<'_> {
 
     fn control_flow(&self, results: &mut Results) -> anyhow::Result<()> {
         let (gpu, plan, n) = (self.gpu, self.plan, self.numbers.n(self.gpu));
-        let words = data::random_words(gpu, n)?;
+        let each = bytes_of::<u32>(n);
+        // On the host the input, the result, and what it should be.
+        let need = Need { device: (plan.copies(2 * each) + 1) * each, host: 3 * each };
+        need.check(gpu, &format!("control flow over {n} u32"), "choose a smaller --n")?;
+        let words = data::random_words(n)?;
         let bytes = 2 * size_of_val(&words[..]);
         let inputs = (0..plan.rotation(bytes)).map(|_| gpu.upload(&words)).collect::<Result<Vec<_>, Error>>()?;
         let mut result = gpu.zeroed::<u32>(n)?;
@@ -289,13 +298,13 @@ impl Bench<'_> {
     }
 }
 
-/// Rows times columns, if a device could hold them.
-pub fn gpu_len(gpu: &Gpu, rows: usize, columns: usize) -> anyhow::Result<usize> {
-    let memory = gpu.info()?.memory_bytes;
-    let bytes = rows.checked_mul(columns).and_then(|elements| elements.checked_mul(size_of::<f32>()));
-    match bytes {
-        Some(bytes) if bytes <= memory => Ok(rows * columns),
-        Some(bytes) => anyhow::bail!("a matrix of {rows} x {columns} f32 is {bytes} bytes, the device has {memory}"),
-        None => anyhow::bail!("a matrix of {rows} x {columns} f32 is larger than any memory"),
-    }
+/// Rows times columns, if a transpose of so many f32 fits in the memory that is free.
+pub fn check_matrix(gpu: &Gpu, plan: &Plan, rows: usize, columns: usize) -> anyhow::Result<usize> {
+    let what = format!("a transpose of {rows} x {columns} f32");
+    let len = rows.checked_mul(columns).with_context(|| format!("{what} is larger than any memory"))?;
+    let each = bytes_of::<f32>(len);
+    // On the host the input, the result, and what it should be.
+    let need = Need { device: (plan.copies(2 * each) + 1) * each, host: 3 * each };
+    need.check(gpu, &what, "choose fewer --rows or --cols")?;
+    Ok(len)
 }

@@ -9,6 +9,7 @@ mod interrupt;
 mod ladder;
 mod loads;
 mod measure;
+mod memory;
 mod npy;
 mod number;
 mod occupancy;

@@ -57,6 +57,11 @@ impl Plan {
         (2 * self.l2_bytes).div_ceil(bytes).clamp(1, 1024) + 1
     }
 
+    /// [`Plan::rotation`] of as many bytes as no memory may have.
+    pub fn copies(&self, bytes: u128) -> u128 {
+        self.rotation(usize::try_from(bytes).unwrap_or(usize::MAX)) as u128
+    }
+
     /// Starts `work` for the first time, for its result to be checked.
     ///
     /// In the executor its time is given, for [`Plan::time_after`]: there it is as good a sample as any, and to do the

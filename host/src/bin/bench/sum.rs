@@ -6,6 +6,7 @@ use warpfold::{Error, Gpu};
 use crate::cli::{Dtype, Output, SumArguments};
 use crate::data::{self, Number};
 use crate::measure::{Plan, copy_ceiling};
+use crate::memory::{Need, bytes_of};
 use crate::npy::{self, Array};
 use crate::outcome::Outcome;
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
@@ -38,8 +39,15 @@ fn sum_of_random<T: Number>(
     n: usize,
     seed: u64,
 ) -> anyhow::Result<Outcome> {
-    let numbers: Vec<T> = data::random_of_seed(gpu, n, seed)?;
+    need::<T>(&Plan::new(gpu, output)?, n).check(gpu, &format!("a sum of {n} {}", T::NAME), "choose a smaller --n")?;
+    let numbers: Vec<T> = data::random_of_seed(n, seed)?;
     sum(gpu, output, block, rung, &numbers, Some(seed))
+}
+
+/// The numbers, their copies on the device, and the copy of a rung that works in place.
+fn need<T>(plan: &Plan, n: usize) -> Need {
+    let bytes = bytes_of::<T>(n);
+    Need { device: (plan.copies(bytes) + 1) * bytes, host: bytes }
 }
 
 /// `seed` is that of random numbers, which have an exact sum.
@@ -55,6 +63,8 @@ fn sum<T: Number>(
     let device = Device::of(gpu)?;
     let copy = copy_ceiling(gpu, &plan)?;
     let bytes = size_of_val(numbers);
+    let more = Need { host: 0, ..need::<T>(&plan, numbers.len()) };
+    more.check(gpu, &format!("a sum of {} {}", numbers.len(), T::NAME), "choose a smaller input")?;
     let inputs = (0..plan.rotation(bytes)).map(|_| gpu.upload(numbers)).collect::<Result<Vec<_>, Error>>()?;
     let reference = if seed.is_some() { T::exact_reference(numbers) } else { T::reference(numbers) };
     let mut reduction = rung.prepare::<T>(gpu, numbers.len(), block)?;

@@ -13,6 +13,7 @@ use warpfold::{Counters, Dim3, Gpu, KernelProfile};
 
 use crate::cli::{Format, Numbers, Output, Sides};
 use crate::counters::{self, CountersRow};
+use crate::measure::Plan;
 use crate::outcome::Outcome;
 use crate::report::finish;
 use source::Sources;
@@ -63,10 +64,11 @@ const SHARE_WORTH_A_WORD: f64 = 0.02;
 
 /// Counts a kernel in the executor.
 pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::Result<Outcome> {
+    let plan = Plan::new(gpu, output)?;
     let mut sources = Sources::default();
     let mut kernels = Vec::new();
     for subject in Subject::named(&arguments.kernel)? {
-        let profile = subject.profile(gpu, &arguments.numbers, &arguments.sides)?;
+        let profile = subject.profile(gpu, &plan, &arguments.numbers, &arguments.sides)?;
         kernels.extend(profile.kernels.iter().map(|kernel| KernelReport::of(kernel, &mut sources)));
     }
     let report = Report { kernels };

@@ -6,7 +6,9 @@ use warpfold::{Error, Gpu, Profile};
 
 use crate::cli::{Dtype, Numbers, Sides};
 use crate::data::{self, Number};
-use crate::ladder::gpu_len;
+use crate::ladder::check_matrix;
+use crate::measure::Plan;
+use crate::memory::{Need, bytes_of};
 
 /// A kernel, or what the library makes of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +40,7 @@ impl Subject {
     }
 
     /// Runs it, and counts.
-    pub fn profile(self, gpu: &Gpu, numbers: &Numbers, sides: &Sides) -> anyhow::Result<Profile> {
+    pub fn profile(self, gpu: &Gpu, plan: &Plan, numbers: &Numbers, sides: &Sides) -> anyhow::Result<Profile> {
         match self {
             Self::Reduce(_) | Self::LibrarySum => match numbers.dtype() {
                 Dtype::F32 => self.sum::<f32>(gpu, numbers),
@@ -48,7 +50,7 @@ impl Subject {
             },
             Self::Transpose(_) | Self::LibraryTranspose => {
                 let (rows, columns) = sides.get(gpu);
-                let elements = data::random_bits(gpu, gpu_len(gpu, rows, columns)?)?;
+                let elements = data::random_bits(check_matrix(gpu, plan, rows, columns)?)?;
                 let matrix = gpu.upload_matrix(&elements, rows, columns)?;
                 let mut result = gpu.zeroed_matrix(columns, rows)?;
                 Ok(gpu.profile(|| match self {
@@ -57,7 +59,10 @@ impl Subject {
                 })?)
             }
             Self::ControlFlow(rung) => {
-                let words = data::random_words(gpu, numbers.n(gpu))?;
+                let n = numbers.n(gpu);
+                let need = Need { device: 2 * bytes_of::<u32>(n), host: bytes_of::<u32>(n) };
+                need.check(gpu, &format!("control flow over {n} u32"), "choose a smaller --n")?;
+                let words = data::random_words(n)?;
                 let (input, mut result) = (gpu.upload(&words)?, gpu.zeroed::<u32>(words.len())?);
                 Ok(gpu.profile(|| rung.start(gpu, &input, &mut result))?)
             }
@@ -65,7 +70,10 @@ impl Subject {
     }
 
     fn sum<T: Number + SumAll>(self, gpu: &Gpu, numbers: &Numbers) -> anyhow::Result<Profile> {
-        let input = gpu.upload(&data::random::<T>(gpu, numbers.n(gpu))?)?;
+        let n = numbers.n(gpu);
+        let need = Need { device: 2 * bytes_of::<T>(n), host: bytes_of::<T>(n) };
+        need.check(gpu, &format!("a sum of {n} {}", T::NAME), "choose a smaller --n")?;
+        let input = gpu.upload(&data::random::<T>(n)?)?;
         let Self::Reduce(rung) = self else {
             return Ok(gpu.profile(|| T::sum_all(gpu, &input))?);
         };

@@ -108,6 +108,15 @@ impl Extent {
         self.rows * self.columns
     }
 
+    /// How many results there are.
+    pub fn results(&self) -> usize {
+        match self.axis {
+            Axis::All => 1,
+            Axis::Rows | Axis::Skewed => self.rows,
+            Axis::Columns => self.columns,
+        }
+    }
+
     /// The shape; of segments by offsets, which is none, that of all of them.
     pub fn shape(&self) -> Shape {
         match self.axis {

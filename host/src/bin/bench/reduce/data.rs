@@ -6,6 +6,7 @@ use rand::{Rng, SeedableRng};
 use rayon::prelude::*;
 
 use super::cases::{Axis, Extent, Operator};
+use crate::memory;
 
 /// A number of small whole value, which every type has.
 pub trait Small: Copy + Sync {
@@ -50,21 +51,26 @@ small! {
 
 /// `len` numbers from 1 to 16, with one 0 and one 17 late among them, so that a kernel that leaves out a part of the input
 /// does not find the extremes.
-pub fn numbers<T: Small>(len: usize) -> Vec<T> {
+///
+/// Before them stand `offset` others, 19 each.
+pub fn numbers<T: Small>(offset: usize, len: usize) -> anyhow::Result<Vec<T>> {
     const PERIOD: usize = 1 << 16;
     let mut source = SmallRng::from_os_rng();
-    let mut numbers: Vec<T> = (0..len.min(PERIOD)).map(|_| T::from_small(source.random_range(1..=16))).collect();
-    while numbers.len() < len {
-        let more = numbers.len().min(len - numbers.len());
-        numbers.extend_from_within(..more);
+    let mut all: Vec<T> = memory::list(offset + len)?;
+    all.resize(offset, T::from_small(19));
+    all.extend((0..len.min(PERIOD)).map(|_| T::from_small(source.random_range(1..=16))));
+    while all.len() < offset + len {
+        let more = (all.len() - offset).min(offset + len - all.len());
+        all.extend_from_within(offset..offset + more);
     }
+    let numbers = &mut all[offset..];
     if len > 1 {
         let places = len / 8;
         numbers[len - 1 - source.random_range(0..=places / 2)] = T::from_small(0);
         let other = len - 1 - places / 2 - 1;
         numbers[other.min(len - 2)] = T::from_small(17);
     }
-    numbers
+    Ok(all)
 }
 
 /// What a result should be, and how far it may be off.
@@ -77,13 +83,15 @@ pub struct Expected {
 /// The offsets of as many segments as the extent has rows, whose lengths follow a power law: few have most of the elements,
 /// most have few, and each has one. So are the degrees of a social graph (Barabasi and Albert, "Emergence of Scaling in
 /// Random Networks", Science 286, 1999).
-pub fn skewed_offsets(extent: &Extent) -> Vec<u64> {
+pub fn skewed_offsets(extent: &Extent) -> anyhow::Result<Vec<u64>> {
     const EXPONENT: f64 = 1.2;
     let mut source = SmallRng::seed_from_u64(20);
-    let weights: Vec<f64> = (0..extent.rows).map(|_| (1.0 - source.random::<f64>()).powf(-1.0 / EXPONENT)).collect();
+    let mut weights: Vec<f64> = memory::list(extent.rows)?;
+    weights.extend((0..extent.rows).map(|_| (1.0 - source.random::<f64>()).powf(-1.0 / EXPONENT)));
     let total: f64 = weights.iter().sum();
     let spare = (extent.elements() - extent.rows) as f64;
-    let mut offsets = vec![0];
+    let mut offsets = memory::list(extent.rows + 1)?;
+    offsets.push(0);
     let mut before = 0.0;
     for (i, weight) in weights.iter().enumerate() {
         before += weight;
@@ -91,64 +99,90 @@ pub fn skewed_offsets(extent: &Extent) -> Vec<u64> {
     }
     // Rounding may have left one out.
     offsets[extent.rows] = extent.elements() as u64;
-    offsets
+    Ok(offsets)
+}
+
+/// Bytes on the host: of the numbers, of segments' offsets and the weights that they come from, and of what is made of the numbers for
+/// each result.
+pub fn bytes_on_host<T>(extent: &Extent, offset: usize) -> u128 {
+    let input = (offset as u128 + extent.elements() as u128) * size_of::<T>() as u128;
+    let (results, threads) = (extent.results() as u128, rayon::current_num_threads() as u128);
+    let (offsets, tallies) = match extent.axis {
+        Axis::All => (0, extent.elements().div_ceil(EACH) as u128),
+        Axis::Rows => (0, results),
+        Axis::Skewed => (2 * size_of::<u64>() as u128 * (results + 1), results),
+        Axis::Columns => (0, results * if extent.columns > COLUMNS_EACH { 2 } else { threads + 1 }),
+    };
+    // A result is 16 bytes at most.
+    input + offsets + tallies * size_of::<Tally>() as u128 + results * (size_of::<Expected>() as u128 + 16)
 }
 
 /// The dot product of two inputs.
-pub fn expected_dot<T: Small>(a: &[T], b: &[T]) -> Expected {
+pub fn expected_dot<T: Small>(a: &[T], b: &[T]) -> anyhow::Result<Expected> {
     // Whole numbers far below 2^53: exact in any order.
     let of_part = |part: usize| -> f64 {
         let range = part * EACH..((part + 1) * EACH).min(a.len());
         a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a.to_f64() * b.to_f64()).sum()
     };
-    let value = in_parallel(a.len().div_ceil(EACH), &of_part).into_iter().sum();
+    let value = in_parallel(a.len().div_ceil(EACH), &of_part)?.into_iter().sum();
     let bound = if T::ROUNDING == 0.0 { 0.0 } else { 8.0 * T::ROUNDING.max(f64::EPSILON) * value };
-    Expected { value, bound }
+    Ok(Expected { value, bound })
 }
 
 /// What each result should be; `offsets` are those of segments.
-pub fn expected<T: Small>(operator: Operator, extent: &Extent, offsets: &[u64], numbers: &[T]) -> Vec<Expected> {
+pub fn expected<T: Small>(
+    operator: Operator,
+    extent: &Extent,
+    offsets: &[u64],
+    numbers: &[T],
+) -> anyhow::Result<Vec<Expected>> {
     let Extent { rows, columns, axis } = *extent;
     let tallies = match axis {
-        Axis::All => vec![tally(numbers)],
-        Axis::Rows if columns == 0 => vec![Tally::default(); rows],
-        Axis::Rows => in_parallel(rows, &|row| tally(&numbers[row * columns..][..columns])),
+        Axis::All => vec![tally(numbers)?],
+        Axis::Rows => in_parallel(rows, &|row| tally_of(0, &numbers[row * columns..][..columns]))?,
         Axis::Skewed => {
             let segment = |i: usize| offsets[i] as usize..offsets[i + 1] as usize;
-            in_parallel(offsets.len().saturating_sub(1), &|i| tally(&numbers[segment(i)]))
+            in_parallel(offsets.len().saturating_sub(1), &|i| tally_of(0, &numbers[segment(i)]))?
         }
-        Axis::Columns => tally_columns(columns, numbers),
+        Axis::Columns => tally_columns(columns, numbers)?,
     };
-    tallies.iter().map(|tally| tally.result(operator, T::ROUNDING)).collect()
+    let mut expected = memory::list(tallies.len())?;
+    expected.extend(tallies.iter().map(|tally| tally.result(operator, T::ROUNDING)));
+    Ok(expected)
 }
 
 /// Numbers that one thread counts at a time.
 const EACH: usize = 1 << 20;
 
+/// Columns that one thread counts at a time, where there are more.
+const COLUMNS_EACH: usize = 1 << 12;
+
 /// `work` for each number below `count`, by as many threads as there are processors. Of a `dyn Fn`, so that it is compiled
 /// once, not for each type of element.
-fn in_parallel<R: Send>(count: usize, work: &(dyn Fn(usize) -> R + Sync)) -> Vec<R> {
-    (0..count).into_par_iter().map(work).collect()
+fn in_parallel<R: Send>(count: usize, work: &(dyn Fn(usize) -> R + Sync)) -> anyhow::Result<Vec<R>> {
+    let mut all = memory::list(count)?;
+    (0..count).into_par_iter().map(work).collect_into_vec(&mut all);
+    Ok(all)
 }
 
 /// Of some numbers, by as many threads as there are processors.
-fn tally<T: Small>(numbers: &[T]) -> Tally {
+fn tally<T: Small>(numbers: &[T]) -> anyhow::Result<Tally> {
     let of_part = |part: usize| {
-        let mut tally = Tally::default();
-        let numbers = numbers[part * EACH..].iter().take(EACH);
-        numbers.enumerate().for_each(|(i, x)| tally.count(part * EACH + i, x.to_f64()));
-        tally
+        let first = part * EACH;
+        tally_of(first, &numbers[first..numbers.len().min(first + EACH)])
     };
-    match numbers.len().div_ceil(EACH) {
-        0 => Tally::default(),
-        1 => of_part(0),
-        parts => in_parallel(parts, &of_part).into_iter().fold(Tally::default(), Tally::join),
-    }
+    Ok(in_parallel(numbers.len().div_ceil(EACH), &of_part)?.into_iter().fold(Tally::default(), Tally::join))
+}
+
+/// Of some numbers, the first of which is at `first`.
+fn tally_of<T: Small>(first: usize, numbers: &[T]) -> Tally {
+    let mut tally = Tally::default();
+    numbers.iter().enumerate().for_each(|(i, x)| tally.count(first + i, x.to_f64()));
+    tally
 }
 
 /// Of each column: a thread has some of the rows, and some of the columns where they are many.
-fn tally_columns<T: Small>(columns: usize, numbers: &[T]) -> Vec<Tally> {
-    const COLUMNS_EACH: usize = 1 << 12;
+fn tally_columns<T: Small>(columns: usize, numbers: &[T]) -> anyhow::Result<Vec<Tally>> {
     let rows = numbers.len() / columns.max(1);
     let rows_each = rows.div_ceil(if columns > COLUMNS_EACH { 1 } else { rayon::current_num_threads() }).max(1);
     let (wide, high) = (columns.div_ceil(COLUMNS_EACH), rows.div_ceil(rows_each));
@@ -161,12 +195,13 @@ fn tally_columns<T: Small>(columns: usize, numbers: &[T]) -> Vec<Tally> {
         }
         tallies
     };
-    let mut all = vec![Tally::default(); columns];
-    for (part, tallies) in in_parallel(wide * high, &of_part).into_iter().enumerate() {
+    let mut all = memory::list(columns)?;
+    all.resize(columns, Tally::default());
+    for (part, tallies) in in_parallel(wide * high, &of_part)?.into_iter().enumerate() {
         let of_columns = &mut all[part % wide * COLUMNS_EACH..];
         of_columns.iter_mut().zip(tallies).for_each(|(tally, part)| *tally = tally.join(part));
     }
-    all
+    Ok(all)
 }
 
 /// Everything that an operator asks of some numbers. The sums are whole numbers far below 2^53: exact.
@@ -266,10 +301,10 @@ mod tests {
         let rows_of_few = Extent { rows: 40_000, columns: 3, axis: Axis::Columns };
         let many_columns = Extent { rows: 3, columns: 40_000, axis: Axis::Columns };
         for extent in [rows_of_few, many_columns] {
-            let numbers = numbers::<i32>(extent.elements());
+            let numbers = numbers::<i32>(0, extent.elements()).unwrap();
             let column = |k: usize| numbers.iter().skip(k).step_by(extent.columns).copied().enumerate();
-            let sums = expected(Operator::Sum, &extent, &[], &numbers);
-            let places = expected(Operator::Argmin, &extent, &[], &numbers);
+            let sums = expected(Operator::Sum, &extent, &[], &numbers).unwrap();
+            let places = expected(Operator::Argmin, &extent, &[], &numbers).unwrap();
             for k in 0..extent.columns {
                 assert_eq!(sums[k].value, f64::from(column(k).map(|(_, x)| x).sum::<i32>()));
                 let first_of_least = column(k).min_by_key(|&(_, x)| x).map_or(0, |(i, _)| i);
@@ -283,7 +318,7 @@ mod tests {
         let mut numbers = vec![1_u8; (1 << 20) + 10];
         (numbers[(1 << 20) - 1], numbers[(1 << 20) + 1]) = (9, 9);
         let all = Extent::all(numbers.len());
-        let place = |operator| expected(operator, &all, &[], &numbers)[0].value;
+        let place = |operator| expected(operator, &all, &[], &numbers).unwrap()[0].value;
         assert_eq!([place(Operator::Argmax), place(Operator::Argmin)], [f64::from((1 << 20) - 1), 0.0]);
     }
 }

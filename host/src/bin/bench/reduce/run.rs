@@ -5,10 +5,11 @@ use warpfold::ops::{All, Any, ArgMax, ArgMin, CountNonzero, Dot, Max, Mean, Min,
 use warpfold::{Buffer, Element, Error, Gpu, PairReduction, Reduction, View};
 
 use super::cases::{Axis, Case, ElementType, Operator, name_of};
-use super::data::{Small, expected, expected_dot, first_wrong, numbers, skewed_offsets};
+use super::data::{Small, bytes_on_host, expected, expected_dot, first_wrong, numbers, skewed_offsets};
 use super::peers::Peers;
 use super::table::Row;
 use crate::measure::{Plan, Start, Timing};
+use crate::memory::{Need, bytes_of};
 use crate::outcome::without;
 
 /// A number that a reduction gives out; of two the first.
@@ -102,6 +103,20 @@ fn times(gpu: &Gpu, plan: &Plan, start: &mut Start<'_>) -> Result<(Timing, Optio
     }
 }
 
+/// Refuses a case that does not fit in the memory that is free, with so many inputs.
+fn check_memory<T>(gpu: &Gpu, plan: &Plan, case: &Case, inputs: u128) -> anyhow::Result<()> {
+    let Case { extent, offset, .. } = case;
+    let input = (*offset as u128 + extent.elements() as u128) * size_of::<T>() as u128;
+    let ends = if extent.axis == Axis::Skewed { bytes_of::<u64>(extent.rows) } else { 0 };
+    // A result is 16 bytes at most, and CUB has two of 8 more.
+    let results = 32 * extent.results() as u128;
+    let need = Need {
+        device: inputs * plan.copies(input) * input + ends + results,
+        host: inputs * bytes_on_host::<T>(extent, *offset),
+    };
+    need.check(gpu, &case.to_string(), "choose a smaller --shape")
+}
+
 fn measure<O: Reduction<T> + Default, T: Element + Small>(
     gpu: &Gpu,
     plan: &Plan,
@@ -113,11 +128,11 @@ where
 {
     let Case { extent, offset, .. } = *case;
     let is_skewed = extent.axis == Axis::Skewed;
-    let ends = if is_skewed { skewed_offsets(&extent) } else { Vec::new() };
-    let mut all: Vec<T> = vec![T::from_small(19); offset];
-    all.extend(numbers::<T>(extent.elements()));
+    check_memory::<T>(gpu, plan, case, 1)?;
+    let ends = if is_skewed { skewed_offsets(&extent)? } else { Vec::new() };
+    let all: Vec<T> = numbers(offset, extent.elements())?;
     let inputs = Inputs::new(gpu, plan, &all, offset)?;
-    let expected = expected(case.operator, &extent, &ends, &all[offset..]);
+    let expected = expected(case.operator, &extent, &ends, &all[offset..])?;
     drop(all);
     let mut output = gpu.zeroed::<O::Output>(expected.len())?;
     let ends = gpu.upload(&ends)?;
@@ -151,13 +166,10 @@ where
 {
     let Case { extent, offset, .. } = *case;
     anyhow::ensure!(extent.axis == Axis::All, "a dot product is over all of two vectors: give a length as --shape");
-    let [a, b] = [0, 1].map(|_| {
-        let mut all: Vec<T> = vec![T::from_small(19); offset];
-        all.extend(numbers::<T>(extent.columns));
-        all
-    });
+    check_memory::<T>(gpu, plan, case, 2)?;
+    let (a, b): (Vec<T>, Vec<T>) = (numbers(offset, extent.columns)?, numbers(offset, extent.columns)?);
     let (first, second) = (Inputs::new(gpu, plan, &a, offset)?, Inputs::new(gpu, plan, &b, offset)?);
-    let expected = [expected_dot(&a[offset..], &b[offset..])];
+    let expected = [expected_dot(&a[offset..], &b[offset..])?];
     drop((a, b));
     let mut output = gpu.zeroed::<O::Output>(1)?;
     let mut reducer = gpu.pair_reducer(O::default(), extent.shape())?;

@@ -13,7 +13,7 @@ pub use sweep::SweepArguments;
 
 use crate::cli::{Output, TransposeArguments};
 use crate::data;
-use crate::ladder::gpu_len;
+use crate::ladder::check_matrix;
 use crate::measure::{Plan, copy_ceiling};
 use crate::npy::{self, Array};
 use crate::outcome::{Failure, Outcome};
@@ -27,9 +27,9 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
         npy::check_writable(file, arguments.force)?;
     }
     let rung = arguments.rung.as_deref().map(TransposeRung::from_name).transpose()?;
-    let (elements, rows, columns) = matrix(gpu, arguments)?;
-
     let plan = Plan::new(gpu, output)?;
+    let (elements, rows, columns) = matrix(gpu, &plan, arguments)?;
+
     let device = Device::of(gpu)?;
     let copy = copy_ceiling(gpu, &plan)?;
     let bytes = 2 * size_of_val(&elements[..]);
@@ -46,11 +46,8 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
     let timing = plan.time(gpu, &mut start)?;
     drop(range);
     let transposed = gpu.download_matrix(&result)?;
-    let expected = if rung.is_some_and(TransposeRung::is_copy) {
-        elements.clone()
-    } else {
-        data::transposed(&elements, rows, columns)?
-    };
+    let expected =
+        if rung.is_some_and(TransposeRung::is_copy) { elements } else { data::transposed(&elements, rows, columns)? };
     let wrong =
         (!data::same_bits(&transposed, &expected)).then(|| "the elements are not those of the transpose".to_owned());
 
@@ -76,10 +73,10 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
 }
 
 /// The input's elements, rows and columns.
-fn matrix(gpu: &Gpu, arguments: &TransposeArguments) -> anyhow::Result<(Vec<f32>, usize, usize)> {
+fn matrix(gpu: &Gpu, plan: &Plan, arguments: &TransposeArguments) -> anyhow::Result<(Vec<f32>, usize, usize)> {
     let Some(file) = &arguments.input else {
         let (rows, columns) = arguments.sides.get(gpu);
-        return Ok((data::random_bits(gpu, gpu_len(gpu, rows, columns)?)?, rows, columns));
+        return Ok((data::random_bits(check_matrix(gpu, plan, rows, columns)?)?, rows, columns));
     };
     let read = npy::read(file)?;
     let Array::F32(elements) = read.array else {
@@ -94,7 +91,7 @@ fn matrix(gpu: &Gpu, arguments: &TransposeArguments) -> anyhow::Result<(Vec<f32>
             axes.len()
         ),
     };
-    let expected = gpu_len(gpu, rows, columns)?;
+    let expected = check_matrix(gpu, plan, rows, columns)?;
     ensure!(
         elements.len() == expected,
         "`{}` has {} elements, and {rows} rows of {columns} columns are {expected}",

@@ -18,6 +18,7 @@ use super::peers::Peers;
 use super::table::{Report, Row};
 use crate::cli::{Output, count};
 use crate::measure::{Plan, progress};
+use crate::memory::{self, Need, bytes_of};
 use crate::outcome::{Missing, Outcome, without};
 use crate::report::{Device, finish};
 
@@ -204,16 +205,17 @@ fn asked_for(gpu: &Gpu, arguments: &SweepArguments) -> anyhow::Result<Vec<Case>>
 }
 
 /// Random elements.
-fn random<T: Plain>(kind: Kind, len: usize) -> Vec<T> {
+fn random<T: Plain>(kind: Kind, len: usize) -> anyhow::Result<Vec<T>> {
     // Enough that no row or column is like its neighbour; the rest is copies of it, each begun at another place.
     const PERIOD: usize = (1 << 20) + 7;
     let mut source = SmallRng::from_os_rng();
-    let mut elements: Vec<T> = (0..len.min(PERIOD)).map(|_| kind.element([source.random(), source.random()])).collect();
+    let mut elements = memory::list(len)?;
+    elements.extend((0..len.min(PERIOD)).map(|_| kind.element::<T>([source.random(), source.random()])));
     while elements.len() < len {
         let more = elements.len().min(len - elements.len());
         elements.extend_from_within(..more);
     }
-    elements
+    Ok(elements)
 }
 
 /// The first element that is not where it should be, or not what.
@@ -277,7 +279,11 @@ fn measure<T: Plain>(
     work: impl Fn(&mut Buffer<T>, &mut Buffer<T>) -> Result<(), Error>,
 ) -> anyhow::Result<Row> {
     let len = case.shape.elements();
-    let elements = random::<T>(case.kind, len);
+    let each = bytes_of::<T>(len);
+    // On the host the input and the result.
+    let need = Need { device: (plan.copies(2 * each) + 1) * each, host: 2 * each };
+    need.check(gpu, &case.to_string(), "choose a smaller --shape")?;
+    let elements = random::<T>(case.kind, len)?;
     let mut inputs: Vec<Buffer<T>> = vec![gpu.upload(&elements)?];
     for _ in 1..plan.rotation(2 * len * size_of::<T>()) {
         let mut copy = gpu.zeroed(len)?;

@@ -1,0 +1,151 @@
+//! Memory: whether what a command needs is free, asked before anything is allocated, and allocations that fail as errors.
+//!
+//! Linux hands out more memory than there is, and ends the program that uses it. So an allocation that succeeds says nothing.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use warpfold::Gpu;
+
+/// Bytes that a command needs at once. Of two `u64` lengths the product fits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Need {
+    /// Inputs, in all their copies, and results.
+    pub device: u128,
+    /// Inputs, what the CPU makes of them, and results to compare with it.
+    pub host: u128,
+}
+
+/// The bytes of so many elements.
+pub fn bytes_of<T>(len: usize) -> u128 {
+    len as u128 * size_of::<T>() as u128
+}
+
+impl Need {
+    /// Refuses what is not free; `what` needs it, and `instead` is how to need less.
+    pub fn check(self, gpu: &Gpu, what: &str, instead: &str) -> anyhow::Result<()> {
+        let of_host = free_host_memory();
+        if gpu.is_cuda() {
+            enough(what, "the device's memory", self.device, gpu.free_memory()?, instead)?;
+            enough(what, "the host's memory", self.host, of_host, instead)
+        } else {
+            // The executor's device memory is the host's too.
+            let free = of_host.min(gpu.free_memory()?);
+            enough(what, "memory", self.device.saturating_add(self.host), free, instead)
+        }
+    }
+}
+
+fn enough(what: &str, memory: &str, needed: u128, free: usize, instead: &str) -> anyhow::Result<()> {
+    ensure!(
+        needed <= free as u128,
+        "{what} needs {} of {memory}, and {} is free: {instead}, or free memory",
+        shown(needed),
+        shown(free as u128)
+    );
+    Ok(())
+}
+
+/// An empty list for `len` elements.
+pub fn list<T>(len: usize) -> anyhow::Result<Vec<T>> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(len).with_context(|| {
+        format!("the host gives no memory for {}: choose a smaller input", shown(bytes_of::<T>(len)))
+    })?;
+    Ok(list)
+}
+
+/// Bytes in a unit of theirs.
+fn shown(bytes: u128) -> String {
+    const UNITS: [&str; 7] = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        (value, unit) = (value / 1024.0, unit + 1);
+    }
+    if unit == 0 { format!("{bytes} bytes") } else { format!("{value:.1} {}", UNITS[unit]) }
+}
+
+/// Bytes of the host's memory that this process may still use; without a limit where nothing says one.
+pub fn free_host_memory() -> usize {
+    let of_machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    of_machine.into_iter().chain(of_groups(&groups, Path::new("/sys/fs/cgroup"))).min().unwrap_or(usize::MAX)
+}
+
+fn available(meminfo: &str) -> Option<usize> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
+}
+
+/// What the control groups of a process leave it, as containers and `systemd-run` set them: the process' own group, and those
+/// around it, by `/proc/self/cgroup`.
+fn of_groups(groups: &str, root: &Path) -> Option<usize> {
+    let of_line = |line: &str| {
+        let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
+        let (root, files) = match controllers {
+            "" => (root.to_owned(), ["memory.max", "memory.current", "inactive_file"]),
+            "memory" => {
+                (root.join("memory"), ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"])
+            }
+            _ => return None,
+        };
+        // In a container the group may be named as it is outside of it: then the folders that exist are those around it.
+        let own = root.join(group.trim_start_matches('/'));
+        own.ancestors().take_while(|folder| folder.starts_with(&root)).filter_map(|folder| left(folder, files)).min()
+    };
+    groups.lines().filter_map(of_line).min()
+}
+
+/// The limit of a group less what is in use. Pages of files that nobody uses are given up first, so they count as free.
+fn left(folder: &Path, [limit, usage, inactive]: [&str; 3]) -> Option<usize> {
+    let number = |file: &str| fs::read_to_string(folder.join(file)).ok()?.trim().parse::<usize>().ok();
+    let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+    let reclaimable = stat.lines().find_map(|line| line.strip_prefix(inactive)?.trim().parse::<usize>().ok());
+    Some(number(limit)?.saturating_sub(number(usage)?.saturating_sub(reclaimable.unwrap_or(0))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_free_is_refused_by_name() {
+        let free = 1 << 30;
+        assert!(enough("a sum", "memory", 1 << 30, free, "").is_ok());
+        let refused = enough("a sum of 2^45 f32", "memory", 1 << 47, free, "choose a smaller --n").unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "a sum of 2^45 f32 needs 128.0 TiB of memory, and 1.0 GiB is free: choose a smaller --n, or free memory"
+        );
+        let gpu = Gpu::simt();
+        assert!(Need { device: 1, host: 1 }.check(&gpu, "", "").is_ok());
+        assert!(Need { device: u128::MAX, host: u128::MAX }.check(&gpu, "", "").is_err());
+    }
+
+    #[test]
+    fn an_allocation_that_fails_is_an_error() {
+        assert!(list::<u64>(usize::MAX / 8).unwrap_err().to_string().contains("EiB"));
+        assert!(list::<u64>(10).unwrap().capacity() >= 10);
+    }
+
+    #[test]
+    fn limits_of_control_groups_count() {
+        assert_eq!(available("MemTotal: 9 kB\nMemAvailable:      2 kB\n"), Some(2048));
+        let root = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| {
+            let file = root.path().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, text).unwrap();
+        };
+        write("memory.max", "max\n");
+        write("a/memory.max", "5000\n");
+        write("a/memory.current", "1500\n");
+        write("a/memory.stat", "anon 1000\ninactive_file 500\n");
+        write("memory/b/memory.limit_in_bytes", "700\n");
+        write("memory/b/memory.usage_in_bytes", "900\n");
+        assert_eq!(of_groups("0::/\n", root.path()), None);
+        assert_eq!(of_groups("0::/a/not/here\n", root.path()), Some(4000));
+        assert_eq!(of_groups("9:name=systemd:/\n4:memory:/b\n0::/a\n", root.path()), Some(0));
+    }
+}
