@@ -1,8 +1,10 @@
 //! Inputs and outputs in files.
 
 use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
-use crate::{Files, bench, bench_in, refused, stderr, stdout};
+use crate::{BENCH, Files, bench, bench_in, refused, stderr, stdout};
 
 /// An `.npy` file of version 1.0, as NumPy writes it.
 fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
@@ -131,4 +133,58 @@ fn files_that_cannot_be_read() {
     refused(&["sum", "--input", &files.path("")], &["folder"]);
     let i32s = files.write("i.npy", &npy("<i4", false, "(2, 2)", &data));
     refused(&["transpose", "--input", &i32s], &["i32", "f32"]);
+}
+
+/// A general reader of Python's literals takes minutes for the 152 bytes of this one.
+#[test]
+fn headers_of_nested_brackets_take_no_time() {
+    let files = Files::new();
+    let nested = format!("{}{}", "[".repeat(36), "]".repeat(36));
+    for (name, header) in [
+        ("descr.npy", format!("{{'descr': {nested}, 'fortran_order': False, 'shape': (2,), }}")),
+        ("shape.npy", format!("{{'descr': '<f4', 'fortran_order': False, 'shape': {nested}, }}")),
+        ("open.npy", format!("{{'descr': '<f4', 'shape': {}", "(".repeat(9000))),
+        ("all.npy", nested),
+    ] {
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((header.len() as u16).to_le_bytes());
+        file.extend(header.as_bytes());
+        let file = files.write(name, &file);
+        for command in ["sum", "transpose"] {
+            let start = Instant::now();
+            refused(&[command, "--input", &file], &[name, "not an .npy file"]);
+            assert!(start.elapsed() < Duration::from_secs(10), "{name}: {:?}", start.elapsed());
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_are_files() {
+    let files = Files::new();
+    let good = npy("<f4", false, "(2, 3)", &floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.5]));
+    files.write("good.npy", &good);
+    files.write("short.npy", &good[..good.len() - 3]);
+    files.write("empty.npy", b"");
+    files.write("huge.npy", &npy("<f4", false, "(35184372088832,)", &[]));
+    let by_shell = |script: &str| {
+        let mut command = Command::new("sh");
+        command.current_dir(files.0.path()).args(["-c", script]).arg(&*BENCH).output().expect("a shell starts")
+    };
+    for script in [
+        "cat good.npy | \"$0\" sum --device simt --input /dev/stdin",
+        "\"$0\" sum --device simt --input /dev/stdin < good.npy",
+        "mkfifo pipe; cat good.npy > pipe & \"$0\" sum --device simt --input pipe",
+    ] {
+        let output = by_shell(script);
+        assert_eq!(output.status.code(), Some(0), "{script}: {}", stderr(&output));
+        assert!(stdout(&output).contains("sum = 21.5"), "{script}: {}", stdout(&output));
+    }
+    let output = by_shell("cat good.npy | \"$0\" transpose --device simt --input /dev/stdin --output t.npy");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for (name, part) in [("short", "truncated"), ("empty", "is empty"), ("huge", "needs 128.0 TiB")] {
+        let output = by_shell(&format!("cat {name}.npy | \"$0\" sum --device simt --input /dev/stdin"));
+        assert_eq!(output.status.code(), Some(2), "{name}: {}", stderr(&output));
+        assert!(stderr(&output).contains(part), "{name}: {}", stderr(&output));
+    }
 }

@@ -25,7 +25,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Resu
             Dtype::I64 => sum_of_random::<i64>(gpu, output, block, rung, n, arguments.seed),
         };
     };
-    match npy::read(file)?.array {
+    match npy::read(gpu, file)?.array {
         Array::F32(numbers) => sum(gpu, output, block, rung, &numbers, None),
         Array::I32(numbers) => sum(gpu, output, block, rung, &numbers, None),
     }

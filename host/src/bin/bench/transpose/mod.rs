@@ -78,7 +78,7 @@ fn matrix(gpu: &Gpu, plan: &Plan, arguments: &TransposeArguments) -> anyhow::Res
         let (rows, columns) = arguments.sides.get(gpu);
         return Ok((data::random_bits(check_matrix(gpu, plan, rows, columns)?)?, rows, columns));
     };
-    let read = npy::read(file)?;
+    let read = npy::read(gpu, file)?;
     let Array::F32(elements) = read.array else {
         bail!("`{}` holds i32, and a transpose takes f32", file.display());
     };
