@@ -41,6 +41,54 @@ fn arguments_that_mean_nothing() {
 }
 
 #[test]
+fn options_without_effect() {
+    for block in ["0", "77", "128x"] {
+        for command in [["sum"].as_slice(), &["ladder", "reduce"], &["profile", "sequential"], &["ladder"]] {
+            refused(&[command, &["--block", block]].concat(), &["--block", block]);
+        }
+    }
+    let file = env!("CARGO_MANIFEST_DIR").to_owned() + "/none.svg";
+    for (command, option) in [
+        (["sum"].as_slice(), ["--block", "128"]),
+        (&["sum", "--rung", "single_launch"], ["--block", "128"]),
+        (&["ladder", "reduce", "--rung", "single_launch"], ["--block", "128"]),
+        (&["ladder", "reduce"], ["--rows", "5"]),
+        (&["ladder", "reduce"], ["--cols", "5"]),
+        (&["ladder", "transpose"], ["--n", "5"]),
+        (&["ladder", "transpose"], ["--dtype", "f64"]),
+        (&["ladder", "transpose"], ["--block", "128"]),
+        (&["ladder", "control-flow"], ["--dtype", "f64"]),
+        (&["ladder", "control-flow"], ["--block", "128"]),
+        (&["ladder", "control-flow"], ["--rows", "5"]),
+        (&["ladder", "--rung", "sequential"], ["--rows", "5"]),
+        (&["ladder", "--rung", "diagonal"], ["--n", "5"]),
+        (&["profile", "sequential"], ["--rows", "5"]),
+        (&["profile", "sequential"], ["--samples", "5"]),
+        (&["profile", "sequential"], ["--plot", &file]),
+        (&["profile", "sum"], ["--block", "128"]),
+        (&["profile", "tiled_32"], ["--n", "5"]),
+        (&["profile", "transpose"], ["--dtype", "f64"]),
+        (&["profile", "sync_count"], ["--block", "128"]),
+        (&["device"], ["--plot", &file]),
+        (&["device"], ["--samples", "5"]),
+        (&["occupancy", "sequential", "--arch", "sm_90"], ["--samples", "5"]),
+        (&["occupancy", "sequential", "--arch", "sm_90"], ["--schedule", "seed=1"]),
+        (&["occupancy", "sequential", "--arch", "sm_90"], ["--latency-ns", "500"]),
+        (&["reduce"], ["--peers", "peers"]),
+        (&["transpose", "--shape", "3x3"], ["--peers", "peers"]),
+    ] {
+        refused(&[command, &option].concat(), &[option[0], "no effect", "leave it out"]);
+    }
+    refused(&["transpose", "--rows", "5", "--cols", "5", "--peers", "peers"], &["--rows", "--peers"]);
+    refused(&["device", "--nvtx"], &["--nvtx", "no effect"]);
+    refused(&["profile", "sum", "--nvtx"], &["--nvtx", "no effect"]);
+    refused(&["occupancy", "sequential", "--arch", "sm_90", "--check"], &["--check", "no effect"]);
+    // Two ladders have a `vectorized`: here each size has its kernel.
+    let both = ["profile", "vectorized", "--n", "1000", "--block", "64", "--rows", "8", "--cols", "8"];
+    assert_eq!(bench(&both).status.code(), Some(0));
+}
+
+#[test]
 fn sizes_that_no_machine_has() {
     let memory = ["needs", "free", "choose"].as_slice();
     refused(&["sum", "--n", "2^50"], &[memory, &["12.0 PiB"]].concat());

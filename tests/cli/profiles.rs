@@ -39,8 +39,14 @@ fn a_profile_for_machines() {
     let csv = stdout(&bench(&["profile", "sum", "--n", "5000", "--format", "csv"]));
     let fields = csv.lines().next().map(|header| header.split(',').count());
     assert!(csv.lines().count() > 3 && csv.lines().all(|row| Some(row.split(',').count()) == fields), "{csv}");
-    for name in ["sum", "transpose", "vectorized", "sync_count"] {
-        let output = bench(&["profile", name, "--n", "1000", "--rows", "40", "--cols", "30"]);
+    let (numbers, sides) = (["--n", "1000"], ["--rows", "40", "--cols", "30"]);
+    for (name, sizes) in [
+        ("sum", numbers.to_vec()),
+        ("transpose", sides.to_vec()),
+        ("vectorized", [&numbers[..], &sides].concat()),
+        ("sync_count", numbers.to_vec()),
+    ] {
+        let output = bench(&[&["profile", name], &sizes[..]].concat());
         assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
     }
 }

@@ -67,10 +67,33 @@ pub struct Cli {
 impl Cli {
     /// Refuses, before any work, what would mean nothing or could not be done at its end.
     pub fn check(&self) -> anyhow::Result<()> {
+        self.check_sizes()?;
+        self.check_effect()?;
         if let Some(file) = &self.output.plot {
             file.check()?;
         }
-        self.check_sizes()
+        Ok(())
+    }
+
+    /// Refuses what every command accepts and this one does not look at.
+    fn check_effect(&self) -> anyhow::Result<()> {
+        let timing = [
+            ("--plot", self.output.plot.is_some()),
+            ("--samples", self.output.samples.is_some()),
+            ("--nvtx", self.output.nvtx),
+        ];
+        let lanes = [("--check", self.device.check), ("--schedule", self.device.schedule.is_some())];
+        match &self.command {
+            Some(Command::Device) => refuse_unused(&timing, "`bench device` times no kernel of a ladder"),
+            Some(Command::Profile(_)) => refuse_unused(&timing, "`bench profile` counts, and times nothing"),
+            Some(Command::Occupancy(arguments)) => {
+                refuse_unused(&timing, "`bench occupancy` runs no kernel")?;
+                refuse_unused(&lanes, "`bench occupancy` runs no kernel")?;
+                let latency = [("--latency-ns", arguments.latency_ns.is_some() && arguments.arch.is_some())];
+                refuse_unused(&latency, "an architecture has no bandwidth to fill: only a device has, without --arch")
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses a size that stands before a command, where it would mean nothing.
@@ -176,7 +199,8 @@ pub struct Output {
     /// How to print results
     #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
     pub format: Format,
-    /// How often each kernel is timed; the median counts [default: 25 on a GPU, 1 in the executor]
+    /// How often each kernel is timed, if it takes less than half a second; the median counts [default: 25 on a GPU, 1 in the
+    /// executor]
     #[arg(long, global = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: Option<u32>,
     /// Also draws the bandwidths, each ladder a chart, to this file, as SVG or PNG; it is replaced if it exists
@@ -290,9 +314,9 @@ pub struct OccupancyArguments {
     /// The kernels' PTX in this folder, as `cargo xtask build-ptx` writes it, instead of what this program was built with
     #[arg(long, value_name = "FOLDER", requires = "arch")]
     pub ptx: Option<PathBuf>,
-    /// How long a load from memory takes, in nanoseconds: some 500 to 800 on GPUs of today
-    #[arg(long, default_value_t = 600.0, value_parser = latency)]
-    pub latency_ns: f64,
+    /// How long a load from memory takes, in nanoseconds: some 500 to 800 on GPUs of today [default: 600]
+    #[arg(long, value_parser = latency)]
+    pub latency_ns: Option<f64>,
 }
 
 #[derive(Debug, Args)]
@@ -328,6 +352,36 @@ pub struct TransposeArguments {
     pub rung: Option<String>,
     #[command(flatten)]
     pub sweep: SweepArguments,
+}
+
+/// Refuses the first of `options` that was given: it would change nothing, which is not what whoever gave it expects.
+pub fn refuse_unused(options: &[(&str, bool)], why: &str) -> anyhow::Result<()> {
+    match options.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => anyhow::bail!("{option} has no effect here: {why}; leave it out"),
+        None => Ok(()),
+    }
+}
+
+/// What a command runs, as far as sizes matter to it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Uses {
+    pub numbers: bool,
+    pub dtype: bool,
+    pub block: bool,
+    pub sides: bool,
+}
+
+impl Uses {
+    /// Refuses sizes that nothing uses.
+    pub fn check(self, numbers: &Numbers, sides: &Sides) -> anyhow::Result<()> {
+        let Numbers { n, dtype, block } = numbers;
+        let Sides { rows, cols } = sides;
+        refuse_unused(&[("--n", n.is_some() && !self.numbers)], "none of the kernels takes numbers in a row")?;
+        refuse_unused(&[("--dtype", dtype.is_some() && !self.dtype)], "none of the kernels has a choice of type")?;
+        refuse_unused(&[("--block", block.is_some() && !self.block)], "none of the kernels has a choice of block")?;
+        let sides = [("--rows", rows.is_some() && !self.sides), ("--cols", cols.is_some() && !self.sides)];
+        refuse_unused(&sides, "none of the kernels takes a matrix")
+    }
 }
 
 /// A block that kernels with a choice have an instance for.

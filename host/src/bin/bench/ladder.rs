@@ -4,7 +4,7 @@ use anyhow::Context;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, Profile};
 
-use crate::cli::{Dtype, Family, Numbers, Output, Sides};
+use crate::cli::{Dtype, Family, Numbers, Output, Sides, Uses};
 use crate::data::{self, Number};
 use crate::measure::{Plan, copy_ceiling, progress};
 use crate::memory::{Need, bytes_of};
@@ -62,6 +62,19 @@ impl Rungs {
     }
 }
 
+impl Rungs {
+    fn uses(&self) -> Uses {
+        let mut sums = self.global.iter().chain(&self.shared);
+        let has_sums = sums.clone().next().is_some();
+        Uses {
+            numbers: has_sums || !self.control_flow.is_empty(),
+            dtype: has_sums,
+            block: sums.any(|&rung| rung != ReduceRung::SingleLaunch),
+            sides: !self.transpose.is_empty(),
+        }
+    }
+}
+
 /// One ladder, or all.
 pub fn run(
     gpu: &Gpu,
@@ -71,6 +84,7 @@ pub fn run(
     sides: &Sides,
 ) -> anyhow::Result<Outcome> {
     let rungs = Rungs::of(choice, numbers.dtype())?;
+    rungs.uses().check(numbers, sides)?;
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
     let copy = copy_ceiling(gpu, &plan)?;

@@ -52,6 +52,7 @@ struct Report {
 
 pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow::Result<Outcome> {
     let info = gpu.info()?;
+    let latency_ns = arguments.latency_ns.unwrap_or(600.0);
     let (device, multiprocessor) = match (arguments.arch, info.multiprocessor) {
         (Some(arch), _) => {
             let limits =
@@ -72,7 +73,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
     let needed = info
         .theoretical_bandwidth()
         .filter(|&bandwidth| arguments.arch.is_none() && bandwidth > 0.0)
-        .map(|bandwidth| bytes_in_flight(bandwidth, arguments.latency_ns) / f64::from(info.multiprocessors));
+        .map(|bandwidth| bytes_in_flight(bandwidth, latency_ns) / f64::from(info.multiprocessors));
     let mut rows = Vec::new();
     for entry in entries {
         let ptx = &kernels.ptx(&entry)?;
@@ -105,7 +106,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
         ),
         rows,
         bytes_in_flight_needed_per_multiprocessor: needed,
-        latency_ns: arguments.latency_ns,
+        latency_ns,
     };
     Ok(finish(report.write(&mut io::stdout().lock(), output.format), true, output, Vec::new))
 }

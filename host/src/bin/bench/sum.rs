@@ -3,7 +3,7 @@
 use warpfold::ladder::ReduceRung;
 use warpfold::{Error, Gpu};
 
-use crate::cli::{Dtype, Output, SumArguments};
+use crate::cli::{Dtype, Output, SumArguments, refuse_unused};
 use crate::data::{self, Number};
 use crate::measure::{Plan, copy_ceiling};
 use crate::memory::{Need, bytes_of};
@@ -16,6 +16,11 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Resu
         Some(name) => ReduceRung::from_name(name)?,
         None => ReduceRung::SingleLaunch,
     };
+    let has_own_block = rung == ReduceRung::SingleLaunch;
+    refuse_unused(
+        &[("--block", has_own_block && arguments.numbers.block.is_some())],
+        "`single_launch`, which sums where no other --rung is named, has a block of its own",
+    )?;
     let (n, block) = (arguments.numbers.n(gpu), arguments.numbers.block());
     let Some(file) = &arguments.input else {
         return match arguments.numbers.dtype() {

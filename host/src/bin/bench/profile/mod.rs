@@ -67,7 +67,9 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::
     let plan = Plan::new(gpu, output)?;
     let mut sources = Sources::default();
     let mut kernels = Vec::new();
-    for subject in Subject::named(&arguments.kernel)? {
+    let subjects = Subject::named(&arguments.kernel)?;
+    Subject::uses(&subjects).check(&arguments.numbers, &arguments.sides)?;
+    for subject in subjects {
         let profile = subject.profile(gpu, &plan, &arguments.numbers, &arguments.sides)?;
         kernels.extend(profile.kernels.iter().map(|kernel| KernelReport::of(kernel, &mut sources)));
     }

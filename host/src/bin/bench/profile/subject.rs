@@ -4,7 +4,7 @@ use anyhow::bail;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, Profile};
 
-use crate::cli::{Dtype, Numbers, Sides};
+use crate::cli::{Dtype, Numbers, Sides, Uses};
 use crate::data::{self, Number};
 use crate::ladder::check_matrix;
 use crate::measure::Plan;
@@ -37,6 +37,18 @@ impl Subject {
             bail!("there is no kernel `{name}`: choose from {}", names.join(", "));
         }
         Ok(found)
+    }
+
+    /// The sizes that matter to any of them.
+    pub fn uses(subjects: &[Self]) -> Uses {
+        let any = |is_one: fn(&Self) -> bool| subjects.iter().any(is_one);
+        let has_sums = any(|subject| matches!(subject, Self::Reduce(_) | Self::LibrarySum));
+        Uses {
+            numbers: has_sums || any(|subject| matches!(subject, Self::ControlFlow(_))),
+            dtype: has_sums,
+            block: any(|subject| matches!(subject, Self::Reduce(rung) if *rung != ReduceRung::SingleLaunch)),
+            sides: any(|subject| matches!(subject, Self::Transpose(_) | Self::LibraryTranspose)),
+        }
     }
 
     /// Runs it, and counts.

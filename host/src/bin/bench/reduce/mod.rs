@@ -16,7 +16,7 @@ use cases::{Case, ElementType, Extent, Operator, Table};
 use peers::Peers;
 use table::{Report, Row, Section};
 
-use crate::cli::Output;
+use crate::cli::{Output, refuse_unused};
 use crate::measure::{Plan, progress};
 use crate::outcome::{Missing, Outcome};
 use crate::report::{Device, finish};
@@ -24,7 +24,10 @@ use crate::report::{Device, finish};
 pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::Result<Outcome> {
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
-    let mut peers = arguments.peers.as_deref().map_or_else(Peers::default, |folder| Peers::find(gpu, folder));
+    let folder = arguments.peers.as_deref();
+    let peers_unused = [("--peers", folder.is_some() && !gpu.is_cuda())];
+    refuse_unused(&peers_unused, "CUB and PyTorch need a CUDA device, and this is the executor")?;
+    let mut peers = folder.map_or_else(Peers::default, Peers::find);
     let tables = if arguments.all { cases::all() } else { vec![asked_for(gpu, arguments)] };
     let bar = progress(tables.iter().map(|table| table.cases.len()).sum());
     let mut report = Report { device, read_gigabytes_per_second: read_ceiling(gpu, &plan)?, sections: Vec::new() };

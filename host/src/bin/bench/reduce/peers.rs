@@ -34,11 +34,7 @@ type Reduce = unsafe extern "C" fn(
 
 impl Peers {
     /// Looks for them in `folder`, and says what is not there.
-    pub fn find(gpu: &Gpu, folder: &Path) -> Self {
-        if !gpu.is_cuda() {
-            eprintln!("no peers: CUB and PyTorch need a CUDA device");
-            return Self::default();
-        }
+    pub fn find(folder: &Path) -> Self {
         let library = folder.join("build").join("libwarpfold_cub.so");
         // SAFETY: the library that `peers/build.sh` has made runs nothing when it is loaded.
         let cub = match unsafe { Library::new(&library) } {

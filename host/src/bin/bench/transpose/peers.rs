@@ -32,11 +32,7 @@ type Transpose = unsafe extern "C" fn(
 
 impl Peers {
     /// Looks for them in `folder`, and says what is not there.
-    pub fn find(gpu: &Gpu, folder: &Path) -> Self {
-        if !gpu.is_cuda() {
-            eprintln!("no peers: cuBLAS and PyTorch need a CUDA device");
-            return Self::default();
-        }
+    pub fn find(folder: &Path) -> Self {
         let library = folder.join("build").join("libwarpfold_cublas.so");
         // SAFETY: the library that `peers/build.sh` has made runs nothing when it is loaded.
         let cublas = unsafe { Library::new(&library) }

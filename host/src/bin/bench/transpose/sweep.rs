@@ -16,7 +16,7 @@ use warpfold::{Buffer, Error, Gpu, Plain, ScaledElement, Scaling, Transposition}
 use super::kind::{FACTOR, Kind};
 use super::peers::Peers;
 use super::table::{Report, Row};
-use crate::cli::{Output, count};
+use crate::cli::{Output, count, refuse_unused};
 use crate::measure::{Plan, progress};
 use crate::memory::{self, Need, bytes_of};
 use crate::outcome::{Missing, Outcome, without};
@@ -39,7 +39,7 @@ pub struct SweepArguments {
     pub all: bool,
     /// Also times cuBLAS and PyTorch, as far as this folder (`peers` of the source, after its build.sh) and this machine
     /// have them
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["input", "output", "rung"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
     pub peers: Option<std::path::PathBuf>,
 }
 
@@ -148,7 +148,9 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SweepArguments) -> anyhow::Re
     let plan = Plan::new(gpu, output)?;
     let cases = if arguments.all { all() } else { asked_for(gpu, arguments)? };
     let folder: Option<&Path> = arguments.peers.as_deref();
-    let mut peers = folder.map_or_else(Peers::default, |folder| Peers::find(gpu, folder));
+    let peers_unused = [("--peers", folder.is_some() && !gpu.is_cuda())];
+    refuse_unused(&peers_unused, "cuBLAS and PyTorch need a CUDA device, and this is the executor")?;
+    let mut peers = folder.map_or_else(Peers::default, Peers::find);
     let bar = progress(cases.len());
     let mut report = Report { device: Device::of(gpu)?, rows: Vec::new() };
     let mut missing = Missing::default();
