@@ -17,7 +17,7 @@ fn all_ladders_in_a_table_each() {
         "single_launch",
         "tiled_padded",
         "right",
-        "GB/s",
+        "conflicts",
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }

@@ -31,6 +31,34 @@ fn outputs_that_cannot_be_written_are_told_before_the_work() {
     refused(&["transpose", "--rows", "2^13", "--cols", "2^13", "--output", &missing], &["cannot write", "no folder"]);
 }
 
+#[test]
+fn tables_fit_where_there_is_no_terminal() {
+    let lengths = |arguments: &[&str]| {
+        let text = stdout(&bench(arguments));
+        assert!(text.contains('│'), "{arguments:?}: {text}");
+        (text.lines().map(|line| line.chars().count()).max().unwrap_or(0), text)
+    };
+    for command in [
+        ["--n", "1000", "--rows", "20", "--cols", "20"].as_slice(),
+        &["sum", "--n", "100"],
+        &["reduce", "--op", "count-nonzero", "--shape", "2^10x2^10:columns"],
+        &["transpose", "--rows", "10", "--cols", "10"],
+        &["transpose", "--kind", "permute-102", "--shape", "300x200x100"],
+    ] {
+        let (longest, text) = lengths(command);
+        assert!(longest <= 100, "{longest}: {text}");
+    }
+    let (narrow, wide) =
+        (lengths(&["ladder", "reduce", "--n", "100"]), lengths(&["ladder", "reduce", "--n", "100", "--wide"]));
+    assert!(narrow.1.contains("Left out, to fit the width: GB/s, change."), "{}", narrow.1);
+    assert!(wide.0 > 100 && wide.1.contains(" change ") && !wide.1.contains("Left out"), "{}", wide.1);
+    let (_, profile) = lengths(&["profile", "sum", "--n", "5000"]);
+    assert!(profile.lines().filter(|line| line.starts_with('│')).all(|line| line.chars().count() <= 100), "{profile}");
+    let document = stdout(&bench(&["ladder", "reduce", "--n", "100", "--format", "markdown"]));
+    assert!(document.contains("| change ") && !document.contains("Left out"), "{document}");
+    refused(&["sum", "--format", "csv", "--wide"], &["--wide", "no effect"]);
+}
+
 /// A limit on the size of files stands for a disk that is full when the work is done.
 #[cfg(unix)]
 #[test]

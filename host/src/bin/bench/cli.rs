@@ -83,8 +83,13 @@ impl Cli {
             ("--nvtx", self.output.nvtx),
         ];
         let lanes = [("--check", self.device.check), ("--schedule", self.device.schedule.is_some())];
+        let is_table = self.output.format == Format::Table;
+        refuse_unused(&[("--wide", self.output.wide && !is_table)], "other formats than tables have all columns")?;
         match &self.command {
-            Some(Command::Device) => refuse_unused(&timing, "`bench device` times no kernel of a ladder"),
+            Some(Command::Device) => {
+                refuse_unused(&timing, "`bench device` times no kernel of a ladder")?;
+                refuse_unused(&[("--wide", self.output.wide)], "`bench device` prints a list")
+            }
             Some(Command::Profile(_)) => refuse_unused(&timing, "`bench profile` counts, and times nothing"),
             Some(Command::Occupancy(arguments)) => {
                 refuse_unused(&timing, "`bench occupancy` runs no kernel")?;
@@ -199,6 +204,9 @@ pub struct Output {
     /// How to print results
     #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
     pub format: Format,
+    /// Shows all columns of a table, however wide that is, not only as many as fit the terminal (100 characters where there is none)
+    #[arg(long, global = true)]
+    pub wide: bool,
     /// How often each kernel is timed, if it takes less than half a second; the median counts [default: 25 on a GPU, 1 in the
     /// executor]
     #[arg(long, global = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]

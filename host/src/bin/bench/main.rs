@@ -21,6 +21,7 @@ mod ranges;
 mod reduce;
 mod report;
 mod sum;
+mod table;
 mod transpose;
 
 use std::process::ExitCode;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::Cell;
 use cuda_builder::{Arch, Module, ptxas};
 use kernels::transpose::vectorized::vectorized;
 use serde::Serialize;
@@ -18,6 +18,7 @@ use crate::cli::{Format, OccupancyArguments, Output};
 use crate::loads;
 use crate::outcome::Outcome;
 use crate::report::finish;
+use crate::table::{Columns, Layout, or_dash, right};
 
 /// One kernel with one block.
 #[derive(Debug, Serialize)]
@@ -108,7 +109,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
         bytes_in_flight_needed_per_multiprocessor: needed,
         latency_ns,
     };
-    Ok(finish(report.write(&mut io::stdout().lock(), output.format), true, output, Vec::new))
+    Ok(finish(report.write(&mut io::stdout().lock(), output), true, output, Vec::new))
 }
 
 impl Row {
@@ -234,8 +235,8 @@ fn assembled(entry: &str, ptx: &str, arch: Arch, threads_per_block: u32) -> anyh
 }
 
 impl Report {
-    fn write(&self, out: &mut impl Write, format: Format) -> io::Result<()> {
-        match format {
+    fn write(&self, out: &mut impl Write, output: &Output) -> io::Result<()> {
+        match output.format {
             Format::Json => {
                 serde_json::to_writer_pretty(&mut *out, self)?;
                 writeln!(out)
@@ -266,66 +267,50 @@ impl Report {
                     )
                 })
             }
-            Format::Table | Format::Markdown => self.write_table(out, format),
+            Format::Table | Format::Markdown => self.write_table(out, &Layout::of(output)),
         }
     }
 
-    fn write_table(&self, out: &mut impl Write, format: Format) -> io::Result<()> {
-        writeln!(out, "{}: a multiprocessor has {}", self.device, self.multiprocessor)?;
-        let mut table = Table::new();
-        table.load_preset(if format == Format::Markdown {
-            presets::ASCII_MARKDOWN
-        } else {
-            presets::UTF8_BORDERS_ONLY
-        });
-        let mut header = vec![
-            "family",
-            "kernel",
-            "block",
-            "registers",
-            "shared bytes",
-            "blocks",
-            "warps",
-            "occupancy",
-            "limited by",
-        ];
-        header.extend(["in flight: a thread", "all"]);
-        let needed = self.bytes_in_flight_needed_per_multiprocessor;
-        header.extend(needed.map(|_| "of needed"));
-        table.set_header(header);
-        for row in &self.rows {
-            let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-            let mut cells = vec![
-                Cell::new(row.family),
-                Cell::new(&row.kernel),
-                right(row.threads_per_block.to_string()),
-                right(row.registers_per_thread.to_string()),
-                right(row.shared_bytes.to_string()),
-                right(row.blocks_per_multiprocessor.to_string()),
-                right(row.warps_per_multiprocessor.to_string()),
-                right(format!("{:.0} %", 100.0 * row.occupancy)),
-                Cell::new(row.limit),
-                right(format!("{} B", row.bytes_in_flight_per_thread)),
-                right(format!("{} B", row.bytes_in_flight_per_multiprocessor)),
-            ];
-            cells.extend(row.share_of_bytes_in_flight_needed.map(|share| right(format!("{:.0} %", 100.0 * share))));
-            table.add_row(cells);
-        }
-        writeln!(out, "{table}")?;
+    fn write_table(&self, out: &mut impl Write, layout: &Layout) -> io::Result<()> {
         writeln!(
             out,
-            "In flight: the most that the PTX lets a thread load before it waits, and that times the resident threads of a\n\
-             multiprocessor. ptxas may move loads apart to save registers."
+            "{}",
+            layout.paragraph(&format!("{}: a multiprocessor has {}", self.device, self.multiprocessor))
         )?;
+        let needed = self.bytes_in_flight_needed_per_multiprocessor;
+        let rows = || self.rows.iter();
+        let share =
+            |row: &Row| or_dash(row.share_of_bytes_in_flight_needed.map(|share| format!("{:.0} %", 100.0 * share)));
+        let mut columns = Columns::default();
+        columns.add(4, "family", rows().map(|row| Cell::new(row.family)));
+        columns.add(0, "kernel", rows().map(|row| Cell::new(&row.kernel)));
+        columns.add(0, "block", rows().map(|row| right(row.threads_per_block)));
+        columns.add(1, "registers", rows().map(|row| right(row.registers_per_thread)));
+        columns.add(3, "shared bytes", rows().map(|row| right(row.shared_bytes)));
+        columns.add(3, "blocks", rows().map(|row| right(row.blocks_per_multiprocessor)));
+        columns.add(3, "warps", rows().map(|row| right(row.warps_per_multiprocessor)));
+        columns.add(0, "occupancy", rows().map(|row| right(format!("{:.0} %", 100.0 * row.occupancy))));
+        columns.add(1, "limited by", rows().map(|row| Cell::new(row.limit)));
+        let in_flight = |bytes: u32| right(format!("{bytes} B"));
+        columns.add(2, "in flight, thread", rows().map(|row| in_flight(row.bytes_in_flight_per_thread)));
+        columns.add(1, "in flight, all", rows().map(|row| in_flight(row.bytes_in_flight_per_multiprocessor)));
+        if needed.is_some() {
+            columns.add(1, "of needed", rows().map(share));
+        }
+        let table = columns.table(layout);
+        writeln!(out, "{table}")?;
+        let explained = "In flight: the most that the PTX lets a thread load before it waits, and that times the resident threads \
+                         of a multiprocessor. ptxas may move loads apart to save registers.";
+        writeln!(out, "{}", layout.paragraph(explained))?;
         if let Some(needed) = needed {
-            writeln!(
-                out,
-                "To fill the memory's bandwidth at a latency of {:.0} ns, each multiprocessor must have {needed:.0} bytes in\n\
+            let explained = format!(
+                "To fill the memory's bandwidth at a latency of {:.0} ns, each multiprocessor must have {needed:.0} bytes in \
                  flight (Little's law).",
                 self.latency_ns
-            )?;
+            );
+            writeln!(out, "{}", layout.paragraph(&explained))?;
         }
-        Ok(())
+        layout.write_left_out(out)
     }
 }
 

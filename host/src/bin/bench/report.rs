@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::{Cell, Color, Table};
 use serde::Serialize;
 use warpfold::occupancy::Multiprocessor;
 use warpfold::{DeviceInfo, Gpu, Profile};
@@ -14,6 +14,7 @@ use crate::measure::Timing;
 use crate::number::Number;
 use crate::outcome::{Failure, Outcome};
 use crate::plot::{self, Bar, Bars, Chart};
+use crate::table::{Columns, Layout, or_dash, right};
 
 /// A measured kernel.
 #[derive(Debug, Serialize)]
@@ -249,8 +250,7 @@ impl Report {
     pub fn print(&self, output: &Output) -> Outcome {
         let mut out = io::stdout().lock();
         let written = match output.format {
-            Format::Table => self.write_tables(&mut out, presets::UTF8_BORDERS_ONLY),
-            Format::Markdown => self.write_tables(&mut out, presets::ASCII_MARKDOWN),
+            Format::Table | Format::Markdown => self.write_tables(&mut out, &Layout::of(output)),
             Format::Json => {
                 serde_json::to_writer_pretty(&mut out, self).map_err(io::Error::from).and_then(|()| writeln!(out))
             }
@@ -280,13 +280,13 @@ impl Report {
         self.sections.iter().map(of_section).collect()
     }
 
-    fn write_tables(&self, out: &mut impl Write, preset: &str) -> io::Result<()> {
-        writeln!(out, "{}", self.device.headline())?;
+    fn write_tables(&self, out: &mut impl Write, layout: &Layout) -> io::Result<()> {
+        writeln!(out, "{}", layout.paragraph(&self.device.headline()))?;
         if let Some(copy) = self.copy_gigabytes_per_second {
             writeln!(out, "A copy on the device moves {copy:.0} GB/s.")?;
         }
         for section in &self.sections {
-            writeln!(out, "\n{} of {}\n{}", section.family, section.input, section.table(preset))?;
+            writeln!(out, "\n{} of {}\n{}", section.family, section.input, section.table(layout))?;
             for row in section.rows.iter().filter(|row| !row.correct) {
                 writeln!(out, "WRONG: {}: {}", row.kernel, row.wrong.as_deref().unwrap_or("the result"))?;
             }
@@ -295,9 +295,9 @@ impl Report {
             }
         }
         if self.sections.iter().flat_map(|section| &section.rows).any(|row| row.counters.is_some()) {
-            writeln!(out, "\n{COUNTED}")?;
+            writeln!(out, "\n{}", layout.paragraph(COUNTED))?;
         }
-        Ok(())
+        layout.write_left_out(out)
     }
 
     fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
@@ -337,62 +337,44 @@ impl Report {
 }
 
 impl Section {
-    fn table(&self, preset: &str) -> Table {
+    /// On a GPU a reader compares times, in the executor counters: there a time is the CPU's.
+    fn table(&self, layout: &Layout) -> Table {
         let is_gpu = self.rows.iter().any(|row| row.share_of_peak.is_some());
-        let mut header = vec!["kernel", "result", "time", "GB/s"];
-        if is_gpu {
-            header.extend(["of peak", "", "of copy"]);
-        }
-        if is_gpu {
-            header.extend(["vs first", "vs last"]);
-        }
         let is_counted = self.rows.iter().any(|row| row.counters.is_some());
+        let rows = || self.rows.iter();
+        let percent = |share: Option<f64>| or_dash(share.map(|share| format!("{:.1} %", 100.0 * share)));
+        let times = |speedup: Option<f64>| or_dash(speedup.map(|speedup| format!("{speedup:.2} x")));
+        let (time_rank, bandwidth_rank, change_rank) = if is_counted { (3, 5, 4) } else { (0, 0, 4) };
+        let mut columns = Columns::default();
+        columns.add(0, "kernel", rows().map(|row| Cell::new(&row.kernel)));
+        columns.add(0, "result", rows().map(|row| verdict(Some(row.correct))));
+        columns.add(time_rank, "time", rows().map(|row| right(time(row.median_us))));
+        columns.add(bandwidth_rank, "GB/s", rows().map(|row| right(bandwidth(row.gigabytes_per_second))));
+        if is_gpu {
+            columns.add(1, "of peak", rows().map(|row| percent(row.share_of_peak)));
+            columns.add(5, "rating", rows().map(|row| Cell::new(row.band.map_or("", Band::name))));
+            columns.add(3, "of copy", rows().map(|row| percent(row.share_of_copy)));
+            columns.add(1, "vs first", rows().map(|row| times(row.speedup_over_first)));
+            columns.add(2, "vs last", rows().map(|row| times(row.speedup_over_previous)));
+        }
         if is_counted {
-            header.extend(["load", "store", "conflicts", "lanes", "barriers"]);
+            let of = |shown: fn(&CountersRow) -> String| {
+                rows().map(move |row| right(row.counters.as_ref().map(shown).unwrap_or_default()))
+            };
+            columns.add(1, "load", of(|counters| counters::percent(counters.load_efficiency)));
+            columns.add(1, "store", of(|counters| counters::percent(counters.store_efficiency)));
+            columns.add(1, "conflicts", of(|counters| counters.bank_conflicts.to_string()));
+            columns.add(2, "lanes", of(|counters| counters::number(counters.lanes_active)));
+            columns.add(2, "barriers", rows().map(|row| right(counters::number(row.barriers_per_block))));
         }
-        header.push("change");
-        let mut table = Table::new();
-        table.load_preset(preset).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
-        for row in &self.rows {
-            let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-            let share =
-                |share: Option<f64>| right(share.map_or("-".to_owned(), |share| format!("{:.1} %", 100.0 * share)));
-            let mut cells = vec![
-                Cell::new(&row.kernel),
-                verdict(Some(row.correct)),
-                right(time(row.median_us)),
-                right(bandwidth(row.gigabytes_per_second)),
-            ];
-            if is_gpu {
-                let band = Cell::new(row.band.map_or("", Band::name));
-                cells.extend([share(row.share_of_peak), band, share(row.share_of_copy)]);
-            }
-            let times =
-                |speedup: Option<f64>| right(speedup.map_or("-".to_owned(), |speedup| format!("{speedup:.2} x")));
-            if is_gpu {
-                cells.extend([times(row.speedup_over_first), times(row.speedup_over_previous)]);
-            }
-            if let (true, counters) = (is_counted, &row.counters) {
-                let of =
-                    |shown: &dyn Fn(&CountersRow) -> String| right(counters.as_ref().map(shown).unwrap_or_default());
-                cells.extend([
-                    of(&|counters| counters::percent(counters.load_efficiency)),
-                    of(&|counters| counters::percent(counters.store_efficiency)),
-                    of(&|counters| counters.bank_conflicts.to_string()),
-                    of(&|counters| counters::number(counters.lanes_active)),
-                    right(counters::number(row.barriers_per_block)),
-                ]);
-            }
-            cells.push(Cell::new(&row.change));
-            table.add_row(cells);
-        }
-        table
+        columns.add(change_rank, "change", rows().map(|row| Cell::new(&row.change)));
+        columns.table(layout)
     }
 }
 
 /// What the counters' columns are.
 const COUNTED: &str = "\
-Counted by warp, over all launches: load and store, the share of their 32-byte sectors that was asked for; bank conflicts of
+Counted by warp, over all launches: load and store, the share of their 32-byte sectors that was asked for; bank conflicts of \
 shared memory; lanes that take part in a request to memory; barriers that a block meets. `bench profile KERNEL` has the lines.";
 
 /// What came of results: whether they are right, whether they could be written to standard output, and whether they could be
@@ -428,6 +410,12 @@ pub fn verdict(correct: Option<bool>) -> Cell {
     }
 }
 
+/// How many times as fast as a peer, by its cell: marked where it is slower.
+pub fn times(ratio: Option<f64>) -> Cell {
+    let cell = or_dash(ratio.map(|ratio| format!("{ratio:.2} x")));
+    if ratio.is_some_and(|ratio| ratio < 1.0) { cell.fg(Color::Yellow) } else { cell }
+}
+
 /// A field of CSV: in quotes where it has to be (RFC 4180).
 pub fn csv_field(text: &str) -> Cow<'_, str> {
     if text.contains([',', '"', '\n', '\r']) {
@@ -452,5 +440,71 @@ pub fn time(microseconds: f64) -> String {
         us if us < 1e3 => format!("{us:.2} us"),
         us if us < 1e6 => format!("{:.2} ms", us / 1e3),
         us => format!("{:.2} s ", us / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A ladder as a GPU has it, which no test without one can run.
+    fn ladder() -> Report {
+        let device = Device {
+            name: "NVIDIA H200".to_owned(),
+            backend: "cuda",
+            compute_capability: Some("9.0".to_owned()),
+            multiprocessors: 132,
+            memory_bytes: 1 << 37,
+            l2_bytes: None,
+            clock_khz: None,
+            memory_clock_khz: None,
+            memory_bus_bits: None,
+            peak_gigabytes_per_second: Some(4814.0),
+            driver: Some("13.0".to_owned()),
+            multiprocessor: None,
+        };
+        let mut section = Section::new("Sum in global memory", "16777216 f32".to_owned());
+        for (i, kernel) in ["divergent_modulo", "unroll8_complete_const"].into_iter().enumerate() {
+            let time = Duration::from_nanos(83_500 / (i as u64 + 1));
+            let measured = Measured {
+                kernel,
+                change: "neighbours read neighbours: no bank conflicts",
+                launches: 1,
+                result: Some(f64::INFINITY),
+                wrong: None,
+                timing: Timing { median: time, fastest: time },
+                place: if i == 0 { Place::First } else { Place::Next },
+            };
+            section.push(&Scale { device: &device, copy: Some(4.2e12), bytes: 1 << 26 }, measured);
+        }
+        Report { device, copy_gigabytes_per_second: Some(4200.0), sections: vec![section] }
+    }
+
+    #[test]
+    fn the_table_of_a_gpu_fits() {
+        let shown = |width: Option<usize>| {
+            let mut text = Vec::new();
+            ladder().write_tables(&mut text, &Layout::new(comfy_table::presets::UTF8_BORDERS_ONLY, width)).unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        for width in [80, 100, 160] {
+            let text = shown(Some(width));
+            assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
+            for part in ["unroll8_complete_const", "right", "83.50 us", "GB/s", "of peak", "vs first", "2.00 x"] {
+                assert!(text.contains(part), "{part} is not in: {text}");
+            }
+            assert_eq!(text.contains("Left out, to fit"), width < 160, "{text}");
+        }
+        for part in ["of copy", "vs last", "rating", "no bank conflicts"] {
+            assert!(shown(None).contains(part), "{part}");
+        }
+    }
+
+    #[test]
+    fn fields_of_csv_are_quoted_where_they_have_to_be() {
+        assert_eq!(csv_field("a b"), "a b");
+        assert_eq!(csv_field("a, \"b\""), "\"a, \"\"b\"\"\"");
     }
 }

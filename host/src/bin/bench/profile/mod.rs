@@ -7,7 +7,7 @@ mod subject;
 use std::io::{self, Write};
 
 use clap::Args;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{Cell, Table};
 use serde::Serialize;
 use warpfold::{Counters, Dim3, Gpu, KernelProfile};
 
@@ -16,6 +16,7 @@ use crate::counters::{self, CountersRow};
 use crate::measure::Plan;
 use crate::outcome::Outcome;
 use crate::report::finish;
+use crate::table::{Columns, Layout, right};
 use source::Sources;
 use subject::Subject;
 
@@ -80,8 +81,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::
             serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from).and_then(|()| writeln!(out))
         }
         Format::Csv => report.write_csv(&mut out),
-        Format::Table => report.write_tables(&mut out, presets::UTF8_BORDERS_ONLY),
-        Format::Markdown => report.write_tables(&mut out, presets::ASCII_MARKDOWN),
+        Format::Table | Format::Markdown => report.write_tables(&mut out, &Layout::of(output)),
     };
     Ok(finish(written, true, output, Vec::new))
 }
@@ -120,31 +120,28 @@ impl KernelReport {
         }
     }
 
-    fn table(&self, preset: &str) -> Table {
-        let mut table = Table::new();
-        table.load_preset(preset).set_content_arrangement(ContentArrangement::Dynamic);
-        table.set_header(["where", "source", "requests", "lanes", "load", "store", "conflicts", "meetings"]);
-        let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-        for line in &self.lines {
-            let counters = &line.counters;
-            let file = line.file.rsplit('/').next().unwrap_or(line.file);
-            table.add_row([
-                Cell::new(format!("{file}:{}", line.line)),
-                Cell::new(line.source.as_deref().unwrap_or("(the file is not here)")),
-                right(counters.requests().to_string()),
-                right(counters::number(counters.lanes_active)),
-                right(counters::percent(counters.load_efficiency)),
-                right(counters::percent(counters.store_efficiency)),
-                right(counters.bank_conflicts.to_string()),
-                Cell::new(counters.meetings()),
-            ]);
-        }
-        table
+    fn table(&self, layout: &Layout) -> Table {
+        let lines = || self.lines.iter();
+        let mut columns = Columns::default();
+        let place = |line: &LineReport| {
+            Cell::new(format!("{}:{}", line.file.rsplit('/').next().unwrap_or(line.file), line.line))
+        };
+        let source = |line: &LineReport| Cell::new(line.source.as_deref().unwrap_or("(the file is not here)"));
+        let percent = |share: Option<f64>| right(counters::percent(share));
+        columns.add(0, "where", lines().map(place));
+        columns.add(4, "source", lines().map(source));
+        columns.add(1, "requests", lines().map(|line| right(line.counters.requests())));
+        columns.add(2, "lanes", lines().map(|line| right(counters::number(line.counters.lanes_active))));
+        columns.add(1, "load", lines().map(|line| percent(line.counters.load_efficiency)));
+        columns.add(1, "store", lines().map(|line| percent(line.counters.store_efficiency)));
+        columns.add(1, "conflicts", lines().map(|line| right(line.counters.bank_conflicts)));
+        columns.add(3, "meetings", lines().map(|line| Cell::new(line.counters.meetings())));
+        columns.table(layout)
     }
 }
 
 impl Report {
-    fn write_tables(&self, out: &mut impl Write, preset: &str) -> io::Result<()> {
+    fn write_tables(&self, out: &mut impl Write, layout: &Layout) -> io::Result<()> {
         writeln!(out, "Counted in the executor, by source line, the worst first.")?;
         for kernel in &self.kernels {
             let dim = |[x, y, z]: [u32; 3]| Dim3::new(x, y, z);
@@ -156,15 +153,18 @@ impl Report {
                 kernel.kernel,
                 dim(kernel.grid),
                 dim(kernel.block),
-                kernel.table(preset)
+                kernel.table(layout)
             )?;
             for line in &kernel.lines {
                 for finding in &line.findings {
                     writeln!(out, "{}:{}: {finding}", line.file, line.line)?;
                 }
+                if let (Some(source), false) = (&line.source, line.findings.is_empty()) {
+                    writeln!(out, "    {source}")?;
+                }
             }
         }
-        Ok(())
+        layout.write_left_out(out)
     }
 
     fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {

@@ -51,7 +51,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
     if !report.has_results() && !missing.is_empty() {
         return Ok(missing.outcome());
     }
-    let written = report.write(&mut io::stdout().lock(), output.format);
+    let written = report.write(&mut io::stdout().lock(), output);
     let mut outcome = finish(written, report.is_correct(), output, || report.charts());
     outcome.join(missing.counted(report.cases()));
     Ok(outcome)

@@ -2,16 +2,17 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::{Cell, Table};
 use plotters::style::RGBColor;
 use serde::Serialize;
 
 use super::cases::{Axis, Case, Extent, name_of};
-use crate::cli::Format;
+use crate::cli::{Format, Output};
 use crate::measure::Timing;
 use crate::outcome::chain;
 use crate::plot::{self, Bar, Bars, Chart, Line, Lines};
-use crate::report::{Device, bandwidth, csv_field, time, verdict};
+use crate::report::{Device, bandwidth, csv_field, time, times, verdict};
+use crate::table::{Columns, Layout, or_dash};
 
 /// A measured case.
 #[derive(Debug, Serialize)]
@@ -157,10 +158,9 @@ impl Report {
         self.rows().count()
     }
 
-    pub fn write(&self, out: &mut impl Write, format: Format) -> io::Result<()> {
-        match format {
-            Format::Table => self.write_tables(out, presets::UTF8_BORDERS_ONLY),
-            Format::Markdown => self.write_tables(out, presets::ASCII_MARKDOWN),
+    pub fn write(&self, out: &mut impl Write, output: &Output) -> io::Result<()> {
+        match output.format {
+            Format::Table | Format::Markdown => self.write_tables(out, &Layout::of(output)),
             Format::Json => {
                 serde_json::to_writer_pretty(&mut *out, self)?;
                 writeln!(out)
@@ -206,13 +206,13 @@ impl Report {
         self.sections.iter().map(of_section).collect()
     }
 
-    fn write_tables(&self, out: &mut impl Write, preset: &str) -> io::Result<()> {
-        writeln!(out, "{}", self.device.headline())?;
+    fn write_tables(&self, out: &mut impl Write, layout: &Layout) -> io::Result<()> {
+        writeln!(out, "{}", layout.paragraph(&self.device.headline()))?;
         if let Some(read) = self.read_gigabytes_per_second {
             writeln!(out, "Reading 4 GiB and adding them up moves {read:.0} GB/s.")?;
         }
         for section in &self.sections {
-            writeln!(out, "\n{}\n{}", section.title, self.table(section, preset))?;
+            writeln!(out, "\n{}\n{}", section.title, self.table(section, layout))?;
             for Row { operator, dtype, shape, wrong, error, .. } in &section.rows {
                 let messages = [("WRONG", wrong), ("NO RESULT", error)];
                 for (what, message) in messages.iter().filter_map(|(what, message)| Some((what, message.as_ref()?))) {
@@ -229,68 +229,39 @@ impl Report {
                 writeln!(out, "Geometric mean against {peer}: {mean:.2} x")?;
             }
         }
-        Ok(())
+        layout.write_left_out(out)
     }
 
-    fn table(&self, section: &Section, preset: &str) -> Table {
-        let has = |value: fn(&Row) -> bool| section.rows.iter().any(value);
-        let (is_gpu, cub, pytorch) = (
-            has(|row| row.alone_us.is_some()),
-            has(|row| row.cub_back_to_back_us.is_some()),
-            has(|row| row.pytorch_us.is_some()),
-        );
-        let mut header = vec!["operator", "type", "shape", "result", "time", "GB/s"];
-        if is_gpu {
-            header.extend(["of peak", "of read", "alone"]);
-        }
-        if cub {
-            header.extend(["CUB", "vs CUB", "CUB alone", "vs"]);
-        }
-        if pytorch {
-            header.extend(["PyTorch", "vs"]);
-        }
-        let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-        let or_dash = |text: Option<String>| right(text.unwrap_or_else(|| "-".to_owned()));
-        let times = |ratio: Option<f64>| {
-            let cell = or_dash(ratio.map(|ratio| format!("{ratio:.2} x")));
-            if ratio.is_some_and(|ratio| ratio < 1.0) { cell.fg(Color::Yellow) } else { cell }
+    fn table(&self, section: &Section, layout: &Layout) -> Table {
+        let rows = || section.rows.iter();
+        let has = |value: fn(&Row) -> bool| rows().any(value);
+        let share = |row: &Row, whole: Option<f64>| {
+            let share = |whole: f64| Some(100.0 * row.gigabytes_per_second? / whole);
+            or_dash(whole.and_then(share).map(|share| format!("{share:.1} %")))
         };
-        let mut table = Table::new();
-        table.load_preset(preset).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
-        for row in &section.rows {
-            let share = |whole: Option<f64>| {
-                let share = |whole: f64| Some(100.0 * row.gigabytes_per_second? / whole);
-                or_dash(whole.and_then(share).map(|share| format!("{share:.1} %")))
-            };
-            let mut cells = vec![
-                Cell::new(&row.operator),
-                Cell::new(&row.dtype),
-                Cell::new(&row.shape),
-                verdict(row.correct),
-                or_dash(row.back_to_back_us.map(time)),
-                or_dash(row.gigabytes_per_second.map(bandwidth)),
-            ];
-            if is_gpu {
-                cells.extend([
-                    share(self.device.peak_gigabytes_per_second),
-                    share(self.read_gigabytes_per_second),
-                    or_dash(row.alone_us.map(time)),
-                ]);
-            }
-            if cub {
-                cells.extend([
-                    or_dash(row.cub_back_to_back_us.map(time)),
-                    times(row.times(row.cub_back_to_back_us)),
-                    or_dash(row.cub_alone_us.map(time)),
-                    times(row.times_alone()),
-                ]);
-            }
-            if pytorch {
-                cells.extend([or_dash(row.pytorch_us.map(time)), times(row.times(row.pytorch_us))]);
-            }
-            table.add_row(cells);
+        let mut columns = Columns::default();
+        columns.add(0, "operator", rows().map(|row| Cell::new(&row.operator)));
+        columns.add(0, "type", rows().map(|row| Cell::new(&row.dtype)));
+        columns.add(0, "shape", rows().map(|row| Cell::new(&row.shape)));
+        columns.add(0, "result", rows().map(|row| verdict(row.correct)));
+        columns.add(0, "time", rows().map(|row| or_dash(row.back_to_back_us.map(time))));
+        columns.add(0, "GB/s", rows().map(|row| or_dash(row.gigabytes_per_second.map(bandwidth))));
+        if has(|row| row.alone_us.is_some()) {
+            columns.add(1, "of peak", rows().map(|row| share(row, self.device.peak_gigabytes_per_second)));
+            columns.add(3, "of read", rows().map(|row| share(row, self.read_gigabytes_per_second)));
+            columns.add(3, "alone", rows().map(|row| or_dash(row.alone_us.map(time))));
         }
-        table
+        if has(|row| row.cub_back_to_back_us.is_some()) {
+            columns.add(4, "CUB", rows().map(|row| or_dash(row.cub_back_to_back_us.map(time))));
+            columns.add(2, "vs CUB", rows().map(|row| times(row.times(row.cub_back_to_back_us))));
+            columns.add(5, "CUB alone", rows().map(|row| or_dash(row.cub_alone_us.map(time))));
+            columns.add(5, "vs CUB alone", rows().map(|row| times(row.times_alone())));
+        }
+        if has(|row| row.pytorch_us.is_some()) {
+            columns.add(4, "PyTorch", rows().map(|row| or_dash(row.pytorch_us.map(time))));
+            columns.add(2, "vs PyTorch", rows().map(|row| times(row.times(row.pytorch_us))));
+        }
+        columns.table(layout)
     }
 
     fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {

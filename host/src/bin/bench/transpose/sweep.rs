@@ -169,7 +169,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SweepArguments) -> anyhow::Re
     if !report.has_results() && !missing.is_empty() {
         return Ok(missing.outcome());
     }
-    let written = report.write(&mut io::stdout().lock(), output.format);
+    let written = report.write(&mut io::stdout().lock(), output);
     let mut outcome = finish(written, report.is_correct(), output, || vec![report.chart()]);
     outcome.join(missing.counted(report.rows.len()));
     Ok(outcome)

@@ -2,16 +2,17 @@
 
 use std::io::{self, Write};
 
-use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::Cell;
 use serde::Serialize;
 
 use super::kind::Kind;
 use super::sweep::Case;
-use crate::cli::Format;
+use crate::cli::{Format, Output};
 use crate::measure::Timing;
 use crate::outcome::chain;
 use crate::plot::{self, Bar, Bars, Chart};
-use crate::report::{Device, bandwidth, csv_field, time, verdict};
+use crate::report::{Device, bandwidth, csv_field, time, times, verdict};
+use crate::table::{Columns, Layout, or_dash, right};
 
 /// A measured case.
 #[derive(Debug, Serialize)]
@@ -122,10 +123,9 @@ impl Report {
         })
     }
 
-    pub fn write(&self, out: &mut impl Write, format: Format) -> io::Result<()> {
-        match format {
-            Format::Table => self.write_table(out, presets::UTF8_BORDERS_ONLY),
-            Format::Markdown => self.write_table(out, presets::ASCII_MARKDOWN),
+    pub fn write(&self, out: &mut impl Write, output: &Output) -> io::Result<()> {
+        match output.format {
+            Format::Table | Format::Markdown => self.write_table(out, &Layout::of(output)),
             Format::Json => {
                 serde_json::to_writer_pretty(&mut *out, self)?;
                 writeln!(out)
@@ -134,45 +134,30 @@ impl Report {
         }
     }
 
-    fn write_table(&self, out: &mut impl Write, preset: &str) -> io::Result<()> {
-        writeln!(out, "{}", self.device.headline())?;
-        let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-        let or_dash = |text: Option<String>| right(text.unwrap_or_else(|| "-".to_owned()));
-        let times = |ratio: Option<f64>| {
-            let cell = or_dash(ratio.map(|ratio| format!("{ratio:.2} x")));
-            if ratio.is_some_and(|ratio| ratio < 1.0) { cell.fg(Color::Yellow) } else { cell }
-        };
-        let mut header = vec!["shape", "bytes", "result", "time", "GB/s"];
-        let has = |value: fn(&Row) -> bool| self.rows.iter().any(value);
-        let (copy, geam, pytorch) =
-            (has(|row| row.copy_us.is_some()), has(|row| row.geam_us.is_some()), has(|row| row.pytorch_us.is_some()));
-        for (is_there, names) in
-            [(copy, ["copy", "of copy"]), (geam, ["geam", "vs geam"]), (pytorch, ["PyTorch", "vs"])]
-        {
-            header.extend(if is_there { &names[..] } else { &[] });
+    fn write_table(&self, out: &mut impl Write, layout: &Layout) -> io::Result<()> {
+        writeln!(out, "{}", layout.paragraph(&self.device.headline()))?;
+        let rows = || self.rows.iter();
+        let has = |value: fn(&Row) -> bool| rows().any(value);
+        let of_copy = |row: &Row| or_dash(row.times(row.copy_us).map(|ratio| format!("{:.1} %", 100.0 * ratio)));
+        let mut columns = Columns::default();
+        columns.add(0, "shape", rows().map(|row| Cell::new(row.name())));
+        columns.add(0, "bytes", rows().map(|row| right(row.size)));
+        columns.add(0, "result", rows().map(|row| verdict(row.correct)));
+        columns.add(0, "time", rows().map(|row| or_dash(row.median_us.map(time))));
+        columns.add(0, "GB/s", rows().map(|row| or_dash(row.gigabytes_per_second.map(bandwidth))));
+        if has(|row| row.copy_us.is_some()) {
+            columns.add(3, "copy", rows().map(|row| or_dash(row.copy_us.map(time))));
+            columns.add(1, "of copy", rows().map(of_copy));
         }
-        let mut table = Table::new();
-        table.load_preset(preset).set_content_arrangement(ContentArrangement::Dynamic).set_header(header);
-        for row in &self.rows {
-            let mut cells = vec![
-                Cell::new(row.name()),
-                right(row.size.to_string()),
-                verdict(row.correct),
-                or_dash(row.median_us.map(time)),
-                or_dash(row.gigabytes_per_second.map(bandwidth)),
-            ];
-            if copy {
-                let of_copy = row.times(row.copy_us).map(|ratio| format!("{:.1} %", 100.0 * ratio));
-                cells.extend([or_dash(row.copy_us.map(time)), or_dash(of_copy)]);
-            }
-            if geam {
-                cells.extend([or_dash(row.geam_us.map(time)), times(row.times(row.geam_us))]);
-            }
-            if pytorch {
-                cells.extend([or_dash(row.pytorch_us.map(time)), times(row.times(row.pytorch_us))]);
-            }
-            table.add_row(cells);
+        if has(|row| row.geam_us.is_some()) {
+            columns.add(3, "geam", rows().map(|row| or_dash(row.geam_us.map(time))));
+            columns.add(2, "vs geam", rows().map(|row| times(row.times(row.geam_us))));
         }
+        if has(|row| row.pytorch_us.is_some()) {
+            columns.add(3, "PyTorch", rows().map(|row| or_dash(row.pytorch_us.map(time))));
+            columns.add(2, "vs PyTorch", rows().map(|row| times(row.times(row.pytorch_us))));
+        }
+        let table = columns.table(layout);
         writeln!(out, "{table}")?;
         for row in &self.rows {
             let messages = [("WRONG", &row.wrong), ("NO RESULT", &row.error)];
@@ -180,7 +165,7 @@ impl Report {
                 writeln!(out, "{what}: {} of {} bytes: {message}", row.name(), row.size)?;
             }
         }
-        Ok(())
+        layout.write_left_out(out)
     }
 
     fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
