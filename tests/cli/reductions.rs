@@ -65,6 +65,33 @@ fn reductions_of_any_kind() {
 }
 
 #[test]
+fn every_operator_of_every_type() {
+    let shapes = "0,1,33,5000,30x50:rows,30x50:columns,20x30:skewed";
+    let (floats, integers) = ("f32,f64,f16,bf16", "i8,i16,i32,i64,u8,u16,u32,u64");
+    for (operators, types, cases) in [
+        ("sum,product,sum-of-squares,any,all,count-nonzero", [floats, integers].join(","), 6 * 12),
+        ("wrapping-sum", integers.to_owned(), 8),
+        ("sum-in-f64", "f32".to_owned(), 1),
+        ("count-nan,count-finite", floats.to_owned(), 2 * 4),
+    ] {
+        for offset in ["0", "1"] {
+            let arguments = ["reduce", "--op", operators, "--dtype", &types, "--shape", shapes, "--offset", offset];
+            let output = bench(&[&arguments[..], &["--format", "csv"]].concat());
+            assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+            assert_eq!(stdout(&output).matches(",true,").count(), 7 * cases, "{}", stdout(&output));
+        }
+    }
+    // Without a type, one that the operator takes.
+    let usual = stdout(&bench(&["reduce", "--op", "sum,wrapping-sum,count-nan", "--shape", "9", "--format", "csv"]));
+    for row in ["sum,f32,9", "wrapping-sum,i32,9", "count-nan,f32,9"] {
+        assert!(usual.contains(row), "{usual}");
+    }
+    refused(&["reduce", "--op", "sum,count-nan", "--dtype", "f32,i8"], &["count-nan", "f32,f64,f16,bf16", "not i8"]);
+    refused(&["reduce", "--op", "wrapping-sum", "--dtype", "f32"], &["wrapping-sum", "i8,i16", "not f32"]);
+    refused(&["reduce", "--op", "sum-in-f64", "--dtype", "f64"], &["takes --dtype f32", "not f64"]);
+}
+
+#[test]
 fn bandwidth_over_length_as_a_chart() {
     let folder = Files::new();
     let file = folder.path("lengths.svg");

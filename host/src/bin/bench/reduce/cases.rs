@@ -15,7 +15,7 @@ pub struct ReduceArguments {
     /// Operators, joined by commas [default: sum]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub op: Vec<Operator>,
-    /// Types of the elements, joined by commas [default: f32]
+    /// Types of the elements, joined by commas [default: f32, or i32 of operators that take integers]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub dtype: Vec<ElementType>,
     /// Shapes, joined by commas: `2^28` (all of it), `1024x1024:rows` (a result for each row), `1024x1024:columns`,
@@ -39,7 +39,14 @@ pub struct ReduceArguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operator {
+    /// The sum, of integers in 64 bits
     Sum,
+    /// The sum in the integers' own type, wrapping
+    WrappingSum,
+    /// The sum of f32 in f64
+    SumInF64,
+    /// The product, of integers in 64 bits, wrapping past those
+    Product,
     Min,
     Max,
     Argmin,
@@ -51,6 +58,10 @@ pub enum Operator {
     Any,
     All,
     CountNonzero,
+    /// How many are NaN, of floats
+    CountNan,
+    /// How many are neither infinite nor NaN, of floats
+    CountFinite,
     /// The dot product of two inputs
     Dot,
 }
@@ -71,6 +82,48 @@ pub enum ElementType {
     U16,
     U32,
     U64,
+}
+
+impl ElementType {
+    pub fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64 | Self::F16 | Self::Bf16)
+    }
+}
+
+/// What numbers show that nothing was left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// Small whole numbers, whose sums are exact.
+    Whole,
+    /// Numbers whose products are exact, and tell each factor that is missing.
+    Factors,
+    /// Small whole numbers, infinities and NaN.
+    Special,
+}
+
+impl Operator {
+    pub fn data(self) -> Data {
+        match self {
+            Self::Product => Data::Factors,
+            Self::CountNan | Self::CountFinite => Data::Special,
+            _ => Data::Whole,
+        }
+    }
+
+    /// Whether the library has it for such elements.
+    pub fn takes(self, dtype: ElementType) -> bool {
+        match self {
+            Self::WrappingSum => !dtype.is_float(),
+            Self::SumInF64 => dtype == ElementType::F32,
+            Self::CountNan | Self::CountFinite => dtype.is_float(),
+            _ => true,
+        }
+    }
+
+    /// The types that it takes.
+    pub fn types(self) -> impl Iterator<Item = ElementType> {
+        ElementType::value_variants().iter().copied().filter(move |&dtype| self.takes(dtype))
+    }
 }
 
 /// The name of a value as the command line has it.

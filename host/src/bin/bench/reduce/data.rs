@@ -5,28 +5,66 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rayon::prelude::*;
 
-use super::cases::{Axis, Extent, Operator};
+use super::cases::{Axis, Data, Extent, Operator};
 use crate::memory;
 
 /// A number of small whole value, which every type has.
 pub trait Small: Copy + Sync {
     /// From 0 to 19.
     fn from_small(value: u8) -> Self;
+    /// Of a float, any that the type has.
+    fn from_f64(value: f64) -> Option<Self>;
     /// Exact.
     fn to_f64(self) -> f64;
+    /// The lowest bits of an integer, as this type has them.
+    fn wrapped(bits: u64) -> f64;
+    /// An integer of 64 bits, with a sign where this type has one.
+    fn wide(bits: u64) -> f64;
     /// Half the distance from 1 to the next in the type that sums are made in; 0 of integers.
     const ROUNDING: f64;
 }
 
-macro_rules! small {
-    ($($type:ident, $rounding:expr, $from:expr, $to:expr;)*) => {$(
+macro_rules! floats {
+    ($($type:ident, $rounding:expr, $from_small:expr, $from:expr;)*) => {$(
         impl Small for $type {
             const ROUNDING: f64 = $rounding;
             fn from_small(value: u8) -> Self {
-                ($from)(value)
+                ($from_small)(value)
+            }
+            fn from_f64(value: f64) -> Option<Self> {
+                Some(($from)(value))
             }
             fn to_f64(self) -> f64 {
-                ($to)(self)
+                self.into()
+            }
+            fn wrapped(_: u64) -> f64 {
+                f64::NAN
+            }
+            fn wide(_: u64) -> f64 {
+                f64::NAN
+            }
+        }
+    )*};
+}
+
+macro_rules! integers {
+    ($($type:ident $wide:ident;)*) => {$(
+        impl Small for $type {
+            const ROUNDING: f64 = 0.0;
+            fn from_small(value: u8) -> Self {
+                value as Self
+            }
+            fn from_f64(_: f64) -> Option<Self> {
+                None
+            }
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+            fn wrapped(bits: u64) -> f64 {
+                bits as Self as f64
+            }
+            fn wide(bits: u64) -> f64 {
+                bits as $wide as f64
             }
         }
     )*};
@@ -34,41 +72,58 @@ macro_rules! small {
 
 const F32: f64 = f32::EPSILON as f64 / 2.0;
 
-small! {
-    f16, F32, |value: u8| f16::from_f32(value.into()), f64::from;
-    bf16, F32, |value: u8| bf16::from_f32(value.into()), f64::from;
-    f32, F32, f32::from, f64::from;
-    f64, f64::EPSILON / 2.0, f64::from, |x| x;
-    i8, 0.0, |value| value as i8, f64::from;
-    u8, 0.0, |value| value, f64::from;
-    i16, 0.0, i16::from, f64::from;
-    u16, 0.0, u16::from, f64::from;
-    i32, 0.0, i32::from, f64::from;
-    u32, 0.0, u32::from, f64::from;
-    i64, 0.0, i64::from, |x| x as f64;
-    u64, 0.0, u64::from, |x| x as f64;
+floats! {
+    f16, F32, |value: u8| f16::from_f32(value.into()), f16::from_f64;
+    bf16, F32, |value: u8| bf16::from_f32(value.into()), bf16::from_f64;
+    f32, F32, f32::from, |value| value as f32;
+    f64, f64::EPSILON / 2.0, f64::from, |value| value;
 }
 
-/// `len` numbers from 1 to 16, with one 0 and one 17 late among them, so that a kernel that leaves out a part of the input
-/// does not find the extremes.
+integers! { i8 i64; u8 u64; i16 i64; u16 u64; i32 i64; u32 u64; i64 i64; u64 u64; }
+
+/// `len` numbers, random within a period, after `offset` others of 19.
 ///
-/// Before them stand `offset` others, 19 each.
-pub fn numbers<T: Small>(offset: usize, len: usize) -> anyhow::Result<Vec<T>> {
+/// Whole ones are from 1 to 16, with one 0 and one 17 late among them, so that a kernel that leaves out a part of the input does not
+/// find the extremes. Factors are odd, or of floats 1 and -1 and a few times 2: no product on the way rounds, and none hides the
+/// next. Of special ones a quarter is infinite, and an eighth NaN.
+pub fn numbers<T: Small>(data: Data, offset: usize, len: usize) -> anyhow::Result<Vec<T>> {
     const PERIOD: usize = 1 << 16;
+    const TWOS: usize = 6;
     let mut source = SmallRng::from_os_rng();
     let mut all: Vec<T> = memory::list(offset + len)?;
     all.resize(offset, T::from_small(19));
-    all.extend((0..len.min(PERIOD)).map(|_| T::from_small(source.random_range(1..=16))));
+    let mut number = || {
+        let whole = T::from_small(source.random_range(1..=16));
+        let float = match (data, source.random_range(0..8)) {
+            (Data::Whole, _) => return whole,
+            (Data::Factors, sign) => T::from_f64(if sign < 4 { 1.0 } else { -1.0 }),
+            (Data::Special, 0) => T::from_f64(f64::NAN),
+            (Data::Special, 1) => T::from_f64(f64::INFINITY),
+            (Data::Special, 2) => T::from_f64(f64::NEG_INFINITY),
+            (Data::Special, _) => return whole,
+        };
+        float.unwrap_or_else(|| T::from_small(2 * source.random_range(0..8) + 1))
+    };
+    all.extend((0..len.min(PERIOD)).map(|_| number()));
     while all.len() < offset + len {
         let more = (all.len() - offset).min(offset + len - all.len());
         all.extend_from_within(offset..offset + more);
     }
     let numbers = &mut all[offset..];
-    if len > 1 {
-        let places = len / 8;
-        numbers[len - 1 - source.random_range(0..=places / 2)] = T::from_small(0);
-        let other = len - 1 - places / 2 - 1;
-        numbers[other.min(len - 2)] = T::from_small(17);
+    match data {
+        Data::Whole if len > 1 => {
+            let places = len / 8;
+            numbers[len - 1 - source.random_range(0..=places / 2)] = T::from_small(0);
+            let other = len - 1 - places / 2 - 1;
+            numbers[other.min(len - 2)] = T::from_small(17);
+        }
+        Data::Factors if len > 0 => {
+            for _ in 0..TWOS {
+                let two = T::from_f64(2.0);
+                two.into_iter().for_each(|two| numbers[source.random_range(0..len)] = two);
+            }
+        }
+        _ => {}
     }
     Ok(all)
 }
@@ -137,17 +192,18 @@ pub fn expected<T: Small>(
     numbers: &[T],
 ) -> anyhow::Result<Vec<Expected>> {
     let Extent { rows, columns, axis } = *extent;
+    let data = operator.data();
     let tallies = match axis {
-        Axis::All => vec![tally(numbers)?],
-        Axis::Rows => in_parallel(rows, &|row| tally_of(0, &numbers[row * columns..][..columns]))?,
+        Axis::All => vec![tally(data, numbers)?],
+        Axis::Rows => in_parallel(rows, &|row| tally_of(data, 0, &numbers[row * columns..][..columns]))?,
         Axis::Skewed => {
             let segment = |i: usize| offsets[i] as usize..offsets[i + 1] as usize;
-            in_parallel(offsets.len().saturating_sub(1), &|i| tally_of(0, &numbers[segment(i)]))?
+            in_parallel(offsets.len().saturating_sub(1), &|i| tally_of(data, 0, &numbers[segment(i)]))?
         }
-        Axis::Columns => tally_columns(columns, numbers)?,
+        Axis::Columns => tally_columns(data, columns, numbers)?,
     };
     let mut expected = memory::list(tallies.len())?;
-    expected.extend(tallies.iter().map(|tally| tally.result(operator, T::ROUNDING)));
+    expected.extend(tallies.iter().map(|tally| tally.result::<T>(operator)));
     Ok(expected)
 }
 
@@ -166,23 +222,23 @@ fn in_parallel<R: Send>(count: usize, work: &(dyn Fn(usize) -> R + Sync)) -> any
 }
 
 /// Of some numbers, by as many threads as there are processors.
-fn tally<T: Small>(numbers: &[T]) -> anyhow::Result<Tally> {
+fn tally<T: Small>(data: Data, numbers: &[T]) -> anyhow::Result<Tally> {
     let of_part = |part: usize| {
         let first = part * EACH;
-        tally_of(first, &numbers[first..numbers.len().min(first + EACH)])
+        tally_of(data, first, &numbers[first..numbers.len().min(first + EACH)])
     };
     Ok(in_parallel(numbers.len().div_ceil(EACH), &of_part)?.into_iter().fold(Tally::default(), Tally::join))
 }
 
 /// Of some numbers, the first of which is at `first`.
-fn tally_of<T: Small>(first: usize, numbers: &[T]) -> Tally {
+fn tally_of<T: Small>(data: Data, first: usize, numbers: &[T]) -> Tally {
     let mut tally = Tally::default();
-    numbers.iter().enumerate().for_each(|(i, x)| tally.count(first + i, x.to_f64()));
+    numbers.iter().enumerate().for_each(|(i, x)| tally.count(data, first + i, x.to_f64()));
     tally
 }
 
 /// Of each column: a thread has some of the rows, and some of the columns where they are many.
-fn tally_columns<T: Small>(columns: usize, numbers: &[T]) -> anyhow::Result<Vec<Tally>> {
+fn tally_columns<T: Small>(data: Data, columns: usize, numbers: &[T]) -> anyhow::Result<Vec<Tally>> {
     let rows = numbers.len() / columns.max(1);
     let rows_each = rows.div_ceil(if columns > COLUMNS_EACH { 1 } else { rayon::current_num_threads() }).max(1);
     let (wide, high) = (columns.div_ceil(COLUMNS_EACH), rows.div_ceil(rows_each));
@@ -191,7 +247,7 @@ fn tally_columns<T: Small>(columns: usize, numbers: &[T]) -> anyhow::Result<Vec<
         let mut tallies = vec![Tally::default(); COLUMNS_EACH.min(columns - column)];
         for row in first..(first + rows_each).min(rows) {
             let numbers = &numbers[row * columns + column..];
-            tallies.iter_mut().zip(numbers).for_each(|(tally, x)| tally.count(row, x.to_f64()));
+            tallies.iter_mut().zip(numbers).for_each(|(tally, x)| tally.count(data, row, x.to_f64()));
         }
         tallies
     };
@@ -211,10 +267,15 @@ struct Tally {
     squares: f64,
     min: f64,
     max: f64,
-    argmin: u32,
-    argmax: u32,
-    nonzero: u32,
-    count: u32,
+    argmin: u64,
+    argmax: u64,
+    nonzero: u64,
+    count: u64,
+    /// Of floats, and the lowest bits of that of integers.
+    product: f64,
+    product_bits: u64,
+    nan: u64,
+    finite: u64,
 }
 
 impl Default for Tally {
@@ -224,25 +285,43 @@ impl Default for Tally {
             squares: 0.0,
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
-            argmin: u32::MAX,
-            argmax: u32::MAX,
+            argmin: u64::MAX,
+            argmax: u64::MAX,
             nonzero: 0,
             count: 0,
+            product: 1.0,
+            product_bits: 1,
+            nan: 0,
+            finite: 0,
         }
     }
 }
 
 impl Tally {
-    fn count(&mut self, i: usize, x: f64) {
+    fn count(&mut self, data: Data, i: usize, x: f64) {
+        match data {
+            Data::Whole => self.count_whole(i, x),
+            Data::Factors => {
+                self.product *= x;
+                self.product_bits = self.product_bits.wrapping_mul(x as u64);
+            }
+            Data::Special => {
+                self.nan += u64::from(x.is_nan());
+                self.finite += u64::from(x.is_finite());
+            }
+        }
+    }
+
+    fn count_whole(&mut self, i: usize, x: f64) {
         self.count += 1;
         self.sum += x;
         self.squares += x * x;
-        self.nonzero += u32::from(x != 0.0);
+        self.nonzero += u64::from(x != 0.0);
         if x < self.min {
-            (self.min, self.argmin) = (x, i as u32);
+            (self.min, self.argmin) = (x, i as u64);
         }
         if x > self.max {
-            (self.max, self.argmax) = (x, i as u32);
+            (self.max, self.argmax) = (x, i as u64);
         }
     }
 
@@ -259,27 +338,38 @@ impl Tally {
             argmax,
             nonzero: self.nonzero + later.nonzero,
             count: self.count + later.count,
+            product: self.product * later.product,
+            product_bits: self.product_bits.wrapping_mul(later.product_bits),
+            nan: self.nan + later.nan,
+            finite: self.finite + later.finite,
         }
     }
 
-    fn result(&self, operator: Operator, rounding: f64) -> Expected {
+    fn result<T: Small>(&self, operator: Operator) -> Expected {
+        let is_exact = T::ROUNDING == 0.0;
         let exactly = |value: f64| Expected { value, bound: 0.0 };
-        let near = |value: f64| Expected { value, bound: 8.0 * rounding.max(f64::EPSILON) * value };
+        let counted = |count: u64| exactly(count as f64);
+        let near = |value: f64| Expected { value, bound: 8.0 * T::ROUNDING.max(f64::EPSILON) * value };
         match operator {
-            Operator::Sum if rounding == 0.0 => exactly(self.sum),
-            Operator::SumOfSquares | Operator::Dot if rounding == 0.0 => exactly(self.squares),
+            Operator::Sum if is_exact => exactly(self.sum),
+            Operator::SumOfSquares | Operator::Dot if is_exact => exactly(self.squares),
             Operator::Sum => near(self.sum),
+            Operator::WrappingSum => exactly(T::wrapped(self.sum as u64)),
+            Operator::SumInF64 => exactly(self.sum),
+            Operator::Product => exactly(if is_exact { T::wide(self.product_bits) } else { self.product }),
             // Of an input with itself, if it had one.
             Operator::SumOfSquares | Operator::Dot => near(self.squares),
-            Operator::Mean => near(self.sum / f64::from(self.count)),
+            Operator::Mean => near(self.sum / self.count as f64),
             Operator::Norm => near(self.squares.sqrt()),
             Operator::Min | Operator::MinMax => exactly(self.min),
             Operator::Max => exactly(self.max),
-            Operator::Argmin => exactly(self.argmin.into()),
-            Operator::Argmax => exactly(self.argmax.into()),
-            Operator::Any => exactly(f64::from(u8::from(self.nonzero > 0))),
-            Operator::All => exactly(f64::from(u8::from(self.nonzero == self.count))),
-            Operator::CountNonzero => exactly(self.nonzero.into()),
+            Operator::Argmin => counted(self.argmin),
+            Operator::Argmax => counted(self.argmax),
+            Operator::Any => counted(u64::from(self.nonzero > 0)),
+            Operator::All => counted(u64::from(self.nonzero == self.count)),
+            Operator::CountNonzero => counted(self.nonzero),
+            Operator::CountNan => counted(self.nan),
+            Operator::CountFinite => counted(self.finite),
         }
     }
 }
@@ -301,7 +391,7 @@ mod tests {
         let rows_of_few = Extent { rows: 40_000, columns: 3, axis: Axis::Columns };
         let many_columns = Extent { rows: 3, columns: 40_000, axis: Axis::Columns };
         for extent in [rows_of_few, many_columns] {
-            let numbers = numbers::<i32>(0, extent.elements()).unwrap();
+            let numbers = numbers::<i32>(Data::Whole, 0, extent.elements()).unwrap();
             let column = |k: usize| numbers.iter().skip(k).step_by(extent.columns).copied().enumerate();
             let sums = expected(Operator::Sum, &extent, &[], &numbers).unwrap();
             let places = expected(Operator::Argmin, &extent, &[], &numbers).unwrap();
@@ -320,5 +410,29 @@ mod tests {
         let all = Extent::all(numbers.len());
         let place = |operator| expected(operator, &all, &[], &numbers).unwrap()[0].value;
         assert_eq!([place(Operator::Argmax), place(Operator::Argmin)], [f64::from((1 << 20) - 1), 0.0]);
+    }
+
+    #[test]
+    fn numbers_show_what_was_left_out() {
+        let len = 5000;
+        let all = Extent::all(len);
+        let of = |operator, numbers: &[i8]| expected(operator, &all, &[], numbers).unwrap()[0].value;
+        let factors = numbers::<i8>(Data::Factors, 0, len).unwrap();
+        let product = factors.iter().fold(1_i64, |product, &x| product.wrapping_mul(x.into()));
+        assert_eq!(of(Operator::Product, &factors), product as f64);
+        let whole = numbers::<i8>(Data::Whole, 0, len).unwrap();
+        let sum = whole.iter().fold(0_i8, |sum, &x| sum.wrapping_add(x));
+        assert_eq!(of(Operator::WrappingSum, &whole), f64::from(sum));
+
+        let factors = numbers::<f16>(Data::Factors, 3, len).unwrap();
+        assert_eq!(factors.len(), 3 + len);
+        let product: f64 = factors[3..].iter().map(|&x| f64::from(x)).product();
+        assert!(product.abs() > 1.0 && product.abs() <= 64.0, "{product}");
+        assert_eq!(expected(Operator::Product, &all, &[], &factors[3..]).unwrap()[0].value, product);
+        let special = numbers::<bf16>(Data::Special, 0, len).unwrap();
+        let count = |operator| expected(operator, &all, &[], &special).unwrap()[0].value;
+        assert_eq!(count(Operator::CountNan), special.iter().filter(|x| x.is_nan()).count() as f64);
+        assert_eq!(count(Operator::CountFinite), special.iter().filter(|x| x.is_finite()).count() as f64);
+        assert!(count(Operator::CountNan) > 100.0 && count(Operator::CountFinite) < len as f64 - 1000.0);
     }
 }

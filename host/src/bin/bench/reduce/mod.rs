@@ -8,11 +8,12 @@ mod table;
 
 use std::io;
 
+use anyhow::bail;
 use warpfold::ops::WrappingSum;
 use warpfold::{Gpu, Shape};
 
 pub use cases::ReduceArguments;
-use cases::{Case, ElementType, Extent, Operator, Table};
+use cases::{Case, ElementType, Extent, Operator, Table, name_of};
 use peers::Peers;
 use table::{Report, Row, Section};
 
@@ -28,7 +29,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
     let peers_unused = [("--peers", folder.is_some() && !gpu.is_cuda())];
     refuse_unused(&peers_unused, "CUB and PyTorch need a CUDA device, and this is the executor")?;
     let mut peers = folder.map_or_else(Peers::default, Peers::find);
-    let tables = if arguments.all { cases::all() } else { vec![asked_for(gpu, arguments)] };
+    let tables = if arguments.all { cases::all() } else { vec![asked_for(gpu, arguments)?] };
     let bar = progress(tables.iter().map(|table| table.cases.len()).sum());
     let mut report = Report { device, read_gigabytes_per_second: read_ceiling(gpu, &plan)?, sections: Vec::new() };
     let mut missing = Missing::default();
@@ -58,21 +59,27 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
 }
 
 /// Every operator of every type over every shape that the command line names.
-fn asked_for(gpu: &Gpu, arguments: &ReduceArguments) -> Table {
+fn asked_for(gpu: &Gpu, arguments: &ReduceArguments) -> anyhow::Result<Table> {
     let or = |given: Vec<Extent>| {
         let usual = Extent::all(if gpu.is_cuda() { 1 << 28 } else { 1 << 20 });
         if given.is_empty() { vec![usual] } else { given }
     };
     let extents = or(arguments.shape.iter().flat_map(|lengths| lengths.0.clone()).collect());
     let operators = if arguments.op.is_empty() { vec![Operator::Sum] } else { arguments.op.clone() };
-    let dtypes = if arguments.dtype.is_empty() { vec![ElementType::F32] } else { arguments.dtype.clone() };
     let mut cases = Vec::new();
     for &operator in &operators {
-        for &dtype in &dtypes {
+        let usual = [ElementType::F32, ElementType::I32].into_iter().find(|&dtype| operator.takes(dtype));
+        let dtypes = if arguments.dtype.is_empty() { usual.as_slice() } else { &arguments.dtype };
+        for &dtype in dtypes {
+            if !operator.takes(dtype) {
+                let types: Vec<_> = operator.types().map(|dtype| name_of(&dtype)).collect();
+                let (operator, dtype) = (name_of(&operator), name_of(&dtype));
+                bail!("--op {operator} takes --dtype {}, and not {dtype}: leave out one of the two", types.join(","));
+            }
             cases.extend(extents.iter().map(|&extent| Case { operator, dtype, extent, offset: arguments.offset }));
         }
     }
-    Table { title: "Reductions", cases }
+    Ok(Table { title: "Reductions", cases })
 }
 
 /// The rate at which 4 GiB are read by the least work there is, in GB/s; nothing in the executor.

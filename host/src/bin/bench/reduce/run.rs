@@ -1,10 +1,14 @@
 //! One measurement, for an operator and a type that are chosen at run time.
 
+use anyhow::bail;
 use half::{bf16, f16};
-use warpfold::ops::{All, Any, ArgMax, ArgMin, CountNonzero, Dot, Max, Mean, Min, MinMax, Norm, Sum, SumOfSquares};
+use warpfold::ops::{
+    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Dot, Max, Mean, Min, MinMax, Norm, Product, Sum,
+    SumInF64, SumOfSquares, WrappingSum,
+};
 use warpfold::{Buffer, Element, Error, Gpu, PairReduction, Reduction, View};
 
-use super::cases::{Axis, Case, ElementType, Operator, name_of};
+use super::cases::{Axis, Case, Data, ElementType, Operator, name_of};
 use super::data::{Small, bytes_on_host, expected, expected_dot, first_wrong, numbers, skewed_offsets};
 use super::peers::Peers;
 use super::table::Row;
@@ -42,28 +46,52 @@ given! {
 pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, case: &Case) -> anyhow::Result<Row> {
     let _range = plan.range(&format!("{} of {}", name_of(&case.operator), name_of(&case.dtype)));
     macro_rules! of_type {
-        ($measure:ident, $operator:ident, $($dtype:ident $type:ident),*) => {
+        ($measure:ident, $operator:ident, $($dtype:ident $type:ident)*) => {
             match case.dtype {
                 $(ElementType::$dtype => $measure::<$operator, $type>(gpu, plan, peers, case),)*
+                #[allow(unreachable_patterns, reason = "most operators take all types")]
+                _ => bail!("the library has no {case}"),
             }
         };
     }
-    macro_rules! of_operator {
-        ($($name:ident $operator:ident by $measure:ident),*) => {
-            match case.operator {
-                $(Operator::$name => of_type!(
-                    $measure, $operator, F32 f32, F64 f64, F16 f16, Bf16 bf16, I8 i8, I16 i16, I32 i32, I64 i64, U8 u8,
-                    U16 u16, U32 u32, U64 u64
-                ),)*
-            }
+    macro_rules! measured {
+        ($measure:ident, $operator:ident, all) => {
+            of_type!(
+                $measure, $operator, F32 f32 F64 f64 F16 f16 Bf16 bf16 I8 i8 I16 i16 I32 i32 I64 i64 U8 u8 U16 u16 U32 u32
+                U64 u64
+            )
+        };
+        ($measure:ident, $operator:ident, floats) => {
+            of_type!($measure, $operator, F32 f32 F64 f64 F16 f16 Bf16 bf16)
+        };
+        ($measure:ident, $operator:ident, integers) => {
+            of_type!($measure, $operator, I8 i8 I16 i16 I32 i32 I64 i64 U8 u8 U16 u16 U32 u32 U64 u64)
+        };
+        ($measure:ident, $operator:ident, f32) => {
+            of_type!($measure, $operator, F32 f32)
         };
     }
-    of_operator!(
-        Sum Sum by measure, Min Min by measure, Max Max by measure, Argmin ArgMin by measure,
-        Argmax ArgMax by measure, MinMax MinMax by measure, Mean Mean by measure,
-        SumOfSquares SumOfSquares by measure, Norm Norm by measure, Any Any by measure, All All by measure,
-        CountNonzero CountNonzero by measure, Dot Dot by measure_pairs
-    )
+    // As `Operator::takes` has it.
+    match case.operator {
+        Operator::Sum => measured!(measure, Sum, all),
+        Operator::WrappingSum => measured!(measure, WrappingSum, integers),
+        Operator::SumInF64 => measured!(measure, SumInF64, f32),
+        Operator::Product => measured!(measure, Product, all),
+        Operator::Min => measured!(measure, Min, all),
+        Operator::Max => measured!(measure, Max, all),
+        Operator::Argmin => measured!(measure, ArgMin, all),
+        Operator::Argmax => measured!(measure, ArgMax, all),
+        Operator::MinMax => measured!(measure, MinMax, all),
+        Operator::Mean => measured!(measure, Mean, all),
+        Operator::SumOfSquares => measured!(measure, SumOfSquares, all),
+        Operator::Norm => measured!(measure, Norm, all),
+        Operator::Any => measured!(measure, Any, all),
+        Operator::All => measured!(measure, All, all),
+        Operator::CountNonzero => measured!(measure, CountNonzero, all),
+        Operator::CountNan => measured!(measure, CountNan, floats),
+        Operator::CountFinite => measured!(measure, CountFinite, floats),
+        Operator::Dot => measured!(measure_pairs, Dot, all),
+    }
 }
 
 /// Copies of an input, to be used in turn, so that none is in the cache when its turn comes.
@@ -130,7 +158,7 @@ where
     let is_skewed = extent.axis == Axis::Skewed;
     check_memory::<T>(gpu, plan, case, 1)?;
     let ends = if is_skewed { skewed_offsets(&extent)? } else { Vec::new() };
-    let all: Vec<T> = numbers(offset, extent.elements())?;
+    let all: Vec<T> = numbers(case.operator.data(), offset, extent.elements())?;
     let inputs = Inputs::new(gpu, plan, &all, offset)?;
     let expected = expected(case.operator, &extent, &ends, &all[offset..])?;
     drop(all);
@@ -167,7 +195,8 @@ where
     let Case { extent, offset, .. } = *case;
     anyhow::ensure!(extent.axis == Axis::All, "a dot product is over all of two vectors: give a length as --shape");
     check_memory::<T>(gpu, plan, case, 2)?;
-    let (a, b): (Vec<T>, Vec<T>) = (numbers(offset, extent.columns)?, numbers(offset, extent.columns)?);
+    let (a, b): (Vec<T>, Vec<T>) =
+        (numbers(Data::Whole, offset, extent.columns)?, numbers(Data::Whole, offset, extent.columns)?);
     let (first, second) = (Inputs::new(gpu, plan, &a, offset)?, Inputs::new(gpu, plan, &b, offset)?);
     let expected = [expected_dot(&a[offset..], &b[offset..])?];
     drop((a, b));
