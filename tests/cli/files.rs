@@ -79,7 +79,7 @@ fn transposes_of_files() {
     // A flat file with the shape on the command line.
     let flat = files.write("flat.npy", &npy("<f4", false, "(6,)", &floats(&[1.0; 6])));
     assert_eq!(bench(&["transpose", "--input", &flat, "--rows", "3", "--cols", "2"]).status.code(), Some(0));
-    refused(&["transpose", "--input", &flat], &["1 axes", "--rows"]);
+    refused(&["transpose", "--input", &flat], &["1 axis", "--rows"]);
     refused(&["transpose", "--input", &flat, "--rows", "4", "--cols", "2"], &["6 elements", "8"]);
 }
 

@@ -12,10 +12,14 @@ fn a_profile_names_lines_and_what_to_change() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     for part in [
         "strided_index_f32_256: 10 blocks of 256 threads, 9 barriers in each block",
+        "strided_index_f32_256: 1 block of 256 threads, 9 barriers in each block",
         "rung2_strided_index.rs:25: bank conflict: loads are up to 8-way, 700 extra passes",
     ] {
         assert!(text.contains(part), "{part} is not in: {text}");
     }
+    // Each of two launches has it, and it is said once.
+    assert_eq!(text.matches("bank conflict: loads").count(), 1, "{text}");
+    assert!(text.contains("(the worst of 2 launches)"), "{text}");
     // A program that was carried elsewhere has not the source beside it.
     if env::var_os("WARPFOLD_BENCH").is_none() {
         assert!(text.contains("tile.store(left, tile.load(left).plus(tile.load(left + stride)));"), "{text}");

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use warpfold::Counters;
 
+use crate::number::counted;
+
 /// Counters of a line, or of a rung.
 #[derive(Clone, Debug, Serialize)]
 pub struct CountersRow {
@@ -70,12 +72,12 @@ impl CountersRow {
     /// What lanes meet in, in words.
     pub fn meetings(&self) -> String {
         let kinds = [
-            (self.barriers, "barriers"),
-            (self.warp_barriers, "warp barriers"),
-            (self.shuffles, "shuffles"),
-            (self.votes, "votes"),
+            (self.barriers, "barrier", "barriers"),
+            (self.warp_barriers, "warp barrier", "warp barriers"),
+            (self.shuffles, "shuffle", "shuffles"),
+            (self.votes, "vote", "votes"),
         ];
-        let there = kinds.iter().filter(|(count, _)| *count > 0).map(|(count, kind)| format!("{count} {kind}"));
+        let there = kinds.iter().filter(|(count, ..)| *count > 0).map(|(count, one, many)| counted(count, one, many));
         there.collect::<Vec<_>>().join(", ")
     }
 

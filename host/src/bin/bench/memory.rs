@@ -8,6 +8,8 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 use warpfold::Gpu;
 
+use crate::number::counted;
+
 /// Bytes that a command needs at once. Of two `u64` lengths the product fits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Need {
@@ -63,7 +65,7 @@ fn shown(bytes: u128) -> String {
     while value >= 1024.0 && unit + 1 < UNITS.len() {
         (value, unit) = (value / 1024.0, unit + 1);
     }
-    if unit == 0 { format!("{bytes} bytes") } else { format!("{value:.1} {}", UNITS[unit]) }
+    if unit == 0 { counted(bytes, "byte", "bytes") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
 /// Bytes of the host's memory that this process may still use; without a limit where nothing says one.

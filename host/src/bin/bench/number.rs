@@ -22,9 +22,24 @@ impl Serialize for Number {
     }
 }
 
+/// A number of things: `1 block`, `2 blocks`.
+pub fn counted(count: impl fmt::Display, one: &str, many: &str) -> String {
+    let count = count.to_string();
+    let noun = if count == "1" { one } else { many };
+    format!("{count} {noun}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!(counted(0, "block", "blocks"), "0 blocks");
+        assert_eq!(counted(1_u64, "pass", "passes"), "1 pass");
+        assert_eq!(counted(1.0, "barrier", "barriers"), "1 barrier");
+        assert_eq!(counted("1 x 2", "block", "blocks"), "1 x 2 blocks");
+    }
 
     #[test]
     fn what_is_no_number_in_json_is_a_string() {

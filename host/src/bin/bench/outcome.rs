@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use warpfold::Error;
 
 use crate::interrupt;
+use crate::number::counted;
 
 /// Why a run did not do all that was asked; each is an exit code, documented in `--help`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,8 +106,9 @@ impl Missing {
         let mut outcome = Outcome::default();
         if let Some(last) = self.errors.last() {
             self.errors.iter().for_each(|error| outcome.note(failure_of(error)));
-            let (missing, have) = (self.errors.len(), if self.errors.len() == 1 { "has" } else { "have" });
-            outcome.errors.push(format!("{missing} of {cases} cases {have} no result; the last: {}", chain(last)));
+            let have = if self.errors.len() == 1 { "has" } else { "have" };
+            let (missing, cases) = (self.errors.len(), counted(cases, "case", "cases"));
+            outcome.errors.push(format!("{missing} of {cases} {have} no result; the last: {}", chain(last)));
         }
         outcome
     }

@@ -12,6 +12,7 @@ use warpfold::Gpu;
 
 use crate::files::{self, Existing};
 use crate::memory::{self, Need};
+use crate::number::counted;
 
 /// What a file holds.
 #[derive(Debug)]
@@ -55,7 +56,11 @@ fn read_from(gpu: &Gpu, mut file: impl BufRead, size: Option<u64>, shown: &str) 
     };
     // The header takes less than what is left over at most.
     if let Some(size) = size.filter(|&size| (bytes as u64) > size) {
-        bail!("`{shown}` is truncated: its header says {elements} elements, and the whole file has {size} bytes");
+        bail!(
+            "`{shown}` is truncated: its header says {}, and the whole file has {}",
+            counted(elements, "element", "elements"),
+            counted(size, "byte", "bytes")
+        );
     }
     let shape = header.shape.iter().map(|&extent| extent as usize).collect();
     let is_big = header.descr.starts_with('>') || header.descr.starts_with('=') && cfg!(target_endian = "big");
@@ -89,7 +94,7 @@ fn elements_of<T>(
         let some = bytes[..AT_ONCE.min(elements - all.len())].as_flattened_mut();
         file.read_exact(some).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => {
-                anyhow::anyhow!("`{shown}` is truncated: its header says {elements} elements")
+                anyhow::anyhow!("`{shown}` is truncated: its header says {}", counted(elements, "element", "elements"))
             }
             _ => anyhow::Error::new(error).context(format!("cannot read `{shown}`")),
         })?;

@@ -2,9 +2,13 @@
 
 use warpfold::{Counters, GlobalTraffic, SharedTraffic};
 
+use crate::number::counted;
+
 /// Something that costs time at a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
+    /// What it is about: two of one kind at a line are the same, in other numbers.
+    pub kind: &'static str,
     /// What it costs: passes through memory of 128 bytes that would not be needed, about.
     pub cost: f64,
     /// What to do.
@@ -24,7 +28,7 @@ pub fn of(counters: &Counters) -> Vec<Advice> {
     all
 }
 
-fn uncoalesced(what: &str, traffic: &GlobalTraffic) -> Option<Advice> {
+fn uncoalesced(what: &'static str, traffic: &GlobalTraffic) -> Option<Advice> {
     let efficiency = traffic.efficiency()?;
     let apart = traffic.apart?;
     let wasted = traffic.sectors - traffic.bytes.div_ceil(32).min(traffic.sectors);
@@ -32,26 +36,29 @@ fn uncoalesced(what: &str, traffic: &GlobalTraffic) -> Option<Advice> {
         return None;
     }
     let stride = match (apart.least, apart.most) {
-        (least, most) if least == most => format!("{least} bytes"),
+        (least, most) if least == most => counted(least, "byte", "bytes"),
         (least, most) => format!("{least} to {most} bytes"),
     };
     Some(Advice {
+        kind: what,
         // A pass of 128 bytes is four sectors.
         cost: wasted as f64 / 4.0,
         text: format!(
             "uncoalesced: {what} use {efficiency:.0} % of their sectors, as neighbouring lanes are {stride} apart: let \
-             neighbours take neighbouring elements, or turn a tile in shared memory"
+             neighbours take neighbouring elements, or transpose a tile in shared memory"
         ),
     })
 }
 
 fn conflicts(what: &str, traffic: &SharedTraffic) -> Option<Advice> {
     (traffic.conflicts > 0).then(|| Advice {
+        kind: if what == "loads" { "conflicts of loads" } else { "conflicts of stores" },
         cost: traffic.conflicts as f64,
         text: format!(
-            "bank conflict: {what} are up to {}-way, {} extra passes for {} requests: change the stride, or put an unused \
-             element behind each row",
-            traffic.worst_ways, traffic.conflicts, traffic.requests
+            "bank conflict: {what} are up to {}-way, {} for {}: change the stride, or put an unused element behind each row",
+            traffic.worst_ways,
+            counted(traffic.conflicts, "extra pass", "extra passes"),
+            counted(traffic.requests, "request", "requests")
         ),
     })
 }
@@ -59,6 +66,7 @@ fn conflicts(what: &str, traffic: &SharedTraffic) -> Option<Advice> {
 fn contention(counters: &Counters) -> Option<Advice> {
     let atomics = counters.atomics;
     (atomics.contention > 0).then(|| Advice {
+        kind: "contention",
         cost: atomics.contention as f64,
         text: format!(
             "contention: {:.1} of {:.1} lanes of a request wait for another that changes the same place: combine the warp's \
@@ -78,11 +86,12 @@ fn divergence(counters: &Counters) -> Option<Advice> {
     }
     let idle = divergent as f64 * (1.0 - active / 32.0);
     Some(Advice {
+        kind: "divergence",
         cost: idle,
         text: format!(
-            "divergent: {active:.1} lanes active of 32 on average, {divergent} of {} requests not by the whole warp: let whole \
-             warps work, or none",
-            counters.requests()
+            "divergent: {active:.1} lanes active of 32 on average, {divergent} of {} not by the whole warp: let whole warps \
+             work, or none",
+            counted(counters.requests(), "request", "requests")
         ),
     })
 }
@@ -110,7 +119,7 @@ mod tests {
             let tile = lane::shared_array(1, 4096, 4).addr();
             lane::access(Space::Shared, Access::Store, tile + 32 * lane, 4);
         });
-        assert!(conflicts[0].text.contains("8-way, 7 extra passes for 1 requests"), "{conflicts:?}");
+        assert!(conflicts[0].text.contains("8-way, 7 extra passes for 1 request:"), "{conflicts:?}");
     }
 
     #[test]

@@ -14,9 +14,11 @@ use warpfold::{Counters, Dim3, Gpu, KernelProfile};
 use crate::cli::{Format, Numbers, Output, Sides};
 use crate::counters::{self, CountersRow};
 use crate::measure::Plan;
+use crate::number::counted;
 use crate::outcome::Outcome;
 use crate::report::finish;
 use crate::table::{Columns, Layout, right};
+use advice::Advice;
 use source::Sources;
 use subject::Subject;
 
@@ -51,6 +53,8 @@ struct LineReport {
     counters: CountersRow,
     /// What costs time, the worst first.
     findings: Vec<String>,
+    #[serde(skip)]
+    advice: Vec<Advice>,
     /// What all findings cost: passes through memory that would not be needed, about.
     cost: f64,
 }
@@ -103,7 +107,8 @@ impl KernelReport {
                     source: sources.line(line.file, line.line),
                     counters: CountersRow::of(&line.counters),
                     cost: advice.iter().map(|advice| advice.cost).sum(),
-                    findings: advice.into_iter().map(|advice| advice.text).collect(),
+                    findings: advice.iter().map(|advice| advice.text.clone()).collect(),
+                    advice,
                 }
             })
             .collect();
@@ -140,28 +145,79 @@ impl KernelReport {
     }
 }
 
+/// What to change at a line: of a finding that several launches have, that of the launch which it costs most.
+struct Change<'a> {
+    line: &'a LineReport,
+    advice: &'a Advice,
+    /// Entries of the report that have it.
+    kernels: usize,
+}
+
 impl Report {
+    /// The findings of all launches, each once, the worst first; those of a line one behind the other.
+    fn changes(&self) -> Vec<Change<'_>> {
+        let mut changes: Vec<Change<'_>> = Vec::new();
+        let lines = self.kernels.iter().flat_map(|kernel| &kernel.lines);
+        for (line, advice) in lines.flat_map(|line| line.advice.iter().map(move |advice| (line, advice))) {
+            let is_same = |known: &&mut Change<'_>| {
+                (known.line.file, known.line.line, known.advice.kind) == (line.file, line.line, advice.kind)
+            };
+            match changes.iter_mut().find(is_same) {
+                None => changes.push(Change { line, advice, kernels: 1 }),
+                Some(known) => {
+                    known.kernels += 1;
+                    if advice.cost > known.advice.cost {
+                        (known.line, known.advice) = (line, advice);
+                    }
+                }
+            }
+        }
+        let place = |change: &Change<'_>| (change.line.file, change.line.line);
+        let costs: Vec<_> = changes.iter().map(|change| (place(change), change.advice.cost)).collect();
+        let of_line = |change: &Change<'_>| -> f64 {
+            costs.iter().filter(|(own, _)| *own == place(change)).map(|(_, cost)| cost).sum()
+        };
+        changes.sort_by(|one, other| {
+            let by_line = of_line(other).total_cmp(&of_line(one)).then(place(one).cmp(&place(other)));
+            by_line.then(other.advice.cost.total_cmp(&one.advice.cost))
+        });
+        changes
+    }
+
     fn write_tables(&self, out: &mut impl Write, layout: &Layout) -> io::Result<()> {
         writeln!(out, "Counted in the executor, by source line, the worst first.")?;
         for kernel in &self.kernels {
             let dim = |[x, y, z]: [u32; 3]| Dim3::new(x, y, z);
-            let launches = if kernel.launches == 1 { String::new() } else { format!(", {} launches", kernel.launches) };
-            let barriers = kernel.barriers_per_block;
+            let launches = match kernel.launches {
+                1 => String::new(),
+                launches => format!(", {}", counted(launches, "launch", "launches")),
+            };
+            let barriers = match kernel.barriers_per_block {
+                whole if whole.fract() == 0.0 => whole.to_string(),
+                mean => format!("{mean:.1}"),
+            };
             writeln!(
                 out,
-                "\n{}: {} blocks of {} threads{launches}, {barriers} barriers in each block\n{}",
+                "\n{}: {} of {}{launches}, {} in each block\n{}",
                 kernel.kernel,
-                dim(kernel.grid),
-                dim(kernel.block),
+                counted(dim(kernel.grid), "block", "blocks"),
+                counted(dim(kernel.block), "thread", "threads"),
+                counted(barriers, "barrier", "barriers"),
                 kernel.table(layout)
             )?;
-            for line in &kernel.lines {
-                for finding in &line.findings {
-                    writeln!(out, "{}:{}: {finding}", line.file, line.line)?;
-                }
-                if let (Some(source), false) = (&line.source, line.findings.is_empty()) {
-                    writeln!(out, "    {source}")?;
-                }
+        }
+        let changes = self.changes();
+        if !changes.is_empty() {
+            writeln!(out, "\nWhat to change, the worst first:")?;
+        }
+        for (i, Change { line, advice, kernels }) in changes.iter().enumerate() {
+            let worst = if *kernels > 1 { format!(" (the worst of {kernels} launches)") } else { String::new() };
+            writeln!(out, "{}:{}: {}{worst}", line.file, line.line, advice.text)?;
+            // Below the last one of a line, as the table has no room for it.
+            let is_last =
+                changes.get(i + 1).is_none_or(|next| (next.line.file, next.line.line) != (line.file, line.line));
+            if let Some(source) = line.source.as_ref().filter(|_| is_last) {
+                writeln!(out, "    {source}")?;
             }
         }
         layout.write_left_out(out)

@@ -16,6 +16,7 @@ use crate::data;
 use crate::ladder::check_matrix;
 use crate::measure::{Plan, copy_ceiling};
 use crate::npy::{self, Array};
+use crate::number::counted;
 use crate::outcome::{Failure, Outcome};
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
@@ -86,17 +87,17 @@ fn matrix(gpu: &Gpu, plan: &Plan, arguments: &TransposeArguments) -> anyhow::Res
         (&[rows, columns], None, None) => (rows, columns),
         (_, Some(rows), Some(columns)) => (rows, columns),
         (axes, ..) => bail!(
-            "`{}` has {} axes, a matrix has two: give both --rows and --cols, or neither for a file with two axes",
+            "`{}` has {}, a matrix has two: give both --rows and --cols, or neither for a file with two axes",
             file.display(),
-            axes.len()
+            counted(axes.len(), "axis", "axes")
         ),
     };
     let expected = check_matrix(gpu, plan, rows, columns)?;
     ensure!(
         elements.len() == expected,
-        "`{}` has {} elements, and {rows} rows of {columns} columns are {expected}",
+        "`{}` has {}, and a matrix of {rows} x {columns} has {expected}",
         file.display(),
-        elements.len()
+        counted(elements.len(), "element", "elements")
     );
     Ok((elements, rows, columns))
 }

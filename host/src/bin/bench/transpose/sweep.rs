@@ -19,6 +19,7 @@ use super::table::{Report, Row};
 use crate::cli::{Output, count, refuse_unused};
 use crate::measure::{Plan, progress};
 use crate::memory::{self, Need, bytes_of};
+use crate::number::counted;
 use crate::outcome::{Missing, Outcome, without};
 use crate::report::{Device, finish};
 
@@ -328,7 +329,7 @@ fn measure<T: Plain>(
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{} of {} bytes", self.shape, self.kind.suffix(), self.size)
+        write!(f, "{}{} of {}", self.shape, self.kind.suffix(), counted(self.size, "byte", "bytes"))
     }
 }
 

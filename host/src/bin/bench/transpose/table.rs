@@ -9,6 +9,7 @@ use super::kind::Kind;
 use super::sweep::Case;
 use crate::cli::{Format, Output};
 use crate::measure::Timing;
+use crate::number::counted;
 use crate::outcome::chain;
 use crate::plot::{self, Bar, Bars, Chart};
 use crate::report::{Device, bandwidth, csv_field, time, times, verdict};
@@ -162,7 +163,7 @@ impl Report {
         for row in &self.rows {
             let messages = [("WRONG", &row.wrong), ("NO RESULT", &row.error)];
             for (what, message) in messages.iter().filter_map(|(what, message)| Some((what, message.as_ref()?))) {
-                writeln!(out, "{what}: {} of {} bytes: {message}", row.name(), row.size)?;
+                writeln!(out, "{what}: {} of {}: {message}", row.name(), counted(row.size, "byte", "bytes"))?;
             }
         }
         layout.write_left_out(out)
