@@ -19,8 +19,8 @@ fn occupancy_without_a_gpu() {
     refused(&["occupancy", "sequential"], &["--arch"]);
     let files = Files::new();
     let folder = files.path("ptx");
-    // The bundle's `bench` has PTX in it. Whether cargo's has depends on the environment: for that one the PTX is built here, if
-    // it has not been yet.
+    // The bundle's `bench` has PTX in it. Whether cargo's has depends on the environment: for that one the PTX is built
+    // here, if it has not been yet.
     let is_bundle = env::var_os("WARPFOLD_BENCH").is_some();
     if !is_bundle {
         let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels");

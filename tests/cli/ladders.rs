@@ -87,9 +87,23 @@ fn ladders_as_charts() {
     let output = bench(&["ladder", "reduce", "--n", "1000", "--plot", &file]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let svg = fs::read_to_string(&file).expect("the plot is there");
-    for part in ["<svg", "GB/s", "divergent_modulo", "single_launch", "Sum in shared memory of 1000 f32"] {
+    for part in [
+        "<svg",
+        "divergent_modulo",
+        "single_launch",
+        "Sum in shared memory of 1000 f32",
+        "bytes asked for, % of those moved",
+        "bank conflicts: extra passes",
+        "lanes active",
+    ] {
         assert!(svg.contains(part), "`{part}` is not in the plot");
     }
+    // The executor's times are a CPU's.
+    assert!(!svg.contains("GB/s"), "{svg}");
+    let nothing = files.path("nothing.svg");
+    let output = bench(&["ladder", "transpose", "--rows", "0", "--plot", &nothing]);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("nothing to draw") && stdout(&output).contains("tiled_32"));
     for unknown in ["ladder.jpg", "ladder", "png"] {
         refused(&["--plot", unknown], &[unknown, ".svg", ".png"]);
     }

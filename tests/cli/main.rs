@@ -35,7 +35,8 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs `bench` with input that cannot be used: exit code 2, nothing on standard output, and a message with these parts.
+/// Runs `bench` with input that cannot be used: exit code 2, nothing on standard output, and a message with these
+/// parts.
 fn refused(arguments: &[&str], parts: &[&str]) {
     let output = bench(arguments);
     let message = stderr(&output);

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::{BENCH, Files, bench, refused, stderr, stdout};
 
@@ -65,17 +65,12 @@ fn tables_fit_where_there_is_no_terminal() {
 fn a_plot_that_fails_costs_no_results() {
     let files = Files::new();
     let plot = files.path("a.svg");
-    for command in [
-        ["ladder", "reduce", "--rung", "sequential", "--n", "100"].as_slice(),
-        &["sum", "--n", "100"],
-        &["transpose", "--rows", "10", "--cols", "10"],
-    ] {
-        let output = bench_after("trap '' XFSZ; ulimit -f 0", &[command, &["--plot", &plot]].concat());
-        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-        assert!(stdout(&output).contains(" right "), "{}", stdout(&output));
-        assert!(stderr(&output).contains("cannot write") && stderr(&output).contains(&plot), "{}", stderr(&output));
-        assert!(!fs::exists(&plot).unwrap(), "no half file");
-    }
+    let arguments = ["ladder", "reduce", "--rung", "sequential", "--n", "100", "--plot", &plot];
+    let output = bench_after("trap '' XFSZ; ulimit -f 0", &arguments);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stdout(&output).contains(" right "), "{}", stdout(&output));
+    assert!(stderr(&output).contains("cannot write") && stderr(&output).contains(&plot), "{}", stderr(&output));
+    assert!(!fs::exists(&plot).unwrap(), "no half file");
     let matrix = files.path("t.npy");
     let arguments = ["transpose", "--rows", "10", "--cols", "10", "--output", &matrix];
     let output = bench_after("trap '' XFSZ; ulimit -f 0", &arguments);
@@ -128,6 +123,26 @@ fn an_error_is_said_once() {
     assert!(message.contains("driver"), "{message}");
     let half = message.len() / 2;
     assert!(!message.is_char_boundary(half) || !message[half..].contains(&message[..40]), "twice: {message}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_interrupt_ends_at_once() {
+    let mut bench = Command::new(&*BENCH)
+        .args(["sum", "--rung", "neighbored", "--n", "2^27", "--device", "simt"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("bench starts");
+    let interrupt = || Command::new("kill").args(["-INT", &bench.id().to_string()]).stderr(Stdio::null()).status();
+    sleep(Duration::from_millis(500));
+    interrupt().expect("kill starts");
+    // Sooner than a second, it would be the first one once more.
+    sleep(Duration::from_millis(1500));
+    interrupt().expect("kill starts");
+    let start = Instant::now();
+    assert_eq!(bench.wait().expect("bench ends").code(), Some(130));
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
 
 /// Ctrl-C sends the one, `timeout` the other.

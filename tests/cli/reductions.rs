@@ -92,15 +92,15 @@ fn every_operator_of_every_type() {
 }
 
 #[test]
-fn bandwidth_over_length_as_a_chart() {
+fn the_times_of_a_cpu_are_not_drawn() {
     let folder = Files::new();
     let file = folder.path("lengths.svg");
-    let output = bench(&["reduce", "--shape", "2^6..2^12", "--plot", &file]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let chart = fs::read_to_string(&file).expect("a chart");
-    for part in ["<svg", "GB/s", "elements", "warpfold", "2^12"] {
-        assert!(chart.contains(part), "{part} is not in the chart");
+    for command in
+        [["reduce", "--shape", "2^6..2^12"].as_slice(), &["sum"], &["transpose"], &["transpose", "--shape", "3x3"]]
+    {
+        refused(&[command, &["--plot", &file]].concat(), &["--plot", "no effect", "bench ladder --plot"]);
     }
+    assert!(!fs::exists(&file).unwrap());
 }
 
 #[test]

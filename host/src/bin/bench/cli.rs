@@ -15,8 +15,8 @@ use crate::transpose::SweepArguments;
 
 /// Runs warpfold's reductions and transposes, checks every result against the CPU, and times them.
 ///
-/// On a machine with a CUDA device the times are the device's. On one without, the same kernels run in the SIMT executor,
-/// on the CPU: the results are the same to the last bit, the times are not a GPU's.
+/// On a machine with a CUDA device the times are the device's. On one without, the same kernels run in the SIMT
+/// executor, on the CPU: the results are the same to the last bit, the times are not a GPU's.
 #[derive(Debug, Parser)]
 #[command(
     name = "bench",
@@ -34,19 +34,19 @@ use crate::transpose::SweepArguments;
   bench sum --rung sequential --n 2^20      one rung's sum of random numbers, the same on every machine
   bench sum --input samples.npy             the sum of a NumPy file (f32 or i32)
   bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
-  bench reduce --shape 2^10..2^30 --plot sum.svg  bandwidth over length, as a table and as a chart
+  bench reduce --shape 2^10..2^30 --plot sum.svg  bandwidth over length, as a table and as a chart, on a GPU
   bench reduce --all --peers peers                everything, beside CUB and PyTorch
   bench transpose --rows 1000 --cols 30000  one transpose, timed
   bench transpose --input a.npy --output t.npy
   bench --device simt --format json         the executor even where there is a GPU, for a machine to read
 
-In JSON and CSV a result that is no finite number is \"inf\", \"-inf\" or \"nan\", in JSON as a string; null (in CSV an empty field)
-is what does not exist: the result of a case that failed, or a time that was not taken.
+In JSON and CSV a result that is no finite number is \"inf\", \"-inf\" or \"nan\", in JSON as a string; null (in CSV an
+empty field) is what does not exist: the result of a case that failed, or a time that was not taken.
 
 Exit code:
     0  all results are right
     1  a result is wrong, or a kernel failed
-    2  the command line or an input cannot be used, for one case of several too: the other cases are measured and printed
+    2  the command line or an input cannot be used, for one case of several too: the others are measured and printed
     3  results are printed, but could not all be written: --plot, --output, or standard output
   130  interrupted (Ctrl-C, SIGTERM): what was measured before is printed; a second interrupt ends at once, without
 Of several of these 130 is given before 1, 1 before 2, 2 before 3."
@@ -73,6 +73,16 @@ impl Cli {
             file.check()?;
         }
         Ok(())
+    }
+
+    /// Refuses a chart of times that would look like a GPU's.
+    pub fn check_plot(&self, gpu: &Gpu) -> anyhow::Result<()> {
+        let draws_times = matches!(self.command, Some(Command::Sum(_) | Command::Reduce(_) | Command::Transpose(_)));
+        let is_unused = self.output.plot.is_some() && draws_times && !gpu.is_cuda();
+        refuse_unused(
+            &[("--plot", is_unused)],
+            "it draws bandwidths, and the executor's times are a CPU's; `bench ladder --plot` draws its counters",
+        )
     }
 
     /// Refuses what every command accepts and this one does not look at.
@@ -204,14 +214,16 @@ pub struct Output {
     /// How to print results
     #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
     pub format: Format,
-    /// Shows all columns of a table, however wide that is, not only as many as fit the terminal (100 characters where there is none)
+    /// Shows all columns of a table, however wide that is, not only as many as fit the terminal (100 characters where
+    /// there is none)
     #[arg(long, global = true)]
     pub wide: bool,
-    /// How often each kernel is timed, if it takes less than half a second; the median counts [default: 25 on a GPU, 1 in the
-    /// executor]
+    /// How often each kernel is timed, if it takes less than half a second; the median counts [default: 25 on a GPU, 1
+    /// in the executor]
     #[arg(long, global = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: Option<u32>,
-    /// Also draws the bandwidths, each ladder a chart, to this file, as SVG or PNG; it is replaced if it exists
+    /// Also draws the bandwidths (of ladders in the executor, what it counted) to this file, as SVG or PNG; it is
+    /// replaced if it exists
     #[arg(long, global = true, value_name = "FILE.svg|FILE.png")]
     pub plot: Option<PlotFile>,
     /// Tells a profiler (nsys, or ncu with its own --nvtx) which kernel is measured: a range for each
@@ -319,7 +331,8 @@ pub struct OccupancyArguments {
     /// sm_100 or sm_120
     #[arg(long)]
     pub arch: Option<Arch>,
-    /// The kernels' PTX in this folder, as `cargo xtask build-ptx` writes it, instead of what this program was built with
+    /// The kernels' PTX in this folder, as `cargo xtask build-ptx` writes it, instead of what this program was built
+    /// with
     #[arg(long, value_name = "FOLDER", requires = "arch")]
     pub ptx: Option<PathBuf>,
     /// How long a load from memory takes, in nanoseconds: some 500 to 800 on GPUs of today [default: 600]

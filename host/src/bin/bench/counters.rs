@@ -60,6 +60,12 @@ impl CountersRow {
         }
     }
 
+    /// The share of loads' and stores' sectors that was asked for, in percent.
+    pub fn efficiency(&self) -> Option<f64> {
+        let (sectors, bytes) = (self.load_sectors + self.store_sectors, self.load_bytes + self.store_bytes);
+        (sectors > 0).then(|| 100.0 * bytes as f64 / (32 * sectors) as f64)
+    }
+
     /// Requests to memory of any kind.
     pub fn requests(&self) -> u64 {
         self.load_requests
@@ -83,8 +89,8 @@ impl CountersRow {
 
     pub const CSV_HEADER: &str = "load_requests,load_sectors,load_bytes,load_efficiency,store_requests,store_sectors,\
         store_bytes,store_efficiency,shared_load_requests,shared_load_conflicts,shared_store_requests,\
-        shared_store_conflicts,atomic_requests,atomic_contention,lanes_active,divergent_requests,barriers,warp_barriers,\
-        shuffles,votes";
+        shared_store_conflicts,atomic_requests,atomic_contention,lanes_active,divergent_requests,barriers,\
+        warp_barriers,shuffles,votes";
 
     /// No values for [`CountersRow::CSV_HEADER`].
     pub fn no_csv() -> String {

@@ -10,8 +10,8 @@ use crate::number::Number as Shown;
 /// A number that `bench` reduces.
 pub trait Number: LadderElement {
     /// A random number from -8 to 8, whole. Sums of n of them stay within some 20 times the root of n, so up to 2^39 of
-    /// them each partial sum is a whole number that f32 has, and any order of additions gives the same: a kernel that drops
-    /// one element, or takes it twice, is found out, where a tolerance would hide it.
+    /// them each partial sum is a whole number that f32 has, and any order of additions gives the same: a kernel that
+    /// drops one element, or takes it twice, is found out, where a tolerance would hide it.
     fn random(source: &mut SmallRng) -> Self;
 
     /// The sum of any numbers, and how far a result may be off.
@@ -125,8 +125,8 @@ pub fn random<T: Number>(len: usize) -> anyhow::Result<Vec<T>> {
     fill(len, SmallRng::from_os_rng(), T::random)
 }
 
-/// `len` random numbers, the same for a seed in every run. (On any machine with 64 bits; `SmallRng` is another generator
-/// on those with 32.)
+/// `len` random numbers, the same for a seed in every run. (On any machine with 64 bits; `SmallRng` is another
+/// generator on those with 32.)
 pub fn random_of_seed<T: Number>(len: usize, seed: u64) -> anyhow::Result<Vec<T>> {
     fill(len, SmallRng::seed_from_u64(seed), T::random)
 }

@@ -1,5 +1,6 @@
-//! Ctrl-C, or what `timeout` and `kill` send: the first ends the run after the kernel that is being measured, with what was
-//! measured so far; another one, a second later or more, ends it at once. (`timeout` sends two, to the program and to its group.)
+//! Ctrl-C, or what `timeout` and `kill` send: the first ends the run after the kernel that is being measured, with what
+//! was measured so far; another one, a second later or more, ends it at once. (`timeout` sends two, to the program and
+//! to its group.)
 
 use std::process;
 use std::sync::OnceLock;

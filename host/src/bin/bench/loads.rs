@@ -1,14 +1,14 @@
 //! How many bytes one thread of a kernel has on their way from global memory at once, read off its PTX.
 //!
 //! A GPU's thread does not stop at a load. It goes on, past other loads, branches and barriers, until an instruction
-//! names a register that a load has still to fill. So the loads that are outstanding at a place of the program are those
-//! on a way to it whose registers nothing on that way has named, and something on a way from it does: on a way past their
-//! use they were not taken either. Both are found by following the control flow until nothing changes. Bytes count by
-//! register, so that two branches that load the same one count once.
+//! names a register that a load has still to fill. So the loads that are outstanding at a place of the program are
+//! those on a way to it whose registers nothing on that way has named, and something on a way from it does: on a way
+//! past their use they were not taken either. Both are found by following the control flow until nothing changes. Bytes
+//! count by register, so that two branches that load the same one count once.
 //!
-//! It is the most that the PTX allows, not what happens: `ptxas` may move loads together, or apart to save registers, and
-//! a branch or predicate may leave some out. A load from a generic address is not counted, nor is a copy to shared memory,
-//! which fills no register; the kernels here have neither.
+//! It is the most that the PTX allows, not what happens: `ptxas` may move loads together, or apart to save registers,
+//! and a branch or predicate may leave some out. A load from a generic address is not counted, nor is a copy to shared
+//! memory, which fills no register; the kernels here have neither.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

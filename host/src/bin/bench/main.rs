@@ -44,6 +44,7 @@ fn run(cli: &Cli) -> anyhow::Result<Outcome> {
         return profile::run(&cli.device.executor()?, &cli.output, arguments);
     }
     let gpu = cli.device.open()?;
+    cli.check_plot(&gpu)?;
     match &cli.command {
         None => ladder::run(&gpu, &cli.output, &ladder::Choice::default(), &cli.numbers, &cli.sides),
         Some(Command::Device) => device::run(&gpu, &cli.output),

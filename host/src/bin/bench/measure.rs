@@ -124,8 +124,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// Times `work` on a GPU as [`Plan::time`] does, its starts recorded as one graph, so that the host's time for a start
-    /// is in none of it.
+    /// Times `work` on a GPU as [`Plan::time`] does, its starts recorded as one graph, so that the host's time for a
+    /// start is in none of it.
     pub fn time_recorded(&self, gpu: &Gpu, work: &mut Start<'_>) -> Result<Timing, Error> {
         // The first start loads the kernel.
         work(0)?;
@@ -166,10 +166,21 @@ pub fn copy_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, Error> {
     }
     // Large enough for the rate of a long copy.
     const ELEMENTS: usize = 1 << 28;
-    let from = gpu.zeroed::<f32>(ELEMENTS)?;
-    let mut to = gpu.zeroed::<f32>(ELEMENTS)?;
+    let buffers = gpu.zeroed::<f32>(ELEMENTS).and_then(|from| Ok((from, gpu.zeroed::<f32>(ELEMENTS)?)));
+    let Some((from, mut to)) = if_there_is_memory("the bandwidth of a copy", buffers)? else { return Ok(None) };
     let timing = plan.time(gpu, &mut |_| gpu.copy(&from, &mut to))?;
     Ok(Some(2.0 * (ELEMENTS * size_of::<f32>()) as f64 / timing.median.as_secs_f64()))
+}
+
+/// Nothing where the device's memory is not enough for a measurement that others are only compared with.
+pub fn if_there_is_memory<T>(what: &str, buffers: Result<T, Error>) -> Result<Option<T>, Error> {
+    match buffers {
+        Err(error @ Error::OutOfMemory { .. }) => {
+            eprintln!("without {what}: {error}");
+            Ok(None)
+        }
+        other => other.map(Some),
+    }
 }
 
 /// A bar on standard error that shows how many of `steps` are done; nothing where that is no terminal.

@@ -1,6 +1,8 @@
-//! Memory: whether what a command needs is free, asked before anything is allocated, and allocations that fail as errors.
+//! Memory: whether what a command needs is free, asked before anything is allocated, and allocations that fail as
+//! errors.
 //!
-//! Linux hands out more memory than there is, and ends the program that uses it. So an allocation that succeeds says nothing.
+//! Linux hands out more memory than there is, and ends the program that uses it. So an allocation that succeeds says
+//! nothing.
 
 use std::fs;
 use std::path::Path;
@@ -80,8 +82,8 @@ fn available(meminfo: &str) -> Option<usize> {
     line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
 }
 
-/// What the control groups of a process leave it, as containers and `systemd-run` set them: the process' own group, and those
-/// around it, by `/proc/self/cgroup`.
+/// What the control groups of a process leave it, as containers and `systemd-run` set them: the process' own group, and
+/// those around it, by `/proc/self/cgroup`.
 fn of_groups(groups: &str, root: &Path) -> Option<usize> {
     let of_line = |line: &str| {
         let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
@@ -92,7 +94,8 @@ fn of_groups(groups: &str, root: &Path) -> Option<usize> {
             }
             _ => return None,
         };
-        // In a container the group may be named as it is outside of it: then the folders that exist are those around it.
+        // In a container the group may be named as it is outside of it: then the folders that exist are those around
+        // it.
         let own = root.join(group.trim_start_matches('/'));
         own.ancestors().take_while(|folder| folder.starts_with(&root)).filter_map(|folder| left(folder, files)).min()
     };

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A result that may be infinite or no number. JSON has no such numbers: there it is the string `"inf"`, `"-inf"` or `"nan"`, and in
-/// CSV the same word. Programs read them as they are: `float("inf")` of Python, `strtod` of C.
+/// A result that may be infinite or no number. JSON has no such numbers: there it is the string `"inf"`, `"-inf"` or
+/// `"nan"`, and in CSV the same word. Programs read them as they are: `float("inf")` of Python, `strtod` of C.
 #[derive(Clone, Copy, Debug)]
 pub struct Number(pub f64);
 

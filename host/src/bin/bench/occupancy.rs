@@ -155,8 +155,8 @@ struct Kernels {
 }
 
 impl Kernels {
-    /// For compute capability `compute` (90 for `sm_90`): from the newest architecture in the folder `given` that such a device
-    /// takes, else what is built in.
+    /// For compute capability `compute` (90 for `sm_90`): from the newest architecture in the folder `given` that such
+    /// a device takes, else what is built in.
     fn of(given: Option<&Path>, compute: u32) -> anyhow::Result<Self> {
         let Some(root) = given else {
             let entries: Vec<String> = KERNELS.entries().map(str::to_owned).collect();
@@ -299,13 +299,13 @@ impl Report {
         }
         let table = columns.table(layout);
         writeln!(out, "{table}")?;
-        let explained = "In flight: the most that the PTX lets a thread load before it waits, and that times the resident threads \
-                         of a multiprocessor. ptxas may move loads apart to save registers.";
+        let explained = "In flight: the most that the PTX lets a thread load before it waits, and that times the \
+                         resident threads of a multiprocessor. ptxas may move loads apart to save registers.";
         writeln!(out, "{}", layout.paragraph(explained))?;
         if let Some(needed) = needed {
             let explained = format!(
-                "To fill the memory's bandwidth at a latency of {:.0} ns, each multiprocessor must have {needed:.0} bytes in \
-                 flight (Little's law).",
+                "To fill the memory's bandwidth at a latency of {:.0} ns, each multiprocessor must have {needed:.0} \
+                 bytes in flight (Little's law).",
                 self.latency_ns
             );
             writeln!(out, "{}", layout.paragraph(&explained))?;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use anyhow::anyhow;
 use comfy_table::{Cell, Color, Table};
 use serde::Serialize;
 use warpfold::occupancy::Multiprocessor;
@@ -259,25 +260,54 @@ impl Report {
         finish(written, self.is_correct(), output, || self.charts())
     }
 
-    /// A chart for each section.
+    /// A chart of bandwidths for each section; in the executor, whose times are a CPU's, charts of what it counted.
     fn charts(&self) -> Vec<Chart> {
+        if self.device.backend != "cuda" {
+            return self.sections.iter().flat_map(|section| self.counter_charts(section)).collect();
+        }
         let of_section = |section: &Section| {
-            let bar = |row: &Row| Bar {
-                name: row.kernel.clone(),
-                gigabytes_per_second: row.gigabytes_per_second,
-                correct: row.correct,
-            };
             let bounds = [
                 ("theoretical peak", self.device.peak_gigabytes_per_second, plot::PEAK_COLOR),
                 ("copy on the device", self.copy_gigabytes_per_second, plot::CEILING_COLOR),
             ];
-            Chart::Bars(Bars {
-                title: format!("{} of {}, {}", section.family, section.input, self.device.name),
-                bars: section.rows.iter().map(bar).collect(),
-                bounds: bounds.into_iter().filter_map(|(name, value, color)| Some((name, value?, color))).collect(),
-            })
+            let bounds = bounds.into_iter().filter_map(|(name, value, color)| Some((name, value?, color))).collect();
+            self.chart(section, "", "GB/s", bounds, |row| Some(row.gigabytes_per_second))
         };
-        self.sections.iter().map(of_section).collect()
+        self.sections.iter().filter_map(of_section).collect()
+    }
+
+    fn counter_charts(&self, section: &Section) -> Vec<Chart> {
+        let charts = [
+            self.chart(
+                section,
+                ": global memory",
+                "bytes asked for, % of those moved (32-byte sectors)",
+                Vec::new(),
+                |row| row.counters.as_ref()?.efficiency(),
+            ),
+            self.chart(section, ": shared memory", "bank conflicts: extra passes", Vec::new(), |row| {
+                Some(row.counters.as_ref()?.bank_conflicts as f64)
+            }),
+            self.chart(section, ": divergence", "lanes active in a request to memory, of 32", Vec::new(), |row| {
+                row.counters.as_ref()?.lanes_active
+            }),
+        ];
+        charts.into_iter().flatten().collect()
+    }
+
+    /// Nothing where there is nothing to see: no row has a value, or all are 0.
+    fn chart(
+        &self,
+        section: &Section,
+        about: &str,
+        quantity: &'static str,
+        bounds: Vec<plot::Bound>,
+        value: impl Fn(&Row) -> Option<f64>,
+    ) -> Option<Chart> {
+        let bar = |row: &Row| Some(Bar { name: row.kernel.clone(), value: value(row)?, correct: row.correct });
+        let bars: Vec<Bar> = section.rows.iter().filter_map(bar).collect();
+        let title = format!("{} of {}, {}{about}", section.family, section.input, self.device.name);
+        bars.iter().any(|bar| bar.value > 0.0).then_some(Chart::Bars(Bars { title, quantity, bars, bounds }))
     }
 
     fn write_tables(&self, out: &mut impl Write, layout: &Layout) -> io::Result<()> {
@@ -303,8 +333,8 @@ impl Report {
     fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
-            "family,input,kernel,launches,result,correct,median_us,fastest_us,gigabytes_per_second,share_of_peak,band,share_of_copy,\
-             speedup_over_first,speedup_over_previous,barriers_per_block,{}",
+            "family,input,kernel,launches,result,correct,median_us,fastest_us,gigabytes_per_second,share_of_peak,band,\
+             share_of_copy,speedup_over_first,speedup_over_previous,barriers_per_block,{}",
             CountersRow::CSV_HEADER
         )?;
         for section in &self.sections {
@@ -374,11 +404,12 @@ impl Section {
 
 /// What the counters' columns are.
 const COUNTED: &str = "\
-Counted by warp, over all launches: load and store, the share of their 32-byte sectors that was asked for; bank conflicts of \
-shared memory; lanes that take part in a request to memory; barriers that a block meets. `bench profile KERNEL` has the lines.";
+Counted by warp, over all launches: load and store, the share of their 32-byte sectors that was asked for; bank \
+conflicts of shared memory; lanes that take part in a request to memory; barriers that a block meets. \
+`bench profile KERNEL` has the lines.";
 
-/// What came of results: whether they are right, whether they could be written to standard output, and whether they could be
-/// drawn, which is tried last, so that it costs nobody the results.
+/// What came of results: whether they are right, whether they could be written to standard output, and whether they
+/// could be drawn, which is tried last, so that it costs nobody the results.
 pub fn finish(
     written: io::Result<()>,
     are_right: bool,
@@ -393,10 +424,16 @@ pub fn finish(
         }
         _ => {}
     }
-    if let Some(file) = &output.plot
-        && let Err(error) = plot::draw(&charts(), file)
-    {
-        outcome.fail(Failure::Output, &error);
+    if let Some(file) = &output.plot {
+        let charts = charts();
+        let drawn = if charts.is_empty() {
+            Err(anyhow!("--plot: there is nothing to draw"))
+        } else {
+            plot::draw(&charts, file)
+        };
+        if let Err(error) = drawn {
+            outcome.fail(Failure::Output, &error);
+        }
     }
     outcome
 }

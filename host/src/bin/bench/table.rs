@@ -76,7 +76,8 @@ struct Column {
 }
 
 impl Columns {
-    /// Adds a column on the right. Where the width is not enough for all, those of the lowest rank are shown; those of rank 0 always.
+    /// Adds a column on the right. Where the width is not enough for all, those of the lowest rank are shown; those of
+    /// rank 0 always.
     pub fn add(&mut self, rank: u8, name: &'static str, cells: impl Iterator<Item = Cell>) -> &mut Self {
         self.0.push(Column { name, rank, cells: cells.collect() });
         self
@@ -123,7 +124,8 @@ impl Columns {
         let mut used = 1;
         for i in by_rank {
             used += 3 + self.0[i].width();
-            // What matters less than a column that does not fit is left out too: so the tables of one kind have the same columns.
+            // What matters less than a column that does not fit is left out too: so the tables of one kind have the
+            // same columns.
             if self.0[i].rank > 0 && used > width {
                 break;
             }

@@ -1,8 +1,8 @@
 //! The header of an `.npy` file: read in one pass, from a few bytes at most, whatever it says.
 //!
-//! It is a dictionary as Python writes it (NEP 1): `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`. A general reader
-//! of Python's literals takes time that is exponential in the depth of brackets, and plain arrays have none: so brackets inside of
-//! brackets are refused here.
+//! It is a dictionary as Python writes it (NEP 1): `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`. A
+//! general reader of Python's literals takes time that is exponential in the depth of brackets, and plain arrays have
+//! none: so brackets inside of brackets are refused here.
 
 use std::io::{self, Read};
 

@@ -15,14 +15,16 @@ const WRONG_COLOR: RGBColor = RGBColor(190, 50, 40);
 /// A chart of bars, the first at the top.
 pub struct Bars {
     pub title: String,
+    /// What a bar's length is: `GB/s`.
+    pub quantity: &'static str,
     pub bars: Vec<Bar>,
     pub bounds: Vec<Bound>,
 }
 
-/// A kernel and its bandwidth.
+/// A kernel and what was measured of it.
 pub struct Bar {
     pub name: String,
-    pub gigabytes_per_second: f64,
+    pub value: f64,
     pub correct: bool,
 }
 
@@ -36,7 +38,7 @@ impl Bars {
         B::ErrorType: 'static,
     {
         let bars = self.bars.len() as i32;
-        let fastest = self.bars.iter().map(|bar| bar.gigabytes_per_second).fold(0.0, f64::max);
+        let fastest = self.bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
         let end = self.bounds.iter().map(|(_, value, _)| *value).fold(fastest, f64::max).max(1e-6) * 1.08;
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, ("sans-serif", 17 * scale))
@@ -52,7 +54,7 @@ impl Bars {
             .bold_line_style(MESH_COLOR.stroke_width(scale))
             .axis_style(BLACK.stroke_width(scale))
             .set_all_tick_mark_size(5 * scale)
-            .x_desc("GB/s")
+            .x_desc(self.quantity)
             .y_labels(self.bars.len())
             .y_label_formatter(&|place| match place {
                 // The first kernel stands at the top.
@@ -70,7 +72,7 @@ impl Bars {
                 let place = bars - 1 - i as i32;
                 let color = if row.correct { BAR_COLOR } else { WRONG_COLOR };
                 let (low, high) = (SegmentValue::Exact(place), SegmentValue::Exact(place + 1));
-                let mut bar = Rectangle::new([(0.0, low), (row.gigabytes_per_second, high)], color.filled());
+                let mut bar = Rectangle::new([(0.0, low), (row.value, high)], color.filled());
                 bar.set_margin(4 * scale, 4 * scale, 0, 0);
                 bar
             }))

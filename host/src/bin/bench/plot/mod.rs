@@ -155,3 +155,49 @@ where
 fn failed(error: impl std::fmt::Display) -> anyhow::Error {
     anyhow!("cannot draw the plot: {error}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a GPU's charts look like, which no test without one can draw from measurements.
+    fn charts() -> [Chart; 2] {
+        let bounds = vec![("theoretical peak", 4814.0, PEAK_COLOR)];
+        let bar = |name: &str, value, correct| Bar { name: name.to_owned(), value, correct };
+        let bars = vec![bar("sequential", 822.0, true), bar("single_launch", 3379.0, false)];
+        let points = (6..=12).step_by(2).map(|log| (1 << log, f64::from(log) * 100.0)).collect();
+        [
+            Chart::Bars(Bars { title: "Sums".to_owned(), quantity: "GB/s", bars, bounds: bounds.clone() }),
+            Chart::Lines(Lines {
+                title: "Lengths".to_owned(),
+                lines: vec![Line { name: "warpfold", color: PEAK_COLOR, points }],
+                bounds,
+            }),
+        ]
+    }
+
+    #[test]
+    fn charts_have_names_axes_and_bounds() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.svg");
+        draw(&charts(), &file.display().to_string().parse().unwrap()).unwrap();
+        let svg = std::fs::read_to_string(&file).unwrap();
+        for part in [
+            "<svg",
+            "Sums",
+            "sequential",
+            "single_launch",
+            "GB/s",
+            "theoretical peak, 4814 GB/s",
+            "Lengths",
+            "elements",
+            "warpfold",
+            "2^12",
+        ] {
+            assert!(svg.contains(part), "{part} is not in the chart");
+        }
+        // A folder for a file: an error, and nothing half.
+        let folder = file.join("b.svg");
+        assert!(draw(&charts(), &folder.display().to_string().parse().unwrap()).is_err());
+    }
+}

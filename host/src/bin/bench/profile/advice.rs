@@ -55,7 +55,8 @@ fn conflicts(what: &str, traffic: &SharedTraffic) -> Option<Advice> {
         kind: if what == "loads" { "conflicts of loads" } else { "conflicts of stores" },
         cost: traffic.conflicts as f64,
         text: format!(
-            "bank conflict: {what} are up to {}-way, {} for {}: change the stride, or put an unused element behind each row",
+            "bank conflict: {what} are up to {}-way, {} for {}: change the stride, or put an unused element behind \
+             each row",
             traffic.worst_ways,
             counted(traffic.conflicts, "extra pass", "extra passes"),
             counted(traffic.requests, "request", "requests")
@@ -69,8 +70,8 @@ fn contention(counters: &Counters) -> Option<Advice> {
         kind: "contention",
         cost: atomics.contention as f64,
         text: format!(
-            "contention: {:.1} of {:.1} lanes of a request wait for another that changes the same place: combine the warp's \
-             values by shuffles first",
+            "contention: {:.1} of {:.1} lanes of a request wait for another that changes the same place: combine the \
+             warp's values by shuffles first",
             atomics.contention as f64 / atomics.requests as f64,
             atomics.lanes as f64 / atomics.requests as f64
         ),
@@ -89,8 +90,8 @@ fn divergence(counters: &Counters) -> Option<Advice> {
         kind: "divergence",
         cost: idle,
         text: format!(
-            "divergent: {active:.1} lanes active of 32 on average, {divergent} of {} not by the whole warp: let whole warps \
-             work, or none",
+            "divergent: {active:.1} lanes active of 32 on average, {divergent} of {} not by the whole warp: let whole \
+             warps work, or none",
             counted(counters.requests(), "request", "requests")
         ),
     })

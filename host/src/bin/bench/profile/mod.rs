@@ -15,7 +15,7 @@ use crate::cli::{Format, Numbers, Output, Sides};
 use crate::counters::{self, CountersRow};
 use crate::measure::Plan;
 use crate::number::counted;
-use crate::outcome::Outcome;
+use crate::outcome::{Missing, Outcome};
 use crate::report::finish;
 use crate::table::{Columns, Layout, right};
 use advice::Advice;
@@ -74,9 +74,21 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::
     let mut kernels = Vec::new();
     let subjects = Subject::named(&arguments.kernel)?;
     Subject::uses(&subjects).check(&arguments.numbers, &arguments.sides)?;
+    let mut missing = Missing::default();
     for subject in subjects {
-        let profile = subject.profile(gpu, &plan, &arguments.numbers, &arguments.sides)?;
-        kernels.extend(profile.kernels.iter().map(|kernel| KernelReport::of(kernel, &mut sources)));
+        if !missing.goes_on() {
+            break;
+        }
+        match subject.profile(gpu, &plan, &arguments.numbers, &arguments.sides) {
+            Ok(profile) => {
+                kernels.extend(profile.kernels.iter().map(|kernel| KernelReport::of(kernel, &mut sources)));
+            }
+            Err(error) => missing.push(arguments.kernel.clone(), error),
+        }
+    }
+    let mut outcome = missing.outcome();
+    if kernels.is_empty() && !missing.is_empty() {
+        return Ok(outcome);
     }
     let report = Report { kernels };
     let mut out = io::stdout().lock();
@@ -87,7 +99,8 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::
         Format::Csv => report.write_csv(&mut out),
         Format::Table | Format::Markdown => report.write_tables(&mut out, &Layout::of(output)),
     };
-    Ok(finish(written, true, output, Vec::new))
+    outcome.join(finish(written, true, output, Vec::new));
+    Ok(outcome)
 }
 
 impl KernelReport {

@@ -18,7 +18,8 @@ impl Sources {
     }
 }
 
-/// The compiler names files from where it was started, the root of a workspace: the one that we are in, or were built in.
+/// The compiler names files from where it was started, the root of a workspace: the one that we are in, or were built
+/// in.
 fn read(file: &str) -> Option<Vec<String>> {
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let built_in = Path::new(env!("CARGO_MANIFEST_DIR"));

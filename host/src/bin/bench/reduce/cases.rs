@@ -29,8 +29,8 @@ pub struct ReduceArguments {
     /// Everything that `docs/benchmarks` has a table of
     #[arg(long, conflicts_with_all = ["op", "dtype", "shape", "offset"])]
     pub all: bool,
-    /// Also times CUB and PyTorch, as far as this folder (`peers` of the source, after its build.sh) and this machine have
-    /// them
+    /// Also times CUB and PyTorch, as far as this folder (`peers` of the source, after its build.sh) and this machine
+    /// have them
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<std::path::PathBuf>,
 }

@@ -83,9 +83,9 @@ integers! { i8 i64; u8 u64; i16 i64; u16 u64; i32 i64; u32 u64; i64 i64; u64 u64
 
 /// `len` numbers, random within a period, after `offset` others of 19.
 ///
-/// Whole ones are from 1 to 16, with one 0 and one 17 late among them, so that a kernel that leaves out a part of the input does not
-/// find the extremes. Factors are odd, or of floats 1 and -1 and a few times 2: no product on the way rounds, and none hides the
-/// next. Of special ones a quarter is infinite, and an eighth NaN.
+/// Whole ones are from 1 to 16, with one 0 and one 17 late among them, so that a kernel that leaves out a part of the
+/// input does not find the extremes. Factors are odd, or of floats 1 and -1 and a few times 2: no product on the way
+/// rounds, and none hides the next. Of special ones a quarter is infinite, and an eighth NaN.
 pub fn numbers<T: Small>(data: Data, offset: usize, len: usize) -> anyhow::Result<Vec<T>> {
     const PERIOD: usize = 1 << 16;
     const TWOS: usize = 6;
@@ -135,9 +135,9 @@ pub struct Expected {
     pub bound: f64,
 }
 
-/// The offsets of as many segments as the extent has rows, whose lengths follow a power law: few have most of the elements,
-/// most have few, and each has one. So are the degrees of a social graph (Barabasi and Albert, "Emergence of Scaling in
-/// Random Networks", Science 286, 1999).
+/// The offsets of as many segments as the extent has rows, whose lengths follow a power law: few have most of the
+/// elements, most have few, and each has one. So are the degrees of a social graph (Barabasi and Albert, "Emergence of
+/// Scaling in Random Networks", Science 286, 1999).
 pub fn skewed_offsets(extent: &Extent) -> anyhow::Result<Vec<u64>> {
     const EXPONENT: f64 = 1.2;
     let mut source = SmallRng::seed_from_u64(20);
@@ -157,8 +157,8 @@ pub fn skewed_offsets(extent: &Extent) -> anyhow::Result<Vec<u64>> {
     Ok(offsets)
 }
 
-/// Bytes on the host: of the numbers, of segments' offsets and the weights that they come from, and of what is made of the numbers for
-/// each result.
+/// Bytes on the host: of the numbers, of segments' offsets and the weights that they come from, and of what is made of
+/// the numbers for each result.
 pub fn bytes_on_host<T>(extent: &Extent, offset: usize) -> u128 {
     let input = (offset as u128 + extent.elements() as u128) * size_of::<T>() as u128;
     let (results, threads) = (extent.results() as u128, rayon::current_num_threads() as u128);
@@ -213,8 +213,8 @@ const EACH: usize = 1 << 20;
 /// Columns that one thread counts at a time, where there are more.
 const COLUMNS_EACH: usize = 1 << 12;
 
-/// `work` for each number below `count`, by as many threads as there are processors. Of a `dyn Fn`, so that it is compiled
-/// once, not for each type of element.
+/// `work` for each number below `count`, by as many threads as there are processors. Of a `dyn Fn`, so that it is
+/// compiled once, not for each type of element.
 fn in_parallel<R: Send>(count: usize, work: &(dyn Fn(usize) -> R + Sync)) -> anyhow::Result<Vec<R>> {
     let mut all = memory::list(count)?;
     (0..count).into_par_iter().map(work).collect_into_vec(&mut all);

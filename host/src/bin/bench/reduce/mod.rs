@@ -18,7 +18,7 @@ use peers::Peers;
 use table::{Report, Row, Section};
 
 use crate::cli::{Output, refuse_unused};
-use crate::measure::{Plan, progress};
+use crate::measure::{Plan, if_there_is_memory, progress};
 use crate::outcome::{Missing, Outcome};
 use crate::report::{Device, finish};
 
@@ -88,7 +88,8 @@ fn read_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, warpfold::Error> 
     if !gpu.is_cuda() {
         return Ok(None);
     }
-    let input = gpu.zeroed::<u32>(ELEMENTS)?;
+    let input = if_there_is_memory("the bandwidth of a read", gpu.zeroed::<u32>(ELEMENTS))?;
+    let Some(input) = input else { return Ok(None) };
     let mut output = gpu.zeroed::<u32>(1)?;
     let mut reducer = gpu.reducer(WrappingSum, Shape::all(ELEMENTS))?;
     let timing = plan.time(gpu, &mut |_| reducer.start(&input, &mut output))?;

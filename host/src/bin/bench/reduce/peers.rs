@@ -81,8 +81,8 @@ impl Peers {
             _ => std::ptr::null(),
         };
         let call = |input: u64, scratch: *mut c_void, bytes: &mut usize| {
-            // SAFETY: the memory is the device's and large enough: `bytes` is what a first call has asked for, the input has
-            // the case's elements, and outputs have up to 8 bytes.
+            // SAFETY: the memory is the device's and large enough: `bytes` is what a first call has asked for, the
+            // input has the case's elements, and outputs have up to 8 bytes.
             unsafe {
                 reduce(
                     operator,

@@ -57,8 +57,8 @@ pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, case: &Case) -> anyhow::Re
     macro_rules! measured {
         ($measure:ident, $operator:ident, all) => {
             of_type!(
-                $measure, $operator, F32 f32 F64 f64 F16 f16 Bf16 bf16 I8 i8 I16 i16 I32 i32 I64 i64 U8 u8 U16 u16 U32 u32
-                U64 u64
+                $measure, $operator, F32 f32 F64 f64 F16 f16 Bf16 bf16 I8 i8 I16 i16 I32 i32 I64 i64 U8 u8 U16 u16
+                U32 u32 U64 u64
             )
         };
         ($measure:ident, $operator:ident, floats) => {

@@ -184,12 +184,12 @@ impl Report {
                 let bar = |row: &Row| {
                     Some(Bar {
                         name: format!("{} {} {}", row.operator, row.dtype, row.shape),
-                        gigabytes_per_second: row.gigabytes_per_second?,
+                        value: row.gigabytes_per_second?,
                         correct: row.correct?,
                     })
                 };
                 let bars = section.rows.iter().filter_map(bar).collect();
-                return Chart::Bars(Bars { title, bars, bounds: bounds.clone() });
+                return Chart::Bars(Bars { title, quantity: "GB/s", bars, bounds: bounds.clone() });
             }
             let line = |name, color, time: fn(&Row) -> Option<f64>| {
                 let point = |row: &Row| Some((row.extent.columns, row.bytes? as f64 / time(row)? / 1e3));
@@ -267,8 +267,8 @@ impl Report {
     fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
-            "operator,type,shape,offset,bytes,correct,back_to_back_us,alone_us,gigabytes_per_second,cub_back_to_back_us,\
-             cub_alone_us,pytorch_us,error"
+            "operator,type,shape,offset,bytes,correct,back_to_back_us,alone_us,gigabytes_per_second,\
+             cub_back_to_back_us,cub_alone_us,pytorch_us,error"
         )?;
         let number = |number: Option<f64>| number.map(|number| format!("{number:.3}")).unwrap_or_default();
         for row in self.rows() {

@@ -30,7 +30,12 @@ pub struct SweepArguments {
     #[arg(long, value_delimiter = ',', conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
     pub shape: Vec<Shape>,
     /// Bytes of an element, joined by commas: 1, 2, 4, 8, 16 [default: 4]
-    #[arg(long, value_delimiter = ',', conflicts_with_all = ["input", "output", "rung", "rows", "cols"], value_parser = clap::builder::PossibleValuesParser::new(["1", "2", "4", "8", "16"]))]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        conflicts_with_all = ["input", "output", "rung", "rows", "cols"],
+        value_parser = clap::builder::PossibleValuesParser::new(["1", "2", "4", "8", "16"]),
+    )]
     pub size: Vec<String>,
     /// What is done to the matrices, joined by commas [default: transpose]
     #[arg(long, value_delimiter = ',', value_enum, conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
@@ -38,8 +43,8 @@ pub struct SweepArguments {
     /// Everything that `docs/benchmarks` has a table of
     #[arg(long, conflicts_with_all = ["shape", "size", "kind", "input", "output", "rung", "rows", "cols"])]
     pub all: bool,
-    /// Also times cuBLAS and PyTorch, as far as this folder (`peers` of the source, after its build.sh) and this machine
-    /// have them
+    /// Also times cuBLAS and PyTorch, as far as this folder (`peers` of the source, after its build.sh) and this
+    /// machine have them
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
     pub peers: Option<std::path::PathBuf>,
 }
@@ -313,7 +318,8 @@ fn measure<T: Plain>(
     }
     drop(elements);
     let copy = if gpu.is_cuda() {
-        // In a graph a long copy takes longer than in a stream, and a short one less: the better of the two is the bound.
+        // In a graph a long copy takes longer than in a stream, and a short one less: the better of the two is the
+        // bound.
         let mut copy = |i: usize| gpu.copy(&inputs[i % inputs.len()], &mut result);
         let (recorded, streamed) = (plan.time_recorded(gpu, &mut copy)?, plan.time(gpu, &mut copy)?);
         Some(if recorded.median < streamed.median { recorded } else { streamed })

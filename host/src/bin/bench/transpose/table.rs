@@ -113,12 +113,13 @@ impl Report {
         let bar = |row: &Row| {
             Some(Bar {
                 name: format!("{} of {} B", row.name(), row.size),
-                gigabytes_per_second: row.gigabytes_per_second?,
+                value: row.gigabytes_per_second?,
                 correct: row.correct?,
             })
         };
         Chart::Bars(Bars {
             title: format!("Transposes, {}", self.device.name),
+            quantity: "GB/s",
             bars: self.rows.iter().filter_map(bar).collect(),
             bounds: peak.map(|peak| ("theoretical peak", peak, plot::PEAK_COLOR)).into_iter().collect(),
         })
