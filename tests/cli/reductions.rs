@@ -69,7 +69,7 @@ fn every_operator_of_every_type() {
     let shapes = "0,1,33,5000,30x50:rows,30x50:columns,20x30:skewed";
     let (floats, integers) = ("f32,f64,f16,bf16", "i8,i16,i32,i64,u8,u16,u32,u64");
     for (operators, types, cases) in [
-        ("sum,product,sum-of-squares,any,all,count-nonzero", [floats, integers].join(","), 6 * 12),
+        ("sum,product,sum-of-squares,mean,norm,any,all,count-nonzero", [floats, integers].join(","), 8 * 12),
         ("wrapping-sum", integers.to_owned(), 8),
         ("sum-in-f64", "f32".to_owned(), 1),
         ("count-nan,count-finite", floats.to_owned(), 2 * 4),

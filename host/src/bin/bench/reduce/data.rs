@@ -376,7 +376,10 @@ impl Tally {
 
 /// The first result that is not what it should be, in words.
 pub fn first_wrong(found: impl Iterator<Item = f64>, expected: &[Expected]) -> Option<String> {
-    let is_right = |found: f64, expected: &Expected| (found - expected.value).abs() <= expected.bound;
+    let is_right = |found: f64, &Expected { value, bound }: &Expected| {
+        // The mean of nothing is NaN; and two infinities have no difference.
+        found == value || found.is_nan() && value.is_nan() || (found - value).abs() <= bound
+    };
     let mut pairs = found.zip(expected).enumerate();
     let (i, (found, expected)) = pairs.find(|(_, (found, expected))| !is_right(*found, expected))?;
     Some(format!("result {i} is {found}, should be {}", expected.value))
@@ -410,6 +413,17 @@ mod tests {
         let all = Extent::all(numbers.len());
         let place = |operator| expected(operator, &all, &[], &numbers).unwrap()[0].value;
         assert_eq!([place(Operator::Argmax), place(Operator::Argmin)], [f64::from((1 << 20) - 1), 0.0]);
+    }
+
+    #[test]
+    fn results_that_are_no_number_are_compared_too() {
+        let wrong =
+            |found: f64, value: f64| first_wrong([found].into_iter(), &[Expected { value, bound: 0.5 }]).is_some();
+        let (infinite, nan) = (f64::INFINITY, f64::NAN);
+        assert!(!wrong(nan, nan) && !wrong(infinite, infinite) && !wrong(1.5, 1.0));
+        assert!(
+            wrong(nan, 1.0) && wrong(1.0, nan) && wrong(infinite, -infinite) && wrong(infinite, 1.0) && wrong(1.6, 1.0)
+        );
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn check_memory<T>(gpu: &Gpu, plan: &Plan, case: &Case, inputs: u128) -> anyhow:
         device: inputs * plan.copies(input) * input + ends + results,
         host: inputs * bytes_on_host::<T>(extent, *offset),
     };
-    need.check(gpu, &case.to_string(), "choose a smaller --shape")
+    need.check(gpu, "the case", "choose a smaller --shape")
 }
 
 fn measure<O: Reduction<T> + Default, T: Element + Small>(

@@ -290,7 +290,7 @@ fn measure<T: Plain>(
     let each = bytes_of::<T>(len);
     // On the host the input and the result.
     let need = Need { device: (plan.copies(2 * each) + 1) * each, host: 2 * each };
-    need.check(gpu, &case.to_string(), "choose a smaller --shape")?;
+    need.check(gpu, "the case", "choose a smaller --shape")?;
     let elements = random::<T>(case.kind, len)?;
     let mut inputs: Vec<Buffer<T>> = vec![gpu.upload(&elements)?];
     for _ in 1..plan.rotation(2 * len * size_of::<T>()) {
