@@ -375,7 +375,7 @@ pub struct TransposeArguments {
     pub sweep: SweepArguments,
 }
 
-/// Refuses the first of `options` that was given: it would change nothing, which is not what whoever gave it expects.
+/// Refuses the first given option of `options`, which would have no effect.
 pub fn refuse_unused(options: &[(&str, bool)], why: &str) -> anyhow::Result<()> {
     match options.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => anyhow::bail!("{option} has no effect here: {why}; leave it out"),

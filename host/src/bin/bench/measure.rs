@@ -57,7 +57,7 @@ impl Plan {
         (2 * self.l2_bytes).div_ceil(bytes).clamp(1, 1024) + 1
     }
 
-    /// [`Plan::rotation`] of as many bytes as no memory may have.
+    /// [`Plan::rotation`] of a size that need not fit in memory.
     pub fn copies(&self, bytes: u128) -> u128 {
         self.rotation(usize::try_from(bytes).unwrap_or(usize::MAX)) as u128
     }
@@ -74,7 +74,7 @@ impl Plan {
         gpu.time(|| work(0)).map(Some)
     }
 
-    /// Whether another sample is taken: an interrupt is content with those that are there, at least one.
+    /// Whether to take another sample: after an interrupt, one is enough.
     fn wants_more(&self, times: &[Duration]) -> bool {
         times.is_empty() || times.len() < self.samples as usize && !interrupt::is_pending()
     }
@@ -172,7 +172,7 @@ pub fn copy_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, Error> {
     Ok(Some(2.0 * (ELEMENTS * size_of::<f32>()) as f64 / timing.median.as_secs_f64()))
 }
 
-/// Nothing where the device's memory is not enough for a measurement that others are only compared with.
+/// `None` if the device has too little memory: the measurement is only a reference for others.
 pub fn if_there_is_memory<T>(what: &str, buffers: Result<T, Error>) -> Result<Option<T>, Error> {
     match buffers {
         Err(error @ Error::OutOfMemory { .. }) => {

@@ -55,7 +55,7 @@ fn enough(what: &str, memory: &str, needed: u128, free: usize, instead: &str) ->
 pub fn list<T>(len: usize) -> anyhow::Result<Vec<T>> {
     let mut list = Vec::new();
     list.try_reserve_exact(len).with_context(|| {
-        format!("the host gives no memory for {}: choose a smaller input", shown(bytes_of::<T>(len)))
+        format!("cannot allocate {} of host memory: choose a smaller input", shown(bytes_of::<T>(len)))
     })?;
     Ok(list)
 }

@@ -1,4 +1,4 @@
-//! Results as machines read them.
+//! Numbers in JSON and CSV, and in sentences.
 
 use std::fmt;
 

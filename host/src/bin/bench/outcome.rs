@@ -1,4 +1,4 @@
-//! What came of a run: its exit code, and what standard error says of it.
+//! The outcome of a run: its exit code, and the errors for standard error.
 
 use std::fmt::{self, Write as _};
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use warpfold::Error;
 use crate::interrupt;
 use crate::number::counted;
 
-/// Why a run did not do all that was asked; each is an exit code, documented in `--help`.
+/// A kind of failure. Its value is the exit code, which `--help` documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Failure {
@@ -20,7 +20,7 @@ pub enum Failure {
     Wrong = 1,
 }
 
-/// What came of a run whose results are printed.
+/// The outcome of a run. Results are already printed.
 #[derive(Debug, Default)]
 pub struct Outcome {
     worst: Option<Failure>,
@@ -28,12 +28,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Results that are right, or wrong.
+    /// The outcome of results that are right, or wrong.
     pub fn of_results(are_right: bool) -> Self {
         Self { worst: (!are_right).then_some(Failure::Wrong), errors: Vec::new() }
     }
 
-    /// An error that ended the run, or a part of it.
+    /// The outcome of an error that ended the run.
     pub fn of_error(error: &anyhow::Error) -> Self {
         let mut outcome = Self::default();
         outcome.fail(failure_of(error), error);
@@ -46,7 +46,7 @@ impl Outcome {
         self.errors.push(chain(error));
     }
 
-    /// Notes a failure that is in the results already.
+    /// Notes a failure that the printed results already describe.
     pub fn note(&mut self, failure: Failure) {
         self.worst = match self.worst {
             Some(worst) if worst.order() >= failure.order() => Some(worst),
@@ -54,7 +54,7 @@ impl Outcome {
         };
     }
 
-    /// Takes over what another part of the run had to say.
+    /// Adds the outcome of another part of the run.
     pub fn join(&mut self, other: Self) {
         other.worst.into_iter().for_each(|worst| self.note(worst));
         self.errors.extend(other.errors);
@@ -73,7 +73,7 @@ impl Outcome {
     }
 }
 
-/// Cases that have no result. The others are measured all the same, and printed.
+/// Cases without a result. The other cases are still measured and printed.
 #[derive(Debug, Default)]
 pub struct Missing {
     errors: Vec<anyhow::Error>,
@@ -94,14 +94,14 @@ impl Missing {
         self.errors.is_empty()
     }
 
-    /// Each error, for standard error.
+    /// The outcome with a message for each case.
     pub fn outcome(&self) -> Outcome {
         let mut outcome = Outcome::default();
         self.errors.iter().for_each(|error| outcome.fail(failure_of(error), error));
         outcome
     }
 
-    /// How many of `cases` there are, for standard error: the results have the errors.
+    /// The outcome with one message: the printed results have the error of each case.
     pub fn counted(&self, cases: usize) -> Outcome {
         let mut outcome = Outcome::default();
         if let Some(last) = self.errors.last() {
@@ -115,7 +115,7 @@ impl Missing {
 }
 
 impl Failure {
-    /// The worst has the most.
+    /// A worse failure has a higher number.
     fn order(self) -> u8 {
         match self {
             Self::Output => 0,
@@ -125,7 +125,7 @@ impl Failure {
     }
 }
 
-/// A peer that failed takes nothing from a case but its own time.
+/// Reports a peer that failed. The case keeps its own result.
 pub fn without<T>(peer: &str, case: &impl fmt::Display, error: &anyhow::Error) -> Option<T> {
     eprintln!("without {peer} for {case}: {}", chain(error));
     None

@@ -408,7 +408,7 @@ Counted by warp, over all launches: load and store, the share of their 32-byte s
 conflicts of shared memory; lanes that take part in a request to memory; barriers that a block meets. \
 `bench profile KERNEL` has the lines.";
 
-/// What came of results: whether they are right, whether they could be written to standard output, and whether they
+/// The outcome of results: whether they are right, whether they could be written to standard output, and whether they
 /// could be drawn, which is tried last, so that it costs nobody the results.
 pub fn finish(
     written: io::Result<()>,

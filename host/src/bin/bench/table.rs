@@ -1,4 +1,4 @@
-//! Tables that fit: the columns that matter most, as many as there is width for.
+//! Tables that fit the terminal: each column has a rank, and the columns of the highest ranks are left out first.
 
 use std::cell::RefCell;
 use std::io;
@@ -9,10 +9,10 @@ use crate::cli::{Format, Output};
 
 /// Characters of a line where standard output is no terminal.
 const WIDTH: usize = 100;
-/// The least: a narrower terminal breaks lines itself.
+/// The least width of a table: a narrower terminal breaks its lines.
 const LEAST_WIDTH: usize = 80;
 
-/// How tables look, and what did not fit into them.
+/// The style and width of tables, and the columns that did not fit.
 pub struct Layout {
     preset: &'static str,
     /// Characters of a line; nothing where everything is shown.
@@ -22,7 +22,7 @@ pub struct Layout {
 
 impl Layout {
     pub fn of(output: &Output) -> Self {
-        // A document has no width: what shows it breaks its lines.
+        // The viewer of a Markdown document lays out its tables.
         let (preset, is_narrow) = match output.format {
             Format::Markdown => (presets::ASCII_MARKDOWN, false),
             _ => (presets::UTF8_BORDERS_ONLY, !output.wide),

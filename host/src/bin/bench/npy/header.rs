@@ -26,7 +26,7 @@ const LONGEST: usize = 10_000;
 pub fn read(from: &mut impl Read) -> anyhow::Result<Header> {
     let start: [u8; 8] = bytes(from)?;
     let (magic, [major, minor]) = (&start[..6], [start[6], start[7]]);
-    ensure!(magic == MAGIC, "it does not begin as one");
+    ensure!(magic == MAGIC, "it does not start with NumPy's magic bytes");
     let len = match major {
         1 => usize::from(u16::from_le_bytes(bytes(from)?)),
         2 | 3 => u32::from_le_bytes(bytes(from)?) as usize,
@@ -70,7 +70,7 @@ fn parse(text: &[u8]) -> anyhow::Result<Header> {
             break;
         }
     }
-    ensure!(rest.peek().is_none(), "its header goes on behind its dictionary");
+    ensure!(rest.peek().is_none(), "its header continues after its dictionary");
     let missing = |key: &str| format!("its header has no key '{key}'");
     Ok(Header {
         descr: descr.with_context(|| missing("descr"))?.to_owned(),
@@ -106,8 +106,8 @@ impl<'a> Rest<'a> {
     }
 
     fn unexpected(&mut self, expected: &str) -> anyhow::Error {
-        let found = self.peek().map_or("its end".to_owned(), |byte| format!("`{}`", byte.escape_ascii()));
-        anyhow::anyhow!("its header has {found} at byte {}, where {expected} is expected", self.at)
+        let found = self.peek().map_or("ends".to_owned(), |byte| format!("has `{}`", byte.escape_ascii()));
+        anyhow::anyhow!("its header {found} at byte {}, where {expected} is expected", self.at)
     }
 
     /// Takes bytes as long as they fit.
@@ -194,7 +194,7 @@ mod tests {
     fn headers_that_are_none_say_where() {
         let records = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}";
         for (text, part) in [
-            ("", "its end at byte 0"),
+            ("", "ends at byte 0"),
             ("{'descr': '<f4', 'fortran_order': False}", "no key 'shape'"),
             ("{'descr': '<f4', 'descr': '<f4'}", "'descr' twice"),
             ("{'descr': '<f4\\'}", "the end of a string"),
@@ -203,7 +203,7 @@ mod tests {
             ("{'shape': (99999999999999999999,)}", "larger than any memory"),
             ("{'colour': 1}", "'colour'"),
             ("{'fortran_order': Maybe}", "`True` or `False`"),
-            ("{} {}", "goes on"),
+            ("{} {}", "continues"),
             (records, "records"),
         ] {
             let error = format!("{:#}", parse(text.as_bytes()).unwrap_err());

@@ -158,11 +158,11 @@ impl KernelReport {
     }
 }
 
-/// What to change at a line: of a finding that several launches have, that of the launch which it costs most.
+/// A finding at a line. If several launches have it, the numbers are those of the launch with the highest cost.
 struct Change<'a> {
     line: &'a LineReport,
     advice: &'a Advice,
-    /// Entries of the report that have it.
+    /// How many launches have it.
     kernels: usize,
 }
 
@@ -226,7 +226,7 @@ impl Report {
         for (i, Change { line, advice, kernels }) in changes.iter().enumerate() {
             let worst = if *kernels > 1 { format!(" (the worst of {kernels} launches)") } else { String::new() };
             writeln!(out, "{}:{}: {}{worst}", line.file, line.line, advice.text)?;
-            // Below the last one of a line, as the table has no room for it.
+            // Once for each line, after its last finding: the table rarely has room for it.
             let is_last =
                 changes.get(i + 1).is_none_or(|next| (next.line.file, next.line.line) != (line.file, line.line));
             if let Some(source) = line.source.as_ref().filter(|_| is_last) {
