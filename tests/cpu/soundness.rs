@@ -3,11 +3,11 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use cuda_std::prelude::*;
-use kernels::ops::Operator;
-use kernels::reduce::columns;
-use kernels::reduce::spans::{PACKS_IN_FLIGHT, fold_spans};
+use test_support::soak::soak;
+use test_support::strict::{Strict, strict_kernels};
 use test_support::{executor, times};
 use warpfold::reduce::Kernels;
 use warpfold::{Error, Gpu, Shape};
@@ -123,94 +123,13 @@ fn a_profile_counts_what_its_thread_launches() {
     });
 }
 
-/// A sum that stops at a number that is none.
-pub struct Strict;
-
-impl Operator<f32> for Strict {
-    type State = f32;
-    type Output = f32;
-    const NEUTRAL: f32 = 0.0;
-
-    fn lift(element: f32, _index: u64) -> f32 {
-        assert!(!element.is_nan(), "it is no number");
-        element
-    }
-    fn combine(a: f32, b: f32) -> f32 {
-        a + b
-    }
-    fn finish(state: f32, _count: u64) -> f32 {
-        state
-    }
-}
-
-/// Its kernel.
-///
-/// # Safety
-/// The arguments are those of a plan.
-#[kernel(max_threads = 512)]
-pub unsafe fn strict(
-    input: Global<f32>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: GlobalMut<[u64; 2]>,
-    output: GlobalMut<f32>,
-) {
-    // SAFETY: the arguments are the engine's.
-    unsafe {
-        fold_spans::<Strict, f32, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output)
-    };
-}
-
-/// Its kernel for columns.
-///
-/// # Safety
-/// The arguments are those of a plan.
-#[kernel(block = columns::BLOCK)]
-pub unsafe fn strict_columns(
-    input: Global<f32>,
-    rows: usize,
-    columns: usize,
-    pitch: usize,
-    batch_pitch: usize,
-    abreast: u32,
-    lanes: u32,
-    tiles: u32,
-    parts: u32,
-    partials: GlobalMut<f32>,
-    tickets: GlobalMut<u32>,
-    output: GlobalMut<f32>,
-) {
-    // SAFETY: the arguments are the engine's.
-    unsafe {
-        columns::columns::<Strict, f32>(
-            input,
-            rows,
-            columns,
-            pitch,
-            batch_pitch,
-            abreast,
-            lanes,
-            tiles,
-            parts,
-            partials,
-            tickets,
-            output,
-        )
-    };
-}
-
 /// So many rows that several blocks leave states for each other.
 const ROWS: usize = 1 << 16;
 const COLUMNS: usize = 4;
 
 #[test]
 fn a_reducer_is_right_after_a_fault() {
-    // SAFETY: only the reducer launches them.
-    let kernels: Kernels<Strict, f32> =
-        unsafe { Kernels::new("the strict sum", strict::handle()).with_columns(strict_columns::handle()) };
+    let kernels = strict_kernels();
     for (shape, outputs) in [(Shape::all(ROWS * COLUMNS), 1), (Shape::columns(ROWS, COLUMNS), COLUMNS)] {
         for place in [0, ROWS * COLUMNS / 2, ROWS * COLUMNS - 1] {
             right_after_a_fault(kernels, shape, outputs, place);
@@ -275,4 +194,12 @@ fn a_kernel_cannot_wait_for_its_own_device() {
     // Nothing waits for anything in an empty recording.
     assert_eq!(REFUSED.load(Ordering::Relaxed), 0b1100);
     assert_eq!(gpu.sum(&gpu.upload(&[1.0_f32]).unwrap()).unwrap(), 1.0);
+}
+
+#[test]
+fn many_threads_do_everything_at_once() {
+    let (threads, seconds) = times((16, 2), (64, 600));
+    let steps = soak(&executor(), threads, Duration::from_secs(seconds), true).unwrap();
+    println!("{steps} steps of {threads} threads");
+    assert!(steps > 100, "{steps}");
 }

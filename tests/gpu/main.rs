@@ -13,13 +13,15 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::calls::Calls;
 use test_support::reductions::{PAIRS, dots, large};
+use test_support::soak::soak;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
 use test_support::{device_library, executor, first_gpu, large_transposes, orders};
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
+use warpfold::ops::Sum;
 use warpfold::ptx::KERNELS;
-use warpfold::{Error, Gpu, KernelId};
+use warpfold::{Error, Gpu, KernelId, Shape};
 
 use self::reductions::{dot_products, lengths, reductions, sums};
 use self::transposes::{permutations, transposes_by_rung, transposes_by_tiles, transposes_in_place, transposes_of};
@@ -48,12 +50,42 @@ const TRAPPING: &str = "WARPFOLD_TEST_TRAPPING";
 /// Launches a kernel that leaves its view, and exits with 0 if that is told as it should be.
 fn trap_here() -> ! {
     let told = first_gpu().and_then(|gpu| {
-        let mut out = gpu.zeroed::<u32>(10)?;
+        let (x, mut out) = (gpu.upload(&[1_u32; 10])?, gpu.zeroed::<u32>(10)?);
+        let (mut reducer, mut sum) = (gpu.reducer(Sum, Shape::all(10))?, gpu.zeroed(1)?);
+        let recording = gpu.record(|| reducer.start(&x, &mut sum))?;
+        let fork = gpu.fork()?;
         gpu.launch(test_kernels::out_of_bounds::handle(), 1, (out.view_mut(), 10_usize))?;
-        gpu.synchronize()
+        Ok([
+            ("synchronize", gpu.synchronize().err()),
+            ("the reducer", reducer.start(&x, &mut sum).err()),
+            ("a recording from before", recording.start().err()),
+            ("upload", gpu.upload(&[1_u32]).err()),
+            ("download", gpu.download(&sum).err()),
+            ("zeroed", gpu.zeroed::<u32>(1).err()),
+            ("copy", gpu.copy(&x, &mut out).err()),
+            ("sum", gpu.sum(&x).err()),
+            ("record", gpu.record(|| Ok(())).err()),
+            ("fork", gpu.fork().err()),
+            ("time", gpu.time(|| Ok(())).err()),
+            ("free_memory", gpu.free_memory().err()),
+            ("a fork from before", fork.sum(&x).err()),
+        ])
     });
     println!("{told:?}");
-    std::process::exit(i32::from(!matches!(told, Err(Error::Trap { .. }))))
+    let is_trap = |error: &Option<Error>| matches!(error, Some(Error::Trap { .. }));
+    std::process::exit(i32::from(!told.is_ok_and(|told| told.iter().all(|(_, error)| is_trap(error)))))
+}
+
+/// Everything at once, for as many seconds as `WARPFOLD_SOAK_SECONDS` says.
+fn soaked(gpu: &Gpu) -> Result<(), Failed> {
+    let asked = std::env::var("WARPFOLD_SOAK_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    let seconds = asked.unwrap_or(if is_sanitized() { 1 } else { 5 });
+    let threads = if is_sanitized() { 8 } else { 64 };
+    let before = gpu.free_memory()?;
+    let steps = soak(gpu, threads, Duration::from_secs(seconds), false)?;
+    let after = gpu.free_memory()?;
+    println!("{steps} steps of {threads} threads in {seconds} s; {before} bytes were free before, {after} after");
+    Ok(())
 }
 
 fn a_trap_is_told(_: &Gpu) -> Result<(), Failed> {
@@ -78,6 +110,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         };
         trials.push(Trial::test(name, run).with_ignored_flag(gpu.is_none()));
     };
+    add("many threads do everything at once".into(), Box::new(soaked));
     for (name, run) in device_library::RUNS {
         add(format!("device library: {name}"), Box::new(move |gpu| same_as_executor(gpu, run)));
     }

@@ -62,7 +62,7 @@ fn failed(operation: &'static str) -> impl Fn(CudaError) -> Error {
 /// An error of the driver in `operation`, by its number.
 fn failed_with(operation: &'static str) -> impl Fn(api::Code) -> Error {
     move |code| match code {
-        api::ILLEGAL_INSTRUCTION | api::LAUNCH_FAILED | api::ILLEGAL_ADDRESS => Error::Trap { operation },
+        api::ILLEGAL_ADDRESS | api::HARDWARE_STACK..=api::LAUNCH_FAILED => Error::Trap { operation },
         api::CAPTURE_UNSUPPORTED | api::CAPTURE_INVALIDATED | api::CAPTURE_IMPLICIT => Error::Recording { operation },
         code => Error::Cuda { operation, code, name: api::name(code) },
     }

@@ -12,7 +12,9 @@ use cust::sys::{
 
 pub(crate) const OUT_OF_MEMORY: u32 = 2;
 pub(crate) const ILLEGAL_ADDRESS: u32 = 700;
-pub(crate) const ILLEGAL_INSTRUCTION: u32 = 715;
+/// From here to [`LAUNCH_FAILED`]: what a kernel did that it cannot do, from a broken stack to a misaligned address. All lose the
+/// context.
+pub(crate) const HARDWARE_STACK: u32 = 714;
 pub(crate) const LAUNCH_FAILED: u32 = 719;
 pub(crate) const CAPTURE_UNSUPPORTED: u32 = 900;
 pub(crate) const CAPTURE_INVALIDATED: u32 = 901;

@@ -7,6 +7,8 @@ pub mod orders;
 pub mod reductions;
 pub mod reference;
 pub mod sizes;
+pub mod soak;
+pub mod strict;
 pub mod tiles;
 pub mod transposes;
 
