@@ -70,8 +70,8 @@ impl Gpu {
     /// start meanwhile is done as always, and not remembered.
     ///
     /// Only work that neither allocates nor gives anything to the host can be remembered: launches, copies between buffers,
-    /// [`Reducer::start`](crate::Reducer::start), [`Gpu::transpose_into`], [`Recording::start`]. New memory is refused, since what
-    /// fills it would be remembered, too, and not done.
+    /// [`Reducer::start`](crate::Reducer::start), [`Gpu::transpose_into`]. New memory is refused, since what fills it would be
+    /// remembered, too, and not done.
     ///
     /// ```
     /// use warpfold::{Gpu, Shape, ops::Sum};
@@ -134,15 +134,13 @@ impl Gpu {
 }
 
 impl Recording {
-    /// Starts all of it, behind the work that was started before on the [`Gpu`] that it was recorded on; while this thread records
-    /// there, it is remembered as a part of that recording.
+    /// Starts all of it, behind the work that was started before on the [`Gpu`] that it was recorded on.
     ///
     /// # Errors
-    /// The driver refuses it, or work before has failed.
+    /// This thread records on that [`Gpu`]: a recording cannot be a part of another. The driver refuses it, or work before has failed.
     pub fn start(&self) -> Result<(), Error> {
-        self.memory.iter().for_each(|memory| self.gpu.keep_for_recording(memory));
         self.memory.iter().try_for_each(Memory::make_clean)?;
-        // SAFETY: the recording keeps its memory, and so does one that this becomes a part of.
+        // SAFETY: the recording keeps its memory.
         let started = unsafe { self.work.start(&**self.gpu.machine()) };
         if started.is_err() {
             self.memory.iter().for_each(Memory::note_failure);

@@ -66,18 +66,19 @@ fn what_other_threads_do_is_not_recorded() {
 }
 
 #[test]
-fn a_recording_may_be_a_part_of_another() {
+fn a_recording_is_no_part_of_another() {
     let gpu = Gpu::simt();
     let mut counter = gpu.zeroed(1).unwrap();
-    let nine = gpu.record(|| nine(&gpu, &mut counter)).unwrap();
-    let twice = gpu.record(|| nine.start().and_then(|()| nine.start())).unwrap();
-    assert_eq!(gpu.download(&counter).unwrap(), [0]);
-    // It keeps what the parts need.
-    drop(nine);
-    twice.start().unwrap();
-    assert_eq!(gpu.download(&counter).unwrap(), [18]);
+    let recording = gpu.record(|| nine(&gpu, &mut counter)).unwrap();
+    let started = gpu.record(|| recording.start());
+    assert!(matches!(started, Err(Error::Recording { operation: "start a recording" })), "{started:?}");
     let within = gpu.record(|| gpu.record(|| Ok(())).map(|_| ()));
     assert!(matches!(within, Err(Error::Recording { operation: "record" })), "{within:?}");
+    assert_eq!(gpu.download(&counter).unwrap(), [0]);
+    // Another handle's work is not remembered here.
+    let other = gpu.fork().unwrap();
+    gpu.record(|| nine(&other, &mut counter)).unwrap();
+    assert_eq!(gpu.download(&counter).unwrap(), [9]);
 }
 
 #[test]

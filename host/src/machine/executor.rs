@@ -380,10 +380,8 @@ impl Recorded for Steps {
         let Some(executor) = machine.downcast_ref::<Executor>() else {
             return Err(Error::OtherDevice { operation: "start a recording" });
         };
-        if let Some(recording) = &executor.recording {
-            recording.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&self.steps);
-            return Ok(());
-        }
+        // Nor can a CUDA graph be started into another.
+        executor.refuse_to_record("start a recording")?;
         // SAFETY: as promised by the caller.
         self.steps.iter().try_for_each(|step| unsafe { executor.shared.run(step) })
     }

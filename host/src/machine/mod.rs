@@ -97,7 +97,7 @@ pub trait Machine: Send + Sync + Any {
 
 /// Work that was remembered.
 pub trait Recorded: Send + Sync {
-    /// Starts it on the machine that it was recorded on, or has that machine's recorder remember it.
+    /// Starts it on the machine that it was recorded on; a recorder refuses it.
     ///
     /// # Safety
     /// All memory that it uses is still there.
