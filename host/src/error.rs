@@ -56,6 +56,15 @@ pub enum Error {
         oldest: u32,
     },
 
+    /// Two libraries are of crates with one name.
+    #[error(
+        "two libraries of kernels are called `{library}`: a kernel is found by its crate's name, so give one of them another"
+    )]
+    DuplicateLibrary {
+        /// The name.
+        library: String,
+    },
+
     /// No PTX library of this [`crate::Gpu`] has the kernel.
     #[error("kernel `{entry}` of the crate `{library}` has no PTX here: add its library with `Gpu::with_libraries`")]
     UnknownKernel {

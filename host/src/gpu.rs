@@ -49,7 +49,13 @@ impl Gpu {
     /// As [`Gpu::new`].
     pub fn with_libraries(ordinal: u32, libraries: &[&'static Library]) -> Result<Self, Error> {
         let mut all = vec![&ptx::KERNELS];
-        all.extend_from_slice(libraries);
+        for &library in libraries {
+            // A kernel is found by the name of its crate: another's of that name would be launched with arguments not its own.
+            if all.iter().any(|other| other.name() == library.name()) {
+                return Err(Error::DuplicateLibrary { library: library.name().to_owned() });
+            }
+            all.push(library);
+        }
         Ok(Self::on(Arc::new(CudaDevice::new(ordinal, all)?)))
     }
 
@@ -102,9 +108,9 @@ impl Gpu {
     }
 
     /// The CUDA stream (`CUstream`) that all work goes through, to let another library work in the same order; `None` in
-    /// the executor. It is the stream's as long as this handle or a buffer of it is there.
+    /// the executor. It is there as long as this handle or a buffer of it is. What another library starts is not recorded.
     pub fn cuda_stream(&self) -> Option<*mut c_void> {
-        self.machine().stream()
+        self.own_machine().stream()
     }
 
     /// The machine that it was made for. Work goes to [`Gpu::machine`].

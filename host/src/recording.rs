@@ -34,14 +34,24 @@ struct Open {
     memory: Vec<Memory>,
 }
 
-/// Ends a recording where it goes out of scope, after a panic too.
-struct Opened;
+/// Ends the recording of a handle where it goes out of scope, after a panic too.
+struct Opened {
+    handle: usize,
+}
+
+impl Opened {
+    /// Takes what was opened off this thread. (What it kept is given back outside of the borrow.)
+    fn close(&self) -> Option<Open> {
+        OPEN.with_borrow_mut(|open| {
+            let at = open.iter().position(|open| open.handle == self.handle)?;
+            Some(open.remove(at))
+        })
+    }
+}
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // What it kept is given back outside of the borrow.
-        let open = OPEN.with_borrow_mut(Vec::pop);
-        if let Some(open) = open {
+        if let Some(open) = self.close() {
             // Only after a panic is it still open: nobody wants what was remembered.
             let _ = open.recorder.end_recording();
         }
@@ -96,17 +106,19 @@ impl Gpu {
 
     /// [`Gpu::record`], compiled once.
     fn record_once(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Recording, Error> {
+        if simt::lane::is_running() {
+            // Lanes take turns on one thread.
+            return Err(Error::InsideKernel { operation: "record" });
+        }
         let handle = self.handle();
         if OPEN.with_borrow(|open| open.iter().any(|open| open.handle == handle)) {
             return Err(Error::Recording { operation: "record" });
         }
         let recorder = self.own_machine().recorder()?;
         OPEN.with_borrow_mut(|open| open.push(Open { handle, recorder, memory: Vec::new() }));
-        let opened = Opened;
+        let opened = Opened { handle };
         let done = work();
-        std::mem::forget(opened);
-        let Open { recorder, memory, .. } =
-            OPEN.with_borrow_mut(Vec::pop).ok_or(Error::Recording { operation: "record" })?;
+        let Open { recorder, memory, .. } = opened.close().ok_or(Error::Recording { operation: "record" })?;
         let recorded = recorder.end_recording();
         done?;
         Ok(Recording { work: recorded?, gpu: self.clone(), memory })

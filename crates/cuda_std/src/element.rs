@@ -59,13 +59,19 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
 }
 
 /// A number that the kernels compute with, and its 16-byte pack.
-pub trait Element: Plain + Default + PartialEq + core::fmt::Debug {
+///
+/// # Safety
+/// Its size is 1, 2, 4, 8 or 16 bytes, and as many of them as a pack has fill it, in memory's order.
+pub unsafe trait Element: Plain + Default + PartialEq + core::fmt::Debug {
     /// As many of them as fill 16 bytes.
     type Pack: Packed<Item = Self>;
 }
 
 /// 16 bytes of elements, which move in one instruction (`ld.global.v4`, `ld.shared.v4`).
-pub trait Packed: Plain {
+///
+/// # Safety
+/// Its size and alignment are 16 bytes, which [`Packed::LEN`] of [`Packed::Item`] fill.
+pub unsafe trait Packed: Plain {
     /// One element.
     type Item;
 
@@ -107,13 +113,17 @@ pub trait PackVisitor<T> {
 #[repr(C, align(16))]
 pub struct Pack<T, const N: usize>(pub [T; N]);
 
-impl<T: Plain, const N: usize> Packed for Pack<T, N>
+// SAFETY: `LEN` asserts the size, and the type is aligned so.
+unsafe impl<T: Plain, const N: usize> Packed for Pack<T, N>
 where
     Self: Plain,
 {
     type Item = T;
 
-    const LEN: usize = N;
+    const LEN: usize = {
+        assert!(size_of::<Self>() == 16 && N * size_of::<T>() == 16);
+        N
+    };
 
     #[inline(always)]
     fn splat(value: T) -> Self {
@@ -158,7 +168,8 @@ macro_rules! elements {
         const _: () = assert!($pack * size_of::<$type>() == 16 && align_of::<$type>() <= 16);
         // SAFETY: so many of them fill 16 bytes exactly, as just asserted: there is no padding.
         unsafe impl Plain for Pack<$type, $pack> {}
-        impl Element for $type {
+        // SAFETY: the pack is 16 bytes of them.
+        unsafe impl Element for $type {
             type Pack = Pack<$type, $pack>;
         }
     )*};

@@ -48,9 +48,13 @@ pub struct NamedParameter {
 }
 
 impl NamedParameter {
-    /// For the expansion of `#[kernel]`.
+    /// For the expansion of `#[kernel]`: `is_view` says whether the PTX entry takes it as an address and a length.
     #[doc(hidden)]
-    pub const fn of<P: Parameter<'static>>(name: &'static str) -> Self {
+    pub const fn of<P: Parameter<'static>>(name: &'static str, is_view: bool) -> Self {
+        assert!(
+            (P::SLOTS == 2) == is_view,
+            "a view in a kernel's parameters is written as `Global<..>` or `GlobalMut<..>`, by no other name"
+        );
         Self { name, slots: P::SLOTS, element: P::ELEMENT }
     }
 }
@@ -283,8 +287,11 @@ impl<'a> Slots<'a> {
     label = "not among the instances that `#[kernel(instances = ...)]` lists for it",
     note = "choose one of the listed element types and block sizes, or add this one to the list"
 )]
+///
+/// # Safety
+/// [`Instance::THREAD`] runs this instance, which [`Instance::PARAMETERS`] describe, and [`Instance::ENTRY`] is its PTX.
 #[doc(hidden)]
-pub trait Instance {
+pub unsafe trait Instance {
     /// The instance's entry in PTX.
     const ENTRY: &'static str;
     /// The instance's block, if the kernel's type fixes it; else `[0; 3]`.
@@ -343,4 +350,15 @@ unsafe fn by_table<K: BySizes, E: Erase<O, T>, O, T, B: Element, S: Plain, U: Pl
     E::enter::<B, S, U>();
     // SAFETY: as promised by the caller.
     unsafe { K::thread::<B, S, U>(slots) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "by no other name")]
+    fn a_view_by_another_name_is_no_parameter() {
+        NamedParameter::of::<Global<u32>>("numbers", false);
+    }
 }

@@ -336,9 +336,9 @@ impl Kernel<'_> {
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
         let entry = self.entry_name(instance).to_string();
         let aliases = self.aliases(instance);
-        let parameters = self.parameters.iter().map(|Parameter { name, ty, .. }| {
+        let parameters = self.parameters.iter().map(|Parameter { name, ty, is_span }| {
             let (name, ty) = (name.to_string(), with_static_lifetimes(ty));
-            quote!(::cuda_std::launch::NamedParameter::of::<#ty>(#name))
+            quote!(::cuda_std::launch::NamedParameter::of::<#ty>(#name, #is_span))
         });
         let thread = self.thread(instance);
         let sides = (0..3).map(|axis| match (self.block.is_empty(), self.block.get(axis)) {
@@ -347,7 +347,8 @@ impl Kernel<'_> {
             (false, None) => quote!(1),
         });
         quote! {
-            impl ::cuda_std::launch::Instance for Instance #turbofish {
+            // SAFETY: this is the kernel's own expansion.
+            unsafe impl ::cuda_std::launch::Instance for Instance #turbofish {
                 const ENTRY: &'static str = #entry;
                 const BLOCK: [u32; 3] = { #aliases [#(#sides),*] };
                 const PARAMETERS: &'static [::cuda_std::launch::NamedParameter] = { #aliases &[#(#parameters),*] };

@@ -24,7 +24,7 @@ pub fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
             let Pat::Ident(pattern) = &*argument.pat else {
                 return Err(Error::new_spanned(&argument.pat, "a kernel's parameter is a plain name"));
             };
-            let ty = (*argument.ty).clone();
+            let ty = without_parentheses(&argument.ty).clone();
             if matches!(ty, Type::Reference(_) | Type::Ptr(_)) && signature.unsafety.is_none() {
                 return Err(Error::new_spanned(
                     &ty,
@@ -41,6 +41,15 @@ pub fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
             Ok(Parameter { name: pattern.ident.clone(), ty, is_span })
         })
         .collect()
+}
+
+/// The type itself: one that a macro has handed on, or that stands in parentheses, is wrapped.
+fn without_parentheses(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => without_parentheses(&group.elem),
+        Type::Paren(paren) => without_parentheses(&paren.elem),
+        _ => ty,
+    }
 }
 
 /// A lifetime with a name in the type.

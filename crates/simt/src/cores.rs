@@ -86,10 +86,14 @@ fn start(number: usize, tasks: Arc<Mutex<Receiver<Task>>>) -> bool {
                 return;
             };
             let end = panic::catch_unwind(AssertUnwindSafe(|| work(&worker)));
+            if end.is_err() && worker.is_in_block() {
+                // A defect of the executor, as kernels' panics do not come this far. Lanes are still on their stacks, with borrows of
+                // what ends when the caller goes on: a thread that one of them has started may use it.
+                eprintln!("error: the executor has failed inside of a block, and cannot go on");
+                std::process::abort();
+            }
             if end.is_err() {
-                // A defect of the executor, as kernels' panics do not come this far. Lanes may still be on the stacks,
-                // with borrows of what is about to end: they must not even be dropped.
-                std::mem::forget(std::mem::replace(&mut worker, Worker::new()));
+                worker = Worker::new();
             }
             // The caller has gone only if its thread was killed.
             let _ = done.send(end);

@@ -92,10 +92,21 @@ pub fn access(space: Space, access: Access, address: usize, bytes: usize) {
     let listener = Listener::own();
     if listener.is_there() {
         let location = Location::caller();
+        if !matches!(bytes, 1 | 2 | 4 | 8 | 16) {
+            no_access_of(bytes, location);
+        }
         match ElementSite::new(access, bytes, location) {
             Some(site) if space == Space::Global => notes::note_element(listener, site, address),
             _ => notes::note_access(Kind::new(space, access, bytes), address, location),
         }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn no_access_of(bytes: usize, location: &Location<'_>) {
+    if is_running() {
+        context::fault(format!("an access of {bytes} bytes: there are those of 1, 2, 4, 8 and 16"), location);
     }
 }
 

@@ -45,6 +45,11 @@ impl Worker {
         Hearing::begin(&self.context)
     }
 
+    /// Whether lanes of a block are on this core, perhaps on their stacks.
+    pub(crate) fn is_in_block(&self) -> bool {
+        self.context.thread.get().is_some()
+    }
+
     /// Runs block `index` of a launch on this core. `first_fault` is the first block that is known to have a fault.
     pub(crate) fn run_block(
         &self,

@@ -89,6 +89,8 @@ impl Plan {
         if spans == 0 {
             return Self::Nothing;
         }
+        // Nothing is where the pitch says; and where that would be may be beyond any address.
+        let pitch = if len == 0 { 0 } else { pitch };
         let threads = threads_of_span(len.div_ceil(16 / size), spans, in_flight);
         // The last one may be less than a tile.
         let tiles = len.div_ceil(threads * in_flight * (16 / size));

@@ -11,13 +11,14 @@ pub(crate) type SharedAddress = *mut u8;
 
 #[track_caller]
 pub(crate) fn shared_declare<T, const LEN: usize, const ID: u64>() -> SharedAddress {
-    lane::shared_array(ID, LEN * size_of::<T>(), size_of::<T>())
+    // A constant, so that an array larger than any memory does not compile.
+    lane::shared_array(ID, const { LEN * size_of::<T>() }, size_of::<T>())
 }
 
 #[track_caller]
 pub(crate) fn shared_declare_tile<T, const ROWS: usize, const COLUMNS: usize, const PAD: usize, const ID: u64>()
 -> SharedAddress {
-    lane::shared_array(ID, ROWS * (COLUMNS + PAD) * size_of::<T>(), size_of::<T>())
+    lane::shared_array(ID, const { ROWS * (COLUMNS + PAD) * size_of::<T>() }, size_of::<T>())
 }
 
 pub(crate) fn shared_dynamic() -> (SharedAddress, usize) {
