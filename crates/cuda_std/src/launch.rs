@@ -48,13 +48,15 @@ pub struct NamedParameter {
 }
 
 impl NamedParameter {
-    /// For the expansion of `#[kernel]`: `is_view` says whether the PTX entry takes it as an address and a length.
+    /// For the expansion of `#[kernel]`, of a parameter that the PTX entry takes as it is.
     #[doc(hidden)]
-    pub const fn of<P: Parameter<'static>>(name: &'static str, is_view: bool) -> Self {
-        assert!(
-            (P::SLOTS == 2) == is_view,
-            "a view in a kernel's parameters is written as `Global<..>` or `GlobalMut<..>`, by no other name"
-        );
+    pub const fn scalar<P: ScalarParameter>(name: &'static str) -> Self {
+        Self { name, slots: P::SLOTS, element: P::ELEMENT }
+    }
+
+    /// And of one that it takes as an address and a length.
+    #[doc(hidden)]
+    pub const fn view<P: ViewParameter>(name: &'static str) -> Self {
         Self { name, slots: P::SLOTS, element: P::ELEMENT }
     }
 }
@@ -196,8 +198,28 @@ pub unsafe trait Parameter<'launch> {
     unsafe fn from_slots(slots: &[u64]) -> Self;
 }
 
+/// A parameter of one slot.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is a view by another name",
+    note = "`#[kernel]` knows a view by its name: write `Global<..>` or `GlobalMut<..>`"
+)]
+#[doc(hidden)]
+pub trait ScalarParameter: Parameter<'static> {}
+
+/// A parameter of an address and a length.
+#[doc(hidden)]
+pub trait ViewParameter: Parameter<'static> {}
+
+impl<T: Plain> ScalarParameter for *const T {}
+impl<T: Plain> ScalarParameter for *mut T {}
+impl<T: Plain> ViewParameter for &'static [T] {}
+impl<T: Plain> ViewParameter for Global<'static, T> {}
+impl<T: Plain> ViewParameter for GlobalMut<'static, T> {}
+
 macro_rules! scalars {
     ($($type:ty),*) => {$(
+        impl ScalarParameter for $type {}
+
         // SAFETY: the low bytes of the slot are the value, on the little-endian machines that CUDA has.
         unsafe impl Parameter<'_> for $type {
             const SLOTS: usize = 1;
@@ -350,15 +372,4 @@ unsafe fn by_table<K: BySizes, E: Erase<O, T>, O, T, B: Element, S: Plain, U: Pl
     E::enter::<B, S, U>();
     // SAFETY: as promised by the caller.
     unsafe { K::thread::<B, S, U>(slots) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[should_panic(expected = "by no other name")]
-    fn a_view_by_another_name_is_no_parameter() {
-        NamedParameter::of::<Global<u32>>("numbers", false);
-    }
 }

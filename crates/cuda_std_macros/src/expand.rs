@@ -338,7 +338,10 @@ impl Kernel<'_> {
         let aliases = self.aliases(instance);
         let parameters = self.parameters.iter().map(|Parameter { name, ty, is_span }| {
             let (name, ty) = (name.to_string(), with_static_lifetimes(ty));
-            quote!(::cuda_std::launch::NamedParameter::of::<#ty>(#name, #is_span))
+            match is_span {
+                true => quote!(::cuda_std::launch::NamedParameter::view::<#ty>(#name)),
+                false => quote!(::cuda_std::launch::NamedParameter::scalar::<#ty>(#name)),
+            }
         });
         let thread = self.thread(instance);
         let sides = (0..3).map(|axis| match (self.block.is_empty(), self.block.get(axis)) {
