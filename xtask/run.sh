@@ -61,7 +61,7 @@ sanitize)
     # racecheck looks at a block's shared memory, and at that of 64 threads' blocks for longer than anybody waits.
     [ -z "$names" ] || for tool in $tools; do
         sed "s/^/$tool /" <<<"${names%$'\n'}"
-    done | grep -v "^racecheck 64 threads" | xargs -P "$(nproc)" -d '\n' -I{} bash -c 'set -- {}; tool=$1; shift; sanitize "$tool" "$*"' || failed=1
+    done | grep -vE "^racecheck (64|many) threads" | xargs -P "$(nproc)" -d '\n' -I{} bash -c 'set -- {}; tool=$1; shift; sanitize "$tool" "$*"' || failed=1
     ;;
 unpack) ;;
 *)

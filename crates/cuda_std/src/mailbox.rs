@@ -40,12 +40,15 @@ pub fn post<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, value: V) {
 #[inline(always)]
 #[track_caller]
 pub fn take<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize) -> V {
+    let mut round = 0;
     loop {
         if let Some(value) = look::<V>(mailboxes, i) {
+            machine::end_spin(round);
             empty::<V>(mailboxes, i);
             return value;
         }
-        machine::spin();
+        machine::spin(round);
+        round = round.wrapping_add(1);
     }
 }
 
@@ -58,13 +61,16 @@ pub fn take<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize) -> V {
 #[inline(always)]
 #[track_caller]
 pub fn take_by_warp<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, wants: bool) -> V {
+    let mut round = 0;
     let value = loop {
         let value = look::<V>(mailboxes, i);
         if warp_vote_all(FULL_MASK, value.is_some() | !wants) {
             break value;
         }
-        machine::spin();
+        machine::spin(round);
+        round = round.wrapping_add(1);
     };
+    machine::end_spin(round);
     if wants {
         empty::<V>(mailboxes, i);
     }

@@ -6,7 +6,6 @@
 use std::cell::{Cell, RefCell};
 use std::panic::{self, Location};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use corosensei::Yielder;
@@ -15,6 +14,7 @@ use crate::fault::{Fault, Place};
 use crate::lane::{Barrier, Shuffle, Vote};
 use crate::schedule::{Random, Schedule};
 use crate::shared::SharedMemory;
+use crate::waiting::Running;
 use crate::watch::{Near, Watcher};
 use crate::{Dim3, Launch};
 
@@ -94,9 +94,9 @@ pub(crate) struct Context {
     pub fault: RefCell<Option<Fault>>,
     kernel: RefCell<String>,
     pub thread: Cell<Option<Thread>>,
-    /// The block's number, and that of the first block with a fault.
+    /// The block's number, and what it has in common with the others of its launch.
     pub index: Cell<u64>,
-    pub first_fault: Cell<*const AtomicU64>,
+    pub running: Cell<*const Running>,
     /// The lane that runs now.
     pub current: Cell<usize>,
     /// Lanes from here to `start_end` are to be started, by whichever fibre comes first.
@@ -269,19 +269,27 @@ fn accesses_to_change(random: &mut Random) -> u32 {
     1 + random.below(15) as u32
 }
 
-/// Lets others run, in a loop that waits for a block before this one. If one of those has a fault, nobody will come.
-pub(crate) fn spin(location: &Location<'_>) {
+/// Lets others run, in a loop that waits for a block before this one. If one of those has a fault, or all wait, nobody will come.
+pub(crate) fn spin(round: u32, location: &'static Location<'static>) {
     if thread::panicking() {
         return;
     }
     thread::yield_now();
-    let is_in_vain = with_lane(|context, _| {
-        // SAFETY: `run_block` has set it, and outlives the block.
-        context.index.get() > unsafe { &*context.first_fault.get() }.load(Ordering::Relaxed)
+    let in_vain = with_lane(|context, lane| {
+        let running = context.running();
+        if running.has_fault_before(context.index.get()) {
+            return Some("it waits for a block before it, and one of them has a fault".to_owned());
+        }
+        running.wait(context.index.get(), round, context.place(lane), location)
     });
-    if is_in_vain {
-        fault("it waits for a block before it, and one of them has a fault".to_owned(), location);
+    if let Some(message) = in_vain {
+        fault(message, location);
     }
+}
+
+/// What [`spin`] waited for has come, after so many rounds.
+pub(crate) fn end_spin(rounds: u32) {
+    with_lane(|context, _| context.running().go_on(context.index.get(), rounds));
 }
 
 /// Ends the launch: the lane did what it must not.
@@ -312,7 +320,7 @@ impl Context {
             kernel: RefCell::new(String::new()),
             thread: Cell::new(None),
             index: Cell::new(0),
-            first_fault: Cell::new(ptr::null()),
+            running: Cell::new(ptr::null()),
             current: Cell::new(0),
             start_next: Cell::new(0),
             start_end: Cell::new(0),
@@ -354,8 +362,14 @@ impl Context {
         panic::resume_unwind(Box::new(Abandoned))
     }
 
-    /// Makes it block `index` of a launch. `first_fault` is the first block that is known to have a fault.
-    pub(crate) fn begin(&self, launch: &Launch<'_>, index: u64, first_fault: &AtomicU64) {
+    /// What the launch's blocks have in common.
+    fn running(&self) -> &Running {
+        // SAFETY: `run_block` has set it, and outlives the block, which only runs then.
+        unsafe { &*self.running.get() }
+    }
+
+    /// Makes it block `index` of a launch, one of those that are `running`.
+    pub(crate) fn begin(&self, launch: &Launch<'_>, index: u64, running: &Running) {
         let block_idx = launch.grid.place(index);
         let threads = launch.block.count() as usize;
         if self.block_dim.get() != launch.block {
@@ -378,7 +392,7 @@ impl Context {
         self.exited.set(0);
         self.in_warp_operations.set(0);
         self.index.set(index);
-        self.first_fault.set(first_fault);
+        self.running.set(running);
         let mut random = match launch.schedule {
             Schedule::InOrder => None,
             Schedule::Seed(seed) => Some(Random::new(seed, index)),

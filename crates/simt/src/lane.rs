@@ -266,9 +266,14 @@ pub fn fault(message: String) -> ! {
     context::fault(message, Location::caller())
 }
 
-/// To be called in each round of a loop that waits for what a block before this one writes: blocks are started in order, so
-/// it comes, unless that block has a fault, which then ends this one too.
+/// To be called in each round, counted from 0, of a loop that waits for what a block before this one writes: blocks are started in
+/// order, so it comes, unless that block has a fault, or waits itself as all others do: then this one has a fault too.
 #[track_caller]
-pub fn spin() {
-    context::spin(Location::caller());
+pub fn spin(round: u32) {
+    context::spin(round, Location::caller());
+}
+
+/// To be called behind such a loop, with its number of rounds.
+pub fn end_spin(rounds: u32) {
+    context::end_spin(rounds);
 }

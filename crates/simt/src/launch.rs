@@ -7,6 +7,7 @@ use crate::context::MOST_THREADS;
 use crate::fault::Fault;
 use crate::profile::Profile;
 use crate::schedule::Schedule;
+use crate::waiting::Running;
 use crate::watch::{LaunchWatch, Watch};
 use crate::worker::Worker;
 use crate::{Dim3, cores, lane};
@@ -210,7 +211,7 @@ fn run_watched(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<Option
                 if !first_fault.is_after(index) {
                     return;
                 }
-                if let Err(fault) = worker.run_block(launch, index, &first_fault.block, thread) {
+                if let Err(fault) = worker.run_block(launch, index, &first_fault.running, thread) {
                     first_fault.report(index, fault);
                 }
             }
@@ -231,33 +232,28 @@ fn run_watched(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<Option
 }
 
 /// The fault of the lowest block so far.
+#[derive(Default)]
 struct FirstFault {
-    block: AtomicU64,
+    running: Running,
     fault: Mutex<Option<Fault>>,
-}
-
-impl Default for FirstFault {
-    fn default() -> Self {
-        Self { block: AtomicU64::new(u64::MAX), fault: Mutex::new(None) }
-    }
 }
 
 impl FirstFault {
     /// Whether no block up to `block` is known to have a fault.
     fn is_after(&self, block: u64) -> bool {
-        block < self.block.load(Ordering::Relaxed)
+        block < self.running.first_fault.load(Ordering::Relaxed)
     }
 
     fn report(&self, block: u64, fault: Fault) {
         let mut first = self.fault.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_after(block) {
-            self.block.store(block, Ordering::Relaxed);
+            self.running.first_fault.store(block, Ordering::Relaxed);
             *first = Some(fault);
         }
     }
 
     /// The block and its fault; without one, the number of no block.
     fn into_parts(self) -> (u64, Option<Fault>) {
-        (self.block.into_inner(), self.fault.into_inner().unwrap_or_else(PoisonError::into_inner))
+        (self.running.first_fault.into_inner(), self.fault.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -66,6 +66,7 @@ mod listener;
 mod profile;
 mod schedule;
 mod shared;
+mod waiting;
 mod warp;
 mod watch;
 mod worker;

@@ -1,7 +1,7 @@
 //! One core: it runs one block after the other.
 
+use crate::waiting::Running;
 use std::cell::RefCell;
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Once};
 use std::{panic, ptr};
 
@@ -50,16 +50,17 @@ impl Worker {
         self.context.thread.get().is_some()
     }
 
-    /// Runs block `index` of a launch on this core. `first_fault` is the first block that is known to have a fault.
+    /// Runs block `index` of a launch on this core. `running` is what its blocks have in common.
     pub(crate) fn run_block(
         &self,
         launch: &Launch<'_>,
         index: u64,
-        first_fault: &AtomicU64,
+        running: &Running,
         thread: &(dyn Fn() + Sync),
     ) -> Result<(), Fault> {
         let context = &self.context;
-        context.begin(launch, index, first_fault);
+        running.begin_block();
+        context.begin(launch, index, running);
         if let Some(watcher) = &mut *context.watcher.borrow_mut() {
             watcher.begin_block(index, context.threads.get(), launch.limits.shared_bytes, &context.near);
         }
@@ -72,7 +73,8 @@ impl Worker {
             scheduler.abandon();
         }
         context.thread.set(None);
-        context.first_fault.set(ptr::null());
+        context.running.set(ptr::null());
+        running.end_block(index);
         let fault = context.fault.take();
         if let Some(Fault::OutOfMemory { .. }) = fault {
             // All stacks are idle now. Other cores, and the caller, need the memory more.

@@ -199,6 +199,11 @@ pub(crate) fn keep_rolled(counter: u32) -> u32 {
 
 /// A round of waiting for a block before this one.
 #[track_caller]
-pub(crate) fn spin() {
-    lane::spin();
+pub(crate) fn spin(round: u32) {
+    lane::spin(round);
+}
+
+/// The end of so many rounds of waiting.
+pub(crate) fn end_spin(rounds: u32) {
+    lane::end_spin(rounds);
 }

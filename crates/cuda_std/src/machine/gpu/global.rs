@@ -251,7 +251,11 @@ pub(crate) unsafe fn store_both(place: *mut [u64; 2], [first, second]: [u64; 2])
 
 /// A round of waiting for a block before this one: nothing that would make the next one later.
 #[inline(always)]
-pub(crate) fn spin() {}
+pub(crate) fn spin(_round: u32) {}
+
+/// The end of so many rounds of waiting.
+#[inline(always)]
+pub(crate) fn end_spin(_rounds: u32) {}
 
 /// How many bytes an address is past a multiple of 16.
 #[inline(always)]
