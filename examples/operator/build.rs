@@ -1,9 +1,21 @@
 //! Compiles the kernels to PTX and embeds it.
 
-use cuda_builder::{Arch, CudaBuilder};
+use std::process::ExitCode;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+use cuda_builder::{Arch, BuildError, CudaBuilder};
+
+fn main() -> ExitCode {
+    match build() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn build() -> Result<(), BuildError> {
     let built = CudaBuilder::new("kernels").arch(Arch::SM_75).build()?;
     built.rerun_if_changed();
-    Ok(built.embed("operator_kernels.rs")?)
+    built.embed("operator_kernels.rs")
 }

@@ -7,7 +7,7 @@ use cuda_driver::DriverVersion;
 #[non_exhaustive]
 pub enum Error {
     /// This machine has no CUDA driver.
-    #[error("{0}")]
+    #[error(transparent)]
     NoDriver(#[from] cuda_driver::LoadError),
 
     /// The driver is older than the kernels' PTX.

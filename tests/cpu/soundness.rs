@@ -9,6 +9,7 @@ use cuda_std::prelude::*;
 use test_support::soak::soak;
 use test_support::strict::{Strict, strict_kernels};
 use test_support::{executor, times};
+use warpfold::ops::{Dot, Sum};
 use warpfold::reduce::Kernels;
 use warpfold::{Error, Gpu, Shape};
 
@@ -203,4 +204,24 @@ fn many_threads_do_everything_at_once() {
     let steps = soak(&executor(), threads, Duration::from_secs(seconds), true).unwrap();
     println!("{steps} steps of {threads} threads");
     assert!(steps > 100, "{steps}");
+}
+
+#[test]
+fn an_input_that_is_too_short_is_told_before_there_is_memory_for_the_outputs() {
+    let gpu = Gpu::simt();
+    let x = gpu.upload(&[1.0_f32; 8]).unwrap();
+    // Outputs that no machine has memory for.
+    let shape = Shape::rows(1 << 45, 1);
+    for refused in [gpu.reduce_to_buffer(Sum, &x, shape).err(), gpu.reduce_pairs(Dot, &x, &x, shape).err()] {
+        assert!(matches!(refused, Some(Error::Length { found: 8, .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn rows_of_nothing_are_nowhere() {
+    let gpu = Gpu::simt();
+    let nothing = gpu.upload::<f32>(&[]).unwrap();
+    let shape = Shape::rows(3, 0).with_pitch(usize::MAX).unwrap();
+    let sums = gpu.reduce_pairs(Dot, &nothing, &nothing, shape).unwrap();
+    assert_eq!(gpu.download(&sums).unwrap(), [0.0; 3]);
 }

@@ -1,5 +1,6 @@
 //! `cargo xtask setup`: what the device build needs, from wherever this machine can get it.
 
+use std::env;
 use std::process::Command;
 
 use anyhow::bail;
@@ -7,6 +8,9 @@ use cuda_builder::DeviceToolchain;
 use cuda_builder::toolchain::{OLDEST, Origin};
 
 use crate::{ptxas, workspace};
+
+/// Names the compiler for kernels.
+const NAMED: &str = "WARPFOLD_DEVICE_RUSTC";
 
 /// The distributions' packages: a compiler, and the sources of its standard library.
 const PACKAGES: [(&str, &str); 3] =
@@ -16,6 +20,10 @@ const PACKAGES: [(&str, &str); 3] =
 pub fn run(ptxas: bool) -> anyhow::Result<()> {
     let toolchain = match DeviceToolchain::find() {
         Ok(present) => present,
+        // What somebody has named is not to be put right by something else.
+        Err(missing) if env::var_os(NAMED).is_some() => {
+            bail!("{NAMED} names no compiler for kernels: {}; correct it, or unset it", missing.tried.join("; "))
+        }
         Err(missing) => install(&missing.tried)?,
     };
     if toolchain.origin != Origin::Toolchain {

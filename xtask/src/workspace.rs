@@ -3,12 +3,19 @@
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 
 use anyhow::{Context, bail};
 
-/// The workspace's folder.
+/// The workspace's folder, as cargo says when it runs this tool. (Where it was built is another question: a checkout may have been
+/// moved since, or copied, with its target folder.)
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is a folder of the workspace")
+    static ROOT: OnceLock<PathBuf> = OnceLock::new();
+    ROOT.get_or_init(|| {
+        let of_run = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).filter(|folder| folder.ends_with("xtask"));
+        let own = of_run.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+        own.parent().expect("xtask is a folder of the workspace").to_owned()
+    })
 }
 
 /// The workspace's target folder.

@@ -3,6 +3,14 @@
 //! A view is an address and a length. Every access is checked: outside of the view a GPU traps and the executor says
 //! which kernel, block and thread it was. The unchecked forms are for the inner loops of kernels that have checked the
 //! range themselves; the executor checks those too.
+//!
+//! **Races.** Nothing keeps two threads, two launches on different streams, or a kernel and a copy from using one
+//! element at the same time. Where one of them writes and no barrier, fence or atomic orders the two, a load gives any
+//! value of its type, another one at each use perhaps, and what is in memory afterwards is of one of the writes, byte
+//! by byte. That is all: no access leaves its view, as what is checked is the index and the length, which are in
+//! registers. In the executor every access is a relaxed atomic of its width. On a GPU it is an ordinary load or store,
+//! to which PTX gives a meaning in a race, too (Lustig, Sahasrabuddhe and Giroux, "A Formal Analysis of the NVIDIA PTX
+//! Memory Consistency Model", ASPLOS 2019). `Gpu::simt` finds races within a launch.
 
 use core::marker::PhantomData;
 use core::mem::{size_of, transmute_copy};

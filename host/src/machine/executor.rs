@@ -92,7 +92,10 @@ impl Executor {
     }
 
     fn name() -> String {
-        format!("SIMT executor on {} CPU cores", cores())
+        match cores() {
+            1 => "SIMT executor on 1 CPU core".to_owned(),
+            cores => format!("SIMT executor on {cores} CPU cores"),
+        }
     }
 }
 

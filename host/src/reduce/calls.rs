@@ -71,6 +71,7 @@ impl Gpu {
         shape: Shape,
     ) -> Result<Buffer<O::Output>, Error> {
         let plan = reducer::check(&kernels, shape)?;
+        reducer::check_input(self, shape, input)?;
         let mut output = self.zeroed(shape.outputs())?;
         let mut workspace = self.workspaces().take(self, plan.room::<O::State>())?;
         reducer::start(self, &kernels, shape, plan, &mut workspace, input, output.view_mut())?;

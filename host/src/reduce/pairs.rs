@@ -103,10 +103,11 @@ impl Gpu {
         y: impl Into<View<'y, T>>,
         shape: Shape,
     ) -> Result<Buffer<O::Output>, Error> {
-        let plan = plan::<O, T>(shape)?;
+        let (plan, x, y) = (plan::<O, T>(shape)?, x.into(), y.into());
+        check_inputs(self, shape, x, y)?;
         let mut output = self.zeroed(shape.outputs())?;
         let mut workspace = self.workspaces().take(self, plan.room::<O::State>())?;
-        start::<O, T>(self, O::pairs(), shape, plan, &mut workspace, (x.into(), y.into()), output.view_mut())?;
+        start::<O, T>(self, O::pairs(), shape, plan, &mut workspace, (x, y), output.view_mut())?;
         self.workspaces().put_back(workspace);
         Ok(output)
     }
@@ -166,6 +167,18 @@ impl<O: PairOperator<T>, T: Element> PairReducer<O, T> {
     }
 }
 
+/// Whether both inputs are this device's and as long as the shape: to be asked before there is memory for the outputs.
+fn check_inputs<T: Element>(gpu: &Gpu, shape: Shape, x: View<'_, T>, y: View<'_, T>) -> Result<(), Error> {
+    let expected = shape.elements().unwrap_or(usize::MAX);
+    for (what, input) in [("the first input", x), ("the second input", y)] {
+        gpu.own(input.memory(), OPERATION)?;
+        if input.len() < expected {
+            return Err(Error::Length { operation: OPERATION, what, found: input.len(), expected });
+        }
+    }
+    Ok(())
+}
+
 /// Starts a reduction that has been planned, in a workspace that has the plan's room.
 fn start<O: PairOperator<T>, T: Element>(
     gpu: &Gpu,
@@ -176,17 +189,11 @@ fn start<O: PairOperator<T>, T: Element>(
     (x, y): (View<'_, T>, View<'_, T>),
     output: ViewMut<'_, O::Output>,
 ) -> Result<(), Error> {
-    let length = |what, found, expected| Err(Error::Length { operation: OPERATION, what, found, expected });
-    let elements = shape.elements().unwrap_or(usize::MAX);
-    for (what, input) in [("the first input", x), ("the second input", y)] {
-        gpu.own(input.memory(), OPERATION)?;
-        if input.len() < elements {
-            return length(what, input.len(), elements);
-        }
-    }
+    check_inputs(gpu, shape, x, y)?;
     gpu.own(output.memory(), OPERATION)?;
     if output.len() != shape.outputs() {
-        return length("the output", output.len(), shape.outputs());
+        let (found, expected) = (output.len(), shape.outputs());
+        return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
     }
     let Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } = plan else { return Ok(()) };
     let grid = reducer::grid(plan, OPERATION)?;

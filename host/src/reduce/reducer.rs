@@ -81,6 +81,18 @@ pub(super) fn grid(plan: Plan, operation: &'static str) -> Result<(u32, u32), Er
     Ok((u32::try_from(x).map_err(too_many)?, u32::try_from(y).map_err(too_many)?))
 }
 
+/// The operation's name, for messages.
+const OPERATION: &str = "reduce";
+
+/// Whether an input is this device's and as long as the shape: to be asked before there is memory for the outputs.
+pub(super) fn check_input<T: Element>(gpu: &Gpu, shape: Shape, input: View<'_, T>) -> Result<(), Error> {
+    gpu.own(input.memory(), OPERATION)?;
+    match shape.elements().filter(|&elements| input.len() < elements) {
+        Some(expected) => Err(Error::Length { operation: OPERATION, what: "the input", found: input.len(), expected }),
+        None => Ok(()),
+    }
+}
+
 /// Starts a reduction that [`check`] has planned, in a workspace that has the plan's room.
 pub(super) fn start<O: Operator<T>, T: Element>(
     gpu: &Gpu,
@@ -91,15 +103,11 @@ pub(super) fn start<O: Operator<T>, T: Element>(
     input: View<'_, T>,
     output: ViewMut<'_, O::Output>,
 ) -> Result<(), Error> {
-    const OPERATION: &str = "reduce";
-    gpu.own(input.memory(), OPERATION)?;
+    check_input(gpu, shape, input)?;
     gpu.own(output.memory(), OPERATION)?;
-    let length = |what, found, expected| Error::Length { operation: OPERATION, what, found, expected };
-    if let Some(elements) = shape.elements().filter(|&elements| input.len() < elements) {
-        return Err(length("the input", input.len(), elements));
-    }
     if output.len() != shape.outputs() {
-        return Err(length("the output", output.len(), shape.outputs()));
+        let (found, expected) = (output.len(), shape.outputs());
+        return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
     }
     let grid = grid(plan, OPERATION)?;
     match plan {

@@ -115,15 +115,16 @@ impl Gpu {
         // Without an element that one warp does not fold there is nothing to queue.
         let has_long = elements > segments::WARP_PACKS * (16 / size);
         let room = if has_long { segments::most_chunks(elements, size) } else { 0 };
+        let machine = self.machine();
         Ok(SegmentReducer {
             gpu: self.clone(),
             kernels,
             segments,
             elements,
             chunks: self.zeroed(room * segments::PLACES_OF_CHUNK)?,
-            notes: self.zeroed(2)?,
+            notes: Buffer::workspace(&machine, 2)?,
             partials: self.zeroed(room)?,
-            tickets: self.zeroed(1 + room)?,
+            tickets: Buffer::workspace(&machine, 1 + room)?,
         })
     }
 
