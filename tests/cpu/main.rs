@@ -4,6 +4,7 @@
 //!
 //! | module | what is tested |
 //! |---|---|
+//! | `partials` | reductions whose blocks leave states for each other |
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
 //! | `soundness` | what several threads, faults and kernels of any kind may do to one device |
 //! | `simt` | the ladders and the device library in the executor |
@@ -15,6 +16,7 @@
 mod corpus;
 mod counters;
 mod examples;
+mod partials;
 mod ptx;
 mod reductions;
 mod simt;

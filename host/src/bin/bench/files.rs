@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-/// Whether [`write`] could do its work: told before a long computation, not after it.
+/// Whether [`write()`] could do its work: told before a long computation, not after it.
 pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
     ensure!(!path.is_dir(), "cannot write `{shown}`: it is a folder; name a file in it");
