@@ -6,11 +6,12 @@
 //!
 //! **Races.** Nothing keeps two threads, two launches on different streams, or a kernel and a copy from using one
 //! element at the same time. Where one of them writes and no barrier, fence or atomic orders the two, a load gives any
-//! value of its type, another one at each use perhaps, and what is in memory afterwards is of one of the writes, byte
-//! by byte. That is all: no access leaves its view, as what is checked is the index and the length, which are in
-//! registers. In the executor every access is a relaxed atomic of its width. On a GPU it is an ordinary load or store,
-//! to which PTX gives a meaning in a race, too (Lustig, Sahasrabuddhe and Giroux, "A Formal Analysis of the NVIDIA PTX
-//! Memory Consistency Model", ASPLOS 2019). `Gpu::simt` finds races within a launch.
+//! value of its type, and what is in memory afterwards is of one of the writes, byte by byte. What is checked is the
+//! index that was given and the view's length, neither of which is in that memory. In the executor every access is a
+//! relaxed atomic of its width, one of 16 bytes two of 8. On a GPU it is an ordinary load or store: PTX gives races of
+//! those a meaning (Lustig, Sahasrabuddhe and Giroux, "A Formal Analysis of the NVIDIA PTX Memory Consistency Model",
+//! ASPLOS 2019), but LLVM on the way there promises none, so an index that was itself loaded in a race is to be loaded
+//! by an atomic or a volatile access. `Gpu::simt` finds races within a launch.
 
 use core::marker::PhantomData;
 use core::mem::{size_of, transmute_copy};
