@@ -49,6 +49,7 @@ pub use cuda_std::element::{Element, Plain};
 pub use cuda_std::launch::{AnyBlock, Dim3, Kernel, KernelId};
 pub use device::DeviceInfo;
 pub use error::Error;
+pub use exact_sum as exact;
 pub use gpu::Gpu;
 pub use kernels::ops;
 pub use machine::KernelOccupancy;

@@ -1,0 +1,180 @@
+//! A superaccumulator: a fixed-point number with room for every sum.
+
+/// An integer in limbs of 32 bits, each with 31 further bits for carries that have not been passed on yet.
+///
+/// The number is the sum of `limbs[k] * 2^(32 k)`. An addition touches a limb by less than `2^32`, so [`Limbs::ADDITIONS`] of
+/// them fit before carries have to be passed on, which [`Limbs::add`] does by itself.
+///
+/// Source: Kulisch and Miranker, "The arithmetic of the digital computer: a new approach", SIAM Review 28 (1986); Neal, "Fast
+/// exact summation using small and large superaccumulators", 2015, for limbs with room for late carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limbs<const N: usize> {
+    limbs: [i64; N],
+    additions: u32,
+}
+
+impl<const N: usize> Default for Limbs<N> {
+    fn default() -> Self {
+        Self::ZERO
+    }
+}
+
+impl<const N: usize> Limbs<N> {
+    /// 0.
+    pub const ZERO: Self = Self { limbs: [0; N], additions: 0 };
+
+    /// Additions before carries are passed on: each is below `2^32`, and what a limb keeps when carries have been passed on too.
+    pub const ADDITIONS: u32 = {
+        const ADDITIONS: u32 = (1 << 30) - 1;
+        assert!((ADDITIONS as i128 + 1) << 32 < 1 << 63);
+        ADDITIONS
+    };
+
+    /// Adds `value * 2^position`. What is beyond the last limb is lost: whoever chooses `N` sees to it that nothing is.
+    #[inline]
+    pub fn add(&mut self, value: i128, position: u32) {
+        self.count_addition();
+        let (mut limb, shift) = ((position / 32) as usize, position % 32);
+        // The lowest 32 bits that the shifted value has a limb for, and the rest of it.
+        let mut low = (value as u32) << shift;
+        let mut rest = value >> (32 - shift);
+        while limb + 1 < N {
+            self.limbs[limb] += i64::from(low);
+            limb += 1;
+            if rest == 0 {
+                return;
+            }
+            if rest == -1 {
+                self.limbs[limb] -= 1;
+                return;
+            }
+            low = rest as u32;
+            rest >>= 32;
+        }
+        if limb < N {
+            self.limbs[limb] += i64::from(low) + ((rest as i64) << 32);
+        }
+    }
+
+    /// Adds another number.
+    pub fn merge(&mut self, other: &Self) {
+        self.pass_carries();
+        let mut other = *other;
+        other.pass_carries();
+        let mut k = 0;
+        while k < N {
+            self.limbs[k] += other.limbs[k];
+            k += 1;
+        }
+        self.additions = 1;
+    }
+
+    #[inline]
+    fn count_addition(&mut self) {
+        if self.additions == Self::ADDITIONS {
+            self.pass_carries();
+        }
+        self.additions += 1;
+    }
+
+    /// Brings all limbs but the last into `0..2^32`: then equal numbers have equal limbs.
+    #[inline]
+    pub fn pass_carries(&mut self) {
+        let mut k = 0;
+        while k + 1 < N {
+            let carry = self.limbs[k] >> 32;
+            self.limbs[k] -= carry << 32;
+            self.limbs[k + 1] += carry;
+            k += 1;
+        }
+        self.additions = 0;
+    }
+
+    /// Limb `k`.
+    #[inline(always)]
+    pub fn limb(&self, k: usize) -> i64 {
+        self.limbs[k]
+    }
+
+    /// Adds to limb `k` alone, less than `2^32` in magnitude.
+    #[inline]
+    pub fn add_to_limb(&mut self, k: usize, amount: i64) {
+        self.count_addition();
+        self.limbs[k] += amount;
+    }
+
+    /// The number's sign, and its magnitude's highest 128 bits.
+    #[inline]
+    pub fn leading(&self) -> Leading {
+        let mut magnitude = *self;
+        magnitude.pass_carries();
+        let is_negative = magnitude.limbs[N - 1] < 0;
+        if is_negative {
+            let mut k = 0;
+            while k < N {
+                magnitude.limbs[k] = -magnitude.limbs[k];
+                k += 1;
+            }
+            magnitude.pass_carries();
+        }
+        let limbs = &magnitude.limbs;
+        let mut top = N;
+        while top > 0 && limbs[top - 1] == 0 {
+            top -= 1;
+        }
+        if top == 0 {
+            return Leading::ZERO;
+        }
+        // The last limb may have more than 32 bits, the others have not.
+        let (mut bits, mut position) = (limbs[top - 1] as u128, 32 * (top as i32 - 1));
+        let mut next = top - 1;
+        while next > 0 && bits.leading_zeros() >= 32 {
+            next -= 1;
+            bits = (bits << 32) | limbs[next] as u128;
+            position -= 32;
+        }
+        let zeros = bits.leading_zeros();
+        bits <<= zeros;
+        position -= zeros as i32;
+        let mut is_inexact = false;
+        if next > 0 && zeros > 0 {
+            next -= 1;
+            bits |= (limbs[next] as u128) >> (32 - zeros);
+            is_inexact = (limbs[next] as u32) << zeros != 0;
+        }
+        while next > 0 {
+            next -= 1;
+            is_inexact |= limbs[next] != 0;
+        }
+        Leading { is_negative, bits, position, is_inexact }
+    }
+}
+
+/// The highest 128 bits of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leading {
+    /// Whether the number is below 0.
+    pub is_negative: bool,
+    /// The bits, the highest of them one; 0 for 0.
+    pub bits: u128,
+    /// The power of two that the lowest bit stands for, in the number's own units.
+    pub position: i32,
+    /// Whether there is something below.
+    pub is_inexact: bool,
+}
+
+impl Leading {
+    /// 0.
+    pub const ZERO: Self = Self { is_negative: false, bits: 0, position: 0, is_inexact: false };
+
+    /// Those of `value * 2^position`.
+    #[inline(always)]
+    pub fn of(value: i128, position: i32) -> Self {
+        if value == 0 {
+            return Self::ZERO;
+        }
+        let magnitude = value.unsigned_abs();
+        let zeros = magnitude.leading_zeros();
+        Self { is_negative: value < 0, bits: magnitude << zeros, position: position - zeros as i32, is_inexact: false }
+    }
+}

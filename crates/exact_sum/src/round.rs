@@ -1,0 +1,133 @@
+//! One rounding, to nearest, ties to even.
+
+use half::{bf16, f16};
+
+use crate::limbs::Leading;
+
+/// A format that results are given out in.
+pub trait Rounded: Copy {
+    /// The number that is nearest to `leading * 2^unit`; of two that are as near, the one whose last bit is 0. Infinite from half
+    /// a unit of the last place above the greatest number on.
+    fn round(leading: Leading, unit: i32) -> Self;
+    /// The one NaN.
+    const NAN: Self;
+    /// Infinity of a sign.
+    fn infinity(is_negative: bool) -> Self;
+}
+
+/// `leading / count`, of a number whose [`Leading::bits`] are in units of the quotient.
+///
+/// 128 bits over a count below `2^63` leave at least 65 for the quotient, more than any format keeps; what is below the bits, and
+/// the remainder, cannot change them, only whether the quotient is exact.
+pub fn divide(leading: Leading, count: u64) -> Leading {
+    let (mut quotient, mut remainder) = (0_u128, 0_u64);
+    let mut bit = 128;
+    // A bit at a time: GPUs have no division of 128 bits.
+    while bit > 0 {
+        bit -= 1;
+        remainder = (remainder << 1) | (leading.bits >> bit) as u64 & 1;
+        quotient <<= 1;
+        if remainder >= count {
+            remainder -= count;
+            quotient |= 1;
+        }
+    }
+    if quotient == 0 {
+        return Leading::ZERO;
+    }
+    let zeros = quotient.leading_zeros();
+    Leading {
+        bits: quotient << zeros,
+        position: leading.position - zeros as i32,
+        is_inexact: leading.is_inexact || remainder != 0,
+        ..leading
+    }
+}
+
+/// The root of `leading * 2^unit`, which is not below 0: in units of 1.
+///
+/// The root of the highest 128 bits, taken at an even power of two, has 64 bits, more than any format keeps; what is below cannot
+/// change them, only whether the root is exact.
+pub fn root(leading: Leading, unit: i32) -> Leading {
+    if leading.bits == 0 {
+        return Leading::ZERO;
+    }
+    let mut exponent = leading.position + unit;
+    let (mut square, mut is_inexact) = (leading.bits, leading.is_inexact);
+    if exponent & 1 != 0 {
+        is_inexact |= square & 1 == 1;
+        square >>= 1;
+        exponent += 1;
+    }
+    // Two bits of the square for each of the root, as by hand.
+    let (mut root, mut remainder) = (0_u64, 0_u128);
+    let mut bit = 128;
+    while bit > 0 {
+        bit -= 2;
+        remainder = (remainder << 2) | (square >> bit) & 3;
+        let trial = ((root as u128) << 2) | 1;
+        root <<= 1;
+        if remainder >= trial {
+            remainder -= trial;
+            root |= 1;
+        }
+    }
+    Leading {
+        is_negative: false,
+        bits: (root as u128) << 64,
+        position: exponent / 2 - 64,
+        is_inexact: is_inexact || remainder != 0,
+    }
+}
+
+/// The bits of the magnitude, in a format with `mantissa` stored bits and exponents biased by `bias`.
+#[inline(always)]
+fn magnitude_bits(leading: Leading, unit: i32, mantissa: u32, bias: i32) -> u64 {
+    if leading.bits == 0 {
+        return 0;
+    }
+    // The exponent of the highest bit.
+    let exponent = leading.position + unit + 127;
+    let least = 1 - bias;
+    if exponent > bias {
+        return ((2 * bias + 1) as u64) << mantissa;
+    }
+    // Bits that are dropped: all but `mantissa + 1`, and more of a subnormal number.
+    let below = if exponent < least { (least - exponent) as u32 } else { 0 };
+    let dropped = 127 - mantissa + below;
+    if dropped > 128 {
+        // Below half of the least subnormal number.
+        return 0;
+    }
+    let kept = if dropped == 128 { 0 } else { (leading.bits >> dropped) as u64 };
+    let half = (leading.bits >> (dropped - 1)) & 1 == 1;
+    let is_above = leading.is_inexact || leading.bits << (128 - (dropped - 1)) != 0;
+    let up = half && (is_above || kept & 1 == 1);
+    // The highest kept bit of a normal number adds one to the exponent's field, and so does a carry.
+    let field = if exponent < least { 0 } else { (exponent + bias - 1) as u64 };
+    (field << mantissa) + kept + up as u64
+}
+
+macro_rules! rounded {
+    ($($float:ident in $word:ident, mantissa $mantissa:literal, bias $bias:literal;)*) => {$(
+        impl Rounded for $float {
+            const NAN: Self = Self::NAN;
+            #[inline(always)]
+            fn round(leading: Leading, unit: i32) -> Self {
+                let sign = (leading.is_negative as $word) << ($word::BITS - 1);
+                Self::from_bits(sign | magnitude_bits(leading, unit, $mantissa, $bias) as $word)
+            }
+            #[inline(always)]
+            fn infinity(is_negative: bool) -> Self {
+                if is_negative { Self::NEG_INFINITY } else { Self::INFINITY }
+            }
+        }
+    )*};
+}
+
+rounded! {
+    f16 in u16, mantissa 10, bias 15;
+    bf16 in u16, mantissa 7, bias 127;
+    f32 in u32, mantissa 23, bias 127;
+    f64 in u64, mantissa 52, bias 1023;
+}

@@ -1,0 +1,379 @@
+//! Exact sums on the host.
+
+use core::fmt;
+
+use half::{bf16, f16};
+
+use crate::binary::Binary;
+use crate::compact::{Compact, Outcome, Specials};
+use crate::limbs::{Leading, Limbs};
+use crate::round::{self, Rounded};
+
+/// The most elements that a sum may have: its limbs have room for the sum of as many of the largest.
+pub const MOST_ELEMENTS: u64 = 1 << 50;
+
+/// Limbs of some number.
+pub trait Superaccumulator: Copy + Default {
+    /// How many there are.
+    const LEN: usize;
+    /// [`Limbs::add`].
+    fn add(&mut self, value: i128, position: u32);
+    /// [`Limbs::merge`].
+    fn merge(&mut self, other: &Self);
+    /// [`Limbs::leading`].
+    fn leading(&self) -> Leading;
+    /// [`Limbs::pass_carries`].
+    fn pass_carries(&mut self);
+    /// [`Limbs::limb`].
+    fn limb(&self, k: usize) -> i64;
+    /// [`Limbs::add_to_limb`].
+    fn add_to_limb(&mut self, k: usize, amount: i64);
+}
+
+impl<const N: usize> Superaccumulator for Limbs<N> {
+    const LEN: usize = N;
+    fn add(&mut self, value: i128, position: u32) {
+        self.add(value, position);
+    }
+    fn merge(&mut self, other: &Self) {
+        self.merge(other);
+    }
+    fn leading(&self) -> Leading {
+        self.leading()
+    }
+    fn pass_carries(&mut self) {
+        self.pass_carries();
+    }
+    fn limb(&self, k: usize) -> i64 {
+        self.limb(k)
+    }
+    fn add_to_limb(&mut self, k: usize, amount: i64) {
+        self.add_to_limb(k, amount);
+    }
+}
+
+/// A float that is summed exactly: `f16`, `bf16`, `f32` or `f64`.
+pub trait Summand: Copy {
+    /// The format that it is exactly one of, and is decomposed in.
+    type Binary: Binary;
+    /// What its sums are rounded to, if nothing else is asked for: `f32`, or `f64` of `f64`.
+    type Sum: Rounded;
+    /// Room for a sum of elements.
+    type Limbs: Superaccumulator;
+    /// Room for a sum of products of two.
+    type ProductLimbs: Superaccumulator;
+    /// The type in a state's bytes.
+    const CODE: u8;
+    /// Exact.
+    fn to_binary(self) -> Self::Binary;
+}
+
+/// The power of two of the least number of a format.
+pub(crate) const fn unit<F: Binary>() -> i32 {
+    F::MIN_EXPONENT - F::MANTISSA as i32
+}
+
+/// Limbs of 32 bits for sums of up to [`MOST_ELEMENTS`] numbers below `2^top` in units of `2^unit`, and a sign.
+const fn limbs_for(top: i32, unit: i32) -> usize {
+    ((top - unit) as u32 + MOST_ELEMENTS.ilog2() + 1).div_ceil(32) as usize
+}
+
+/// Limbs for sums of `f32`, and of all that are exact in it.
+pub const SINGLE_LIMBS: usize = limbs_for(f32::MAX_EXP, unit::<f32>());
+/// Limbs for sums of products of two `f32`.
+pub const SINGLE_PRODUCT_LIMBS: usize = limbs_for(2 * f32::MAX_EXP, 2 * unit::<f32>());
+/// Limbs for sums of `f64`.
+pub const DOUBLE_LIMBS: usize = limbs_for(f64::MAX_EXP, unit::<f64>());
+/// Limbs for sums of products of two `f64`.
+pub const DOUBLE_PRODUCT_LIMBS: usize = limbs_for(2 * f64::MAX_EXP, 2 * unit::<f64>());
+
+macro_rules! summands {
+    ($($type:ident as $binary:ident, $limbs:ident, $products:ident, $code:literal, $to:expr;)*) => {$(
+        impl Summand for $type {
+            type Binary = $binary;
+            type Sum = $binary;
+            type Limbs = Limbs<$limbs>;
+            type ProductLimbs = Limbs<$products>;
+            const CODE: u8 = $code;
+            fn to_binary(self) -> $binary {
+                ($to)(self)
+            }
+        }
+    )*};
+}
+
+summands! {
+    f16 as f32, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, 1, f16::to_f32;
+    bf16 as f32, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, 2, bf16::to_f32;
+    f32 as f32, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, 3, |x| x;
+    f64 as f64, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, 4, |x| x;
+}
+
+/// A sum that cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyElements {
+    /// How many elements the sum would have.
+    pub count: u64,
+}
+
+impl fmt::Display for TooManyElements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "an exact sum of {} elements: it has room for up to 2^50", self.count)
+    }
+}
+
+impl core::error::Error for TooManyElements {}
+
+/// The part that sums of elements and of products share.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct State<L> {
+    pub limbs: L,
+    pub specials: Specials,
+    pub count: u64,
+}
+
+impl<L: Superaccumulator> State<L> {
+    fn merge(&mut self, other: &Self) -> Result<(), TooManyElements> {
+        let count = self.count.saturating_add(other.count);
+        if count > MOST_ELEMENTS {
+            return Err(TooManyElements { count });
+        }
+        self.limbs.merge(&other.limbs);
+        self.specials = self.specials.or(other.specials);
+        self.count = count;
+        Ok(())
+    }
+
+    fn rounded<R: Rounded>(&self, finite: impl FnOnce(Leading) -> R) -> R {
+        match self.specials.outcome() {
+            Outcome::Finite => finite(self.limbs.leading()),
+            Outcome::Infinity { is_negative } => R::infinity(is_negative),
+            Outcome::Nan => R::NAN,
+        }
+    }
+
+    fn mean<R: Rounded>(&self, unit: i32) -> R {
+        if self.count == 0 {
+            return R::NAN;
+        }
+        self.rounded(|leading| R::round(round::divide(leading, self.count), unit))
+    }
+
+    /// With limbs that are equal for equal sums.
+    pub fn canonical(mut self) -> Self {
+        self.specials = self.specials.canonical();
+        if self.specials.is_none() {
+            self.limbs.pass_carries();
+        } else {
+            self.limbs = L::default();
+        }
+        self
+    }
+}
+
+/// The exact sum of some elements: the same whatever their order, and however they were divided among sums that were merged.
+///
+/// ```
+/// use exact_sum::ExactSum;
+///
+/// let mut sum: ExactSum<f32> = [1e20, 1.0, -1e20, 3.0].into_iter().collect();
+/// assert_eq!(sum.value(), 4.0);
+///
+/// // Parts of it, in any order, are the same sum.
+/// let other: ExactSum<f32> = [-3.0, 1e-30].into_iter().collect();
+/// sum.merge(&other)?;
+/// assert_eq!((sum.value(), sum.count()), (1.0, 6));
+/// # Ok::<(), exact_sum::TooManyElements>(())
+/// ```
+///
+/// NaN, or infinities of both signs, make it NaN; infinities of one sign that infinity. It overflows only where it is rounded:
+/// the sum of `3e38, 3e38, -3e38, -3e38` is 0. A sum that is 0 is 0.0, also of nothing and of -0.0.
+#[derive(Clone, Copy, Debug)]
+pub struct ExactSum<T: Summand> {
+    pub(crate) state: State<T::Limbs>,
+}
+
+impl<T: Summand> Default for ExactSum<T> {
+    fn default() -> Self {
+        Self { state: State::default() }
+    }
+}
+
+impl<T: Summand> ExactSum<T> {
+    /// The sum of nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an element.
+    pub fn add(&mut self, element: T) {
+        let element = element.to_binary();
+        self.state.count += 1;
+        match element.decompose() {
+            Some((mantissa, position)) => self.state.limbs.add(mantissa.into(), position),
+            None => self.state.specials = self.state.specials.or(special(element)),
+        }
+    }
+
+    /// Adds the elements of another sum.
+    ///
+    /// # Errors
+    /// There would be more than [`MOST_ELEMENTS`]; the sum is as before.
+    pub fn merge(&mut self, other: &Self) -> Result<(), TooManyElements> {
+        self.state.merge(&other.state)
+    }
+
+    /// Adds `count` elements by what a device has made of them: `value * 2^position` in units of the least number of the format
+    /// that they are summed in.
+    ///
+    /// # Errors
+    /// There would be more than [`MOST_ELEMENTS`]; the sum is as before.
+    pub fn add_compact<const BITS: u32>(&mut self, compact: Compact<BITS>, count: u64) -> Result<(), TooManyElements> {
+        let mut other = Self::new();
+        other.state.limbs.add(compact.value, compact.position);
+        other.state.specials = compact.specials;
+        other.state.count = count;
+        self.merge(&other)
+    }
+
+    /// How many elements it has.
+    pub fn count(&self) -> u64 {
+        self.state.count
+    }
+
+    /// The sum, rounded once: to `f32`, or of `f64` to `f64`.
+    pub fn value(&self) -> T::Sum {
+        self.rounded()
+    }
+
+    /// The sum, rounded once to any format.
+    pub fn rounded<R: Rounded>(&self) -> R {
+        self.state.rounded(|leading| R::round(leading, unit::<T::Binary>()))
+    }
+
+    /// The mean: the exact sum over the count, rounded once. NaN of nothing.
+    pub fn mean<R: Rounded>(&self) -> R {
+        self.state.mean(unit::<T::Binary>())
+    }
+}
+
+/// The exact sum of products of two elements each: a dot product, or a sum of squares.
+///
+/// ```
+/// use exact_sum::ExactDot;
+///
+/// let mut dot = ExactDot::<f64>::new();
+/// for (x, y) in [(1e300, 1e300), (3.0, 4.0), (-1e300, 1e300)] {
+///     dot.add(x, y);
+/// }
+/// assert_eq!(dot.value(), 12.0);
+/// ```
+///
+/// A product of NaN, or of an infinity with 0, is NaN; of an infinity with any other number an infinity.
+#[derive(Clone, Copy, Debug)]
+pub struct ExactDot<T: Summand> {
+    pub(crate) state: State<T::ProductLimbs>,
+}
+
+impl<T: Summand> Default for ExactDot<T> {
+    fn default() -> Self {
+        Self { state: State::default() }
+    }
+}
+
+impl<T: Summand> ExactDot<T> {
+    /// The sum of nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds the product of two elements.
+    pub fn add(&mut self, x: T, y: T) {
+        let (x, y) = (x.to_binary(), y.to_binary());
+        self.state.count += 1;
+        if let (Some((x, above)), Some((y, further))) = (x.decompose(), y.decompose()) {
+            self.state.limbs.add(i128::from(x) * i128::from(y), above + further);
+            return;
+        }
+        let special = if x.is_nan() || y.is_nan() || x.is_zero() || y.is_zero() {
+            Specials::nan()
+        } else {
+            Specials::infinity(x.is_negative() != y.is_negative())
+        };
+        self.state.specials = self.state.specials.or(special);
+    }
+
+    /// Adds the products of another sum.
+    ///
+    /// # Errors
+    /// There would be more than [`MOST_ELEMENTS`]; the sum is as before.
+    pub fn merge(&mut self, other: &Self) -> Result<(), TooManyElements> {
+        self.state.merge(&other.state)
+    }
+
+    /// How many products it has.
+    pub fn count(&self) -> u64 {
+        self.state.count
+    }
+
+    /// The sum, rounded once: to `f32`, or of `f64` to `f64`.
+    pub fn value(&self) -> T::Sum {
+        self.rounded()
+    }
+
+    /// The sum, rounded once to any format.
+    pub fn rounded<R: Rounded>(&self) -> R {
+        self.state.rounded(|leading| R::round(leading, 2 * unit::<T::Binary>()))
+    }
+
+    /// The root of the sum, rounded once: of squares the Euclidean norm. NaN of a sum below 0.
+    pub fn root<R: Rounded>(&self) -> R {
+        self.state.rounded(|leading| match leading.is_negative {
+            true => R::NAN,
+            false => R::round(round::root(leading, 2 * unit::<T::Binary>()), 0),
+        })
+    }
+}
+
+fn special<F: Binary>(element: F) -> Specials {
+    if element.is_nan() { Specials::nan() } else { Specials::infinity(element.is_negative()) }
+}
+
+macro_rules! as_a_sum {
+    ($($sum:ident from $item:ty, $add:expr, $limbs:ident;)*) => {$(
+        impl<T: Summand> Extend<$item> for $sum<T> {
+            fn extend<I: IntoIterator<Item = $item>>(&mut self, elements: I) {
+                elements.into_iter().for_each(|element| ($add)(self, element));
+            }
+        }
+
+        impl<T: Summand> FromIterator<$item> for $sum<T> {
+            fn from_iter<I: IntoIterator<Item = $item>>(elements: I) -> Self {
+                let mut sum = Self::new();
+                sum.extend(elements);
+                sum
+            }
+        }
+
+        /// Of the same sum and count.
+        impl<T: Summand> PartialEq for $sum<T> {
+            fn eq(&self, other: &Self) -> bool {
+                let (a, b) = (self.state.canonical(), other.state.canonical());
+                (a.specials, a.count) == (b.specials, b.count)
+                    && (0..<T::$limbs as Superaccumulator>::LEN).all(|k| a.limbs.limb(k) == b.limbs.limb(k))
+            }
+        }
+
+        /// The sum as it is rounded.
+        impl<T: Summand<Sum: fmt::Display>> fmt::Display for $sum<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.value().fmt(f)
+            }
+        }
+    )*};
+}
+
+as_a_sum! {
+    ExactSum from T, |sum: &mut Self, element| sum.add(element), Limbs;
+    ExactDot from (T, T), |sum: &mut Self, (x, y)| sum.add(x, y), ProductLimbs;
+}

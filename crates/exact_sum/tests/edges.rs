@@ -1,0 +1,233 @@
+//! Each bound at its edge.
+
+use exact_sum::{
+    Accumulator, Binary, Bins, Compact, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, ExactDot, ExactSum, Limbs, MOST_ELEMENTS,
+    Residue, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Superaccumulator, Window,
+};
+
+fn bins<F: Binary>(window: &Window<F>, elements: impl IntoIterator<Item = F>) -> Bins<F> {
+    elements.into_iter().fold(Bins::EMPTY, |bins, element| window.extract(bins, element))
+}
+
+#[test]
+fn bins_hold_as_many_extremes_as_they_say() {
+    for exponent in [Window::<f32>::LOWEST, -3, 0, 100, Window::<f32>::HIGHEST] {
+        let window = Window::<f32>::new(exponent);
+        let largest = -2_f32.powi(exponent);
+        let sum = |count: u32| {
+            let bins = bins(&window, (0..count).map(|_| largest));
+            assert!(bins.is_exact());
+            window.drain(bins.upper, bins.lower, count)
+        };
+        let each = sum(1);
+        assert_eq!(each, -1_i128 << (23 + 22));
+        assert_eq!(sum(511), 511 * each);
+        // One more is at the edge of the word: it is no part of the contract, and shows that 511 is.
+        let bins = bins(&window, (0..512).map(|_| -largest * (1.0 - f32::EPSILON / 2.0)));
+        assert_ne!(window.drain(bins.upper, bins.lower, 512), -512 * each);
+    }
+    let window = Window::<f64>::new(7);
+    let bins = bins(&window, (0..4095).map(|_| -128.0));
+    assert_eq!(window.drain(bins.upper, bins.lower, 4095), -4095_i128 << (52 + 51));
+}
+
+#[test]
+fn an_element_on_the_edge_of_a_window_is_in_it_or_told() {
+    for exponent in [Window::<f32>::LOWEST, -40, 0, 60, Window::<f32>::HIGHEST] {
+        let window = Window::<f32>::new(exponent);
+        let edge = 2_f32.powi(exponent);
+        let below = f32::from_bits(edge.to_bits() - 1);
+        let above = f32::from_bits(edge.to_bits() + 1);
+        for (element, is_in) in [(below, false), (edge, false), (-edge, true), (above, false), (-above, false)] {
+            let bins = window.extract(Bins::EMPTY, element);
+            // What rounds up to the edge is told, too: it may be, as long as it is told.
+            assert_eq!(!bins.is_outside(), is_in, "{element:e} in a window below 2^{exponent}");
+        }
+        // The last that does not round up to the edge: a unit of the upper bin below it.
+        let inside = f32::from_bits(edge.to_bits() - 4);
+        for element in [inside, -inside, -below, 0.0, -0.0] {
+            let bins = window.extract(Bins::EMPTY, element);
+            assert!(bins.is_exact(), "{element:e} in a window below 2^{exponent}");
+            let exact = window.drain(bins.upper, bins.lower, 1);
+            assert_eq!(exact as f64 * 2_f64.powi(exponent - 45), f64::from(element));
+        }
+        for element in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            assert!(window.extract(Bins::EMPTY, element).is_outside());
+        }
+    }
+}
+
+#[test]
+fn what_is_below_the_lower_bin_is_a_residual() {
+    let window = Window::<f32>::new(0);
+    // The lower bin's unit is 2^-45.
+    let unit = 2_f32.powi(-45);
+    assert!(bins(&window, [unit, -3.0 * unit]).is_exact());
+    let half = unit / 2.0;
+    for element in [half, -half, unit + half, 2_f32.powi(-126), f32::from_bits(1)] {
+        let bins = window.extract(Bins::EMPTY, element);
+        assert!(bins.has_residual() && !bins.is_outside(), "{element:e}");
+        let kept = window.drain(bins.upper, bins.lower, 1) as f64 * f64::from(unit);
+        assert_eq!(kept + f64::from(window.residual(element)), f64::from(element));
+    }
+    // 2^(exponent + 1 - p) and more never leaves one.
+    let least = 2_f32.powi(-22);
+    for bits in 0..1000 {
+        assert!(bins(&window, [f32::from_bits(least.to_bits() + bits)]).is_exact());
+    }
+    assert!(bins(&window, [f32::from_bits(least.to_bits() - 1)]).has_residual());
+}
+
+/// The sum of all elements, in tiles of four, and whether limbs were needed.
+fn accumulate(elements: &[f32]) -> (f32, bool) {
+    let mut residue = Residue::<SINGLE_LIMBS>::default();
+    let mut sum = Accumulator::<f32>::default();
+    for tile in elements.chunks_exact(4) {
+        let tile: &[f32; 4] = tile.try_into().unwrap();
+        sum = sum.make_room::<4, _>(&mut residue);
+        let bins = sum.extract(*tile);
+        if bins.is_exact() {
+            sum.take::<4>(bins);
+        } else {
+            sum = sum.take_refused(tile, &mut residue);
+        }
+    }
+    let state: Compact<112> = sum.finish(&mut residue);
+    assert_eq!(Compact::from_bits(state.to_bits()), state);
+    let mut all = ExactSum::<f32>::new();
+    all.add_compact(state, 0).unwrap();
+    if let Some(limbs) = residue.limbs() {
+        for k in 0..SINGLE_LIMBS {
+            let limb = Compact::<112> { value: limbs.limb(k).into(), position: 32 * k as u32, ..Compact::ZERO };
+            all.add_compact(limb, 0).unwrap();
+        }
+    }
+    (all.value(), residue.limbs().is_some())
+}
+
+#[test]
+fn windows_move_up_and_down_without_limbs() {
+    let tiles = |exponents: &mut dyn Iterator<Item = i32>| -> Vec<f32> {
+        exponents.flat_map(|e| [1.5, -1.25, 1.0, 1.75].map(|x| x * 2_f32.powi(e))).collect()
+    };
+    for elements in [tiles(&mut (0..40)), tiles(&mut (0..40).rev()), tiles(&mut (0..20).flat_map(|e| [e, e, -e, -e]))] {
+        let expected: ExactSum<f32> = elements.iter().copied().collect();
+        let (found, _) = accumulate(&elements);
+        assert_eq!(found, expected.value());
+    }
+    // Up by little: what was summed stays in the total.
+    let (found, has_limbs) = accumulate(&tiles(&mut [0, 0, 0, 4, 4, 4, 9, 9, 9, 9].into_iter()));
+    let expected: ExactSum<f32> = tiles(&mut [0, 0, 0, 4, 4, 4, 9, 9, 9, 9].into_iter()).into_iter().collect();
+    assert_eq!(found, expected.value());
+    assert!(has_limbs, "the first tile that is larger goes to limbs: it may be a lone outlier");
+    let (_, has_limbs) = accumulate(&tiles(&mut [3, 2, 1, 0, 3, 2, -3].into_iter()));
+    assert!(!has_limbs, "within one window nothing is left over");
+}
+
+#[test]
+fn a_million_equal_extremes() {
+    for (element, count) in [(f32::MAX, 1 << 20), (-f32::MAX, 1 << 20), (f32::from_bits(1), 1 << 20), (1.0, 1 << 20)] {
+        let elements = vec![element; count];
+        let expected: ExactSum<f32> = elements.iter().copied().collect();
+        assert_eq!(accumulate(&elements).0, expected.value());
+        assert_eq!(expected.value(), if element.abs() == f32::MAX { element * 2.0 } else { element * count as f32 });
+    }
+}
+
+#[test]
+fn ties_at_every_position_are_broken_by_anything_below() {
+    for exponent in -125..127 {
+        let one = 2_f32.powi(exponent);
+        let half = f64::from(one) * 2_f64.powi(-24);
+        let half = if half >= f64::from(f32::from_bits(1)) { half as f32 } else { continue };
+        let next = f32::from_bits(one.to_bits() + 1);
+        let least = f32::from_bits(1);
+        let sum = |elements: &[f32]| elements.iter().copied().collect::<ExactSum<f32>>().value();
+        assert_eq!(sum(&[one, half]), one, "a tie to even, 2^{exponent}");
+        assert_eq!(sum(&[next, half]), f32::from_bits(one.to_bits() + 2), "a tie to even, 2^{exponent}");
+        if half > least {
+            assert_eq!(sum(&[one, half, least]), next);
+            assert_eq!(sum(&[next, half, -least]), next);
+        }
+        let (found, _) = accumulate(&[one, half, if half > least { least } else { 0.0 }, 0.0]);
+        assert_eq!(found, if half > least { next } else { one });
+    }
+    let sum: ExactSum<f64> = [1.0, 2_f64.powi(-53), 2_f64.powi(-1000)].into_iter().collect();
+    assert_eq!(sum.value(), 1.0 + f64::EPSILON);
+}
+
+#[test]
+fn overflow_is_decided_at_the_rounding() {
+    let sum = |elements: &[f32]| elements.iter().copied().collect::<ExactSum<f32>>().value();
+    assert_eq!(sum(&[3e38, 3e38, -3e38, -3e38]), 0.0);
+    assert_eq!(sum(&[f32::MAX, f32::MAX, -f32::MAX]), f32::MAX);
+    let half_a_unit = 2_f32.powi(103);
+    assert_eq!(sum(&[f32::MAX, half_a_unit]), f32::INFINITY);
+    assert_eq!(sum(&[f32::MAX, half_a_unit, -f32::from_bits(1)]), f32::MAX);
+    assert_eq!(sum(&[-f32::MAX, -half_a_unit]), f32::NEG_INFINITY);
+}
+
+#[test]
+fn what_is_not_finite_and_what_is_zero() {
+    let bits = |elements: &[f32]| elements.iter().copied().collect::<ExactSum<f32>>().value().to_bits();
+    assert_eq!(bits(&[]), 0);
+    assert_eq!(bits(&[-0.0, -0.0]), 0);
+    assert_eq!(bits(&[1.0, -1.0]), 0);
+    assert_eq!(bits(&[1.0, f32::INFINITY, f32::MAX]), f32::INFINITY.to_bits());
+    assert_eq!(bits(&[f32::NEG_INFINITY, f32::MAX, f32::NEG_INFINITY]), f32::NEG_INFINITY.to_bits());
+    assert_eq!(bits(&[f32::INFINITY, f32::NEG_INFINITY]), f32::NAN.to_bits());
+    assert_eq!(bits(&[f32::from_bits(0xFF80_0001), 1.0]), f32::NAN.to_bits());
+    let dot = |pairs: &[(f32, f32)]| pairs.iter().copied().collect::<ExactDot<f32>>().value();
+    assert!(dot(&[(0.0, f32::INFINITY)]).is_nan());
+    assert_eq!(dot(&[(-2.0, f32::INFINITY), (f32::MAX, f32::MAX)]), f32::NEG_INFINITY);
+    assert_eq!(dot(&[(f32::MAX, f32::MAX), (-f32::MAX, f32::MAX), (2.0, 3.0)]), 6.0);
+    assert!(ExactSum::<f32>::new().mean::<f32>().is_nan());
+}
+
+#[test]
+fn limbs_pass_their_carries_on_in_time() {
+    let mut limbs = Limbs::<3>::ZERO;
+    let mut expected = 0_i128;
+    for value in [u32::MAX.into(), -1, i128::from(i64::MAX), i128::from(i64::MIN), 1 << 63] {
+        limbs.add(value, 5);
+        expected += value << 5;
+    }
+    let leading = limbs.leading();
+    assert_eq!((leading.is_negative, leading.bits >> -leading.position), (expected < 0, expected.unsigned_abs()));
+    // As many as there is room for, of the largest, and one that passes them on.
+    let mut limbs = Limbs::<2>::ZERO;
+    let most = i64::from(u32::MAX);
+    limbs.add_to_limb(0, most * i64::from(Limbs::<2>::ADDITIONS - 1));
+    for _ in 0..Limbs::<2>::ADDITIONS.min(1000) {
+        limbs.add(most.into(), 0);
+    }
+    assert!(limbs.limb(0) > 0, "no carry was lost");
+}
+
+#[test]
+fn too_many_elements_are_refused() {
+    let mut sum = ExactSum::<f32>::new();
+    sum.add_compact(Compact::<112>::ZERO, MOST_ELEMENTS).unwrap();
+    let one: ExactSum<f32> = [1.0].into_iter().collect();
+    let error = sum.merge(&one).unwrap_err();
+    assert_eq!(error.count, MOST_ELEMENTS + 1);
+    assert!(error.to_string().contains("room for up to 2^50"), "{error}");
+    assert_eq!((sum.value(), sum.count()), (0.0, MOST_ELEMENTS));
+}
+
+#[test]
+fn there_is_room_for_the_largest_sums() {
+    fn check<L: Superaccumulator>(bits_of_one: u32) {
+        // 2^50 of the largest, and as many below 0.
+        for sign in [1, -1] {
+            let mut limbs = L::default();
+            limbs.add(sign << 50, bits_of_one);
+            assert_eq!(limbs.leading().is_negative, sign < 0);
+            assert_eq!(limbs.leading().position + 127, bits_of_one as i32 + 50);
+        }
+    }
+    check::<Limbs<{ SINGLE_LIMBS }>>(277);
+    check::<Limbs<{ SINGLE_PRODUCT_LIMBS }>>(554);
+    check::<Limbs<{ DOUBLE_LIMBS }>>(2098);
+    check::<Limbs<{ DOUBLE_PRODUCT_LIMBS }>>(4196);
+}
