@@ -203,7 +203,8 @@ fn many_threads_do_everything_at_once() {
     let (threads, seconds) = times((16, 2), (64, 600));
     let steps = soak(&executor(), threads, Duration::from_secs(seconds), true).unwrap();
     println!("{steps} steps of {threads} threads");
-    assert!(steps > 100, "{steps}");
+    // Each thread has done something, however slow its machine (or valgrind) is.
+    assert!(steps >= threads as u64, "{steps}");
 }
 
 #[test]

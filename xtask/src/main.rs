@@ -6,6 +6,7 @@ mod machine;
 mod progress;
 mod ptxas;
 mod setup;
+mod soundness;
 mod timings;
 mod workspace;
 
@@ -28,6 +29,7 @@ use crate::machine::{ARCHS, Machine};
   cargo xtask test                       all tests
   cargo xtask test --test cpu reductions   some of them
   cargo xtask build-ptx --verify         the kernels' PTX, assembled for three architectures
+  cargo xtask soundness                  Miri and valgrind over the tests that they can run
   cargo xtask bundle                     a folder to carry to a CUDA machine without Rust"
 )]
 struct Cli {
@@ -75,6 +77,18 @@ enum Task {
         #[arg(long, value_delimiter = ',', default_value = "sm_90")]
         arch: Vec<Arch>,
     },
+    /// Runs Miri and valgrind over the tests that they can run, and prints how many those are. Installs what is missing
+    #[command(after_help = "Examples:
+  cargo xtask soundness             both tools; some minutes
+  cargo xtask soundness valgrind    only the executor's tests, compiled, under valgrind's memcheck
+
+The exit code is 1 if a tool has found something or a test has failed, or if no tool could run. A tool that
+cannot be installed is named in the last lines.")]
+    Soundness {
+        /// Only these tools; one that is named and cannot be installed is an error
+        #[arg(value_enum)]
+        tools: Vec<soundness::Tool>,
+    },
     /// Measures how long builds and tests take here, each from a fresh clone of the last commit: nearly an hour on two cores
     Timings {
         /// Only these rows; the table that is printed has their names
@@ -90,6 +104,7 @@ fn main() -> ExitCode {
         Task::Bench { arguments } => bench(&arguments),
         Task::Test { all, arguments } => test(all, &arguments),
         Task::Bundle { arch } => progress::while_saying("building the bundle", || bundle::run(&arch)).map(|()| 0),
+        Task::Soundness { tools } => soundness::run(&tools),
         Task::Timings { rows } => timings::run(&rows).map(|()| 0),
     };
     match done {

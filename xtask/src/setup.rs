@@ -74,10 +74,21 @@ fn apt() -> anyhow::Result<()> {
     let Some((compiler, sources)) = recent else {
         bail!("apt-get has no rustc of {}.{} or later", OLDEST.0, OLDEST.1);
     };
+    apt_install(&[compiler, sources])
+}
+
+/// Installs a package of Debian or Ubuntu.
+pub fn install_package(package: &str) -> anyhow::Result<()> {
+    // Best effort, as above.
+    let _ = privileged("apt-get").args(["update", "-qq"]).output();
+    apt_install(&[package])
+}
+
+fn apt_install(packages: &[&str]) -> anyhow::Result<()> {
     let mut command = privileged("apt-get");
-    command.args(["install", "-y", "-qq", "--no-install-recommends", compiler, sources]);
+    command.args(["install", "-y", "-qq", "--no-install-recommends"]).args(packages);
     command.env("DEBIAN_FRONTEND", "noninteractive");
-    eprintln!("setup: installing {compiler} and {sources} with {}", workspace::shown(&command));
+    eprintln!("setup: installing {} with {}", packages.join(" and "), workspace::shown(&command));
     workspace::output(&mut command).map(|_| ())
 }
 

@@ -73,11 +73,16 @@ impl Context {
     }
 }
 
-/// Drops a panic's payload. Its destructor is the kernel's, and may panic again: that must not unwind the fibre.
-fn drop_quietly(payload: Box<dyn Any + Send>) {
-    if let Err(again) = panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(again);
+/// Drops a panic's payload. Its destructor is the kernel's, and may panic again: that must not unwind the fibre. A
+/// payload whose destructor panics with another such payload, and so on for ever, is left where it is.
+fn drop_quietly(mut payload: Box<dyn Any + Send>) {
+    for _ in 0..8 {
+        match panic::catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            Ok(()) => return,
+            Err(again) => payload = again,
+        }
     }
+    std::mem::forget(payload);
 }
 
 fn panic_message(payload: &(dyn Any + Send)) -> String {

@@ -1,0 +1,346 @@
+//! `cargo xtask soundness`: Miri and valgrind over the tests that each of them can run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use clap::ValueEnum;
+use serde_json::Value;
+
+use crate::machine::ARCHS;
+use crate::{progress, setup, workspace};
+
+/// A tool that finds undefined behaviour while a test runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Tool {
+    /// Interprets tests whose code changes no stacks: references, bounds, alignment, data races, leaks
+    Miri,
+    /// Runs compiled tests of the executor, with its fibres: addresses, unset bytes, leaks
+    Valgrind,
+}
+
+/// Tests of one program that a tool runs.
+struct Suite {
+    package: &'static str,
+    /// What `cargo test` calls the program.
+    target: &'static [&'static str],
+    /// Only tests whose names contain one of these; without any, all.
+    only: &'static [&'static str],
+    /// Tests that the tool cannot run, or not in a minute, and why.
+    skipped: &'static [(&'static str, &'static str)],
+}
+
+/// Miri has no foreign functions but the most common ones.
+const STARTS_A_PROGRAM: &str = "starts a program";
+const RENAMES_A_FILE: &str = "calls renameat2";
+const NEEDS_A_LINKER: &str = "looks at addresses that only a linker gives";
+/// Miri interprets, and valgrind translates each instruction to dozens: a test of many steps takes hours.
+const LONG: &str = "takes longer than a minute";
+
+/// What Miri runs: no test that launches a kernel, as it cannot follow a change of stacks.
+const MIRI: [Suite; 7] = [
+    Suite { package: "cuda_std", target: &["--lib"], only: &[], skipped: &[] },
+    Suite {
+        package: "simt",
+        target: &["--lib"],
+        only: &[],
+        skipped: &[
+            ("cores_at_one_cell_miss_nothing", LONG),
+            ("what_the_exact_cells_find_is_found_and_nothing_else", LONG),
+            ("rows_are_counted_like_any_request", LONG),
+        ],
+    },
+    Suite {
+        package: "cuda_builder",
+        target: &["--lib"],
+        only: &[],
+        skipped: &[
+            ("an_entry_is_assembled_once", STARTS_A_PROGRAM),
+            ("a_compiler_that_is_not_there_is_named", STARTS_A_PROGRAM),
+        ],
+    },
+    Suite {
+        package: "cuda_driver",
+        target: &["--lib"],
+        only: &[],
+        skipped: &[
+            ("tells_trampolines_from_other_functions", NEEDS_A_LINKER),
+            ("the_linker_keeps_every_trampoline", NEEDS_A_LINKER),
+        ],
+    },
+    Suite { package: "warpfold", target: &["--lib"], only: &[], skipped: &[] },
+    Suite {
+        package: "warpfold",
+        target: &["--bin", "bench"],
+        only: &["npy::", "memory::"],
+        skipped: &[
+            ("a_file_that_exists_is_replaced_only_by_force", RENAMES_A_FILE),
+            ("links_stay_and_permissions_are_those_of_any_new_file", RENAMES_A_FILE),
+            ("what_is_written_is_read", RENAMES_A_FILE),
+            ("no_header_takes_time_or_memory", LONG),
+        ],
+    },
+    Suite {
+        package: "kernels",
+        target: &["--lib"],
+        only: &[],
+        skipped: &[
+            ("a_walk_divides_what_it_comes_to", LONG),
+            ("quotients_are_exact", LONG),
+            ("extremes_are_those_of_each_byte", LONG),
+            ("a_block_has_room_for_a_tile_and_threads_for_its_words", LONG),
+            ("rows_are_apart_where_a_warp_would_wait_for_its_banks", LONG),
+        ],
+    },
+];
+
+/// What valgrind runs. corosensei tells it of each stack, so it needs no suppressions.
+const VALGRIND: [Suite; 2] = [
+    Suite {
+        package: "simt",
+        target: &["--lib", "--tests"],
+        only: &[],
+        skipped: &[
+            ("faulting_launches_leak_nothing_and_leave_the_executor_usable", "measures the memory of its process"),
+            ("a_block_without_memory_for_its_stacks", "has a limit on memory, which valgrind itself exceeds"),
+        ],
+    },
+    Suite {
+        package: "warpfold-tests",
+        target: &["--test", "cpu"],
+        only: &["soundness::", "corpus::clean::", "partials::"],
+        skipped: &[
+            ("clean::reductions_by_every_operator_of_every_type", LONG),
+            ("clean::reductions_of_every_shape", LONG),
+            ("clean::three_axes_in_any_order", LONG),
+            ("clean::transposes_in_place", LONG),
+            ("clean::transposes_of_every_rung", LONG),
+            ("clean::transposes_of_every_size_of_element", LONG),
+            ("each_number_of_partials_is_folded_once", LONG),
+            ("more_chunks_than_blocks_are_folded_in_turn", LONG),
+        ],
+    },
+];
+
+/// What a tool said of a suite.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Cases {
+    passed: usize,
+    failed: usize,
+}
+
+/// One line of the final table.
+struct Row {
+    tool: &'static str,
+    what: String,
+    cases: Cases,
+    left_out: usize,
+    /// Whether the tool's own exit code says that nothing was found.
+    is_clean: bool,
+}
+
+/// Runs these tools, or both, and gives the exit code: 1 if one of them found something, or none could run.
+pub fn run(tools: &[Tool]) -> anyhow::Result<u8> {
+    let wanted = if tools.is_empty() { Tool::value_variants() } else { tools };
+    let (mut rows, mut absent) = (Vec::new(), Vec::new());
+    for tool in wanted {
+        let done = match tool {
+            Tool::Miri => find_miri().map(|()| miri()),
+            Tool::Valgrind => find_valgrind().map(|()| valgrind()),
+        };
+        match done {
+            Ok(table) => rows.extend(table?),
+            // A tool that was asked for by name has to run.
+            Err(why) if !tools.is_empty() => return Err(why),
+            Err(why) => absent.push((tool, why)),
+        }
+    }
+    println!("\n{:<9} {:<28} {:>6} {:>6} {:>8}", "tool", "tests of", "passed", "failed", "left out");
+    for Row { tool, what, cases, left_out, is_clean } in &rows {
+        let note = if *is_clean { "" } else { "  found something: see above" };
+        println!("{tool:<9} {what:<28} {:>6} {:>6} {left_out:>8}{note}", cases.passed, cases.failed);
+    }
+    for (tool, why) in &absent {
+        println!("{} has NOT run, and says nothing about this code: {why:#}", name(**tool));
+    }
+    let is_clean = rows.iter().all(|row| row.is_clean && row.cases.failed == 0);
+    Ok(u8::from(!is_clean || rows.is_empty()))
+}
+
+fn name(tool: Tool) -> &'static str {
+    match tool {
+        Tool::Miri => "Miri",
+        Tool::Valgrind => "valgrind",
+    }
+}
+
+/// Installs Miri, a component of a nightly toolchain, if rustup has none.
+fn find_miri() -> anyhow::Result<()> {
+    let is_there = || workspace::output(&mut nightly(&["miri", "--version"])).map(|_| ());
+    if is_there().is_ok() {
+        return Ok(());
+    }
+    let mut install = Command::new("rustup");
+    install.args(["toolchain", "install", "nightly", "--profile", "minimal", "-c", "miri,rust-src"]);
+    eprintln!("soundness: installing Miri with {}", workspace::shown(&install));
+    progress::while_saying("installing Miri", || workspace::output(&mut install))
+        .context("no nightly toolchain with Miri can be had here")?;
+    is_there().context("Miri was installed and does not run")
+}
+
+/// A cargo of the nightly toolchain.
+fn nightly(arguments: &[&str]) -> Command {
+    let mut command = Command::new("rustup");
+    command.current_dir(workspace::root()).args(["run", "nightly", "cargo"]).args(arguments);
+    // Of the cargo that runs this, which is of another toolchain.
+    command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
+    command
+}
+
+fn find_valgrind() -> anyhow::Result<()> {
+    let is_there = || workspace::output(Command::new("valgrind").arg("--version")).map(|_| ());
+    if is_there().is_ok() {
+        return Ok(());
+    }
+    setup::install_package("valgrind").context("valgrind is not here, and cannot be installed")?;
+    is_there().context("valgrind was installed and does not run")
+}
+
+/// The arguments of a test program.
+fn choice(suite: &Suite) -> impl Iterator<Item = &'static str> {
+    let skipped = suite.skipped.iter().flat_map(|(test, _)| ["--skip", *test]);
+    suite.only.iter().copied().chain(skipped)
+}
+
+fn miri() -> anyhow::Result<Vec<Row>> {
+    let mut table = Vec::new();
+    for suite in &MIRI {
+        let what = format!("{} {}", suite.package, suite.target.join(" "));
+        let mut command = nightly(&["miri", "test", "--package", suite.package]);
+        command.args(suite.target).arg("--").args(choice(suite));
+        // Its own folder, as its compiler is another. Tests read files, and device addresses are numbers.
+        command.env("CARGO_TARGET_DIR", workspace::target().join("miri")).env(ARCHS, "none");
+        command.env("MIRIFLAGS", "-Zmiri-disable-isolation -Zmiri-permissive-provenance");
+        let row = tested("Miri", what, &mut command)?;
+        ensure!(!row.is_clean || row.cases.passed > 0, "no test of {} has run under Miri", suite.package);
+        table.push(row);
+    }
+    Ok(table)
+}
+
+fn valgrind() -> anyhow::Result<Vec<Row>> {
+    let mut table = Vec::new();
+    for suite in &VALGRIND {
+        let before = table.len();
+        for (name, folder, program) in programs(suite)? {
+            let mut command = Command::new("valgrind");
+            command.current_dir(folder).args(["--quiet", "--error-exitcode=99"]);
+            command.args(["--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
+            command.arg(program).args(["--test-threads", "1"]).args(choice(suite));
+            table.push(tested("valgrind", format!("{} {name}", suite.package), &mut command)?);
+        }
+        let passed: usize = table[before..].iter().map(|row| row.cases.passed).sum();
+        let is_clean = table[before..].iter().all(|row| row.is_clean);
+        ensure!(!is_clean || passed > 0, "no test of {} has run under valgrind", suite.package);
+    }
+    Ok(table)
+}
+
+/// Builds a suite's test programs: for each its name, the folder that it runs in, and its file.
+fn programs(suite: &Suite) -> anyhow::Result<Vec<(String, PathBuf, PathBuf)>> {
+    let mut cargo = workspace::cargo();
+    cargo.current_dir(workspace::root()).args(["test", "--no-run", "--package", suite.package]).args(suite.target);
+    cargo.args(["--message-format", "json-render-diagnostics"]).env(ARCHS, "none").stderr(Stdio::inherit());
+    let output = progress::while_saying("building tests", || cargo.output())?;
+    ensure!(output.status.success(), "{} failed", workspace::shown(&cargo));
+    // By name, so that they run in the same order each time.
+    let mut programs = BTreeMap::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let message: Value = serde_json::from_str(line).context("cargo says what is no JSON")?;
+        let Some(program) = message["executable"].as_str() else { continue };
+        let name = message["target"]["name"].as_str().context("cargo names no target")?.to_owned();
+        let manifest = PathBuf::from(message["manifest_path"].as_str().context("cargo names no manifest")?);
+        let folder = manifest.parent().context("a manifest is in a folder")?.to_owned();
+        programs.insert(name, (folder, PathBuf::from(program)));
+    }
+    Ok(programs.into_iter().map(|(name, (folder, program))| (name, folder, program)).collect())
+}
+
+/// Runs tests under a tool, shows what they print, and counts them.
+fn tested(tool: &'static str, what: String, command: &mut Command) -> anyhow::Result<Row> {
+    eprintln!("soundness: {tool} over {what}");
+    let start = Instant::now();
+    command.stderr(Stdio::inherit());
+    let output = progress::while_saying(&what, || command.output())
+        .with_context(|| format!("cannot run {}", workspace::shown(command)))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    print!("{text}");
+    let is_clean = output.status.success();
+    let (cases, left_out) = counted(&text);
+    eprintln!("soundness: {tool} over {what}: {} seconds", start.elapsed().as_secs());
+    Ok(Row { tool, what, cases, left_out, is_clean })
+}
+
+/// What the closing lines of test programs say: the cases, and how many were left out by name.
+fn counted(text: &str) -> (Cases, usize) {
+    let (mut cases, mut left_out) = (Cases::default(), 0);
+    for line in text.lines().filter(|line| line.starts_with("test result:")) {
+        let number = |what: &str| {
+            let before = line.split(';').find_map(|part| part.trim().strip_suffix(what))?;
+            before.rsplit(' ').find(|word| !word.is_empty())?.parse::<usize>().ok()
+        };
+        cases.passed += number(" passed").unwrap_or(0);
+        cases.failed += number(" failed").unwrap_or(0);
+        left_out += number(" filtered out").unwrap_or(0);
+    }
+    (cases, left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn cases_are_counted_over_all_programs() {
+        let text = "running 3 tests\ntest a ... ok\n\n\
+            test result: ok. 20 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.04s\n\
+            test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 7.10s\n";
+        assert_eq!(counted(text), (Cases { passed: 21, failed: 2 }, 3));
+        // Undefined behaviour ends a program before its last line.
+        assert_eq!(counted("running 3 tests\ntest a ... "), (Cases::default(), 0));
+    }
+
+    /// All Rust sources below a folder.
+    fn sources(folder: &Path) -> String {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        entries
+            .map(|path| match path.extension() {
+                _ if path.is_dir() => sources(&path),
+                Some(extension) if extension == "rs" => fs::read_to_string(path).unwrap(),
+                _ => String::new(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn tests_that_are_left_out_exist() {
+        for suite in MIRI.iter().chain(&VALGRIND) {
+            let folder = match suite.package {
+                "warpfold" => "host",
+                "warpfold-tests" => "tests",
+                "kernels" => "kernels",
+                _ => &format!("crates/{}", suite.package),
+            };
+            let text = sources(&workspace::root().join(folder));
+            for (test, _) in suite.skipped {
+                let test = test.rsplit(':').next().unwrap();
+                assert!(text.contains(&format!("fn {test}()")), "{folder} has no test {test}");
+            }
+        }
+    }
+}
