@@ -20,7 +20,7 @@ pub struct Header {
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
 /// The longest header that is read. NumPy itself takes 10,000 bytes, and writes 118 for one or two axes.
-const LONGEST: usize = 10_000;
+pub const LONGEST: usize = 10_000;
 
 /// Reads the header from the start of a file. What is left is the elements.
 pub fn read(from: &mut impl Read) -> anyhow::Result<Header> {

@@ -1,6 +1,9 @@
 //! NumPy's files: read with everything checked that a file can say wrong, written whole or not at all.
 
 mod header;
+#[cfg(test)]
+#[path = "../../../../../fuzz/fuzz_targets/header_check.rs"]
+mod header_check;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -219,6 +222,19 @@ mod tests {
         }
         assert!(read > 10 && refused > 1000, "{read} are read, {refused} refused");
         assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn what_the_fuzzer_has_kept_is_checked_again() {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus/npy_header");
+        let (mut files, mut headers) = (0, 0);
+        for file in fs::read_dir(corpus).unwrap() {
+            let file = fs::read(file.unwrap().path()).unwrap();
+            header_check::check(&file);
+            files += 1;
+            headers += usize::from(header::read(&mut &file[..]).is_ok());
+        }
+        assert!(files > 20 && headers > 5, "{headers} of {files} are headers");
     }
 
     #[test]
