@@ -170,12 +170,8 @@ fn waits_for_warp(slot: &Slot) -> bool {
 /// Completes the operation that `slot` waits at, if all lanes of its mask that exist wait at it too. `first` is the warp's
 /// first thread.
 fn complete(context: &Context, first: usize, lanes: &[Slot], slot: &Slot) -> bool {
-    let (operation, mask) = (slot.operation.get(), slot.mask.get());
-    let there = mask_of(lanes, |other| is_at(other, operation, mask));
-    let members = mask & existing(lanes);
-    if there & members != members {
-        return false;
-    }
+    let Some(members) = members_if_there(lanes, slot) else { return false };
+    let operation = slot.operation.get();
     let members_of = || lanes.iter().enumerate().filter(move |(lane, _)| members >> lane & 1 == 1);
     note_meeting(context, first, lanes, slot, members);
     match operation {
@@ -205,6 +201,19 @@ fn complete(context: &Context, first: usize, lanes: &[Slot], slot: &Slot) -> boo
     }
     context.in_warp_operations.update(|lanes| lanes - members.count_ones() as usize);
     true
+}
+
+/// The lanes of the mask of the operation that `slot` waits at, if all that exist wait at it too.
+fn members_if_there(lanes: &[Slot], slot: &Slot) -> Option<u32> {
+    let (operation, mask) = (slot.operation.get(), slot.mask.get());
+    let there = mask_of(lanes, |other| is_at(other, operation, mask));
+    let members = mask & existing(lanes);
+    (there & members == members).then_some(members)
+}
+
+/// Whether a lane that waits does so at an operation of its warp, `lanes`, that all have reached.
+pub(crate) fn could_complete(lanes: &[Slot], slot: &Slot) -> bool {
+    waits_for_warp(slot) && members_if_there(lanes, slot).is_some()
 }
 
 fn is_at(slot: &Slot, operation: Operation, mask: u32) -> bool {

@@ -14,9 +14,9 @@ use crate::fault::{Fault, Place};
 use crate::lane::{Barrier, Shuffle, Vote};
 use crate::schedule::{Random, Schedule};
 use crate::shared::SharedMemory;
-use crate::waiting::Running;
+use crate::waiting::{ROUNDS, Running};
 use crate::watch::{Near, Watcher};
-use crate::{Dim3, Launch};
+use crate::{Dim3, Launch, block};
 
 /// The threads that a block may have.
 pub(crate) const MOST_THREADS: usize = 1024;
@@ -57,6 +57,10 @@ pub(crate) struct Slot {
     pub width: Cell<u32>,
     pub result: Cell<(u64, bool)>,
     pub location: Cell<&'static Location<'static>>,
+    /// It spins, since [`ROUNDS`] rounds at least.
+    pub spins: Cell<bool>,
+    /// The block's number of switches when this lane has last looked whether its block waits.
+    switches: Cell<u64>,
 }
 
 impl Slot {
@@ -74,6 +78,8 @@ impl Slot {
             width: Cell::new(32),
             result: Cell::new((0, false)),
             location: Cell::new(Location::caller()),
+            spins: Cell::new(false),
+            switches: Cell::new(0),
         }
     }
 }
@@ -106,6 +112,10 @@ pub(crate) struct Context {
     pub exited: Cell<usize>,
     /// How many lanes wait for others of their warp.
     pub in_warp_operations: Cell<usize>,
+    /// How often a lane has stopped so that another one could run.
+    switches: Cell<u64>,
+    /// How many lanes spin, since [`ROUNDS`] rounds at least.
+    spinning: Cell<usize>,
     /// Lanes that are resumed shall unwind: the block has a fault.
     pub abandoned: Cell<bool>,
     /// A lane has begun to unwind, and is not known to have stopped.
@@ -214,6 +224,7 @@ fn park(
         slot.width.set(width);
         slot.location.set(location);
         slot.state.set(State::Waiting);
+        context.switches.update(|switches| switches.wrapping_add(1));
         context.unwinding.set(false);
         slot.yielder.get()
     })
@@ -254,6 +265,7 @@ fn change_lane(context: &Context, lane: usize) {
     }
     let slot = &context.slots[lane];
     slot.state.set(State::Ready);
+    context.switches.update(|switches| switches.wrapping_add(1));
     context.unwinding.set(false);
     if let Some(yielder) = slot.yielder.get() {
         // SAFETY: as in `wait`.
@@ -280,7 +292,11 @@ pub(crate) fn spin(round: u32, location: &'static Location<'static>) {
         if running.has_fault_before(context.index.get()) {
             return Some("it waits for a block before it, and one of them has a fault".to_owned());
         }
-        running.wait(context.index.get(), round, context.place(lane), location)
+        if round == 0 || !round.is_multiple_of(ROUNDS) {
+            return None;
+        }
+        let is_waiting = context.is_waiting(lane);
+        running.look(context.index.get(), is_waiting, context.place(lane), location)
     });
     if let Some(message) = in_vain {
         fault(message, location);
@@ -289,7 +305,15 @@ pub(crate) fn spin(round: u32, location: &'static Location<'static>) {
 
 /// What [`spin`] waited for has come, after so many rounds.
 pub(crate) fn end_spin(rounds: u32) {
-    with_lane(|context, _| context.running().go_on(context.index.get(), rounds));
+    if rounds < ROUNDS {
+        return;
+    }
+    with_lane(|context, lane| {
+        if context.slots[lane].spins.replace(false) {
+            context.spinning.update(|lanes| lanes - 1);
+        }
+        context.running().go_on(context.index.get());
+    });
 }
 
 /// Ends the launch: the lane did what it must not.
@@ -326,6 +350,8 @@ impl Context {
             start_end: Cell::new(0),
             exited: Cell::new(0),
             in_warp_operations: Cell::new(0),
+            switches: Cell::new(0),
+            spinning: Cell::new(0),
             abandoned: Cell::new(false),
             unwinding: Cell::new(false),
             panic_location: RefCell::new(None),
@@ -360,6 +386,41 @@ impl Context {
     fn abandon_lane(&self) -> ! {
         self.unwinding.set(true);
         panic::resume_unwind(Box::new(Abandoned))
+    }
+
+    /// Whether the block waits as a whole, as seen by a lane that has spun for a number of rounds: none of its lanes
+    /// could do anything else.
+    fn is_waiting(&self, lane: usize) -> bool {
+        let slot = &self.slots[lane];
+        if !slot.spins.replace(true) {
+            self.spinning.update(|lanes| lanes + 1);
+        }
+        let switches = self.switches.get();
+        if slot.switches.replace(switches) == switches {
+            // It has the core for itself, as it stops for nobody.
+            return true;
+        }
+        // In order, warps run one after the other until they meet at the block's barrier.
+        let is_random = self.random.borrow().is_some();
+        let first = if is_random { 0 } else { lane - lane % 32 };
+        let end = if is_random { self.threads.get() } else { self.threads.get().min(first + 32) };
+        let lanes = &self.slots[first..end];
+        lanes.iter().all(|other| {
+            other.spins.get()
+                || match other.state.get() {
+                    State::NotStarted | State::Ready => false,
+                    // A random order completes no operation of a warp while a lane of it spins.
+                    State::Waiting => is_random || !block::could_complete(lanes, other),
+                    State::Exited => true,
+                }
+        })
+    }
+
+    /// Forgets which lanes spin: the block has ended, and some of them perhaps without what they waited for.
+    pub(crate) fn end_spins(&self) {
+        if self.spinning.replace(0) > 0 {
+            self.slots[..self.threads.get()].iter().for_each(|slot| slot.spins.set(false));
+        }
     }
 
     /// What the launch's blocks have in common.

@@ -29,8 +29,14 @@
 //! # What a kernel must know
 //!
 //! - A lane that spins until another lane of its block writes something spins for ever: lanes change only where they wait
-//!   by the functions of [`lane`].
+//!   by the functions of [`lane`]. A wait for another block calls [`lane::spin`] in each round, so that a launch ends
+//!   with a fault when all blocks that run wait for each other. A loop that does not call it is not noticed.
 //! - Its stack is 256 KiB. A lane that needs more ends the process at the stack's guard page, by a signal.
+//! - The lanes of a block share one OS thread, and so its thread-local variables. An initialiser of a `thread_local!`
+//!   must not wait for other lanes: one of them could initialise the variable meanwhile, and its reference would outlive
+//!   what it refers to. The executor cannot notice that, as no call of its own lies between. `const { .. }` initialisers
+//!   cannot wait. A `OnceLock` or `LazyLock` whose initialiser waits blocks the core's thread for ever as soon as a
+//!   second lane comes to it; a `RefCell` that stays borrowed over a wait panics.
 //! - It may use rayon and threads, but what runs on them is no lane.
 //! - A lane that waits when its block has a [`Fault`] is unwound, without a panic's message: destructors run, and those
 //!   that wait for others go on at once. As everywhere, a panic or fault inside of a destructor that runs while its thread

@@ -12,8 +12,12 @@ use crate::fault::Place;
 /// rounds of a wait lies no more than a look at memory: in this time each has looked many times at what the others had left.
 const FOR_EVER: Duration = Duration::from_secs(1);
 
+/// How often each waiting block has to have looked in that time: one that did not run for most of it has not waited for
+/// it.
+const LOOKS: u32 = 16;
+
 /// Rounds of a wait before its time is looked at. Most are over after a few.
-const ROUNDS: u32 = 64;
+pub(crate) const ROUNDS: u32 = 64;
 
 /// What the blocks of a launch have in common while they run.
 pub(crate) struct Running {
@@ -29,6 +33,8 @@ struct Cores {
     waiting: Vec<Wait>,
     /// Since when all of them wait, if they do.
     all_since: Option<Instant>,
+    /// The waits that are known to be for ever, of blocks that may not have said so yet.
+    for_ever: Vec<Wait>,
 }
 
 impl Cores {
@@ -36,6 +42,7 @@ impl Cores {
     fn note_change(&mut self) {
         let do_all_wait = self.busy > 0 && self.waiting.len() == self.busy;
         self.all_since = do_all_wait.then(Instant::now);
+        self.waiting.iter_mut().for_each(|wait| wait.looks = 0);
     }
 }
 
@@ -45,6 +52,8 @@ struct Wait {
     block: u64,
     place: Place,
     location: &'static Location<'static>,
+    /// How often it has looked since something has changed.
+    looks: u32,
 }
 
 impl Default for Running {
@@ -78,35 +87,53 @@ impl Running {
         block > self.first_fault.load(Ordering::Relaxed)
     }
 
-    /// A round of a wait. What is said of it, if it will never end: where the others wait.
-    pub fn wait(&self, block: u64, round: u32, place: Place, location: &'static Location<'static>) -> Option<String> {
-        if round == 0 || !round.is_multiple_of(ROUNDS) {
+    /// A look at whether a block waits, by one of its lanes that does. What is said of it, if the wait will never end:
+    /// where the others wait.
+    pub fn look(
+        &self,
+        block: u64,
+        is_waiting: bool,
+        place: Place,
+        location: &'static Location<'static>,
+    ) -> Option<String> {
+        let mut cores = self.cores();
+        let known = cores.waiting.iter().position(|wait| wait.block == block);
+        let own = match (known, is_waiting) {
+            (Some(known), true) => known,
+            (Some(known), false) => {
+                cores.waiting.swap_remove(known);
+                cores.note_change();
+                return None;
+            }
+            (None, true) => {
+                cores.waiting.push(Wait { block, place, location, looks: 0 });
+                cores.note_change();
+                cores.waiting.len() - 1
+            }
+            (None, false) => return None,
+        };
+        cores.waiting[own].looks = cores.waiting[own].looks.saturating_add(1);
+        let is_in_vain = cores.all_since.is_some_and(|since| since.elapsed() > FOR_EVER)
+            && cores.waiting.iter().all(|wait| wait.looks >= LOOKS);
+        if is_in_vain && cores.for_ever.is_empty() {
+            cores.for_ever = cores.waiting.clone();
+        }
+        // The first block that says so ends, and then no longer waits. The others say the same as if it still did.
+        if !is_in_vain && !cores.for_ever.iter().any(|wait| wait.block == block) {
             return None;
         }
-        let mut cores = self.cores();
-        // At its first look at the time, a wait is a new one.
-        if round == ROUNDS {
-            cores.waiting.retain(|wait| wait.block != block);
-            cores.waiting.push(Wait { block, place, location });
-            cores.note_change();
-        }
-        let is_in_vain = cores.all_since.is_some_and(|since| since.elapsed() > FOR_EVER);
-        is_in_vain.then(|| {
-            let others = cores.waiting.iter().filter(|wait| wait.block != block);
-            let others: Vec<String> = others.map(|wait| format!("{} (at {})", wait.place, wait.location)).collect();
-            match others.len() {
-                0 => "it waits for another block, and no other can go on".to_owned(),
-                _ => format!("it waits for another block, and so do all that run: {}", others.join("; ")),
-            }
+        let others = cores.for_ever.iter().filter(|wait| wait.block != block);
+        let others: Vec<String> = others.map(|wait| format!("{} (at {})", wait.place, wait.location)).collect();
+        Some(match others.len() {
+            0 => "it waits for another block, and no other can go on".to_owned(),
+            _ => format!("it waits for another block, and so do all that run: {}", others.join("; ")),
         })
     }
 
-    /// The end of a wait that came to so many rounds.
-    pub fn go_on(&self, block: u64, rounds: u32) {
-        if rounds >= ROUNDS {
-            let mut cores = self.cores();
-            cores.waiting.retain(|wait| wait.block != block);
-            cores.note_change();
-        }
+    /// A lane of a block has what it waited for, so the block can go on.
+    pub fn go_on(&self, block: u64) {
+        let mut cores = self.cores();
+        cores.waiting.retain(|wait| wait.block != block);
+        cores.note_change();
     }
 }

@@ -72,6 +72,7 @@ impl Worker {
         if context.has_fault() {
             scheduler.abandon();
         }
+        context.end_spins();
         context.thread.set(None);
         context.running.set(ptr::null());
         running.end_block(index);

@@ -1,10 +1,18 @@
 //! Blocks that wait for each other.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use simt::lane::{self, block_idx};
-use simt::{Launch, run};
+use simt::lane::{self, Access, Space, block_idx, thread_idx};
+use simt::{Launch, Schedule, run};
+
+/// Tests share the executor's cores, and what is said of a wait depends on who else has one: only one test runs at a
+/// time.
+fn alone() -> MutexGuard<'static, ()> {
+    static CORES: Mutex<()> = Mutex::new(());
+    CORES.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Waits until the flag of another block is set.
 fn wait_for(flag: &AtomicU64) {
@@ -18,10 +26,17 @@ fn wait_for(flag: &AtomicU64) {
 
 #[test]
 fn blocks_that_wait_for_each_other_are_told() {
+    let _alone = alone();
     let start = Instant::now();
     let flags = [AtomicU64::new(0), AtomicU64::new(0)];
+    let begun = AtomicU64::new(0);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let deadlock = run(&Launch::new("deadlock", 2, 1), &|| {
         let block = block_idx().x as usize;
+        begun.fetch_add(1, Ordering::Relaxed);
+        while cores > 1 && begun.load(Ordering::Relaxed) < 2 {
+            std::thread::yield_now();
+        }
         // Each would have to set its own before.
         wait_for(&flags[1 - block]);
         flags[block].store(1, Ordering::Release);
@@ -31,7 +46,7 @@ fn blocks_that_wait_for_each_other_are_told() {
         assert!(message.contains(part), "{message}");
     }
     // With one core, the other block has not been started.
-    if std::thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
+    if cores > 1 {
         assert!(message.contains("so do all that run: block (1, 0, 0)"), "{message}");
     }
     assert!(start.elapsed() < Duration::from_secs(60));
@@ -39,6 +54,7 @@ fn blocks_that_wait_for_each_other_are_told() {
 
 #[test]
 fn a_long_wait_is_none_for_ever() {
+    let _alone = alone();
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         return println!("skipped: one core, so that the other block is not started");
     }
@@ -52,4 +68,108 @@ fn a_long_wait_is_none_for_ever() {
         flags[0].store(1, Ordering::Release);
     })
     .unwrap();
+}
+
+/// [`wait_for`], in which the block's other lanes get their turns, as in a random order they do at each access.
+fn wait_giving_way(flag: &AtomicU64, rounds: &AtomicU64) {
+    let start = Instant::now();
+    let mut round = 0;
+    let load = || flag.load(Ordering::Acquire);
+    while lane::atomic(Access::Load, std::ptr::from_ref(flag).addr(), 8, false, load, |_| true) == 0 {
+        lane::spin(round);
+        round += 1;
+        rounds.store(u64::from(round), Ordering::Relaxed);
+        assert!(start.elapsed() < Duration::from_secs(60), "nobody has said that this wait is for ever");
+    }
+    lane::end_spin(round);
+}
+
+/// Works until `is_done`, giving way now and then.
+fn work_until(is_done: impl Fn() -> bool) {
+    let place = 0_u64;
+    while !is_done() {
+        std::thread::sleep(Duration::from_millis(1));
+        lane::access(Space::Global, Access::Load, std::ptr::from_ref(&place).addr(), 8);
+    }
+}
+
+#[test]
+fn a_block_does_not_wait_while_one_of_its_lanes_works() {
+    let _alone = alone();
+    let flag = AtomicU64::new(0);
+    let launch = Launch { schedule: Schedule::Seed(1), ..Launch::new("works", 1, 3) };
+    run(&launch, &|| {
+        if thread_idx().x > 0 {
+            return wait_giving_way(&flag, &AtomicU64::new(0));
+        }
+        let start = Instant::now();
+        work_until(|| start.elapsed() > Duration::from_millis(1500));
+        flag.store(1, Ordering::Release);
+    })
+    .unwrap();
+}
+
+#[test]
+fn the_end_of_one_lanes_wait_does_not_hide_anothers() {
+    let _alone = alone();
+    let (comes, never) = (AtomicU64::new(0), AtomicU64::new(0));
+    let rounds = [AtomicU64::new(0), AtomicU64::new(0)];
+    let launch = Launch { schedule: Schedule::Seed(3), ..Launch::new("half", 1, 3) };
+    let deadlock = run(&launch, &|| match thread_idx().x {
+        0 => {
+            // By then both are known to wait.
+            work_until(|| rounds.iter().all(|rounds| rounds.load(Ordering::Relaxed) > 200));
+            comes.store(1, Ordering::Release);
+        }
+        1 => wait_giving_way(&comes, &rounds[0]),
+        _ => wait_giving_way(&never, &rounds[1]),
+    });
+    let message = deadlock.unwrap_err().to_string();
+    for part in ["`half`", "thread (2, 0, 0)", "no other can go on"] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn lanes_of_a_warp_that_meet_in_votes_do_not_wait_while_others_work() {
+    let _alone = alone();
+    use simt::lane::Vote;
+    let flag = AtomicU64::new(0);
+    let launch = Launch::new("votes", 1, 32);
+    run(&launch, &|| {
+        let start = Instant::now();
+        if thread_idx().x < 16 {
+            // The two halves take turns, as each lets the other run at its votes.
+            let goes_on = || u32::from(start.elapsed() < Duration::from_millis(1500));
+            while lane::vote(Vote::All, 0xffff, goes_on()) != 0 {}
+            return flag.store(1, Ordering::Release);
+        }
+        let mut round = 0;
+        while lane::vote(Vote::All, 0xffff_0000, u32::from(flag.load(Ordering::Acquire) != 0)) == 0 {
+            lane::spin(round);
+            round += 1;
+        }
+        lane::end_spin(round);
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_warp_that_waits_together_for_ever_is_told() {
+    let _alone = alone();
+    use simt::lane::Vote;
+    for schedule in [Schedule::InOrder, Schedule::Seed(5)] {
+        let start = Instant::now();
+        let launch = Launch { schedule, ..Launch::new("together", 1, 64) };
+        let deadlock = run(&launch, &|| {
+            let mut round = 0;
+            while lane::vote(Vote::All, u32::MAX, 0) == 0 {
+                lane::spin(round);
+                round += 1;
+                assert!(start.elapsed() < Duration::from_secs(60), "nobody has said that this wait is for ever");
+            }
+        });
+        let message = deadlock.unwrap_err().to_string();
+        assert!(message.contains("no other can go on"), "{message}");
+    }
 }
