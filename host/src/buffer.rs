@@ -42,7 +42,8 @@ impl<T: Plain> Buffer<T> {
 
     /// All of it, for a kernel to read.
     pub fn view(&self) -> View<'_, T> {
-        View { memory: &self.memory, address: self.memory.address(), len: self.len, elements: PhantomData }
+        let address = self.memory.address();
+        View { memory: &self.memory, address, len: self.len, matrix: None, elements: PhantomData }
     }
 
     /// All of it, for a kernel to read and write.
@@ -73,6 +74,8 @@ pub struct View<'a, T> {
     memory: &'a Memory,
     address: u64,
     len: usize,
+    /// Rows and columns, if it is all of a matrix.
+    matrix: Option<(usize, usize)>,
     elements: PhantomData<&'a [T]>,
 }
 
@@ -101,13 +104,23 @@ impl<'a, T: Plain> View<'a, T> {
     /// They are not all in this view.
     pub fn slice(self, start: usize, len: usize) -> Result<Self, Error> {
         let address = slice(self.address, self.len, start, len, size_of::<T>())?;
-        Ok(Self { address, len, ..self })
+        Ok(Self { address, len, matrix: None, ..self })
+    }
+
+    /// The same elements, those of a matrix of so many rows and columns.
+    pub(crate) fn of_matrix(self, rows: usize, columns: usize) -> Self {
+        Self { matrix: Some((rows, columns)), ..self }
+    }
+
+    /// Rows and columns, if it is all of a matrix.
+    pub(crate) fn matrix(&self) -> Option<(usize, usize)> {
+        self.matrix
     }
 
     /// The same memory as elements of another type, as many as fill it.
     pub(crate) fn cast<U: Plain>(self) -> View<'a, U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
-        View { memory: self.memory, address: self.address, len, elements: PhantomData }
+        View { memory: self.memory, address: self.address, len, matrix: None, elements: PhantomData }
     }
 
     /// Where they are in the device's memory, for other libraries.
@@ -294,5 +307,56 @@ impl Gpu {
         }
         self.keep_for_recording(memory);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! They launch no kernel, so that `cargo xtask soundness` can run them in Miri.
+
+    use crate::{Error, Gpu};
+
+    #[test]
+    fn elements_of_each_size_come_back() {
+        let gpu = Gpu::simt();
+        for len in [0, 1, 7] {
+            let bytes: Vec<u8> = (0..len as u8).collect();
+            assert_eq!(gpu.download(&gpu.upload(&bytes).unwrap()).unwrap(), bytes);
+            let wide: Vec<[u64; 2]> = (0..len as u64).map(|i| [i, !i]).collect();
+            assert_eq!(gpu.download(&gpu.upload(&wide).unwrap()).unwrap(), wide);
+            assert_eq!(gpu.download(&gpu.zeroed::<f64>(len).unwrap()).unwrap(), vec![0.0; len]);
+        }
+        let matrix = gpu.upload_matrix(&[1_u16, 2, 3, 4, 5, 6], 2, 3).unwrap();
+        assert_eq!(gpu.download_matrix(&matrix).unwrap(), [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn a_slice_is_written_where_it_lies() {
+        let gpu = Gpu::simt();
+        let from = gpu.upload(&[1_u32, 2, 3, 4]).unwrap();
+        let mut to = gpu.upload(&[9_u32; 5]).unwrap();
+        let mut whole = to.view_mut();
+        gpu.copy_views(from.view().slice(1, 2).unwrap(), whole.reborrow().slice(3, 2).unwrap()).unwrap();
+        gpu.copy_views(from.view().slice(4, 0).unwrap(), whole.reborrow().slice(5, 0).unwrap()).unwrap();
+        assert!(matches!(whole.reborrow().slice(4, 2), Err(Error::Length { found: 5, expected: 6, .. })));
+        assert!(matches!(whole.reborrow().slice(1, usize::MAX), Err(Error::Length { .. })));
+        let bytes = whole.cast::<u8>();
+        assert_eq!(bytes.len(), 20);
+        gpu.copy_views(from.view().cast::<u8>().slice(12, 1).unwrap(), bytes.slice(1, 1).unwrap()).unwrap();
+        assert_eq!(gpu.download(&to).unwrap(), [0x0409, 9, 9, 2, 3]);
+    }
+
+    #[test]
+    fn a_recorded_copy_keeps_its_memory() {
+        let gpu = Gpu::simt();
+        let mut to = gpu.zeroed::<u32>(2).unwrap();
+        let from = gpu.upload(&[5_u32, 6]).unwrap();
+        let recording = gpu.record(|| gpu.copy(&from, &mut to)).unwrap();
+        drop(from);
+        assert_eq!(gpu.download(&to).unwrap(), [0, 0]);
+        recording.start().unwrap();
+        assert_eq!(gpu.download(&to).unwrap(), [5, 6]);
+        drop(to);
+        recording.start().unwrap();
     }
 }

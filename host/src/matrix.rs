@@ -38,7 +38,7 @@ impl<T: Plain> Matrix<T> {
 
 impl<'a, T: Plain> From<&'a Matrix<T>> for View<'a, T> {
     fn from(matrix: &'a Matrix<T>) -> Self {
-        matrix.buffer.view()
+        matrix.buffer.view().of_matrix(matrix.rows, matrix.columns)
     }
 }
 

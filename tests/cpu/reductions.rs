@@ -153,7 +153,48 @@ fn nothing_has_a_sum_and_no_minimum() {
     let products = gpu.reduce_to_buffer(ops::Product, &none, Shape::columns(0, 5)).unwrap();
     assert_eq!(gpu.download(&products).unwrap(), [1.0; 5]);
     assert!(matches!(gpu.reduce_to_buffer(ops::Min, &none, Shape::rows(3, 0)), Err(Error::Empty { .. })));
-    assert_eq!(gpu.reduce_to_buffer(ops::Min, &none, Shape::rows(0, 3)).unwrap().len(), 0);
+    // Without outputs nothing lacks a value, over an empty axis either.
+    let (of_cube, of_rows) = (Shape::axis(&[0, 0, 4], 1).unwrap(), Shape::axis(&[4, 0, 0], 1).unwrap());
+    for shape in [Shape::rows(0, 3), Shape::rows(0, 0), Shape::columns(0, 0), of_cube, of_rows] {
+        assert_eq!(gpu.reduce_to_buffer(ops::Min, &none, shape).unwrap().len(), 0, "{shape:?}");
+        assert_eq!(gpu.reduce_to_buffer(ops::ArgMax, &none, shape).unwrap().len(), 0, "{shape:?}");
+        let mut nothing = gpu.zeroed::<u64>(0).unwrap();
+        gpu.reducer(ops::ArgMin, shape).unwrap().start(&none, &mut nothing).unwrap();
+    }
+    // One output over an empty axis does.
+    for shape in [Shape::axis(&[0, 4], 0).unwrap(), Shape::axis(&[4, 0, 1], 1).unwrap()] {
+        assert!(matches!(gpu.reduce_to_buffer(ops::ArgMin, &none, shape), Err(Error::Empty { .. })), "{shape:?}");
+    }
+}
+
+#[test]
+fn a_matrix_is_reduced_by_its_own_rows_and_columns() {
+    let gpu = Gpu::simt();
+    let matrix = gpu.upload_matrix(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3).unwrap();
+    let sums = |shape| gpu.reduce_to_buffer(ops::Sum, &matrix, shape).map(|sums| gpu.download(&sums).unwrap());
+    assert_eq!(sums(Shape::rows(2, 3)).unwrap(), [6.0, 15.0]);
+    assert_eq!(sums(Shape::columns(2, 3)).unwrap(), [5.0, 7.0, 9.0]);
+    assert_eq!(sums(Shape::axis(&[2, 3], 1).unwrap()).unwrap(), [6.0, 15.0]);
+    assert_eq!(sums(Shape::all(6)).unwrap(), [21.0]);
+    // Its first rows and columns.
+    assert_eq!(sums(Shape::rows(1, 3)).unwrap(), [6.0]);
+    assert_eq!(sums(Shape::rows(2, 2).with_pitch(3).unwrap()).unwrap(), [3.0, 9.0]);
+    assert_eq!(sums(Shape::columns(1, 3)).unwrap(), [1.0, 2.0, 3.0]);
+    for shape in
+        [Shape::rows(3, 2), Shape::columns(3, 2), Shape::columns(2, 2), Shape::segments(6, 1), Shape::rows(2, 2)]
+    {
+        let error = sums(shape).unwrap_err();
+        assert!(matches!(error, Error::Shape { what: "the distance of the rows", .. }), "{shape:?}: {error}");
+        assert!(error.to_string().contains("2 x 3"), "{error}");
+    }
+    let mut output = gpu.zeroed::<f32>(3).unwrap();
+    let started = gpu.reducer(ops::Sum, Shape::rows(3, 2)).unwrap().start(&matrix, &mut output);
+    assert!(matches!(started, Err(Error::Shape { .. })), "{started:?}");
+    let pairs = gpu.reduce_pairs(ops::Dot, &matrix, &matrix, Shape::rows(3, 2));
+    assert!(matches!(pairs, Err(Error::Shape { .. })), "{pairs:?}");
+    // Its elements are a vector like any.
+    let pairs = gpu.reduce_to_buffer(ops::Sum, matrix.buffer(), Shape::rows(3, 2)).unwrap();
+    assert_eq!(gpu.download(&pairs).unwrap(), [3.0, 7.0, 11.0]);
 }
 
 #[test]

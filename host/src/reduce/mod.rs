@@ -31,7 +31,10 @@
 //! the shape, and NaN is always the same one.
 //!
 //! **Nothing.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. A minimum, a
-//! maximum and the place of one are an [`Error::Empty`](crate::Error::Empty).
+//! maximum and the place of one are an [`Error::Empty`](crate::Error::Empty) if there is an output that would need one.
+//! Where a shape has no outputs (`Shape::rows(0, 0)`, `Shape::axis(&[0, 0, 4], 1)`) nothing lacks a value, so every
+//! operator gives an empty buffer. NumPy raises there for minima, maxima and their places; a program that reduces a
+//! batch of any size needs no special case here.
 //!
 //! **Special numbers.** As in NumPy: NaN comes out of every sum, minimum and maximum that it goes into; of several NaN, or
 //! several equal elements, an index is that of the first; integers wrap, in 64 bits unless

@@ -172,6 +172,9 @@ fn check_inputs<T: Element>(gpu: &Gpu, shape: Shape, x: View<'_, T>, y: View<'_,
     let expected = shape.elements().unwrap_or(usize::MAX);
     for (what, input) in [("the first input", x), ("the second input", y)] {
         gpu.own(input.memory(), OPERATION)?;
+        if let Some((rows, columns)) = input.matrix() {
+            shape.check_matrix(OPERATION, rows, columns)?;
+        }
         if input.len() < expected {
             return Err(Error::Length { operation: OPERATION, what, found: input.len(), expected });
         }

@@ -87,6 +87,9 @@ const OPERATION: &str = "reduce";
 /// Whether an input is this device's and as long as the shape: to be asked before there is memory for the outputs.
 pub(super) fn check_input<T: Element>(gpu: &Gpu, shape: Shape, input: View<'_, T>) -> Result<(), Error> {
     gpu.own(input.memory(), OPERATION)?;
+    if let Some((rows, columns)) = input.matrix() {
+        shape.check_matrix(OPERATION, rows, columns)?;
+    }
     match shape.elements().filter(|&elements| input.len() < elements) {
         Some(expected) => Err(Error::Length { operation: OPERATION, what: "the input", found: input.len(), expected }),
         None => Ok(()),

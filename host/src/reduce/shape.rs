@@ -11,6 +11,9 @@ use crate::Error;
 /// | [`Shape::columns`] | one for each column | the column's elements |
 /// | [`Shape::axis`] | the other axes, in their order | one axis of an array |
 /// | [`Shape::segments`] | one for each segment | `len` neighbours |
+///
+/// A [`Matrix`](crate::Matrix) is reduced as a whole or by its own rows and columns, all or the first of them. Its
+/// [`buffer`](crate::Matrix::buffer) has no rows, so any shape will do that is not longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub(super) kind: Kind,
@@ -115,6 +118,28 @@ impl Shape {
             Kind::Spans { len, .. } => len,
             Kind::Columns { rows, .. } => rows,
         }
+    }
+
+    /// Whether the rows of this shape are those of a matrix, or the first elements of them.
+    pub(super) fn check_matrix(&self, operation: &'static str, rows: usize, columns: usize) -> Result<(), Error> {
+        let (own_rows, width, distance) = match self.kind {
+            // The whole input, or the start of it.
+            Kind::Spans { spans: 0 | 1, .. } | Kind::Columns { batches: 1, rows: 0 | 1, .. } => return Ok(()),
+            Kind::Spans { spans, len, pitch } => (spans, len, pitch),
+            Kind::Columns { batches: 1, rows, columns, pitch, .. } => (rows, columns, pitch),
+            // More axes than a matrix has.
+            Kind::Columns { batches, rows, columns, batch_pitch, .. } => {
+                (batches, rows.saturating_mul(columns), batch_pitch)
+            }
+        };
+        if distance == columns && width <= columns && own_rows <= rows {
+            return Ok(());
+        }
+        let expected = format!(
+            "and {own_rows} rows of {width} elements, that far apart, are none of a matrix of {rows} x {columns}: reduce its \
+             buffer, if its elements are meant as those of another shape"
+        );
+        Err(Error::Shape { operation, what: "the distance of the rows", found: distance, expected })
     }
 
     /// The fewest elements that a view needs for this shape; none if no memory is that large.
