@@ -1,7 +1,7 @@
 //! The examples, as a person runs them, in the executor.
 
 use std::process::Command;
-use std::{env, path::Path};
+use std::{env, fs, path::Path};
 
 /// What an example prints in the executor.
 fn run(example: &str) -> String {
@@ -32,4 +32,28 @@ fn vecadd_adds_by_a_kernel_crate_of_its_own() {
 fn operator_reduces_by_an_operator_of_its_own() {
     let text = run("operator");
     assert!(text.contains("the peaks are right: 7.5 of all"), "{text}");
+}
+
+/// The commands of `docs/examples.md` up to the build, which would take minutes.
+#[test]
+fn examples_stand_alone_when_they_are_copied() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let text = fs::read_to_string(workspace.join("docs/examples.md")).unwrap();
+    let commands = text.split("```").nth(1).unwrap().strip_prefix("sh\n").unwrap();
+    let commands = commands.trim_end().strip_suffix("cargo run").expect("the last command builds and runs it");
+    for example in ["vecadd", "operator"] {
+        let home = tempfile::tempdir().unwrap();
+        let script = commands.replace("vecadd", example)
+            + "cp $warpfold/Cargo.lock . && cargo metadata --offline --format-version 1";
+        // rustup and cargo keep what they have in the real home.
+        let script = script.replace('~', "$HOME_OF_TEST");
+        let mut shell = Command::new("sh");
+        shell.current_dir(&workspace).args(["-e", "-c", &script]).env("HOME_OF_TEST", home.path());
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{example}: {}", String::from_utf8_lossy(&output.stderr));
+        let metadata = String::from_utf8_lossy(&output.stdout);
+        let built_here = format!("{}/{example}/kernels/Cargo.toml", home.path().canonicalize().unwrap().display());
+        assert!(metadata.contains(&built_here), "{metadata}");
+        assert!(metadata.contains(&format!("{}/host/Cargo.toml", workspace.display())), "{metadata}");
+    }
 }
