@@ -22,13 +22,15 @@
 //! A kernel of one's own, written with `cuda_std` and built by `cuda_builder`, is launched with checked arguments by
 //! [`Gpu::launch`]; [`ladder`] has the teaching kernels by name.
 //!
-//! Nothing here panics or is undefined for any argument: what cannot be done is an [`Error`] that names it.
+//! Nothing here panics or is undefined for any argument: what cannot be done is an [`Error`] that names it. What cannot
+//! be checked is in [`interop`], whose functions are unsafe.
 
 mod argument;
 mod buffer;
 mod device;
 mod error;
 mod gpu;
+pub mod interop;
 pub mod ladder;
 mod machine;
 mod matrix;

@@ -6,10 +6,7 @@ use crate::{Error, KernelId};
 
 /// The PTX of one kernel crate: each entry a module of its own, for one or more architectures.
 ///
-/// ```ignore
-/// // In build.rs: CudaBuilder::new("../kernels").arch(Arch::SM_75).build()?.embed("kernels.rs")?;
-/// static KERNELS: Library = Library::new("my_kernels", include!(concat!(env!("OUT_DIR"), "/kernels.rs")));
-/// ```
+/// [`include_library!`](crate::include_library) makes one of what a build script has embedded.
 #[derive(Debug)]
 pub struct Library {
     name: &'static str,
@@ -19,13 +16,33 @@ pub struct Library {
 /// An entry's name and its PTX, packed by raw DEFLATE.
 pub type Entry = (&'static str, &'static [u8]);
 
+/// The [`Library`](crate::ptx::Library) of a kernel crate, from the file of that name that `cuda_builder`'s `embed` has
+/// written in the build script.
+///
+/// ```ignore
+/// // In build.rs: CudaBuilder::new("kernels").arch(Arch::SM_75).build()?.embed("my_kernels.rs")?;
+/// static KERNELS: Library = warpfold::include_library!("my_kernels");
+/// ```
+///
+/// The name is the crate's, by which a kernel finds its PTX. The build script answers for what is in the file, as it
+/// does for all code that it generates: it builds the crate that the program is linked with. PTX from anywhere else
+/// goes through [`interop::library`](crate::interop::library), which is unsafe.
+#[macro_export]
+macro_rules! include_library {
+    ($crate_name:literal) => {{
+        let name: &str = $crate_name;
+        let archs: &[(u32, &[$crate::ptx::Entry])] = include!(concat!(env!("OUT_DIR"), "/", $crate_name, ".rs"));
+        // SAFETY: the build script has written the file, by `cuda_builder`, of the crate of that name.
+        unsafe { $crate::interop::library(name, archs) }
+    }};
+}
+
 /// warpfold's own kernels.
-pub static KERNELS: Library = Library::new("kernels", include!(concat!(env!("OUT_DIR"), "/kernels.rs")));
+pub static KERNELS: Library = include_library!("kernels");
 
 impl Library {
-    /// The library of the crate `name`: for each architecture's number (90 for `sm_90`), the newest first, the entries
-    /// sorted by name, as `cuda_builder`'s `embed` writes them.
-    pub const fn new(name: &'static str, archs: &'static [(u32, &'static [Entry])]) -> Self {
+    /// The library of the crate `name`, as [`crate::interop::library`] says.
+    pub(crate) const fn new(name: &'static str, archs: &'static [(u32, &'static [Entry])]) -> Self {
         Self { name, archs }
     }
 

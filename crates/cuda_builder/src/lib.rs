@@ -203,9 +203,11 @@ impl Built {
         Ok(files)
     }
 
-    /// Writes to `OUT_DIR` a Rust expression with the PTX of every entry, for a build script: `include!` it as the
-    /// contents of a `warpfold::ptx::Library`. Its type is `&[(u32, &[(&str, &[u8])])]`: for each architecture's number,
-    /// the newest first, names and PTX of the entries, sorted by name.
+    /// Writes to `OUT_DIR` a Rust expression with the PTX of every entry, for a build script. In the file
+    /// `my_kernels.rs` it is what
+    /// `warpfold::include_library!("my_kernels")` makes a library of, whose kernels' crate has that name. Its type is
+    /// `&[(u32, &[(&str, &[u8])])]`: for each architecture's number, the newest first, names and PTX of the entries,
+    /// sorted by name.
     ///
     /// Each entry is a module of its own, so that a program compiles (on first use, in the driver) only the kernels that
     /// it launches; and it is packed (raw DEFLATE), to about a tenth.

@@ -6,7 +6,7 @@ use warpfold::ptx::Library;
 use warpfold::reduce::Kernels;
 use warpfold::{Gpu, Shape};
 
-static KERNELS: Library = Library::new("operator_kernels", include!(concat!(env!("OUT_DIR"), "/operator_kernels.rs")));
+static KERNELS: Library = warpfold::include_library!("operator_kernels");
 
 fn main() -> anyhow::Result<()> {
     let gpu = Gpu::first_or_simt_with_libraries(&[&KERNELS])?;

@@ -5,7 +5,7 @@ use vecadd_kernels::{vecadd, vecadd_views};
 use warpfold::Gpu;
 use warpfold::ptx::Library;
 
-static KERNELS: Library = Library::new("vecadd_kernels", include!(concat!(env!("OUT_DIR"), "/vecadd_kernels.rs")));
+static KERNELS: Library = warpfold::include_library!("vecadd_kernels");
 
 fn main() -> anyhow::Result<()> {
     let gpu = Gpu::first_or_simt_with_libraries(&[&KERNELS])?;

@@ -16,7 +16,7 @@ use warpfold::ptx::Library;
 use warpfold::{Error, Gpu, SimtOptions};
 
 /// The PTX of `test_kernels`.
-pub static TEST_KERNELS: Library = Library::new("test_kernels", include!(concat!(env!("OUT_DIR"), "/test_kernels.rs")));
+pub static TEST_KERNELS: Library = warpfold::include_library!("test_kernels");
 
 /// The first CUDA device with the test kernels.
 ///

@@ -1,0 +1,25 @@
+//! What somebody else answers for: the only `unsafe fn` of this crate.
+//!
+//! Everything else here is safe, whatever is given to it. What these functions take cannot be checked, so each says
+//! what the caller promises.
+
+use crate::ptx::{Entry, Library};
+
+/// A library of PTX that was not embedded by [`include_library!`](crate::include_library): read from elsewhere, or
+/// written by hand. For each architecture's number (90 for `sm_90`), the newest first, it has the entries, sorted by
+/// name, as `cuda_builder`'s `embed` writes them.
+///
+/// ```compile_fail,E0133
+/// use warpfold::ptx::Library;
+///
+/// // Kernels of that name would be launched with their own arguments, and do with them whatever this PTX says.
+/// static KERNELS: Library = warpfold::interop::library("my_kernels", &[]);
+/// ```
+///
+/// # Safety
+/// The PTX of each entry is what `cuda_builder` makes of the crate `name` that the program is linked with: an entry
+/// takes the parameters of the kernel of its name, and accesses no memory but what those allow. A launch checks its
+/// arguments against the kernel's Rust signature, and cannot see whether the PTX agrees with it.
+pub const unsafe fn library(name: &'static str, archs: &'static [(u32, &'static [Entry])]) -> Library {
+    Library::new(name, archs)
+}
