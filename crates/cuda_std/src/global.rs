@@ -8,10 +8,13 @@
 //! element at the same time. Where one of them writes and no barrier, fence or atomic orders the two, a load gives any
 //! value of its type, and what is in memory afterwards is of one of the writes, byte by byte. What is checked is the
 //! index that was given and the view's length, neither of which is in that memory. In the executor every access is a
-//! relaxed atomic of its width, one of 16 bytes two of 8. On a GPU it is an ordinary load or store: PTX gives races of
-//! those a meaning (Lustig, Sahasrabuddhe and Giroux, "A Formal Analysis of the NVIDIA PTX Memory Consistency Model",
-//! ASPLOS 2019), but LLVM on the way there promises none, so an index that was itself loaded in a race is to be loaded
-//! by an atomic or a volatile access. `Gpu::simt` finds races within a launch.
+//! relaxed atomic of its width, one of 16 bytes two of 8. That gives races a meaning as long as they are of one width.
+//! Accesses of different widths that race (an element here, a pack with that element there) get the bytes that the
+//! processor has, each old or new, on x86-64 and aarch64; Rust's memory model leaves such a race undefined, and no
+//! access could avoid that but one of each byte. On a GPU it is an ordinary load or store: PTX gives races of those a
+//! meaning (Lustig, Sahasrabuddhe and Giroux, "A Formal Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS
+//! 2019), but LLVM on the way there promises none, so an index that was itself loaded in a race is to be loaded by an
+//! atomic or a volatile access. `Gpu::simt` finds races within a launch.
 
 use core::marker::PhantomData;
 use core::mem::{size_of, transmute_copy};

@@ -19,6 +19,10 @@
 //! | [`hint`] | keeping a loop rolled |
 //! | [`launch`] | (CPU only) the typed handle of a kernel, which the host crate launches |
 //!
+//! On the CPU the threads of a block share an OS thread. A kernel that uses `thread_local!` or a `LazyLock` there must
+//! not meet others (barriers, shuffles, votes, mailboxes) in the initialiser: see "What a kernel must know" in
+//! [`simt`].
+//!
 //! Names follow Rust-CUDA's `cuda_std` where it has them, so that a kernel that stays inside the common subset
 //! compiles unchanged.
 //!
