@@ -3,6 +3,7 @@
 mod build_ptx;
 mod bundle;
 mod machine;
+mod mutants;
 mod progress;
 mod ptxas;
 mod setup;
@@ -89,6 +90,8 @@ cannot be installed is named in the last lines.")]
         #[arg(value_enum)]
         tools: Vec<soundness::Tool>,
     },
+    /// Plants errors in kernels, plans, operators and cuda_std, and reports which of them no test notices: up to an hour
+    Mutants(mutants::Options),
     /// Measures how long builds and tests take here, each from a fresh clone of the last commit: nearly an hour on two cores
     Timings {
         /// Only these rows; the table that is printed has their names
@@ -105,6 +108,7 @@ fn main() -> ExitCode {
         Task::Test { all, arguments } => test(all, &arguments),
         Task::Bundle { arch } => progress::while_saying("building the bundle", || bundle::run(&arch)).map(|()| 0),
         Task::Soundness { tools } => soundness::run(&tools),
+        Task::Mutants(options) => mutants::run(&options),
         Task::Timings { rows } => timings::run(&rows).map(|()| 0),
     };
     match done {

@@ -1,0 +1,178 @@
+//! Builds the copy's tests, without the mutants that do not compile.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use super::copy;
+use crate::machine::ARCHS;
+use crate::workspace;
+
+/// A package whose sources are changed, or whose tests are run.
+#[derive(Clone, Debug)]
+pub struct Package {
+    pub name: String,
+    /// From the workspace's folder.
+    pub folder: String,
+    pub has_lib: bool,
+    /// Its test programs.
+    pub tests: Vec<String>,
+}
+
+/// A test program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Its package and, if it is not the package's unit tests, its own name.
+    pub name: String,
+    pub executable: PathBuf,
+    pub folder: PathBuf,
+}
+
+/// The workspace's packages that have these paths, and the one with the tests across crates.
+pub fn packages(paths: &[String]) -> anyhow::Result<Vec<Package>> {
+    let mut cargo = workspace::cargo();
+    cargo.current_dir(workspace::root()).args(["metadata", "--no-deps", "--format-version", "1", "--offline"]);
+    let metadata: Value = serde_json::from_slice(&workspace::output(&mut cargo)?.stdout).context("cargo's metadata")?;
+    let mut packages = Vec::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let manifest = PathBuf::from(package["manifest_path"].as_str().unwrap_or_default());
+        let folder = manifest.parent().and_then(|folder| folder.strip_prefix(workspace::root()).ok());
+        let Some(folder) = folder.and_then(|folder| folder.to_str()).map(str::to_owned) else { continue };
+        let name = package["name"].as_str().unwrap_or_default().to_owned();
+        let across = name == "warpfold-tests";
+        if !across && !paths.iter().any(|path| path.starts_with(&format!("{folder}/"))) {
+            continue;
+        }
+        let targets = package["targets"].as_array().into_iter().flatten();
+        let of_kind = |target: &&Value, kind: &str| target["kind"].as_array().is_some_and(|k| k.contains(&kind.into()));
+        // A program that needs a feature is about that feature.
+        let tests = targets.clone().filter(|target| of_kind(target, "test") && target["required-features"].is_null());
+        let tests = tests.filter_map(|target| target["name"].as_str()).map(str::to_owned);
+        packages.push(Package {
+            has_lib: !across && targets.clone().any(|target| of_kind(&target, "lib")),
+            tests: tests.filter(|test| !across || test == "cpu").collect(),
+            name,
+            folder,
+        });
+    }
+    Ok(packages)
+}
+
+/// What came of a build.
+pub enum Built {
+    Programs(Vec<Program>),
+    /// Mutants that do not compile.
+    Broken(BTreeSet<u32>),
+}
+
+/// Builds the test programs. `mutants` says where they are in each rewritten file.
+pub fn build(packages: &[Package], mutants: &BTreeMap<String, Vec<(u32, Range<usize>)>>) -> anyhow::Result<Built> {
+    let mut cargo = workspace::cargo();
+    cargo.current_dir(copy::root()).args(["test", "--no-run", "--message-format=json"]);
+    cargo.args(packages.iter().flat_map(|package| ["--package", &package.name]));
+    if packages.iter().any(|package| package.has_lib) {
+        cargo.arg("--lib");
+    }
+    cargo.args(packages.iter().flat_map(|package| &package.tests).flat_map(|test| ["--test", test]));
+    cargo.env(ARCHS, "none").env("CARGO_TARGET_DIR", copy::folder().join("target"));
+    // The switch alone uses what is not stable; what an error makes a lint's error is an error all the same.
+    cargo.env("RUSTC_BOOTSTRAP", "mutant_switch").env("RUSTFLAGS", "--cap-lints=allow");
+    for variable in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH"] {
+        cargo.env_remove(variable);
+    }
+    let output = run(&mut cargo)?;
+    let mut programs = Vec::new();
+    let mut broken = BTreeSet::new();
+    let mut elsewhere = Vec::new();
+    for line in output.stdout.split(|byte| *byte == b'\n') {
+        let Ok(message) = serde_json::from_slice::<Value>(line) else { continue };
+        if message["reason"] == "compiler-artifact" && message["profile"]["test"] == true {
+            programs.extend(program(&message));
+        }
+        if message["reason"] == "compiler-message" && message["message"]["level"] == "error" {
+            let message = &message["message"];
+            let at = culprits(message, mutants);
+            if at.is_empty() && message["spans"].as_array().is_some_and(|spans| !spans.is_empty()) {
+                elsewhere.push(message["rendered"].as_str().unwrap_or_default().to_owned());
+            }
+            broken.extend(at);
+        }
+    }
+    if output.status.success() {
+        return Ok(Built::Programs(programs));
+    }
+    if broken.is_empty() {
+        bail!("the copy does not build:\n{}{}", elsewhere.join("\n"), String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(Built::Broken(broken))
+}
+
+fn run(cargo: &mut Command) -> anyhow::Result<std::process::Output> {
+    cargo.stdin(Stdio::null());
+    let output = crate::progress::while_saying("building the tests with the errors in them", || cargo.output());
+    output.with_context(|| format!("cannot run {}", workspace::shown(cargo)))
+}
+
+fn program(message: &Value) -> Option<Program> {
+    let executable = PathBuf::from(message["executable"].as_str()?);
+    let folder = PathBuf::from(message["manifest_path"].as_str()?).parent()?.to_owned();
+    let target = message["target"]["name"].as_str()?;
+    let is_lib = message["target"]["kind"].as_array()?.contains(&"lib".into());
+    let name = if is_lib { format!("{target} (unit)") } else { target.to_owned() };
+    Some(Program { name, executable, folder })
+}
+
+/// The mutants that an error of the compiler is about: the innermost one at each place that it names; if there is none, all of
+/// the line.
+fn culprits(message: &Value, mutants: &BTreeMap<String, Vec<(u32, Range<usize>)>>) -> BTreeSet<u32> {
+    let mut spans = Vec::new();
+    let mut queue: Vec<&Value> = message["spans"].as_array().into_iter().flatten().collect();
+    while let Some(span) = queue.pop() {
+        if let (Some(file), Some(start), Some(end)) =
+            (span["file_name"].as_str(), span["byte_start"].as_u64(), span["byte_end"].as_u64())
+        {
+            spans.push((file.to_owned(), start as usize..end as usize, span["is_primary"] == true));
+        }
+        if !span["expansion"].is_null() {
+            queue.push(&span["expansion"]["span"]);
+        }
+    }
+    spans.sort_by_key(|(_, _, is_primary)| !is_primary);
+    for (file, range, _) in spans {
+        let there = mutants.get(&file).into_iter().flatten();
+        let holding = there.clone().filter(|(_, at)| at.start <= range.start && range.end <= at.end);
+        if let Some((number, _)) = holding.min_by_key(|(_, at)| at.len()) {
+            return BTreeSet::from([*number]);
+        }
+        let touching: BTreeSet<u32> =
+            there.filter(|(_, at)| at.start < range.end && range.start < at.end).map(|(number, _)| *number).collect();
+        if !touching.is_empty() {
+            return touching;
+        }
+    }
+    BTreeSet::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_the_innermost_mutants() {
+        let mutants = BTreeMap::from([("a.rs".to_owned(), vec![(1, 10..50), (2, 20..30), (3, 60..70)])]);
+        let of = |start: u64, end: u64| {
+            let span = serde_json::json!({
+                "file_name": "a.rs", "byte_start": start, "byte_end": end, "is_primary": true, "expansion": null,
+            });
+            culprits(&serde_json::json!({ "spans": [span] }), &mutants)
+        };
+        assert_eq!(of(22, 24), BTreeSet::from([2]));
+        assert_eq!(of(12, 24), BTreeSet::from([1]));
+        assert_eq!(of(0, 65), BTreeSet::from([1, 2, 3]));
+        assert_eq!(of(51, 55), BTreeSet::new());
+    }
+}

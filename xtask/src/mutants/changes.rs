@@ -1,0 +1,228 @@
+//! What may stand at a place instead of what stands there.
+
+use std::ops::Range;
+
+use proc_macro2::{Span, TokenStream};
+use quote::ToTokens;
+use syn::spanned::Spanned;
+use syn::{BinOp, Expr, Lit, UnOp};
+
+use super::places::{Kind, bytes};
+
+/// A text in place of some bytes of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    pub range: Range<usize>,
+    pub text: String,
+}
+
+/// The byte where a change begins.
+#[derive(Clone, Copy, Debug)]
+pub struct At(pub usize);
+
+fn edit(range: Range<usize>, text: impl Into<String>) -> Edit {
+    Edit { range, text: text.into() }
+}
+
+/// Text as one line, without comments; nothing if its brackets do not match.
+pub fn one_line(text: &str) -> Option<String> {
+    text.parse::<TokenStream>().ok().map(|tokens| tokens.to_string())
+}
+
+/// Tokens as one line.
+pub fn one_line_of(tokens: &impl ToTokens) -> String {
+    tokens.to_token_stream().to_string()
+}
+
+/// A part of the source with edits.
+pub fn edited(source: &str, range: &Range<usize>, edits: &[Edit]) -> String {
+    let mut edits: Vec<_> = edits.iter().collect();
+    edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+    let mut text = String::new();
+    let mut at = range.start;
+    for Edit { range, text: new } in edits {
+        text += &source[at..range.start];
+        text += new;
+        at = range.end;
+    }
+    text + &source[at..range.end]
+}
+
+/// What an expression's operator, method or literal may become.
+pub fn of_expression(source: &str, expression: &Expr) -> Option<(At, Kind, Vec<Vec<Edit>>)> {
+    match expression {
+        Expr::Binary(binary) => {
+            let (kind, others) = others(&binary.op)?;
+            let operator = bytes(source, binary.op.span());
+            // In brackets, as another operator may bind less or more.
+            let sides = if is_assignment(&binary.op) {
+                in_brackets(source, binary.right.span())
+            } else {
+                [in_brackets(source, binary.left.span()), in_brackets(source, binary.right.span())].concat()
+            };
+            let change = |other: &&str| [vec![edit(operator.clone(), *other)], sides.clone()].concat();
+            Some((At(operator.start), kind, others.iter().map(change).collect()))
+        }
+        Expr::Unary(unary) if matches!(unary.op, UnOp::Not(_) | UnOp::Neg(_)) => {
+            let operator = bytes(source, unary.op.span());
+            let kind = if matches!(unary.op, UnOp::Not(_)) { Kind::Logic } else { Kind::Operator };
+            Some((At(operator.start), kind, vec![vec![edit(operator, "")]]))
+        }
+        Expr::Lit(literal) => {
+            let range = bytes(source, literal.lit.span());
+            let (kind, others) = other_literals(&literal.lit)?;
+            let change = |other: String| vec![edit(range.clone(), other)];
+            Some((At(range.start), kind, others.into_iter().map(change).collect()))
+        }
+        Expr::MethodCall(call) => of_method(source, call),
+        Expr::Call(call) => {
+            let Expr::Path(path) = &*call.func else { return None };
+            let name = &path.path.segments.last()?.ident;
+            let other = other_name(&name.to_string())?;
+            let range = bytes(source, name.span());
+            Some((At(range.start), Kind::Bound, vec![vec![edit(range, other)]]))
+        }
+        _ => None,
+    }
+}
+
+fn in_brackets(source: &str, span: Span) -> Vec<Edit> {
+    let Range { start, end } = bytes(source, span);
+    vec![edit(start..start, "("), edit(end..end, ")")]
+}
+
+fn is_assignment(operator: &BinOp) -> bool {
+    others(operator).is_some_and(|(_, others)| others[0].ends_with('=') && others[0].len() > 1)
+        && !matches!(operator, BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::Eq(_) | BinOp::Ne(_))
+}
+
+fn others(operator: &BinOp) -> Option<(Kind, &'static [&'static str])> {
+    use Kind::{Comparison, Logic, Operator};
+    Some(match operator {
+        BinOp::Add(_) => (Operator, &["-"]),
+        BinOp::Sub(_) => (Operator, &["+"]),
+        BinOp::Mul(_) => (Operator, &["+"]),
+        BinOp::Div(_) => (Operator, &["*"]),
+        BinOp::Rem(_) => (Operator, &["/"]),
+        BinOp::Shl(_) => (Operator, &[">>"]),
+        BinOp::Shr(_) => (Operator, &["<<"]),
+        BinOp::BitAnd(_) => (Operator, &["|"]),
+        BinOp::BitOr(_) => (Operator, &["&"]),
+        BinOp::BitXor(_) => (Operator, &["|"]),
+        BinOp::AddAssign(_) => (Operator, &["-="]),
+        BinOp::SubAssign(_) => (Operator, &["+="]),
+        BinOp::MulAssign(_) => (Operator, &["+="]),
+        BinOp::DivAssign(_) => (Operator, &["*="]),
+        BinOp::RemAssign(_) => (Operator, &["/="]),
+        BinOp::ShlAssign(_) => (Operator, &[">>="]),
+        BinOp::ShrAssign(_) => (Operator, &["<<="]),
+        BinOp::BitAndAssign(_) => (Operator, &["|="]),
+        BinOp::BitOrAssign(_) => (Operator, &["&="]),
+        BinOp::BitXorAssign(_) => (Operator, &["|="]),
+        BinOp::And(_) => (Logic, &["||"]),
+        BinOp::Or(_) => (Logic, &["&&"]),
+        BinOp::Lt(_) => (Comparison, &["<=", ">="]),
+        BinOp::Le(_) => (Comparison, &["<", ">"]),
+        BinOp::Gt(_) => (Comparison, &[">=", "<="]),
+        BinOp::Ge(_) => (Comparison, &[">", "<"]),
+        BinOp::Eq(_) => (Comparison, &["!="]),
+        BinOp::Ne(_) => (Comparison, &["=="]),
+        _ => return None,
+    })
+}
+
+/// One more and one less, or the other truth.
+fn other_literals(literal: &Lit) -> Option<(Kind, Vec<String>)> {
+    match literal {
+        Lit::Int(number) => {
+            let value: u128 = number.base10_parse().ok()?;
+            let suffix = number.suffix();
+            let more = value.checked_add(1).map(|value| format!("{value}{suffix}"));
+            let less = value.checked_sub(1).map(|value| format!("{value}{suffix}"));
+            Some((Kind::Constant, [more, less].into_iter().flatten().collect()))
+        }
+        // With a point, as it has to stay a float.
+        Lit::Float(number) => {
+            let value: f64 = number.base10_parse().ok()?;
+            Some((Kind::Constant, vec![format!("{:?}{}", value + 1.0, number.suffix())]))
+        }
+        Lit::Bool(truth) => Some((Kind::Constant, vec![(!truth.value).to_string()])),
+        _ => None,
+    }
+}
+
+/// Names that are functions and methods with the same parameters.
+fn other_name(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "min" => "max",
+        "max" => "min",
+        "minimum" => "maximum",
+        "maximum" => "minimum",
+        "all" => "any",
+        "any" => "all",
+        "wrapping_add" => "wrapping_sub",
+        "wrapping_sub" => "wrapping_add",
+        "saturating_sub" => "wrapping_sub",
+        "wrapping_shl" => "wrapping_shr",
+        "wrapping_shr" => "wrapping_shl",
+        "leading_zeros" => "trailing_zeros",
+        "trailing_zeros" => "leading_zeros",
+        _ => return None,
+    })
+}
+
+fn of_method(source: &str, call: &syn::ExprMethodCall) -> Option<(At, Kind, Vec<Vec<Edit>>)> {
+    let name = bytes(source, call.method.span());
+    let of_name = |text: &str| Some((At(name.start), Kind::Bound, vec![vec![edit(name.clone(), text)]]));
+    match (call.method.to_string().as_str(), call.args.len()) {
+        // Rounds down.
+        ("div_ceil", 1) => {
+            let dot = bytes(source, call.dot_token.span());
+            let change = [in_brackets(source, call.receiver.span()), vec![edit(dot.start..name.end, " / ")]];
+            Some((At(name.start), Kind::Bound, vec![change.concat()]))
+        }
+        ("is_multiple_of", 1) => {
+            let start = bytes(source, call.span()).start;
+            Some((At(name.start), Kind::Logic, vec![vec![edit(start..start, "!")]]))
+        }
+        // `all` and `any` of iterators.
+        (method @ ("all" | "any"), 1) => of_name(other_name(method)?),
+        ("all" | "any", _) => None,
+        (method, _) => of_name(other_name(method)?),
+    }
+}
+
+/// A condition that is no comparison, negated. Comparisons have changes of their own.
+pub fn of_condition(source: &str, condition: &Expr) -> Option<Vec<Edit>> {
+    match condition {
+        Expr::Binary(_) | Expr::Let(_) | Expr::Lit(_) | Expr::Unary(_) => None,
+        _ => {
+            let Range { start, end } = bytes(source, condition.span());
+            Some(vec![edit(start..start, "!("), edit(end..end, ")")])
+        }
+    }
+}
+
+/// The end of a range, one more and one less. Of a literal that is its own change.
+pub fn of_range_end(source: &str, end: &Expr) -> Option<(At, Vec<Vec<Edit>>)> {
+    if matches!(end, Expr::Lit(_)) {
+        return None;
+    }
+    let range = bytes(source, end.span());
+    let change = |text: &str| [in_brackets(source, end.span()), vec![edit(range.end..range.end, text)]].concat();
+    Some((At(range.start), vec![change(" + 1"), change(" - 1")]))
+}
+
+/// What kind of a place a statement is: a call, whose value nobody uses, that can be left out.
+pub fn of_statement(expression: &Expr) -> Option<Kind> {
+    let name = match expression {
+        Expr::Call(call) => match &*call.func {
+            Expr::Path(path) => path.path.segments.last()?.ident.to_string(),
+            _ => String::new(),
+        },
+        Expr::MethodCall(call) => call.method.to_string(),
+        _ => return None,
+    };
+    let is_barrier = ["sync_", "barrier", "fence"].iter().any(|word| name.contains(word));
+    Some(if is_barrier { Kind::Barrier } else { Kind::Call })
+}

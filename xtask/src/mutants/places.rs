@@ -1,0 +1,380 @@
+//! Where errors can be planted in a source, and which.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use anyhow::Context;
+use proc_macro2::Span;
+use serde_json::{Value, json};
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{Attribute, Expr, Stmt};
+
+use super::changes::{self, Edit};
+use super::macros;
+
+/// What stands at a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// `+`, `<<`, `&=`
+    Operator,
+    /// `<`, `==`
+    Comparison,
+    /// `&&`, `!`, a condition as a whole
+    Logic,
+    /// A literal
+    Constant,
+    /// A barrier or a fence, as a statement
+    Barrier,
+    /// Another call, as a statement
+    Call,
+    /// The end of a range, `min`, `div_ceil`
+    Bound,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Operator => "operator",
+            Self::Comparison => "comparison",
+            Self::Logic => "logic",
+            Self::Constant => "constant",
+            Self::Barrier => "barrier",
+            Self::Call => "call",
+            Self::Bound => "bound",
+        })
+    }
+}
+
+/// Why no error can be chosen at a place at run time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LeftOut {
+    /// A constant, a static, an array's length, a constant argument
+    Constants,
+    /// A pattern
+    Patterns,
+    /// Code for a GPU only
+    DeviceOnly,
+    /// A macro's definition or call that is not Rust by itself
+    Macros,
+    /// A constant function that only the compiler runs
+    ConstantFunctions,
+    /// The mutant does not compile
+    DoesNotCompile,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Constants => "in constants, array lengths and constant arguments",
+            Self::Patterns => "in patterns",
+            Self::DeviceOnly => "in code for a GPU only",
+            Self::Macros => "in macros that cannot be parsed (their operators and literals)",
+            Self::ConstantFunctions => "in constant functions that only the compiler runs (of those drawn)",
+            Self::DoesNotCompile => "whose change does not compile (of those drawn)",
+        })
+    }
+}
+
+/// How many places are left out, by reason.
+pub type Counts = BTreeMap<LeftOut, usize>;
+
+/// The counts for a machine.
+pub fn counts_as_json(counts: &Counts) -> Value {
+    counts.iter().map(|(reason, count)| json!({ "reason": reason.to_string(), "count": count })).collect()
+}
+
+/// Whether a place is an expression, of which there can be another one, or a statement, which can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Expression,
+    Statement,
+}
+
+/// A place where an error can be planted.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The bytes of the expression or the statement.
+    pub range: Range<usize>,
+    /// The first byte of what changes.
+    pub focus: usize,
+    pub kind: Kind,
+    pub form: Form,
+    /// One of these is planted.
+    pub changes: Vec<Vec<Edit>>,
+    /// The compiler may run this code, too, and never sees an error in it.
+    pub in_const_fn: bool,
+}
+
+/// A source's places, and what is left out.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub places: Vec<Place>,
+    pub left_out: Counts,
+    /// The tests' bytes.
+    pub tests: Vec<Range<usize>>,
+    /// Modules in other files that are compiled for a GPU only.
+    pub device_modules: Vec<String>,
+}
+
+/// Finds all places of a source.
+pub fn find(source: &str) -> anyhow::Result<Found> {
+    let file = syn::parse_file(source).context("cannot parse")?;
+    let mut finder = Finder::new(source);
+    finder.visit_file(&file);
+    finder.found.places.sort_by_key(|place| (place.range.start, usize::MAX - place.range.end, place.focus));
+    Ok(finder.found)
+}
+
+/// The bytes of tokens in the source. Those of a macro's variable begin at its `$`.
+pub fn bytes(source: &str, span: Span) -> Range<usize> {
+    let range = span.byte_range();
+    let dollar = range.start > 0 && source.as_bytes()[range.start - 1] == b'$';
+    range.start - usize::from(dollar)..range.end
+}
+
+pub(super) struct Finder<'s> {
+    source: &'s str,
+    pub(super) found: Found,
+    /// Why places here are left out.
+    left_out: Option<LeftOut>,
+    in_const_fn: bool,
+}
+
+impl<'s> Finder<'s> {
+    fn new(source: &'s str) -> Self {
+        Self { source, found: Found::default(), left_out: None, in_const_fn: false }
+    }
+
+    fn leaving_out(&mut self, reason: LeftOut, visit: impl FnOnce(&mut Self)) {
+        let before = self.left_out;
+        self.left_out = before.or(Some(reason));
+        visit(self);
+        self.left_out = before;
+    }
+
+    pub(super) fn count_left_out(&mut self, reason: LeftOut, count: usize) {
+        *self.found.left_out.entry(self.left_out.unwrap_or(reason)).or_default() += count;
+    }
+
+    fn push(&mut self, at: changes::At, span: Span, kind: Kind, form: Form, changes: Vec<Vec<Edit>>) {
+        if changes.is_empty() {
+            return;
+        }
+        if let Some(reason) = self.left_out {
+            return self.count_left_out(reason, 1);
+        }
+        let range = bytes(self.source, span);
+        self.found.places.push(Place {
+            focus: at.0.max(range.start),
+            range,
+            kind,
+            form,
+            changes,
+            in_const_fn: self.in_const_fn,
+        });
+    }
+
+    /// Visits what these attributes stand at, or leaves it out.
+    fn under(&mut self, attributes: &[Attribute], span: Span, visit: impl FnOnce(&mut Self)) {
+        match Configured::of(attributes) {
+            Configured::Always => visit(self),
+            Configured::Test => self.found.tests.push(span.byte_range()),
+            Configured::DeviceOnly => self.leaving_out(LeftOut::DeviceOnly, visit),
+        }
+    }
+
+    fn under_const(&mut self, constness: bool, visit: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.in_const_fn, constness);
+        visit(self);
+        self.in_const_fn = before;
+    }
+
+    fn condition(&mut self, condition: &Expr) {
+        if let Some(change) = changes::of_condition(self.source, condition) {
+            let start = bytes(self.source, condition.span()).start;
+            self.push(changes::At(start), condition.span(), Kind::Logic, Form::Expression, vec![change]);
+        }
+    }
+}
+
+/// Where code is compiled.
+enum Configured {
+    Always,
+    Test,
+    DeviceOnly,
+}
+
+impl Configured {
+    fn of(attributes: &[Attribute]) -> Self {
+        for attribute in attributes {
+            let text = changes::one_line_of(attribute).replace(' ', "");
+            if text == "#[cfg(test)]" || text == "#[test]" {
+                return Self::Test;
+            }
+            if text == "#[cfg(target_arch=\"nvptx64\")]" {
+                return Self::DeviceOnly;
+            }
+        }
+        Self::Always
+    }
+}
+
+fn attributes(expression: &Expr) -> &[Attribute] {
+    match expression {
+        Expr::Block(e) => &e.attrs,
+        Expr::Unsafe(e) => &e.attrs,
+        Expr::If(e) => &e.attrs,
+        Expr::Return(e) => &e.attrs,
+        Expr::Call(e) => &e.attrs,
+        Expr::MethodCall(e) => &e.attrs,
+        Expr::Macro(e) => &e.attrs,
+        _ => &[],
+    }
+}
+
+impl<'ast> Visit<'ast> for Finder<'_> {
+    fn visit_attribute(&mut self, _: &'ast Attribute) {}
+
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        let attributes: &[Attribute] = match item {
+            syn::Item::Fn(item) => &item.attrs,
+            syn::Item::Impl(item) => &item.attrs,
+            syn::Item::Mod(item) => &item.attrs,
+            syn::Item::Trait(item) => &item.attrs,
+            syn::Item::Struct(item) => &item.attrs,
+            syn::Item::Enum(item) => &item.attrs,
+            syn::Item::Const(item) => &item.attrs,
+            syn::Item::Static(item) => &item.attrs,
+            syn::Item::Macro(item) => &item.attrs,
+            syn::Item::Use(item) => &item.attrs,
+            _ => &[],
+        };
+        self.under(attributes, item.span(), |finder| visit::visit_item(finder, item));
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if item.content.is_none() && self.left_out == Some(LeftOut::DeviceOnly) {
+            self.found.device_modules.push(item.ident.to_string());
+        }
+        visit::visit_item_mod(self, item);
+    }
+
+    fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
+        self.under_const(item.sig.constness.is_some(), |finder| visit::visit_item_fn(finder, item));
+    }
+
+    fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
+        let constness = item.sig.constness.is_some();
+        self.under(&item.attrs, item.span(), |finder| {
+            finder.under_const(constness, |finder| visit::visit_impl_item_fn(finder, item));
+        });
+    }
+
+    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
+        self.leaving_out(LeftOut::Constants, |finder| visit::visit_item_const(finder, item));
+    }
+
+    fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
+        self.leaving_out(LeftOut::Constants, |finder| visit::visit_item_static(finder, item));
+    }
+
+    fn visit_impl_item_const(&mut self, item: &'ast syn::ImplItemConst) {
+        self.leaving_out(LeftOut::Constants, |finder| visit::visit_impl_item_const(finder, item));
+    }
+
+    fn visit_trait_item_const(&mut self, item: &'ast syn::TraitItemConst) {
+        self.leaving_out(LeftOut::Constants, |finder| visit::visit_trait_item_const(finder, item));
+    }
+
+    fn visit_variant(&mut self, variant: &'ast syn::Variant) {
+        self.leaving_out(LeftOut::Constants, |finder| visit::visit_variant(finder, variant));
+    }
+
+    fn visit_type(&mut self, ty: &'ast syn::Type) {
+        self.leaving_out(LeftOut::Constants, |finder| visit::visit_type(finder, ty));
+    }
+
+    fn visit_generics(&mut self, generics: &'ast syn::Generics) {
+        self.leaving_out(LeftOut::Constants, |finder| visit::visit_generics(finder, generics));
+    }
+
+    fn visit_generic_argument(&mut self, argument: &'ast syn::GenericArgument) {
+        self.leaving_out(LeftOut::Constants, |finder| visit::visit_generic_argument(finder, argument));
+    }
+
+    fn visit_expr_const(&mut self, block: &'ast syn::ExprConst) {
+        self.leaving_out(LeftOut::Constants, |finder| visit::visit_expr_const(finder, block));
+    }
+
+    fn visit_expr_repeat(&mut self, array: &'ast syn::ExprRepeat) {
+        self.visit_expr(&array.expr);
+        self.leaving_out(LeftOut::Constants, |finder| finder.visit_expr(&array.len));
+    }
+
+    fn visit_pat(&mut self, pattern: &'ast syn::Pat) {
+        if matches!(pattern, syn::Pat::Lit(_)) {
+            self.count_left_out(LeftOut::Patterns, 1);
+        }
+        self.leaving_out(LeftOut::Patterns, |finder| visit::visit_pat(finder, pattern));
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        macros::call(self, call);
+    }
+
+    fn visit_item_macro(&mut self, item: &'ast syn::ItemMacro) {
+        match item.ident {
+            Some(_) => macros::definition(self, item),
+            None => visit::visit_item_macro(self, item),
+        }
+    }
+
+    fn visit_local(&mut self, local: &'ast syn::Local) {
+        self.under(&local.attrs, local.span(), |finder| visit::visit_local(finder, local));
+    }
+
+    fn visit_stmt(&mut self, statement: &'ast Stmt) {
+        let Stmt::Expr(expression, semicolon) = statement else {
+            return visit::visit_stmt(self, statement);
+        };
+        let attributes = attributes(expression);
+        self.under(attributes, statement.span(), |finder| {
+            if semicolon.is_some()
+                && attributes.is_empty()
+                && let Some(kind) = changes::of_statement(expression)
+            {
+                let range = bytes(finder.source, statement.span());
+                let removed = vec![Edit { range: range.clone(), text: String::new() }];
+                finder.push(changes::At(range.start), statement.span(), kind, Form::Statement, vec![removed]);
+            }
+            visit::visit_stmt(finder, statement);
+        });
+    }
+
+    fn visit_arm(&mut self, arm: &'ast syn::Arm) {
+        if let Some((_, guard)) = &arm.guard {
+            self.condition(guard);
+        }
+        visit::visit_arm(self, arm);
+    }
+
+    fn visit_expr(&mut self, expression: &'ast Expr) {
+        match expression {
+            Expr::If(e) => self.condition(&e.cond),
+            Expr::While(e) => self.condition(&e.cond),
+            _ => {}
+        }
+        if let Some((at, kind, changes)) = changes::of_expression(self.source, expression) {
+            self.push(at, expression.span(), kind, Form::Expression, changes);
+        }
+        if let Expr::Range(range) = expression
+            && let Some(end) = &range.end
+            && let Some((at, changes)) = changes::of_range_end(self.source, end)
+        {
+            self.push(at, end.span(), Kind::Bound, Form::Expression, changes);
+        }
+        visit::visit_expr(self, expression);
+    }
+}

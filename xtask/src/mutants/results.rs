@@ -1,0 +1,97 @@
+//! What came of each mutant, kept between runs.
+
+use std::collections::HashMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+
+use super::copy;
+
+/// What came of a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A test noticed it: which, and how it ended.
+    Noticed { by: String, how: String },
+    /// All tests that reach its place passed.
+    Survived,
+    /// No test reaches its place.
+    NotReached,
+}
+
+impl Outcome {
+    pub fn is_noticed(&self) -> bool {
+        matches!(self, Self::Noticed { .. })
+    }
+
+    pub fn as_json(&self) -> Value {
+        match self {
+            Self::Noticed { by, how } => json!({ "outcome": "noticed", "by": by, "how": how }),
+            Self::Survived => json!({ "outcome": "survived" }),
+            Self::NotReached => json!({ "outcome": "not reached" }),
+        }
+    }
+
+    fn from_json(value: &Value) -> Option<Self> {
+        match value["outcome"].as_str()? {
+            "noticed" => {
+                let text = |name: &str| value[name].as_str().map(str::to_owned);
+                Some(Self::Noticed { by: text("by")?, how: text("how")? })
+            }
+            "survived" => Some(Self::Survived),
+            "not reached" => Some(Self::NotReached),
+            _ => None,
+        }
+    }
+}
+
+/// The results of this and earlier runs: a file that grows by a line for each mutant.
+pub struct Results {
+    path: PathBuf,
+    known: HashMap<String, Outcome>,
+    /// Of the mutants' own sources, without their tests; of the whole workspace.
+    stamps: (HashMap<String, String>, String),
+}
+
+impl Results {
+    /// Those of a seed. What a test noticed holds as long as the mutant's own source is the same, apart from its tests; what none
+    /// noticed, as long as the whole workspace is.
+    pub fn load(seed: u64, of_sources: HashMap<String, u64>, of_all: u64) -> Self {
+        let of_sources: HashMap<_, _> = of_sources.into_iter().map(|(path, stamp)| (path, stamp.to_string())).collect();
+        let of_all = of_all.to_string();
+        let path = copy::folder().join(format!("results-{seed}.jsonl"));
+        let mut known = HashMap::new();
+        for line in fs::read_to_string(&path).unwrap_or_default().lines() {
+            let Ok(value) = serde_json::from_str::<Value>(line) else { continue };
+            let (Some(key), Some(outcome)) = (value["mutant"].as_str(), Outcome::from_json(&value)) else { continue };
+            let source = value["source"].as_str().unwrap_or_default();
+            let same_source = of_sources.get(source).is_some_and(|stamp| value["source_stamp"] == *stamp);
+            let same_all = value["stamp"] == of_all;
+            if same_source && (outcome.is_noticed() || same_all) {
+                known.insert(key.to_owned(), outcome);
+            } else {
+                known.remove(key);
+            }
+        }
+        Self { path, known, stamps: (of_sources, of_all) }
+    }
+
+    pub fn get(&self, key: &str) -> Option<&Outcome> {
+        self.known.get(key)
+    }
+
+    pub fn add(&mut self, key: String, source: &str, outcome: Outcome) -> anyhow::Result<()> {
+        let mut line = outcome.as_json();
+        line["mutant"] = json!(key);
+        line["source"] = json!(source);
+        line["source_stamp"] = json!(self.stamps.0.get(source));
+        line["stamp"] = json!(self.stamps.1);
+        let file = OpenOptions::new().create(true).append(true).open(&self.path);
+        let written = file.and_then(|mut file| writeln!(file, "{line}"));
+        written.with_context(|| format!("cannot write `{}`", self.path.display()))?;
+        self.known.insert(key, outcome);
+        Ok(())
+    }
+}
