@@ -4,8 +4,8 @@ use kernels::reduce::segments::WARP_PACKS;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::executor;
-use warpfold::Gpu;
-use warpfold::ops::Sum;
+use warpfold::ops::{ArgMax, ArgMin, Sum};
+use warpfold::{Gpu, Shape};
 
 fn bytes(len: usize) -> Vec<u8> {
     let mut source = SmallRng::seed_from_u64(len as u64);
@@ -65,4 +65,72 @@ fn more_chunks_than_blocks_are_folded_in_turn() {
         .unwrap();
     let expected: Vec<u64> = numbers.chunks(len).map(sum).collect();
     assert_eq!(sums, expected);
+}
+
+/// So many segments that a warp has four, of which long ones are any: each is queued with its own number.
+#[test]
+fn long_segments_among_many_short_ones_are_folded_once() {
+    let gpu = executor();
+    let long = WARP_PACKS * 16 + 16;
+    let length = |segment: usize| if segment.is_multiple_of(2809) { long + segment % 7 * long } else { segment % 3 };
+    let lengths: Vec<usize> = (0..4 * 8448).map(length).collect();
+    let mut offsets = vec![0];
+    offsets.extend(lengths.iter().scan(0, |end, &len| {
+        *end += len as u64;
+        Some(*end)
+    }));
+    let numbers = bytes(lengths.iter().sum());
+    let found = gpu
+        .reduce_segments(Sum, &gpu.upload(&numbers).unwrap(), &gpu.upload(&offsets).unwrap())
+        .and_then(|sums| gpu.download(&sums))
+        .unwrap();
+    for (segment, ends) in offsets.windows(2).enumerate() {
+        assert_eq!(found[segment], sum(&numbers[ends[0] as usize..ends[1] as usize]), "segment {segment}");
+    }
+}
+
+/// So many short rows that a group of lanes has several, one after the other.
+#[test]
+fn rows_that_take_turns_are_folded_once() {
+    let gpu = executor();
+    for (rows, len) in [(150_001, 1), (36_001, 130)] {
+        let numbers = bytes(rows * len);
+        let sums = gpu
+            .reduce_to_buffer(Sum, &gpu.upload(&numbers).unwrap(), Shape::rows(rows, len))
+            .and_then(|sums| gpu.download(&sums))
+            .unwrap();
+        let expected: Vec<u64> = numbers.chunks(len).map(sum).collect();
+        assert!(sums == expected, "{rows} rows of {len}");
+    }
+}
+
+/// Several rows stand beside each other in a block, so that accesses could reach from one to the next: not over a gap.
+#[test]
+fn columns_of_folded_rows_are_folded_once_with_and_without_gaps() {
+    let gpu = executor();
+    let (rows, columns) = (3000, 127);
+    for pitch in [127, 128, 130] {
+        let numbers = bytes((rows - 1) * pitch + columns);
+        let shape = Shape::columns(rows, columns).with_pitch(pitch).unwrap();
+        let sums = gpu
+            .reduce_to_buffer(Sum, &gpu.upload(&numbers).unwrap(), shape)
+            .and_then(|sums| gpu.download(&sums))
+            .unwrap();
+        let column = |column: usize| (0..rows).map(move |row| row * pitch + column);
+        let expected = |column_of: &dyn Fn(usize) -> u64| (0..columns).map(column_of).collect::<Vec<_>>();
+        assert_eq!(sums, expected(&|c| column(c).map(|at| u64::from(numbers[at])).sum()), "rows {pitch} apart");
+        // The first of the largest, and the same of numbers of 8 bytes.
+        let wide: Vec<f64> = numbers.iter().map(|&byte| -f64::from(byte)).collect();
+        let places = [
+            gpu.reduce_to_buffer(ArgMax, &gpu.upload(&numbers).unwrap(), shape),
+            gpu.reduce_to_buffer(ArgMin, &gpu.upload(&wide).unwrap(), shape),
+        ];
+        let first_of_largest = |c: usize| {
+            let largest = column(c).map(|at| numbers[at]).max();
+            column(c).position(|at| Some(numbers[at]) == largest).unwrap() as u64
+        };
+        for places in places {
+            assert_eq!(gpu.download(&places.unwrap()).unwrap(), expected(&first_of_largest), "rows {pitch} apart");
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! The kernels in the executor, against the CPU.
 
+use cuda_std::launch::Kernel;
+use cuda_std::prelude::*;
 use kernels::reduce::device::{BLOCK, MAX_BLOCKS};
 use proptest::prelude::*;
 use test_support::reference::{Sum, first_difference, transposed};
@@ -123,12 +125,84 @@ proptest! {
     }
 }
 
+/// A checksum of what each run of the device library writes: the same on a GPU, where a test compares every word with the executor's.
+const WORDS_OF_RUNS: [(&str, u64); 15] = [
+    ("indices", 0x2D76_1385_FDBB_7425),
+    ("shuffles of 32 bits", 0xF3DF_F3A0_2FA4_BA31),
+    ("shuffles of 64 bits", 0xABCF_041E_5D76_D1A9),
+    ("votes and reductions", 0x9C9F_2EC8_7885_8DC5),
+    ("barriers that count", 0x6974_BC53_DA10_EF25),
+    ("shared memory", 0xD3D0_C9B3_4AB5_8AE1),
+    ("16-byte packs", 0x35F1_5210_5336_5C90),
+    ("atomics of 32 bits", 0xB6C2_154F_189C_54FC),
+    ("atomics of 64 bits", 0x5840_4FE6_2284_9781),
+    ("tickets", 0x87DB_D626_044B_D085),
+    ("half conversions", 0x4E1C_B731_EE8F_3CB9),
+    ("bytes of words", 0x9726_456C_526C_99EE),
+    ("volatile and fences", 0x3158_983E_F01E_FEC1),
+    ("scalars", 0x5761_EDFC_010A_C83F),
+    ("slices and pointers", 0x14D5_6A90_566C_18A5),
+];
+
+/// FNV-1a.
+fn checksum(words: &[u64]) -> u64 {
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    bytes.fold(0xCBF2_9CE4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
+}
+
 #[test]
-fn the_device_library_runs() {
+fn the_device_library_writes_what_a_gpu_does() {
     let gpu = Gpu::simt();
-    for (name, run) in device_library::RUNS {
+    let found = device_library::RUNS.map(|(name, run)| {
         let words = run(&gpu).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert!(words.iter().any(|&word| word != 0), "{name} wrote nothing");
+        (name, checksum(&words))
+    });
+    assert_eq!(found, WORDS_OF_RUNS);
+}
+
+/// How many elements of a view lie before the first at a multiple of 16 bytes.
+#[kernel(instances = [u8, u16, f32, u64], block = 1)]
+fn alignment<T: Element>(input: Global<T>, output: GlobalMut<u64>) {
+    output.store(0, input.elements_to_alignment() as u64);
+}
+
+#[test]
+fn views_know_where_they_are_aligned() {
+    fn elements<T: Element>(
+        kernel: Kernel<(Global<'static, T>, GlobalMut<'static, u64>)>,
+        offset: usize,
+        len: usize,
+    ) -> u64 {
+        let gpu = Gpu::simt();
+        let (input, mut output) = (gpu.zeroed::<T>(64).unwrap(), gpu.zeroed::<u64>(1).unwrap());
+        gpu.launch(kernel, 1, (input.view().slice(offset, len).unwrap(), output.view_mut())).unwrap();
+        gpu.download(&output).unwrap()[0]
+    }
+    assert_eq!([0, 1, 15, 16, 17].map(|offset| elements(alignment::handle::<u8>(), offset, 40)), [0, 15, 1, 0, 15]);
+    assert_eq!([0, 1, 7, 8].map(|offset| elements(alignment::handle::<u16>(), offset, 40)), [0, 7, 1, 0]);
+    assert_eq!([0, 1, 3, 4].map(|offset| elements(alignment::handle::<f32>(), offset, 40)), [0, 3, 1, 0]);
+    assert_eq!([0, 1, 2].map(|offset| elements(alignment::handle::<u64>(), offset, 40)), [0, 1, 0]);
+    assert_eq!([2, 3, 4].map(|len| elements(alignment::handle::<f32>(), 1, len)), [2, 3, 3], "no more than there are");
+}
+
+#[test]
+fn a_block_brings_no_dynamic_shared_memory() {
+    let kernel = test_kernels::indices::handle().with_block(64);
+    assert_eq!((kernel.dynamic_shared(), kernel.with_dynamic_shared(8).dynamic_shared()), (0, 8));
+}
+
+/// The numbers of blocks are part of the order of additions: another number gives other bits.
+#[test]
+fn blocks_of_a_sum_are_those_of_its_length() {
+    let round = |size: usize| BLOCK * 4 * 16 / size;
+    for size in [4, 8] {
+        let blocks =
+            |rounds: usize, more: usize| kernels::reduce::device::blocks_for(rounds * round(size) + more, size);
+        assert_eq!([blocks(0, 0), blocks(0, 1), blocks(1, 0), blocks(1, 1)], [1, 1, 1, 2]);
+        assert_eq!([blocks(263, 1), blocks(264, 0), blocks(264, 1), blocks(2111, 0)], [264; 4]);
+        assert_eq!([blocks(2119, 0), blocks(2120, 0), blocks(3000, 0)], [264, 265, 375]);
+        assert_eq!([blocks(4215, 0), blocks(4223, 1), blocks(4224, 0), blocks(9999, 0)], [526, 528, 528, 528]);
     }
 }
 

@@ -89,6 +89,26 @@ fn long_runs_and_narrow_matrices_of_short_ones() {
 }
 
 #[test]
+fn short_rows_of_runs_go_by_strips() {
+    use kernels::transpose::run_strips::are_strips;
+    assert_eq!(
+        [are_strips(3, 42, 1), are_strips(8, 4, 4), are_strips(2, 31, 2), are_strips(2, 8, 8)],
+        [true, false, true, false]
+    );
+}
+
+/// Bytes and halves in long runs, which lie in one 16-byte part more of the output where they do not begin with one.
+#[test]
+fn long_runs_of_bytes_at_any_alignment() {
+    for (_, check) in &PERMUTE_CHECKS[..2] {
+        for (len, offset) in [(18_016, 0), (18_016, 3), (18_023, 0)] {
+            check(&executor(), [2, 1, len], [0, offset], 1).unwrap();
+            check(&executor(), [2, 2, len], [1, offset], 1).unwrap();
+        }
+    }
+}
+
+#[test]
 fn strips_of_every_width() {
     for (_, check) in CHECKS {
         for narrow in [1, 2, 3, 4, 5, 8, 16, 20, 48] {
@@ -98,6 +118,58 @@ fn strips_of_every_width() {
             }
         }
     }
+}
+
+/// Strips by the kernels themselves, whose blocks have all that there is room for: the library gives that to long ones only.
+#[test]
+fn strips_of_full_blocks() {
+    use kernels::transpose::{few_columns as columns, few_rows as rows};
+    let gpu = executor();
+    let refused = |error: Error| panic!("{error}");
+    macro_rules! check {
+        ($($type:ident in $few_columns:literal, $few_rows:literal;)*) => {$(
+            let size = size_of::<$type>();
+            for few in [3, 40, 128] {
+                let width = rows::most_columns(few, size);
+                let long = 2 * width - 3;
+                let elements: Vec<$type> = (0..few * long).map(|i| (i * 7 / 3) as $type).collect();
+                let turned = transposed(&elements, few, long);
+                let mut output = gpu.zeroed::<$type>(few * long).unwrap();
+                // SAFETY: the arguments are those of its plan for a matrix that the views have.
+                let kernel = unsafe { rows::few_rows::handle::<$type, $few_rows>() };
+                let blocks = (long + rows::margin(few, size)).div_ceil(width) as u32;
+                let (packs, apart) = (rows::packs_of_run(few, width, size), rows::room_of_run(few, width, size));
+                let input = gpu.upload(&elements).unwrap();
+                let layout = (few as u32, long, long, few * long, few * long, width as u32, blocks, packs as u32, apart as u32);
+                let (a, b, c, d, e, f, g, h, i) = layout;
+                gpu.launch(kernel, blocks, (input.view(), output.view_mut(), a, b, c, d, e, f, g, h, i)).unwrap_or_else(refused);
+                assert!(gpu.download(&output).unwrap() == turned, "{few} rows of {long} elements of {size} bytes");
+
+                let height = columns::most_positions(few, size);
+                let long = 2 * height - 3;
+                let elements: Vec<$type> = (0..few * long).map(|i| (i * 7 / 3) as $type).collect();
+                let turned = transposed(&elements, long, few);
+                let mut output = gpu.zeroed::<$type>(few * long).unwrap();
+                // SAFETY: as above.
+                let kernel = unsafe { columns::few_columns::handle::<$type, $few_columns>() };
+                let blocks = (long + columns::margin(size)).div_ceil(height) as u32;
+                let input = gpu.upload(&elements).unwrap();
+                let (a, b, c, d, e, f, g) = (long, few as u32, long, few * long, few * long, height as u32, blocks);
+                gpu.launch(kernel, blocks, (input.view(), output.view_mut(), a, b, c, d, e, f, g)).unwrap_or_else(refused);
+                assert!(gpu.download(&output).unwrap() == turned, "{few} columns of {long} elements of {size} bytes");
+            }
+        )*};
+    }
+    check! {
+        u8 in 49152, 32768;
+        u16 in 24576, 16384;
+        u32 in 12288, 8192;
+        u64 in 6144, 4096;
+    }
+}
+
+fn transposed<T: Copy>(elements: &[T], rows: usize, columns: usize) -> Vec<T> {
+    (0..rows * columns).map(|i| elements[i % rows * columns + i / rows]).collect()
 }
 
 /// What has long columns that are no whole sectors goes by other tiles than what is small.
@@ -198,6 +270,10 @@ fn lanes_are_never_in_each_others_bank() {
     // By slanted tiles.
     assert_eq!(bank_conflicts::<u32>(1039, 1041), 0);
     assert_eq!(bank_conflicts::<u64>(1039, 1041), 0);
+    // By words.
+    for (rows, columns) in [(61, 67), (161, 167)] {
+        assert_eq!(bank_conflicts::<u32>(rows, columns) + bank_conflicts::<u64>(rows, columns), 0);
+    }
     // By squares that two threads share.
     assert_eq!(bank_conflicts_in_place::<u8>(256, 90), 0);
     assert_eq!(bank_conflicts_in_place::<u16>(256, 30), 0);

@@ -351,4 +351,25 @@ mod tests {
         assert_eq!([1 << 10, 1 << 20].map(|len| threads(1 << 14, len, 4)), [32, 512]);
         assert_eq!(threads(1000, 1 << 14, 8), 128, "few blocks at the end would be many of all");
     }
+
+    #[test]
+    fn plans_of_columns_are_what_was_measured() {
+        let plan = |rows, columns, batches, size| {
+            let kind = Kind::Columns { batches, rows, columns, pitch: columns, batch_pitch: rows * columns };
+            match Plan::of(kind, size, 8, true) {
+                Plan::Columns { abreast, lanes, parts, .. } => (abreast, lanes, parts),
+                other => panic!("{other:?}"),
+            }
+        };
+        let single =
+            [(1 << 22, 1), (1 << 16, 33), (65_535, 33), (3000, 127), (1 << 14, 1 << 14), (100, 5), (20_000, 12)];
+        assert_eq!(
+            single.map(|(rows, columns)| plan(rows, columns, 1, 4)),
+            [(1024, 16, 33), (32, 16, 31), (16, 16, 58), (8, 16, 6), (1, 16, 2), (1, 2, 1), (1, 4, 79)]
+        );
+        assert_eq!(
+            [(1, 1), (2, 8), (300, 8)].map(|(batches, size)| plan(5000, 100, batches, size)),
+            [(1, 16, 40), (1, 16, 79), (1, 16, 1)]
+        );
+    }
 }

@@ -134,4 +134,16 @@ mod tests {
         assert_eq!(part(2000, 1, 8192, 1), 128);
         assert_eq!(part(2000, 1000, 512, 8), 512);
     }
+
+    #[test]
+    fn strips_are_narrow_and_long() {
+        let of = |rows, columns| Strip::of(&Strides::of_matrix(rows, columns));
+        assert_eq!(
+            [of(1, 1000), of(2, 31), of(2, 32), of(128, 2048)],
+            [None, None, Some(Strip::Rows), Some(Strip::Rows)]
+        );
+        assert_eq!([of(129, 5000), of(1000, 1), of(32, 2)], [None, None, Some(Strip::Columns)]);
+        let pitched = Strides { input_pitch: 3, ..Strides::of_matrix(100, 2) };
+        assert_eq!(Strip::of(&pitched), None, "gaps between rows that are few columns");
+    }
 }

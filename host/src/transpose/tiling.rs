@@ -259,4 +259,17 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn tiles_of_words_are_small_where_half_of_a_large_one_would_be_outside() {
+        for (size, rows, columns) in [(1, 6, 8), (2, 7, 8), (4, 8, 8), (8, 4, 4)] {
+            let is_too_long = |rows, columns| Tiling::of_words(size, false).is_too_long(rows, columns);
+            assert_eq!([is_too_long(rows, 100_000), is_too_long(rows + 1, 100_000)], [true, false], "{size} bytes");
+            assert_eq!(
+                [is_too_long(100_000, columns), is_too_long(100_000, columns + 1)],
+                [true, false],
+                "{size} bytes"
+            );
+        }
+    }
 }

@@ -19,7 +19,26 @@ pub fn cases() -> Vec<Case> {
         case!(shared_pack_off_its_place, Fault("multiple of 16"), |gpu| {
             map!(gpu, shared_pack_off_its_place, 1, 16, 128)
         }),
+        case!(stored_pack_off_its_place, Fault("multiple of 16"), |gpu| {
+            map!(gpu, stored_pack_off_its_place, 1, 16, 128)
+        }),
         case!(four_off_their_place, Fault("multiple of 16"), |gpu| map!(gpu, four_off_their_place, 1, 16, 128)),
+        case!(two_words_at_the_end, Fault("two words that begin"), |gpu| {
+            let (input, mut output) = (gpu.zeroed::<u16>(100)?, gpu.zeroed::<u32>(100)?);
+            gpu.launch(two_words_at_the_end::handle().with_block(32), 1, (input.view(), output.view_mut()))
+        }),
+        case!(word_at_the_end, Fault("a word that begins"), |gpu| map!(gpu, word_at_the_end, 1, 32, 99)),
+        case!(stored_pack_at_the_end, Fault("a pack that begins"), |gpu| {
+            map!(gpu, stored_pack_at_the_end, 1, 32, 100)
+        }),
+        case!(packs_at_the_end, Fault("a pack that begins"), |gpu| map!(gpu, packs_at_the_end, 1, 16, 100)),
+        case!(volatile_beyond_the_tile, Fault("of a shared array of length 64"), |gpu| {
+            map!(gpu, volatile_beyond_the_tile, 1, 65, 65)
+        }),
+        case!(volatile_load_beyond_the_tile, Fault("of a shared array of length 64"), |gpu| {
+            map!(gpu, volatile_load_beyond_the_tile, 1, 64, 64)
+        }),
+        case!(shared_word_at_the_end, Fault("a word that begins"), |gpu| map!(gpu, shared_word_at_the_end, 1, 1, 1)),
         case!(a_block_larger_than_its_array, Fault("larger than the 64 threads"), |gpu| {
             map!(gpu, a_block_larger_than_its_array, 1, 128, 128)
         }),
@@ -62,6 +81,33 @@ fn beyond_the_tile(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread, tile.load(thread) + tile.load(thread + 32));
 }
 
+/// An element more than the array has.
+#[kernel]
+fn volatile_beyond_the_tile(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; 64];
+    let thread = thread::thread_idx_x() as usize;
+    tile.store_volatile(thread, input.load(thread));
+    output.store(thread, tile.load_volatile(thread % 64));
+}
+
+/// An element more than the array has, read.
+#[kernel]
+fn volatile_load_beyond_the_tile(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![f32; 64];
+    let thread = thread::thread_idx_x() as usize;
+    tile.store_volatile(thread, input.load(thread));
+    thread::sync_threads();
+    output.store(thread, tile.load_volatile(thread + 1));
+}
+
+/// The array ends inside of the word.
+#[kernel]
+fn shared_word_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
+    let tile = shared_array![u8; 66];
+    tile.store_word(64, input.load(0) as u32);
+    output.store(0, f32::from(tile.load(64)));
+}
+
 /// The first element has no left neighbour.
 #[kernel]
 fn before_the_start(input: Global<f32>, output: GlobalMut<f32>) {
@@ -73,7 +119,23 @@ fn before_the_start(input: Global<f32>, output: GlobalMut<f32>) {
 #[kernel]
 fn pack_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
-    output.store_pack(i, input.load_pack(i));
+    output.store(i % 100, input.load_pack(i).get(0));
+}
+
+/// Nor is it where it is written.
+#[kernel]
+fn stored_pack_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
+    let i = 4 * thread::index_1d_wide();
+    output.store_pack(i, <f32 as Element>::Pack::splat(input.load(i % 100)));
+}
+
+/// The promise of several unchecked packs is broken by the last one.
+#[kernel]
+fn packs_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
+    let i = 4 * thread::index_1d_wide();
+    // SAFETY: none: that is the mistake. The executor stops before the access.
+    let packs = unsafe { input.load_packs_unchecked::<3>(i, 20) };
+    output.store(i, packs[2].get(0));
 }
 
 /// Packs begin at multiples of 16 bytes.
@@ -81,6 +143,13 @@ fn pack_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
 fn pack_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
     output.store_pack(i, input.load_pack(i + 2));
+}
+
+/// Written, too.
+#[kernel]
+fn stored_pack_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
+    let i = 4 * thread::index_1d_wide();
+    output.store_pack(i + 2, input.load_pack(i));
 }
 
 /// In shared memory, too.
@@ -99,6 +168,24 @@ fn four_off_their_place(input: Global<f32>, output: GlobalMut<f32>) {
     // SAFETY: none: that is the mistake. The executor stops before the access.
     let four = unsafe { input.load_four_unchecked(i + 1) };
     output.store(i, four[0]);
+}
+
+/// The last word is the view's, and none is behind it.
+#[kernel]
+fn two_words_at_the_end(input: Global<u16>, output: GlobalMut<u32>) {
+    let i = 36 + 2 * thread::thread_idx_x() as usize;
+    // SAFETY: none: that is the mistake. The executor stops before the access.
+    let word = unsafe { input.load_word_of_many_unchecked(i) };
+    output.store(i, word);
+}
+
+/// The last word is half a word.
+#[kernel]
+fn word_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
+    let i = 36 + 2 * thread::thread_idx_x() as usize;
+    // SAFETY: none: that is the mistake. The executor stops before the access.
+    let word: u64 = unsafe { input.load_aligned_word_unchecked(i) };
+    output.store(i, f32::from_bits(word as u32));
 }
 
 /// An array of 64 for a block of 128.

@@ -5,7 +5,7 @@ mod cost;
 
 use cuda_std::prelude::*;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
-use warpfold::{Error, Gpu, KernelProfile, Profile, Schedule, SimtOptions};
+use warpfold::{Error, Gpu, KernelProfile, Profile, Schedule, Shape, SimtOptions, ops};
 
 /// A launch, as Nsight Compute counted it.
 struct Measured {
@@ -250,4 +250,18 @@ fn profiles_within_profiles_count_for_both() {
         .unwrap();
     assert_eq!(outer.total().requests(), 2 * inner.total().requests());
     assert!(inner.total().requests() > 0);
+}
+
+/// Results of neighbouring columns go out by one access of 16 bytes, where their places allow it.
+#[test]
+fn columns_are_stored_together() {
+    let gpu = unchecked();
+    let input = gpu.upload(&vec![1.0_f32; 4 * 1024]).unwrap();
+    let stores = |before: usize| {
+        let mut sums = gpu.zeroed::<f32>(1024 + before).unwrap();
+        let mut reducer = gpu.reducer(ops::Sum, Shape::columns(4, 1024)).unwrap();
+        let output = sums.view_mut().slice(before, 1024).unwrap();
+        gpu.profile(|| reducer.start(&input, output)).unwrap().total().global_stores.requests
+    };
+    assert_eq!([stores(0), stores(1)], [8, 32]);
 }

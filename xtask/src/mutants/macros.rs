@@ -7,7 +7,8 @@ use syn::punctuated::Punctuated;
 use syn::visit::Visit;
 use syn::{Expr, Token};
 
-use super::places::{Finder, LeftOut};
+use super::finder::Finder;
+use super::places::LeftOut;
 
 /// Looks at a macro's call: those that take expressions.
 pub fn call(finder: &mut Finder<'_>, call: &syn::Macro) {

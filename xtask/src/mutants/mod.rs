@@ -5,7 +5,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | `places`, `macros` | where errors can be planted |
+//! | `places`, `finder`, `macros` | where errors can be planted |
 //! | `changes` | which |
 //! | `draw` | some of all, by a seed |
 //! | `rewrite` | a source with errors to choose from |
@@ -19,6 +19,7 @@ mod build;
 mod changes;
 mod copy;
 mod draw;
+mod finder;
 mod known;
 mod macros;
 mod places;
