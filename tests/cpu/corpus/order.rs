@@ -45,6 +45,11 @@ pub fn cases() -> Vec<Case> {
             let arguments = (mailboxes.view_mut(), output.view_mut());
             gpu.launch(mailbox_for_other_memory::handle().with_block(32), 2, arguments)
         }),
+        case!(mailbox_that_is_only_read, By(GlobalRace), |gpu| {
+            let (mut mailboxes, mut output) = (gpu.zeroed::<[u64; 2]>(1)?, gpu.zeroed::<u64>(1)?);
+            let arguments = (mailboxes.view_mut(), output.view_mut());
+            gpu.launch(mailbox_that_is_only_read::handle().with_block(32), 2, arguments)
+        }),
     ]
 }
 
@@ -206,5 +211,18 @@ fn mailbox_for_other_memory(mailboxes: GlobalMut<[u64; 2]>, output: GlobalMut<f3
     } else {
         let _: u64 = mailbox::take(&mailboxes, 0);
         output.store(1, output.load(0));
+    }
+}
+
+/// Nobody waits for the mailbox: what is read is of before or behind the post.
+#[kernel]
+fn mailbox_that_is_only_read(mailboxes: GlobalMut<[u64; 2]>, output: GlobalMut<u64>) {
+    if thread::thread_idx_x() > 0 {
+        return;
+    }
+    if thread::block_idx_x() == 0 {
+        mailbox::post(&mailboxes, 0, 7_u64);
+    } else {
+        output.store(0, mailboxes.load(0)[0]);
     }
 }

@@ -114,11 +114,12 @@ pub fn run(options: &Options) -> anyhow::Result<u8> {
     left_out.insert(LeftOut::DoesNotCompile, up_to_last(&broken));
     left_out.insert(LeftOut::ConstantFunctions, up_to_last(&only_constant));
 
-    let mut results = Results::load(options.seed, stamps, of_all);
+    let reasons = known::load();
+    let with_reason = planted.iter().filter(|mutant| reasons.iter().any(|reason| reason.is_of(mutant)));
+    let mut results = Results::load(options.seed, stamps, of_all, &with_reason.map(Mutant::key).collect());
     trials::run(&planted, &tests, &mut results, jobs)?;
     let outcome = |mutant| results.get(&Mutant::key(mutant)).unwrap_or(&Outcome::NotReached);
     let mutants = planted.iter().map(|mutant| (mutant, outcome(mutant))).collect();
-    let reasons = known::load();
     let (seed, allowed) = (options.seed, options.allowed);
     let report = Report { seed, folders: &folders, places, left_out, mutants, reasons: &reasons, allowed };
     match options.json {

@@ -1,6 +1,6 @@
 //! What came of each mutant, kept between runs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::PathBuf;
@@ -56,9 +56,9 @@ pub struct Results {
 }
 
 impl Results {
-    /// Those of a seed. What a test noticed holds as long as the mutant's own source is the same, apart from its tests; what none
-    /// noticed, as long as the whole workspace is.
-    pub fn load(seed: u64, of_sources: HashMap<String, u64>, of_all: u64) -> Self {
+    /// Those of a seed. What a test noticed holds as long as the mutant's own source is the same, apart from its tests; so does what
+    /// none noticed, if there is a reason why none can. Else it holds as long as the whole workspace is the same.
+    pub fn load(seed: u64, of_sources: HashMap<String, u64>, of_all: u64, reasons: &HashSet<String>) -> Self {
         let of_sources: HashMap<_, _> = of_sources.into_iter().map(|(path, stamp)| (path, stamp.to_string())).collect();
         let of_all = of_all.to_string();
         let path = copy::folder().join(format!("results-{seed}.jsonl"));
@@ -69,7 +69,7 @@ impl Results {
             let source = value["source"].as_str().unwrap_or_default();
             let same_source = of_sources.get(source).is_some_and(|stamp| value["source_stamp"] == *stamp);
             let same_all = value["stamp"] == of_all;
-            if same_source && (outcome.is_noticed() || same_all) {
+            if same_source && (outcome.is_noticed() || same_all || reasons.contains(key)) {
                 known.insert(key.to_owned(), outcome);
             } else {
                 known.remove(key);
