@@ -13,8 +13,8 @@ use super::copy;
 /// What came of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A test noticed it: which, and how it ended.
-    Noticed { by: String, how: String },
+    /// A test noticed it: which, how it ended, and with what words.
+    Noticed { by: String, how: String, said: String },
     /// All tests that reach its place passed.
     Survived,
     /// No test reaches its place.
@@ -28,7 +28,7 @@ impl Outcome {
 
     pub fn as_json(&self) -> Value {
         match self {
-            Self::Noticed { by, how } => json!({ "outcome": "noticed", "by": by, "how": how }),
+            Self::Noticed { by, how, said } => json!({ "outcome": "noticed", "by": by, "how": how, "said": said }),
             Self::Survived => json!({ "outcome": "survived" }),
             Self::NotReached => json!({ "outcome": "not reached" }),
         }
@@ -38,7 +38,7 @@ impl Outcome {
         match value["outcome"].as_str()? {
             "noticed" => {
                 let text = |name: &str| value[name].as_str().map(str::to_owned);
-                Some(Self::Noticed { by: text("by")?, how: text("how")? })
+                Some(Self::Noticed { by: text("by")?, how: text("how")?, said: text("said").unwrap_or_default() })
             }
             "survived" => Some(Self::Survived),
             "not reached" => Some(Self::NotReached),

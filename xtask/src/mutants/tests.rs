@@ -79,9 +79,16 @@ impl End {
     }
 }
 
-/// Runs one test with one error in it.
-pub fn run(test: &Test, mutant: u32) -> anyhow::Result<End> {
-    run_limited(&mut command(&test.program, &test.name, &mutant.to_string()), test.limit())
+/// Runs one test with one error in it, and gives what it says if it fails.
+pub fn run(test: &Test, mutant: u32) -> anyhow::Result<(End, String)> {
+    let path = copy::folder().join(format!("output-{mutant}"));
+    let output = File::create(&path).with_context(|| format!("cannot create `{}`", path.display()))?;
+    let mut command = command(&test.program, &test.name, &mutant.to_string());
+    let end = run_limited(command.stdout(output), test.limit())?;
+    let said = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
+    let _ = fs::remove_file(&path);
+    let panicked = said.lines().skip_while(|line| !line.contains("panicked at")).skip(1).take(3);
+    Ok((end, panicked.collect::<Vec<_>>().join(" ").chars().take(300).collect()))
 }
 
 fn command(program: &Program, test: &str, mutant: &str) -> Command {

@@ -56,7 +56,7 @@ pub fn run(mutants: &[Mutant], all: &[Test], results: &mut Results, jobs: usize)
             let start = Instant::now();
             let outcome = try_one(mutant, all, &history)?;
             let said = match &outcome {
-                Outcome::Noticed { by, how } => format!("noticed by {by} ({how})"),
+                Outcome::Noticed { by, how, .. } => format!("noticed by {by} ({how})"),
                 Outcome::Survived => "SURVIVED".to_owned(),
                 Outcome::NotReached => "NOT REACHED".to_owned(),
             };
@@ -80,11 +80,11 @@ fn try_one(mutant: &Mutant, all: &[Test], history: &Mutex<History>) -> anyhow::R
     }
     let order = history.lock().expect("no worker panics").order(&reaching, &mutant.path);
     for test in order {
-        let end = tests::run(test, mutant.number)?;
+        let (end, said) = tests::run(test, mutant.number)?;
         if end != End::Passed {
             let by = test.full_name();
             history.lock().expect("no worker panics").add(&by, &mutant.path);
-            return Ok(Outcome::Noticed { by, how: end.name().to_owned() });
+            return Ok(Outcome::Noticed { by, how: end.name().to_owned(), said });
         }
     }
     Ok(Outcome::Survived)
