@@ -93,7 +93,9 @@ pub fn run(test: &Test, mutant: u32) -> anyhow::Result<(End, String)> {
 
 fn command(program: &Program, test: &str, mutant: &str) -> Command {
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("ulimit -v {KIB_OF_ADDRESSES}; ulimit -c 0; exec \"$@\""), "sh"]);
+    // So much processor time ends it even where this tool has been ended and nobody waits.
+    let limits = format!("ulimit -v {KIB_OF_ADDRESSES}; ulimit -c 0; ulimit -t 900; exec \"$@\"");
+    command.args(["-c", &limits, "sh"]);
     command.arg(&program.executable).args(["--exact", test, "--quiet", "--test-threads", "1"]);
     command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder).env("MUTANT", mutant);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
