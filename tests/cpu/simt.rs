@@ -125,7 +125,8 @@ proptest! {
     }
 }
 
-/// A checksum of what each run of the device library writes: the same on a GPU, where a test compares every word with the executor's.
+/// A checksum of what each run of the device library writes: the same on a GPU, where a test compares every word with
+/// the executor's.
 const WORDS_OF_RUNS: [(&str, u64); 15] = [
     ("indices", 0x2D76_1385_FDBB_7425),
     ("shuffles of 32 bits", 0xF3DF_F3A0_2FA4_BA31),

@@ -120,7 +120,8 @@ fn strips_of_every_width() {
     }
 }
 
-/// Strips by the kernels themselves, whose blocks have all that there is room for: the library gives that to long ones only.
+/// Strips by the kernels themselves, whose blocks have all that there is room for: the library gives that to long
+/// ones only.
 #[test]
 fn strips_of_full_blocks() {
     use kernels::transpose::{few_columns as columns, few_rows as rows};
@@ -140,9 +141,10 @@ fn strips_of_full_blocks() {
                 let blocks = (long + rows::margin(few, size)).div_ceil(width) as u32;
                 let (packs, apart) = (rows::packs_of_run(few, width, size), rows::room_of_run(few, width, size));
                 let input = gpu.upload(&elements).unwrap();
-                let layout = (few as u32, long, long, few * long, few * long, width as u32, blocks, packs as u32, apart as u32);
-                let (a, b, c, d, e, f, g, h, i) = layout;
-                gpu.launch(kernel, blocks, (input.view(), output.view_mut(), a, b, c, d, e, f, g, h, i)).unwrap_or_else(refused);
+                let (a, b, c, d) = (few as u32, long, long, few * long);
+                let (f, g, h, i) = (width as u32, blocks, packs as u32, apart as u32);
+                let arguments = (input.view(), output.view_mut(), a, b, c, d, d, f, g, h, i);
+                gpu.launch(kernel, blocks, arguments).unwrap_or_else(refused);
                 assert!(gpu.download(&output).unwrap() == turned, "{few} rows of {long} elements of {size} bytes");
 
                 let height = columns::most_positions(few, size);
@@ -155,7 +157,8 @@ fn strips_of_full_blocks() {
                 let blocks = (long + columns::margin(size)).div_ceil(height) as u32;
                 let input = gpu.upload(&elements).unwrap();
                 let (a, b, c, d, e, f, g) = (long, few as u32, long, few * long, few * long, height as u32, blocks);
-                gpu.launch(kernel, blocks, (input.view(), output.view_mut(), a, b, c, d, e, f, g)).unwrap_or_else(refused);
+                let arguments = (input.view(), output.view_mut(), a, b, c, d, e, f, g);
+                gpu.launch(kernel, blocks, arguments).unwrap_or_else(refused);
                 assert!(gpu.download(&output).unwrap() == turned, "{few} columns of {long} elements of {size} bytes");
             }
         )*};

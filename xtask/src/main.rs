@@ -90,7 +90,7 @@ cannot be installed is named in the last lines.")]
         #[arg(value_enum)]
         tools: Vec<soundness::Tool>,
     },
-    /// Plants errors in kernels, plans, operators and cuda_std, and reports which of them no test notices: up to an hour
+    /// Plants errors in kernels, plans and cuda_std, and reports which of them no test notices: up to an hour
     Mutants(mutants::Options),
     /// Measures how long builds and tests take here, each from a fresh clone of the last commit: nearly an hour on two cores
     Timings {

@@ -126,8 +126,8 @@ fn program(message: &Value) -> Option<Program> {
     Some(Program { name, executable, folder })
 }
 
-/// The mutants that an error of the compiler is about: the innermost one at each place that it names; if there is none, all of
-/// the line.
+/// The mutants that an error of the compiler is about: the innermost one at each place that it names; if there is
+/// none, all of the line.
 fn culprits(message: &Value, mutants: &BTreeMap<String, Vec<(u32, Range<usize>)>>) -> BTreeSet<u32> {
     let mut spans = Vec::new();
     let mut queue: Vec<&Value> = message["spans"].as_array().into_iter().flatten().collect();

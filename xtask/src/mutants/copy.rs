@@ -38,8 +38,8 @@ pub fn files() -> anyhow::Result<Vec<String>> {
     Ok(listed.split('\0').filter(exists).map(str::to_owned).collect())
 }
 
-/// Brings the copy up to date: the workspace's files, `changed` ones by what is given here, and the switch, on which the packages
-/// at `packages` depend. What is the same stays as it is, so that cargo does not build it again.
+/// Brings the copy up to date: the workspace's files, `changed` ones by what is given here, and the switch, on which
+/// the packages at `packages` depend. What is the same stays as it is, so that cargo does not build it again.
 pub fn update(files: &[String], changed: &BTreeMap<String, String>, packages: &BTreeSet<String>) -> anyhow::Result<()> {
     let root = root();
     let mut kept = BTreeSet::from([root.join("mutant_switch/src/lib.rs"), root.join("mutant_switch/Cargo.toml")]);

@@ -59,8 +59,8 @@ impl Mutant {
     }
 }
 
-/// The first `count` of all places in the order that the seed gives them, each with one of its changes. A place keeps its
-/// place in the order when others come and go.
+/// The first `count` of all places in the order that the seed gives them, each with one of its changes. A place keeps
+/// its place in the order when others come and go.
 pub fn draw(sources: &[Source], seed: u64, count: usize) -> Vec<Mutant> {
     let mut drawn: Vec<(u64, Mutant)> = Vec::new();
     for source in sources {

@@ -17,7 +17,8 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// Whether it is about this mutant: by its file, or a folder of it, its line's text, and its change; `*` is any change.
+    /// Whether it is about this mutant: by its file, or a folder of it, its line's text, and its change; `*` is any
+    /// change.
     pub fn is_of(&self, mutant: &Mutant) -> bool {
         let is_there =
             mutant.path.strip_prefix(&self.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));

@@ -25,8 +25,8 @@ pub fn call(finder: &mut Finder<'_>, call: &syn::Macro) {
     }
 }
 
-/// Looks at a macro's definition. What it writes is parsed with its variables as names and its repetitions once; where that gives
-/// a place that does not compile, it is left out later.
+/// Looks at a macro's definition. What it writes is parsed with its variables as names and its repetitions once;
+/// where that gives a place that does not compile, it is left out later.
 pub fn definition(finder: &mut Finder<'_>, item: &syn::ItemMacro) {
     let is_exported = item.attrs.iter().any(|attribute| attribute.path().is_ident("macro_export"));
     for body in bodies(item.mac.tokens.clone()) {

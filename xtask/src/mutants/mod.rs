@@ -183,8 +183,8 @@ fn stamp(files: &[String]) -> anyhow::Result<u64> {
     Ok(draw::hash(&all))
 }
 
-/// Builds the copy with these mutants, and without more and more of them, until it compiles. Gives those that do and those
-/// that do not.
+/// Builds the copy with these mutants, and without more and more of them, until it compiles. Gives those that do and
+/// those that do not.
 fn build_all(
     files: &[String],
     sources: &[Source],

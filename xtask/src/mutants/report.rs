@@ -74,7 +74,8 @@ impl Report<'_> {
         }
         let (survivors, open) = (self.survivors().count(), self.without_reason());
         lines.push(format!(
-            "\nseed {}: {} planted, {survivors} survive ({:.1} %), {open} of them without a reason ({:.1} %; {} % are allowed)",
+            "\nseed {}: {} planted, {survivors} survive ({:.1} %), \
+             {open} of them without a reason ({:.1} %; {} % are allowed)",
             self.seed,
             self.mutants.len(),
             self.percent(survivors),

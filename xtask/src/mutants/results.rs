@@ -56,8 +56,9 @@ pub struct Results {
 }
 
 impl Results {
-    /// Those of a seed. What a test noticed holds as long as the mutant's own source is the same, apart from its tests; so does what
-    /// none noticed, if there is a reason why none can. Else it holds as long as the whole workspace is the same.
+    /// Those of a seed. What a test noticed holds as long as the mutant's own source is the same, apart from its
+    /// tests; so does what none noticed, if there is a reason why none can. Else it holds as long as the whole
+    /// workspace is the same.
     pub fn load(seed: u64, of_sources: HashMap<String, u64>, of_all: u64, reasons: &HashSet<String>) -> Self {
         let of_sources: HashMap<_, _> = of_sources.into_iter().map(|(path, stamp)| (path, stamp.to_string())).collect();
         let of_all = of_all.to_string();

@@ -86,7 +86,8 @@ fn tests_and_device_code_have_no_places() {
 
 #[test]
 fn macros_that_write_rust_have_places() {
-    let text = "macro_rules! m { ($($t:ident),*) => {$( impl A for $t { fn f(self) -> $t { $t + 1 } } )*}; }\nassert!(a < b);\n";
+    let text = "macro_rules! m { ($($t:ident),*) => {$( impl A for $t { fn f(self) -> $t { $t + 1 } } )*}; }\n\
+                assert!(a < b);\n";
     let rewritten = all(&text.replace("assert!(a < b);", "fn g() { assert!(a < b); }"));
     assert!(
         rewritten.contains("{ (if is(1) { ($ t) - (1) } else { $t + (if is(2) { 2 } else { 1 }) }) }"),

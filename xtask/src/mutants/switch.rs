@@ -1,5 +1,6 @@
-//! Chooses one of the errors that `cargo xtask mutants` has compiled in: the one whose number is in `MUTANT`. With `MUTANT=reached`
-//! none is chosen, and the numbers of those whose places were reached are written to the file `MUTANT_REACHED` at the program's end.
+//! Chooses one of the errors that `cargo xtask mutants` has compiled in: the one whose number is in `MUTANT`. With
+//! `MUTANT=reached` none is chosen, and the numbers of those whose places were reached are written to the file
+//! `MUTANT_REACHED` at the program's end.
 #![no_std]
 #![feature(core_intrinsics, const_eval_select)]
 #![allow(internal_features)]

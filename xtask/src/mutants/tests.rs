@@ -45,7 +45,8 @@ impl Test {
     }
 
     pub fn as_json(&self) -> Value {
-        json!({ "program": self.program.name, "name": self.name, "seconds": self.time.as_secs_f64(), "reaches": self.reaches })
+        let seconds = self.time.as_secs_f64();
+        json!({ "program": self.program.name, "name": self.name, "seconds": seconds, "reaches": self.reaches })
     }
 
     /// A test of an earlier run, if it is still there.
