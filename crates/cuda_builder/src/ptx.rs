@@ -99,21 +99,30 @@ impl Module {
     }
 
     /// Gives new names to what is called as one of `others` and is something else: the compiler numbers constants in each module
-    /// from the same number.
+    /// from the same number. A function may be there twice, declared and defined.
     fn rename_what_differs(&mut self, others: &[Item], number: usize) {
-        let differs = |item: &&Item| others.iter().any(|other| other.name == item.name && *other != **item);
-        let names: Vec<String> = self.others.iter().filter(differs).map(|item| item.name.clone()).collect();
-        for name in names {
-            let new = format!("{name}_{number}");
-            for item in &mut self.others {
-                item.text = with_symbol_renamed(&item.text, &name, &new);
-                if item.name == name {
-                    item.name.clone_from(&new);
-                }
+        // What refers to something with a new name is something else from then on, too.
+        loop {
+            let differs = |item: &&Item| others.iter().any(|other| other.name == item.name) && !others.contains(*item);
+            let names: BTreeSet<String> = self.others.iter().filter(differs).map(|item| item.name.clone()).collect();
+            if names.is_empty() {
+                return;
             }
-            for entry in &mut self.entries {
-                entry.text = with_symbol_renamed(&entry.text, &name, &new);
+            for name in names {
+                self.rename(&name, &format!("{name}_{number}"));
             }
+        }
+    }
+
+    fn rename(&mut self, name: &str, new: &str) {
+        for item in &mut self.others {
+            item.text = with_symbol_renamed(&item.text, name, new);
+            if item.name == name {
+                new.clone_into(&mut item.name);
+            }
+        }
+        for entry in &mut self.entries {
+            entry.text = with_symbol_renamed(&entry.text, name, new);
         }
     }
 
@@ -465,5 +474,28 @@ mod tests {
         assert!(second.contains("unnamed_1[4] = {5,") && second.contains("%r1, unnamed_1;"), "{second}");
         assert!(first.contains("bra $L__BB0_12;") && second.contains("$L__BB1_12:"), "{first}{second}");
         assert_eq!(module.text().matches(" both[4]").count(), 1);
+    }
+
+    /// A function that is declared before it is defined, one that differs, and one that is the same but for what it calls.
+    #[test]
+    fn functions_of_parts_are_their_own() {
+        let part = |entry: &str, constant: u32| {
+            Module::parse(&format!(
+                ".version 7.8\n.target sm_90\n.address_size 64\n\n.func leaf\n()\n;\n.func caller()\n{{\n\tcall.uni leaf, \
+                 ();\n}}\n.func leaf()\n{{\n\tmov.u32 %r1, {constant};\n}}\n.visible .entry {entry}()\n{{\n\tcall.uni \
+                 caller, ();\n}}\n"
+            ))
+        };
+        let module = Module::of_parts([part("first", 5), part("second", 6)]);
+        for (entry, constant, other) in [("first", "%r1, 5;", "%r1, 6;"), ("second", "%r1, 6;", "%r1, 5;")] {
+            let entry = module.entries().iter().find(|found| found.name == entry).unwrap();
+            let text = module.of_entry(entry);
+            assert!(text.contains(constant) && !text.contains(other), "{text}");
+            assert_eq!(text.matches(".func caller").count(), 1, "{text}");
+            // Declared, and defined.
+            assert_eq!(text.matches(".func leaf").count(), 2, "{text}");
+        }
+        let same = Module::of_parts([part("first", 5), part("second", 5)]);
+        assert_eq!(same.text().matches(".func").count(), 3, "{}", same.text());
     }
 }
