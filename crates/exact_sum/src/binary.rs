@@ -1,11 +1,13 @@
 //! The two formats that sums are computed in.
 
+use core::fmt::Debug;
 use core::ops::{Add, BitAnd, BitOr, BitXor, Not, Sub};
 
 /// A binary floating-point format with a word of its size: `f32` or `f64`.
-pub trait Binary: Copy + Add<Output = Self> + Sub<Output = Self> + PartialEq {
+pub trait Binary: Copy + Debug + Add<Output = Self> + Sub<Output = Self> + PartialEq {
     /// Unsigned integers of the same size.
     type Word: Copy
+        + Debug
         + PartialEq
         + BitAnd<Output = Self::Word>
         + BitOr<Output = Self::Word>
@@ -35,6 +37,8 @@ pub trait Binary: Copy + Add<Output = Self> + Sub<Output = Self> + PartialEq {
     fn exponent(self) -> i32;
     /// The sum, modulo the word.
     fn add_words(a: Self::Word, b: Self::Word) -> Self::Word;
+    /// The difference, modulo the word.
+    fn subtract_words(a: Self::Word, b: Self::Word) -> Self::Word;
     /// `sum - count * each`, modulo the word, as a signed number.
     fn signed_difference(sum: Self::Word, each: Self::Word, count: u32) -> i64;
     /// `exponent` so that the magnitude of the number is below `2^exponent`: one more than its own. At most
@@ -78,6 +82,10 @@ macro_rules! binary {
             #[inline(always)]
             fn add_words(a: $word, b: $word) -> $word {
                 a.wrapping_add(b)
+            }
+            #[inline(always)]
+            fn subtract_words(a: $word, b: $word) -> $word {
+                a.wrapping_sub(b)
             }
             #[inline(always)]
             fn signed_difference(sum: $word, each: $word, count: u32) -> i64 {

@@ -1,7 +1,5 @@
 //! What threads and blocks exchange: an integer, and where its units are.
 
-use crate::limbs::Limbs;
-
 /// What a sum has seen that is not finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Specials(u8);
@@ -80,7 +78,7 @@ pub enum Outcome {
 }
 
 /// The exact sum of some elements: `value * 2^position` in units of the least number, [`Specials`], and whether a part of it is
-/// in [`Limbs`] beside it.
+/// in [`Limbs`](crate::Limbs) beside it.
 ///
 /// `BITS` are those that the value may have, its sign among them: 112 leave 16 of two words for the rest ([`Compact::to_bits`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,37 +182,5 @@ impl Compact<128> {
             specials: Specials((tag >> 32) as u8 & 7),
             has_limbs: tag >> 40 & 1 == 1,
         }
-    }
-}
-
-/// What of a sum has no room in a [`Compact`] state: each thread has one, that most never touch.
-#[derive(Clone, Copy, Debug)]
-pub struct Residue<const N: usize> {
-    // Limbs are made when something goes there: nothing is written for most threads.
-    limbs: Option<Limbs<N>>,
-    /// What was not finite.
-    pub specials: Specials,
-    /// [`crate::Accumulator::count`] behind the last tile that was refused.
-    pub(crate) refused_at: u32,
-}
-
-impl<const N: usize> Default for Residue<N> {
-    #[inline(always)]
-    fn default() -> Self {
-        Self { limbs: None, specials: Specials::NONE, refused_at: u32::MAX }
-    }
-}
-
-impl<const N: usize> Residue<N> {
-    /// The limbs, if something is in them.
-    #[inline(always)]
-    pub fn limbs(&self) -> Option<&Limbs<N>> {
-        self.limbs.as_ref()
-    }
-
-    /// The limbs, which are there from now on.
-    #[inline]
-    pub fn limbs_mut(&mut self) -> &mut Limbs<N> {
-        self.limbs.get_or_insert(Limbs::ZERO)
     }
 }

@@ -21,14 +21,16 @@ mod binary;
 pub mod bytes;
 mod compact;
 mod limbs;
+mod residue;
 pub mod round;
 mod sum;
 mod window;
 
 pub use accumulator::Accumulator;
 pub use binary::Binary;
-pub use compact::{Compact, Outcome, Residue, Specials};
+pub use compact::{Compact, Outcome, Specials};
 pub use limbs::{Leading, Limbs};
+pub use residue::Residue;
 pub use round::Rounded;
 pub use sum::{
     DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, ExactDot, ExactSum, MOST_ELEMENTS, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Summand,

@@ -57,6 +57,7 @@ impl<const N: usize> Limbs<N> {
     }
 
     /// Adds another number.
+    #[inline]
     pub fn merge(&mut self, other: &Self) {
         self.pass_carries();
         let mut other = *other;
@@ -94,6 +95,13 @@ impl<const N: usize> Limbs<N> {
     #[inline(always)]
     pub fn limb(&self, k: usize) -> i64 {
         self.limbs[k]
+    }
+
+    /// Replaces limb `k`, by what is below `2^62` in magnitude; carries have to be passed on next.
+    #[inline]
+    pub fn set_limb(&mut self, k: usize, limb: i64) {
+        self.limbs[k] = limb;
+        self.additions = Self::ADDITIONS;
     }
 
     /// Adds to limb `k` alone, less than `2^32` in magnitude.

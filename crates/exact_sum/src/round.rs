@@ -19,6 +19,7 @@ pub trait Rounded: Copy {
 ///
 /// 128 bits over a count below `2^63` leave at least 65 for the quotient, more than any format keeps; what is below the bits, and
 /// the remainder, cannot change them, only whether the quotient is exact.
+#[inline]
 pub fn divide(leading: Leading, count: u64) -> Leading {
     let (mut quotient, mut remainder) = (0_u128, 0_u64);
     let mut bit = 128;
@@ -44,10 +45,45 @@ pub fn divide(leading: Leading, count: u64) -> Leading {
     }
 }
 
+/// [`divide`] by one division of `f64`: a quotient that is rounded to the same normal `f32` as the exact one. None if it is so near
+/// to the middle between two of them that only the exact one can tell.
+#[inline]
+pub fn divide_for_single(leading: Leading, count: u64) -> Option<Leading> {
+    // Three roundings, and what is cut off: less than 2^-51 of the quotient is wrong, 2 of its last place.
+    let quotient = (leading.bits >> 64) as u64 as f64 / count as f64;
+    nearly(quotient, 64 + leading.position).map(|found| Leading { is_negative: leading.is_negative, ..found })
+}
+
+/// [`root`] by one root of `f64`, which `sqrt` takes: one that is rounded to the same normal `f32` as the exact one. None if it is
+/// so near to the middle between two of them that only the exact one can tell.
+#[inline]
+pub fn root_for_single(leading: Leading, unit: i32, sqrt: impl Fn(f64) -> f64) -> Option<Leading> {
+    let exponent = leading.position + unit + 64;
+    let square = (leading.bits >> 64) as u64 as f64 * if exponent & 1 == 0 { 1.0 } else { 2.0 };
+    nearly(sqrt(square), exponent >> 1)
+}
+
+/// `found * 2^position`, of which the last places may be wrong by a few, unless that decides what `f32` is nearest.
+#[inline(always)]
+fn nearly(found: f64, position: i32) -> Option<Leading> {
+    const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
+    const WRONG: u64 = 8;
+    let bits = found.to_bits();
+    let below = bits & ((1 << DROPPED) - 1);
+    let is_near_to_a_middle = below.wrapping_sub((1 << (DROPPED - 1)) - WRONG) <= 2 * WRONG;
+    let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
+    let exponent = (bits >> 52) as i32 - 1023 + position;
+    // The mantissa's highest bit is bit 127: then the lowest stands for 2^(exponent - 127).
+    let leading =
+        Leading { is_negative: false, bits: (mantissa as u128) << 75, position: exponent - 127, is_inexact: true };
+    if is_near_to_a_middle { None } else { Some(leading) }
+}
+
 /// The root of `leading * 2^unit`, which is not below 0: in units of 1.
 ///
 /// The root of the highest 128 bits, taken at an even power of two, has 64 bits, more than any format keeps; what is below cannot
 /// change them, only whether the root is exact.
+#[inline]
 pub fn root(leading: Leading, unit: i32) -> Leading {
     if leading.bits == 0 {
         return Leading::ZERO;

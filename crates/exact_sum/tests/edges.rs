@@ -80,17 +80,14 @@ fn what_is_below_the_lower_bin_is_a_residual() {
 
 /// The sum of all elements, in tiles of four, and whether limbs were needed.
 fn accumulate(elements: &[f32]) -> (f32, bool) {
-    let mut residue = Residue::<SINGLE_LIMBS>::default();
+    let mut residue = Residue::<f32, SINGLE_LIMBS>::default();
     let mut sum = Accumulator::<f32>::default();
     for tile in elements.chunks_exact(4) {
         let tile: &[f32; 4] = tile.try_into().unwrap();
-        sum = sum.make_room::<4, _>(&mut residue);
-        let bins = sum.extract(*tile);
-        if bins.is_exact() {
-            sum.take::<4>(bins);
-        } else {
-            sum = sum.take_refused(tile, &mut residue);
-        }
+        sum = sum.with_room(4, &mut residue);
+        let window = sum.window();
+        let bins = bins(&window, *tile);
+        sum = if bins.is_exact() { sum.with(bins, 4) } else { sum.with_refused(4, |i| tile[i], &mut residue) };
     }
     let state: Compact<112> = sum.finish(&mut residue);
     assert_eq!(Compact::from_bits(state.to_bits()), state);

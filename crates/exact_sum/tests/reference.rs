@@ -2,7 +2,8 @@
 //! them, bitrep, and Python's `fractions` (`python.txt`, made by `python.py`).
 
 use bitrep::SumF64;
-use exact_sum::{Accumulator, Bins, Compact, ExactDot, ExactSum, Limbs, Residue, SINGLE_LIMBS, Window};
+use exact_sum::round::{self, Rounded};
+use exact_sum::{Accumulator, Bins, Compact, ExactDot, ExactSum, Leading, Limbs, Residue, SINGLE_LIMBS, Window};
 use half::{bf16, f16};
 use num_bigint::BigInt;
 use rand::rngs::StdRng;
@@ -109,19 +110,20 @@ fn sum_by_threads(numbers: &[f32], threads: usize, window: Option<i32>) -> f32 {
     let mut limbs = Limbs::<SINGLE_LIMBS>::ZERO;
     let mut states: Vec<Compact<112>> = Vec::new();
     for thread in 0..threads {
-        let mut residue = Residue::<SINGLE_LIMBS>::default();
+        let mut residue = Residue::<f32, SINGLE_LIMBS>::default();
         let mut sum = window.map_or_else(Accumulator::<f32>::default, Accumulator::in_window);
         for (i, tile) in numbers.chunks(16).enumerate() {
             if i % threads != thread {
                 continue;
             }
-            let Ok(tile) = <&[f32; 16]>::try_from(tile) else {
-                for element in tile {
-                    sum = take(sum, &[*element], &mut residue);
-                }
-                continue;
-            };
-            sum = take(sum, tile, &mut residue);
+            for part in if tile.len() == 16 { vec![tile] } else { tile.chunks(1).collect() } {
+                sum = sum.with_room(part.len() as u32, &mut residue);
+                let bins = part.iter().fold(Bins::EMPTY, |bins, &x| sum.window().extract(bins, x));
+                sum = match bins.is_exact() {
+                    true => sum.with(bins, part.len() as u32),
+                    false => sum.with_refused(part.len(), |i| part[i], &mut residue),
+                };
+            }
         }
         states.push(sum.finish(&mut residue));
         if let Some(more) = residue.limbs() {
@@ -150,24 +152,6 @@ fn sum_by_threads(numbers: &[f32], threads: usize, window: Option<i32>) -> f32 {
     sum.value()
 }
 
-fn take<const LEN: usize>(
-    mut sum: Accumulator<f32>,
-    elements: &[f32; LEN],
-    residue: &mut Residue<SINGLE_LIMBS>,
-) -> Accumulator<f32> {
-    sum = match LEN {
-        1 => sum.make_room::<1, _>(residue),
-        _ => sum.make_room::<16, _>(residue),
-    };
-    let bins: Bins<f32> = sum.extract(*elements);
-    match (bins.is_exact(), LEN) {
-        (false, _) => return sum.take_refused(elements, residue),
-        (true, 1) => sum.take::<1>(bins),
-        (true, _) => sum.take::<16>(bins),
-    }
-    sum
-}
-
 fn check_f32(numbers: &[f32], rng: &mut StdRng) {
     let exact: BigInt = numbers.iter().map(|&x| integer_f32(x)).sum();
     let expected = nearest_f32(&exact, 149);
@@ -182,8 +166,23 @@ fn check_f32(numbers: &[f32], rng: &mut StdRng) {
         let scaled: BigInt = (exact << 80_usize) / numbers.len();
         let mean: f32 = sum.mean();
         let of_scaled = nearest_f32(&scaled, 149 + 80);
+        if let Some(fast) = leading_of(&sum).and_then(|l| round::divide_for_single(l, sum.count())) {
+            assert!(!mean.is_normal() || mean == <f32 as Rounded>::round(fast, -149), "{mean}");
+        }
         assert!(mean == of_scaled || (mean - of_scaled).abs() <= f32::MIN_POSITIVE, "{mean} {of_scaled}");
     }
+}
+
+/// The highest bits of a sum that is not 0.
+fn leading_of(sum: &ExactSum<f32>) -> Option<Leading> {
+    let bytes = sum.to_bytes();
+    let limbs = &bytes[16..bytes.len() - 4];
+    let mut all = Limbs::<SINGLE_LIMBS>::ZERO;
+    for (k, limb) in limbs.chunks(4).enumerate() {
+        let limb = i64::from(u32::from_le_bytes(limb.try_into().unwrap()));
+        all.add_to_limb(k, if k + 1 == SINGLE_LIMBS { i64::from(limb as i32) } else { limb });
+    }
+    Some(all.leading()).filter(|leading| leading.bits != 0)
 }
 
 fn check_f64(numbers: &[f64]) {
