@@ -107,10 +107,14 @@ impl Gpu {
         Ok(Self::on(self.machine().fork()?))
     }
 
-    /// The CUDA stream (`CUstream`) that all work goes through, to let another library work in the same order; `None` in
-    /// the executor. It is there as long as this handle or a buffer of it is. What another library starts is not recorded.
+    /// The CUDA stream (`CUstream`) that work goes through which this thread starts now, to let another library work in the
+    /// same order; `None` in the executor.
+    ///
+    /// While this thread [records](Gpu::record), that is a stream of the recording's own, which is there until the recording
+    /// ends; what another library starts on it is recorded, but the memory that it uses is not kept. Otherwise it is this
+    /// handle's, which is there as long as the handle or a buffer of it is. So ask for it where it is used.
     pub fn cuda_stream(&self) -> Option<*mut c_void> {
-        self.own_machine().stream()
+        self.machine().stream()
     }
 
     /// The machine that it was made for. Work goes to [`Gpu::machine`].

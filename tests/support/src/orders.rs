@@ -30,14 +30,20 @@ pub fn recordings(gpu: &Gpu) -> Outcome {
     let mut copy = gpu.zeroed::<i32>(numbers.len()).map_err(failed)?;
     let mut outputs = [gpu.zeroed::<i64>(1).map_err(failed)?, gpu.zeroed::<i64>(1).map_err(failed)?];
     let mut reducer = gpu.reducer(ops::Sum, Shape::all(numbers.len())).map_err(failed)?;
+    let (outside, mut inside) = (gpu.cuda_stream(), None);
     let recording = gpu
         .record(|| {
+            // Another library's work goes to this stream, to be recorded with the rest.
+            inside = gpu.cuda_stream();
             let [of_input, of_copy] = &mut outputs;
             reducer.start(&input, of_input)?;
             gpu.copy(&input, &mut copy)?;
             reducer.start(&copy, of_copy)
         })
         .map_err(failed)?;
+    if outside.is_some() && (inside.is_none() || inside == outside) || gpu.cuda_stream() != outside {
+        return Err(format!("the stream of a recording is {inside:?}, and outside of it {outside:?}"));
+    }
     drop((input, copy, reducer));
     let expect = |expected: i64| {
         for output in &outputs {

@@ -75,12 +75,13 @@ impl Peers {
         let reduce = unsafe { library.get::<Reduce>(name.as_bytes()) }.context("the peers' library is another one")?;
         let (output, index) = (gpu.zeroed::<u64>(rows)?, gpu.zeroed::<u64>(rows)?);
         let pointer = |buffer: &Buffer<u64>| buffer.view().device_address() as *mut c_void;
-        let stream = gpu.cuda_stream().context("a CUDA device has a stream")?;
         let offsets = match axis {
             Axis::Skewed => offsets.device_address() as *const c_void,
             _ => std::ptr::null(),
         };
         let call = |input: u64, scratch: *mut c_void, bytes: &mut usize| {
+            // That of the recording, in one.
+            let stream = gpu.cuda_stream().unwrap_or(std::ptr::null_mut());
             // SAFETY: the memory is the device's and large enough: `bytes` is what a first call has asked for, the
             // input has the case's elements, and outputs have up to 8 bytes.
             unsafe {
