@@ -91,13 +91,6 @@ impl<F: Binary> Window<F> {
         left - (self.lower + left - self.lower)
     }
 
-    /// Whether an element is in the window.
-    #[inline(always)]
-    pub fn contains(&self, element: F) -> bool {
-        let bins = self.extract(Bins::EMPTY, element);
-        !bins.is_outside()
-    }
-
     /// The sum of `count` elements, at most [`Window::CAPACITY`] of them, whose bins are exact, in units of the lower bin.
     #[inline(always)]
     pub fn drain(&self, upper: F::Word, lower: F::Word, count: u32) -> i128 {
