@@ -1,7 +1,7 @@
 //! A PTX module, taken apart into its entries.
 //!
-//! The compiler writes one module for a crate. The driver compiles a module as a whole, so a program that uses one kernel
-//! of a hundred should not load all: [`Module::of_entry`] makes a module of one entry and what it needs.
+//! The compiler writes one module for a crate. The driver compiles a module as a whole, so a program that uses one
+//! kernel of a hundred should not load all: [`Module::of_entry`] makes a module of one entry and what it needs.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -79,8 +79,8 @@ impl Module {
         module
     }
 
-    /// One module of several that share a crate's entries, as if they had been compiled together: the entries are sorted by name,
-    /// and the labels in each have its number.
+    /// One module of several that share a crate's entries, as if they had been compiled together: the entries are
+    /// sorted by name, and the labels in each have its number.
     pub fn of_parts(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut module = Self { text: String::new(), header: String::new(), entries: Vec::new(), others: Vec::new() };
         for (number, mut part) in parts.into_iter().enumerate() {
@@ -98,8 +98,8 @@ impl Module {
         module
     }
 
-    /// Gives new names to what is called as one of `others` and is something else: the compiler numbers constants in each module
-    /// from the same number. A function may be there twice, declared and defined.
+    /// Gives new names to what is called as one of `others` and is something else: the compiler numbers constants in
+    /// each module from the same number. A function may be there twice, declared and defined.
     fn rename_what_differs(&mut self, others: &[Item], number: usize) {
         // What refers to something with a new name is something else from then on, too.
         loop {
@@ -163,11 +163,11 @@ impl Module {
         let mut open = vec![entry.text.as_str()];
         while let Some(text) = open.pop() {
             let used = symbols(text);
-            for item in self.others.iter().filter(|item| used.contains(item.name.as_str())) {
-                if reached.insert(item.name.as_str()) {
-                    open.push(&item.text);
-                }
-            }
+            let new = |item: &&Item| used.contains(item.name.as_str()) && !reached.contains(item.name.as_str());
+            // All of one name: a function that is declared before it is defined is there twice.
+            let items: Vec<&Item> = self.others.iter().filter(new).collect();
+            open.extend(items.iter().map(|item| item.text.as_str()));
+            reached.extend(items.iter().map(|item| item.name.as_str()));
         }
         reached
     }
@@ -188,8 +188,8 @@ impl Module {
     }
 }
 
-/// Makes of the comments by which `cuda_std` says an entry's block, how many threads it has at most, and for how many blocks
-/// there should be room, the directives that PTX has for it, which stand between the parameters and the body.
+/// Makes of the comments by which `cuda_std` says an entry's block, how many threads it has at most, and for how many
+/// blocks there should be room, the directives that PTX has for it, which stand between the parameters and the body.
 fn with_block(entry: &str) -> String {
     const DIRECTIVES: [&str; 3] = ["reqntid ", "maxntid ", "minnctapersm "];
     let said = DIRECTIVES.iter().filter_map(|directive| {
@@ -217,16 +217,16 @@ const FEW_BLOCKS: usize = 4 * 132;
 
 /// Lets an entry that waits for the grid before it, and admits the one behind it, look at its parameters first.
 ///
-/// They lie in the multiprocessor's memory of constants, which has to be fetched for each launch. Behind the wait that would take
-/// as long as a memory access, before anything else; before it, it takes no time. In CUDA kernels, a launch that takes a microsecond
-/// or two takes 0.03 to 0.09 less so on an H200. Blocks of a wide grid do not look: most of them find the constants there, and each
-/// would lose the few instructions that it takes, up to 2 % of a reduction of short rows and of a transpose of few. Nor do those of an
-/// entry that never admits a grid: behind its like, they begin when there is nothing to wait for any more, and rows lost 4 %.
-/// (`docs/benchmarks/h200.md`)
+/// They lie in the multiprocessor's memory of constants, which has to be fetched for each launch. Behind the wait that
+/// would take as long as a memory access, before anything else; before it, it takes no time. In CUDA kernels, a launch
+/// that takes a microsecond or two takes 0.03 to 0.09 less so on an H200. Blocks of a wide grid do not look: most of
+/// them find the constants there, and each would lose the few instructions that it takes, up to 2 % of a reduction of
+/// short rows and of a transpose of few. Nor do those of an entry that never admits a grid: behind its like, they begin
+/// when there is nothing to wait for any more, and rows lost 4 %. (`docs/benchmarks/h200.md`)
 ///
-/// One byte of some is enough. Of what it loads whole, the assembler would keep the value for later, in a register more; and what has no effect at
-/// all it would leave away. So a thread that finds all bits of all these bytes set sleeps, for no time. The width itself is a
-/// look at where the sizes of block and grid are.
+/// One byte of some is enough. Of what it loads whole, the assembler would keep the value for later, in a register
+/// more; and what has no effect at all it would leave away. So a thread that finds all bits of all these bytes set
+/// sleeps, for no time. The width itself is a look at where the sizes of block and grid are.
 fn with_parameters_seen(name: &str, entry: &str) -> String {
     let (Some((before, after)), Some((head, _))) = (entry.split_once(WAIT), entry.split_once("\n{")) else {
         return entry.to_owned();
@@ -393,6 +393,14 @@ mod tests {
     }
 
     #[test]
+    fn what_a_function_calls_that_is_declared_first_is_taken_along() {
+        let functions = ".func outer\n()\n;\n.func inner()\n{\nret;\n}\n.func outer()\n{\ncall.uni inner;\nret;\n}\n";
+        let module = Module::parse(&format!("{functions}.visible .entry first(\n)\n{{\ncall.uni outer;\nret;\n}}\n"));
+        let first = module.of_entry(&module.entries()[0]);
+        assert!(first.contains(".func inner()"), "{first}");
+    }
+
+    #[test]
     fn dynamic_shared_memory_is_declared_where_it_is_used() {
         let module = Module::parse(MODULE);
         let declaration = ".extern .shared .align 16 .b8 shared_dynamic[];";
@@ -476,7 +484,8 @@ mod tests {
         assert_eq!(module.text().matches(" both[4]").count(), 1);
     }
 
-    /// A function that is declared before it is defined, one that differs, and one that is the same but for what it calls.
+    /// A function that is declared before it is defined, one that differs, and one that is the same but for what it
+    /// calls.
     #[test]
     fn functions_of_parts_are_their_own() {
         let part = |entry: &str, constant: u32| {

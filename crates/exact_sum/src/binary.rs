@@ -4,7 +4,7 @@ use core::fmt::Debug;
 use core::ops::{Add, BitAnd, BitOr, BitXor, Not, Sub};
 
 /// A binary floating-point format with a word of its size: `f32` or `f64`.
-pub trait Binary: Copy + Debug + Add<Output = Self> + Sub<Output = Self> + PartialEq {
+pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Self> + PartialEq {
     /// Unsigned integers of the same size.
     type Word: Copy
         + Debug
@@ -33,6 +33,8 @@ pub trait Binary: Copy + Debug + Add<Output = Self> + Sub<Output = Self> + Parti
     fn bits(self) -> Self::Word;
     /// `1.5 * 2^exponent`, a normal number.
     fn one_and_a_half(exponent: i32) -> Self;
+    /// `2^-MANTISSA` of a normal number, if that is one, too.
+    fn scaled_down(self) -> Self;
     /// The exponent of a normal number.
     fn exponent(self) -> i32;
     /// The sum, modulo the word.
@@ -44,8 +46,8 @@ pub trait Binary: Copy + Debug + Add<Output = Self> + Sub<Output = Self> + Parti
     /// `exponent` so that the magnitude of the number is below `2^exponent`: one more than its own. At most
     /// [`Binary::MIN_EXPONENT`] of a subnormal number or 0; above [`Binary::MAX_EXPONENT`] of NaN and of infinities.
     fn magnitude(self) -> i32;
-    /// The number as an integer and the power of two that it is multiplied by, counted from the least subnormal number's; none of
-    /// NaN and the infinities.
+    /// The number as an integer and the power of two that it is multiplied by, counted from the least subnormal
+    /// number's; none of NaN and the infinities.
     fn decompose(self) -> Option<(i64, u32)>;
     /// Whether it is NaN.
     fn is_nan(self) -> bool;
@@ -74,6 +76,10 @@ macro_rules! binary {
             #[inline(always)]
             fn one_and_a_half(exponent: i32) -> Self {
                 Self::from_bits((((exponent + $bias) as $word) << $mantissa) | (1 << ($mantissa - 1)))
+            }
+            #[inline(always)]
+            fn scaled_down(self) -> Self {
+                Self::from_bits(self.to_bits() - ($mantissa << $mantissa))
             }
             #[inline(always)]
             fn exponent(self) -> i32 {

@@ -10,7 +10,7 @@
 //! | 6 | what was not finite: 1 NaN, 2 infinity, 4 negative infinity; of the first no other with it |
 //! | 7 | 0 |
 //! | 8 to 15 | how many elements |
-//! | 16 on | the sum in units of the least number (of its square, of products), in two's complement, 4 bytes a limb; 0 unless all was finite |
+//! | 16 on | the sum in units of the least number, or of its square, in two's complement; 0 unless all was finite |
 //! | the last 4 | CRC-32 of all before |
 //!
 //! Equal sums of as many elements are equal bytes.

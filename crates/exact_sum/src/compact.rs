@@ -33,7 +33,8 @@ impl Specials {
         self.0 == 0
     }
 
-    /// The result that they make, whatever else is summed: NaN if there was one, or infinities of both signs; else an infinity.
+    /// The result that they make, whatever else is summed: NaN if there was one, or infinities of both signs; else an
+    /// infinity.
     pub const fn outcome(self) -> Outcome {
         match self.0 {
             0 => Outcome::Finite,
@@ -77,10 +78,11 @@ pub enum Outcome {
     Nan,
 }
 
-/// The exact sum of some elements: `value * 2^position` in units of the least number, [`Specials`], and whether a part of it is
-/// in [`Limbs`](crate::Limbs) beside it.
+/// The exact sum of some elements: `value * 2^position` in units of the least number, [`Specials`], and whether a part
+/// of it is in [`Limbs`](crate::Limbs) beside it.
 ///
-/// `BITS` are those that the value may have, its sign among them: 112 leave 16 of two words for the rest ([`Compact::to_bits`]).
+/// `BITS` are those that the value may have, its sign among them: 112 leave 16 of two words for the rest
+/// ([`Compact::to_bits`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compact<const BITS: u32> {
     /// The integer.

@@ -1,12 +1,14 @@
 //! Exact sums of floats, rounded once.
 //!
-//! A sum of floats is computed as a sum of integers, which is the same in any order; the result is rounded once, at the end.
-//! Nothing here knows of GPUs: kernels, hosts and tests use the same functions.
+//! A sum of floats is computed as a sum of integers, which is the same in any order; the result is rounded once, at the
+//! end. Nothing here knows of GPUs: kernels, hosts and tests use the same functions.
 //!
 //! | part | what it is |
 //! |---|---|
 //! | [`Window`] | extraction of an element into the integers of two bins: a dozen instructions, exact for most data |
-//! | [`Accumulator`] | what a thread sums in: bins, a window that moves, a total |
+//! | [`Accumulator`] | what a thread sums in: bins of one window |
+//! | [`Residue`] | what it cannot take: elements of any values |
+//! | [`digit`] | which part of an integer a limb holds |
 //! | [`Compact`] | what threads and blocks exchange: an integer and its position |
 //! | [`Limbs`] | a superaccumulator with room for any sum, for what has no room elsewhere |
 //! | [`round`] | the one rounding, also of a mean and of a norm |
@@ -20,6 +22,7 @@ mod binary;
 #[cfg(feature = "host")]
 pub mod bytes;
 mod compact;
+mod digit;
 mod limbs;
 mod residue;
 pub mod round;
@@ -29,6 +32,7 @@ mod window;
 pub use accumulator::Accumulator;
 pub use binary::Binary;
 pub use compact::{Compact, Outcome, Specials};
+pub use digit::{digit, digit_of_pair};
 pub use limbs::{Leading, Limbs};
 pub use residue::Residue;
 pub use round::Rounded;

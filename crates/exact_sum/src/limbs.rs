@@ -2,11 +2,11 @@
 
 /// An integer in limbs of 32 bits, each with 31 further bits for carries that have not been passed on yet.
 ///
-/// The number is the sum of `limbs[k] * 2^(32 k)`. An addition touches a limb by less than `2^32`, so [`Limbs::ADDITIONS`] of
-/// them fit before carries have to be passed on, which [`Limbs::add`] does by itself.
+/// The number is the sum of `limbs[k] * 2^(32 k)`. An addition touches a limb by less than `2^32`, so
+/// [`Limbs::ADDITIONS`] of them fit before carries have to be passed on, which [`Limbs::add`] does by itself.
 ///
-/// Source: Kulisch and Miranker, "The arithmetic of the digital computer: a new approach", SIAM Review 28 (1986); Neal, "Fast
-/// exact summation using small and large superaccumulators", 2015, for limbs with room for late carries.
+/// Source: Kulisch and Miranker, "The arithmetic of the digital computer: a new approach", SIAM Review 28 (1986); Neal,
+/// "Fast exact summation using small and large superaccumulators", 2015, for limbs with room for late carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limbs<const N: usize> {
     limbs: [i64; N],
@@ -23,7 +23,8 @@ impl<const N: usize> Limbs<N> {
     /// 0.
     pub const ZERO: Self = Self { limbs: [0; N], additions: 0 };
 
-    /// Additions before carries are passed on: each is below `2^32`, and what a limb keeps when carries have been passed on too.
+    /// Additions before carries are passed on: each is below `2^32`, and what a limb keeps when carries have been
+    /// passed on too.
     pub const ADDITIONS: u32 = {
         const ADDITIONS: u32 = (1 << 30) - 1;
         assert!((ADDITIONS as i128 + 1) << 32 < 1 << 63);

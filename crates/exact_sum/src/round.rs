@@ -6,9 +6,30 @@ use crate::limbs::Leading;
 
 /// A format that results are given out in.
 pub trait Rounded: Copy {
-    /// The number that is nearest to `leading * 2^unit`; of two that are as near, the one whose last bit is 0. Infinite from half
-    /// a unit of the last place above the greatest number on.
+    /// The number that is nearest to `leading * 2^unit`; of two that are as near, the one whose last bit is 0. Infinite
+    /// from half a unit of the last place above the greatest number on.
     fn round(leading: Leading, unit: i32) -> Self;
+    /// `value * 2^exponent`, rounded in the same way, if that is a multiple of the format's least number and `exponent`
+    /// at most 250.
+    #[inline(always)]
+    fn round_word(value: i64, exponent: i32) -> Self {
+        Self::round(Leading::of(value as i128, 0), exponent)
+    }
+    /// The same of a longer integer.
+    #[inline(always)]
+    fn round_integer(value: i128, exponent: i32) -> Self {
+        let magnitude = value.unsigned_abs();
+        let bits = 128 - magnitude.leading_zeros();
+        if bits <= 62 {
+            return Self::round_word(value as i64, exponent);
+        }
+        // More bits than any format keeps, and whether there is something below: that cannot be mistaken for a tie. The
+        // result is no subnormal number, so that nothing is rounded again.
+        let dropped = bits - 62;
+        let is_inexact = magnitude & ((1 << dropped) - 1) != 0;
+        let kept = (magnitude >> dropped) as i64 | is_inexact as i64;
+        Self::round_word(if value < 0 { -kept } else { kept }, exponent + dropped as i32)
+    }
     /// The one NaN.
     const NAN: Self;
     /// Infinity of a sign.
@@ -17,8 +38,8 @@ pub trait Rounded: Copy {
 
 /// `leading / count`, of a number whose [`Leading::bits`] are in units of the quotient.
 ///
-/// 128 bits over a count below `2^63` leave at least 65 for the quotient, more than any format keeps; what is below the bits, and
-/// the remainder, cannot change them, only whether the quotient is exact.
+/// 128 bits over a count below `2^63` leave at least 65 for the quotient, more than any format keeps; what is below the
+/// bits, and the remainder, cannot change them, only whether the quotient is exact.
 #[inline]
 pub fn divide(leading: Leading, count: u64) -> Leading {
     let (mut quotient, mut remainder) = (0_u128, 0_u64);
@@ -45,8 +66,8 @@ pub fn divide(leading: Leading, count: u64) -> Leading {
     }
 }
 
-/// [`divide`] by one division of `f64`: a quotient that is rounded to the same normal `f32` as the exact one. None if it is so near
-/// to the middle between two of them that only the exact one can tell.
+/// [`divide`] by one division of `f64`: a quotient that is rounded to the same normal `f32` as the exact one. None if
+/// it is so near to the middle between two of them that only the exact one can tell.
 #[inline]
 pub fn divide_for_single(leading: Leading, count: u64) -> Option<Leading> {
     // Three roundings, and what is cut off: less than 2^-51 of the quotient is wrong, 2 of its last place.
@@ -54,8 +75,8 @@ pub fn divide_for_single(leading: Leading, count: u64) -> Option<Leading> {
     nearly(quotient, 64 + leading.position).map(|found| Leading { is_negative: leading.is_negative, ..found })
 }
 
-/// [`root`] by one root of `f64`, which `sqrt` takes: one that is rounded to the same normal `f32` as the exact one. None if it is
-/// so near to the middle between two of them that only the exact one can tell.
+/// [`root`] by one root of `f64`, which `sqrt` takes: one that is rounded to the same normal `f32` as the exact one.
+/// None if it is so near to the middle between two of them that only the exact one can tell.
 #[inline]
 pub fn root_for_single(leading: Leading, unit: i32, sqrt: impl Fn(f64) -> f64) -> Option<Leading> {
     let exponent = leading.position + unit + 64;
@@ -81,8 +102,8 @@ fn nearly(found: f64, position: i32) -> Option<Leading> {
 
 /// The root of `leading * 2^unit`, which is not below 0: in units of 1.
 ///
-/// The root of the highest 128 bits, taken at an even power of two, has 64 bits, more than any format keeps; what is below cannot
-/// change them, only whether the root is exact.
+/// The root of the highest 128 bits, taken at an even power of two, has 64 bits, more than any format keeps; what is
+/// below cannot change them, only whether the root is exact.
 #[inline]
 pub fn root(leading: Leading, unit: i32) -> Leading {
     if leading.bits == 0 {
@@ -145,9 +166,13 @@ fn magnitude_bits(leading: Leading, unit: i32, mantissa: u32, bias: i32) -> u64 
 }
 
 macro_rules! rounded {
-    ($($float:ident in $word:ident, mantissa $mantissa:literal, bias $bias:literal;)*) => {$(
+    ($($float:ident in $word:ident, mantissa $mantissa:literal, bias $bias:literal $(, $round_word:ident)?;)*) => {$(
         impl Rounded for $float {
             const NAN: Self = Self::NAN;
+            $(#[inline(always)]
+            fn round_word(value: i64, exponent: i32) -> Self {
+                $round_word(value, exponent)
+            })?
             #[inline(always)]
             fn round(leading: Leading, unit: i32) -> Self {
                 let sign = (leading.is_negative as $word) << ($word::BITS - 1);
@@ -164,6 +189,25 @@ macro_rules! rounded {
 rounded! {
     f16 in u16, mantissa 10, bias 15;
     bf16 in u16, mantissa 7, bias 127;
-    f32 in u32, mantissa 23, bias 127;
-    f64 in u64, mantissa 52, bias 1023;
+    f32 in u32, mantissa 23, bias 127, round_word_to_f32;
+    f64 in u64, mantissa 52, bias 1023, round_word_to_f64;
+}
+
+// A conversion rounds to nearest, ties to even; a multiple of the least number that has few enough bits is then
+// multiplied by powers of two without another rounding, since no step between is below the normal numbers. Two steps,
+// as one power may be none of the format's.
+macro_rules! round_word {
+    ($($name:ident to $float:ident in $word:ident, mantissa $mantissa:literal, bias $bias:literal;)*) => {$(
+        #[inline(always)]
+        fn $name(value: i64, exponent: i32) -> $float {
+            let power = |exponent: i32| $float::from_bits(((exponent + $bias) as $word) << $mantissa);
+            let half = exponent >> 1;
+            value as $float * power(half) * power(exponent - half)
+        }
+    )*};
+}
+
+round_word! {
+    round_word_to_f32 to f32 in u32, mantissa 23, bias 127;
+    round_word_to_f64 to f64 in u64, mantissa 52, bias 1023;
 }

@@ -171,7 +171,8 @@ impl<L: Superaccumulator> State<L> {
     }
 }
 
-/// The exact sum of some elements: the same whatever their order, and however they were divided among sums that were merged.
+/// The exact sum of some elements: the same whatever their order, and however they were divided among sums that were
+/// merged.
 ///
 /// ```
 /// use exact_sum::ExactSum;
@@ -186,8 +187,8 @@ impl<L: Superaccumulator> State<L> {
 /// # Ok::<(), exact_sum::TooManyElements>(())
 /// ```
 ///
-/// NaN, or infinities of both signs, make it NaN; infinities of one sign that infinity. It overflows only where it is rounded:
-/// the sum of `3e38, 3e38, -3e38, -3e38` is 0. A sum that is 0 is 0.0, also of nothing and of -0.0.
+/// NaN, or infinities of both signs, make it NaN; infinities of one sign that infinity. It overflows only where it is
+/// rounded: the sum of `3e38, 3e38, -3e38, -3e38` is 0. A sum that is 0 is 0.0, also of nothing and of -0.0.
 #[derive(Clone, Copy, Debug)]
 pub struct ExactSum<T: Summand> {
     pub(crate) state: State<T::Limbs>,
@@ -223,8 +224,8 @@ impl<T: Summand> ExactSum<T> {
         self.state.merge(&other.state)
     }
 
-    /// Adds `count` elements by what a device has made of them: `value * 2^position` in units of the least number of the format
-    /// that they are summed in.
+    /// Adds `count` elements by what a device has made of them: `value * 2^position` in units of the least number of
+    /// the format that they are summed in.
     ///
     /// # Errors
     /// There would be more than [`MOST_ELEMENTS`]; the sum is as before.

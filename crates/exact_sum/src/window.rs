@@ -10,26 +10,27 @@ use crate::binary::Binary;
 /// upper  2^(exponent + 1 - p)      lower  2^(exponent + 1 - 2 p)
 /// ```
 ///
-/// Adding an element `x` to a constant `M` of 1.5 times a power of two, in round-to-nearest, gives a float whose bits, less those
-/// of `M`, are the integer that is nearest to `x` in units of `M`'s last place. What is left over, `x - (M + x - M)`, is exact,
-/// and goes to the next bin the same way. So sums of the *bits* are sums of integers, in any order.
+/// Adding an element `x` to a constant `M` of 1.5 times a power of two, in round-to-nearest, gives a float whose bits,
+/// less those of `M`, are the integer that is nearest to `x` in units of `M`'s last place. What is left over, `x - (M +
+/// x - M)`, is exact, and goes to the next bin the same way. So sums of the *bits* are sums of integers, in any order.
 ///
-/// Why it is exact. Let `u` be the upper unit, and `|x| <= 2^exponent`. `M + x` is in the binade of `M`, whose floats are
-/// multiples of `u`, at most half of `u` from the exact sum. `M + x - M` is a multiple of `u` below `2^(p-1) u`, so it is a
-/// float. `x` less that is at most `u / 2`, and a multiple of `x`'s own last place, so it is a float too (Sterbenz' lemma
-/// where they are close, few enough bits otherwise). In the lower bin, whose constant is 1.5 times `u`, the same again.
+/// Why it is exact. Let `u` be the upper unit, and `|x| <= 2^exponent`. `M + x` is in the binade of `M`, whose floats
+/// are multiples of `u`, at most half of `u` from the exact sum. `M + x - M` is a multiple of `u` below `2^(p-1) u`, so
+/// it is a float. `x` less that is at most `u / 2`, and a multiple of `x`'s own last place, so it is a float too
+/// (Sterbenz' lemma where they are close, few enough bits otherwise). In the lower bin, whose constant is 1.5 times
+/// `u`, the same again.
 ///
-/// An element outside of the window changes the sign or the exponent of `M + x` ([`Bins::is_outside`]); so do NaN and the
-/// infinities. An element with bits below the lower unit leaves a residual that is not 0 ([`Bins::has_residual`]); one of at
-/// least `2^(exponent - p + 1)` never does.
+/// An element outside of the window changes the sign or the exponent of `M + x` ([`Bins::is_outside`]); so do NaN and
+/// the infinities. An element with bits below the lower unit leaves a residual that is not 0 ([`Bins::has_residual`]);
+/// one of at least `2^(exponent - p + 1)` never does.
 ///
-/// Source: Rump, Ogita, Oishi, "Accurate Floating-Point Summation, Part I", SIAM J. Sci. Comput. 31 (2008), `ExtractScalar`;
-/// Demmel, Ahrens, Nguyen, "Efficient Reproducible Floating Point Summation and BLAS", UCB/EECS-2016-121, for bins that integers
-/// are kept in.
+/// Source: Rump, Ogita, Oishi, "Accurate Floating-Point Summation, Part I", SIAM J. Sci. Comput. 31 (2008),
+/// `ExtractScalar`; Demmel, Ahrens, Nguyen, "Efficient Reproducible Floating Point Summation and BLAS",
+/// UCB/EECS-2016-121, for bins that integers are kept in.
 #[derive(Clone, Copy, Debug)]
 pub struct Window<F: Binary> {
+    /// The constant of the upper bin; the lower one's is `2^-p` of it.
     upper: F,
-    lower: F,
 }
 
 impl<F: Binary> Window<F> {
@@ -46,9 +47,7 @@ impl<F: Binary> Window<F> {
     /// The window of elements below `2^exponent`, moved into the range of windows.
     #[inline(always)]
     pub fn new(exponent: i32) -> Self {
-        let exponent = Self::nearest(exponent);
-        let upper = exponent + 1;
-        Self { upper: F::one_and_a_half(upper), lower: F::one_and_a_half(upper - F::MANTISSA as i32) }
+        Self { upper: F::one_and_a_half(Self::nearest(exponent) + 1) }
     }
 
     /// The nearest exponent that a window has.
@@ -63,6 +62,12 @@ impl<F: Binary> Window<F> {
         }
     }
 
+    /// The constant of the lower bin: a normal number, as there is no window below [`Window::LOWEST`].
+    #[inline(always)]
+    fn lower(&self) -> F {
+        self.upper.scaled_down()
+    }
+
     /// The window's exponent.
     #[inline(always)]
     pub fn exponent(&self) -> i32 {
@@ -74,8 +79,8 @@ impl<F: Binary> Window<F> {
     pub fn extract(&self, bins: Bins<F>, element: F) -> Bins<F> {
         let upper = self.upper + element;
         let left = element - (upper - self.upper);
-        let lower = self.lower + left;
-        let residual = left - (lower - self.lower);
+        let lower = self.lower() + left;
+        let residual = left - (lower - self.lower());
         Bins {
             upper: F::add_words(bins.upper, upper.bits()),
             lower: F::add_words(bins.lower, lower.bits()),
@@ -84,18 +89,54 @@ impl<F: Binary> Window<F> {
         }
     }
 
+    /// [`Window::extract`] of an element that leaves nothing, if it is in the window.
+    #[inline(always)]
+    pub fn extract_all(&self, bins: Bins<F>, element: F) -> Bins<F> {
+        let upper = self.upper + element;
+        let lower = self.lower() + (element - (upper - self.upper));
+        Bins {
+            upper: F::add_words(bins.upper, upper.bits()),
+            lower: F::add_words(bins.lower, lower.bits()),
+            outside: bins.outside | (upper.bits() ^ self.upper.bits()),
+            ..bins
+        }
+    }
+
+    /// Adds an element to `bins`, and gives what it leaves: [`Window::extract`] and [`Window::residual`].
+    #[inline(always)]
+    pub fn extract_from(&self, bins: &mut Bins<F>, element: F) -> F {
+        let upper = self.upper + element;
+        let left = element - (upper - self.upper);
+        let lower = self.lower() + left;
+        let residual = left - (lower - self.lower());
+        *bins = Bins {
+            upper: F::add_words(bins.upper, upper.bits()),
+            lower: F::add_words(bins.lower, lower.bits()),
+            outside: bins.outside | (upper.bits() ^ self.upper.bits()),
+            residual: bins.residual | residual.bits(),
+        };
+        residual
+    }
+
+    /// The window of what elements of this one leave: they are at most half of the lower bin's unit.
+    #[inline(always)]
+    pub fn below(&self) -> Self {
+        Self::new(self.exponent() - 2 * F::MANTISSA as i32)
+    }
+
     /// What is left of an element that is in the window after both bins; 0 for most.
     #[inline(always)]
     pub fn residual(&self, element: F) -> F {
         let left = element - (self.upper + element - self.upper);
-        left - (self.lower + left - self.lower)
+        left - (self.lower() + left - self.lower())
     }
 
-    /// The sum of `count` elements, at most [`Window::CAPACITY`] of them, whose bins are exact, in units of the lower bin.
+    /// The sum of `count` elements, at most [`Window::CAPACITY`] of them, whose bins are exact, in units of the lower
+    /// bin.
     #[inline(always)]
     pub fn drain(&self, upper: F::Word, lower: F::Word, count: u32) -> i128 {
         let upper = F::signed_difference(upper, self.upper.bits(), count);
-        let lower = F::signed_difference(lower, self.lower.bits(), count);
+        let lower = F::signed_difference(lower, self.lower().bits(), count);
         ((upper as i128) << F::MANTISSA) + lower as i128
     }
 
@@ -104,6 +145,18 @@ impl<F: Binary> Window<F> {
     pub fn position(&self) -> u32 {
         // upper's unit is 2^(exponent + 1 - p), the lower bin's 2^-p of it.
         (self.exponent() - Self::LOWEST) as u32
+    }
+}
+
+impl Window<f32> {
+    #[inline(always)]
+    pub(crate) fn to_word(self) -> u32 {
+        self.upper.to_bits()
+    }
+
+    #[inline(always)]
+    pub(crate) fn from_word(word: u32) -> Self {
+        Self { upper: f32::from_bits(word) }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Each bound at its edge.
 
 use exact_sum::{
-    Accumulator, Binary, Bins, Compact, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, ExactDot, ExactSum, Limbs, MOST_ELEMENTS,
-    Residue, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Superaccumulator, Window,
+    Accumulator, Binary, Bins, Compact, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, ExactDot, ExactSum, Leading, Limbs,
+    MOST_ELEMENTS, Residue, Rounded, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Superaccumulator, Window,
 };
 
 fn bins<F: Binary>(window: &Window<F>, elements: impl IntoIterator<Item = F>) -> Bins<F> {
@@ -78,18 +78,29 @@ fn what_is_below_the_lower_bin_is_a_residual() {
     assert!(bins(&window, [f32::from_bits(least.to_bits() - 1)]).has_residual());
 }
 
-/// The sum of all elements, in tiles of four, and whether limbs were needed.
+/// The sum of all elements, in tiles of four and in a window for the first one, and whether limbs were needed.
 fn accumulate(elements: &[f32]) -> (f32, bool) {
     let mut residue = Residue::<f32, SINGLE_LIMBS>::default();
-    let mut sum = Accumulator::<f32>::default();
+    let first = elements.iter().take(4).map(|x| x.magnitude()).max().unwrap_or(0);
+    let mut sum = Accumulator::<f32>::in_window(first);
     for tile in elements.chunks_exact(4) {
-        let tile: &[f32; 4] = tile.try_into().unwrap();
-        sum = sum.with_room(4, &mut residue);
-        let window = sum.window();
-        let bins = bins(&window, *tile);
-        sum = if bins.is_exact() { sum.with(bins, 4) } else { sum.with_refused(4, |i| tile[i], &mut residue) };
+        let mut tile: [f32; 4] = tile.try_into().unwrap();
+        if !sum.has_room(4) {
+            residue.add(sum.value(), sum.position());
+            sum = sum.emptied();
+        }
+        let bins = bins(&sum.window(), tile);
+        let with = sum.with(bins, 4);
+        assert_eq!(with.without(bins, 4).value(), sum.value());
+        if bins.is_exact() {
+            sum = with;
+        } else {
+            residue.take(&mut tile);
+            assert_eq!(tile, [0.0; 4]);
+        }
     }
-    let state: Compact<112> = sum.finish(&mut residue);
+    let (value, position, specials) = (sum.value(), sum.position(), residue.specials);
+    let state = Compact::<112> { value, position, specials, has_limbs: residue.limbs().is_some() };
     assert_eq!(Compact::from_bits(state.to_bits()), state);
     let mut all = ExactSum::<f32>::new();
     all.add_compact(state, 0).unwrap();
@@ -103,20 +114,18 @@ fn accumulate(elements: &[f32]) -> (f32, bool) {
 }
 
 #[test]
-fn windows_move_up_and_down() {
+fn tiles_outside_of_the_window_are_taken_in_windows_of_their_own() {
     let tiles = |exponents: &mut dyn Iterator<Item = i32>| -> Vec<f32> {
         exponents.flat_map(|e| [1.5, -1.25, 1.0, 1.75].map(|x| x * 2_f32.powi(e))).collect()
     };
-    for elements in [tiles(&mut (0..40)), tiles(&mut (0..40).rev()), tiles(&mut (0..20).flat_map(|e| [e, e, -e, -e]))] {
+    for elements in [tiles(&mut (0..40)), tiles(&mut (0..60).rev()), tiles(&mut (0..20).flat_map(|e| [e, e, -e, -e]))] {
         let expected: ExactSum<f32> = elements.iter().copied().collect();
-        let (found, _) = accumulate(&elements);
-        assert_eq!(found, expected.value());
+        assert_eq!(accumulate(&elements), (expected.value(), true));
     }
-    // Up by little: what was summed stays in the total.
-    let (found, has_limbs) = accumulate(&tiles(&mut [0, 0, 0, 4, 4, 4, 9, 9, 9, 9].into_iter()));
-    let expected: ExactSum<f32> = tiles(&mut [0, 0, 0, 4, 4, 4, 9, 9, 9, 9].into_iter()).into_iter().collect();
-    assert_eq!(found, expected.value());
-    assert!(has_limbs, "the first tile that is larger goes to limbs: it may be a lone outlier");
+    // A tile that spans all windows.
+    let wide = [0, 1, 2, 3].map(|k| 1.5 * 2_f32.powi(126 - 60 * k));
+    let expected: ExactSum<f32> = wide.into_iter().collect();
+    assert_eq!(accumulate(&wide), (expected.value(), true));
     let (_, has_limbs) = accumulate(&tiles(&mut [3, 2, 1, 0, 3, 2, -3].into_iter()));
     assert!(!has_limbs, "within one window nothing is left over");
 }
@@ -228,4 +237,45 @@ fn there_is_room_for_the_largest_sums() {
     check::<Limbs<{ SINGLE_PRODUCT_LIMBS }>>(554);
     check::<Limbs<{ DOUBLE_LIMBS }>>(2098);
     check::<Limbs<{ DOUBLE_PRODUCT_LIMBS }>>(4196);
+}
+
+#[test]
+fn a_word_is_rounded_as_an_integer_of_any_length_is() {
+    let values = [0, 1, -1, 3, (1 << 24) + 1, (1 << 25) + 3, -(1 << 24) - 1, i64::MAX >> 3, (1 << 53) + 1, -(5 << 57)];
+    for value in values {
+        for exponent in -149..=81 {
+            let leading = Leading::of(value.into(), 0);
+            let (single, double) = (f32::round_word(value, exponent), f64::round_word(value, exponent));
+            assert_eq!(
+                single.to_bits(),
+                <f32 as Rounded>::round(leading, exponent).to_bits(),
+                "{value} * 2^{exponent}"
+            );
+            assert_eq!(
+                double.to_bits(),
+                <f64 as Rounded>::round(leading, exponent).to_bits(),
+                "{value} * 2^{exponent}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_integer_of_128_bits_is_rounded_as_its_leading_bits_are() {
+    let ties = [(1 << 100) + (1 << 76), (3 << 99) + (1 << 75), (1 << 100) + (1 << 76) + 1, (1 << 100) + (1 << 76) - 1];
+    let others =
+        [0, 1, -1, i128::from(i64::MAX), i128::from(i64::MIN), 1 << 61, (1 << 62) + 1, -(1 << 110) + 3, 1 << 126];
+    for value in ties.into_iter().chain(others).flat_map(|value: i128| [value, -value]) {
+        for exponent in -149..=20 {
+            let leading = Leading::of(value, 0);
+            let (single, double) = (f32::round_integer(value, exponent), f64::round_integer(value, exponent));
+            let expected = <f32 as Rounded>::round(leading, exponent);
+            assert_eq!(single.to_bits(), expected.to_bits(), "{value} * 2^{exponent}");
+            assert_eq!(
+                double.to_bits(),
+                <f64 as Rounded>::round(leading, exponent).to_bits(),
+                "{value} * 2^{exponent}"
+            );
+        }
+    }
 }

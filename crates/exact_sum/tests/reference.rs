@@ -1,5 +1,5 @@
-//! Sums beside those of other implementations: integers of any length (num-bigint) that the standard library rounds as it parses
-//! them, bitrep, and Python's `fractions` (`python.txt`, made by `python.py`).
+//! Sums beside those of other implementations: integers of any length (num-bigint) that the standard library rounds as
+//! it parses them, bitrep, and Python's `fractions` (`python.txt`, made by `python.py`).
 
 use bitrep::SumF64;
 use exact_sum::round::{self, Rounded};
@@ -117,15 +117,22 @@ fn sum_by_threads(numbers: &[f32], threads: usize, window: Option<i32>) -> f32 {
                 continue;
             }
             for part in if tile.len() == 16 { vec![tile] } else { tile.chunks(1).collect() } {
-                sum = sum.with_room(part.len() as u32, &mut residue);
+                let count = part.len() as u32;
+                if !sum.has_room(count) {
+                    residue.add(sum.value(), sum.position());
+                    sum = sum.emptied();
+                }
                 let bins = part.iter().fold(Bins::EMPTY, |bins, &x| sum.window().extract(bins, x));
-                sum = match bins.is_exact() {
-                    true => sum.with(bins, part.len() as u32),
-                    false => sum.with_refused(part.len(), |i| part[i], &mut residue),
-                };
+                match bins.is_exact() {
+                    true => sum = sum.with(bins, count),
+                    false => {
+                        residue.take(&mut part.to_vec());
+                    }
+                }
             }
         }
-        states.push(sum.finish(&mut residue));
+        let (value, position, specials) = (sum.value(), sum.position(), residue.specials);
+        states.push(Compact { value, position, specials, has_limbs: residue.limbs().is_some() });
         if let Some(more) = residue.limbs() {
             limbs.merge(more);
         }
@@ -162,7 +169,8 @@ fn check_f32(numbers: &[f32], rng: &mut StdRng) {
     let threads = rng.random_range(1..70);
     assert_eq!(sum_by_threads(numbers, threads, window).to_bits(), expected.to_bits(), "{threads}, {window:?}");
     if !numbers.is_empty() {
-        // The mean is the nearest to a fraction: scaled up so far that what is cut off is not seen, but for whether it is there.
+        // The mean is the nearest to a fraction: scaled up so far that what is cut off is not seen, but for whether it
+        // is there.
         let scaled: BigInt = (exact << 80_usize) / numbers.len();
         let mean: f32 = sum.mean();
         let of_scaled = nearest_f32(&scaled, 149 + 80);
@@ -287,7 +295,8 @@ fn results_in_short_formats_are_rounded_once() {
     assert_eq!(f16::from_f32(sum.rounded::<f32>()), f16::ONE, "rounded twice it is another number");
 }
 
-/// The number of these 16 bits is the nearest to `exact`: both neighbours are as far or farther, and if as far, not even.
+/// The number of these 16 bits is the nearest to `exact`: both neighbours are as far or farther, and if as far, not
+/// even.
 fn check_short(exact: f64, bits: u16, infinity: u16, value: impl Fn(u16) -> f64) {
     let (sign, magnitude) = (bits & 0x8000, bits & 0x7FFF);
     // Infinity is where the next number would be.
