@@ -18,8 +18,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Names architectures other than the usual ones, joined by commas: `sm_90`. Fewer are built sooner, and `none` leaves the
-/// kernels to the executor.
+/// Names architectures other than the usual ones, joined by commas: `sm_90`. Fewer are built sooner, and `none` leaves
+/// the kernels to the executor.
 const ARCHS: &str = "WARPFOLD_ARCHS";
 
 fn embed() -> Result<(), Box<dyn Error>> {

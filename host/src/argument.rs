@@ -6,8 +6,8 @@ use cuda_std::global::{Global, GlobalMut};
 use crate::buffer::{View, ViewMut};
 use crate::machine::Memory;
 
-/// A value that a launch takes for a kernel's parameter of type `P`: a scalar for itself, a [`View`] for a `Global` or a
-/// slice, a [`ViewMut`] for a `GlobalMut` or a pointer.
+/// A value that a launch takes for a kernel's parameter of type `P`: a scalar for itself, a [`View`] for a `Global` or
+/// a slice, a [`ViewMut`] for a `GlobalMut` or a pointer.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no argument for a kernel's parameter of type `{P}`",
     label = "this kernel's parameter is a `{P}`",

@@ -19,8 +19,8 @@ use crate::{DeviceInfo, Error};
 /// A CUDA device, or the SIMT executor, which runs the same kernels on the CPU.
 ///
 /// A clone is another handle of the same device. All work on it is in one order; calls return when their work is
-/// started, and those that give something to the host, when it is done. [`Gpu::fork`] gives an order beside this one, and
-/// [`Gpu::record`] remembers work, to start it all at once.
+/// started, and those that give something to the host, when it is done. [`Gpu::fork`] gives an order beside this one,
+/// and [`Gpu::record`] remembers work, to start it all at once.
 #[derive(Clone)]
 pub struct Gpu {
     shared: Arc<Shared>,
@@ -50,7 +50,8 @@ impl Gpu {
     pub fn with_libraries(ordinal: u32, libraries: &[&'static Library]) -> Result<Self, Error> {
         let mut all = vec![&ptx::KERNELS];
         for &library in libraries {
-            // A kernel is found by the name of its crate: another's of that name would be launched with arguments not its own.
+            // A kernel is found by the name of its crate: another's of that name would be launched with arguments not
+            // its own.
             if all.iter().any(|other| other.name() == library.name()) {
                 return Err(Error::DuplicateLibrary { library: library.name().to_owned() });
             }
@@ -59,8 +60,8 @@ impl Gpu {
         Ok(Self::on(Arc::new(CudaDevice::new(ordinal, all)?)))
     }
 
-    /// The executor, on this machine's cores. It checks every launch for races and other mistakes ([`SimtOptions::checks`]):
-    /// this is the one for tests.
+    /// The executor, on this machine's cores. It checks every launch for races and other mistakes
+    /// ([`SimtOptions::checks`]): this is the one for tests.
     pub fn simt() -> Self {
         Self::simt_with(SimtOptions::default())
     }
@@ -95,8 +96,8 @@ impl Gpu {
         Self { shared: Arc::new(Shared { workspaces: Workspaces::default(), machine }) }
     }
 
-    /// The same device and memory with an order of work of its own: on CUDA, a stream. Threads that each have one do not
-    /// wait for each other.
+    /// The same device and memory with an order of work of its own: on CUDA, a stream. Threads that each have one do
+    /// not wait for each other.
     ///
     /// Buffers of one are buffers of the other. Nothing orders the work of the two: before one uses what the other has
     /// written, [`Gpu::synchronize`] the other.
@@ -107,12 +108,13 @@ impl Gpu {
         Ok(Self::on(self.machine().fork()?))
     }
 
-    /// The CUDA stream (`CUstream`) that work goes through which this thread starts now, to let another library work in the
-    /// same order; `None` in the executor.
+    /// The CUDA stream (`CUstream`) that work goes through which this thread starts now, to let another library work in
+    /// the same order; `None` in the executor.
     ///
-    /// While this thread [records](Gpu::record), that is a stream of the recording's own, which is there until the recording
-    /// ends; what another library starts on it is recorded, but the memory that it uses is not kept. Otherwise it is this
-    /// handle's, which is there as long as the handle or a buffer of it is. So ask for it where it is used.
+    /// While this thread [records](Gpu::record), that is a stream of the recording's own, which is there until the
+    /// recording ends; what another library starts on it is recorded, but the memory that it uses is not kept.
+    /// Otherwise it is this handle's, which is there as long as the handle or a buffer of it is. So ask for it where it
+    /// is used.
     pub fn cuda_stream(&self) -> Option<*mut c_void> {
         self.machine().stream()
     }
@@ -169,17 +171,17 @@ impl Gpu {
             parameters: kernel.parameters(),
             thread: kernel.thread(),
         };
-        // SAFETY: `Arguments` has made the slots for the parameters of this kernel, and shown the memory that they name. It
-        // is borrowed by the views, and while the kernel runs on, all other uses of it come after it in the device's
-        // order.
+        // SAFETY: `Arguments` has made the slots for the parameters of this kernel, and shown the memory that they
+        // name. It is borrowed by the views, and while the kernel runs on, all other uses of it come after it in the
+        // device's order.
         unsafe { self.launch_call(&call, &memories) }
     }
 
     /// [`Gpu::launch`], compiled once.
     ///
     /// # Safety
-    /// The slots are for the parameters of this kernel, and name no other memory than `memories`, which is there as long as
-    /// the kernel runs.
+    /// The slots are for the parameters of this kernel, and name no other memory than `memories`, which is there as
+    /// long as the kernel runs.
     unsafe fn launch_call(&self, call: &Call<'_>, memories: &[&Memory]) -> Result<(), Error> {
         memories.iter().try_for_each(|memory| self.own(memory, "launch"))?;
         memories.iter().try_for_each(|memory| memory.make_clean())?;
@@ -216,8 +218,8 @@ impl Gpu {
         self.machine().synchronize()
     }
 
-    /// How long the device takes for what `work` starts on it, by the device's own clock (CUDA events); in the executor,
-    /// by the host's.
+    /// How long the device takes for what `work` starts on it, by the device's own clock (CUDA events); in the
+    /// executor, by the host's.
     ///
     /// # Errors
     /// Those of `work`, or work on the device has failed.

@@ -16,8 +16,8 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
-//! Without a GPU, kernels can be looked into: [`Gpu::profile`] counts what they do with memory, and [`Gpu::simt`] checks them
-//! for races and the like.
+//! Without a GPU, kernels can be looked into: [`Gpu::profile`] counts what they do with memory, and [`Gpu::simt`]
+//! checks them for races and the like.
 //!
 //! A kernel of one's own, written with `cuda_std` and built by `cuda_builder`, is launched with checked arguments by
 //! [`Gpu::launch`]; [`ladder`] has the teaching kernels by name.
@@ -64,6 +64,6 @@ pub use simt::{
 };
 pub use watch::{SimtOptions, under_schedules};
 
-/// Multiprocessors of the device that grids are planned for, an H200, whichever it is that runs them: what is computed, and in
-/// which order, depends on the shape alone.
+/// Multiprocessors of the device that grids are planned for, an H200, whichever it is that runs them: what is computed,
+/// and in which order, depends on the shape alone.
 const MULTIPROCESSORS: usize = 132;

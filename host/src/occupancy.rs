@@ -1,11 +1,11 @@
 //! How many blocks of a kernel a multiprocessor runs at once, and what stops it from running more.
 //!
-//! A multiprocessor has room for so many threads, blocks, registers and bytes of shared memory; whichever a kernel uses up
-//! first is what limits it. The answer is the driver's own (`cuOccupancyMaxActiveBlocksPerMultiprocessor`, compared with
-//! this on a GPU in the tests), computed here so that it can be asked for a device that is not there.
+//! A multiprocessor has room for so many threads, blocks, registers and bytes of shared memory; whichever a kernel uses
+//! up first is what limits it. The answer is the driver's own (`cuOccupancyMaxActiveBlocksPerMultiprocessor`, compared
+//! with this on a GPU in the tests), computed here so that it can be asked for a device that is not there.
 //!
-//! Occupancy is a means: what fills the memory's bandwidth is bytes in flight ([`bytes_in_flight`]), and few threads with
-//! much in flight each do as well as many with little.
+//! Occupancy is a means: what fills the memory's bandwidth is bytes in flight ([`bytes_in_flight`]), and few threads
+//! with much in flight each do as well as many with little.
 
 /// What one multiprocessor has room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,8 +156,8 @@ impl Limit {
     }
 }
 
-/// How many bytes must be on their way from memory at any time to use all of its bandwidth, in bytes per second, if each
-/// takes `latency_ns` nanoseconds to come: Little's law.
+/// How many bytes must be on their way from memory at any time to use all of its bandwidth, in bytes per second, if
+/// each takes `latency_ns` nanoseconds to come: Little's law.
 ///
 /// Source: seed 004, "Little's law".
 pub fn bytes_in_flight(bandwidth: f64, latency_ns: f64) -> f64 {

@@ -1,7 +1,8 @@
 //! Work that is remembered and started as one: on CUDA, a graph.
 //!
-//! Who records is a thread, on one handle: what it starts there goes to a recorder, a machine beside the handle's own. So nothing has
-//! to be asked of a handle that other threads could change, and what they do meanwhile is done as always.
+//! Who records is a thread, on one handle: what it starts there goes to a recorder, a machine beside the handle's own.
+//! So nothing has to be asked of a handle that other threads could change, and what they do meanwhile is done as
+//! always.
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -76,12 +77,12 @@ impl Deref for Current<'_> {
 }
 
 impl Gpu {
-    /// Remembers the work that this thread starts in `work` on this handle or its clones, instead of starting it. What other threads
-    /// start meanwhile is done as always, and not remembered.
+    /// Remembers the work that this thread starts in `work` on this handle or its clones, instead of starting it. What
+    /// other threads start meanwhile is done as always, and not remembered.
     ///
-    /// Only work that neither allocates nor gives anything to the host can be remembered: launches, copies between buffers,
-    /// [`Reducer::start`](crate::Reducer::start), [`Gpu::transpose_into`]. New memory is refused, since what fills it would be
-    /// remembered, too, and not done.
+    /// Only work that neither allocates nor gives anything to the host can be remembered: launches, copies between
+    /// buffers, [`Reducer::start`](crate::Reducer::start), [`Gpu::transpose_into`]. New memory is refused, since what
+    /// fills it would be remembered, too, and not done.
     ///
     /// ```
     /// use warpfold::{Gpu, Shape, ops::Sum};
@@ -149,7 +150,8 @@ impl Recording {
     /// Starts all of it, behind the work that was started before on the [`Gpu`] that it was recorded on.
     ///
     /// # Errors
-    /// This thread records on that [`Gpu`]: a recording cannot be a part of another. The driver refuses it, or work before has failed.
+    /// This thread records on that [`Gpu`]: a recording cannot be a part of another. The driver refuses it, or work
+    /// before has failed.
     pub fn start(&self) -> Result<(), Error> {
         self.memory.iter().try_for_each(Memory::make_clean)?;
         // SAFETY: the recording keeps its memory.

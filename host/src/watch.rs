@@ -7,13 +7,13 @@ use crate::{Error, Gpu};
 /// How the executor runs kernels: see [`Gpu::simt_with`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimtOptions {
-    /// Whether each launch is checked: for races in shared and global memory, reads of shared memory that nobody has written,
-    /// misaligned accesses, barriers in divergent code, shuffles from lanes that are not there, masks of lanes that do not
-    /// come. What is found is the launch's error ([`simt::Fault::findings`], in [`Error::Fault`]). (Indices outside of views
-    /// are always errors.)
+    /// Whether each launch is checked: for races in shared and global memory, reads of shared memory that nobody has
+    /// written, misaligned accesses, barriers in divergent code, shuffles from lanes that are not there, masks of lanes
+    /// that do not come. What is found is the launch's error ([`simt::Fault::findings`], in [`Error::Fault`]). (Indices
+    /// outside of views are always errors.)
     ///
-    /// On in [`Gpu::simt`], off where the executor stands in for a device ([`Gpu::first_or_simt`]): they make kernels several
-    /// times slower.
+    /// On in [`Gpu::simt`], off where the executor stands in for a device ([`Gpu::first_or_simt`]): they make kernels
+    /// several times slower.
     pub checks: bool,
     /// The order in which lanes run.
     pub schedule: Schedule,
@@ -26,8 +26,8 @@ impl Default for SimtOptions {
 }
 
 impl Gpu {
-    /// Counts what lanes do in all that `work` launches: requests to memory, sectors, bank conflicts, barriers and so on, by
-    /// kernel and line of source. The same numbers on every machine and in every run.
+    /// Counts what lanes do in all that `work` launches: requests to memory, sectors, bank conflicts, barriers and so
+    /// on, by kernel and line of source. The same numbers on every machine and in every run.
     ///
     /// ```
     /// use cuda_std::prelude::*;
@@ -62,8 +62,8 @@ impl Gpu {
     }
 }
 
-/// Does `test` in the executor with the lanes in `orders` different orders, all with checks: a kernel that is right only
-/// because its lanes happen to run in the order of their numbers fails under one of them.
+/// Does `test` in the executor with the lanes in `orders` different orders, all with checks: a kernel that is right
+/// only because its lanes happen to run in the order of their numbers fails under one of them.
 ///
 /// ```
 /// use warpfold::under_schedules;

@@ -12,8 +12,8 @@
 //!
 //! All but the last take a number for each thread and give one back, in blocks of 256.
 //!
-//! `docs/ladder/counters.md` says for each word after **Counter** what it counts, and which metric of Nsight Compute shows
-//! it; `docs/ladder/sources.md` says what seed 001 is.
+//! `docs/ladder/counters.md` says for each word after **Counter** what it counts, and which metric of Nsight Compute
+//! shows it; `docs/ladder/sources.md` says what seed 001 is.
 
 use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
@@ -31,8 +31,8 @@ pub const fn multiply_step(x: u32) -> u32 {
     x.wrapping_mul(x | 5).wrapping_add(1_013_904_223)
 }
 
-/// One step of a xorshift generator (Marsaglia's first triple). Another kind of work than [`multiply_step`], so that the
-/// compiler cannot make one loop of two branches.
+/// One step of a xorshift generator (Marsaglia's first triple). Another kind of work than [`multiply_step`], so that
+/// the compiler cannot make one loop of two branches.
 #[inline(always)]
 pub const fn shift_step(x: u32) -> u32 {
     let x = x ^ x << 13;
@@ -198,11 +198,12 @@ pub fn sync_or(input: Global<u32>, output: GlobalMut<u32>) {
     }
 }
 
-/// Writes for each thread of a block of 8 x 8 x 8 the lane of its warp that the hardware says it is, and by a vote which
-/// thread is the first of its warp: `256 * first + lane`, at the place `x + 8 y + 64 z`.
+/// Writes for each thread of a block of 8 x 8 x 8 the lane of its warp that the hardware says it is, and by a vote
+/// which thread is the first of its warp: `256 * first + lane`, at the place `x + 8 y + 64 z`.
 ///
-/// Warps are made of threads in the order x, then y, then z: (0, 0, 0) and (1, 0, 0) share one, (7, 7, 0) and (7, 7, 1) do
-/// not. A layer of z is two warps: whoever picks eight threads along z for a block's last work wakes eight of them for it.
+/// Warps are made of threads in the order x, then y, then z: (0, 0, 0) and (1, 0, 0) share one, (7, 7, 0) and (7, 7, 1)
+/// do not. A layer of z is two warps: whoever picks eight threads along z for a block's last work wakes eight of them
+/// for it.
 ///
 /// Source: seed 001, (1): the block of (8, 8, 8).
 #[kernel(block = [8, 8, 8])]

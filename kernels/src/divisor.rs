@@ -2,7 +2,8 @@
 
 use cuda_std::bits::high_product;
 
-/// A divisor of at least 2, for numbers below 2^16: a quotient is a multiplication, and one division is done to prepare it.
+/// A divisor of at least 2, for numbers below 2^16: a quotient is a multiplication, and one division is done to prepare
+/// it.
 #[derive(Clone, Copy)]
 pub(crate) struct Divisor {
     by: u32,
@@ -29,17 +30,19 @@ impl Divisor {
         (quotient, number - quotient * self.by)
     }
 
-    /// [`Divisor::divide`] by a product of 64 bits, of which LLVM makes two instructions. Not for a number that changes in a
-    /// loop: of that `ptxas` has been seen to get it [wrong](high_product). Short rows, and rows at multiples of 16 bytes
-    /// that are dealt out, are divided so, because with one instruction sums of 1000003 x 127 `f32` took 132.8 us on an
-    /// H200, not 127.3, and three axes of 8192 x 512 x 3 `u16` reversed 13.7, not 13.1. (`docs/benchmarks/h200.md`)
+    /// [`Divisor::divide`] by a product of 64 bits, of which LLVM makes two instructions. Not for a number that changes
+    /// in a loop: of that `ptxas` has been seen to get it [wrong](high_product). Short rows, and rows at multiples of
+    /// 16 bytes that are dealt out, are divided so, because with one instruction sums of 1000003 x 127 `f32` took 132.8
+    /// us on an H200, not 127.3, and three axes of 8192 x 512 x 3 `u16` reversed 13.7, not 13.1.
+    /// (`docs/benchmarks/h200.md`)
     #[inline(always)]
     pub fn divide_outside_of_loops(self, number: u32) -> (u32, u32) {
         let quotient = ((u64::from(number) * u64::from(self.reciprocal)) >> 32) as u32;
         (quotient, number - quotient * self.by)
     }
 
-    /// Quotients and remainders of `first` and of what is behind it in steps of `step`, without a further multiplication.
+    /// Quotients and remainders of `first` and of what is behind it in steps of `step`, without a further
+    /// multiplication.
     #[inline(always)]
     pub fn walk(self, first: u32, step: u32) -> Walk {
         let (quotient, remainder) = self.divide(first);

@@ -51,8 +51,8 @@ fn segments_around_what_a_warp_takes_are_folded_once() {
     assert_eq!(sums, expected);
 }
 
-/// More chunks than there are blocks for: each block folds several, one after the other, in the same shared memory. With checks, as
-/// what goes wrong there is a race.
+/// More chunks than there are blocks for: each block folds several, one after the other, in the same shared memory.
+/// With checks, as what goes wrong there is a race.
 #[test]
 fn more_chunks_than_blocks_are_folded_in_turn() {
     let gpu = Gpu::simt();

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use cuda_builder::{Arch, Built, CudaBuilder};
 
-/// Names the architectures that are looked at, joined by commas. Each takes more than a minute to compile and as long to
-/// assemble, so it is one, the newest, unless somebody asks for more; `.ci/run` does.
+/// Names the architectures that are looked at, joined by commas. Each takes more than a minute to compile and as long
+/// to assemble, so it is one, the newest, unless somebody asks for more; `.ci/run` does.
 const ARCHS: &str = "WARPFOLD_TEST_ARCHS";
 
 static KERNELS: LazyLock<Built> = LazyLock::new(|| {
@@ -276,7 +276,8 @@ fn aligned_spans_have_no_second_way() {
     }
 }
 
-/// Kernels that let the next grid in early look at their parameters while they wait for the one before, if they can wait at all.
+/// Kernels that let the next grid in early look at their parameters while they wait for the one before, if they can
+/// wait at all.
 #[test]
 fn short_kernels_look_at_their_parameters_while_they_wait() {
     let short = ["spans_Sum_f32", "rows_Max_f16", "columns_Mean_f64", "direct_squares_u8_128", "word_tiles_u32_1024"];
@@ -293,8 +294,8 @@ fn short_kernels_look_at_their_parameters_while_they_wait() {
     }
 }
 
-/// A division by a number that a kernel is given is one instruction where it is done in a loop: of a product of 64 bits, whose upper half
-/// is taken, `ptxas` has been seen to lose it.
+/// A division by a number that a kernel is given is one instruction where it is done in a loop: of a product of 64
+/// bits, whose upper half is taken, `ptxas` has been seen to lose it.
 #[test]
 fn divisions_in_loops_are_not_of_64_bits() {
     let divides = |name: &String| ["run_", "few_", "whole_runs"].iter().any(|kind| name.starts_with(kind));
@@ -428,10 +429,11 @@ fn barriers_that_count_are_one_instruction() {
     }
 }
 
-/// Every entry assembles, and keeps all that it holds in registers; of the reductions' engines and the tiles of transposes
-/// (of 1 to 4 bytes on sm_80) some park a few words, which ptxas does even where registers are left. Columns park some
-/// more: their four blocks have 64 registers for each thread. Of bytes, which park most, they were measured faster so, with more
-/// rows in flight; and the block that folds the others' partials holds several at once (`docs/benchmarks/h200.md`).
+/// Every entry assembles, and keeps all that it holds in registers; of the reductions' engines and the tiles of
+/// transposes (of 1 to 4 bytes on sm_80) some park a few words, which ptxas does even where registers are left. Columns
+/// park some more: their four blocks have 64 registers for each thread. Of bytes, which park most, they were measured
+/// faster so, with more rows in flight; and the block that folds the others' partials holds several at once
+/// (`docs/benchmarks/h200.md`).
 #[test]
 fn nothing_spills() {
     let Some(ptxas) = cuda_builder::ptxas::find() else {

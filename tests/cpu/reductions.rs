@@ -316,8 +316,8 @@ fn a_reducer_is_started_again_and_again() {
     }
 }
 
-/// Sums of numbers that cancel are within the bound that `Accumulator` has in its docs, which is below that of pairwise summation, and
-/// in the mean nearer than that. (A single one may be farther off, as either may be exact by chance.)
+/// Sums of numbers that cancel are within the bound that `Accumulator` has in its docs, which is below that of pairwise
+/// summation, and in the mean nearer than that. (A single one may be farther off, as either may be exact by chance.)
 #[test]
 fn sums_are_at_least_as_accurate_as_pairwise_ones() {
     fn pairwise(numbers: &[f32]) -> f32 {

@@ -1,4 +1,5 @@
-//! What several threads, faults and kernels of any kind may do to one device: no wrong result, and no memory that is not theirs.
+//! What several threads, faults and kernels of any kind may do to one device: no wrong result, and no memory that is
+//! not theirs.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -41,7 +42,8 @@ fn what_other_threads_do_is_not_recorded() {
         for _ in 0..4 {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
-                    // Not refused, not left for later, and its memory is gone when a recording of somebody else is started.
+                    // Not refused, not left for later, and its memory is gone when a recording of somebody else is
+                    // started.
                     let mut counter = gpu.zeroed(1).unwrap();
                     nine(&gpu, &mut counter).unwrap();
                     assert_eq!(gpu.download(&counter).unwrap(), [9]);

@@ -194,8 +194,8 @@ fn large_ones_at_any_alignment() {
     }
 }
 
-/// A case with as many bytes of elements of `size` bytes as it has of one byte: a tile has the fewer elements, the larger they
-/// are, and so it has as many tiles.
+/// A case with as many bytes of elements of `size` bytes as it has of one byte: a tile has the fewer elements, the
+/// larger they are, and so it has as many tiles.
 fn as_many_bytes(case: Case, size: usize) -> Case {
     let size = times(size, 1);
     let (batch, columns) = (case.batch.div_ceil(size).max(case.batch.min(2)), (case.columns / size) | 1);

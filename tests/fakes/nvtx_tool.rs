@@ -1,5 +1,5 @@
-//! A profiler, as NVTX sees one: a library that replaces the functions of the program's NVTX. This one writes every range
-//! to standard error.
+//! A profiler, as NVTX sees one: a library that replaces the functions of the program's NVTX. This one writes every
+//! range to standard error.
 //!
 //! The types are those of NVTX 3's `nvtxTypes.h`.
 

@@ -68,8 +68,8 @@ pub fn newest_up_to(arch: Arch) -> Arch {
     USUAL.into_iter().rfind(|&usual| usual <= arch).unwrap_or(arch)
 }
 
-/// ptxas parks a word or a few in memory even where registers are left (`rows_Norm_bf16`), outside of the loops: so much it
-/// may, stores and loads together.
+/// ptxas parks a word or a few in memory even where registers are left (`rows_Norm_bf16`), outside of the loops: so
+/// much it may, stores and loads together.
 const TOLERATED_BYTES: u32 = 128;
 
 /// The same of columns, whose threads have no more than 64 registers and many loads on their way.

@@ -29,7 +29,8 @@ impl Machine {
         }
     }
 
-    /// The value of [`ARCHS`] for a build whose programs run here; none if it is set already, or the usual one is right.
+    /// The value of [`ARCHS`] for a build whose programs run here; none if it is set already, or the usual one is
+    /// right.
     pub fn archs(&self) -> Option<String> {
         match (env::var_os(ARCHS), self) {
             (Some(_), _) => None,

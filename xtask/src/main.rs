@@ -92,7 +92,8 @@ cannot be installed is named in the last lines.")]
     },
     /// Plants errors in kernels, plans and cuda_std, and reports which of them no test notices: up to an hour
     Mutants(mutants::Options),
-    /// Measures how long builds and tests take here, each from a fresh clone of the last commit: nearly an hour on two cores
+    /// Measures how long builds and tests take here, each from a fresh clone of the last commit: nearly an hour on two
+    /// cores
     Timings {
         /// Only these rows; the table that is printed has their names
         #[arg(value_enum)]
@@ -122,8 +123,8 @@ fn main() -> ExitCode {
 
 /// Builds the benchmark and gives its own exit code.
 ///
-/// On a GPU it is the release build, as its host code is measured, too. In the executor it is what the tests are built of,
-/// without PTX.
+/// On a GPU it is the release build, as its host code is measured, too. In the executor it is what the tests are built
+/// of, without PTX.
 fn bench(arguments: &[String]) -> anyhow::Result<u8> {
     let machine = Machine::find();
     let profile = match machine {
@@ -163,8 +164,8 @@ fn occupancy_without_ptx(arguments: &[String]) -> Option<Arch> {
     joined.or_else(|| arguments.get(at("--arch")? + 1).map(String::as_str))?.parse().ok()
 }
 
-/// Runs all tests, or what `arguments` choose of them. Without a GPU the library is built without PTX; the tests of the PTX
-/// build it themselves, if they are among them.
+/// Runs all tests, or what `arguments` choose of them. Without a GPU the library is built without PTX; the tests of the
+/// PTX build it themselves, if they are among them.
 fn test(all: bool, arguments: &[String]) -> anyhow::Result<u8> {
     let machine = Machine::find();
     setup::run(false)?;

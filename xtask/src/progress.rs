@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 /// The longest silence.
 const SILENCE: Duration = Duration::from_secs(8);
 
-/// Runs a program to its end, its output shown, and gives its exit code. Every few seconds a line says `what` still goes on:
-/// a compiler may be at one crate for a minute. On a terminal, where cargo shows a bar that moves, there are no such lines.
+/// Runs a program to its end, its output shown, and gives its exit code. Every few seconds a line says `what` still
+/// goes on: a compiler may be at one crate for a minute. On a terminal, where cargo shows a bar that moves, there are
+/// no such lines.
 pub fn run(command: &mut Command, what: &str) -> anyhow::Result<u8> {
     while_saying(what, || crate::workspace::exit_code(command))
 }

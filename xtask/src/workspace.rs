@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, bail};
 
-/// The workspace's folder, as cargo says when it runs this tool. (Where it was built is another question: a checkout may have been
-/// moved since, or copied, with its target folder.)
+/// The workspace's folder, as cargo says when it runs this tool. (Where it was built is another question: a checkout
+/// may have been moved since, or copied, with its target folder.)
 pub fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {

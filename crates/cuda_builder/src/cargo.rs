@@ -18,18 +18,18 @@ const RUSTFLAGS: [&str; 3] = ["-Zmir-enable-passes=-JumpThreading", "-Zunstable-
 /// The target's name for rustc.
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
-/// How many compilations share a crate's entries, always: the PTX of an entry may depend on what it is compiled with, and it
-/// should not depend on the machine.
+/// How many compilations share a crate's entries, always: the PTX of an entry may depend on what it is compiled with,
+/// and it should not depend on the machine.
 ///
-/// A compilation for the device is one long pass through LLVM on one core, some 75 s for warpfold's kernels, and everything before
-/// that pass takes 3 s. So two at once take little more processor time, and half as long.
+/// A compilation for the device is one long pass through LLVM on one core, some 75 s for warpfold's kernels, and
+/// everything before that pass takes 3 s. So two at once take little more processor time, and half as long.
 const PARTS: usize = 2;
 
-/// What cargo runs in place of the compiler, with the compiler's path and arguments. Only the crate that is built for its kernels
-/// is compiled in parts; what it uses is compiled once, by the same cargo.
+/// What cargo runs in place of the compiler, with the compiler's path and arguments. Only the crate that is built for
+/// its kernels is compiled in parts; what it uses is compiled once, by the same cargo.
 ///
-/// Both parts say the same of the source. What only the second says is shown if that fails alone. Of an option that is given
-/// twice, the compiler takes the last.
+/// Both parts say the same of the source. What only the second says is shown if that fails alone. Of an option that is
+/// given twice, the compiler takes the last.
 const IN_PARTS: &str = r#"#!/bin/sh
 if [ -z "$CARGO_PRIMARY_PACKAGE" ]; then exec "$@"; fi
 CUDA_BUILDER_PART=1/2 "$@" --emit=asm="$CUDA_BUILDER_SECOND_PTX" -Ztemps-dir="$CUDA_BUILDER_SECOND" 2> "$CUDA_BUILDER_SECOND/messages" &
@@ -226,8 +226,8 @@ pub(crate) fn package_name(folder: &Path) -> Result<String, BuildError> {
 /// Names the folder of all device builds.
 pub(crate) const DIR: &str = "CUDA_BUILDER_DIR";
 
-/// The folder that [`DIR`] names, else `cuda-builder` in the target folder that `OUT_DIR` or this program lies in: all device
-/// builds of a workspace share what they compile.
+/// The folder that [`DIR`] names, else `cuda-builder` in the target folder that `OUT_DIR` or this program lies in: all
+/// device builds of a workspace share what they compile.
 pub(crate) fn default_target_dir() -> Result<PathBuf, BuildError> {
     if let Some(dir) = env::var_os(DIR) {
         return Ok(dir.into());

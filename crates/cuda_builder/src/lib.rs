@@ -87,9 +87,9 @@ impl CudaBuilder {
         self
     }
 
-    /// For the architectures that the environment variable `variable` names, joined by commas (`sm_80,sm_90`), if it is set,
-    /// instead of those asked for so far. `none` is for no PTX at all: nothing is compiled. A build script is run again when
-    /// the variable changes.
+    /// For the architectures that the environment variable `variable` names, joined by commas (`sm_80,sm_90`), if it is
+    /// set, instead of those asked for so far. `none` is for no PTX at all: nothing is compiled. A build script is run
+    /// again when the variable changes.
     ///
     /// # Errors
     /// It names something that is no architecture.
@@ -110,8 +110,8 @@ impl CudaBuilder {
     }
 
     /// Builds in this folder. By default it is the one that the environment variable `CUDA_BUILDER_DIR` names, so that
-    /// builds with target folders of their own need not each compile the same; without it, `cuda-builder` in the target folder
-    /// of the build that this is part of.
+    /// builds with target folders of their own need not each compile the same; without it, `cuda-builder` in the target
+    /// folder of the build that this is part of.
     pub fn target_dir(mut self, dir: impl AsRef<Path>) -> Self {
         self.target_dir = Some(dir.as_ref().to_owned());
         self
@@ -182,7 +182,8 @@ impl Built {
         Ok(())
     }
 
-    /// Writes to `dir/ARCH/` one PTX file for each entry, and removes those of entries that are no more. Gives the files.
+    /// Writes to `dir/ARCH/` one PTX file for each entry, and removes those of entries that are no more. Gives the
+    /// files.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -209,8 +210,8 @@ impl Built {
     /// `&[(u32, &[(&str, &[u8])])]`: for each architecture's number, the newest first, names and PTX of the entries,
     /// sorted by name.
     ///
-    /// Each entry is a module of its own, so that a program compiles (on first use, in the driver) only the kernels that
-    /// it launches; and it is packed (raw DEFLATE), to about a tenth.
+    /// Each entry is a module of its own, so that a program compiles (on first use, in the driver) only the kernels
+    /// that it launches; and it is packed (raw DEFLATE), to about a tenth.
     ///
     /// # Errors
     /// Called outside of a build script, or a file that cannot be written.

@@ -1,7 +1,7 @@
 //! NVIDIA's assembler: where it is, and what it says of a kernel.
 //!
-//! PTX needs no assembler to run, the driver has its own. This one says without a device that a kernel assembles, and how
-//! many registers it takes.
+//! PTX needs no assembler to run, the driver has its own. This one says without a device that a kernel assembles, and
+//! how many registers it takes.
 
 use std::collections::{BTreeSet, HashMap};
 use std::env;
@@ -14,8 +14,8 @@ use std::thread;
 use crate::ptx::Entry;
 use crate::{Arch, BuildError, Module};
 
-/// ptxas, if it is on this machine: on the path, in a CUDA toolkit, or where `cargo xtask setup --ptxas` puts it, beside
-/// the running program.
+/// ptxas, if it is on this machine: on the path, in a CUDA toolkit, or where `cargo xtask setup --ptxas` puts it,
+/// beside the running program.
 pub fn find() -> Option<PathBuf> {
     let on_path = env::var_os("PATH").into_iter().flat_map(|path| env::split_paths(&path).collect::<Vec<_>>());
     let toolkit = env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin"));
@@ -40,8 +40,8 @@ pub struct Usage {
     pub stack: u32,
 }
 
-/// Assembles the entries of modules, each for its architecture, and gives what each module's entries use. `folder` keeps the
-/// answers: an entry that this ptxas has assembled before, by the same text, is not assembled again.
+/// Assembles the entries of modules, each for its architecture, and gives what each module's entries use. `folder`
+/// keeps the answers: an entry that this ptxas has assembled before, by the same text, is not assembled again.
 ///
 /// # Errors
 /// A module does not assemble, ptxas cannot be run, or a file cannot be read or written.
@@ -73,8 +73,8 @@ pub fn assemble(ptxas: &Path, modules: &[(Arch, Module)], folder: &Path) -> Resu
     Ok(all)
 }
 
-/// Entries that one process of ptxas assembles: enough that starting it costs nothing, few enough that there is work for all
-/// cores.
+/// Entries that one process of ptxas assembles: enough that starting it costs nothing, few enough that there is work
+/// for all cores.
 const ENTRIES_AT_ONCE: usize = 64;
 
 /// What ptxas says of its version.
@@ -185,7 +185,8 @@ impl Answers {
 }
 
 /// The text without the numbers that the compiler gives to functions (`$L__BB12_3`) and `cuda_std` to shared arrays
-/// (`shared_123`): they change with what stands before an entry in its module or file, and the assembler does not look at them.
+/// (`shared_123`): they change with what stands before an entry in its module or file, and the assembler does not look
+/// at them.
 fn without_numbers(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len());
     let mut rest = ptx;

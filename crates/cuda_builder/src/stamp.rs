@@ -1,7 +1,7 @@
 //! Whether a compilation would only make again what it made before.
 //!
-//! Cargo knows that for one architecture, but not for several in turn: the last crate is compiled again at each change of
-//! flags. So a stamp beside the PTX says which flags and which files, of which length and time, it was made from.
+//! Cargo knows that for one architecture, but not for several in turn: the last crate is compiled again at each change
+//! of flags. So a stamp beside the PTX says which flags and which files, of which length and time, it was made from.
 
 use std::fs;
 use std::io;

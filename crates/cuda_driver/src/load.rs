@@ -46,8 +46,8 @@ impl Driver {
         &self.path
     }
 
-    /// The address of one of the driver's functions, for those that are younger than `cust`. It is valid for as long as the
-    /// process runs.
+    /// The address of one of the driver's functions, for those that are younger than `cust`. It is valid for as long as
+    /// the process runs.
     pub fn function(&self, symbol: &str) -> Option<*mut ()> {
         address_in(&self.library, symbol)
     }

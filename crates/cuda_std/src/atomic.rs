@@ -21,8 +21,8 @@ pub enum Scope {
 }
 
 /// Orders the thread's accesses of memory before it before those behind it, as threads of the scope see them that
-/// synchronise by an atomic operation: acquire and release. Lighter than [`crate::thread::device_fence`], which is also in
-/// one order with all other fences.
+/// synchronise by an atomic operation: acquire and release. Lighter than [`crate::thread::device_fence`], which is also
+/// in one order with all other fences.
 ///
 /// After a barrier of the block, one thread's fence stands for all of the block's.
 #[inline(always)]

@@ -33,9 +33,10 @@ pub fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
 
 /// The upper word of the product of two words.
 ///
-/// One instruction (`mul.hi`). Of the same with 64 bits LLVM makes two, and `ptxas` (13.5, and 13.0 in the driver) has been seen to
-/// lose the division in them: in a loop that works out `x - (x * y >> 32) * z`, where `y` and `z` do not change, it multiplied `x` by the upper
-/// word of `y * -z`. Smaller loops of the same lines were right. (`docs/benchmarks/h200.md`)
+/// One instruction (`mul.hi`). Of the same with 64 bits LLVM makes two, and `ptxas` (13.5, and 13.0 in the driver) has
+/// been seen to lose the division in them: in a loop that works out `x - (x * y >> 32) * z`, where `y` and `z` do not
+/// change, it multiplied `x` by the upper word of `y * -z`. Smaller loops of the same lines were right.
+/// (`docs/benchmarks/h200.md`)
 #[inline(always)]
 pub fn high_product(a: u32, b: u32) -> u32 {
     machine::high_product(a, b)
@@ -55,14 +56,14 @@ pub fn add_signed_bytes(word: u32, sum: i32) -> i32 {
     machine::add_signed_bytes(word, sum)
 }
 
-/// Whether [`min_of_halves`] and [`max_of_halves`] are one instruction: from compute capability 8.0 on. (The executor says so
-/// too, so that it runs what most devices do.)
+/// Whether [`min_of_halves`] and [`max_of_halves`] are one instruction: from compute capability 8.0 on. (The executor
+/// says so too, so that it runs what most devices do.)
 pub const COMPARES_HALVES: bool = machine::COMPARES_HALVES;
 
 /// The lesser of `a` and `b` in each half of the word, as unsigned numbers below 0x7C00.
 ///
-/// One instruction from compute capability 8.0 on (`min.f16x2`: such numbers are in the order of the finite `f16` of the
-/// same bits), else a few.
+/// One instruction from compute capability 8.0 on (`min.f16x2`: such numbers are in the order of the finite `f16` of
+/// the same bits), else a few.
 #[inline(always)]
 #[track_caller]
 pub fn min_of_halves(a: u32, b: u32) -> u32 {

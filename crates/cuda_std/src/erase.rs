@@ -1,10 +1,10 @@
 //! Type erasure: on the CPU, one compilation of a kernel for all instances that differ in functions alone.
 //!
-//! A kernel that is generic over an operator has an instance for each operator and each type of element. On a GPU each is
-//! compiled by itself, everything inlined: that is what makes it fast. On the CPU that would be the same engine compiled 173
-//! times over. With `erase` in its attribute ([`kernel`](crate::kernel)), a kernel is compiled there once for each
-//! combination of the sizes of element, state and output, with unsigned integers in their places and an operator that calls
-//! functions from a table. A lane enters the table of its instance before it runs the kernel.
+//! A kernel that is generic over an operator has an instance for each operator and each type of element. On a GPU each
+//! is compiled by itself, everything inlined: that is what makes it fast. On the CPU that would be the same engine
+//! compiled 173 times over. With `erase` in its attribute ([`kernel`](crate::kernel)), a kernel is compiled there once
+//! for each combination of the sizes of element, state and output, with unsigned integers in their places and an
+//! operator that calls functions from a table. A lane enters the table of its instance before it runs the kernel.
 
 use crate::element::{Element, Plain};
 use crate::machine;
@@ -23,13 +23,14 @@ pub struct Sizes {
 /// What erases the operator `O` of elements `T`; `erase` in a kernel's attribute names it.
 ///
 /// # Safety
-/// [`Erase::SIZES`] are those of `T`, and of the states and outputs of `O`: a kernel's views are made for types of these sizes.
+/// [`Erase::SIZES`] are those of `T`, and of the states and outputs of `O`: a kernel's views are made for types of
+/// these sizes.
 pub unsafe trait Erase<O, T> {
     /// The sizes that remain.
     const SIZES: Sizes;
 
-    /// Makes the table of `O` that of this thread of the CPU: [`enter`] with a table for elements, states and outputs of the
-    /// types `B`, `S` and `U`, which have the sizes.
+    /// Makes the table of `O` that of this thread of the CPU: [`enter`] with a table for elements, states and outputs
+    /// of the types `B`, `S` and `U`, which have the sizes.
     fn enter<B: Element, S: Plain, U: Plain>();
 }
 
@@ -47,8 +48,8 @@ pub fn table<V: Sync>() -> &'static V {
     machine::table()
 }
 
-/// The first expression on a GPU, the second on the CPU: a constant of an operator, and the function that an erased one has in
-/// its place. (A call of a function that gives the constant is other PTX.)
+/// The first expression on a GPU, the second on the CPU: a constant of an operator, and the function that an erased one
+/// has in its place. (A call of a function that gives the constant is other PTX.)
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 #[doc(hidden)]
@@ -58,8 +59,8 @@ macro_rules! __on_gpu_or_cpu {
     };
 }
 
-/// The first expression on a GPU, the second on the CPU: a constant of an operator, and the function that an erased one has in
-/// its place. (A call of a function that gives the constant is other PTX.)
+/// The first expression on a GPU, the second on the CPU: a constant of an operator, and the function that an erased one
+/// has in its place. (A call of a function that gives the constant is other PTX.)
 #[cfg(not(target_arch = "nvptx64"))]
 #[macro_export]
 #[doc(hidden)]

@@ -1,5 +1,5 @@
-//! What `core` has not for floats: `f16` and `bf16` as the hardware converts them (one instruction where `half`'s portable
-//! code takes about thirty), square roots, and the extremes that let NaN through.
+//! What `core` has not for floats: `f16` and `bf16` as the hardware converts them (one instruction where `half`'s
+//! portable code takes about thirty), square roots, and the extremes that let NaN through.
 
 use core::hint::select_unpredictable;
 
@@ -97,8 +97,8 @@ macro_rules! zeros {
 
 zeros!(f32, f64);
 
-/// [`Float::minimum`] where there is no instruction for it. Equal numbers differ by the sign of zero at most, and a NaN's bits
-/// with more bits set are a NaN's. In no branch: lanes would go different ways.
+/// [`Float::minimum`] where there is no instruction for it. Equal numbers differ by the sign of zero at most, and a
+/// NaN's bits with more bits set are a NaN's. In no branch: lanes would go different ways.
 #[inline(always)]
 #[allow(dead_code, reason = "sm_80 and later have an instruction for f32")]
 pub(crate) fn minimum_by_comparing<T: Zeros>(a: T, b: T) -> T {

@@ -46,8 +46,9 @@ pub struct GlobalMut<'a, T> {
     memory: PhantomData<&'a [T]>,
 }
 
-/// What an L2 that has not what a load asks for gets from memory. What is not asked for is a neighbour's, as a rule, and is there
-/// when it asks: so where a row's stretches that blocks load begin and end inside of such a piece, memory is read in whole ones.
+/// What an L2 that has not what a load asks for gets from memory. What is not asked for is a neighbour's, as a rule,
+/// and is there when it asks: so where a row's stretches that blocks load begin and end inside of such a piece, memory
+/// is read in whole ones.
 ///
 /// A hint, from sm_90 on; before, and in the executor, it is [`Fetch::Sectors`] always.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +63,8 @@ pub enum Fetch {
 
 /// All that was loaded before is on its way before anything behind this begins. Makes no instruction.
 ///
-/// A compiler moves a load to where its value is first used, if it can, to save registers: then loads that could be on their way
-/// together wait for each other.
+/// A compiler moves a load to where its value is first used, if it can, to save registers: then loads that could be on
+/// their way together wait for each other.
 #[inline(always)]
 pub fn issue_loads() {
     machine::issue_loads();
@@ -73,8 +74,8 @@ impl<'a, T: Plain> Global<'a, T> {
     /// The view of `len` elements at `start`.
     ///
     /// # Safety
-    /// The elements are readable for `'a` by whoever gets the view, on a GPU together with the rest of each 16 bytes, at a
-    /// multiple of 16, that they lie in; and `start` is a multiple of `T`'s size.
+    /// The elements are readable for `'a` by whoever gets the view, on a GPU together with the rest of each 16 bytes,
+    /// at a multiple of 16, that they lie in; and `start` is a multiple of `T`'s size.
     #[inline(always)]
     pub unsafe fn from_raw(start: *const T, len: usize) -> Self {
         Self { start, len, memory: PhantomData }
@@ -331,8 +332,8 @@ impl<T: Plain> GlobalMut<'_, T> {
     /// Writes `N` elements from `i` on, in as few accesses as their bytes need.
     ///
     /// # Safety
-    /// `i + N` is at most [`GlobalMut::len`], and the address of element `i` is a multiple of the elements' size together, or
-    /// of 16 if that is less.
+    /// `i + N` is at most [`GlobalMut::len`], and the address of element `i` is a multiple of the elements' size
+    /// together, or of 16 if that is less.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn store_neighbours_unchecked<const N: usize>(&self, i: usize, values: [T; N]) {

@@ -17,9 +17,9 @@ macro_rules! __entry {
     };
 }
 
-/// Says in the PTX with which block the entry is launched, as a comment that `cuda_builder` makes a `.reqntid` of: rustc
-/// has no attribute for it. The assembler then gives each thread the registers that such a block leaves it, and the
-/// driver refuses any other block.
+/// Says in the PTX with which block the entry is launched, as a comment that `cuda_builder` makes a `.reqntid` of:
+/// rustc has no attribute for it. The assembler then gives each thread the registers that such a block leaves it, and
+/// the driver refuses any other block.
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 #[doc(hidden)]
@@ -57,8 +57,8 @@ macro_rules! __max_threads {
     };
 }
 
-/// Says in the PTX how many blocks of the entry a multiprocessor should have room for, as [`__block`](crate::__block) says the
-/// block.
+/// Says in the PTX how many blocks of the entry a multiprocessor should have room for, as [`__block`](crate::__block)
+/// says the block.
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 #[doc(hidden)]

@@ -173,12 +173,12 @@ impl<Args> AnyBlock<Args> {
     }
 }
 
-/// A type that a kernel's parameter may have, as `#[kernel]` hands it over. A view is there for `'launch` only: whatever a kernel
-/// keeps for longer cannot hold one.
+/// A type that a kernel's parameter may have, as `#[kernel]` hands it over. A view is there for `'launch` only:
+/// whatever a kernel keeps for longer cannot hold one.
 ///
 /// # Safety
-/// `from_slots` makes the value of [`Parameter::SLOTS`] slots exactly as the PTX entry makes it of its parameters, and it reaches no
-/// memory after `'launch`.
+/// `from_slots` makes the value of [`Parameter::SLOTS`] slots exactly as the PTX entry makes it of its parameters, and
+/// it reaches no memory after `'launch`.
 #[diagnostic::on_unimplemented(
     message = "a kernel has no parameter of the type `{Self}`",
     label = "a number, a `Global` or a `GlobalMut`; in an `unsafe fn` also a pointer or a slice"
@@ -311,7 +311,8 @@ impl<'a> Slots<'a> {
 )]
 ///
 /// # Safety
-/// [`Instance::THREAD`] runs this instance, which [`Instance::PARAMETERS`] describe, and [`Instance::ENTRY`] is its PTX.
+/// [`Instance::THREAD`] runs this instance, which [`Instance::PARAMETERS`] describe, and [`Instance::ENTRY`] is its
+/// PTX.
 #[doc(hidden)]
 pub unsafe trait Instance {
     /// The instance's entry in PTX.
@@ -334,7 +335,8 @@ pub trait BySizes {
     unsafe fn thread<T: Element, S: Plain, U: Plain>(slots: &[u64]);
 }
 
-/// What runs one thread of the instance of `K` for the operator `O` of elements `T`: the function of its sizes, by its table.
+/// What runs one thread of the instance of `K` for the operator `O` of elements `T`: the function of its sizes, by its
+/// table.
 #[doc(hidden)]
 pub const fn thread_by_sizes<K: BySizes, E: Erase<O, T>, O, T>() -> unsafe fn(&[u64]) {
     match E::SIZES.element {

@@ -1,13 +1,13 @@
 //! A value that one block leaves for another one of the same launch.
 //!
 //! A mailbox is 16 bytes, a word and whether it is there, which are written and read at once: so whoever sees the one
-//! sees the other, and no fence is needed. That is a way to memory and a way back less than by an atomic ticket. A value of
-//! two words takes two mailboxes, which are looked at together.
+//! sees the other, and no fence is needed. That is a way to memory and a way back less than by an atomic ticket. A
+//! value of two words takes two mailboxes, which are looked at together.
 //!
 //! Whoever takes the value leaves the mailboxes empty, ready for the next launch. Mailboxes begin as zeros.
 //!
-//! **Waiting.** A block may only wait for blocks before it in the grid. Devices start blocks in order, and what has been
-//! started goes on, so they come; the executor does the same.
+//! **Waiting.** A block may only wait for blocks before it in the grid. Devices start blocks in order, and what has
+//! been started goes on, so they come; the executor does the same.
 //!
 //! Source: Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA technical report
 //! NVR-2016-002, section 4.
@@ -52,11 +52,11 @@ pub fn take<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize) -> V {
     }
 }
 
-/// [`take`] by each lane of a warp that `wants` one; what the others get means nothing, but their `i` must be inside of the
-/// view too. All lanes of the warp come here.
+/// [`take`] by each lane of a warp that `wants` one; what the others get means nothing, but their `i` must be inside of
+/// the view too. All lanes of the warp come here.
 ///
-/// They wait together, until each has seen its own. Where lanes wait in a branch of their own, as those of a
-/// warp do that only some of have something to wait for, `ptxas` lets the others go ahead, and what the warp does together
+/// They wait together, until each has seen its own. Where lanes wait in a branch of their own, as those of a warp do
+/// that only some of have something to wait for, `ptxas` lets the others go ahead, and what the warp does together
 /// afterwards it does lane by lane: 0.5 us for the fold of a reduction's partials (`docs/benchmarks/h200.md`).
 #[inline(always)]
 #[track_caller]

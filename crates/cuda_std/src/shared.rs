@@ -23,8 +23,8 @@ macro_rules! shared_array {
     };
 }
 
-/// `shared_tile![T; ROWS x COLUMNS]`, or with `PAD` unused columns behind each row `shared_tile![T; ROWS x COLUMNS + PAD]`:
-/// a [`SharedTile`] of the block.
+/// `shared_tile![T; ROWS x COLUMNS]`, or with `PAD` unused columns behind each row `shared_tile![T; ROWS x COLUMNS +
+/// PAD]`: a [`SharedTile`] of the block.
 #[macro_export]
 macro_rules! shared_tile {
     ($type:ty; $rows:ident x $columns:ident + $pad:literal) => {
@@ -83,7 +83,8 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         unsafe { machine::shared_load(self.base, i * size_of::<T>()) }
     }
 
-    /// [`SharedArray::load`], not checked on a GPU: a check is a branch, before which a compiler waits for what was loaded.
+    /// [`SharedArray::load`], not checked on a GPU: a check is a branch, before which a compiler waits for what was
+    /// loaded.
     ///
     /// # Safety
     /// The element is inside of the array.
@@ -209,8 +210,8 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         }
     }
 
-    /// Writes a word of elements from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the number of
-    /// elements that a word has.
+    /// Writes a word of elements from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the
+    /// number of elements that a word has.
     #[inline(always)]
     #[track_caller]
     pub fn store_word<W: Word>(&self, i: usize, word: W) {

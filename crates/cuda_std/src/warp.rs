@@ -1,9 +1,10 @@
 //! What the 32 lanes of a warp do together.
 //!
 //! Each operation takes a mask of the lanes that do it, bit `i` for lane `i`. Every lane of the mask must come to the
-//! same operation with the same mask, the caller among them; lanes come together there even if they had diverged. With a
-//! wrong mask no memory is touched, but on a GPU a lane that is not in its own mask traps, lanes that wait for one that does not
-//! come wait for ever, and what is read from a lane that is not there is any value of its type. The executor reports all of it.
+//! same operation with the same mask, the caller among them; lanes come together there even if they had diverged. With
+//! a wrong mask no memory is touched, but on a GPU a lane that is not in its own mask traps, lanes that wait for one
+//! that does not come wait for ever, and what is read from a lane that is not there is any value of its type. The
+//! executor reports all of it.
 
 use core::mem::size_of;
 
@@ -27,7 +28,8 @@ pub fn activemask() -> u32 {
     machine::active_mask()
 }
 
-/// Traps if the caller is not in its own mask: PTX says nothing of what its operations would do then. The executor finds out by itself.
+/// Traps if the caller is not in its own mask: PTX says nothing of what its operations would do then. The executor
+/// finds out by itself.
 #[inline(always)]
 fn check_mask(mask: u32) {
     #[cfg(target_arch = "nvptx64")]
@@ -136,7 +138,8 @@ fn by_halves<T: Plain>(value: T, shuffle: impl Fn(u64, usize) -> u64) -> T {
     }
 }
 
-/// The value of the lane `delta` below, within segments of `width` lanes, and whether there is one; if not, the caller's.
+/// The value of the lane `delta` below, within segments of `width` lanes, and whether there is one; if not, the
+/// caller's.
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_up<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, width: u32) -> (T, bool) {

@@ -1,5 +1,5 @@
-//! What `#[kernel]` becomes: the function itself, and a module of its name with the PTX entries (on a GPU) or the handle
-//! (on the host).
+//! What `#[kernel]` becomes: the function itself, and a module of its name with the PTX entries (on a GPU) or the
+//! handle (on the host).
 
 use std::env;
 
@@ -52,11 +52,11 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
     Ok(kernel.expand())
 }
 
-/// Whether the instances with this suffix are among those that `cuda_builder` compiles now: it compiles a crate's entries in
-/// parts, and `CUDA_BUILDER_PART` says which of how many, as `0/2`.
+/// Whether the instances with this suffix are among those that `cuda_builder` compiles now: it compiles a crate's
+/// entries in parts, and `CUDA_BUILDER_PART` says which of how many, as `0/2`.
 ///
-/// All instances of one type, the suffix's last word, are in one part, as those share functions, and what is shared may be
-/// inlined in another way than what is not.
+/// All instances of one type, the suffix's last word, are in one part, as those share functions, and what is shared may
+/// be inlined in another way than what is not.
 fn is_in_part(suffix: &str) -> bool {
     let part = env::var("CUDA_BUILDER_PART").unwrap_or_default();
     let Some((Ok(part), Ok(parts))) =
@@ -94,8 +94,8 @@ impl Kernel<'_> {
     fn expand(&self) -> TokenStream {
         let Self { function, name, .. } = self;
         let visibility = &function.vis;
-        // Of the crate that is built for its kernels (cargo says which one), not of those that it uses: their entries are
-        // in their own PTX.
+        // Of the crate that is built for its kernels (cargo says which one), not of those that it uses: their entries
+        // are in their own PTX.
         let entries = env::var_os("CARGO_PRIMARY_PACKAGE").map(|_| {
             let entries = self
                 .instances

@@ -32,17 +32,19 @@ mod parameters;
 /// [CountNan] x [f32]`. A kernel without a `block` of its own may say how many threads one has at most, by
 /// `max_threads = 1024`, so that the assembler leaves each thread no more registers than such a block has.
 ///
-/// With `min_blocks = 4`, too, it leaves them no more than so many blocks in one multiprocessor have. What does not fit goes to
-/// memory.
+/// With `min_blocks = 4`, too, it leaves them no more than so many blocks in one multiprocessor have. What does not fit
+/// goes to memory.
 ///
-/// With `early`, the kernel's blocks may take their places while the kernel before it in the same order still runs, where
-/// the device can (sm_90 and later): each waits, before anything of its own, until that one is done and all it wrote can be
-/// seen. Between short kernels that saves most of the time that a launch takes. If it lets the next grid in as well, and
-/// its own has few blocks across, it looks at some of its parameters before it waits, which `cuda_builder` sees to.
+/// With `early`, the kernel's blocks may take their places while the kernel before it in the same order still runs,
+/// where the device can (sm_90 and later): each waits, before anything of its own, until that one is done and all it
+/// wrote can be seen. Between short kernels that saves most of the time that a launch takes. If it lets the next grid
+/// in as well, and its own has few blocks across, it looks at some of its parameters before it waits, which
+/// `cuda_builder` sees to.
 ///
-/// With `erase = path`, the CPU's code of a kernel over an operator and an element is one function for all instances with the
-/// same sizes of element, state and output, which calls the operator's functions from a table. The path names a type with two
-/// parameters, state and output, that is an operator for any of them and implements `cuda_std::erase::Erase`.
+/// With `erase = path`, the CPU's code of a kernel over an operator and an element is one function for all instances
+/// with the same sizes of element, state and output, which calls the operator's functions from a table. The path names
+/// a type with two parameters, state and output, that is an operator for any of them and implements
+/// `cuda_std::erase::Erase`.
 ///
 /// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`. A kernel that is an `unsafe fn` has an unsafe
 /// `handle`: who takes it promises that every launch keeps the kernel's contract. A safe one, which can reach memory

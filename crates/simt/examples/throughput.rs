@@ -1,5 +1,6 @@
-//! How many lanes the executor runs in a second: kernels that never wait, that meet at barriers, and that shuffle; and what it
-//! costs to count and to check the accesses of one that copies through shared memory, and of one that does nothing else.
+//! How many lanes the executor runs in a second: kernels that never wait, that meet at barriers, and that shuffle; and
+//! what it costs to count and to check the accesses of one that copies through shared memory, and of one that does
+//! nothing else.
 //!
 //! `cargo run --release -p simt --example throughput`
 

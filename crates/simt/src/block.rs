@@ -167,8 +167,8 @@ fn waits_for_warp(slot: &Slot) -> bool {
     slot.state.get() == State::Waiting && !matches!(slot.operation.get(), Operation::Barrier(_))
 }
 
-/// Completes the operation that `slot` waits at, if all lanes of its mask that exist wait at it too. `first` is the warp's
-/// first thread.
+/// Completes the operation that `slot` waits at, if all lanes of its mask that exist wait at it too. `first` is the
+/// warp's first thread.
 fn complete(context: &Context, first: usize, lanes: &[Slot], slot: &Slot) -> bool {
     let Some(members) = members_if_there(lanes, slot) else { return false };
     let operation = slot.operation.get();

@@ -1,7 +1,7 @@
 //! The block that runs on a core, and what a running lane does to it: park, give way, end with a fault.
 //!
-//! Scheduler and lanes take turns on one OS thread, the lanes see the block's [`Context`] through a thread-local pointer, and so
-//! all of it is in [`Cell`]s and none of them is ever borrowed across a switch.
+//! Scheduler and lanes take turns on one OS thread, the lanes see the block's [`Context`] through a thread-local
+//! pointer, and so all of it is in [`Cell`]s and none of them is ever borrowed across a switch.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{self, Location};
@@ -170,10 +170,10 @@ pub(crate) fn with_lane_if_any<R>(f: impl FnOnce(&Context, usize) -> R) -> Optio
 
 /// Parks the lane until the operation is done, and gives its result.
 ///
-/// It has to be inlined into the kernel, and so have its callers. A processor takes it that each `ret` goes to where the last
-/// `call` came from. That is wrong for whoever returns after a change of stacks, and then for each of its callers too, and
-/// every wrong guess takes as long as dozens of instructions. Kernels seldom return after a wait. What does not change stacks
-/// is in functions of its own, to keep kernels small.
+/// It has to be inlined into the kernel, and so have its callers. A processor takes it that each `ret` goes to where
+/// the last `call` came from. That is wrong for whoever returns after a change of stacks, and then for each of its
+/// callers too, and every wrong guess takes as long as dozens of instructions. Kernels seldom return after a wait. What
+/// does not change stacks is in functions of its own, to keep kernels small.
 #[inline(always)]
 pub(crate) fn wait(
     operation: Operation,
@@ -281,7 +281,8 @@ fn accesses_to_change(random: &mut Random) -> u32 {
     1 + random.below(15) as u32
 }
 
-/// Lets others run, in a loop that waits for a block before this one. If one of those has a fault, or all wait, nobody will come.
+/// Lets others run, in a loop that waits for a block before this one. If one of those has a fault, or all wait, nobody
+/// will come.
 pub(crate) fn spin(round: u32, location: &'static Location<'static>) {
     if thread::panicking() {
         return;

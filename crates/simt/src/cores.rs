@@ -42,8 +42,8 @@ pub(crate) fn run(most: u64, work: &Work<'_>) {
     let cores = cores();
     let parts = parts(most);
     // SAFETY: only the lifetime changes. Each task holds a sender of `done` and drops it after its last use of `work`;
-    // the loop below ends when all of them are gone, so `work` outlives its uses. Between here and there nothing returns
-    // or unwinds: a task that cannot be sent is dropped, and a lock that is poisoned is taken all the same.
+    // the loop below ends when all of them are gone, so `work` outlives its uses. Between here and there nothing
+    // returns or unwinds: a task that cannot be sent is dropped, and a lock that is poisoned is taken all the same.
     let work = unsafe { std::mem::transmute::<&Work<'_>, &'static Work<'static>>(work) };
     let (sender, done) = channel();
     {
@@ -87,8 +87,8 @@ fn start(number: usize, tasks: Arc<Mutex<Receiver<Task>>>) -> bool {
             };
             let end = panic::catch_unwind(AssertUnwindSafe(|| work(&worker)));
             if end.is_err() && worker.is_in_block() {
-                // A defect of the executor, as kernels' panics do not come this far. Lanes are still on their stacks, with borrows of
-                // what ends when the caller goes on: a thread that one of them has started may use it.
+                // A defect of the executor, as kernels' panics do not come this far. Lanes are still on their stacks,
+                // with borrows of what ends when the caller goes on: a thread that one of them has started may use it.
                 eprintln!("error: the executor has failed inside of a block, and cannot go on");
                 std::process::abort();
             }

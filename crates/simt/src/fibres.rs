@@ -1,7 +1,8 @@
 //! The coroutines that lanes run on.
 //!
-//! A fibre runs lane after lane. When one of them waits, the fibre is suspended inside of it, and the next lane gets another.
-//! Fibres are borrowed while one of them runs, but only the scheduler can name them, and a lane never calls it.
+//! A fibre runs lane after lane. When one of them waits, the fibre is suspended inside of it, and the next lane gets
+//! another. Fibres are borrowed while one of them runs, but only the scheduler can name them, and a lane never calls
+//! it.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -146,7 +147,8 @@ impl<'a> Scheduler<'a> {
 
     /// Runs a fibre until it is suspended: inside of a lane, which then keeps it, or with nothing left to do.
     ///
-    /// Each lane that goes on comes through here. Whether it is inlined is not left to how the crate is cut into pieces.
+    /// Each lane that goes on comes through here. Whether it is inlined is not left to how the crate is cut into
+    /// pieces.
     #[inline(always)]
     fn switch_to(&self, index: usize) {
         RUNNING.set(self.context);

@@ -21,8 +21,8 @@ pub enum Check {
     DivergentWarp,
     /// A shuffle reads a lane that takes no part in it.
     MissingLane,
-    /// The mask of a shuffle, vote or `sync_warp` names lanes that do not come to it: they have left the kernel, or wait
-    /// elsewhere or with another mask. The launch ends with a fault then.
+    /// The mask of a shuffle, vote or `sync_warp` names lanes that do not come to it: they have left the kernel, or
+    /// wait elsewhere or with another mask. The launch ends with a fault then.
     WrongMask,
     /// Blocks use one place by atomic operations whose scope is the block.
     Scope,

@@ -84,8 +84,8 @@ pub enum Access {
     Atomic,
 }
 
-/// To be called before a load or store of `bytes` bytes, a power of two up to 16, at `address`. An access that is not at a
-/// multiple of its size ends a watched launch with a fault.
+/// To be called before a load or store of `bytes` bytes, a power of two up to 16, at `address`. An access that is not
+/// at a multiple of its size ends a watched launch with a fault.
 #[inline(always)]
 #[track_caller]
 pub fn access(space: Space, access: Access, address: usize, bytes: usize) {
@@ -110,8 +110,8 @@ fn no_access_of(bytes: usize, location: &Location<'_>) {
     }
 }
 
-/// To be called before a load from global memory of `bytes` bytes at any address, which a GPU does as loads of the aligned
-/// 16 bytes that hold them.
+/// To be called before a load from global memory of `bytes` bytes at any address, which a GPU does as loads of the
+/// aligned 16 bytes that hold them.
 #[inline(always)]
 #[track_caller]
 pub fn unaligned_load(address: usize, bytes: usize) {
@@ -120,8 +120,8 @@ pub fn unaligned_load(address: usize, bytes: usize) {
     }
 }
 
-/// Does `operation`, an atomic access of global memory, in one order with the others of the launch if it is watched. Only
-/// if the result `counts` has it happened: waiting for something is no access.
+/// Does `operation`, an atomic access of global memory, in one order with the others of the launch if it is watched.
+/// Only if the result `counts` has it happened: waiting for something is no access.
 #[inline(always)]
 #[track_caller]
 pub fn atomic<R>(
@@ -139,8 +139,8 @@ pub fn atomic<R>(
     }
 }
 
-/// To be called at a fence: for the threads of the block, or for all; in one order with all other such fences (`fence.sc`),
-/// or only release and acquire.
+/// To be called at a fence: for the threads of the block, or for all; in one order with all other such fences
+/// (`fence.sc`), or only release and acquire.
 #[inline(always)]
 pub fn fence(is_of_block: bool, is_sequential: bool) {
     if Listener::own().is_there() {
@@ -236,8 +236,8 @@ pub fn active_mask() -> u32 {
 }
 
 /// The block's static shared array `id`: `bytes` bytes at a multiple of 16, at the same address for every lane of the
-/// block, in elements of `element` bytes. The first lane to ask makes it. A fault if the block has it with another size, or
-/// has no room for it.
+/// block, in elements of `element` bytes. The first lane to ask makes it. A fault if the block has it with another
+/// size, or has no room for it.
 #[track_caller]
 pub fn shared_array(id: u64, bytes: usize, element: usize) -> *mut u8 {
     let named = Named { element, location: Location::caller() };
@@ -266,8 +266,9 @@ pub fn fault(message: String) -> ! {
     context::fault(message, Location::caller())
 }
 
-/// To be called in each round, counted from 0, of a loop that waits for what a block before this one writes: blocks are started in
-/// order, so it comes, unless that block has a fault, or waits itself as all others do: then this one has a fault too.
+/// To be called in each round, counted from 0, of a loop that waits for what a block before this one writes: blocks are
+/// started in order, so it comes, unless that block has a fault, or waits itself as all others do: then this one has a
+/// fault too.
 #[track_caller]
 pub fn spin(round: u32) {
     context::spin(round, Location::caller());

@@ -113,8 +113,8 @@ pub struct Limits {
     pub block: Dim3,
     /// Blocks along each axis.
     pub grid: Dim3,
-    /// Bytes of shared memory of a block, the kernel's arrays and the launch's dynamic part together. The executor has no
-    /// more than 1 MiB, whatever is said here.
+    /// Bytes of shared memory of a block, the kernel's arrays and the launch's dynamic part together. The executor has
+    /// no more than 1 MiB, whatever is said here.
     pub shared_bytes: usize,
 }
 
@@ -146,8 +146,8 @@ impl Limits {
 /// # Errors
 /// A launch outside of its limits, started from inside of another, or a [`Fault`] of one of its threads. If several
 /// blocks have one, it is that of the block with the lowest index, whatever the order that they ran in; then blocks
-/// after it may or may not have run. If the launch is checked, [`Fault::Mistakes`] says what was found when it came to its
-/// end, and [`Fault::AfterMistakes`] when it did not.
+/// after it may or may not have run. If the launch is checked, [`Fault::Mistakes`] says what was found when it came to
+/// its end, and [`Fault::AfterMistakes`] when it did not.
 ///
 /// # Panics
 /// If the process cannot start a single thread to run blocks on.
@@ -221,7 +221,8 @@ fn run_watched(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<Option
         }
     });
     let (block, fault) = first_fault.into_parts();
-    // Blocks behind the one with the fault may or may not have run: what was found there would not be found in every run.
+    // Blocks behind the one with the fault may or may not have run: what was found there would not be found in every
+    // run.
     let findings = watch.as_ref().and_then(|watch| watch.findings(block));
     match (fault, findings) {
         (Some(fault), Some(findings)) => Err(Fault::AfterMistakes { fault: Box::new(fault), findings }),

@@ -7,20 +7,21 @@ use std::ptr;
 use crate::context::Context;
 
 thread_local! {
-    /// It is a core's own, as a kernel's loop gets at a thread's memory in one instruction: a `static` of another crate has an
-    /// address that must be loaded first.
+    /// It is a core's own, as a kernel's loop gets at a thread's memory in one instruction: a `static` of another crate
+    /// has an address that must be loaded first.
     static OWN: Listener = const { Listener(Cell::new(ptr::null())) };
 }
 
-/// Whom a core's lanes tell what they do with memory: its context, while a launch wants to know; else null. Then to say it
-/// costs a look at this.
+/// Whom a core's lanes tell what they do with memory: its context, while a launch wants to know; else null. Then to say
+/// it costs a look at this.
 pub(crate) struct Listener(Cell<*const Context>);
 
 impl Listener {
     /// This core's. Lanes hand it on: to get at it is a call, before which whoever makes it saves registers.
     #[inline(always)]
     pub(crate) fn own<'a>() -> &'a Self {
-        // SAFETY: it has no destructor, so it is there until its thread ends, and no other one gets it: it is not `Sync`.
+        // SAFETY: it has no destructor, so it is there until its thread ends, and no other one gets it: it is not
+        // `Sync`.
         unsafe { &*OWN.with(ptr::from_ref) }
     }
 
@@ -31,7 +32,8 @@ impl Listener {
 
     #[inline(always)]
     pub(crate) fn context(&self) -> Option<&Context> {
-        // SAFETY: `Hearing` has set it to a context that it borrows until it takes it back. It is only ever borrowed shared.
+        // SAFETY: `Hearing` has set it to a context that it borrows until it takes it back. It is only ever borrowed
+        // shared.
         unsafe { self.0.get().as_ref() }
     }
 }

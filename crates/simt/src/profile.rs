@@ -130,8 +130,8 @@ sums! {
 }
 
 impl GlobalTraffic {
-    /// The bytes asked for in percent of the sectors that hold them; `None` without a request. nvprof's `gld_efficiency`
-    /// and `gst_efficiency`.
+    /// The bytes asked for in percent of the sectors that hold them; `None` without a request. nvprof's
+    /// `gld_efficiency` and `gst_efficiency`.
     pub fn efficiency(&self) -> Option<f64> {
         (self.sectors > 0).then(|| 100.0 * self.bytes as f64 / (32 * self.sectors) as f64)
     }

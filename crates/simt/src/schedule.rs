@@ -7,13 +7,13 @@ pub enum Schedule {
     /// In the order of their numbers, each until it waits: the fastest.
     #[default]
     InOrder,
-    /// In a random order, with changes from lane to lane before accesses of memory. The same number gives the same order
-    /// within each block, on every machine; blocks still run on several cores.
+    /// In a random order, with changes from lane to lane before accesses of memory. The same number gives the same
+    /// order within each block, on every machine; blocks still run on several cores.
     Seed(u64),
 }
 
-/// Random numbers, the same everywhere for one seed (SplitMix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
-/// Generators", 2014).
+/// Random numbers, the same everywhere for one seed (SplitMix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom
+/// Number Generators", 2014).
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 

@@ -13,8 +13,8 @@ type Unit = UnsafeCell<u128>;
 
 /// Static arrays, by their identity, and the launch's dynamic part.
 pub(crate) struct SharedMemory {
-    /// All that a block can have, always in one place: a kernel may keep an array's handle beyond its block, for another one that
-    /// runs on the same core, and what it then accesses shall at least be shared memory.
+    /// All that a block can have, always in one place: a kernel may keep an array's handle beyond its block, for
+    /// another one that runs on the same core, and what it then accesses shall at least be shared memory.
     units: Box<[Unit]>,
     arrays: RefCell<Vec<Array>>,
     used: Cell<usize>,
@@ -90,7 +90,8 @@ impl SharedMemory {
         address.wrapping_sub(self.address(0).addr())
     }
 
-    /// The array and element at an offset. Bytes of dynamic memory are its elements: its users may see it as different ones.
+    /// The array and element at an offset. Bytes of dynamic memory are its elements: its users may see it as different
+    /// ones.
     pub(crate) fn name_of(&self, offset: usize) -> Option<Element> {
         if offset < self.dynamic_bytes.get() {
             return Some(Element { array: "dynamic shared memory, in bytes".to_owned(), index: offset as u64 });

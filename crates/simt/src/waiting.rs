@@ -1,5 +1,5 @@
-//! Whether the blocks that run can go on: a block that waits for another's state holds its core, and where all do so, for each other,
-//! nobody would ever say so.
+//! Whether the blocks that run can go on: a block that waits for another's state holds its core, and where all do so,
+//! for each other, nobody would ever say so.
 
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use crate::fault::Place;
 
-/// How long all cores have to wait, none having begun or ended a block or a wait, before it is said that they wait for ever. Between two
-/// rounds of a wait lies no more than a look at memory: in this time each has looked many times at what the others had left.
+/// How long all cores have to wait, none having begun or ended a block or a wait, before it is said that they wait for
+/// ever. Between two rounds of a wait lies no more than a look at memory: in this time each has looked many times at
+/// what the others had left.
 const FOR_EVER: Duration = Duration::from_secs(1);
 
 /// How often each waiting block has to have looked in that time: one that did not run for most of it has not waited for

@@ -1,4 +1,5 @@
-//! What the operations of a warp compute, of the operands of the lanes that have come: functions of arrays, nothing else.
+//! What the operations of a warp compute, of the operands of the lanes that have come: functions of arrays, nothing
+//! else.
 
 use crate::lane::{Shuffle, Vote};
 

@@ -136,8 +136,8 @@ impl TransposeRung {
         }
     }
 
-    /// Starts the transpose of `matrix` into `result`; a copy fills `result` with the elements in their order. Allocates
-    /// nothing.
+    /// Starts the transpose of `matrix` into `result`; a copy fills `result` with the elements in their order.
+    /// Allocates nothing.
     ///
     /// # Errors
     /// `result` has not the transposed shape, or one of the two is another device's.

@@ -349,8 +349,8 @@ impl Machine for CudaDevice {
     }
 
     fn recorder(&self) -> Result<Arc<dyn Machine>, Error> {
-        // A stream that nothing else uses: what other threads do meanwhile is done, not remembered. Relaxed, as they may do
-        // anything.
+        // A stream that nothing else uses: what other threads do meanwhile is done, not remembered. Relaxed, as they
+        // may do anything.
         let recorder = self.with_own_stream(true)?;
         // SAFETY: the stream is ours; the capture ends in `end_recording`.
         check(unsafe { api::cuStreamBeginCapture_v2(recorder.stream.as_inner(), api::CAPTURE_RELAXED) })
@@ -417,8 +417,8 @@ impl Recorded for Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         if CurrentContext::set_current(&self.shared.context).is_ok() {
-            // SAFETY: they are ours, and used no more; null where making them failed, which is not given to the driver. It
-            // waits for launches of them by itself.
+            // SAFETY: they are ours, and used no more; null where making them failed, which is not given to the driver.
+            // It waits for launches of them by itself.
             unsafe {
                 if !self.executable.is_null() {
                     let _ = api::cuGraphExecDestroy(self.executable);

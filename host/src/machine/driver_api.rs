@@ -12,8 +12,8 @@ use cust::sys::{
 
 pub(crate) const OUT_OF_MEMORY: u32 = 2;
 pub(crate) const ILLEGAL_ADDRESS: u32 = 700;
-/// From here to [`LAUNCH_FAILED`]: what a kernel did that it cannot do, from a broken stack to a misaligned address. All lose the
-/// context.
+/// From here to [`LAUNCH_FAILED`]: what a kernel did that it cannot do, from a broken stack to a misaligned address.
+/// All lose the context.
 pub(crate) const HARDWARE_STACK: u32 = 714;
 pub(crate) const LAUNCH_FAILED: u32 = 719;
 pub(crate) const CAPTURE_UNSUPPORTED: u32 = 900;
@@ -111,7 +111,8 @@ pub(crate) struct LaunchAttribute {
 }
 
 impl LaunchAttribute {
-    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, on: the kernel may start before the one before it is done.
+    /// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, on: the kernel may start before the one before it is
+    /// done.
     pub(crate) fn early() -> Self {
         Self { id: 6, padding: [0; 4], value: [1, 0, 0, 0, 0, 0, 0, 0] }
     }

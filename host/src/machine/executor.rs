@@ -28,8 +28,8 @@ pub(crate) struct Executor {
 /// What all handles of an executor share.
 struct Shared {
     options: SimtOptions,
-    /// Everything that touches memory is in one order, forks' work too: it is the host's memory, which no two may write at
-    /// once.
+    /// Everything that touches memory is in one order, forks' work too: it is the host's memory, which no two may write
+    /// at once.
     order: Mutex<()>,
 }
 
@@ -312,7 +312,8 @@ thread_local! {
     static PROFILES: RefCell<Vec<(usize, Profile)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A profile that launches of this thread on one device are counted to. Also after a panic, its end is that of the counting.
+/// A profile that launches of this thread on one device are counted to. Also after a panic, its end is that of the
+/// counting.
 struct OpenProfile {
     device: usize,
     is_open: bool,

@@ -79,7 +79,8 @@ pub trait Machine: Send + Sync + Any {
     /// What two machines on one device and memory have in common.
     fn device_id(&self) -> usize;
 
-    /// A machine on the same device and memory that remembers work instead of starting it, until [`Machine::end_recording`].
+    /// A machine on the same device and memory that remembers work instead of starting it, until
+    /// [`Machine::end_recording`].
     fn recorder(&self) -> Result<Arc<dyn Machine>, Error>;
 
     /// What a recorder has remembered: once.
@@ -154,7 +155,8 @@ struct Allocation {
 /// Where empty memory is said to be: aligned for everything, and never used.
 const NOWHERE: u64 = 256;
 
-/// The widest access of a kernel, in bytes. Memory is a whole number of them, so that one that begins inside ends inside.
+/// The widest access of a kernel, in bytes. Memory is a whole number of them, so that one that begins inside ends
+/// inside.
 const ACCESS: usize = 16;
 
 /// What is allocated for `bytes` bytes.

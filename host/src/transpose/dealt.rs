@@ -19,8 +19,8 @@ pub(super) struct DealtMatrix {
     pub members_of_output: usize,
 }
 
-/// Elements of an axis that is no longer short, by their size: from there on a transpose for each index of the middle axis has
-/// rows that are long enough.
+/// Elements of an axis that is no longer short, by their size: from there on a transpose for each index of the middle
+/// axis has rows that are long enough.
 const fn long(size: usize) -> usize {
     if size <= 4 { 64 } else { 256 / size }
 }
@@ -28,8 +28,8 @@ const fn long(size: usize) -> usize {
 type DealtParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, u32, u32, u32, u32, u32);
 
 impl DealtMatrix {
-    /// What reverses the axes of an array of that shape, if one of its outer axes is short and the other is not. (If both
-    /// are, nothing is gained: the long stretches on one side are short ones on the other.)
+    /// What reverses the axes of an array of that shape, if one of its outer axes is short and the other is not. (If
+    /// both are, nothing is gained: the long stretches on one side are short ones on the other.)
     pub fn of_reversal([a, b, c]: [usize; 3], size: usize) -> Option<Self> {
         let is_short = |axis: usize| axis < long(size);
         const { assert!(long(1) <= MOST_MEMBERS) };

@@ -35,8 +35,8 @@ impl Gpu {
     /// Transposes square matrices where they are: `shape`'s pitches are the same.
     ///
     /// # Errors
-    /// They are no squares, the pitches differ, the view is shorter than the shape or another device's, or no memory could
-    /// hold the shape.
+    /// They are no squares, the pitches differ, the view is shorter than the shape or another device's, or no memory
+    /// could hold the shape.
     pub fn transpose_views_in_place<'m, T: Plain>(
         &self,
         shape: Transposition,

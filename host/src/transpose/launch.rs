@@ -28,19 +28,21 @@ pub(super) struct Strides {
 /// The most blocks of a grid.
 pub(super) const MOST_BLOCKS: usize = i32::MAX as usize;
 
-/// Bytes of matrices of elements of `size` bytes that are small, all together: more where an element is a whole access. 600 x 600
-/// elements of 16 bytes take 3.55 us on an H200 as small ones, 3.69 by tiles, but 848 x 848 of 8 bytes 4.5 and 3.7.
+/// Bytes of matrices of elements of `size` bytes that are small, all together: more where an element is a whole access.
+/// 600 x 600 elements of 16 bytes take 3.55 us on an H200 as small ones, 3.69 by tiles, but 848 x 848 of 8 bytes 4.5
+/// and 3.7.
 const fn most_of_small(size: usize) -> usize {
     if size < 16 { 4 << 20 } else { 8 << 20 }
 }
 
-/// Whether so many blocks of [`FEW_THREADS`], for elements of `size` bytes, are better than so many of [`THREADS`]: if no
-/// multiprocessor has two of them. Or if the busiest has at most three, and so fewer threads than with large blocks: of so few
-/// nothing evens that out. Not of 1 byte, of which a small block writes halves of lines, nor of 16, where it was slower.
+/// Whether so many blocks of [`FEW_THREADS`], for elements of `size` bytes, are better than so many of [`THREADS`]: if
+/// no multiprocessor has two of them. Or if the busiest has at most three, and so fewer threads than with large blocks:
+/// of so few nothing evens that out. Not of 1 byte, of which a small block writes halves of lines, nor of 16, where it
+/// was slower.
 ///
-/// On an H200 768 x 768 of 4 bytes, whose busiest multiprocessor has three small blocks or two large ones, take 2.00 us by small
-/// ones and 2.20 by large ones, of 2 bytes 1.58 and 1.68, 384 x 384 of 8 bytes 1.61 and 1.76; but 1024 x 1536 of 1 byte 1.87
-/// and 1.76, 192 x 192 of 16 bytes 1.31 to 1.37 and 1.26. (`docs/benchmarks/h200.md`)
+/// On an H200 768 x 768 of 4 bytes, whose busiest multiprocessor has three small blocks or two large ones, take 2.00 us
+/// by small ones and 2.20 by large ones, of 2 bytes 1.58 and 1.68, 384 x 384 of 8 bytes 1.61 and 1.76; but 1024 x 1536
+/// of 1 byte 1.87 and 1.76, 192 x 192 of 16 bytes 1.31 to 1.37 and 1.26. (`docs/benchmarks/h200.md`)
 fn are_better_small(few: usize, many: usize, size: usize) -> bool {
     let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
     let is_more_even = of_busiest(few, FEW_THREADS) < of_busiest(many, THREADS);
@@ -253,8 +255,8 @@ impl Gpu {
     }
 }
 
-/// The kernels for an element's size; of two direct ones the first for where blocks are few, of two by words the second for
-/// where tiles are.
+/// The kernels for an element's size; of two direct ones the first for where blocks are few, of two by words the second
+/// for where tiles are.
 struct Kernels<T: Plain> {
     direct: [Kernel<DirectParameters<T>>; 2],
     by_packs: ByPacks<T>,
@@ -295,8 +297,8 @@ impl Strides {
         }
     }
 
-    /// Whether all rows of both sides begin and end at multiples of 16 bytes, if what begins at `address` does (the bits of
-    /// either side's).
+    /// Whether all rows of both sides begin and end at multiples of 16 bytes, if what begins at `address` does (the
+    /// bits of either side's).
     pub(super) fn are_wide(&self, address: u64, size: usize) -> bool {
         let Self { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = *self;
         address.is_multiple_of(16)
@@ -309,16 +311,16 @@ impl Strides {
     ///
     /// A column of tiles has a stretch of each row. Where rows begin a multiple of 128 KiB apart, an H200 reads such
     /// stretches 2 to 13 % slower than where they begin 112 or 144 KiB apart, and as fast as those if there are others
-    /// between them, every 64 KiB or every 192. Rows 1 MiB apart are slower so, in 16 pieces: 0.953 of a copy, whole 0.974.
-    /// (`docs/benchmarks/h200.md`)
+    /// between them, every 64 KiB or every 192. Rows 1 MiB apart are slower so, in 16 pieces: 0.953 of a copy, whole
+    /// 0.974. (`docs/benchmarks/h200.md`)
     pub(super) fn pieces(&self, size: usize) -> u32 {
         let zeros = (self.input_pitch * size).trailing_zeros();
         if (17..20).contains(&zeros) { zeros - 16 } else { 0 }
     }
 
-    /// Whether the input's rows begin a multiple of 256 bytes apart, two lines of memory: if not, L2 [fetches](Tiling::rows_of_band)
-    /// more than tiles read, and then fewer of these are the better. Of 2 bytes four blocks, not five, turn 5000 x 30000 in 156.6
-    /// us on an H200, not 158.3, but 4096 x 4096 in 18.0, not 17.8.
+    /// Whether the input's rows begin a multiple of 256 bytes apart, two lines of memory: if not, L2
+    /// [fetches](Tiling::rows_of_band) more than tiles read, and then fewer of these are the better. Of 2 bytes four
+    /// blocks, not five, turn 5000 x 30000 in 156.6 us on an H200, not 158.3, but 4096 x 4096 in 18.0, not 17.8.
     pub(super) fn are_lines_apart(&self, size: usize) -> bool {
         (self.input_pitch * size).is_multiple_of(256)
     }
@@ -331,7 +333,8 @@ impl Strides {
         bytes <= most_of_small(size) && batch <= 65535
     }
 
-    /// Of the two kernels for what [is small](Self::are_small), of which the first has few threads, the better one, and its grid.
+    /// Of the two kernels for what [is small](Self::are_small), of which the first has few threads, the better one, and
+    /// its grid.
     pub(super) fn squares_by<P>(&self, size: usize, kernels: [Kernel<P>; 2]) -> (Kernel<P>, Dim3) {
         let [few, many] = kernels;
         let grids = [few, many].map(|kernel| self.grid_of_squares(size, kernel.block().x as usize));
@@ -348,8 +351,8 @@ impl Strides {
         Dim3::new(across as u32, down as u32, self.batch as u32)
     }
 
-    /// Calls `launch` with the matrices, or, if they are turned in [bands](Tiling::rows_of_band), for each of them with its bands,
-    /// as a batch, and with the last, which is as high as one or two.
+    /// Calls `launch` with the matrices, or, if they are turned in [bands](Tiling::rows_of_band), for each of them with
+    /// its bands, as a batch, and with the last, which is as high as one or two.
     pub(super) fn in_bands<T: Plain>(
         self,
         tiling: Tiling,
@@ -375,8 +378,8 @@ impl Strides {
         Ok(())
     }
 
-    /// Calls `launch` with the blocks and the views of as many matrices as a grid has blocks for, until all have had their
-    /// turn.
+    /// Calls `launch` with the blocks and the views of as many matrices as a grid has blocks for, until all have had
+    /// their turn.
     pub(super) fn in_grids<T: Plain>(
         &self,
         blocks_of_matrix: usize,

@@ -159,9 +159,9 @@ impl Gpu {
         self.transpose_views(shape, matrix, result.buffer_mut())
     }
 
-    /// Writes the transposes of the input's matrices to the output: matrix after matrix, each of `columns` rows. Elements
-    /// may be of any type of 1, 2, 4, 8 or 16 bytes that is [`Plain`]: numbers, arrays of them, and types of your own that say so;
-    /// their bits are moved as they are. Allocates nothing.
+    /// Writes the transposes of the input's matrices to the output: matrix after matrix, each of `columns` rows.
+    /// Elements may be of any type of 1, 2, 4, 8 or 16 bytes that is [`Plain`]: numbers, arrays of them, and types of
+    /// your own that say so; their bits are moved as they are. Allocates nothing.
     ///
     /// # Errors
     /// A view is shorter than the shape, or another device's; or no memory could hold the shape.

@@ -27,9 +27,9 @@ impl Gpu {
     /// input, as in NumPy's `transpose`. `shape` is the input's; both are in row-major order without gaps. Allocates
     /// nothing.
     ///
-    /// Each of the six orders takes the cheapest way: axes of one element are left out and such as stay neighbours merged,
-    /// and what is left is a copy, a transpose, a transpose of each of many matrices, an exchange of runs, or a transpose
-    /// whose rows are dealt out.
+    /// Each of the six orders takes the cheapest way: axes of one element are left out and such as stay neighbours
+    /// merged, and what is left is a copy, a transpose, a transpose of each of many matrices, an exchange of runs, or a
+    /// transpose whose rows are dealt out.
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -44,8 +44,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// `axes` does not name each axis once, a view has not the shape's length or is another device's, or no memory could
-    /// hold the shape.
+    /// `axes` does not name each axis once, a view has not the shape's length or is another device's, or no memory
+    /// could hold the shape.
     pub fn permute<'i, 'o, T: Plain>(
         &self,
         shape: [usize; 3],

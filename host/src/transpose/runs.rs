@@ -20,11 +20,12 @@ pub(super) struct MatrixOfRuns {
     pub len: usize,
 }
 
-/// The bytes of runs that are long enough to be read one by one, by the bytes of the access that they all begin and end at.
-/// Shorter ones are faster by tiles, which are loaded by 16 bytes wherever they begin: on an H200 4096 runs of 12001 bytes
-/// took 38.4 us by tiles and 36.6 one by one, 8192 of 8001 bytes 41.9 and 48.3; 4096 of 10001 halves 59.4 and 57.7, of 8001
-/// halves 37.6 and 47.2; 4096 of 7501 words, which is almost all that a block has room for, 67.6 and 82.4. Of 8 bytes,
-/// which has few accesses anyway, runs of 248 bytes took 2 % less by tiles, of 1016 bytes 1 % more. (`docs/benchmarks/h200.md`)
+/// The bytes of runs that are long enough to be read one by one, by the bytes of the access that they all begin and end
+/// at. Shorter ones are faster by tiles, which are loaded by 16 bytes wherever they begin: on an H200 4096 runs of
+/// 12001 bytes took 38.4 us by tiles and 36.6 one by one, 8192 of 8001 bytes 41.9 and 48.3; 4096 of 10001 halves 59.4
+/// and 57.7, of 8001 halves 37.6 and 47.2; 4096 of 7501 words, which is almost all that a block has room for, 67.6 and
+/// 82.4. Of 8 bytes, which has few accesses anyway, runs of 248 bytes took 2 % less by tiles, of 1016 bytes 1 % more.
+/// (`docs/benchmarks/h200.md`)
 const fn long(unit: usize) -> usize {
     match unit {
         1 => 10_000,
@@ -44,8 +45,8 @@ type StripsParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, u32, usiz
 type WholeParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize);
 
 impl Gpu {
-    /// Writes a matrix of runs with its rows as columns: as elements of the runs' size, if that is one, or else by tiles, or
-    /// run by run, in the widest accesses in which all of them begin and end.
+    /// Writes a matrix of runs with its rows as columns: as elements of the runs' size, if that is one, or else by
+    /// tiles, or run by run, in the widest accesses in which all of them begin and end.
     pub(super) fn transpose_runs<T: Plain>(
         &self,
         matrix: MatrixOfRuns,

@@ -35,8 +35,8 @@ pub struct Scaling<T> {
 
 impl<T> Scaling<T> {
     /// The product with `factor`, rounded as the type's own product is: f16 and bf16 are multiplied in f32; of complex
-    /// numbers each of the four products and two sums is rounded. A NaN has always the same bits. A factor of 0 multiplies, too:
-    /// of NaN and infinities it makes NaN.
+    /// numbers each of the four products and two sums is rounded. A NaN has always the same bits. A factor of 0
+    /// multiplies, too: of NaN and infinities it makes NaN.
     pub const fn by(factor: T) -> Self {
         Self { factor: Some(factor), conjugate: false }
     }
@@ -76,7 +76,8 @@ type DirectParameters<B> =
 /// The kernels for a number.
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledKernels<B: 'static> {
-    /// For what is at multiples of 16 bytes: if it is small, by few blocks or many, and if not; and for what is anywhere.
+    /// For what is at multiples of 16 bytes: if it is small, by few blocks or many, and if not; and for what is
+    /// anywhere.
     direct: [Kernel<DirectParameters<B>>; 2],
     wide: Kernel<ScaledParameters<B>>,
     anywhere: Anywhere<B>,
@@ -87,8 +88,8 @@ pub struct ScaledKernels<B: 'static> {
 enum Anywhere<B: 'static> {
     /// By slanted tiles where there are many, else by tiles of packs that are cut out of others.
     ByPacks { many: Kernel<ScaledParameters<B>>, few: Kernel<ScaledParameters<B>> },
-    /// By slanted tiles where there are many, else by words, which the elements are: of two kernels the second has small
-    /// tiles.
+    /// By slanted tiles where there are many, else by words, which the elements are: of two kernels the second has
+    /// small tiles.
     ByWords { many: Kernel<ScaledParameters<B>>, words: [Kernel<ScaledParameters<B>>; 2] },
     /// It always is: elements are packs.
     Never,
@@ -185,7 +186,8 @@ impl<B: 'static> ScaledKernels<B> {
 }
 
 impl Gpu {
-    /// The transpose with each element multiplied by `factor`, as a new matrix: what BLAS calls `omatcopy`, cuBLAS `geam`.
+    /// The transpose with each element multiplied by `factor`, as a new matrix: what BLAS calls `omatcopy`, cuBLAS
+    /// `geam`.
     ///
     /// ```
     /// use warpfold::Gpu;

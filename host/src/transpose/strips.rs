@@ -49,15 +49,16 @@ impl Strip {
         }
     }
 
-    /// [`Strip::of`] matrices whose rows all begin and end where packs do, if they are better off as strips: those whose rows
-    /// are a pack or two. A tile of packs has each of them in another lane, so that its accesses are far apart.
+    /// [`Strip::of`] matrices whose rows all begin and end where packs do, if they are better off as strips: those
+    /// whose rows are a pack or two. A tile of packs has each of them in another lane, so that its accesses are far
+    /// apart.
     pub(super) fn of_packs(strides: &Strides, size: usize) -> Option<Self> {
         Self::of(strides).filter(|&strip| strip == Self::Columns && strides.columns <= 16 && size <= 2)
     }
 }
 
-/// How long a block's part of a strip of `long` elements is, which has room for `most`: as long as it can, but so that there
-/// are enough of them.
+/// How long a block's part of a strip of `long` elements is, which has room for `most`: as long as it can, but so that
+/// there are enough of them.
 fn part(long: usize, batch: usize, most: usize, size: usize) -> usize {
     let sector = SECTOR / size;
     let enough = long.saturating_mul(batch).div_ceil(BLOCKS).next_multiple_of(sector);

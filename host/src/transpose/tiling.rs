@@ -91,11 +91,12 @@ impl Tiling {
 
     /// Rows of a band, if the matrix is high enough to be turned in bands.
     ///
-    /// Where a tile's stretches of rows begin and end inside of lines, the next column of tiles needs the rest of these, which L2
-    /// [has](cuda_std::global::Fetch) by then; but of a column that is too long it is gone, and was read for nothing. So columns
-    /// of 16 MiB and more end after 8, or, where lines are fetched in pairs, after 4; of elements of 16 bytes after 2, with which a band
-    /// has as many bytes of an output's row as of 4 bytes with 4. On an H200, 200003 x 1001 elements of 4 bytes take 446 us so (in bands of
-    /// 16 MiB 483, without 507), 1000003 x 127 of 16 bytes 1.11 ms (without 1.22). (`docs/benchmarks/h200.md`)
+    /// Where a tile's stretches of rows begin and end inside of lines, the next column of tiles needs the rest of
+    /// these, which L2 [has](cuda_std::global::Fetch) by then; but of a column that is too long it is gone, and was
+    /// read for nothing. So columns of 16 MiB and more end after 8, or, where lines are fetched in pairs, after 4; of
+    /// elements of 16 bytes after 2, with which a band has as many bytes of an output's row as of 4 bytes with 4. On an
+    /// H200, 200003 x 1001 elements of 4 bytes take 446 us so (in bands of 16 MiB 483, without 507), 1000003 x 127 of
+    /// 16 bytes 1.11 ms (without 1.22). (`docs/benchmarks/h200.md`)
     pub(super) fn rows_of_band(self, strides: &Strides, size: usize) -> Option<usize> {
         let column = match self.ahead {
             Ahead::Nothing => return None,
@@ -111,11 +112,12 @@ impl Tiling {
 
     /// How many squares are across a tile, as a power of two.
     ///
-    /// The squares of a tile are always as many, since they fill the shared memory that a block has. It is square, or twice
-    /// as high as wide, so that its rows are as long as they can be on both sides: large tiles of packs have 128 bytes (of
-    /// elements of 1 byte, on one side) to 512 bytes, four to sixteen sectors of memory. Tiles whose last columns are the
-    /// next one's are twice as wide as high, if they are not square: so they share fewer. A matrix that is narrower gets a
-    /// tile that is as narrow and longer for it, since what is outside of the matrix is lost; one that is lower, a wider one.
+    /// The squares of a tile are always as many, since they fill the shared memory that a block has. It is square, or
+    /// twice as high as wide, so that its rows are as long as they can be on both sides: large tiles of packs have 128
+    /// bytes (of elements of 1 byte, on one side) to 512 bytes, four to sixteen sectors of memory. Tiles whose last
+    /// columns are the next one's are twice as wide as high, if they are not square: so they share fewer. A matrix that
+    /// is narrower gets a tile that is as narrow and longer for it, since what is outside of the matrix is lost; one
+    /// that is lower, a wider one.
     fn across(self, rows: usize, columns: usize) -> u32 {
         let all = self.squares.ilog2();
         let log_of_needed = |squares: usize| squares.next_power_of_two().ilog2();
@@ -133,8 +135,8 @@ impl Tiling {
         down.checked_sub(self.margin).filter(|&down| down > 0).map(|down| down * self.side)
     }
 
-    /// What a kernel is told of it: squares across, as a power of two, and tiles down and across. No memory holds a matrix of
-    /// more tiles than a grid has blocks.
+    /// What a kernel is told of it: squares across, as a power of two, and tiles down and across. No memory holds a
+    /// matrix of more tiles than a grid has blocks.
     pub(super) fn parameters(self, rows: usize, columns: usize) -> (u32, [u32; 2]) {
         let (down, across) = self.grid(rows, columns);
         (self.across(rows, columns), [down as u32, across as u32])

@@ -30,7 +30,8 @@ fn better(a: Found, b: Found) -> Found {
     if takes_b { b } else { a }
 }
 
-/// What is found from an index on: the first element with the key that was found. The search ends, since it is among them.
+/// What is found from an index on: the first element with the key that was found. The search ends, since it is among
+/// them.
 #[inline(always)]
 fn first_of_key(found: Found, key: impl Fn(u64) -> u64) -> Found {
     let [best, mut index] = found;
@@ -42,8 +43,8 @@ fn first_of_key(found: Found, key: impl Fn(u64) -> u64) -> Found {
     [best, index]
 }
 
-/// The best of candidates in order of their index. While they are in registers their index is their place: 32 bits, and no
-/// comparison, since the left one of two is the first.
+/// The best of candidates in order of their index. While they are in registers their index is their place: 32 bits, and
+/// no comparison, since the left one of two is the first.
 #[inline(always)]
 fn best_of<O: Ordered, const LEN: usize>(
     candidate: impl Fn(usize) -> O,

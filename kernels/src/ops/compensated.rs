@@ -6,21 +6,23 @@ use super::scalar::{Arithmetic, Ordered};
 
 /// A number that long sums are held in.
 ///
-/// Integers wrap. A float is held as two: the rounded sum, and the sum of all that was rounded off. What is given out is
-/// both together, so for an element with `d` additions on its way the error is
+/// Integers wrap. A float is held as two: the rounded sum, and the sum of all that was rounded off. What is given out
+/// is both together, so for an element with `d` additions on its way the error is
 ///
 /// ```text
 /// |computed - exact| <= u |exact| + (h u + 2 d² u²) Σ|x|        u: half the distance from 1 to the next float
 /// ```
 ///
-/// where `h`, at most 4, is the height of the plain tree in which a thread adds what it has in registers at once. Pairwise
-/// summation of `n` elements has `log2(n) u Σ|x|`. One sum of `n` `f32` has `d` of some `20 + n / 2^21`, and so have the columns of a
-/// matrix of `n`; a row or segment that a block folds, of which there are hundreds then, has `20 + n / 2^11` at most. So `2 d² u²` is
-/// next to nothing, or for `f32` at least less than what pairwise summation has more: for any sum that an H200 holds, for columns
-/// of matrices of 64 GiB, for rows of 2^24. Only of longer ones, of which 528 are 32 GiB, is a bound for the worst case worse.
+/// where `h`, at most 4, is the height of the plain tree in which a thread adds what it has in registers at once.
+/// Pairwise summation of `n` elements has `log2(n) u Σ|x|`. One sum of `n` `f32` has `d` of some `20 + n / 2^21`, and
+/// so have the columns of a matrix of `n`; a row or segment that a block folds, of which there are hundreds then, has
+/// `20 + n / 2^11` at most. So `2 d² u²` is next to nothing, or for `f32` at least less than what pairwise summation
+/// has more: for any sum that an H200 holds, for columns of matrices of 64 GiB, for rows of 2^24. Only of longer ones,
+/// of which 528 are 32 GiB, is a bound for the worst case worse.
 ///
-/// Source: Knuth, *The Art of Computer Programming*, volume 2, section 4.2.2, theorem B (the exact error of an addition);
-/// Ogita, Rump, Oishi, "Accurate Sum and Dot Product", SIAM J. Sci. Comput. 26 (2005), algorithm 4.4 and its bound.
+/// Source: Knuth, *The Art of Computer Programming*, volume 2, section 4.2.2, theorem B (the exact error of an
+/// addition); Ogita, Rump, Oishi, "Accurate Sum and Dot Product", SIAM J. Sci. Comput. 26 (2005), algorithm 4.4 and its
+/// bound.
 pub trait Accumulator: Arithmetic + Ordered {
     /// The number as it is held.
     type State: Plain;

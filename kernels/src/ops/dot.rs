@@ -9,8 +9,8 @@ use super::{Operator, PairOperator, tree};
 /// The sum of the products of two inputs' elements: of integers in 64 bits, wrapping past those; of `f16` and `bf16` in
 /// `f32`, where their products are exact.
 ///
-/// A float's product is rounded once; they are summed with what rounding takes (see [`Accumulator`]). Of one input it is
-/// that input's with itself.
+/// A float's product is rounded once; they are summed with what rounding takes (see [`Accumulator`]). Of one input it
+/// is that input's with itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Dot;
 

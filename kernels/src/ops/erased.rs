@@ -8,8 +8,8 @@ use cuda_std::prelude::*;
 
 use super::{Operator, gather_pack, tree};
 
-/// The operator whose table was entered, with states and outputs of the types `S` and `U`: unsigned integers of the real
-/// ones' sizes. Elements are unsigned integers, too.
+/// The operator whose table was entered, with states and outputs of the types `S` and `U`: unsigned integers of the
+/// real ones' sizes. Elements are unsigned integers, too.
 pub struct Erased<S = (), U = ()>(PhantomData<(S, U)>);
 
 /// Says the index of each element, or of the first of each pack.

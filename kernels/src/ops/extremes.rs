@@ -1,8 +1,8 @@
 //! Minimum and maximum.
 //!
-//! NaN among the elements gives NaN, as in NumPy. Of zeros of both signs the minimum is -0.0 and the maximum 0.0, so that
-//! the result does not depend on an order. An empty segment gives what no element is beyond: as a minimum the largest value
-//! of the type (infinity, of a float), as a maximum the smallest.
+//! NaN among the elements gives NaN, as in NumPy. Of zeros of both signs the minimum is -0.0 and the maximum 0.0, so
+//! that the result does not depend on an order. An empty segment gives what no element is beyond: as a minimum the
+//! largest value of the type (infinity, of a float), as a maximum the smallest.
 
 use super::Operator;
 use super::scalar::{Ordered, Scalar};

@@ -10,8 +10,8 @@ use super::{bytes, tree};
 
 /// A number that every operator takes.
 ///
-/// A sum of many goes `Self` -> [`Scalar::Partial`], in which a thread adds what it has in registers, -> [`Scalar::Wide`],
-/// in which everything further is added.
+/// A sum of many goes `Self` -> [`Scalar::Partial`], in which a thread adds what it has in registers, ->
+/// [`Scalar::Wide`], in which everything further is added.
 pub trait Scalar: Element {
     /// What a few elements are added and multiplied in: wide enough for 64 elements, and cheap.
     type Partial: Arithmetic;

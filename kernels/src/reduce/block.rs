@@ -20,8 +20,8 @@ pub fn sum_of_warp<T: Number>(value: T) -> T {
     sum
 }
 
-/// The sum over a block of `BLOCK` threads, a multiple of 32, in thread 0. `sums` is scratch memory; a barrier must stand
-/// between two uses of it.
+/// The sum over a block of `BLOCK` threads, a multiple of 32, in thread 0. `sums` is scratch memory; a barrier must
+/// stand between two uses of it.
 ///
 /// Each warp folds by shuffles and leaves its sum in shared memory; the first warp folds those.
 #[inline(always)]

@@ -15,15 +15,15 @@ const PACKS_IN_FLIGHT: usize = 4;
 /// The most blocks that are launched.
 ///
 /// Blocks beyond those that a device runs at once only wait for them: 528 are four for each of an H200's 132
-/// multiprocessors, which had the highest bandwidth from 2^28 elements on (see `docs/benchmarks/h200.md`). The number is
-/// the same for every device, because it is part of the order of additions.
+/// multiprocessors, which had the highest bandwidth from 2^28 elements on (see `docs/benchmarks/h200.md`). The number
+/// is the same for every device, because it is part of the order of additions.
 pub const MAX_BLOCKS: usize = 528;
 
 /// How many blocks fold `len` elements of `size` bytes: a function of these two alone, so that the sum's order, and its
 /// bits, are the same on every machine.
 ///
-/// One for each round of loads, up to two for each multiprocessor of an H200; then as many as have eight rounds each, so
-/// that starting a block costs little beside what it loads.
+/// One for each round of loads, up to two for each multiprocessor of an H200; then as many as have eight rounds each,
+/// so that starting a block costs little beside what it loads.
 pub const fn blocks_for(len: usize, size: usize) -> usize {
     const TWO_EACH: usize = 264;
     const ROUNDS_EACH: usize = 8;
@@ -45,18 +45,18 @@ pub const fn blocks_for(len: usize, size: usize) -> usize {
 /// The last rung: the whole sum in one launch, and the kernel behind `Gpu::sum`.
 ///
 /// - *Loads are 16 bytes wide*, four of them in flight in each thread before the first addition, and a warp's are
-///   consecutive. What bounds a sum is how many bytes are on their way from memory (Little's law), and this is what puts
-///   them there.
-/// - *Blocks stride over the input* so that a few hundred blocks fold any length: each thread adds in registers, and shared
-///   memory is touched once for each block.
+///   consecutive. What bounds a sum is how many bytes are on their way from memory (Little's law), and this is what
+///   puts them there.
+/// - *Blocks stride over the input* so that a few hundred blocks fold any length: each thread adds in registers, and
+///   shared memory is touched once for each block.
 /// - *Warps fold by shuffles.*
 /// - *The last block to finish folds the partials.* Each block writes its sum, then draws a ticket; who draws the last
 ///   one knows that all sums are written. That saves a second launch, which costs more than the whole sum of a short
 ///   input. The ticket goes back to 0 by itself ([`atomic::inc`]).
 ///
-/// The order of additions is fixed by length and type: packs go to threads by index, a thread adds lane by lane, and the
-/// partials are folded in block order, whichever block comes last. An address that is not a multiple of 16 changes the
-/// instructions, not the order.
+/// The order of additions is fixed by length and type: packs go to threads by index, a thread adds lane by lane, and
+/// the partials are folded in block order, whichever block comes last. An address that is not a multiple of 16 changes
+/// the instructions, not the order.
 ///
 /// `partials` has a place for each block, `ticket` is one 0, `output` one element.
 ///

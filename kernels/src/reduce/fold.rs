@@ -1,5 +1,5 @@
-//! How the states of lanes, warps and blocks become one. The shape is fixed: by the block's size, the number of lanes and
-//! the number of partials, never by which of them is first.
+//! How the states of lanes, warps and blocks become one. The shape is fixed: by the block's size, the number of lanes
+//! and the number of partials, never by which of them is first.
 
 use cuda_std::atomic::{self, Scope};
 use cuda_std::prelude::*;
@@ -10,7 +10,8 @@ use crate::ops::{Operator, constant};
 /// One place for each warp that a block can have.
 pub type WarpStates<S> = SharedArray<S, 32>;
 
-/// The state over groups of `lanes` lanes, a power of two up to 32, in each group's first. All lanes of the warp come here.
+/// The state over groups of `lanes` lanes, a power of two up to 32, in each group's first. All lanes of the warp come
+/// here.
 #[inline(always)]
 pub fn fold_lanes<O: Operator<T>, T: Element>(state: O::State, lanes: u32) -> O::State {
     let mut state = state;
@@ -23,8 +24,8 @@ pub fn fold_lanes<O: Operator<T>, T: Element>(state: O::State, lanes: u32) -> O:
     state
 }
 
-/// The state over the first `warps` warps of a block of one dimension, in thread 0; what the others give is not looked at.
-/// All threads come here. A barrier must stand between two uses of `scratch`.
+/// The state over the first `warps` warps of a block of one dimension, in thread 0; what the others give is not looked
+/// at. All threads come here. A barrier must stand between two uses of `scratch`.
 #[inline(always)]
 pub fn fold_warps<O: Operator<T>, T: Element>(state: O::State, warps: u32, scratch: &WarpStates<O::State>) -> O::State {
     let thread = thread::thread_idx_x();
@@ -43,8 +44,8 @@ pub fn fold_warps<O: Operator<T>, T: Element>(state: O::State, warps: u32, scrat
 /// Whether this block is the last of `blocks` to come here: then it sees all that the others have written before. All
 /// threads of the block come here; `ticket` in `tickets` is 0 before, and again after the last.
 ///
-/// The first thread's fence stands for the whole block: what the others wrote is before the barrier, and that before the
-/// fence.
+/// The first thread's fence stands for the whole block: what the others wrote is before the barrier, and that before
+/// the fence.
 ///
 /// Source: `threadFenceReduction` in NVIDIA's samples; PTX ISA, "Memory Consistency Model", on fences being cumulative.
 #[inline(always)]

@@ -35,8 +35,8 @@ const CHUNK_TILES: usize = 4;
 /// The most chunks of a segment: four for each block that an H200 runs at once.
 const MOST_CHUNKS: usize = 4 * 528;
 
-/// Places that a chunk takes in the queue: the segment and the chunk's number in it, then the segment's first element and
-/// length. The offsets themselves are not read again: who has them may have changed them meanwhile.
+/// Places that a chunk takes in the queue: the segment and the chunk's number in it, then the segment's first element
+/// and length. The offsets themselves are not read again: who has them may have changed them meanwhile.
 pub const PLACES_OF_CHUNK: usize = 2;
 
 /// Where [`segments`](fn@segments) writes how many chunks it has queued.
@@ -63,16 +63,16 @@ pub const fn most_chunks(len: usize, size: usize) -> usize {
     len / (tile(BLOCK, size) * CHUNK_TILES) + len / (WARP_PACKS * (16 / size)) + 1
 }
 
-/// Reduces segments to one output each: segment `i` is elements `offsets[i]` to `offsets[i + 1]` of `input`, that one not
-/// included. There are as many as `output` has places. A segment whose offsets are not in order, or beyond the input, is
-/// taken as empty and told in `notes`.
+/// Reduces segments to one output each: segment `i` is elements `offsets[i]` to `offsets[i + 1]` of `input`, that one
+/// not included. There are as many as `output` has places. A segment whose offsets are not in order, or beyond the
+/// input, is taken as empty and told in `notes`.
 ///
-/// Each warp takes `per_warp` segments (up to 32), a lane the offsets of one. How a segment is folded depends on its own
-/// length alone:
+/// Each warp takes `per_warp` segments (up to 32), a lane the offsets of one. How a segment is folded depends on its
+/// own length alone:
 ///
 /// - *up to a pack*: by one lane, which loads single elements. Its neighbours load their neighbours.
-/// - *short*: by four lanes, eight segments at once; *longer*: by the warp. A lane has all of a short segment's packs in
-///   flight at once.
+/// - *short*: by four lanes, eight segments at once; *longer*: by the warp. A lane has all of a short segment's packs
+///   in flight at once.
 /// - *long*: not here. Its chunks are written to `chunks`, for [`long_segments`](fn@long_segments).
 ///
 /// So a few long segments among many short ones, as in a graph with a power law of degrees, hold up no warp.
@@ -200,8 +200,8 @@ fn queue_long<T: Element>(own: Segment, first: usize, chunks: &GlobalMut<[u64; 2
     }
 }
 
-/// Reduces the segments that [`segments`](fn@segments) has left in `chunks`, to one output each. Blocks take chunks in turn;
-/// the last to finish one of a segment folds what all have made of it, in order.
+/// Reduces the segments that [`segments`](fn@segments) has left in `chunks`, to one output each. Blocks take chunks in
+/// turn; the last to finish one of a segment folds what all have made of it, in order.
 ///
 /// `partials` has a place for each chunk, and `tickets` one more, each 0.
 ///
@@ -236,8 +236,8 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
         let ([segment, part], [start, len]) =
             (chunks.load(at * PLACES_OF_CHUNK), chunks.load(at * PLACES_OF_CHUNK + 1));
         let (segment, part, start, len) = (segment as usize, part as usize, start as usize, len as usize);
-        // A chunk of another launch's input, where two launches of one reducer have met: its output is anybody's, its elements are not
-        // there.
+        // A chunk of another launch's input, where two launches of one reducer have met: its output is anybody's, its
+        // elements are not there.
         let is_inside = start <= input.len() && len <= input.len() - start;
         let (start, len) = if is_inside { (start, len) } else { (0, 0) };
         let (tiles, parts) = (len / tile(BLOCK, size_of::<T>()), self::chunks(len, size_of::<T>()));
@@ -315,8 +315,8 @@ fn fold_tiny<O: Operator<T>, T: Element>(input: &Global<T>, start: usize, len: u
     state
 }
 
-/// What lane `lane` of `lanes` folds of the segment of `len` elements that begins at `start`: packs in turn, and what is
-/// left behind the last whole pack.
+/// What lane `lane` of `lanes` folds of the segment of `len` elements that begins at `start`: packs in turn, and what
+/// is left behind the last whole pack.
 #[inline(always)]
 fn fold_segment<O: Operator<T>, T: Element>(
     input: &Global<T>,

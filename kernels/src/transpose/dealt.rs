@@ -1,10 +1,10 @@
 //! Transposes whose rows are dealt out, on one side: what reverses three axes of which the first or the last is short.
 //!
-//! An array of `a x b x c` elements is a matrix of `a` rows of `b * c` elements. In its transpose, element `(b, c)` of a row
-//! is row `b * c_len + c`; where all axes are reversed, it is row `c * b_len + b`. So rows go to members of groups as cards go
-//! to players: consecutive ones to consecutive members, each member keeping what it gets together. With a short axis `c` this
-//! loads and writes long stretches, where a transpose for each `b` would load `c` elements at a time. A short axis `a` is
-//! dealt in the input.
+//! An array of `a x b x c` elements is a matrix of `a` rows of `b * c` elements. In its transpose, element `(b, c)` of
+//! a row is row `b * c_len + c`; where all axes are reversed, it is row `c * b_len + b`. So rows go to members of
+//! groups as cards go to players: consecutive ones to consecutive members, each member keeping what it gets together.
+//! With a short axis `c` this loads and writes long stretches, where a transpose for each `b` would load `c` elements
+//! at a time. A short axis `a` is dealt in the input.
 
 use cuda_std::prelude::*;
 
@@ -20,7 +20,8 @@ pub const MOST_MEMBERS: usize = 1 << 12;
 /// A divisor above all rows of a tile: all of them are one group's.
 const NOT_DEALT: u32 = 1 << 31;
 
-/// Rows of a tile that are dealt out, and whether all of the tile is at multiples of 16 bytes: then no row is looked for in a loop.
+/// Rows of a tile that are dealt out, and whether all of the tile is at multiples of 16 bytes: then no row is looked
+/// for in a loop.
 #[derive(Clone, Copy)]
 struct Dealt<const WIDE: bool> {
     /// Where the group of the tile's first row begins for the first member.
@@ -34,8 +35,8 @@ struct Dealt<const WIDE: bool> {
 }
 
 impl<const WIDE: bool> Dealt<WIDE> {
-    /// Rows from `top` on, of `rows` in all that are `pitch` elements long, from their element `left` on. `members` divides
-    /// `rows`.
+    /// Rows from `top` on, of `rows` in all that are `pitch` elements long, from their element `left` on. `members`
+    /// divides `rows`.
     #[inline(always)]
     fn new(rows: usize, pitch: usize, members: u32, (top, left): (usize, usize)) -> Self {
         if members == 1 {
@@ -63,9 +64,9 @@ impl<const WIDE: bool> Rows for Dealt<WIDE> {
     }
 }
 
-/// Writes the transpose of a matrix of `rows` x `columns` elements. The input's rows are dealt to `members_of_input`, the
-/// output's to `members_of_output`: row `i` is the one at place `i % members * (rows / members) + i / members`. Members are at
-/// most [`MOST_MEMBERS`] and divide the rows; 1 is as it is.
+/// Writes the transpose of a matrix of `rows` x `columns` elements. The input's rows are dealt to `members_of_input`,
+/// the output's to `members_of_output`: row `i` is the one at place `i % members * (rows / members) + i / members`.
+/// Members are at most [`MOST_MEMBERS`] and divide the rows; 1 is as it is.
 ///
 /// `LEN`, tiles and grid are as of [`tiles`](mod@super::tiles); sides and addresses may be any.
 ///

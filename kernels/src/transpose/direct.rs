@@ -1,8 +1,8 @@
 //! Transposes of small matrices, in registers alone.
 //!
-//! A small matrix is there in the time of one load; what counts is how long the way of an element is. So there is no tile in
-//! shared memory and no barrier: a thread loads a square of few elements (of bytes two side by side), turns it, and writes it.
-//! Larger matrices are faster by tiles, whose rows are longer on both sides.
+//! A small matrix is there in the time of one load; what counts is how long the way of an element is. So there is no
+//! tile in shared memory and no barrier: a thread loads a square of few elements (of bytes two side by side), turns it,
+//! and writes it. Larger matrices are faster by tiles, whose rows are longer on both sides.
 
 use cuda_std::bits::permute_bytes;
 use cuda_std::prelude::*;
@@ -17,19 +17,20 @@ pub const ACROSS: usize = 8;
 
 /// Squares across a warp.
 ///
-/// Of elements of up to 4 bytes, whose squares have four rows, they lie 4 across and 8 down, so that what a warp writes in a row of
-/// the output is at least a sector, and of 2 and 4 bytes twice as long as what it reads in one of the input. Of 8 and 16 bytes, whose squares have
-/// two rows or one, 8 across read a line of 128 bytes. CUDA kernels that move 512 x 512 elements of 8 and 16 bytes so take 5 % less on
-/// an H200 than with 4 across, of 1 and 2 bytes as much or more. (`docs/benchmarks/h200.md`)
+/// Of elements of up to 4 bytes, whose squares have four rows, they lie 4 across and 8 down, so that what a warp writes
+/// in a row of the output is at least a sector, and of 2 and 4 bytes twice as long as what it reads in one of the
+/// input. Of 8 and 16 bytes, whose squares have two rows or one, 8 across read a line of 128 bytes. CUDA kernels that
+/// move 512 x 512 elements of 8 and 16 bytes so take 5 % less on an H200 than with 4 across, of 1 and 2 bytes as much
+/// or more. (`docs/benchmarks/h200.md`)
 const fn across_warp(size: usize) -> usize {
     if size < 8 { 4 } else { ACROSS }
 }
 
 /// Threads of a block.
 ///
-/// Many blocks have squares enough below each other for whole lines of 128 bytes of the output's rows: 1024 x 1024 elements of 1
-/// byte take 1.53 us on an H200, and by blocks of half of the threads 1.62 to 1.65. Few are smaller, so that more
-/// multiprocessors have some: 512 x 512 take 1.25 us by blocks of half of the threads, and 1.33 by these.
+/// Many blocks have squares enough below each other for whole lines of 128 bytes of the output's rows: 1024 x 1024
+/// elements of 1 byte take 1.53 us on an H200, and by blocks of half of the threads 1.62 to 1.65. Few are smaller, so
+/// that more multiprocessors have some: 512 x 512 take 1.25 us by blocks of half of the threads, and 1.33 by these.
 /// (`docs/benchmarks/h200.md`)
 pub const THREADS: usize = 256;
 /// Threads of a block where blocks are few.
@@ -40,7 +41,8 @@ pub const fn rows(size: usize) -> usize {
     if size < 4 { 4 } else { 16 / size }
 }
 
-/// Columns of a square: as many, but of bytes twice as many, so that no more accesses are needed than of elements of two bytes.
+/// Columns of a square: as many, but of bytes twice as many, so that no more accesses are needed than of elements of
+/// two bytes.
 pub const fn columns(size: usize) -> usize {
     if size == 1 { 8 } else { rows(size) }
 }
@@ -169,11 +171,11 @@ macro_rules! by_packs {
 by_packs!(u32, u64, u128);
 
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
-/// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
-/// the one before. Sides, pitches and addresses are multiples of 16 bytes.
+/// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
+/// behind the one before. Sides, pitches and addresses are multiples of 16 bytes.
 ///
-/// A block is for [`ACROSS`] squares of [`rows()`] x [`columns()`] elements side by side, and as many below each other as its threads
-/// are for; the grid has one for each of these: across, down, and from matrix to matrix.
+/// A block is for [`ACROSS`] squares of [`rows()`] x [`columns()`] elements side by side, and as many below each other
+/// as its threads are for; the grid has one for each of these: across, down, and from matrix to matrix.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -192,8 +194,8 @@ pub unsafe fn direct_squares<T: Direct, const BLOCK: usize>(
     turn_square::<T, BLOCK>(&input, &output, &layout, |column| column);
 }
 
-/// [`direct_squares`](fn@direct_squares) of numbers that are [scaled](super::change) on their way: `how` and the factor's
-/// parts are those of a [`Scaling`].
+/// [`direct_squares`](fn@direct_squares) of numbers that are [scaled](super::change) on their way: `how` and the
+/// factor's parts are those of a [`Scaling`].
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.

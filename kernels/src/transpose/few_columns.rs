@@ -27,21 +27,21 @@ pub const fn most_positions(columns: usize, size: usize) -> usize {
     (run / columns).saturating_sub(margin(size)) / (SECTOR / size) * (SECTOR / size)
 }
 
-/// Where element `i` of the tile's run lies in shared memory: a word is left out after those that fill all banks, so that
-/// elements that are a multiple of that apart are in different ones.
+/// Where element `i` of the tile's run lies in shared memory: a word is left out after those that fill all banks, so
+/// that elements that are a multiple of that apart are in different ones.
 const fn place(i: u32, size: usize) -> u32 {
     let left_out = if size < 4 { 4 / size } else { 1 };
     i + i / all_banks(size) as u32 * left_out as u32
 }
 
-/// Writes the transposes of matrices of `rows` x `columns` elements without gaps to rows that begin `output_pitch` elements
-/// apart; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
+/// Writes the transposes of matrices of `rows` x `columns` elements without gaps to rows that begin `output_pitch`
+/// elements apart; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
 ///
 /// `columns` is at least 2. A block writes `height` positions of each row of the output, whole sectors, up to
 /// [`most_positions`], counted from the start of the sector in which that begins; `blocks` of them are a matrix.
 ///
-/// `LEN` is what a block takes of shared memory: all that it can have, half as much again as its [`room`], so that no more than
-/// four are on a multiprocessor: with six, 1000003 x 127 elements of 2 to 8 bytes took 12 to 14 % longer
+/// `LEN` is what a block takes of shared memory: all that it can have, half as much again as its [`room`], so that no
+/// more than four are on a multiprocessor: with six, 1000003 x 127 elements of 2 to 8 bytes took 12 to 14 % longer
 /// (docs/benchmarks/h200.md).
 ///
 /// # Safety
@@ -106,7 +106,8 @@ struct ColumnsOfRun<'a, T, const LEN: usize> {
     columns: u32,
     /// Divides by what is written of each row of the output: so often as many as are written at once.
     per_row: Divisor,
-    /// Where the first row of the output has the tile's first position, if a sector begins there, and how far it is to the next.
+    /// Where the first row of the output has the tile's first position, if a sector begins there, and how far it is to
+    /// the next.
     begin: usize,
     pitch: usize,
     /// Rows of the run before the tile's first position, and all of them.
@@ -161,7 +162,8 @@ impl<T: InWords, const LEN: usize> ColumnsOfRun<'_, T, LEN> {
             let behind = self.rows as i32 - written.from_first;
             let end = if behind < each as i32 { behind } else { each as i32 };
             if (begin as i32) < end {
-                // SAFETY: these elements are the run's, and inside of the row; and sectors begin at a multiple of so many.
+                // SAFETY: these elements are the run's, and inside of the row; and sectors begin at a multiple of so
+                // many.
                 unsafe { store(self.output, written.to, begin, end as u32, |k| self.element(written, k)) };
             }
             i += BLOCK as u32;

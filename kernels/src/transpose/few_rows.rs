@@ -9,8 +9,8 @@ use super::packs_of_rows::RowsInPacks;
 use super::strips::{BLOCK, PACKS_EACH, SECTOR, all_banks, at_once, room, store, store_any};
 use super::tile::admit_next_grid;
 
-/// Columns of the matrix before those that a block is for, which it may need, because a matrix of the output begins inside of
-/// a sector.
+/// Columns of the matrix before those that a block is for, which it may need, because a matrix of the output begins
+/// inside of a sector.
 pub const fn margin(rows: usize, size: usize) -> usize {
     (SECTOR / size - 1).div_ceil(rows)
 }
@@ -21,8 +21,8 @@ pub const fn packs_of_run(rows: usize, width: usize, size: usize) -> usize {
     (width + margin(rows, size) + lanes - 1).div_ceil(lanes)
 }
 
-/// How many elements the runs of two rows begin apart in shared memory: enough for the packs, and such that what a warp reads
-/// of neighbouring rows lies in different banks, where it can.
+/// How many elements the runs of two rows begin apart in shared memory: enough for the packs, and such that what a warp
+/// reads of neighbouring rows lies in different banks, where it can.
 pub const fn room_of_run(rows: usize, width: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
     let (words, banks) = (packs_of_run(rows, width, size) * (16 / size) / word, all_banks(size) / word);
@@ -35,9 +35,10 @@ pub const fn room_of_run(rows: usize, width: usize, size: usize) -> usize {
     (words + (banks + apart - words % banks) % banks) * word
 }
 
-/// Elements by which each eight rows lie further behind the eight before, beside their [`room_of_run`]: a word of bytes. Of these a
-/// thread takes eight rows at once, and its neighbour the next eight, which were in few banks: 127 rows took four to six passes,
-/// and do with little more than two. What a warp takes of larger elements is nearer together.
+/// Elements by which each eight rows lie further behind the eight before, beside their [`room_of_run`]: a word of
+/// bytes. Of these a thread takes eight rows at once, and its neighbour the next eight, which were in few banks: 127
+/// rows took four to six passes, and do with little more than two. What a warp takes of larger elements is nearer
+/// together.
 const fn skew(size: usize) -> usize {
     if size == 1 { 4 } else { 0 }
 }
@@ -60,12 +61,12 @@ pub const fn most_columns(rows: usize, size: usize) -> usize {
     width
 }
 
-/// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, without
-/// gaps; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
+/// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart,
+/// without gaps; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
 ///
-/// `rows` are 2 to 128. A block is for `width` columns, up to [`most_columns`]: it writes so many rows of the output, counted
-/// from the start of the sector in which the first begins; `blocks` of them are a matrix. `packs_of_run` and `room_of_run`
-/// are the functions' of those names. `LEN` is the [`room`] of a block.
+/// `rows` are 2 to 128. A block is for `width` columns, up to [`most_columns`]: it writes so many rows of the output,
+/// counted from the start of the sector in which the first begins; `blocks` of them are a matrix. `packs_of_run` and
+/// `room_of_run` are the functions' of those names. `LEN` is the [`room`] of a block.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -148,8 +149,8 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
         place_of_run(row as usize, self.room_of_run as usize, size_of::<T>()) as u32 + past + column
     }
 
-    /// Writes `len` elements from the output's `to` on, of which the first is that before `-before` elements, or that many
-    /// behind, and of which there are `behind` from that on.
+    /// Writes `len` elements from the output's `to` on, of which the first is that before `-before` elements, or that
+    /// many behind, and of which there are `behind` from that on.
     #[inline(always)]
     fn store_to(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32) {
         let each = at_once(size_of::<T>());
@@ -201,9 +202,9 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
         }
     }
 
-    /// [`FromRows::store_to`] by `threads` threads, whose elements together are a multiple of the rows: so a thread's are of the
-    /// same rows each time, and their places differ by so many columns. To work out each one's place is most of what there
-    /// is to do for bytes.
+    /// [`FromRows::store_to`] by `threads` threads, whose elements together are a multiple of the rows: so a thread's
+    /// are of the same rows each time, and their places differ by so many columns. To work out each one's place is most
+    /// of what there is to do for bytes.
     #[inline(always)]
     fn store_whole_columns(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32, threads: u32) {
         let (each, rows) = (at_once(size_of::<T>()), self.by_rows.by());
@@ -238,8 +239,8 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
         }
     }
 
-    /// Writes as many elements as a thread writes at once, or those of them that the runs have: the first of them is the
-    /// `from_first`-th, and there are `behind` in all.
+    /// Writes as many elements as a thread writes at once, or those of them that the runs have: the first of them is
+    /// the `from_first`-th, and there are `behind` in all.
     #[inline(always)]
     fn store_at(&self, output: &GlobalMut<T>, to: usize, from_first: i32, behind: u32) {
         let each = at_once(size_of::<T>());
@@ -254,9 +255,9 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
     }
 }
 
-/// The most threads of a block that write whole columns of `rows` elements together, if each writes `each` elements of 8 bytes
-/// in all; and whole sectors, where there are so many: with others a warp writes parts of sectors. There are some, as a strip
-/// has at most 128 rows.
+/// The most threads of a block that write whole columns of `rows` elements together, if each writes `each` elements of
+/// 8 bytes in all; and whole sectors, where there are so many: with others a warp writes parts of sectors. There are
+/// some, as a strip has at most 128 rows.
 #[inline(always)]
 const fn threads_of_whole_columns(rows: u32, each: u32) -> u32 {
     const THREADS_OF_SECTOR: u32 = SECTOR as u32 / 8;

@@ -27,17 +27,18 @@ pub const fn few_elements(size: usize) -> usize {
     if size <= 4 { elements(size) / 4 } else { elements(size) }
 }
 
-/// Into how many halves the threads of a block of [`square_tiles`](fn@square_tiles) are divided. Of elements of 8 bytes both
-/// tiles are all threads', one after the other, which is faster.
+/// Into how many halves the threads of a block of [`square_tiles`](fn@square_tiles) are divided. Of elements of 8 bytes
+/// both tiles are all threads', one after the other, which is faster.
 pub const fn halves(size: usize) -> usize {
     if size == 8 { 1 } else { 2 }
 }
 
-/// The tiles that block `block` exchanges, as row and column of the one on or above the diagonal, of a square of `tiles` x
-/// `tiles` of them. There are `tiles * (tiles + 1) / 2`.
+/// The tiles that block `block` exchanges, as row and column of the one on or above the diagonal, of a square of
+/// `tiles` x `tiles` of them. There are `tiles * (tiles + 1) / 2`.
 ///
-/// They are counted in a rectangle. Of an even number of tiles, row `r` of the rectangle has the `tiles - r` of row `r` of
-/// the square and the `r + 1` of row `tiles - 1 - r`; of an odd number, those of row `r` and the `r` of row `tiles - r`.
+/// They are counted in a rectangle. Of an even number of tiles, row `r` of the rectangle has the `tiles - r` of row `r`
+/// of the square and the `r + 1` of row `tiles - 1 - r`; of an odd number, those of row `r` and the `r` of row `tiles -
+/// r`.
 pub const fn pair(block: u32, tiles: u32) -> (u32, u32) {
     let is_even = tiles.is_multiple_of(2) as u32;
     let width = tiles + is_even;
@@ -50,12 +51,12 @@ pub const fn pair(block: u32, tiles: u32) -> (u32, u32) {
     }
 }
 
-/// Transposes matrices of `side` x `side` elements, whose rows begin `pitch` elements and which begin `batch` elements apart,
-/// where they are. `LEN` is [`elements`] of the size.
+/// Transposes matrices of `side` x `side` elements, whose rows begin `pitch` elements and which begin `batch` elements
+/// apart, where they are. `LEN` is [`elements`] of the size.
 ///
 /// A block takes two tiles that change places, or one on the diagonal: both are in shared memory before either is
-/// overwritten, and no other block has an element of them. Half of its threads are for each, if there are [`halves`]. The grid
-/// has a block for each [`pair`] of each matrix.
+/// overwritten, and no other block has an element of them. Half of its threads are for each, if there are [`halves`].
+/// The grid has a block for each [`pair`] of each matrix.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -86,8 +87,8 @@ pub unsafe fn square_tiles<T: Turn, const LEN: usize>(matrix: GlobalMut<T>, side
     }
 }
 
-/// [`square_tiles`](fn@square_tiles) whose sides, pitches and addresses are multiples of 16 bytes. `LEN` is [`elements`] of
-/// the size, or [`few_elements`].
+/// [`square_tiles`](fn@square_tiles) whose sides, pitches and addresses are multiples of 16 bytes. `LEN` is
+/// [`elements`] of the size, or [`few_elements`].
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.

@@ -20,8 +20,8 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Writes the runs to shared memory, as the packs that they lie in, and says where. How many packs, and how far apart, is
-    /// as in [`RunTiles`](super::run_tiles::RunTiles). Other threads may read them behind the next barrier.
+    /// Writes the runs to shared memory, as the packs that they lie in, and says where. How many packs, and how far
+    /// apart, is as in [`RunTiles`](super::run_tiles::RunTiles). Other threads may read them behind the next barrier.
     #[inline(always)]
     pub fn copy_to<T: InWords, const LEN: usize>(
         &self,

@@ -1,5 +1,5 @@
-//! Transposes. [`tiles`](mod@tiles) and [`words`](mod@words) are what the library calls; [`ladder`] has the rungs, of which
-//! [`vectorized`] is the last.
+//! Transposes. [`tiles`](mod@tiles) and [`words`](mod@words) are what the library calls; [`ladder`] has the rungs, of
+//! which [`vectorized`] is the last.
 //!
 //! | module | what is in it |
 //! |---|---|

@@ -35,9 +35,11 @@ struct Pack {
 }
 
 impl<T: InWords> RowsInPacks<'_, T> {
-    /// Writes the runs to shared memory, where `place` says: each as the packs that it lies in. There is room for all of them.
+    /// Writes the runs to shared memory, where `place` says: each as the packs that it lies in. There is room for all
+    /// of them.
     ///
-    /// [`PACKS_EACH`] packs are on their way in each thread, or two, if there are few; the block has no more than so many.
+    /// [`PACKS_EACH`] packs are on their way in each thread, or two, if there are few; the block has no more than so
+    /// many.
     #[inline(always)]
     pub fn copy_to<const LEN: usize>(&self, place: impl Fn(u32) -> u32, tile: &SharedArray<T, LEN>) {
         let load = |k: usize| self.load(self.pack(k, &place));
@@ -59,8 +61,8 @@ impl<T: InWords> RowsInPacks<'_, T> {
         keep(7, packs[7]);
     }
 
-    /// [`RowsInPacks::copy_to`] places `room_of_run` elements apart, of elements of 8 bytes: by itself, since through a function
-    /// `ptxas` orders it so that strips of these take 5 % longer.
+    /// [`RowsInPacks::copy_to`] places `room_of_run` elements apart, of elements of 8 bytes: by itself, since through a
+    /// function `ptxas` orders it so that strips of these take 5 % longer.
     #[inline(always)]
     pub fn copy_apart<const LEN: usize>(&self, room_of_run: u32, tile: &SharedArray<T, LEN>) {
         let load = |k: usize| self.load(self.pack_apart(k, room_of_run));
@@ -119,8 +121,8 @@ impl<T: InWords> RowsInPacks<'_, T> {
     }
 }
 
-/// Writes a pack to shared memory. Checked, since `ptxas` saves registers by storing the first packs before it loads the last
-/// ones, but not around the branches of checks.
+/// Writes a pack to shared memory. Checked, since `ptxas` saves registers by storing the first packs before it loads
+/// the last ones, but not around the branches of checks.
 #[inline(always)]
 fn keep<T: InWords, const LEN: usize>(at: Pack, pack: T::Pack, tile: &SharedArray<T, LEN>) {
     if !at.is_there {

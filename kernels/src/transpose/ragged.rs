@@ -1,8 +1,8 @@
 //! A tile on its way in and out where rows begin and end at any address, for kernels that turn packs.
 //!
-//! Memory still sees 16-byte accesses. A pack of the input is cut out of the two aligned packs that it lies in. A row of the
-//! output is written in its own aligned packs, each cut out of two neighbouring packs of shared memory; only at its two ends
-//! in the tile are there parts of packs, which go out in words and elements.
+//! Memory still sees 16-byte accesses. A pack of the input is cut out of the two aligned packs that it lies in. A row
+//! of the output is written in its own aligned packs, each cut out of two neighbouring packs of shared memory; only at
+//! its two ends in the tile are there parts of packs, which go out in words and elements.
 
 use cuda_std::bits::cut_pack;
 use cuda_std::prelude::*;
@@ -60,8 +60,8 @@ pub(super) fn store_tile<T: Turn, R: Rows, const LEN: usize>(
     let rows = RowsOfOutput { output, starts, shape, tile };
     sixteen(&rows);
 
-    // Both ends of a row by one thread. The lanes of a warp take columns of different squares, whose packs are in different
-    // banks; but where a row of the output is short, neighbours, which lie near each other there.
+    // Both ends of a row by one thread. The lanes of a warp take columns of different squares, whose packs are in
+    // different banks; but where a row of the output is short, neighbours, which lie near each other there.
     let (side, step) = (T::Pack::LEN as u32, threads(LEN, size_of::<T>()) as u32);
     let width = side << shape.across;
     let mut i = thread::thread_idx_x();
@@ -90,9 +90,9 @@ impl<T: Turn, R: Rows, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
         (place, self.output.elements_past(place, 16) as u32)
     }
 
-    /// The elements of aligned pack `k` of the row, counted from the one that its first element lies in: from the column's
-    /// packs `k` and, if they are shifted by `past` elements, the one before. There is none before the first nor behind the
-    /// last; where its elements would be is what is of no meaning.
+    /// The elements of aligned pack `k` of the row, counted from the one that its first element lies in: from the
+    /// column's packs `k` and, if they are shifted by `past` elements, the one before. There is none before the first
+    /// nor behind the last; where its elements would be is what is of no meaning.
     #[inline(always)]
     fn pack(&self, column: u32, k: u32, past: u32) -> T::Pack {
         let mask = (1 << self.shape.down) - 1;

@@ -1,5 +1,5 @@
-//! Transposes matrices of short runs that have few rows: a tile is as high as they are, and so it is one run in the output, which is
-//! written word by word. It is loaded as by [`run_tiles`](super::run_tiles).
+//! Transposes matrices of short runs that have few rows: a tile is as high as they are, and so it is one run in the
+//! output, which is written word by word. It is loaded as by [`run_tiles`](super::run_tiles).
 
 use cuda_std::prelude::*;
 
@@ -10,13 +10,14 @@ use super::kept_runs::{Runs, at_most};
 use super::strips::{BLOCK, at_once, store_any};
 use super::tile::admit_next_grid;
 
-/// Whether rows of the output are so short that many words would be of two of them: `rows` runs of `len` elements of `size` bytes.
+/// Whether rows of the output are so short that many words would be of two of them: `rows` runs of `len` elements of
+/// `size` bytes.
 pub const fn are_strips(rows: usize, len: usize, size: usize) -> bool {
     rows * len * size < 128
 }
 
-/// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j` of the
-/// input is run `j * rows + i` of the output.
+/// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j`
+/// of the input is run `j * rows + i` of the output.
 ///
 /// `len` is at least 2. A block is for `width` runs of each row; that, `packs_of_row` and `room_of_row` are as in
 /// [`RunTiles`](super::run_tiles::RunTiles). `LEN` is the [`room`](super::strips::room) of a block.

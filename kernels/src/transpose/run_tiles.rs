@@ -1,11 +1,11 @@
-//! Transposes matrices of short runs: elements that are neighbours, stay together, and are too few for accesses of their
-//! own.
+//! Transposes matrices of short runs: elements that are neighbours, stay together, and are too few for accesses of
+//! their own.
 //!
-//! A tile's rows of the input are loaded by aligned packs, wherever they begin, and kept as they are; its rows of the output
-//! are put together from single elements, as those of [strips](super::strips). Where those are in shared memory takes two
-//! divisions; so a thread has the same word of several rows of the output, one after the other: from one to the next every
-//! place moves by a run. Rows of the output may begin anywhere in a word, but after a few, a power of two, they do so again
-//! where the first did; those are the rows that a thread has.
+//! A tile's rows of the input are loaded by aligned packs, wherever they begin, and kept as they are; its rows of the
+//! output are put together from single elements, as those of [strips](super::strips). Where those are in shared memory
+//! takes two divisions; so a thread has the same word of several rows of the output, one after the other: from one to
+//! the next every place moves by a run. Rows of the output may begin anywhere in a word, but after a few, a power of
+//! two, they do so again where the first did; those are the rows that a thread has.
 //!
 //! Matrices of few rows, whose tiles are one run in the output, are [`run_strips`](super::run_strips)'.
 
@@ -26,21 +26,23 @@ pub struct RunTiles {
     pub height: usize,
     /// And side by side.
     pub width: usize,
-    /// The most packs of 16 bytes that a row's elements lie in, or all of the tile's if it is loaded as one row; at least 2.
+    /// The most packs of 16 bytes that a row's elements lie in, or all of the tile's if it is loaded as one row; at
+    /// least 2.
     pub packs_of_row: usize,
-    /// How many elements rows begin apart in shared memory. If that is just what they have, the tile is loaded as one row:
-    /// it is one run of the input, since its rows are the matrix's.
+    /// How many elements rows begin apart in shared memory. If that is just what they have, the tile is loaded as one
+    /// row: it is one run of the input, since its rows are the matrix's.
     pub room_of_row: usize,
 }
 
 impl RunTiles {
-    /// Tiles of a matrix of `rows` x `columns` runs of `len` elements of `size` bytes: about `tiles` of them, as many as a
-    /// device has at once, if that makes none smaller than 2 KiB or larger than a block has [`room`] for. `len` is at most
-    /// that less a pack.
+    /// Tiles of a matrix of `rows` x `columns` runs of `len` elements of `size` bytes: about `tiles` of them, as many
+    /// as a device has at once, if that makes none smaller than 2 KiB or larger than a block has [`room`] for. `len` is
+    /// at most that less a pack.
     ///
-    /// They are about square where the matrix is large enough, so that runs of a tile's rows are as long on either side,
-    /// and so high that a row of the output is as many words as there are [threads for it](RunTiles::threads_of_row). Where
-    /// the matrix is narrow, and there would be more than `tiles`, they are higher.
+    /// They are about square where the matrix is large enough, so that runs of a tile's rows are as long on either
+    /// side, and so high that a row of the output is as many words as there are [threads for
+    /// it](RunTiles::threads_of_row). Where the matrix is narrow, and there would be more than `tiles`, they are
+    /// higher.
     pub fn new(rows: usize, columns: usize, len: usize, size: usize, tiles: usize) -> Self {
         let each = at_once(size) as usize;
         let all = (enough(rows * columns * len, size, tiles) / len).max(1);
@@ -111,10 +113,10 @@ fn enough(elements: usize, size: usize, tiles: usize) -> usize {
     elements.div_ceil(tiles).clamp(SMALLEST_TILE / size, room(size))
 }
 
-/// The width of tiles that may be as wide as `most`: a multiple of the rows of the output that a block writes at once, so
-/// that each thread has as many of them. If the columns are two or three tiles, these are about as wide, since each block
-/// finds its words once, however few columns it writes: 100000 x 80 x 5 bytes took 37.0 us on an H200 as 64 and 16 columns,
-/// and 30.2 as 40 and 40.
+/// The width of tiles that may be as wide as `most`: a multiple of the rows of the output that a block writes at once,
+/// so that each thread has as many of them. If the columns are two or three tiles, these are about as wide, since each
+/// block finds its words once, however few columns it writes: 100000 x 80 x 5 bytes took 37.0 us on an H200 as 64 and
+/// 16 columns, and 30.2 as 40 and 40.
 fn even_width(columns: usize, most: usize, rows_at_once: usize) -> usize {
     if most <= rows_at_once {
         return most;
@@ -138,8 +140,8 @@ fn nearest_power_of_two(number: usize) -> usize {
 }
 
 /// How many elements rows of `elements` of them begin apart, so that what a warp reads is in different banks: runs of
-/// neighbouring rows are in neighbouring banks where there is a lane for each element; and where two lanes never have the
-/// same run, rows are an odd number of banks apart, so that all banks have some.
+/// neighbouring rows are in neighbouring banks where there is a lane for each element; and where two lanes never have
+/// the same run, rows are an odd number of banks apart, so that all banks have some.
 fn room_of_row(elements: usize, len: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
     let words = elements.div_ceil(word);
@@ -150,13 +152,13 @@ fn room_of_row(elements: usize, len: usize, size: usize) -> usize {
     (words + (banks + len.div_ceil(word) % banks - words % banks) % banks) * word
 }
 
-/// The passes in which a warp may read from rows that are loaded as one run. With more, it takes longer than to load each
-/// row, and keep them as far apart as they should be: 400000 x 16 x 3 bytes, in 11 passes, took 35.7 us as one run on an
-/// H200, and 15.2 by rows; 300000 x 20 x 3, in 3 passes, 15.2 and 18.9. (`docs/benchmarks/h200.md`)
+/// The passes in which a warp may read from rows that are loaded as one run. With more, it takes longer than to load
+/// each row, and keep them as far apart as they should be: 400000 x 16 x 3 bytes, in 11 passes, took 35.7 us as one run
+/// on an H200, and 15.2 by rows; 300000 x 20 x 3, in 3 passes, 15.2 and 18.9. (`docs/benchmarks/h200.md`)
 const MOST_PASSES: u32 = 3;
 
-/// Whether narrow tiles, whose rows of so many elements are one run of the input, are better loaded as that than row by row:
-/// if a warp reads it in few passes, or rows `apart` leave no room for two fifths as many.
+/// Whether narrow tiles, whose rows of so many elements are one run of the input, are better loaded as that than row by
+/// row: if a warp reads it in few passes, or rows `apart` leave no room for two fifths as many.
 fn is_better_as_one_run(elements: usize, apart: usize, len: usize, size: usize) -> bool {
     2 * apart > 5 * elements || passes(elements, len, size) <= MOST_PASSES
 }
@@ -176,13 +178,14 @@ fn passes(apart: usize, len: usize, size: usize) -> u32 {
     words.into_iter().max().unwrap_or(0)
 }
 
-/// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j` of the
-/// input is run `j * rows + i` of the output.
+/// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j`
+/// of the input is run `j * rows + i` of the output.
 ///
-/// `len` is at least 2. A block is for `height` x `width` runs, `tiles_down` of them above each other; these, `packs_of_row`
-/// and `room_of_row` are as in [`RunTiles`]. `threads_of_row` write a row of the output, [as there](RunTiles::threads_of_row).
-/// `step` is how many rows of the output are from one of a thread to its next: a power of two, at least as many as the block
-/// has threads for, and such that rows so far apart begin at the same place in a word. `LEN` is the [`room`] of a block.
+/// `len` is at least 2. A block is for `height` x `width` runs, `tiles_down` of them above each other; these,
+/// `packs_of_row` and `room_of_row` are as in [`RunTiles`]. `threads_of_row` write a row of the output, [as
+/// there](RunTiles::threads_of_row). `step` is how many rows of the output are from one of a thread to its next: a
+/// power of two, at least as many as the block has threads for, and such that rows so far apart begin at the same place
+/// in a word. `LEN` is the [`room`] of a block.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -224,8 +227,8 @@ pub unsafe fn run_tiles<T: InWords, const LEN: usize>(
             while column < wide {
                 // SAFETY: where run `column` of a row in the tile is.
                 let element = |k: u32| unsafe { tile.load_unchecked((at.places[k as usize] + place) as usize) };
-                // SAFETY: these elements are inside of the row; `past` is counted from a word's start, and from a row to the
-                // thread's next there are whole words.
+                // SAFETY: these elements are inside of the row; `past` is counted from a word's start, and from a row
+                // to the thread's next there are whole words.
                 unsafe { store_any(&output, to, at.begin, at.end, element) };
                 column += step;
                 place += step * len;
@@ -239,7 +242,8 @@ pub unsafe fn run_tiles<T: InWords, const LEN: usize>(
 
 /// Elements that are written at once.
 struct Word {
-    /// Where they are in shared memory, in the tile's first column; of those that are not the row's, where its first or last is.
+    /// Where they are in shared memory, in the tile's first column; of those that are not the row's, where its first or
+    /// last is.
     places: [u32; 8],
     /// Which of them are the row's.
     begin: u32,

@@ -8,9 +8,9 @@ pub const BLOCK: usize = 256;
 /// Packs that a thread moves.
 pub const PACKS: usize = 4;
 
-/// Writes runs of `len` elements, `outer` times `inner` of them, in the order `inner` times `outer`: run `i * inner + j` of
-/// the input is run `j * outer + i` of the output. `packs` is the number of aligned packs of 16 bytes that a run of the
-/// output may lie in: one more than it fills if it may begin at any address.
+/// Writes runs of `len` elements, `outer` times `inner` of them, in the order `inner` times `outer`: run `i * inner +
+/// j` of the input is run `j * outer + i` of the output. `packs` is the number of aligned packs of 16 bytes that a run
+/// of the output may lie in: one more than it fills if it may begin at any address.
 ///
 /// Consecutive threads write consecutive aligned packs, [`PACKS`] of which each has on the way, and cut each out of the
 /// input; at a run's ends there are parts of packs.

@@ -1,19 +1,19 @@
-//! A tile on its way in and out, by 16-byte accesses, where rows begin and end at any address: a tile with a slanted upper and
-//! lower edge.
+//! A tile on its way in and out, by 16-byte accesses, where rows begin and end at any address: a tile with a slanted
+//! upper and lower edge.
 //!
-//! Memory takes sectors of 32 bytes, and one that two blocks write parts of is written more than once: of 8191 x 8193 elements
-//! of 4 bytes 16.5 million sectors in place of 12.6. So here a tile ends, in each row of the output, where a sector ends. As
-//! rows of the output begin at any place in a sector, those ends are not in one row of the input: each column of the tile
-//! begins up to a sector's elements higher or lower than its neighbours. A block therefore loads [`MARGIN`] more rows of
-//! squares than it writes, and leaves to its neighbour above what it does not write of them. Only at the matrix' own edges
-//! are there parts of packs.
+//! Memory takes sectors of 32 bytes, and one that two blocks write parts of is written more than once: of 8191 x 8193
+//! elements of 4 bytes 16.5 million sectors in place of 12.6. So here a tile ends, in each row of the output, where a
+//! sector ends. As rows of the output begin at any place in a sector, those ends are not in one row of the input: each
+//! column of the tile begins up to a sector's elements higher or lower than its neighbours. A block therefore loads
+//! [`MARGIN`] more rows of squares than it writes, and leaves to its neighbour above what it does not write of them.
+//! Only at the matrix' own edges are there parts of packs.
 //!
 //! Positions in a row of the output are counted from the start of the sector in which it begins.
 //!
-//! To cut packs out of others takes instructions and registers. So the lanes of a tile inside of
-//! the matrix do without what has to be compared at its edges, what all packs of a thread have in common is worked out once, and
-//! each lane loads the aligned packs in which its rows begin, and gets those behind from the next lane, which begins there. So the
-//! last lane of a row loads for the one before it only, and its columns are the next tile's, too.
+//! To cut packs out of others takes instructions and registers. So the lanes of a tile inside of the matrix do without
+//! what has to be compared at its edges, what all packs of a thread have in common is worked out once, and each lane
+//! loads the aligned packs in which its rows begin, and gets those behind from the next lane, which begins there. So
+//! the last lane of a row loads for the one before it only, and its columns are the next tile's, too.
 
 use cuda_std::bits::cut_pack;
 use cuda_std::global::{Begun, issue_loads};
@@ -30,19 +30,20 @@ const SECTOR: usize = 32;
 /// Rows of squares that a tile shares with the one above it: a sector's.
 pub const MARGIN: u32 = SECTOR as u32 / 16;
 
-/// The positions that rows of the output of `rows` elements of `size` bytes may reach: they begin in their first sector.
+/// The positions that rows of the output of `rows` elements of `size` bytes may reach: they begin in their first
+/// sector.
 pub const fn positions(rows: usize, size: usize) -> usize {
     rows + SECTOR / size - 1
 }
 
-/// Threads that share a square, each with as many of its columns, as a power of two: of squares of bytes each of two threads
-/// has half of each row, so that twice the warps have room.
+/// Threads that share a square, each with as many of its columns, as a power of two: of squares of bytes each of two
+/// threads has half of each row, so that twice the warps have room.
 const fn shared(size: usize) -> u32 {
     (size == 1) as u32
 }
 
-/// Squares that a thread has, one below the other, as a power of two: those of 8 bytes are of two packs only, and more of them
-/// are to be on their way.
+/// Squares that a thread has, one below the other, as a power of two: those of 8 bytes are of two packs only, and more
+/// of them are to be on their way.
 const fn stacked(size: usize) -> u32 {
     (size == 8) as u32
 }
@@ -83,8 +84,8 @@ pub(super) fn tile_of_block(rows: usize, columns: usize, cut: Cut, len: usize, s
     Tile { shared: shared(size), columns: tile.columns.min(width as u32), ..tile }
 }
 
-/// Loads the thread's squares, turns them, and leaves them in shared memory. The tile's `top` is the first position that it
-/// writes; its first row is a margin above.
+/// Loads the thread's squares, turns them, and leaves them in shared memory. The tile's `top` is the first position
+/// that it writes; its first row is a margin above.
 #[inline(always)]
 pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     input: &Global<T>,
@@ -147,13 +148,14 @@ impl<P: Packed> Each for Below<P> {
     }
 }
 
-/// The rows of a thread's squares, as far as the matrix has them. Behind the last one it is that one again, which nobody looks at.
+/// The rows of a thread's squares, as far as the matrix has them. Behind the last one it is that one again, which
+/// nobody looks at.
 struct RowsOfThread<'a, T> {
     input: &'a Global<'a, T>,
     place: usize,
     pitch: usize,
-    /// How many are above the matrix, how many it has behind those, and how many columns of the squares. In 32 bits, as they
-    /// are at hand while the registers are full of rows.
+    /// How many are above the matrix, how many it has behind those, and how many columns of the squares. In 32 bits, as
+    /// they are at hand while the registers are full of rows.
     above: u32,
     count: u32,
     columns: u32,
@@ -215,7 +217,8 @@ impl<T: Turn> Each for Finish<'_, T> {
     #[inline(always)]
     fn of(&self, i: usize) -> T::Pack {
         let (begun, place) = (self.begun[i % rows_each::<T>()], self.rows.place(i));
-        // SAFETY: begun there. Lanes with columns have those of the next lane behind them: a tile's last lanes have none.
+        // SAFETY: begun there. Lanes with columns have those of the next lane behind them: a tile's last lanes have
+        // none.
         unsafe { self.rows.input.finish_unchecked(begun, place, shared(size_of::<T>()) > 0) }
     }
 }

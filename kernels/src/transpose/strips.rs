@@ -1,10 +1,11 @@
-//! Strips: matrices with so few rows or columns that the side which has few lies in one run in memory with all others, and a
-//! tile of it is one run as well.
+//! Strips: matrices with so few rows or columns that the side which has few lies in one run in memory with all others,
+//! and a tile of it is one run as well.
 //!
-//! A strip is not turned by squares. On the side where it is one run, a tile begins and ends where sectors do, whatever the
-//! number of its rows; on the other side it has a run of a few hundred bytes in each of the few rows. Packs are loaded at
-//! multiples of 16 bytes, kept as they are, and what is written is put together from single elements: so alignment
-//! costs nothing, and no element is outside of the matrix. For wide matrices a run of each row would be too short.
+//! A strip is not turned by squares. On the side where it is one run, a tile begins and ends where sectors do, whatever
+//! the number of its rows; on the other side it has a run of a few hundred bytes in each of the few rows. Packs are
+//! loaded at multiples of 16 bytes, kept as they are, and what is written is put together from single elements: so
+//! alignment costs nothing, and no element is outside of the matrix. For wide matrices a run of each row would be too
+//! short.
 //!
 //! [`few_columns`](mod@super::few_columns) takes strips apart, [`few_rows`](mod@super::few_rows) puts them together.
 
@@ -55,8 +56,8 @@ pub(super) fn words<T: InWords>(pack: T::Pack) -> [T::Word; 4] {
     [word(0), word(1), word(2), word(3)]
 }
 
-/// Elements of `size` bytes that a thread writes at once: 8 bytes, since what they cost beside the elements is the same for
-/// one and for eight; but single elements of 4 bytes, which are then neighbours in shared memory, too.
+/// Elements of `size` bytes that a thread writes at once: 8 bytes, since what they cost beside the elements is the same
+/// for one and for eight; but single elements of 4 bytes, which are then neighbours in shared memory, too.
 pub const fn at_once(size: usize) -> u32 {
     match size {
         1 => 8,

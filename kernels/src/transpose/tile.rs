@@ -2,15 +2,15 @@
 //!
 //! # The tile
 //!
-//! A block turns a tile of `across` x `down` squares, powers of two; a square has as many rows and columns as 16 bytes have
-//! elements. The squares of a tile are always as many ([`squares`]), so that a tile fills the same shared memory whether it
-//! is square or, for a matrix with few rows or columns, a strip: how many are across is the host's choice.
+//! A block turns a tile of `across` x `down` squares, powers of two; a square has as many rows and columns as 16 bytes
+//! have elements. The squares of a tile are always as many ([`squares`]), so that a tile fills the same shared memory
+//! whether it is square or, for a matrix with few rows or columns, a strip: how many are across is the host's choice.
 //!
 //! # Bank conflicts
 //!
-//! The tile is kept turned: column after column, each of `down` packs of 16 bytes. A 16-byte access is done for eight lanes
-//! at a time, which should fall into the eight 16-byte units of the 32 banks. Pack `q` of a column in square `x` lies at
-//! place `q ^ swizzle(x)`:
+//! The tile is kept turned: column after column, each of `down` packs of 16 bytes. A 16-byte access is done for eight
+//! lanes at a time, which should fall into the eight 16-byte units of the 32 banks. Pack `q` of a column in square `x`
+//! lies at place `q ^ swizzle(x)`:
 //!
 //! | access | lanes differ in | units |
 //! |---|---|---|
@@ -29,8 +29,8 @@ pub const fn squares(len: usize, size: usize) -> usize {
     len / (side * side)
 }
 
-/// Threads that share a square, each with as many of its rows: squares of small elements are large, and where a tile has few of
-/// them a block would have few warps.
+/// Threads that share a square, each with as many of its rows: squares of small elements are large, and where a tile
+/// has few of them a block would have few warps.
 const fn sharing(len: usize, size: usize) -> usize {
     if size <= 2 && squares(len, size) < 128 { 2 } else { 1 }
 }
@@ -109,8 +109,8 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// The block's matrix, and its tile's row and column: blocks go down each column of tiles, then to that of the next piece,
-    /// across each piece, and then from matrix to matrix.
+    /// The block's matrix, and its tile's row and column: blocks go down each column of tiles, then to that of the next
+    /// piece, across each piece, and then from matrix to matrix.
     #[inline(always)]
     pub fn of_block(self) -> (u32, u32, u32) {
         let block = thread::block_idx_x();
@@ -147,8 +147,9 @@ pub(super) struct Tile {
 impl Tile {
     /// The block's own, of tiles of `squares` squares that are `1 << across` squares wide.
     ///
-    /// Blocks go down [columns of tiles](Cut::of_block): so those that run at the same time write the output's rows from end to
-    /// end. (In bands of 32 or 128 rows of tiles, with which they read longer stretches, it was 2 to 6 % slower.)
+    /// Blocks go down [columns of tiles](Cut::of_block): so those that run at the same time write the output's rows
+    /// from end to end. (In bands of 32 or 128 rows of tiles, with which they read longer stretches, it was 2 to 6 %
+    /// slower.)
     #[inline(always)]
     pub fn of_block(rows: usize, columns: usize, cut: Cut, squares: usize, size: usize) -> Self {
         let side = 16 / size;
@@ -196,8 +197,9 @@ impl Tile {
     }
 }
 
-/// Part `k` of the thread's: the place of its square among those of the tile, counted along rows that have `1 << across` of
-/// them, and which part it is. Neighbouring threads share a square: their stores of halves of packs fill whole ones.
+/// Part `k` of the thread's: the place of its square among those of the tile, counted along rows that have `1 <<
+/// across` of them, and which part it is. Neighbouring threads share a square: their stores of halves of packs fill
+/// whole ones.
 #[inline(always)]
 fn part_of_thread<T: Turn, const LEN: usize>(k: usize, across: u32) -> (u32, u32, u32) {
     let sharing = sharing(LEN, size_of::<T>()) as u32;
@@ -214,8 +216,8 @@ pub(super) fn pack_of_squares<T: Turn, const LEN: usize>(i: usize, across: u32) 
     (y * side + part * rows as u32 + (i % rows) as u32, x * side)
 }
 
-/// Pack `i` of those that the thread takes out: its column, and its place there. Consecutive threads take consecutive packs
-/// of a column and then the next column, which is the order of the output's memory.
+/// Pack `i` of those that the thread takes out: its column, and its place there. Consecutive threads take consecutive
+/// packs of a column and then the next column, which is the order of the output's memory.
 #[inline(always)]
 pub(super) fn pack_of_thread<T: Turn, const LEN: usize>(i: usize, down: u32) -> (u32, u32) {
     let pack = thread::thread_idx_x() + (i * threads(LEN, size_of::<T>())) as u32;
@@ -280,8 +282,8 @@ fn turn_square<T: Turn, const LEN: usize>(packs: &[T::Pack; 16], k: usize, shape
     }
 }
 
-/// [`turn_squares`] for a thread whose part of a square, from the tile's column `column` on and in row `y` of squares, is the
-/// first of each pack.
+/// [`turn_squares`] for a thread whose part of a square, from the tile's column `column` on and in row `y` of squares,
+/// is the first of each pack.
 #[inline(always)]
 pub(super) fn turn_part<T: Turn, C: Change<T>, const LEN: usize>(
     packs: &[T::Pack; 16],
@@ -331,7 +333,8 @@ impl<T: Turn, const LEN: usize> Each for Turned<'_, T, LEN> {
     }
 }
 
-/// What one of two threads has of a turned square: a half of each of its packs, which is the first half of those it turned.
+/// What one of two threads has of a turned square: a half of each of its packs, which is the first half of those it
+/// turned.
 struct Half<'a, 'b, T: Turn, const LEN: usize> {
     of: &'a Turned<'b, T, LEN>,
     part: u32,

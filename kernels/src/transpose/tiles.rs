@@ -23,23 +23,26 @@ pub const fn few_elements(size: usize) -> usize {
 }
 
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
-/// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
-/// the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 << across` squares
-/// wide. There are `tiles_down` x `tiles_across` of them in each matrix, and `1 << pieces` pieces of its rows take turns.
+/// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
+/// behind the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 <<
+/// across` squares wide. There are `tiles_down` x `tiles_across` of them in each matrix, and `1 << pieces` pieces of
+/// its rows take turns.
 ///
-/// `BLOCKS` are to fit on a multiprocessor. Where tiles are many, these are no more than it takes: on an H200 a copy by tiles is
-/// the faster the fewer bytes are on their way at once, down to 48 or 64 KiB to each multiprocessor, so 16384 x 16384 elements of
-/// 4 bytes take 516 us by four blocks of 16 KiB, 517 by five and 518 by eight. They are held back by their registers: by shared
-/// memory it was slower, as loads arrive in what is left of it. Where there is a place for each tile if eight fit, eight are
-/// faster: 1024 x 1024 of 16 bytes 8.2 us, by four 8.5. (`docs/benchmarks/h200.md`)
+/// `BLOCKS` are to fit on a multiprocessor. Where tiles are many, these are no more than it takes: on an H200 a copy by
+/// tiles is the faster the fewer bytes are on their way at once, down to 48 or 64 KiB to each multiprocessor, so 16384
+/// x 16384 elements of 4 bytes take 516 us by four blocks of 16 KiB, 517 by five and 518 by eight. They are held back
+/// by their registers: by shared memory it was slower, as loads arrive in what is left of it. Where there is a place
+/// for each tile if eight fit, eight are faster: 1024 x 1024 of 16 bytes 8.2 us, by four 8.5.
+/// (`docs/benchmarks/h200.md`)
 ///
-/// All accesses are 16 bytes wide, and 64 bytes or more are on their way in each thread of a large tile; a thread's squares
-/// are turned in registers, small elements by permuting bytes. So sides, pitches and addresses must be multiples of 16 bytes.
+/// All accesses are 16 bytes wide, and 64 bytes or more are on their way in each thread of a large tile; a thread's
+/// squares are turned in registers, small elements by permuting bytes. So sides, pitches and addresses must be
+/// multiples of 16 bytes.
 ///
 /// The grid has a block for each tile of each matrix.
 ///
-/// Source: the tile in shared memory, Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA" (2009); the XOR in
-/// place of a column of padding, so that 16-byte accesses stay aligned, is common.
+/// Source: the tile in shared memory, Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA" (2009); the XOR
+/// in place of a column of padding, so that 16-byte accesses stay aligned, is common.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -76,8 +79,8 @@ pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
     wide::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
 }
 
-/// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose columns are long: by [slanted] tiles, of which the grid has
-/// as many as the [positions](slanted::positions) of a row need.
+/// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose columns are long: by [slanted] tiles, of which the
+/// grid has as many as the [positions](slanted::positions) of a row need.
 ///
 /// As many blocks are to fit (`min_blocks`) as leave registers for what all rows of a thread's square begin with.
 ///

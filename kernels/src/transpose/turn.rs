@@ -3,8 +3,8 @@
 use cuda_std::bits::permute_bytes;
 use cuda_std::prelude::*;
 
-/// An unsigned number, for all types of its size, whose squares a thread can turn: of as many rows, a pack each, as a pack
-/// has elements.
+/// An unsigned number, for all types of its size, whose squares a thread can turn: of as many rows, a pack each, as a
+/// pack has elements.
 pub trait Turn: Element {
     /// The square with rows and columns exchanged; packs behind its rows are of no meaning.
     fn turn(square: [Self::Pack; 16]) -> [Self::Pack; 16];
@@ -120,8 +120,8 @@ pub(super) trait Each {
     fn of(&self, i: usize) -> Self::Of;
 }
 
-/// One value for each of sixteen. Written out, because what a compiler does not unroll goes to memory; and not by a closure,
-/// which it does not inline so often.
+/// One value for each of sixteen. Written out, because what a compiler does not unroll goes to memory; and not by a
+/// closure, which it does not inline so often.
 #[inline(always)]
 pub(super) fn sixteen<E: Each>(each: &E) -> [E::Of; 16] {
     [

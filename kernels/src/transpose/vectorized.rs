@@ -24,9 +24,10 @@ const THREADS: usize = TILE / SIDE;
 
 /// The last rung: every access to memory is 16 bytes wide.
 ///
-/// Each of 256 threads takes a square of 4 x 4 elements: four 16-byte loads, a transpose in registers, four 16-byte stores
-/// to shared memory at places without bank conflicts (see the module), a barrier, four loads and four stores to global
-/// memory. **Saves:** three of four accesses, and their index arithmetic. **Counters:** bytes in flight, bank conflicts (0).
+/// Each of 256 threads takes a square of 4 x 4 elements: four 16-byte loads, a transpose in registers, four 16-byte
+/// stores to shared memory at places without bank conflicts (see the module), a barrier, four loads and four stores to
+/// global memory. **Saves:** three of four accesses, and their index arithmetic. **Counters:** bytes in flight, bank
+/// conflicts (0).
 ///
 /// Consecutive blocks go down the input's columns, so that blocks that run at the same time write neighbouring parts of
 /// the output's rows; the other order was 2 to 3 % slower on an H200.

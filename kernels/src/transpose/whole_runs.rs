@@ -12,8 +12,8 @@ pub const BLOCK: usize = 256;
 /// Elements that a thread moves.
 pub const EACH: usize = 8;
 
-/// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j` of the
-/// input is run `j * rows + i` of the output. `len` and `rows` are at least 2.
+/// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j`
+/// of the input is run `j * rows + i` of the output. `len` and `rows` are at least 2.
 ///
 /// Consecutive threads write consecutive elements, [`EACH`] of which each has on the way.
 ///
@@ -38,7 +38,8 @@ pub unsafe fn whole_runs<T: Element>(input: Global<T>, output: GlobalMut<T>, row
     let last = if behind < BLOCK * EACH { behind } else { BLOCK * EACH } as u32 - 1;
     let nth = |k: usize| thread::thread_idx_x() + (k * BLOCK) as u32;
     let load = |k: usize| {
-        // Behind the last element it is that one again: a load that has to be done or not is a branch, and waits for it.
+        // Behind the last element it is that one again: a load that has to be done or not is a branch, and waits for
+        // it.
         let nth = if nth(k) < last { nth(k) } else { last };
         // SAFETY: an element of the matrix, which the view has.
         unsafe { input.load_unchecked(places.of_input(nth)) }

@@ -9,9 +9,10 @@ use super::turn::{Each, Turn, sixteen};
 
 /// Loads the thread's squares, turns them, and leaves them in shared memory.
 ///
-/// Where rows begin and end inside of two lines, a tile's stretch of one does so, too; and a tile of bytes has rows of 128 bytes.
-/// Then L2 [fetches](Fetch) both lines, and a neighbour finds the other's there: 16400 x 16400 of 8 bytes takes 1058 us on an H200,
-/// not 1077, and 16384 x 16384 of 1 byte 133, not 137. Where nothing is gained, it is slower by 0.4 %.
+/// Where rows begin and end inside of two lines, a tile's stretch of one does so, too; and a tile of bytes has rows of
+/// 128 bytes. Then L2 [fetches](Fetch) both lines, and a neighbour finds the other's there: 16400 x 16400 of 8 bytes
+/// takes 1058 us on an H200, not 1077, and 16384 x 16384 of 1 byte 133, not 137. Where nothing is gained, it is slower
+/// by 0.4 %.
 #[inline(always)]
 pub(super) fn load_tile<T: Turn, C: Change<T>, R: Rows, const LEN: usize>(
     input: &Global<T>,
@@ -60,7 +61,8 @@ pub(super) fn store_tile<T: Turn, R: Rows, const LEN: usize>(
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    // Also what is outside of the matrix: a load that has to be done or not is a branch, and they would wait for each other.
+    // Also what is outside of the matrix: a load that has to be done or not is a branch, and they would wait for each
+    // other.
     let packs = sixteen(&PacksOfTile { shape, tile });
     issue_loads();
     sixteen(&PacksOfOutput::<T, R, LEN> { output, rows, shape, packs });

@@ -1,22 +1,23 @@
 //! Transposes word by word: of matrices whose rows begin at any address, if they are small or low; [slanted
 //! tiles](super::slanted) are for the others.
 //!
-//! A thread moves words of 4 bytes (8 where an element has 8), neighbouring lanes neighbouring ones. A word has one element,
-//! or two or four: then a thread takes as many rows of it, a square, and turns that in registers.
+//! A thread moves words of 4 bytes (8 where an element has 8), neighbouring lanes neighbouring ones. A word has one
+//! element, or two or four: then a thread takes as many rows of it, a square, and turns that in registers.
 //!
-//! Of elements that are words nothing is unaligned. Of smaller ones, a row of the input is cut out of its aligned words; and
-//! in each row of the output a tile ends where a word ends. Rows of the output begin at any place in a word, so those ends
-//! are not in one row of the input, and a tile has a slanted upper and lower edge: a block loads one more row of squares
-//! than it writes. Only at the matrix' own edges are there parts of words.
+//! Of elements that are words nothing is unaligned. Of smaller ones, a row of the input is cut out of its aligned
+//! words; and in each row of the output a tile ends where a word ends. Rows of the output begin at any place in a word,
+//! so those ends are not in one row of the input, and a tile has a slanted upper and lower edge: a block loads one more
+//! row of squares than it writes. Only at the matrix' own edges are there parts of words.
 //!
-//! Of 8191 x 8193 on an H200 this reaches 0.60, 0.65, 0.73 and 0.89 of a copy's speed for 1, 2, 4 and 8 bytes, slanted tiles
-//! 0.92, 0.95, 0.96 and 0.95.
+//! Of 8191 x 8193 on an H200 this reaches 0.60, 0.65, 0.73 and 0.89 of a copy's speed for 1, 2, 4 and 8 bytes, slanted
+//! tiles 0.92, 0.95, 0.96 and 0.95.
 //!
 //! # Bank conflicts
 //!
-//! The tile is kept turned: *slots* of one column each, the first columns of all squares before the second ones; in a slot,
-//! word `q` lies at place `q ^ swizzle`. Neighbouring lanes store the same word of neighbouring slots, and load neighbouring
-//! words of a slot: either way from all 32 banks, but for stores of 1039 x 1041 elements of 1 and 2 bytes, in two passes.
+//! The tile is kept turned: *slots* of one column each, the first columns of all squares before the second ones; in a
+//! slot, word `q` lies at place `q ^ swizzle`. Neighbouring lanes store the same word of neighbouring slots, and load
+//! neighbouring words of a slot: either way from all 32 banks, but for stores of 1039 x 1041 elements of 1 and 2 bytes,
+//! in two passes.
 
 use cuda_std::global::Word;
 use cuda_std::prelude::*;
@@ -46,16 +47,16 @@ pub const fn margin(size: usize) -> usize {
     if size < 4 { 1 } else { 0 }
 }
 
-/// The positions that rows of the output of `rows` elements of `size` bytes may reach, counted from the start of the word in
-/// which they begin.
+/// The positions that rows of the output of `rows` elements of `size` bytes may reach, counted from the start of the
+/// word in which they begin.
 pub const fn positions(rows: usize, size: usize) -> usize {
     rows + per_word(size) - 1
 }
 
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
-/// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements behind
-/// the one before. `LEN` is [`words()`] of the word's size, and a tile is `1 << across` words wide: as many as leave two rows
-/// of squares, and neither words across nor squares down are more than the block has threads.
+/// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
+/// behind the one before. `LEN` is [`words()`] of the word's size, and a tile is `1 << across` words wide: as many as
+/// leave two rows of squares, and neither words across nor squares down are more than the block has threads.
 ///
 /// There are `tiles_down` x `tiles_across` tiles in each matrix, and the grid has a block for each tile of each matrix.
 ///
@@ -89,8 +90,8 @@ pub unsafe fn word_tiles<T: InWords, const LEN: usize>(
     store_tile(&output, shape.batch * output_batch + shape.left * output_pitch, output_pitch, &shape, &tile);
 }
 
-/// [`word_tiles`](fn@word_tiles) of elements that are words, which are [scaled](super::change) on their way: `how` and the
-/// factor's parts are those of a [`Scaling`].
+/// [`word_tiles`](fn@word_tiles) of elements that are words, which are [scaled](super::change) on their way: `how` and
+/// the factor's parts are those of a [`Scaling`].
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -125,8 +126,8 @@ pub unsafe fn scaled_word_tiles<N: ScaledInWords, const LEN: usize>(
 
 /// The thread's words, of which the tile's first row begins at `first`.
 ///
-/// Where nothing has to be compared, all loads are on their way before the first word is there, and in [`store_tile`] all
-/// stores behind each other: not so around branches.
+/// Where nothing has to be compared, all loads are on their way before the first word is there, and in [`store_tile`]
+/// all stores behind each other: not so around branches.
 #[inline(always)]
 fn load_tile<T: InWords, const LEN: usize>(
     input: &Global<T>,
@@ -200,8 +201,8 @@ impl Tile {
         Self { batch: batch as usize, rows, top: row as usize * height, left, columns: columns as u32, across, down }
     }
 
-    /// Whether the matrix has all of the tile's rows and columns, and so many rows more on either side that no row of the
-    /// output begins or ends in it.
+    /// Whether the matrix has all of the tile's rows and columns, and so many rows more on either side that no row of
+    /// the output begins or ends in it.
     #[inline(always)]
     fn is_inside<T: InWords>(&self) -> bool {
         let side = per_word(size_of::<T>());
@@ -231,8 +232,8 @@ const fn words_each<const LEN: usize>() -> usize {
     LEN / BLOCK
 }
 
-/// The words of the thread's squares, square after square; any where the matrix has none. They lie below each other, and what
-/// differs from thread to thread is worked out once.
+/// The words of the thread's squares, square after square; any where the matrix has none. They lie below each other,
+/// and what differs from thread to thread is worked out once.
 struct WordsOfInput<'a, T, const LEN: usize> {
     input: &'a Global<'a, T>,
     /// Where the first square begins, how far a row is from the next, and a square.
@@ -241,8 +242,8 @@ struct WordsOfInput<'a, T, const LEN: usize> {
     step: usize,
     /// Where the thread's columns begin in the first of the tile's rows that the matrix has.
     top: usize,
-    /// The first square's first row, counted from the first of the tile's that the matrix has (wrapped, if it is above), how
-    /// many of those there are, and rows from square to square.
+    /// The first square's first row, counted from the first of the tile's that the matrix has (wrapped, if it is
+    /// above), how many of those there are, and rows from square to square.
     row: u32,
     rows: u32,
     rows_of_step: u32,
@@ -308,8 +309,8 @@ impl<T: InWords, const LEN: usize> Each for Inside<'_, WordsOfInput<'_, T, LEN>>
         }
         let (side, words) = (per_word(size_of::<T>()), self.0);
         let place = words.place.wrapping_add(i / side * words.step + i % side * words.pitch);
-        // SAFETY: all of the tile is inside of the matrix, and so the view; and so is another word, in this row or (rows are
-        // at least a word long) the one below, which there is where words are of several elements.
+        // SAFETY: all of the tile is inside of the matrix, and so the view; and so is another word, in this row or
+        // (rows are at least a word long) the one below, which there is where words are of several elements.
         unsafe { words.input.load_word_of_many_unchecked(place) }
     }
 }

@@ -1,7 +1,7 @@
 //! warpfold's own kernels, in which the checks find nothing, whatever the order of lanes.
 //!
-//! `WARPFOLD_SCHEDULES=100 cargo test -p warpfold-tests --test cpu corpus::clean::` tries each of them with 100 orders. Without it
-//! those that come in every operator, type or element size are tried with fewer, so that it stays quick.
+//! `WARPFOLD_SCHEDULES=100 cargo test -p warpfold-tests --test cpu corpus::clean::` tries each of them with 100 orders.
+//! Without it those that come in every operator, type or element size are tried with fewer, so that it stays quick.
 
 use test_support::reductions::data::Kind;
 use test_support::reductions::shapes::Form;

@@ -1,6 +1,7 @@
 //! Orders between blocks that are none.
 //!
-//! All of these let the last block, or the other one, take what blocks have left, and lack a fence, a ticket or a barrier.
+//! All of these let the last block, or the other one, take what blocks have left, and lack a fence, a ticket or a
+//! barrier.
 
 use cuda_std::atomic::{self, Scope};
 use cuda_std::mailbox;

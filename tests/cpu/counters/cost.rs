@@ -1,6 +1,6 @@
-//! What watching costs in the executor. It takes times, so it is for whoever asks, on a machine with nothing else to do:
-//! `cargo test --release -p warpfold-tests --test cpu counters::cost -- --ignored --nocapture`, and `taskset -c 0` before it for one
-//! core, as in `docs/counters.md`.
+//! What watching costs in the executor. It takes times, so it is for whoever asks, on a machine with nothing else to
+//! do: `cargo test --release -p warpfold-tests --test cpu counters::cost -- --ignored --nocapture`, and `taskset -c 0`
+//! before it for one core, as in `docs/counters.md`.
 
 use std::time::{Duration, Instant};
 

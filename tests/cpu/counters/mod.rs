@@ -116,8 +116,8 @@ fn transposes_count_what_an_h200_counts() {
     }
 }
 
-/// The requests of a launch, of one kind of access each: global loads, their sectors, stores, their sectors, atomics, shared
-/// loads and stores.
+/// The requests of a launch, of one kind of access each: global loads, their sectors, stores, their sectors, atomics,
+/// shared loads and stores.
 type Requests = [u64; 7];
 
 /// The first launches of all rungs, as Nsight Compute counted them: kernel, blocks and requests.

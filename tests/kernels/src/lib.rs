@@ -1,5 +1,5 @@
-//! Kernels that try each function of `cuda_std`: what they write depends on it alone, so that a GPU and the executor can
-//! be compared word by word.
+//! Kernels that try each function of `cuda_std`: what they write depends on it alone, so that a GPU and the executor
+//! can be compared word by word.
 #![no_std]
 
 use cuda_std::atomic::{self, Atomic, Scope};
@@ -44,8 +44,8 @@ pub fn indices(out: GlobalMut<u32>) {
     }
 }
 
-/// Every shuffle of a value, in segments of `width` lanes, with the operand `operand`: values and predicates, 8 words for
-/// each thread of a block of 64.
+/// Every shuffle of a value, in segments of `width` lanes, with the operand `operand`: values and predicates, 8 words
+/// for each thread of a block of 64.
 #[kernel(instances = [u32, i32, f32, u64, f64], block = 64)]
 pub fn shuffles<T: Element + warps::WarpShuffleValue>(
     values: Global<T>,
@@ -225,8 +225,8 @@ pub fn bytes_of_words(words: Global<u32>, halves: Global<u32>, out: GlobalMut<u3
     out.store(6 * i + 5, bits::funnel_shift(a, b, c));
 }
 
-/// Volatile global memory and the three fences: a relay through the blocks' first threads is not needed to see that they
-/// compile and keep values.
+/// Volatile global memory and the three fences: a relay through the blocks' first threads is not needed to see that
+/// they compile and keep values.
 #[kernel(block = 64)]
 pub fn volatile_and_fences(input: Global<f32>, out: GlobalMut<f32>) {
     let i = thread::index_1d_wide();

@@ -5,8 +5,8 @@ use warpfold::{Error, Gpu, Transposition};
 /// What the largest of them need on the device: input and output. The host has one of them at a time.
 pub const BYTES: usize = 9 << 30;
 
-/// Sides of matrices past 2^32 elements, for each way that they go: tiles of packs, slanted tiles, strips of few rows and of few
-/// columns.
+/// Sides of matrices past 2^32 elements, for each way that they go: tiles of packs, slanted tiles, strips of few rows
+/// and of few columns.
 pub const SIDES: [[usize; 2]; 4] = [[65_536, 65_552], [65_537, 65_539], [3, 1_431_655_777], [1_431_655_777, 3]];
 
 /// The side of a square that is turned in place, of 2^32 elements.
@@ -20,8 +20,8 @@ fn element(i: usize) -> u8 {
     ((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// Does `work` with pieces of whole rows of `elements`, of `columns` each, and with the first row of each: several at a time. What it
-/// says first is what this gives back.
+/// Does `work` with pieces of whole rows of `elements`, of `columns` each, and with the first row of each: several at a
+/// time. What it says first is what this gives back.
 fn by_rows(
     elements: &mut [u8],
     columns: usize,

@@ -26,8 +26,8 @@ pub fn first_gpu() -> Result<Gpu, Error> {
     Gpu::with_libraries(0, &[&TEST_KERNELS])
 }
 
-/// `otherwise`, or `all` where somebody asks for all that the tests can do: `cargo xtask test --all`, which takes several times
-/// as long. What is tried in between is the same, more often.
+/// `otherwise`, or `all` where somebody asks for all that the tests can do: `cargo xtask test --all`, which takes
+/// several times as long. What is tried in between is the same, more often.
 pub fn times<N>(otherwise: N, all: N) -> N {
     if std::env::var("WARPFOLD_TESTS").is_ok_and(|tests| tests == "all") { all } else { otherwise }
 }

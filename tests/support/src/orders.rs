@@ -16,8 +16,8 @@ fn failed(error: Error) -> String {
     error.to_string()
 }
 
-/// A recording does nothing until it is started, then does it as often as it is, on what is in the buffers then; and keeps
-/// memory that its owner has dropped.
+/// A recording does nothing until it is started, then does it as often as it is, on what is in the buffers then; and
+/// keeps memory that its owner has dropped.
 ///
 /// # Errors
 /// Something was otherwise.
@@ -139,8 +139,8 @@ pub fn recordings_of_each_kind(gpu: &Gpu) -> Outcome {
     }
 }
 
-/// So many threads, each with its own order of work on one device, make calls of every kind for so long; each has inputs of its
-/// own, and one is all of theirs.
+/// So many threads, each with its own order of work on one device, make calls of every kind for so long; each has
+/// inputs of its own, and one is all of theirs.
 ///
 /// # Errors
 /// One of them got a wrong result.

@@ -17,8 +17,8 @@ const MOST: usize = 20_000;
 
 /// Has so many threads do steps at random on one handle, until the time is over. Gives how many steps there were.
 ///
-/// A step uploads, reduces, transposes, records, starts, forks, drops, and looks at the result; with `faults`, which a CUDA device does
-/// not survive, some launches fail.
+/// A step uploads, reduces, transposes, records, starts, forks, drops, and looks at the result; with `faults`, which a
+/// CUDA device does not survive, some launches fail.
 ///
 /// # Errors
 /// A wrong result, or an error that should not be.

@@ -8,8 +8,8 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use warpfold::{Error, Gpu, Plain};
 
-/// Turns a matrix of so many rows and columns, which are whole packs, of numbers made from a seed, and compares: with 1, 2, 4
-/// and 8 pieces of its rows taking turns.
+/// Turns a matrix of so many rows and columns, which are whole packs, of numbers made from a seed, and compares: with
+/// 1, 2, 4 and 8 pieces of its rows taking turns.
 pub type TileCheck = fn(&Gpu, usize, usize, u64) -> Result<(), String>;
 
 /// Passes of shared memory's banks that such a transpose takes more than it would have to.
@@ -57,7 +57,8 @@ instances! {
     u128, 256, 8;
 }
 
-/// The transpose by a kernel, whose tiles have so many elements, and with so many pieces of rows taking turns, as a power of two.
+/// The transpose by a kernel, whose tiles have so many elements, and with so many pieces of rows taking turns, as a
+/// power of two.
 fn turn<T: Plain>(
     gpu: &Gpu,
     (kernel, len): (Kernel<Parameters<T>>, usize),

@@ -258,8 +258,8 @@ fn each_place(case: &Case, mut work: impl FnMut(usize, usize)) {
     }
 }
 
-/// Bits without a pattern, those of a seed. They are hashes of their numbers, which take a fraction of the time that a good
-/// generator's take: there are hundreds of millions.
+/// Bits without a pattern, those of a seed. They are hashes of their numbers, which take a fraction of the time that a
+/// good generator's take: there are hundreds of millions.
 struct Noise {
     state: u64,
 }
@@ -331,8 +331,8 @@ fn check_in_place<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
 /// The orders of three axes.
 pub const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
-/// Permutes an array of this shape in each order, from and to views that begin at these elements, and compares; what must
-/// not be written too.
+/// Permutes an array of this shape in each order, from and to views that begin at these elements, and compares; what
+/// must not be written too.
 pub type PermuteCheck = fn(&Gpu, [usize; 3], [usize; 2], u64) -> Result<(), String>;
 
 /// One for each size.
@@ -374,7 +374,8 @@ fn check_permuted<T: Bits>(gpu: &Gpu, shape: [usize; 3], offsets: [usize; 2], se
 /// One that is turned by tiles, of elements of 2 bytes or more, and at multiples of 16 bytes.
 pub const ALIGNED: Case = Case { rows: 1040, columns: 2064, batch: 1, pads: [0; 2], offsets: [0; 2], seed: 0 };
 
-/// Matrices that are small, but so many that their blocks have all the threads that they may, whatever the element's size.
+/// Matrices that are small, but so many that their blocks have all the threads that they may, whatever the element's
+/// size.
 pub const MANY: Case = Case { rows: 112, columns: 32, batch: 110, pads: [0; 2], offsets: [0; 2], seed: 0 };
 
 /// Matrices of so many tiles, whatever the element's size, that they are large ones, and rows of the output that begin
@@ -390,8 +391,8 @@ pub const LARGE: [Case; 7] = [
     Case { rows: 33, columns: 12_007, batch: 5, pads: [1, 0], offsets: [3, 1], seed: 0 },
 ];
 
-/// Matrices so high that they are turned in bands of rows: where rows begin at multiples of 16 bytes, of elements of up to 8 bytes
-/// (of 16 they are whole pairs of lines), and anywhere, whatever the element's size.
+/// Matrices so high that they are turned in bands of rows: where rows begin at multiples of 16 bytes, of elements of up
+/// to 8 bytes (of 16 they are whole pairs of lines), and anywhere, whatever the element's size.
 pub const HIGH: [Case; 2] = [
     Case { rows: 65_552, columns: 272, batch: 2, pads: [0; 2], offsets: [0; 2], seed: 0 },
     Case { rows: 65_541, columns: 259, batch: 1, pads: [2, 1], offsets: [3, 5], seed: 0 },

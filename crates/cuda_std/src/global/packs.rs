@@ -1,8 +1,8 @@
 //! Several packs at once, at any alignment.
 //!
-//! Where addresses are multiples of 16 a pack is one load. Where they are not it is cut out of the two aligned packs that it
-//! lies in: two wide loads, of which the second finds its line in L1 since a neighbour's first has asked for it, and a few
-//! shifts. All loads are on their way before the first is used.
+//! Where addresses are multiples of 16 a pack is one load. Where they are not it is cut out of the two aligned packs
+//! that it lies in: two wide loads, of which the second finds its line in L1 since a neighbour's first has asked for
+//! it, and a few shifts. All loads are on their way before the first is used.
 
 use core::mem::size_of;
 
@@ -65,8 +65,8 @@ impl<T: Element> Global<'_, T> {
         packs
     }
 
-    /// [`Global::load_packs_unchecked`] of those packs that begin before `end`; zeros for the others. Says nothing about
-    /// [when](issue_loads) loads are on their way.
+    /// [`Global::load_packs_unchecked`] of those packs that begin before `end`; zeros for the others. Says nothing
+    /// about [when](issue_loads) loads are on their way.
     ///
     /// # Safety
     /// Those packs are inside of the view, and `stride` is a multiple of a pack's length.

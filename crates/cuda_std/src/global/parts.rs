@@ -7,14 +7,15 @@ use crate::element::{Element, Packed, Plain};
 use crate::machine;
 
 impl<T: Element> Global<'_, T> {
-    /// Of the pack that begins at `i`, the elements `from..to`; the others are of no meaning. At any alignment, and at any
-    /// `i`, even one "before" the view (a wrapped index), as long as the elements that are asked for are inside.
+    /// Of the pack that begins at `i`, the elements `from..to`; the others are of no meaning. At any alignment, and at
+    /// any `i`, even one "before" the view (a wrapped index), as long as the elements that are asked for are inside.
     ///
-    /// One or two wide loads, no branch: each of the aligned packs in which there is one of those elements is read whole.
+    /// One or two wide loads, no branch: each of the aligned packs in which there is one of those elements is read
+    /// whole.
     ///
     /// # Safety
-    /// Elements `i + from` to `i + to` (wrapped, that one not included) are inside of the view, there is one, and `to` is at
-    /// most the pack's length.
+    /// Elements `i + from` to `i + to` (wrapped, that one not included) are inside of the view, there is one, and `to`
+    /// is at most the pack's length.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_part_unchecked(&self, i: usize, from: usize, to: usize) -> T::Pack {
@@ -47,7 +48,8 @@ impl<T: Element> Global<'_, T> {
         (self.start as usize).wrapping_add(i.wrapping_mul(size_of::<T>())) % bytes / size_of::<T>()
     }
 
-    /// [`Global::load_part_unchecked`] where the pack's address is a multiple of 16: one load, which [fetches](Fetch) so much.
+    /// [`Global::load_part_unchecked`] where the pack's address is a multiple of 16: one load, which [fetches](Fetch)
+    /// so much.
     ///
     /// # Safety
     /// As there, and the pack is aligned.
@@ -101,17 +103,17 @@ impl<T: Element> Global<'_, T> {
 pub struct Begun<P>(P);
 
 impl<T: Element> Global<'_, T> {
-    /// Begins to load the pack at `i`, at any alignment, or, if `half`, its first half: one load, of the aligned pack (or half)
-    /// in which it begins. What it has of the next one [`Self::finish_unchecked`] gets from the next lane, which begins there:
-    /// nothing is loaded twice, and in half of the registers that both would take. Packs that are not halved
-    /// [fetch](Fetch) their lines.
+    /// Begins to load the pack at `i`, at any alignment, or, if `half`, its first half: one load, of the aligned pack
+    /// (or half) in which it begins. What it has of the next one [`Self::finish_unchecked`] gets from the next lane,
+    /// which begins there: nothing is loaded twice, and in half of the registers that both would take. Packs that are
+    /// not halved [fetch](Fetch) their lines.
     ///
-    /// `count` elements count, none of a lane that is there for the one before it; and the row goes on for `left` elements from
-    /// `i` on, or ended so many before, if that is negative.
+    /// `count` elements count, none of a lane that is there for the one before it; and the row goes on for `left`
+    /// elements from `i` on, or ended so many before, if that is negative.
     ///
     /// # Safety
-    /// The first `count` elements are inside of the view, and at most a pack's (or half of one's); `count` is not more than `left`;
-    /// and so are the last elements before `i + left`, as far as there are any from the aligned place on.
+    /// The first `count` elements are inside of the view, and at most a pack's (or half of one's); `count` is not more
+    /// than `left`; and so are the last elements before `i + left`, as far as there are any from the aligned place on.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn begin_unchecked(&self, i: usize, count: usize, left: i32, half: bool) -> Begun<T::Pack> {
@@ -140,11 +142,12 @@ impl<T: Element> Global<'_, T> {
         }
     }
 
-    /// The pack at `i` that was begun, or half of one: its elements that count, with any behind them. All lanes of the warp come
-    /// here together; the last of those with neighbouring packs gets nothing of use.
+    /// The pack at `i` that was begun, or half of one: its elements that count, with any behind them. All lanes of the
+    /// warp come here together; the last of those with neighbouring packs gets nothing of use.
     ///
     /// # Safety
-    /// It was begun with that place; and of all lanes that something counts in, the next one's place is a pack (or half) further.
+    /// It was begun with that place; and of all lanes that something counts in, the next one's place is a pack (or
+    /// half) further.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn finish_unchecked(&self, begun: Begun<T::Pack>, i: usize, half: bool) -> T::Pack {
@@ -180,7 +183,8 @@ impl<T: Element> Global<'_, T> {
     /// One load where elements are words; where they are smaller, two of the aligned words that they lie in, no branch.
     ///
     /// # Safety
-    /// Elements `i` to `i + count` (that one not included) are inside of the view; there is one, and a word has so many.
+    /// Elements `i` to `i + count` (that one not included) are inside of the view; there is one, and a word has so
+    /// many.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_word_unchecked<W: Word>(&self, i: usize, count: usize) -> W {
@@ -262,12 +266,12 @@ impl<T: Element> Global<'_, T> {
 }
 
 impl<T: Element> GlobalMut<'_, T> {
-    /// Writes the elements `from..to` of the word that begins at `i`, an index (which may be wrapped, if `from` is not 0)
-    /// whose address is a multiple of the word's size: in one access if they are all, else by elements.
+    /// Writes the elements `from..to` of the word that begins at `i`, an index (which may be wrapped, if `from` is not
+    /// 0) whose address is a multiple of the word's size: in one access if they are all, else by elements.
     ///
     /// # Safety
-    /// Elements `i + from` to `i + to` (wrapped, that one not included) are inside of the view, a word has so many, and the
-    /// address is aligned.
+    /// Elements `i + from` to `i + to` (wrapped, that one not included) are inside of the view, a word has so many, and
+    /// the address is aligned.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn store_word_unchecked<W: Word>(&self, i: usize, word: W, from: usize, to: usize) {
@@ -298,13 +302,13 @@ impl<T: Element> GlobalMut<'_, T> {
         (self.start as usize).wrapping_add(i.wrapping_mul(size_of::<T>())) % bytes / size_of::<T>()
     }
 
-    /// Writes the elements `from..to` of the pack that begins at `i`, an index (which may be wrapped, if `from` is not 0)
-    /// whose address is a multiple of 16: in one access if they are all, else by words and, in the word that a border goes
-    /// through, by elements.
+    /// Writes the elements `from..to` of the pack that begins at `i`, an index (which may be wrapped, if `from` is not
+    /// 0) whose address is a multiple of 16: in one access if they are all, else by words and, in the word that a
+    /// border goes through, by elements.
     ///
     /// # Safety
-    /// Elements `i + from` to `i + to` (wrapped, that one not included) are inside of the view, `to` is at most the pack's
-    /// length, and the address is aligned.
+    /// Elements `i + from` to `i + to` (wrapped, that one not included) are inside of the view, `to` is at most the
+    /// pack's length, and the address is aligned.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn store_part_unchecked(&self, i: usize, pack: T::Pack, from: usize, to: usize) {

@@ -1,10 +1,10 @@
 //! Who accessed the kernel's arrays last: a mark for each element, and a second one where it is needed.
 //!
-//! The first mark is of the last write, or of a read if nobody has written. Where others read, the second is of the last read. That
-//! is enough for most elements, and quick: no search, no lock, one word to compare, and little memory, as it is memory that a check
-//! waits for. What it cannot hold, two reads that nothing orders of what was written, an atomic operation, an access of a part of an
-//! element, moves to the exact cells of `shadow`, and stays there.
-//! `cells` has the rules for one element.
+//! The first mark is of the last write, or of a read if nobody has written. Where others read, the second is of the
+//! last read. That is enough for most elements, and quick: no search, no lock, one word to compare, and little memory,
+//! as it is memory that a check waits for. What it cannot hold, two reads that nothing orders of what was written, an
+//! atomic operation, an access of a part of an element, moves to the exact cells of `shadow`, and stays there. `cells`
+//! has the rules for one element.
 
 use std::iter;
 use std::sync::OnceLock;
@@ -79,8 +79,8 @@ impl Arrays {
         Some(Window::new(start, array.shift, words, self.has_one_core))
     }
 
-    /// Notes a plain access, of whole elements, that nobody else has accessed, or only before what this thread knows: most
-    /// accesses are such. Gives whether it was one; if not, [`Self::access`] has to look at it.
+    /// Notes a plain access, of whole elements, that nobody else has accessed, or only before what this thread knows:
+    /// most accesses are such. Gives whether it was one; if not, [`Self::access`] has to look at it.
     #[inline(never)]
     pub fn note_if_alone(&self, address: usize, bytes: usize, is_read: bool, own: Mark) -> bool {
         let Some(array) = self.array_at(address, bytes) else { return false };

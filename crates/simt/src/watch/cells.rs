@@ -1,7 +1,7 @@
 //! What is known of one element of a kernel's arrays: a word with a mark, and a second mark where it is needed.
 //!
-//! Cores that run at the same time take a cell before they look at it, by a bit of its word; a launch with one core does not
-//! need to.
+//! Cores that run at the same time take a cell before they look at it, by a bit of its word; a launch with one core
+//! does not need to.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,8 +52,8 @@ impl Touch {
         Self(self.0 | lane.0)
     }
 
-    /// What a word is to become, if nothing is to be said of the access: nobody else has accessed the element, or only before
-    /// what this thread knows.
+    /// What a word is to become, if nothing is to be said of the access: nobody else has accessed the element, or only
+    /// before what this thread knows.
     #[inline(always)]
     fn after(self, word: u64) -> Option<u64> {
         if word == 0 {
@@ -85,8 +85,8 @@ impl Touch {
     }
 }
 
-/// What is known of a cell's place: the last write and a read since, or reads alone, of two warps or blocks if there were so many
-/// (as in the exact cells).
+/// What is known of a cell's place: the last write and a read since, or reads alone, of two warps or blocks if there
+/// were so many (as in the exact cells).
 #[derive(Clone, Copy)]
 struct Known {
     write: Mark,
@@ -165,8 +165,8 @@ impl Cell<'_> {
         unknown(known.write).map(|write| (address, Conflict::Write(write)))
     }
 
-    /// Notes a read of what nobody has written, beside others, the first of which is `first`; `unknown` are those that count: of
-    /// the others the thread knows, or there are none.
+    /// Notes a read of what nobody has written, beside others, the first of which is `first`; `unknown` are those that
+    /// count: of the others the thread knows, or there are none.
     fn note_read_alone(&self, first: Mark, unknown: [Option<Stamp>; 2], own: Mark, eras: &Eras) {
         let warp = |stamp: Stamp| (stamp.block, stamp.thread() / 32);
         let takes_the_first = match unknown {

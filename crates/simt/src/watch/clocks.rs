@@ -1,8 +1,9 @@
 //! What a thread knows to have happened, within its block and beyond: the order that barriers and fences make.
 //!
-//! Every access gets a [`Stamp`]. Barriers of the block order all that its threads did: their number is the stamp's `epoch`.
-//! Within a warp, `sync_warp` orders what the lanes of its mask did: each warp counts a `time`, and each lane knows up to
-//! which time it has seen each other lane. Shuffles and votes let lanes meet but order no memory, as in CUDA.
+//! Every access gets a [`Stamp`]. Barriers of the block order all that its threads did: their number is the stamp's
+//! `epoch`. Within a warp, `sync_warp` orders what the lanes of its mask did: each warp counts a `time`, and each lane
+//! knows up to which time it has seen each other lane. Shuffles and votes let lanes meet but order no memory, as in
+//! CUDA.
 //!
 //! What a thread knows of other blocks, it knows by `releases`.
 
@@ -76,8 +77,8 @@ impl Clocks {
         }
     }
 
-    /// Epochs and times go on from block to block, so that what an earlier block left in shared memory's cells is told from
-    /// this one's. Stamps of two blocks of one launch are never compared by them.
+    /// Epochs and times go on from block to block, so that what an earlier block left in shared memory's cells is told
+    /// from this one's. Stamps of two blocks of one launch are never compared by them.
     pub fn begin_block(&mut self, block: u32, near: &Near) {
         self.block = block;
         self.epoch += 1;
@@ -249,8 +250,8 @@ impl Clocks {
         clock.fenced = Some(Arc::new(Release { block, epoch, thread, all_know, known, acquired, fence }));
     }
 
-    /// The thread's atomic operation finds what was left at its place, and leaves what the thread knew at its last fence.
-    /// To be called in the order in which the operations are done.
+    /// The thread's atomic operation finds what was left at its place, and leaves what the thread knew at its last
+    /// fence. To be called in the order in which the operations are done.
     pub fn atomic(&mut self, thread: usize, place: usize, reads: bool, writes: bool, releases: &mut Releases) {
         let version = releases.version(place);
         if reads && version > 0 {

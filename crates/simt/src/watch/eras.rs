@@ -1,8 +1,9 @@
 //! Moments of warps, as numbers small enough for a cell.
 //!
-//! What an access's order depends on is the same for all that a warp's lanes do until they meet others: block, epoch and time.
-//! Such a stretch is an *era*. It is written down once, and then a cell has only its number. Cores append eras and read those
-//! of others without a lock: an era never changes, and its number is handed on only after it was written.
+//! What an access's order depends on is the same for all that a warp's lanes do until they meet others: block, epoch
+//! and time. Such a stretch is an *era*. It is written down once, and then a cell has only its number. Cores append
+//! eras and read those of others without a lock: an era never changes, and its number is handed on only after it was
+//! written.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -66,7 +67,8 @@ impl Mark {
         (self.0 ^ own.0) >> 27 == 0
     }
 
-    /// Whether it is none, or by that thread at that time: then whoever knows of `own` knows of it, and nobody else does.
+    /// Whether it is none, or by that thread at that time: then whoever knows of `own` knows of it, and nobody else
+    /// does.
     #[inline]
     pub fn is_covered_by(self, own: Self) -> bool {
         self.0 == 0 || self.is_of_thread(own)

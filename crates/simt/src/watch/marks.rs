@@ -9,8 +9,8 @@ pub(super) type Marks = Box<[AtomicU64]>;
 /// So many are made together, when the first of them is needed; fewer at an array's end.
 pub(super) const CHUNK: usize = 32768;
 
-/// Marks of whole chunks, of launches that have ended. Memory that was given back to the system comes back page by page, each
-/// by a fault that takes as long as the checks of a hundred accesses.
+/// Marks of whole chunks, of launches that have ended. Memory that was given back to the system comes back page by
+/// page, each by a fault that takes as long as the checks of a hundred accesses.
 static SPARE: Mutex<Vec<Marks>> = Mutex::new(Vec::new());
 
 /// So many are kept: 16 MiB of them.

@@ -18,8 +18,8 @@
 //! | `notes` | how a lane's word on what it does reaches its core's watcher |
 //! | `launch` | what the cores have in common: sites, cells of global memory, counters, findings |
 //!
-//! A [`Watcher`] is one core's. Lanes call it through [`crate::lane`], only while some launch of the process is watched:
-//! otherwise an access costs a look at one number.
+//! A [`Watcher`] is one core's. Lanes call it through [`crate::lane`], only while some launch of the process is
+//! watched: otherwise an access costs a look at one number.
 
 mod arrays;
 mod cells;
@@ -65,8 +65,8 @@ use crate::shared::SharedMemory;
 pub struct Watch {
     /// Whether requests, conflicts and the like are counted; [`crate::profile`] gives the counters.
     pub counters: bool,
-    /// Whether races, reads of what nobody has written, and wrong barriers, shuffles and masks are looked for. A launch with
-    /// some ends with [`crate::Fault::Mistakes`].
+    /// Whether races, reads of what nobody has written, and wrong barriers, shuffles and masks are looked for. A launch
+    /// with some ends with [`crate::Fault::Mistakes`].
     pub checks: bool,
 }
 
@@ -260,7 +260,8 @@ impl Watcher {
         {
             near.begin_era(deed.lane / 32, era);
             let touch = Touch::new(Mark::NONE.at(site), is_read);
-            // SAFETY: the words are there until the launch is dropped, which this watcher holds until after `end_launch`.
+            // SAFETY: the words are there until the launch is dropped, which this watcher holds until after
+            // `end_launch`.
             unsafe { near.remember(element, touch, window, Act { site, kind: deed.kind() }) };
         }
         launch.arrays.note_if_alone(deed.address, deed.bytes, is_read, Mark::new(era, deed.lane, site))
@@ -316,8 +317,8 @@ impl Watcher {
         self.launch.report_access(check, own, effect, conflict, self.launch.name_of(at));
     }
 
-    /// A load of bytes at any address: a GPU loads the aligned 16 bytes that they lie in. What is beside them is not looked
-    /// at, so it is no access.
+    /// A load of bytes at any address: a GPU loads the aligned 16 bytes that they lie in. What is beside them is not
+    /// looked at, so it is no access.
     pub fn unaligned_load(
         &mut self,
         lane: usize,

@@ -70,8 +70,8 @@ impl Near {
         self.is_to_count.get()
     }
 
-    /// Notes an access that nothing is to be said of, near one by the same line before it. Gives whether it was one. It calls
-    /// nothing, so that it has no registers to save: that would be a third of its work.
+    /// Notes an access that nothing is to be said of, near one by the same line before it. Gives whether it was one. It
+    /// calls nothing, so that it has no registers to save: that would be a third of its work.
     #[inline(always)]
     pub fn check(&self, thread: usize, site: ElementSite, address: usize) -> bool {
         let place = self.place(site);
@@ -83,8 +83,8 @@ impl Near {
         unsafe { place.window.get().note(address, place.touch.get().by(lane)) }
     }
 
-    /// Notes an access by a line that is known on its lane's tape, while there is room; if it is to be checked, too, only if
-    /// [`Self::check`] would note it. Gives whether it did.
+    /// Notes an access by a line that is known on its lane's tape, while there is room; if it is to be checked, too,
+    /// only if [`Self::check`] would note it. Gives whether it did.
     #[inline(always)]
     pub fn count(&self, thread: usize, site: ElementSite, address: usize) -> bool {
         let place = self.place(site);
@@ -124,7 +124,8 @@ impl Near {
         place.act.set(act);
     }
 
-    /// A block of a launch begins that is watched for that. What one before it has left on tapes is of no use: it had a fault.
+    /// A block of a launch begins that is watched for that. What one before it has left on tapes is of no use: it had a
+    /// fault.
     pub fn begin_block(&self, watch: Watch, threads: usize) {
         self.is_to_count.set(watch.counters);
         self.is_to_check.set(watch.checks);
@@ -195,7 +196,8 @@ impl Window {
         address.wrapping_sub(self.start).rotate_right(self.shift) < self.alone.max(self.among_cores) as usize
     }
 
-    /// Notes an access of one element, if nothing is to be said of it and its cell is one of these. Gives whether it was so.
+    /// Notes an access of one element, if nothing is to be said of it and its cell is one of these. Gives whether it
+    /// was so.
     ///
     /// # Safety
     /// The words that it is of are still there.

@@ -7,7 +7,8 @@ use crate::context::{Context, fault, give_way, is_running, with_lane, with_lane_
 use crate::lane::{Access, Space};
 use crate::listener::Listener;
 
-/// Notes a load or store of a single element of global memory. Callers seldom come here, but when they do, it is to be fast.
+/// Notes a load or store of a single element of global memory. Callers seldom come here, but when they do, it is to be
+/// fast.
 #[cold]
 #[inline(never)]
 pub(crate) fn note_element(listener: &Listener, site: ElementSite, address: usize) {

@@ -1,10 +1,10 @@
 //! What fences and atomics tell blocks of each other.
 //!
-//! Blocks know of each other only by atomics: a fence keeps what a thread knows ([`Release`]), an atomic operation behind it
-//! leaves that at the atomic's place, another thread's operation on the same place finds it, and its fence makes it known.
-//! Fences that are in one order with all others (`fence.sc`) do more: after a barrier, one by any thread of the block makes
-//! known what another of them has found. (PTX ISA, "Memory Consistency Model": release and acquire patterns, which are
-//! cumulative over barriers, and Fence-SC order.)
+//! Blocks know of each other only by atomics: a fence keeps what a thread knows ([`Release`]), an atomic operation
+//! behind it leaves that at the atomic's place, another thread's operation on the same place finds it, and its fence
+//! makes it known. Fences that are in one order with all others (`fence.sc`) do more: after a barrier, one by any
+//! thread of the block makes known what another of them has found. (PTX ISA, "Memory Consistency Model": release and
+//! acquire patterns, which are cumulative over barriers, and Fence-SC order.)
 
 use std::collections::HashMap;
 use std::sync::Arc;

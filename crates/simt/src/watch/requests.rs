@@ -1,10 +1,10 @@
 //! What the lanes of a warp did one after the other, put together to the requests that a GPU makes of it.
 //!
-//! A GPU's lanes run in step, and what they do in one instruction is one request. Here a lane runs until it waits. So each
-//! keeps a log, and when all lanes of the warp wait, the logs are laid beside each other: the first visits of a site by the
-//! lanes are one request, the second visits another. That is what a GPU does, too, as long as lanes that take the same
-//! branches stay together; where lanes come to a site after different numbers of rounds of a loop, a GPU may make more
-//! requests of it than are counted here.
+//! A GPU's lanes run in step, and what they do in one instruction is one request. Here a lane runs until it waits. So
+//! each keeps a log, and when all lanes of the warp wait, the logs are laid beside each other: the first visits of a
+//! site by the lanes are one request, the second visits another. That is what a GPU does, too, as long as lanes that
+//! take the same branches stay together; where lanes come to a site after different numbers of rounds of a loop, a GPU
+//! may make more requests of it than are counted here.
 //!
 //! A lane that is alone in its warp has no log: each of its accesses is a request.
 
@@ -103,8 +103,8 @@ impl Logs {
     }
 }
 
-/// Gives the requests at the logs' starts to `count` for as long as the lanes that go on do the same, and how many entries of
-/// each log that was. Their visits of a site are the same ones then, so nothing has to be sorted.
+/// Gives the requests at the logs' starts to `count` for as long as the lanes that go on do the same, and how many
+/// entries of each log that was. Their visits of a site are the same ones then, so nothing has to be sorted.
 fn requests_in_step(logs: &[Vec<Entry>], count: &mut impl FnMut(SiteId, &Request)) -> usize {
     let mut request = Request::new(Act::NONE.kind);
     let shortest = logs.iter().map(Vec::len).min().unwrap_or(0);

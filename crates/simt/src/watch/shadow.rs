@@ -8,8 +8,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::stamp::{Stamp, Strength};
 
-/// The last write of a place, atomic operations since then, the last of which counts, and reads: of two warps or blocks if
-/// there were so many, which is enough to find a write that somebody has not waited for.
+/// The last write of a place, atomic operations since then, the last of which counts, and reads: of two warps or blocks
+/// if there were so many, which is enough to find a write that somebody has not waited for.
 #[derive(Clone, Copy)]
 pub(crate) struct Cell {
     write: Stamp,
@@ -43,7 +43,8 @@ pub(crate) enum Conflict {
 }
 
 impl Cell {
-    /// Notes an access, and gives what it is in conflict with. `knows` says whether it comes after another one for sure.
+    /// Notes an access, and gives what it is in conflict with. `knows` says whether it comes after another one for
+    /// sure.
     #[inline]
     fn access(
         &mut self,
@@ -133,7 +134,8 @@ impl Cells {
         self.words.len() * 4
     }
 
-    /// The cell of the byte at `at`, or of the word that begins there if `bytes` has all of it, and the bytes that it is of.
+    /// The cell of the byte at `at`, or of the word that begins there if `bytes` has all of it, and the bytes that it
+    /// is of.
     #[inline]
     fn cell(&mut self, at: usize, bytes: usize) -> (&mut Cell, usize) {
         let word = at / 4;
@@ -162,8 +164,8 @@ impl Cells {
         }
     }
 
-    /// Notes an access of `bytes` bytes at `start`, and gives the first conflict with where it is. Stamps that are not fresh
-    /// are of another time, when the memory was somebody else's.
+    /// Notes an access of `bytes` bytes at `start`, and gives the first conflict with where it is. Stamps that are not
+    /// fresh are of another time, when the memory was somebody else's.
     #[inline]
     pub fn access(
         &mut self,

@@ -35,7 +35,8 @@ impl Kind {
     }
 }
 
-/// A load or store of a single element of global memory, and where in the source: one word, which kernels have as a constant.
+/// A load or store of a single element of global memory, and where in the source: one word, which kernels have as a
+/// constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ElementSite {
     /// The `Location`'s address plus the code of what is done: the bytes as a power of two, and `STORE`.
@@ -84,8 +85,8 @@ impl ElementSite {
     /// A number below `count`, a power of two, for a table.
     #[inline(always)]
     pub fn slot(self, count: usize) -> usize {
-        // Neighbours in the source have `Location`s beside each other. What is done there is to count too, so it is added
-        // where it changes the slot.
+        // Neighbours in the source have `Location`s beside each other. What is done there is to count too, so it is
+        // added where it changes the slot.
         let code = self.code.addr();
         code.wrapping_mul(CODES + 1) / CODES % count
     }
@@ -118,8 +119,8 @@ impl Action {
 /// A site's number, the same on all cores of a launch.
 pub(crate) type SiteId = u32;
 
-/// The sites of a launch. One place may have several `Location`s, a copy in each crate that inlines it: they are compared by
-/// what they say.
+/// The sites of a launch. One place may have several `Location`s, a copy in each crate that inlines it: they are
+/// compared by what they say.
 #[derive(Default)]
 pub(crate) struct Sites {
     known: Mutex<Known>,

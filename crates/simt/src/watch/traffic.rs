@@ -168,7 +168,8 @@ impl Request {
     }
 }
 
-/// Adds a request of one lane: [`count`], of which little is left then. `is_divergent` says whether its warp has others.
+/// Adds a request of one lane: [`count`], of which little is left then. `is_divergent` says whether its warp has
+/// others.
 #[inline]
 pub(super) fn count_lone(counters: &mut Counters, kind: Kind, address: u64, is_divergent: bool) {
     let bytes = kind.bytes() as u64;

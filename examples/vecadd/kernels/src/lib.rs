@@ -17,7 +17,8 @@ pub unsafe fn vecadd(a: &[f32], b: &[f32], c: *mut f32) {
     }
 }
 
-/// Adds two vectors, through views, which know their lengths: nothing about it is unsafe, neither here nor at the launch.
+/// Adds two vectors, through views, which know their lengths: nothing about it is unsafe, neither here nor at the
+/// launch.
 #[kernel]
 pub fn vecadd_views(a: Global<f32>, b: Global<f32>, c: GlobalMut<f32>) {
     let i = thread::index_1d() as usize;

@@ -5,20 +5,21 @@ use cuda_std::prelude::*;
 use super::{BLOCK, PACKS, PACKS_EACH, PACKS_WITH_GAPS};
 use crate::divisor::Divisor;
 
-/// Packs that a block has room for, in whole lines: of rows without gaps one more than they have, as they may begin and end inside
-/// of one.
+/// Packs that a block has room for, in whole lines: of rows without gaps one more than they have, as they may begin and
+/// end inside of one.
 pub(super) const ROOM: usize = PACKS_WITH_GAPS;
 const _: () = assert!(ROOM > PACKS && ROOM.is_multiple_of(8));
 
-/// Where pack `i` lies in shared memory: its line of eight, which are all banks, is turned by the line's number. So packs of
-/// neighbouring rows are in different banks, where a row has fewer than a line and each lane the same pack of another row.
+/// Where pack `i` lies in shared memory: its line of eight, which are all banks, is turned by the line's number. So
+/// packs of neighbouring rows are in different banks, where a row has fewer than a line and each lane the same pack of
+/// another row.
 #[inline(always)]
 pub(super) fn turned(i: usize) -> usize {
     i / 8 * 8 + (i + i / 8) % 8
 }
 
-/// Rows, and how they lie in shared memory: as the aligned packs that they lie in, all of them together if there is no gap
-/// between them, else each by itself.
+/// Rows, and how they lie in shared memory: as the aligned packs that they lie in, all of them together if there is no
+/// gap between them, else each by itself.
 pub(super) struct Stage<'a, T> {
     input: &'a Global<'a, T>,
     /// Where the first begins, and how many elements behind the start of a pack.
@@ -110,8 +111,8 @@ impl<'a, T: Element> Stage<'a, T> {
         Pack { is_there: pack.is_there && row < self.rows, ..pack }
     }
 
-    /// The `i`-th of the packs that `len` elements from `begin` on lie in, which begin `past` elements behind the first one's
-    /// start.
+    /// The `i`-th of the packs that `len` elements from `begin` on lie in, which begin `past` elements behind the first
+    /// one's start.
     #[inline(always)]
     fn pack(&self, begin: usize, past: u32, len: u32, i: u32) -> Pack {
         let of_pack = T::Pack::LEN as u32;

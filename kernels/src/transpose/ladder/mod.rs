@@ -1,8 +1,8 @@
 //! The transpose ladder: each rung is one kernel that changes one thing of the rung before.
 //!
-//! Every rung writes the transpose of `input`, `rows` x `columns` in row-major order, to `output`; the two copies, which
-//! are the ceiling and the floor of what a transpose can be, write the input itself. The grid is one-dimensional, tiles
-//! counted along the rows: CUDA allows 65535 blocks along y, too few for a tall matrix.
+//! Every rung writes the transpose of `input`, `rows` x `columns` in row-major order, to `output`; the two copies,
+//! which are the ceiling and the floor of what a transpose can be, write the input itself. The grid is one-dimensional,
+//! tiles counted along the rows: CUDA allows 65535 blocks along y, too few for a tall matrix.
 //!
 //! Each rung says what it changes, what that **saves** or **costs**, which **counter** shows it, and where it is from.
 //! `docs/ladder/counters.md` has for each counter what it counts, the metric of Nsight Compute, and a command;

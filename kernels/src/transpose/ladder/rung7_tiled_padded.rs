@@ -5,11 +5,11 @@ use super::tile_corner;
 /// The same tile with one unused column, so that a column lies across the banks.
 ///
 /// A row of 33 words shifts each row's banks by one: the 32 elements of a column are in 32 banks. **Saves:** every bank
-/// conflict of a tile of 32; rows of 9 and 17 words still have 2-way ones. **Costs:** `TILE` unused elements. **Counter:**
-/// bank conflicts.
+/// conflict of a tile of 32; rows of 9 and 17 words still have 2-way ones. **Costs:** `TILE` unused elements.
+/// **Counter:** bank conflicts.
 ///
-/// Source: past seed 004, which stops at "shared memory replay overhead is high"; NVIDIA, "An Efficient Matrix Transpose
-/// in CUDA C/C++" (2013).
+/// Source: past seed 004, which stops at "shared memory replay overhead is high"; NVIDIA, "An Efficient Matrix
+/// Transpose in CUDA C/C++" (2013).
 #[kernel(instances = [f32] x [8, 16, 32], block = [TILE, TILE])]
 pub fn tiled_padded<T: Element, const TILE: usize>(
     input: Global<T>,

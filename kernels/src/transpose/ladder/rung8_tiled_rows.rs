@@ -4,12 +4,13 @@ use super::tile_corner;
 
 /// The padded tile, by a quarter of the threads: 32 x 8, each of which moves four elements.
 ///
-/// Seed 004 sees that 1024 threads wait at the barrier for the slowest of them, with one element each to load meanwhile,
-/// and makes the tile smaller. Here the tile stays and the block shrinks: four independent loads a thread are in flight,
-/// eight blocks of 256 threads fit on a multiprocessor in place of two of 1024, and index arithmetic is shared by four.
-/// **Saves:** waiting. **Counters:** bytes in flight, resident blocks.
+/// Seed 004 sees that 1024 threads wait at the barrier for the slowest of them, with one element each to load
+/// meanwhile, and makes the tile smaller. Here the tile stays and the block shrinks: four independent loads a thread
+/// are in flight, eight blocks of 256 threads fit on a multiprocessor in place of two of 1024, and index arithmetic is
+/// shared by four. **Saves:** waiting. **Counters:** bytes in flight, resident blocks.
 ///
-/// Source: past seed 004, from its section on Little's law; NVIDIA, "An Efficient Matrix Transpose in CUDA C/C++" (2013).
+/// Source: past seed 004, from its section on Little's law; NVIDIA, "An Efficient Matrix Transpose in CUDA C/C++"
+/// (2013).
 #[kernel(instances = [f32], block = [32, 8])]
 pub fn tiled_rows<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize) {
     let (top, left) = tile_corner::<32>(columns);

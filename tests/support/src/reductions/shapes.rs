@@ -15,8 +15,8 @@ pub enum Form {
     Columns(usize, usize, usize),
     /// The axis with this number of an array with these extents.
     Axis([usize; 4], usize),
-    /// So many segments by offsets, the longest of about this length, a quarter of them empty; which, by a seed. Elements
-    /// before the first and behind the last belong to none.
+    /// So many segments by offsets, the longest of about this length, a quarter of them empty; which, by a seed.
+    /// Elements before the first and behind the last belong to none.
     Segments {
         /// How many.
         count: usize,
@@ -53,7 +53,8 @@ impl Form {
         }
     }
 
-    /// The offsets of segments, as a power law has them: as many of 1 to 10 elements as of 10 to 100. Of no other shape.
+    /// The offsets of segments, as a power law has them: as many of 1 to 10 elements as of 10 to 100. Of no other
+    /// shape.
     pub fn offsets(&self) -> Vec<u64> {
         let Self::Segments { count, longest, seed } = *self else { return Vec::new() };
         let mut source = SmallRng::seed_from_u64(seed);

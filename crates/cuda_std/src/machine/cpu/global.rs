@@ -1,5 +1,5 @@
-//! Global memory, by relaxed atomics of the access's width. On the usual processors that is an ordinary move, and it makes
-//! kernels whose threads race defined programs here too: blocks run on several cores.
+//! Global memory, by relaxed atomics of the access's width. On the usual processors that is an ordinary move, and it
+//! makes kernels whose threads race defined programs here too: blocks run on several cores.
 
 use core::mem::{size_of, transmute_copy};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
@@ -121,8 +121,8 @@ pub(crate) fn bytes_off_alignment<T>(place: *const T) -> usize {
     place as usize % 16
 }
 
-/// The 16 bytes at `place` at their places in two packs, `off` bytes into them, and nothing else: a GPU has to read around
-/// them, which is for those who count requests, but not for those who check accesses.
+/// The 16 bytes at `place` at their places in two packs, `off` bytes into them, and nothing else: a GPU has to read
+/// around them, which is for those who count requests, but not for those who check accesses.
 ///
 /// # Safety
 /// `place` is valid for a read of 16 bytes.
@@ -149,7 +149,8 @@ pub(crate) unsafe fn load_around_if<P: Packed>(is_there: bool, place: *const P, 
     if is_there { unsafe { load_around(place, off) } } else { [P::from_words([0; 4]); 2] }
 }
 
-/// Elements `from..to` of the pack at `place`, in one load or two of the aligned packs that they lie in; zeros for the others.
+/// Elements `from..to` of the pack at `place`, in one load or two of the aligned packs that they lie in; zeros for the
+/// others.
 ///
 /// # Safety
 /// Those elements are valid for a read.

@@ -23,7 +23,8 @@ pub(crate) fn enter_table<V: Sync>(table: &'static V) {
 #[inline(always)]
 pub(crate) fn table<V: Sync>() -> &'static V {
     match ENTERED.get() {
-        // SAFETY: `enter_table` has made it of a `&'static` of the type with that number, which is `V`; and `V` is `Sync`.
+        // SAFETY: `enter_table` has made it of a `&'static` of the type with that number, which is `V`; and `V` is
+        // `Sync`.
         Some(entered) if entered.id == TypeId::of::<V>() => unsafe { &*entered.table.cast::<V>() },
         _ => no_table(),
     }

@@ -6,7 +6,8 @@ use core::mem::{size_of, transmute_copy};
 use crate::element::{Packed, Plain};
 use crate::global::Fetch;
 
-/// Loads 16 bytes, as words: what of L2's lines is fetched with them is part of the instruction, which older devices do not have.
+/// Loads 16 bytes, as words: what of L2's lines is fetched with them is part of the instruction, which older devices do
+/// not have.
 macro_rules! load_words {
     ($instruction:literal, $is_there:expr, $place:expr) => {{
         let (a, b, c, d): (u32, u32, u32, u32);
@@ -76,7 +77,8 @@ pub(crate) unsafe fn load_pack<P: Packed>(place: *const P, fetch: Fetch) -> P {
     })
 }
 
-/// Reads 16 bytes, or nothing: zeros. A predicate, where LLVM would make a branch and wait for what is loaded at its end.
+/// Reads 16 bytes, or nothing: zeros. A predicate, where LLVM would make a branch and wait for what is loaded at its
+/// end.
 ///
 /// # Safety
 /// As [`load`], if there is something.
@@ -289,8 +291,8 @@ pub(crate) unsafe fn load_around_if<P: Packed>(is_there: bool, place: *const P, 
     }
 }
 
-/// Writes those of a pack's words that lie in elements `from..to`, and of the two words that a border may go through those
-/// elements.
+/// Writes those of a pack's words that lie in elements `from..to`, and of the two words that a border may go through
+/// those elements.
 ///
 /// # Safety
 /// The elements are valid for a write on this device; `place` is a multiple of 16.
@@ -329,11 +331,11 @@ pub(crate) unsafe fn store_part(place: *mut u32, words: [u32; 4], size: usize, f
     }
 }
 
-/// The 16 bytes that begin `off` bytes, less than 16, into two packs, which lie one behind the other and hold elements of
-/// `size` bytes.
+/// The 16 bytes that begin `off` bytes, less than 16, into two packs, which lie one behind the other and hold elements
+/// of `size` bytes.
 ///
-/// Registers have no index, so the words are moved in two steps of two words and one, each taken or not, and then all by
-/// less than a word (`shf`), for elements that are smaller than one.
+/// Registers have no index, so the words are moved in two steps of two words and one, each taken or not, and then all
+/// by less than a word (`shf`), for elements that are smaller than one.
 #[inline(always)]
 pub(crate) fn cut<P: Packed>(low: P, high: P, off: usize, size: usize) -> P {
     let ([a, b, c, d], [e, f, g, h]) = (low.to_words(), high.to_words());

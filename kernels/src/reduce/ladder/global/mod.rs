@@ -1,8 +1,8 @@
 //! Reductions in global memory, in place: the ladder of seed 000.
 //!
-//! A block takes a run of `data`, one, two, four or eight elements for each thread, folds it onto its first element, and
-//! copies that to `partials` at its block's index. `data` is overwritten: the host gives a rung a scratch copy. The host
-//! launches the same rung over the partials until one number is left.
+//! A block takes a run of `data`, one, two, four or eight elements for each thread, folds it onto its first element,
+//! and copies that to `partials` at its block's index. `data` is overwritten: the host gives a rung a scratch copy. The
+//! host launches the same rung over the partials until one number is left.
 //!
 //! | rung | changes | removes |
 //! |---|---|---|

@@ -5,8 +5,8 @@ use crate::ops::Number;
 
 /// Rung 4: each thread first adds two elements, so that there are half as many blocks.
 ///
-/// The first addition of a thread needs no barrier, and its two loads do not wait for one another. **Saves:** half of the
-/// blocks with all of their barriers. **Counters:** blocks, bytes in flight.
+/// The first addition of a thread needs no barrier, and its two loads do not wait for one another. **Saves:** half of
+/// the blocks with all of their barriers. **Counters:** blocks, bytes in flight.
 ///
 /// Source: seed 000, `reduceUnroll2`.
 #[kernel(instances = [f32, i32])]

@@ -1,8 +1,8 @@
 //! Reductions in shared memory: the ladder of seeds 002 and 003, and on to what the library uses.
 //!
 //! Every rung does the same work. A block takes a run of the input, one element or two for each thread, folds it to one
-//! number in shared memory, and writes that to `partials` at its block's index. The host launches the same rung over the
-//! partials until one number is left.
+//! number in shared memory, and writes that to `partials` at its block's index. The host launches the same rung over
+//! the partials until one number is left.
 //!
 //! | rung | changes | removes |
 //! |---|---|---|

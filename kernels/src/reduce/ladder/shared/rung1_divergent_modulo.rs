@@ -7,9 +7,8 @@ use crate::ops::Number;
 ///
 /// In the first step every second lane of each warp works, in the second every fourth: each warp runs until the last
 /// step though fewer and fewer of its lanes do anything. (The `%` costs nothing here: the compiler knows the block from
-/// the type, unrolls the loop and makes a mask of it.) The bodies are so small that `ptxas` predicates
-/// them: no branch diverges, and the idle lanes cost as if one did. **Costs:** every warp runs every step. **Counter:** lanes
-/// active.
+/// the type, unrolls the loop and makes a mask of it.) The bodies are so small that `ptxas` predicates them: no branch
+/// diverges, and the idle lanes cost as if one did. **Costs:** every warp runs every step. **Counter:** lanes active.
 ///
 /// Source: seed 003, `reduce0`.
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]

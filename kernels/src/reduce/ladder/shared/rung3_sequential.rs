@@ -18,7 +18,8 @@ pub fn sequential<T: Number, const BLOCK: usize>(input: Global<T>, partials: Glo
     store_first(&tile, &partials);
 }
 
-/// Adds the upper half of `tile` to the lower one, then the upper half of that, and so on down to a stride above `LAST`.
+/// Adds the upper half of `tile` to the lower one, then the upper half of that, and so on down to a stride above
+/// `LAST`.
 #[inline(always)]
 pub(super) fn fold_halves<T: Number, const BLOCK: usize, const LAST: usize>(tile: &SharedArray<T, BLOCK>) {
     let thread = thread::index_in_block::<BLOCK>();

@@ -7,9 +7,9 @@ use crate::ops::Number;
 
 /// Rung 5: the last 64 elements need no barrier of the block, because one warp folds them.
 ///
-/// Once the stride is 32, only the first warp works. The loop stops there, the other warps leave, and six unrolled steps
-/// by `fold_last_warp` finish. **Saves:** six block barriers and their loop. **Counter:** barriers per block (`log2`
-/// of the block, less 5).
+/// Once the stride is 32, only the first warp works. The loop stops there, the other warps leave, and six unrolled
+/// steps by `fold_last_warp` finish. **Saves:** six block barriers and their loop. **Counter:** barriers per block
+/// (`log2` of the block, less 5).
 ///
 /// Source: seed 002, 2.1.
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
@@ -38,8 +38,8 @@ pub(super) fn finish_by_last_warp<T: Number, const BLOCK: usize>(
 /// Folds the first 64 elements of `tile` to its first, by the 32 threads of one warp.
 ///
 /// Volatile keeps the compiler from holding an element in a register while another lane needs it. It does not order the
-/// lanes: since Volta each has its own program counter, and the seeds' version, which relies on lock-step, is a race. So
-/// a warp barrier stands between the read and the write of each step, and after the write.
+/// lanes: since Volta each has its own program counter, and the seeds' version, which relies on lock-step, is a race.
+/// So a warp barrier stands between the read and the write of each step, and after the write.
 ///
 /// Lanes from `stride` on add too, to elements that nobody reads again: all lanes must reach the barriers, and a branch
 /// would cost more than the additions.
