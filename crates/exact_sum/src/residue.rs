@@ -46,7 +46,7 @@ impl<F: Binary, const N: usize> Residue<F, N> {
     /// line.
     ///
     /// They are extracted in the window of the largest; what they leave is extracted in the window below, until nothing
-    /// is left: of elements that are within `2^40` of each other that is twice, of any at most seven times for `f32`.
+    /// is left: of elements that are within `2^40` of each other that is twice, of any `f32` at most six times.
     ///
     /// Gives the exponent of the first window.
     #[inline(never)]

@@ -279,3 +279,47 @@ fn an_integer_of_128_bits_is_rounded_as_its_leading_bits_are() {
         }
     }
 }
+
+#[test]
+fn all_of_an_element_that_leaves_nothing_is_extracted_as_any_other() {
+    let window = Window::<f32>::new(16);
+    for element in [0.0, -0.0, 65504.0, -1.5, 2_f32.powi(-24), f32::INFINITY, f32::NAN, 1e30] {
+        let (all, any) = (window.extract_all(Bins::EMPTY, element), window.extract(Bins::EMPTY, element));
+        assert_eq!((all.upper, all.is_outside()), (any.upper, any.is_outside()), "{element}");
+        assert!(all.lower == any.lower || any.is_outside(), "{element}");
+    }
+}
+
+#[test]
+fn an_accumulator_comes_back_from_its_words() {
+    let window = Window::<f32>::new(-7);
+    let sum = Accumulator::<f32>::in_window(-7).with(bins(&window, [0.001, -0.0005, 0.003]), 3);
+    let back = Accumulator::from_words(sum.to_words());
+    assert_eq!((back.value(), back.position(), back.is_empty()), (sum.value(), sum.position(), false));
+    assert!(back.has_room(Window::<f32>::CAPACITY - 3) && !back.has_room(Window::<f32>::CAPACITY - 2));
+}
+
+#[test]
+fn a_value_and_elements_are_added_at_once() {
+    let mut residue = Residue::<f32, SINGLE_LIMBS>::default();
+    let mut elements = [1e30, f32::MAX, -1e-40];
+    // The first window is that of the largest element that has one.
+    assert_eq!(residue.add_and_take(-5, 3, &mut elements), 1e30_f32.magnitude());
+    let mut expected = Limbs::<SINGLE_LIMBS>::ZERO;
+    expected.add(-5, 3);
+    for (mantissa, position) in [1e30_f32, f32::MAX, -1e-40].into_iter().filter_map(Binary::decompose) {
+        expected.add(mantissa.into(), position);
+    }
+    assert_eq!(residue.limbs().unwrap().leading(), expected.leading());
+}
+
+#[test]
+fn six_windows_below_each_other_hold_all_bits_of_any_f32() {
+    let mut windows = vec![Window::<f32>::new(Window::<f32>::HIGHEST)];
+    while windows[windows.len() - 1].exponent() > Window::<f32>::LOWEST {
+        windows.push(windows[windows.len() - 1].below());
+    }
+    assert_eq!(windows.len(), 6);
+    let all_bits = f32::from_bits((1 << 23) - 1);
+    assert!(bins(&windows[5], [all_bits, -f32::from_bits(1)]).is_exact());
+}
