@@ -117,6 +117,18 @@ impl<Args> Kernel<Args> {
         Self { id, block, dynamic_shared: 0, parameters, thread, args: PhantomData }
     }
 
+    /// The same kernel, for arguments of other types: where an operator does the same with two types of element, one
+    /// kernel serves both.
+    ///
+    /// # Safety
+    /// `Other` has as many slots as `Args`, views in the same places, and the kernel does with the bits of elements of
+    /// `Other` what is wanted of them.
+    #[doc(hidden)]
+    pub const unsafe fn taken_as<Other>(self) -> Kernel<Other> {
+        let Self { id, block, dynamic_shared, parameters, thread, .. } = self;
+        Kernel { id, block, dynamic_shared, parameters, thread, args: PhantomData }
+    }
+
     /// Its parameters, in order.
     pub fn parameters(&self) -> &'static [NamedParameter] {
         self.parameters
@@ -159,6 +171,16 @@ impl<Args> AnyBlock<Args> {
     #[doc(hidden)]
     pub const unsafe fn new(id: KernelId, parameters: &'static [NamedParameter], thread: unsafe fn(&[u64])) -> Self {
         Self { id, parameters, thread, args: PhantomData }
+    }
+
+    /// The same kernel, for arguments of other types.
+    ///
+    /// # Safety
+    /// As [`Kernel::taken_as`].
+    #[doc(hidden)]
+    pub const unsafe fn taken_as<Other>(self) -> AnyBlock<Other> {
+        let Self { id, parameters, thread, .. } = self;
+        AnyBlock { id, parameters, thread, args: PhantomData }
     }
 
     /// Where the kernel is found.

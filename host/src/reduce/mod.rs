@@ -121,6 +121,31 @@ impl<O: Operator<T>, T: Element> Kernels<O, T> {
     pub fn with_columns(self, kernel: Kernel<ColumnsParameters<O, T>>) -> Self {
         Self { columns: Some(kernel), ..self }
     }
+
+    /// The kernels as those of the operator `P` of elements `U`.
+    ///
+    /// # Safety
+    /// `P` does with elements of type `U`, bit for bit, what `O` does with those of type `T`.
+    unsafe fn taken_as<P: Operator<U>, U: Element>(self, name: &'static str) -> Kernels<P, U> {
+        const { assert_same_sizes::<O, T, P, U>() };
+        // SAFETY: views of elements and results of the same sizes and bits, and all else unchanged.
+        unsafe {
+            Kernels {
+                name,
+                spans: self.spans.taken_as(),
+                spans_anywhere: self.spans_anywhere.map(|kernel| kernel.taken_as()),
+                rows: self.rows.map(|kernel| kernel.taken_as()),
+                columns: self.columns.map(|kernel| kernel.taken_as()),
+            }
+        }
+    }
+}
+
+/// Fails to compile if elements, states or results of the operators have different sizes.
+const fn assert_same_sizes<O: Operator<T>, T: Element, P: Operator<U>, U: Element>() {
+    assert!(size_of::<T>() == size_of::<U>());
+    assert!(size_of::<O::State>() == size_of::<P::State>());
+    assert!(size_of::<O::Output>() == size_of::<P::Output>());
 }
 
 // By hand: a derive would ask for `O: Clone`.

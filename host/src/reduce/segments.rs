@@ -5,7 +5,7 @@ use cuda_std::global::{Global, GlobalMut};
 use kernels::ops::Operator;
 use kernels::reduce::segments::{self, NOTE_OF_FAULT};
 
-use super::{Output, Partials, Reduction, Tickets};
+use super::{Output, Partials, Reduction, Tickets, assert_same_sizes};
 use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
 
 const OPERATION: &str = "reduce segments";
@@ -33,6 +33,18 @@ pub struct SegmentKernels<O: Operator<T>, T: Element> {
     pub(super) segments: Kernel<SegmentsParameters<O, T>>,
     /// The kernel for those.
     pub(super) long_segments: Kernel<LongSegmentsParameters<O, T>>,
+}
+
+impl<O: Operator<T>, T: Element> SegmentKernels<O, T> {
+    /// The kernels as those of the operator `P` of elements `U`.
+    ///
+    /// # Safety
+    /// `P` does with elements of type `U`, bit for bit, what `O` does with those of type `T`.
+    pub(super) unsafe fn taken_as<P: Operator<U>, U: Element>(self) -> SegmentKernels<P, U> {
+        const { assert_same_sizes::<O, T, P, U>() };
+        // SAFETY: views of elements and results of the same sizes and bits, and all else unchanged.
+        unsafe { SegmentKernels { segments: self.segments.taken_as(), long_segments: self.long_segments.taken_as() } }
+    }
 }
 
 // By hand: a derive would ask for `O: Clone`.

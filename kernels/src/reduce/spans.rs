@@ -48,10 +48,12 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [Sum, Product, Mean, SumOfSquares, Norm, Min, Max, MinMax, ArgMin, ArgMax, Any, All, CountNonzero]
+    instances = [Mean, Norm, Min, Max, MinMax, ArgMin, ArgMax]
         x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
+        + [Sum, Product, SumOfSquares] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
         + [CountNan, CountFinite] x [f32, f64, f16, bf16]
-        + [WrappingSum] x [i8, i16, i32, i64, u8, u16, u32, u64]
+        + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
+        + [WrappingSum] x [u8, u16, u32]
         + [SumInF64] x [f32],
     max_threads = 512,
     min_blocks = 2,
