@@ -256,7 +256,7 @@ impl Word {
     fn of<T: InWords>(kept: &Kept, first: i32, row: u32) -> Self {
         let each = at_once(size_of::<T>());
         let place = |k: u32| {
-            let nth = first + if k < each { k } else { 0 } as i32;
+            let nth = first + k as i32;
             let nth = if nth < 0 { 0 } else { nth as u32 };
             let (row, within) = kept.by_run.divide(if nth < row { nth } else { row - 1 });
             kept.place::<T>(row, within)
