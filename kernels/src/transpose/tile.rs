@@ -232,6 +232,7 @@ pub(super) fn pack_of_thread<T: Turn, const LEN: usize>(i: usize, down: u32) -> 
 
 /// Lets the next grid's blocks in, if this one has few: they do not stand in the way.
 #[inline(always)]
+#[track_caller]
 pub(super) fn admit_next_grid() {
     if thread::grid_dim_x() <= FEW_BLOCKS {
         thread::admit_next_grid();

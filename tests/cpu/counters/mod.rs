@@ -2,6 +2,7 @@
 //! `h200-requests.csv`), and profiles in a user's test.
 
 mod cost;
+mod dependents;
 
 use cuda_std::prelude::*;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
