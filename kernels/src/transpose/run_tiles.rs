@@ -334,6 +334,25 @@ mod tests {
     }
 
     #[test]
+    fn a_tile_may_fill_its_block() {
+        for size in [1, 2, 4, 8] {
+            let fits = |height: usize, packs_of_row: usize, room_of_row: usize| {
+                RunTiles { height, width: 1, packs_of_row, room_of_row }.fits(2, size)
+            };
+            let (most, lanes) = (BLOCK * PACKS_EACH, 16 / size);
+            assert_eq!([fits(1, most, 3), fits(1, most + 1, 3)], [true, false]);
+            assert_eq!([fits(2, 9, room(size) - 9 * lanes), fits(2, 9, room(size) - 9 * lanes + 1)], [true, false]);
+        }
+    }
+
+    #[test]
+    fn a_tile_has_as_many_words_as_threads_and_there_are_as_many_tiles_as_asked_for() {
+        assert_eq!(RunTiles::new(8192, 512, 2, 4, 500).height, 128 / 2);
+        let strips = RunTiles::of_strips(4, 1 << 16, 3, 4, 500);
+        assert_eq!(strips.width, (1 << 16) / 500);
+    }
+
+    #[test]
     fn two_or_three_tiles_are_about_as_wide() {
         assert_eq!([even_width(80, 65, 4), even_width(80, 32, 1), even_width(512, 129, 8)], [40, 27, 128]);
         assert_eq!([even_width(1000, 7, 8), even_width(9, 8, 4), even_width(513, 128, 8)], [7, 8, 128]);

@@ -15,11 +15,17 @@ pub fn cases() -> Vec<Case> {
         case!(beyond_the_tile, Fault("of a shared array of length 64"), |gpu| map!(gpu, beyond_the_tile, 1, 64, 64)),
         case!(before_the_start, Fault("of length 64"), |gpu| map!(gpu, before_the_start, 1, 64, 64)),
         case!(pack_at_the_end, Fault("a pack that begins"), |gpu| map!(gpu, pack_at_the_end, 1, 32, 100)),
-        case!(pack_off_its_place, Fault("multiple of 16"), |gpu| map!(gpu, pack_off_its_place, 1, 16, 128)),
+        case!(pack_off_its_place, Fault("which is not at a multiple of 16 bytes"), |gpu| map!(
+            gpu,
+            pack_off_its_place,
+            1,
+            16,
+            128
+        )),
         case!(shared_pack_off_its_place, Fault("multiple of 16"), |gpu| {
             map!(gpu, shared_pack_off_its_place, 1, 16, 128)
         }),
-        case!(stored_pack_off_its_place, Fault("multiple of 16"), |gpu| {
+        case!(stored_pack_off_its_place, Fault("which is not at a multiple of 16 bytes"), |gpu| {
             map!(gpu, stored_pack_off_its_place, 1, 16, 128)
         }),
         case!(four_off_their_place, Fault("multiple of 16"), |gpu| map!(gpu, four_off_their_place, 1, 16, 128)),
