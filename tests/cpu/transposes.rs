@@ -175,7 +175,8 @@ fn strips_of_full_blocks() {
     }
 }
 
-/// How many stores of a thread that takes a whole block of a strip apart follow each other: lines with as many requests.
+/// How many stores of a thread that takes a whole block of a strip apart follow each other: lines with as many
+/// requests.
 fn columns_at_once(profile: &Profile) -> usize {
     let lines = profile.kernels[0].lines.iter().filter(|line| line.file.ends_with("few_columns.rs"));
     let requests: Vec<u64> = lines.map(|line| line.counters.global_stores.requests).filter(|&n| n > 0).collect();
