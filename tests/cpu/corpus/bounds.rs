@@ -1,5 +1,6 @@
 //! Indices outside of arrays, and addresses that an access cannot have.
 
+use cuda_std::bits::{max_of_halves, min_of_halves};
 use cuda_std::prelude::*;
 
 use super::Told::Fault;
@@ -45,6 +46,8 @@ pub fn cases() -> Vec<Case> {
             map!(gpu, volatile_load_beyond_the_tile, 1, 64, 64)
         }),
         case!(shared_word_at_the_end, Fault("a word that begins"), |gpu| map!(gpu, shared_word_at_the_end, 1, 1, 1)),
+        case!(high_half_too_large, Fault("are not below 0x7c00"), |gpu| map!(gpu, high_half_too_large, 1, 32, 32)),
+        case!(low_half_too_large, Fault("are not below 0x7c00"), |gpu| map!(gpu, low_half_too_large, 1, 32, 32)),
         case!(a_block_larger_than_its_array, Fault("larger than the 64 threads"), |gpu| {
             map!(gpu, a_block_larger_than_its_array, 1, 128, 128)
         }),
@@ -192,6 +195,22 @@ fn word_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     // SAFETY: none: that is the mistake. The executor stops before the access.
     let word: u64 = unsafe { input.load_aligned_word_unchecked(i) };
     output.store(i, f32::from_bits(word as u32));
+}
+
+/// A number that is no finite `f16`, in one half of one word.
+#[kernel]
+fn high_half_too_large(input: Global<f32>, output: GlobalMut<f32>) {
+    let thread = thread::thread_idx_x() as usize;
+    let least = min_of_halves(1, 0x7C00_0000);
+    output.store(thread, input.load(thread) + least as f32);
+}
+
+/// In the other half of the other word.
+#[kernel]
+fn low_half_too_large(input: Global<f32>, output: GlobalMut<f32>) {
+    let thread = thread::thread_idx_x() as usize;
+    let greatest = max_of_halves(0x7C00, 1);
+    output.store(thread, input.load(thread) + greatest as f32);
 }
 
 /// An array of 64 for a block of 128.
