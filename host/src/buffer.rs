@@ -107,6 +107,12 @@ impl<'a, T: Plain> View<'a, T> {
         Ok(Self { address, len, matrix: None, ..self })
     }
 
+    /// The elements from `start` on.
+    pub(crate) fn behind(self, start: usize) -> Result<Self, Error> {
+        let len = self.len.saturating_sub(start);
+        self.slice(start, len)
+    }
+
     /// The same elements, those of a matrix of so many rows and columns.
     pub(crate) fn of_matrix(self, rows: usize, columns: usize) -> Self {
         Self { matrix: Some((rows, columns)), ..self }
@@ -178,6 +184,12 @@ impl<'a, T: Plain> ViewMut<'a, T> {
     pub fn slice(self, start: usize, len: usize) -> Result<Self, Error> {
         let address = slice(self.address, self.len, start, len, size_of::<T>())?;
         Ok(Self { address, len, ..self })
+    }
+
+    /// The elements from `start` on.
+    pub(crate) fn behind(self, start: usize) -> Result<Self, Error> {
+        let len = self.len.saturating_sub(start);
+        self.slice(start, len)
     }
 
     /// Where they are in the device's memory, for other libraries.

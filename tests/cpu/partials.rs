@@ -4,7 +4,7 @@ use kernels::reduce::segments::WARP_PACKS;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::executor;
-use warpfold::ops::{ArgMax, ArgMin, Sum};
+use warpfold::ops::{ArgMax, ArgMin, MinMax, Sum};
 use warpfold::{Gpu, Shape};
 
 fn bytes(len: usize) -> Vec<u8> {
@@ -49,6 +49,27 @@ fn segments_around_what_a_warp_takes_are_folded_once() {
         .unwrap();
     let expected: Vec<u64> = offsets.windows(2).map(|ends| sum(&numbers[ends[0] as usize..ends[1] as usize])).collect();
     assert_eq!(sums, expected);
+}
+
+/// The shortest input that has a segment for blocks, which is all of it.
+#[test]
+fn one_segment_that_is_more_than_a_warp_takes() {
+    let gpu = executor();
+    let numbers = bytes(WARP_PACKS * 16 + 1);
+    let offsets = gpu.upload(&[0, numbers.len() as u64]).unwrap();
+    let sums = gpu.reduce_segments(Sum, &gpu.upload(&numbers).unwrap(), &offsets).unwrap();
+    assert_eq!(gpu.download(&sums).unwrap(), [sum(&numbers)]);
+}
+
+/// Two results of 16 bytes are two accesses.
+#[test]
+fn neighbouring_columns_have_results_of_any_size() {
+    let gpu = Gpu::simt();
+    let numbers: Vec<f64> = (0..2048).map(f64::from).collect();
+    let input = gpu.upload(&numbers).unwrap();
+    let found = gpu.reduce_to_buffer(MinMax, &input, Shape::columns(2, 1024)).unwrap();
+    let expected: Vec<[f64; 2]> = (0..1024).map(|i| [f64::from(i), f64::from(i + 1024)]).collect();
+    assert_eq!(gpu.download(&found).unwrap(), expected);
 }
 
 /// More chunks than there are blocks for: each block folds several, one after the other, in the same shared memory.

@@ -6,7 +6,7 @@ use test_support::transposes::{
     ALIGNED, CHECKS, Case, Check, HIGH, IN_PLACE_CHECKS, LARGE, MANY, PERMUTE_CHECKS, SCALED_CHECKS, SIDES,
 };
 use test_support::{executor, times};
-use warpfold::{Error, Gpu, Plain, Transposition};
+use warpfold::{Error, Gpu, Plain, Profile, Transposition};
 
 fn any_side() -> impl Strategy<Value = usize> {
     prop_oneof![prop::sample::select(&SIDES[..]), 0_usize..300, Just(2000)]
@@ -147,8 +147,9 @@ fn strips_of_full_blocks() {
                 gpu.launch(kernel, blocks, arguments).unwrap_or_else(refused);
                 assert!(gpu.download(&output).unwrap() == turned, "{few} rows of {long} elements of {size} bytes");
 
+                // The second block of three has all that it may write.
                 let height = columns::most_positions(few, size);
-                let long = 2 * height - 3;
+                let long = 3 * height - 3;
                 let elements: Vec<$type> = (0..few * long).map(|i| (i * 7 / 3) as $type).collect();
                 let turned = transposed(&elements, long, few);
                 let mut output = gpu.zeroed::<$type>(few * long).unwrap();
@@ -158,7 +159,10 @@ fn strips_of_full_blocks() {
                 let input = gpu.upload(&elements).unwrap();
                 let (a, b, c, d, e, f, g) = (long, few as u32, long, few * long, few * long, height as u32, blocks);
                 let arguments = (input.view(), output.view_mut(), a, b, c, d, e, f, g);
-                gpu.launch(kernel, blocks, arguments).unwrap_or_else(refused);
+                let profile = gpu.profile(|| gpu.launch(kernel, blocks, arguments)).unwrap();
+                if (columns_at_once(&profile) >= 4) != (size >= 4) {
+                    panic!("{few} columns of {long} elements of {size} bytes: {:?}", profile.kernels[0].lines);
+                }
                 assert!(gpu.download(&output).unwrap() == turned, "{few} columns of {long} elements of {size} bytes");
             }
         )*};
@@ -169,6 +173,15 @@ fn strips_of_full_blocks() {
         u32 in 12288, 8192;
         u64 in 6144, 4096;
     }
+}
+
+/// How many stores of a thread that takes a whole block of a strip apart follow each other: lines with as many
+/// requests.
+fn columns_at_once(profile: &Profile) -> usize {
+    let lines = profile.kernels[0].lines.iter().filter(|line| line.file.ends_with("few_columns.rs"));
+    let requests: Vec<u64> = lines.map(|line| line.counters.global_stores.requests).filter(|&n| n > 0).collect();
+    let alike = |count: &u64| requests.iter().filter(|other| *other == count).count();
+    requests.iter().map(alike).max().expect("something is stored")
 }
 
 fn transposed<T: Copy>(elements: &[T], rows: usize, columns: usize) -> Vec<T> {
@@ -361,4 +374,31 @@ fn large_ones_as_on_a_gpu() {
     let sides = [[512, 1040], [1025, 1027], [3, 10_001], [10_001, 3]];
     test_support::large_transposes::check(&gpu, &sides, 512).unwrap();
     assert!(test_support::large_transposes::SIDES.iter().all(|[rows, columns]| rows * columns > 1 << 32));
+}
+
+/// A word at the end of a tile's rows, of which one element is written: what is behind it nobody has loaded.
+#[test]
+fn strips_of_runs_read_nothing_behind_a_tile() {
+    let gpu = Gpu::simt();
+    let profile = gpu.profile(|| {
+        (PERMUTE_CHECKS[0].1)(&gpu, [2, 128, 16], [0, 1], 1).unwrap();
+        Ok(())
+    });
+    let kernels = profile.unwrap().kernels;
+    assert!(kernels.iter().any(|kernel| kernel.kernel == "run_strips_u8_32768" && kernel.grid.x == 2), "{kernels:?}");
+}
+
+/// The ends of rows that begin anywhere: lanes take columns of different squares.
+#[test]
+fn ends_of_rows_are_read_two_from_a_bank_at_most() {
+    fn ways<T: Plain + Default>(side: usize) -> u64 {
+        let gpu = executor();
+        let mut matrices = gpu.upload(&vec![T::default(); 3 * side * side]).unwrap();
+        let shape = Transposition::new(side, side).batch(3);
+        let profile = gpu.profile(|| gpu.transpose_views_in_place(shape, &mut matrices)).unwrap();
+        profile.total().shared_loads.worst_ways
+    }
+    for side in [127, 129, 255] {
+        assert_eq!([ways::<u8>(side), ways::<u16>(side), ways::<u32>(side)], [2; 3], "{side}");
+    }
 }

@@ -45,14 +45,24 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
     /// The value of such bits.
     #[inline(always)]
     fn from_pair(pair: [u64; 2]) -> Self {
+        match size_of::<Self>() {
+            // SAFETY: makes exactly the bytes of a `Self`, any of which are one.
+            16 => unsafe { transmute_copy(&pair) },
+            _ => Self::from_word(pair[0]),
+        }
+    }
+
+    /// The value of at most 8 bytes whose bits are the low ones of `word`; one of 16 bytes has the word twice.
+    #[inline(always)]
+    fn from_word(word: u64) -> Self {
         // SAFETY: each arm makes exactly the bytes of a `Self`, any of which are one.
         unsafe {
             match size_of::<Self>() {
-                1 => transmute_copy(&(pair[0] as u8)),
-                2 => transmute_copy(&(pair[0] as u16)),
-                4 => transmute_copy(&(pair[0] as u32)),
-                8 => transmute_copy(&pair[0]),
-                _ => transmute_copy(&pair),
+                1 => transmute_copy(&(word as u8)),
+                2 => transmute_copy(&(word as u16)),
+                4 => transmute_copy(&(word as u32)),
+                8 => transmute_copy(&word),
+                _ => transmute_copy(&[word; 2]),
             }
         }
     }

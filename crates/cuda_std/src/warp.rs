@@ -28,22 +28,10 @@ pub fn activemask() -> u32 {
     machine::active_mask()
 }
 
-/// Traps if the caller is not in its own mask: PTX says nothing of what its operations would do then. The executor
-/// finds out by itself.
-#[inline(always)]
-fn check_mask(mask: u32) {
-    #[cfg(target_arch = "nvptx64")]
-    if mask != FULL_MASK && mask >> lane_id() & 1 == 0 {
-        machine::wrong_mask();
-    }
-    let _ = mask;
-}
-
 /// The warp's barrier: waits for the lanes of `mask`, and orders their memory accesses.
 #[inline(always)]
 #[track_caller]
 pub fn sync_warp(mask: u32) {
-    check_mask(mask);
     machine::sync_warp(mask);
 }
 
@@ -101,7 +89,6 @@ shuffle_values! {
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, width: u32) -> (T, bool) {
-    check_mask(mask);
     let bits = machine::shuffle_down(machine::here(), mask, value.to_bits(), delta, width, T::WORDS);
     // `delta` may be anything, so the sum could wrap.
     (T::from_bits(bits), delta < width && lane_id() % width + delta < width)
@@ -112,7 +99,6 @@ pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, w
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_down_plain<T: Plain>(mask: u32, value: T, delta: u32, width: u32) -> T {
-    check_mask(mask);
     let here = machine::here();
     by_halves(value, |half, words| machine::shuffle_down(here, mask, half, delta, width, words))
 }
@@ -121,7 +107,6 @@ pub fn warp_shuffle_down_plain<T: Plain>(mask: u32, value: T, delta: u32, width:
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_xor_plain<T: Plain>(mask: u32, value: T, lanes: u32, width: u32) -> T {
-    check_mask(mask);
     let here = machine::here();
     by_halves(value, |half, words| machine::shuffle_xor(here, mask, half, lanes, width, words))
 }
@@ -132,8 +117,8 @@ pub fn warp_shuffle_xor_plain<T: Plain>(mask: u32, value: T, lanes: u32, width: 
 fn by_halves<T: Plain>(value: T, shuffle: impl Fn(u64, usize) -> u64) -> T {
     let [low, high] = value.to_pair();
     match size_of::<T>() {
-        1 | 2 | 4 => T::from_pair([shuffle(low, 1), 0]),
-        8 => T::from_pair([shuffle(low, 2), 0]),
+        1 | 2 | 4 => T::from_word(shuffle(low, 1)),
+        8 => T::from_word(shuffle(low, 2)),
         _ => T::from_pair([shuffle(low, 2), shuffle(high, 2)]),
     }
 }
@@ -143,7 +128,6 @@ fn by_halves<T: Plain>(value: T, shuffle: impl Fn(u64, usize) -> u64) -> T {
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_up<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, width: u32) -> (T, bool) {
-    check_mask(mask);
     let bits = machine::shuffle_up(machine::here(), mask, value.to_bits(), delta, width, T::WORDS);
     (T::from_bits(bits), delta <= lane_id() % width)
 }
@@ -152,7 +136,6 @@ pub fn warp_shuffle_up<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, wid
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_idx<T: WarpShuffleValue>(mask: u32, value: T, lane: u32, width: u32) -> (T, bool) {
-    check_mask(mask);
     // PTX takes only the five low bits of the lane, and those of the segment from the caller's own.
     let bits = machine::shuffle_idx(machine::here(), mask, value.to_bits(), lane % width, width, T::WORDS);
     (T::from_bits(bits), lane < width)
@@ -163,7 +146,6 @@ pub fn warp_shuffle_idx<T: WarpShuffleValue>(mask: u32, value: T, lane: u32, wid
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_xor<T: WarpShuffleValue>(mask: u32, value: T, lanes: u32, width: u32) -> (T, bool) {
-    check_mask(mask);
     let bits = machine::shuffle_xor(machine::here(), mask, value.to_bits(), lanes, width, T::WORDS);
     let last_of_segment = lane_id() | (width - 1);
     (T::from_bits(bits), (lane_id() ^ (lanes & 31)) <= last_of_segment)
@@ -173,7 +155,6 @@ pub fn warp_shuffle_xor<T: WarpShuffleValue>(mask: u32, value: T, lanes: u32, wi
 #[inline(always)]
 #[track_caller]
 pub fn warp_vote_all(mask: u32, predicate: bool) -> bool {
-    check_mask(mask);
     machine::vote_all(mask, predicate)
 }
 
@@ -181,7 +162,6 @@ pub fn warp_vote_all(mask: u32, predicate: bool) -> bool {
 #[inline(always)]
 #[track_caller]
 pub fn warp_vote_any(mask: u32, predicate: bool) -> bool {
-    check_mask(mask);
     machine::vote_any(mask, predicate)
 }
 
@@ -189,7 +169,6 @@ pub fn warp_vote_any(mask: u32, predicate: bool) -> bool {
 #[inline(always)]
 #[track_caller]
 pub fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
-    check_mask(mask);
     machine::vote_ballot(mask, predicate)
 }
 
@@ -213,37 +192,31 @@ impl WarpReduceValue for u32 {
     #[inline(always)]
     #[track_caller]
     fn reduce_add(mask: u32, value: Self) -> Self {
-        check_mask(mask);
         machine::reduce_add(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_min(mask: u32, value: Self) -> Self {
-        check_mask(mask);
         machine::reduce_min(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_max(mask: u32, value: Self) -> Self {
-        check_mask(mask);
         machine::reduce_max(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_and(mask: u32, value: Self) -> Self {
-        check_mask(mask);
         machine::reduce_and(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_or(mask: u32, value: Self) -> Self {
-        check_mask(mask);
         machine::reduce_or(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_xor(mask: u32, value: Self) -> Self {
-        check_mask(mask);
         machine::reduce_xor(mask, value)
     }
 }
@@ -252,37 +225,31 @@ impl WarpReduceValue for i32 {
     #[inline(always)]
     #[track_caller]
     fn reduce_add(mask: u32, value: Self) -> Self {
-        check_mask(mask);
         machine::reduce_add(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_min(mask: u32, value: Self) -> Self {
-        check_mask(mask);
         machine::reduce_min_signed(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_max(mask: u32, value: Self) -> Self {
-        check_mask(mask);
         machine::reduce_max_signed(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_and(mask: u32, value: Self) -> Self {
-        check_mask(mask);
         machine::reduce_and(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_or(mask: u32, value: Self) -> Self {
-        check_mask(mask);
         machine::reduce_or(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_xor(mask: u32, value: Self) -> Self {
-        check_mask(mask);
         machine::reduce_xor(mask, value as u32) as i32
     }
 }

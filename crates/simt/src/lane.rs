@@ -148,6 +148,14 @@ pub fn fence(is_of_block: bool, is_sequential: bool) {
     }
 }
 
+/// To be called where the lane lets the next grid start (`griddepcontrol.launch_dependents`).
+#[track_caller]
+pub fn launch_dependents() {
+    if Listener::own().is_there() {
+        notes::note_launch_dependents(Location::caller());
+    }
+}
+
 /// Whether the caller is a lane.
 pub fn is_running() -> bool {
     context::is_running()

@@ -108,6 +108,8 @@ pub struct Counters {
     pub barriers: u64,
     /// Barriers of the block that blocks have met, one for each block and barrier.
     pub block_barriers: u64,
+    /// Blocks that have let the next grid start (`griddepcontrol.launch_dependents`), each once.
+    pub launch_dependents: u64,
 }
 
 macro_rules! sums {
@@ -126,7 +128,7 @@ sums! {
     SharedTraffic: requests lanes divergent bytes least_passes conflicts; joined by join_ways,
     AtomicTraffic: requests lanes divergent contention,
     Counters: global_loads global_stores shared_loads shared_stores atomics shuffles votes warp_barriers barriers
-        block_barriers,
+        block_barriers launch_dependents,
 }
 
 impl GlobalTraffic {

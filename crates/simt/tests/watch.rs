@@ -86,6 +86,20 @@ fn a_lane_alone_in_the_last_warp_makes_requests_of_its_own() {
 }
 
 #[test]
+fn blocks_that_let_the_next_grid_start_are_counted_once() {
+    let profile = simt::profile(&Launch::new("some", 5, 96), &|| {
+        if lane::block_idx().x != 1 {
+            lane::launch_dependents();
+            lane::launch_dependents();
+        }
+    })
+    .unwrap();
+    assert_eq!(profile.total().launch_dependents, 4);
+    let lines = &profile.kernels[0].lines;
+    assert!(lines.len() == 1 && lines[0].file.ends_with("watch.rs"), "{lines:?}");
+}
+
+#[test]
 fn meetings_are_counted_by_warp_and_by_block() {
     let profile = simt::profile(&Launch::new("meetings", 3, 96), &|| {
         lane::barrier(Barrier::Sync, false);

@@ -222,8 +222,7 @@ impl<O: Operator<T>, T: Element> SegmentReducer<O, T> {
             return Ok(());
         }
         let per_warp = per_warp(self.segments);
-        let blocks = self.segments.div_ceil(per_warp * (segments::BLOCK / 32));
-        let grid = u32::try_from(blocks).map_err(|_| Error::Shape {
+        let grid = u32::try_from(blocks_of(self.segments, per_warp)).map_err(|_| Error::Shape {
             operation: OPERATION,
             what: "the number of segments",
             found: self.segments,
@@ -262,9 +261,26 @@ fn per_warp(segments: usize) -> usize {
     1 << each.ilog2()
 }
 
+/// Blocks whose warps have `per_warp` segments each: all segments together.
+fn blocks_of(segments: usize, per_warp: usize) -> usize {
+    segments.div_ceil(per_warp * (segments::BLOCK / 32))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_block_is_without_a_segment() {
+        let warps = segments::BLOCK / 32;
+        for per_warp in [1, 8] {
+            for blocks in [1, 2, 40, 1000] {
+                let segments = blocks * warps * per_warp;
+                let of = [segments - 1, segments, segments + 1].map(|segments| blocks_of(segments, per_warp));
+                assert_eq!(of, [blocks, blocks, blocks + 1], "{segments} segments, {per_warp} each warp");
+            }
+        }
+    }
 
     #[test]
     fn warps_share_segments_when_there_are_many() {

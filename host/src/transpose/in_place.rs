@@ -5,6 +5,7 @@ use cuda_std::global::GlobalMut;
 use cuda_std::launch::Kernel;
 use kernels::transpose::in_place::{elements, few_elements, square_tiles, wide_square_tiles};
 
+use super::launch::grids;
 use super::tiling::FEW_TILES;
 use super::{OPERATION, Transposition};
 use crate::{Error, Gpu, Matrix, ViewMut};
@@ -137,14 +138,9 @@ impl Gpu {
             true => (wide[0], pairs(elements(size))),
         };
         let distance = side * pitch;
-        let at_once = (i32::MAX as usize / pairs).max(1);
-        let mut first = 0;
-        while first < batch {
-            let (count, from) = (at_once.min(batch - first), first * distance);
-            let rest = matrices.len() - from;
-            let grid = (pairs * count) as u32;
-            self.launch(kernel, grid, (matrices.reborrow().slice(from, rest)?, side, pitch, distance))?;
-            first += count;
+        for squares in grids(batch, pairs) {
+            let views = matrices.reborrow().behind(squares.start * distance)?;
+            self.launch(kernel, (pairs * squares.len()) as u32, (views, side, pitch, distance))?;
         }
         Ok(())
     }

@@ -111,6 +111,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rows_of_a_pack_or_two_are_better_off_as_strips() {
+        let is_strip = |rows, columns, size| Strip::of_packs(&Strides::of_matrix(rows, columns), size).is_some();
+        assert_eq!(
+            [(16, 1), (8, 2), (16, 2), (17, 1), (8, 4)].map(|(columns, size)| is_strip(100_000, columns, size)),
+            [true, true, true, false, false]
+        );
+        // Low ones are not.
+        assert!(!is_strip(16, 100_000, 1));
+    }
+
+    #[test]
     fn parts_are_whole_sectors_that_a_block_has_room_for() {
         for size in [1, 2, 4, 8] {
             let sector = SECTOR / size;

@@ -20,8 +20,11 @@ pub struct ArgMax;
 /// An element's key, the lower the better, and its index: so the best is the lowest pair.
 type Found = [u64; 2];
 
+/// The index of no element.
+const NO_INDEX: u64 = u64::MAX;
+
 /// What comes behind every element.
-const NONE: Found = [u64::MAX; 2];
+const NONE: Found = [u64::MAX, NO_INDEX];
 
 /// The lower of two pairs. In no branch: lanes would go different ways.
 #[inline(always)]
@@ -35,7 +38,7 @@ fn better(a: Found, b: Found) -> Found {
 #[inline(always)]
 fn first_of_key(found: Found, key: impl Fn(u64) -> u64) -> Found {
     let [best, mut index] = found;
-    if index != NONE[1] {
+    if index != NO_INDEX {
         while key(index) != best {
             index += 1;
         }

@@ -91,8 +91,8 @@ pub unsafe fn dealt_tiles<T: Turn, const LEN: usize>(
     admit_next_grid();
     let tile = shared_array![T; LEN];
     let size = size_of::<T>();
-    let shape =
-        Tile::of_block(rows, columns, Cut { across, tiles_down, tiles_across, pieces: 0 }, squares(LEN, size), size);
+    let cut = Cut::in_order(across, tiles_down, tiles_across);
+    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size), size);
     let from = Dealt::<false>::new(rows, columns, members_of_input, (shape.top, shape.left));
     let to = Dealt::<false>::new(columns, rows, members_of_output, (shape.left, shape.top));
     ragged::load_tile(&input, from, Same, &shape, &tile);
@@ -123,8 +123,8 @@ pub unsafe fn wide_dealt_tiles<T: Turn, const LEN: usize>(
     admit_next_grid();
     let tile = shared_array![T; LEN];
     let size = size_of::<T>();
-    let shape =
-        Tile::of_block(rows, columns, Cut { across, tiles_down, tiles_across, pieces: 0 }, squares(LEN, size), size);
+    let cut = Cut::in_order(across, tiles_down, tiles_across);
+    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size), size);
     let from = Dealt::<true>::new(rows, columns, members_of_input, (shape.top, shape.left));
     let to = Dealt::<true>::new(columns, rows, members_of_output, (shape.left, shape.top));
     wide::load_tile(&input, from, Same, &shape, &tile);

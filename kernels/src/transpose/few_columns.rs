@@ -187,13 +187,13 @@ impl<T: InWords, const LEN: usize> ColumnsOfRun<'_, T, LEN> {
             let four = [written(walk), written(second), written(third), written(fourth)];
             let elements = [element(four[0], 0), element(four[1], 0), element(four[2], 0), element(four[3], 0)];
             // SAFETY: inside of the row.
-            unsafe { store_any(self.output, four[0].to, 0, 1, |_| elements[0]) };
+            unsafe { self.output.store_unchecked(four[0].to, elements[0]) };
             // SAFETY: inside of the row.
-            unsafe { store_any(self.output, four[1].to, 0, 1, |_| elements[1]) };
+            unsafe { self.output.store_unchecked(four[1].to, elements[1]) };
             // SAFETY: inside of the row.
-            unsafe { store_any(self.output, four[2].to, 0, 1, |_| elements[2]) };
+            unsafe { self.output.store_unchecked(four[2].to, elements[2]) };
             // SAFETY: inside of the row.
-            unsafe { store_any(self.output, four[3].to, 0, 1, |_| elements[3]) };
+            unsafe { self.output.store_unchecked(four[3].to, elements[3]) };
             walk = fourth.next();
             i += 4 * STEP;
         }

@@ -277,6 +277,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_run_lies_in_a_pack_more_where_it_begins_inside_of_one() {
+        // Of 40 rows a row of the output is whole sectors: a run has one element more than its width.
+        assert_eq!([8, 9, 12, 13].map(|width| packs_of_run(40, width, 4)), [3, 4, 4, 5]);
+        assert_eq!([16, 31, 32].map(|width| packs_of_run(40, width, 1)), [2, 3, 3]);
+    }
+
+    #[test]
     fn threads_write_whole_columns_and_sectors() {
         for each in [4, 8] {
             for rows in 2..=128 {

@@ -256,7 +256,7 @@ impl Word {
     fn of<T: InWords>(kept: &Kept, first: i32, row: u32) -> Self {
         let each = at_once(size_of::<T>());
         let place = |k: u32| {
-            let nth = first + if k < each { k } else { 0 } as i32;
+            let nth = first + k as i32;
             let nth = if nth < 0 { 0 } else { nth as u32 };
             let (row, within) = kept.by_run.divide(if nth < row { nth } else { row - 1 });
             kept.place::<T>(row, within)
@@ -331,6 +331,25 @@ mod tests {
                 assert!(passes <= 4, "{elements} elements, runs of {len} of {size} bytes: {passes}");
             }
         }
+    }
+
+    #[test]
+    fn a_tile_may_fill_its_block() {
+        for size in [1, 2, 4, 8] {
+            let fits = |height: usize, packs_of_row: usize, room_of_row: usize| {
+                RunTiles { height, width: 1, packs_of_row, room_of_row }.fits(2, size)
+            };
+            let (most, lanes) = (BLOCK * PACKS_EACH, 16 / size);
+            assert_eq!([fits(1, most, 3), fits(1, most + 1, 3)], [true, false]);
+            assert_eq!([fits(2, 9, room(size) - 9 * lanes), fits(2, 9, room(size) - 9 * lanes + 1)], [true, false]);
+        }
+    }
+
+    #[test]
+    fn a_tile_has_as_many_words_as_threads_and_there_are_as_many_tiles_as_asked_for() {
+        assert_eq!(RunTiles::new(8192, 512, 2, 4, 500).height, 128 / 2);
+        let strips = RunTiles::of_strips(4, 1 << 16, 3, 4, 500);
+        assert_eq!(strips.width, (1 << 16) / 500);
     }
 
     #[test]

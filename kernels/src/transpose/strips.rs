@@ -42,18 +42,19 @@ pub(super) const fn per_word<T: InWords>() -> u32 {
 
 /// Words of a pack.
 pub(super) const fn words_of_pack<T: InWords>() -> u32 {
-    (16 / size_of::<T::Word>()) as u32
+    (size_of::<T::Pack>() / size_of::<T::Word>()) as u32
 }
 
 /// The words of a pack; what is behind them is of no meaning.
 #[inline(always)]
 pub(super) fn words<T: InWords>(pack: T::Pack) -> [T::Word; 4] {
-    let words = pack.to_words();
-    let word = |i: usize| match size_of::<T::Word>() {
-        4 => T::Word::from_pair([u64::from(words[i]), 0]),
-        _ => T::Word::from_pair([u64::from(words[2 * i % 4]) | u64::from(words[(2 * i + 1) % 4]) << 32, 0]),
-    };
-    [word(0), word(1), word(2), word(3)]
+    let [a, b, c, d] = pack.to_words();
+    let one = |word: u32| T::Word::from_word(u64::from(word));
+    let two = |low: u32, high: u32| T::Word::from_word(u64::from(low) | u64::from(high) << 32);
+    match size_of::<T::Word>() {
+        4 => [one(a), one(b), one(c), one(d)],
+        _ => [two(a, b), two(c, d), T::Word::default(), T::Word::default()],
+    }
 }
 
 /// Elements of `size` bytes that a thread writes at once: 8 bytes, since what they cost beside the elements is the same

@@ -109,6 +109,12 @@ pub(super) struct Cut {
 }
 
 impl Cut {
+    /// Whose columns of tiles are taken from left to right.
+    #[inline(always)]
+    pub fn in_order(across: u32, tiles_down: u32, tiles_across: u32) -> Self {
+        Self { across, tiles_down, tiles_across, pieces: 0 }
+    }
+
     /// The block's matrix, and its tile's row and column: blocks go down each column of tiles, then to that of the next
     /// piece, across each piece, and then from matrix to matrix.
     #[inline(always)]
@@ -226,6 +232,7 @@ pub(super) fn pack_of_thread<T: Turn, const LEN: usize>(i: usize, down: u32) -> 
 
 /// Lets the next grid's blocks in, if this one has few: they do not stand in the way.
 #[inline(always)]
+#[track_caller]
 pub(super) fn admit_next_grid() {
     if thread::grid_dim_x() <= FEW_BLOCKS {
         thread::admit_next_grid();
@@ -368,6 +375,7 @@ mod tests {
     #[test]
     fn pieces_of_rows_take_turns() {
         assert_eq!(columns(0), [0, 1, 2, 3, 4]);
+        assert_eq!([0, 1, 2, 3, 4].map(|nth| Cut::in_order(0, 1, 5).column(nth)), columns(0));
         assert_eq!(columns(1), [0, 4, 1, 5, 2, 6, 3, 7]);
         assert_eq!(columns(2), [0, 2, 4, 6, 1, 3, 5]);
         assert_eq!(columns(3), [0, 1, 2]);

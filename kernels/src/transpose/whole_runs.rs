@@ -116,6 +116,11 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_divisors_that_are_small_enough_are_prepared() {
+        assert_eq!([Wrap::MOST - 1, Wrap::MOST].map(|by| Wrap::new(by).divisor.by()), [Wrap::MOST as u32 - 1, 2]);
+    }
+
+    #[test]
     fn divisors_of_every_size_are_exact() {
         for by in [2, 3, 7, 2047, 2048, 2049, Wrap::MOST - 1, Wrap::MOST, Wrap::MOST + 1, 1 << 40] {
             for number in [0, 1, by / 2, by - 1] {

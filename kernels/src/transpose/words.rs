@@ -486,4 +486,19 @@ mod tests {
         assert_eq!(u8::cut(0x0302_0100, 0x0706_0504, 3), 0x0605_0403);
         assert_eq!(u16::cut(0x0302_0100, 0x0706_0504, 1), 0x0504_0302);
     }
+
+    #[test]
+    fn a_tile_is_inside_with_a_square_more_above_and_below() {
+        let is_inside = |columns: u32, top: usize, rows: usize| {
+            let tile = Tile { batch: 0, top, left: 0, columns, rows, across: 2, down: 3 };
+            (tile.is_inside::<u8>(), tile.is_inside::<u32>())
+        };
+        // Of bytes 4 x 8 squares of 4 x 4, of words as many words.
+        assert_eq!(is_inside(16, 4, 40), (true, false));
+        assert_eq!([is_inside(15, 4, 40), is_inside(16, 3, 40), is_inside(16, 4, 39)], [(false, false); 3]);
+        assert_eq!(
+            [is_inside(4, 0, 9), is_inside(4, 0, 8), is_inside(3, 0, 9)].map(|inside| inside.1),
+            [true, false, false]
+        );
+    }
 }

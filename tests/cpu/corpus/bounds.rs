@@ -1,6 +1,8 @@
 //! Indices outside of arrays, and addresses that an access cannot have.
 
+use cuda_std::bits::{max_of_halves, min_of_halves};
 use cuda_std::prelude::*;
+use cuda_std::shared::dynamic_shared;
 
 use super::Told::Fault;
 use super::{Case, case, map};
@@ -15,11 +17,17 @@ pub fn cases() -> Vec<Case> {
         case!(beyond_the_tile, Fault("of a shared array of length 64"), |gpu| map!(gpu, beyond_the_tile, 1, 64, 64)),
         case!(before_the_start, Fault("of length 64"), |gpu| map!(gpu, before_the_start, 1, 64, 64)),
         case!(pack_at_the_end, Fault("a pack that begins"), |gpu| map!(gpu, pack_at_the_end, 1, 32, 100)),
-        case!(pack_off_its_place, Fault("multiple of 16"), |gpu| map!(gpu, pack_off_its_place, 1, 16, 128)),
+        case!(pack_off_its_place, Fault("which is not at a multiple of 16 bytes"), |gpu| map!(
+            gpu,
+            pack_off_its_place,
+            1,
+            16,
+            128
+        )),
         case!(shared_pack_off_its_place, Fault("multiple of 16"), |gpu| {
             map!(gpu, shared_pack_off_its_place, 1, 16, 128)
         }),
-        case!(stored_pack_off_its_place, Fault("multiple of 16"), |gpu| {
+        case!(stored_pack_off_its_place, Fault("which is not at a multiple of 16 bytes"), |gpu| {
             map!(gpu, stored_pack_off_its_place, 1, 16, 128)
         }),
         case!(four_off_their_place, Fault("multiple of 16"), |gpu| map!(gpu, four_off_their_place, 1, 16, 128)),
@@ -38,7 +46,17 @@ pub fn cases() -> Vec<Case> {
         case!(volatile_load_beyond_the_tile, Fault("of a shared array of length 64"), |gpu| {
             map!(gpu, volatile_load_beyond_the_tile, 1, 64, 64)
         }),
+        case!(beyond_what_the_launch_gave, Fault("of dynamic shared memory of length 64"), |gpu| {
+            let mut output = gpu.zeroed::<f32>(65)?;
+            let kernel = beyond_what_the_launch_gave::handle().with_block(65).with_dynamic_shared(256);
+            gpu.launch(kernel, 1, (output.view_mut(),))
+        }),
+        case!(part_at_the_end, Fault("index 100 of a view of global memory of length 100"), |gpu| {
+            map!(gpu, part_at_the_end, 1, 1, 100)
+        }),
         case!(shared_word_at_the_end, Fault("a word that begins"), |gpu| map!(gpu, shared_word_at_the_end, 1, 1, 1)),
+        case!(high_half_too_large, Fault("are not below 0x7c00"), |gpu| map!(gpu, high_half_too_large, 1, 32, 32)),
+        case!(low_half_too_large, Fault("are not below 0x7c00"), |gpu| map!(gpu, low_half_too_large, 1, 32, 32)),
         case!(a_block_larger_than_its_array, Fault("larger than the 64 threads"), |gpu| {
             map!(gpu, a_block_larger_than_its_array, 1, 128, 128)
         }),
@@ -98,6 +116,23 @@ fn volatile_load_beyond_the_tile(input: Global<f32>, output: GlobalMut<f32>) {
     tile.store_volatile(thread, input.load(thread));
     thread::sync_threads();
     output.store(thread, tile.load_volatile(thread + 1));
+}
+
+/// The launch gave room for 64 elements.
+#[kernel]
+fn beyond_what_the_launch_gave(output: GlobalMut<f32>) {
+    let memory = dynamic_shared::<f32>();
+    let thread = thread::thread_idx_x() as usize;
+    memory.store(thread, 1.0);
+    output.store(thread, memory.load(thread));
+}
+
+/// The third element of the pack is not the view's.
+#[kernel]
+fn part_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
+    // SAFETY: none: that is the mistake. The executor stops before the access.
+    let pack = unsafe { input.load_part_unchecked(98, 1, 3) };
+    output.store(0, pack.get(1));
 }
 
 /// The array ends inside of the word.
@@ -186,6 +221,22 @@ fn word_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     // SAFETY: none: that is the mistake. The executor stops before the access.
     let word: u64 = unsafe { input.load_aligned_word_unchecked(i) };
     output.store(i, f32::from_bits(word as u32));
+}
+
+/// A number that is no finite `f16`, in one half of one word.
+#[kernel]
+fn high_half_too_large(input: Global<f32>, output: GlobalMut<f32>) {
+    let thread = thread::thread_idx_x() as usize;
+    let least = min_of_halves(1, 0x7C00_0000);
+    output.store(thread, input.load(thread) + least as f32);
+}
+
+/// In the other half of the other word.
+#[kernel]
+fn low_half_too_large(input: Global<f32>, output: GlobalMut<f32>) {
+    let thread = thread::thread_idx_x() as usize;
+    let greatest = max_of_halves(0x7C00, 1);
+    output.store(thread, input.load(thread) + greatest as f32);
 }
 
 /// An array of 64 for a block of 128.

@@ -2,7 +2,9 @@
 //! `h200-requests.csv`), and profiles in a user's test.
 
 mod cost;
+mod dependents;
 
+use cuda_std::mailbox;
 use cuda_std::prelude::*;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, KernelProfile, Profile, Schedule, Shape, SimtOptions, ops};
@@ -234,6 +236,33 @@ fn a_users_own_test_is_three_lines() {
     let lines = &profile.kernels[0].lines;
     assert!(lines.iter().all(|line| line.file == "tests/cpu/counters/mod.rs"), "{lines:?}");
     assert_eq!(lines.iter().map(|line| line.counters.shared_stores.requests).sum::<u64>(), 32);
+}
+
+/// The second block waits for what the first leaves.
+#[kernel]
+fn hand_over(mailboxes: GlobalMut<[u64; 2]>, output: GlobalMut<u64>) {
+    if thread::thread_idx_x() > 0 {
+        return;
+    }
+    if thread::block_idx_x() == 0 {
+        mailbox::post(&mailboxes, 0, 7_u64);
+    } else {
+        output.store(0, mailbox::take(&mailboxes, 0));
+    }
+}
+
+/// However long a block waits for a mailbox: it is read once.
+#[test]
+fn waiting_is_no_request() {
+    for schedule in [Schedule::InOrder, Schedule::Seed(1), Schedule::Seed(2)] {
+        let gpu = Gpu::simt_with(SimtOptions { checks: false, schedule });
+        let (mut mailboxes, mut output) = (gpu.zeroed::<[u64; 2]>(1).unwrap(), gpu.zeroed::<u64>(1).unwrap());
+        let arguments = (mailboxes.view_mut(), output.view_mut());
+        let profile = gpu.profile(|| gpu.launch(hand_over::handle().with_block(32), 2, arguments)).unwrap();
+        let total = profile.total();
+        assert_eq!((total.global_loads.requests, total.global_stores.requests), (1, 3), "{schedule:?}");
+        assert_eq!(gpu.download(&output).unwrap(), [7]);
+    }
 }
 
 #[test]

@@ -213,16 +213,29 @@ pub fn of_range_end(source: &str, end: &Expr) -> Option<(At, Vec<Vec<Edit>>)> {
     Some((At(range.start), vec![change(" + 1"), change(" - 1")]))
 }
 
+/// Functions of `cuda_std` that make no instruction, and say to the compiler in which order others are to be.
+const HINTS: [&str; 1] = ["issue_loads"];
+
+/// Whether it calls one of them.
+pub fn is_hint(expression: &Expr) -> bool {
+    called(expression).is_some_and(|name| HINTS.contains(&&*name))
+}
+
+/// The name of the function or method that an expression calls; an empty one if it has none.
+fn called(expression: &Expr) -> Option<String> {
+    match expression {
+        Expr::Call(call) => match &*call.func {
+            Expr::Path(path) => Some(path.path.segments.last()?.ident.to_string()),
+            _ => Some(String::new()),
+        },
+        Expr::MethodCall(call) => Some(call.method.to_string()),
+        _ => None,
+    }
+}
+
 /// What kind of a place a statement is: a call, whose value nobody uses, that can be left out.
 pub fn of_statement(expression: &Expr) -> Option<Kind> {
-    let name = match expression {
-        Expr::Call(call) => match &*call.func {
-            Expr::Path(path) => path.path.segments.last()?.ident.to_string(),
-            _ => String::new(),
-        },
-        Expr::MethodCall(call) => call.method.to_string(),
-        _ => return None,
-    };
+    let name = called(expression)?;
     let is_barrier = ["sync_", "barrier", "fence"].iter().any(|word| name.contains(word));
     Some(if is_barrier { Kind::Barrier } else { Kind::Call })
 }

@@ -226,7 +226,12 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             {
                 let range = bytes(finder.source, statement.span());
                 let removed = vec![Edit { range: range.clone(), text: String::new() }];
-                finder.push(changes::At(range.start), statement.span(), kind, Form::Statement, vec![removed]);
+                let at = changes::At(range.start);
+                let push = |finder: &mut Self| finder.push(at, statement.span(), kind, Form::Statement, vec![removed]);
+                match changes::is_hint(expression) {
+                    true => finder.leaving_out(LeftOut::Hints, push),
+                    false => push(finder),
+                }
             }
             visit::visit_stmt(finder, statement);
         });

@@ -53,6 +53,8 @@ pub enum LeftOut {
     Patterns,
     /// Code for a GPU only
     DeviceOnly,
+    /// A call that tells the compiler in which order to load: it can change no result and no counter
+    Hints,
     /// A macro's definition or call that is not Rust by itself
     Macros,
     /// A constant function that only the compiler runs
@@ -67,6 +69,7 @@ impl fmt::Display for LeftOut {
             Self::Constants => "in constants, array lengths and constant arguments",
             Self::Patterns => "in patterns",
             Self::DeviceOnly => "in code for a GPU only",
+            Self::Hints => "that tell the compiler in which order to load",
             Self::Macros => "in macros that cannot be parsed (their operators and literals)",
             Self::ConstantFunctions => "in constant functions that only the compiler runs (of those drawn)",
             Self::DoesNotCompile => "whose change does not compile (of those drawn)",

@@ -51,6 +51,12 @@ fn barriers_and_calls_are_left_out() {
 }
 
 #[test]
+fn hints_stay() {
+    assert_eq!(body("global::issue_loads();"), "global::issue_loads();");
+    assert_eq!(places::find("fn f() { issue_loads(); }").unwrap().left_out[&LeftOut::Hints], 1);
+}
+
+#[test]
 fn bounds() {
     assert_eq!(body("a.div_ceil(b)"), "(if is(1) { (a) / (b) } else { a.div_ceil(b) })");
     assert_eq!(body("a.min(b)"), "(if is(1) { a . max (b) } else { a.min(b) })");

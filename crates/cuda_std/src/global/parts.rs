@@ -193,7 +193,7 @@ impl<T: Element> Global<'_, T> {
         {
             // SAFETY: as promised by the caller.
             let [a, b, ..] = unsafe { self.load_part_unchecked(i, 0, count) }.to_words();
-            W::from_pair([u64::from(b) << 32 | u64::from(a), 0])
+            W::from_word(u64::from(b) << 32 | u64::from(a))
         }
         #[cfg(target_arch = "nvptx64")]
         {
@@ -208,7 +208,7 @@ impl<T: Element> Global<'_, T> {
             let high = if off + count * size > 4 { low.wrapping_add(1) } else { low };
             // SAFETY: both have elements of the view, so they can be read (`from_raw`).
             let (low, high) = unsafe { (machine::load(low), machine::load(high)) };
-            W::from_pair([u64::from(machine::funnel(low, high, 8 * off as u32)), 0])
+            W::from_word(machine::funnel(low, high, 8 * off as u32).into())
         }
     }
 }
@@ -260,7 +260,7 @@ impl<T: Element> Global<'_, T> {
             let low: *const u32 = place.wrapping_byte_sub(off as usize).cast();
             // SAFETY: both have elements of the view, so they can be read (`from_raw`).
             let (low, high) = unsafe { (machine::load(low), machine::load(low.wrapping_add(1))) };
-            W::from_pair([u64::from(machine::funnel(low, high, 8 * off)), 0])
+            W::from_word(machine::funnel(low, high, 8 * off).into())
         }
     }
 }
@@ -288,7 +288,7 @@ impl<T: Element> GlobalMut<'_, T> {
         let mut k = 0;
         while k < all {
             if from <= k && k < to {
-                let element = T::from_pair([word.to_pair()[0] >> (k * bits), 0]);
+                let element = T::from_word(word.to_pair()[0] >> (k * bits));
                 // SAFETY: as promised by the caller.
                 unsafe { self.store_unchecked(i.wrapping_add(k), element) };
             }

@@ -113,6 +113,8 @@ pub(crate) struct Watcher {
     shared_cells: Cells,
     /// The lane of the block that is alone in its warp, if one is.
     lone_lane: Option<usize>,
+    /// Whether the block has let the next grid start.
+    has_launched_dependents: bool,
 }
 
 impl Watcher {
@@ -126,6 +128,7 @@ impl Watcher {
             clocks: Clocks::new(),
             shared_cells: Cells::default(),
             lone_lane: None,
+            has_launched_dependents: false,
         }
     }
 
@@ -145,6 +148,7 @@ impl Watcher {
     pub fn begin_block(&mut self, index: u64, threads: usize, shared_bytes: usize, near: &Near) {
         near.begin_block(self.watch, threads);
         self.lone_lane = (threads % 32 == 1).then(|| threads - 1);
+        self.has_launched_dependents = false;
         self.logs.clear(threads);
         self.clocks.begin_block(index as u32, near);
         if self.watch.checks && self.shared_cells.len() < shared_bytes {
@@ -423,6 +427,15 @@ impl Watcher {
         }
         if self.watch.checks {
             self.clocks.sync_block(near);
+        }
+    }
+
+    /// Counts the block that lets the next grid start, where the first of its lanes does.
+    pub fn launch_dependents(&mut self, location: &'static Location<'static>) {
+        if self.watch.counters && !self.has_launched_dependents {
+            self.has_launched_dependents = true;
+            let site = self.site(location, Action::LaunchDependents);
+            Self::counters_of(&mut self.counters, site).launch_dependents += 1;
         }
     }
 

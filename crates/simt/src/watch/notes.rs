@@ -103,3 +103,13 @@ pub(crate) fn note_fence(fence: Fence) {
         }
     });
 }
+
+/// Notes that the next grid may start.
+#[cold]
+pub(crate) fn note_launch_dependents(location: &'static Location<'static>) {
+    with_lane_if_any(|context, _| {
+        if let Some(watcher) = &mut *context.watcher.borrow_mut() {
+            watcher.launch_dependents(location);
+        }
+    });
+}

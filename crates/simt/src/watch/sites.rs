@@ -100,6 +100,7 @@ pub(crate) enum Action {
     Vote,
     SyncWarp,
     Barrier,
+    LaunchDependents,
 }
 
 impl Action {
@@ -108,6 +109,8 @@ impl Action {
     fn code(self) -> u64 {
         match self {
             Self::Memory(kind) => u64::from(kind.0),
+            // Below the memory's: no access has 0 bytes.
+            Self::LaunchDependents => 3,
             Self::Shuffle => 4,
             Self::Vote => 5,
             Self::SyncWarp => 6,

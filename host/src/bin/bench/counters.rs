@@ -30,6 +30,7 @@ pub struct CountersRow {
     pub warp_barriers: u64,
     pub shuffles: u64,
     pub votes: u64,
+    pub launch_dependents: u64,
 }
 
 impl CountersRow {
@@ -57,6 +58,7 @@ impl CountersRow {
             warp_barriers: counters.warp_barriers,
             shuffles: counters.shuffles,
             votes: counters.votes,
+            launch_dependents: counters.launch_dependents,
         }
     }
 
@@ -90,7 +92,7 @@ impl CountersRow {
     pub const CSV_HEADER: &str = "load_requests,load_sectors,load_bytes,load_efficiency,store_requests,store_sectors,\
         store_bytes,store_efficiency,shared_load_requests,shared_load_conflicts,shared_store_requests,\
         shared_store_conflicts,atomic_requests,atomic_contention,lanes_active,divergent_requests,barriers,\
-        warp_barriers,shuffles,votes";
+        warp_barriers,shuffles,votes,launch_dependents";
 
     /// No values for [`CountersRow::CSV_HEADER`].
     pub fn no_csv() -> String {
@@ -122,6 +124,7 @@ impl CountersRow {
             count(self.warp_barriers),
             count(self.shuffles),
             count(self.votes),
+            count(self.launch_dependents),
         ]
         .join(",")
     }

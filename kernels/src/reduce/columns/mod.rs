@@ -178,3 +178,14 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
         of_rows_abreast.fold::<O, T>(abreast, 0, columns, &scratch, finish);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_states_leave_registers_for_fewer_rows() {
+        let rows = |size: usize| [8, 9, 16].map(|size_of_state| rows_in_flight(size, size_of_state));
+        assert_eq!([rows(1), rows(2), rows(4), rows(8)], [[8, 4, 4], [8, 4, 4], [4; 3], [4, 2, 2]]);
+    }
+}

@@ -59,6 +59,12 @@ impl Place {
         self.column(c) < self.all
     }
 
+    /// Whether the first of the thread's columns is one of those that there are: where it is not, none is.
+    #[inline(always)]
+    pub(super) fn has_first(&self) -> bool {
+        self.column < self.all
+    }
+
     /// Does `work` for each of the columns that there are.
     #[inline(always)]
     pub(super) fn each(&self, work: impl Fn(usize)) {

@@ -48,12 +48,12 @@ pub(super) fn store_many_outputs<O: Operator<T>, T: Element>(
         // so many behind `first`.
         unsafe {
             if together == COLUMNS && bytes <= 16 {
-                if place.has(0) {
+                if place.has_first() {
                     output.store_neighbours_unchecked(left, [finish(0), finish(1), finish(2), finish(3)]);
                 }
                 return;
             }
-            if place.has(0) {
+            if place.has_first() {
                 output.store_neighbours_unchecked(left, [finish(0), finish(1)]);
             }
             if place.has(2) {

@@ -180,8 +180,12 @@ pub(crate) fn fence_acquire_release(scope: Scope) {
     fence(Ordering::AcqRel);
 }
 
-/// The executor runs one grid after another.
-pub(crate) fn admit_next_grid() {}
+/// The executor runs one grid after another, and counts the blocks that would not need that.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn admit_next_grid() {
+    lane::launch_dependents();
+}
 
 /// Lanes of the executor wait for nothing.
 #[inline(always)]

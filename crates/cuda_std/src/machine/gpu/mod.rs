@@ -19,6 +19,8 @@ pub(crate) use atomic::*;
 pub(crate) use global::*;
 pub(crate) use shared::*;
 
+use crate::warp::FULL_MASK;
+
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     trap()
@@ -43,10 +45,13 @@ pub(crate) fn wrong_block(_threads: usize) -> ! {
     trap()
 }
 
-/// A lane that is not in its own mask.
+/// Traps if the caller is not in its own mask: PTX says nothing of what its operations would do then. The executor
+/// finds out by itself.
 #[inline(always)]
-pub(crate) fn wrong_mask() -> ! {
-    trap()
+fn check_mask(mask: u32) {
+    if mask != FULL_MASK && mask >> index::lane_id() & 1 == 0 {
+        trap();
+    }
 }
 
 /// An address that is not a multiple of the access's size.
@@ -185,6 +190,7 @@ pub(crate) fn barrier_or(predicate: bool) -> bool {
 
 #[inline(always)]
 pub(crate) fn sync_warp(mask: u32) {
+    check_mask(mask);
     // SAFETY: see above.
     unsafe { intrinsic::bar_warp_sync(mask) }
 }
@@ -197,18 +203,21 @@ pub(crate) fn active_mask() -> u32 {
 
 #[inline(always)]
 pub(crate) fn vote_all(mask: u32, predicate: bool) -> bool {
+    check_mask(mask);
     // SAFETY: see above.
     unsafe { intrinsic::vote_all(mask, predicate) }
 }
 
 #[inline(always)]
 pub(crate) fn vote_any(mask: u32, predicate: bool) -> bool {
+    check_mask(mask);
     // SAFETY: see above.
     unsafe { intrinsic::vote_any(mask, predicate) }
 }
 
 #[inline(always)]
 pub(crate) fn vote_ballot(mask: u32, predicate: bool) -> u32 {
+    check_mask(mask);
     // SAFETY: see above.
     unsafe { intrinsic::vote_ballot(mask, predicate) }
 }
@@ -233,6 +242,7 @@ macro_rules! shuffles {
     ($($name:ident = $intrinsic:ident, clamp $clamp:expr;)*) => {$(
         #[inline(always)]
         pub(crate) fn $name(_: (), mask: u32, value: u64, operand: u32, width: u32, words: usize) -> u64 {
+            check_mask(mask);
             let segments = segments_of(width, $clamp);
             // SAFETY: see above.
             let shuffle = |word| unsafe { intrinsic::$intrinsic(mask, word, operand, segments) };
@@ -253,6 +263,7 @@ macro_rules! reductions {
     ($($name:ident = $intrinsic:ident, $combine:expr;)*) => {$(
         #[inline(always)]
         pub(crate) fn $name(mask: u32, value: u32) -> u32 {
+            check_mask(mask);
             #[cfg(cuda_arch_at_least = "80")]
             // SAFETY: see above.
             return unsafe { intrinsic::$intrinsic(value, mask) };

@@ -1,0 +1,138 @@
+//! Which blocks let the next grid start: no result depends on it, but how long launches behind each other take.
+
+use std::collections::BTreeSet;
+
+use kernels::ops::Operator;
+use kernels::reduce::columns::columns;
+use kernels::reduce::{pairs, spans};
+use test_support::executor;
+use test_support::transposes::{CHECKS, Case, IN_PLACE_CHECKS, PERMUTE_CHECKS, SCALED_CHECKS};
+use warpfold::ops::{Dot, Sum};
+use warpfold::{Gpu, KernelProfile, Shape};
+
+/// Whether all blocks of a kernel let the next grid start. Some of them alone are of no use.
+fn starts_next(kernel: &KernelProfile) -> bool {
+    let blocks = kernel.total().launch_dependents;
+    assert!(blocks == 0 || blocks == kernel.blocks(), "{blocks} of {}: {}", kernel.blocks(), kernel.kernel);
+    blocks > 0
+}
+
+/// Whether a block does that folds one segment of so many tiles, of one input and of two.
+fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
+    let elements = |packs_of_thread: usize| tiles * 32 * packs_of_thread * 4;
+    let mut output = gpu.zeroed::<f32>(1).unwrap();
+    let mut boxes = gpu.zeroed::<[u64; 2]>(1).unwrap();
+    let len = elements(spans::PACKS_IN_FLIGHT);
+    let ones = gpu.upload(&vec![1.0_f32; len]).unwrap();
+    // SAFETY: the arguments are those of a segment, all of the input, that one block of a warp folds.
+    let kernel = unsafe { spans::spans::handle::<Sum, f32>() }.with_block(32);
+    let arguments = (ones.view(), len, len, 1, tiles as u32, 0, boxes.view_mut(), output.view_mut());
+    let of_one = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
+    assert_eq!(gpu.download(&output).unwrap(), [len as f32]);
+
+    let len = elements(pairs::PACKS_IN_FLIGHT);
+    // SAFETY: as above.
+    let kernel = unsafe { pairs::pairs::handle::<Dot, f32>() }.with_block(32);
+    let arguments = (ones.view(), ones.view(), len, len, 1, tiles as u32, 0, boxes.view_mut(), output.view_mut());
+    let of_two = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
+    assert_eq!(gpu.download(&output).unwrap(), [len as f32]);
+    [of_one, of_two].map(|profile| starts_next(&profile.kernels[0]))
+}
+
+#[test]
+fn blocks_of_short_segments_let_the_next_grid_start() {
+    let gpu = executor();
+    let found = [1, 2, 3, 32, 33].map(|tiles| of_tiles(&gpu, tiles));
+    assert_eq!(found, [[true, true], [true, true], [true, false], [true, false], [false, false]]);
+}
+
+#[test]
+fn short_grids_of_rows_and_columns_let_the_next_one_start() {
+    let gpu = executor();
+    let of = |shape: Shape, len: usize, sums: usize| {
+        let input = gpu.zeroed::<f32>(len).unwrap();
+        let mut reducer = gpu.reducer(Sum, shape).unwrap();
+        let mut sums = gpu.zeroed(sums).unwrap();
+        let profile = gpu.profile(|| reducer.start(&input, &mut sums)).unwrap();
+        let kernel = &profile.kernels[0];
+        (kernel.kernel.split_once('_').unwrap().0.to_owned(), kernel.grid.x, starts_next(kernel))
+    };
+    let rows = [(4096, 100), (1 << 16, 16)].map(|(rows, columns)| of(Shape::rows(rows, columns), rows * columns, rows));
+    assert_eq!(rows, [("rows".to_owned(), 512, true), ("rows".to_owned(), 1024, false)]);
+    let columns = [528, 529].map(|tiles| of(Shape::columns(2, tiles * 1024), tiles * 2048, tiles * 1024));
+    assert_eq!(columns.map(|(_, grid, starts)| (grid, starts)), [(528, true), (529, false)]);
+}
+
+#[test]
+fn blocks_of_few_rows_of_columns_let_the_next_grid_start() {
+    type State = <Sum as Operator<f32>>::State;
+    let gpu = executor();
+    let starts = |rows: usize| {
+        let input = gpu.upload(&vec![1.0_f32; rows * 256]).unwrap();
+        let (mut partials, mut tickets) = (gpu.zeroed::<State>(1).unwrap(), gpu.zeroed::<u32>(1).unwrap());
+        let mut sums = gpu.zeroed::<f32>(256).unwrap();
+        // SAFETY: the arguments are those of a matrix, all of the input, that is one tile of one block.
+        let kernel = unsafe { columns::handle::<Sum, f32>() };
+        let (partials, tickets) = (partials.view_mut(), tickets.view_mut());
+        let arguments = (input.view(), rows, 256, 256, 0, 1, 64, 1, 1, partials, tickets, sums.view_mut());
+        let profile = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
+        assert_eq!(gpu.download(&sums).unwrap(), [rows as f32; 256]);
+        starts_next(&profile.kernels[0])
+    };
+    // Four threads of a column, 16 rows each.
+    assert_eq!([64, 65].map(starts), [true, false]);
+}
+
+#[test]
+fn short_grids_of_transposes_let_the_next_one_start() {
+    let gpu = executor();
+    let case = |rows, columns| Case { rows, columns, batch: 1, pads: [0; 2], offsets: [0; 2], seed: 1 };
+    let (transpose, scale) = (CHECKS[4].1, SCALED_CHECKS[2].1);
+    let profile = gpu.profile(|| {
+        for (_, check) in CHECKS.iter().chain(&SCALED_CHECKS) {
+            for (rows, columns) in [(64, 64), (61, 67), (3, 500), (500, 3), (500, 501)] {
+                check(&gpu, &case(rows, columns)).unwrap();
+            }
+        }
+        // As many blocks as are few, and one more.
+        for blocks in [264, 265] {
+            transpose(&gpu, &Case { batch: blocks, ..case(64, 64) }).unwrap();
+            scale(&gpu, &Case { batch: blocks, ..case(64, 64) }).unwrap();
+            let (runs, mut result) = (gpu.zeroed::<[f64; 2]>(blocks * 2048)?, gpu.zeroed(blocks * 2048)?);
+            gpu.permute([2, 2, blocks * 512], [1, 0, 2], &runs, &mut result)?;
+        }
+        for (_, check) in IN_PLACE_CHECKS {
+            check(&gpu, &case(65, 65)).unwrap();
+            check(&gpu, &case(64, 64)).unwrap();
+        }
+        for (_, check) in &PERMUTE_CHECKS {
+            for shape in [[40, 200, 3], [2, 200, 3], [2, 3, 10_016], [64, 64, 4]] {
+                check(&gpu, shape, [0; 2], 1).unwrap();
+            }
+        }
+        Ok(())
+    });
+    let kernels = profile.unwrap().kernels;
+    for (name, blocks) in
+        ["tiles_u32_4096_8", "whole_runs_u128"].into_iter().flat_map(|name| [(name, 264), (name, 265)])
+    {
+        assert!(kernels.iter().any(|kernel| kernel.kernel == name && kernel.grid.x == blocks), "{name}: {blocks}");
+    }
+    let mut early = BTreeSet::new();
+    for kernel in &kernels {
+        // Behind the name are the type and a length, if it has one.
+        let is_part = |part: &&str| part.chars().all(|c| c.is_ascii_lowercase());
+        let name = kernel.kernel.split('_').take_while(is_part).collect::<Vec<_>>().join("_");
+        if starts_next(kernel) {
+            early.insert(name.clone());
+        }
+        match &*name {
+            "direct_squares" | "scaled_direct_squares" => assert!(starts_next(kernel), "{kernel:?}"),
+            "square_tiles" | "wide_square_tiles" => assert!(!starts_next(kernel), "{kernel:?}"),
+            _ => assert_eq!(starts_next(kernel), kernel.grid.x <= 264, "{} of {} blocks", kernel.kernel, kernel.grid.x),
+        }
+    }
+    let all = "dealt_tiles direct_squares few_columns few_rows run_strips run_tiles scaled_direct_squares scaled_tiles \
+               scaled_word_tiles tiles whole_runs wide_dealt_tiles wide_scaled_tiles word_tiles";
+    assert_eq!(early.into_iter().collect::<Vec<_>>().join(" "), all);
+}
