@@ -15,6 +15,7 @@
 
 mod corpus;
 mod counters;
+mod exact;
 mod examples;
 mod partials;
 mod ptx;

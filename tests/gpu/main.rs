@@ -16,7 +16,7 @@ use test_support::reductions::{PAIRS, dots, large};
 use test_support::soak::soak;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
-use test_support::{device_library, executor, first_gpu, large_transposes, orders};
+use test_support::{device_library, exact, executor, first_gpu, large_transposes, orders};
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
 use warpfold::ops::Sum;
@@ -111,6 +111,16 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         trials.push(Trial::test(name, run).with_ignored_flag(gpu.is_none()));
     };
     add("many threads do everything at once".into(), Box::new(soaked));
+    add(
+        "exact sums of any data".into(),
+        Box::new(|gpu| {
+            let mut source = SmallRng::seed_from_u64(38);
+            for len in [0, 1, 127, 4096, 8193, 100_000, if is_sanitized() { 300_001 } else { (1 << 24) + 3 }] {
+                exact::check(gpu, len, &mut source)?;
+            }
+            Ok(exact::workspaces_are_left_clean(gpu)?)
+        }),
+    );
     for (name, run) in device_library::RUNS {
         add(format!("device library: {name}"), Box::new(move |gpu| same_as_executor(gpu, run)));
     }

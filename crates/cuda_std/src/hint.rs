@@ -11,6 +11,13 @@ pub fn keep_rolled(counter: u32) -> u32 {
     machine::keep_rolled(counter)
 }
 
+/// Gives back `word`, which is computed here: not later, in the one branch that needs it, with all that it is computed of
+/// kept until then. Makes no instruction.
+#[inline(always)]
+pub fn compute_now(word: u32) -> u32 {
+    machine::compute_now(word)
+}
+
 /// Gives back `number`. What was computed of it before is not kept for what is computed of it after this: where registers
 /// are full, a few instructions more take less time than what is kept elsewhere. Makes no instruction.
 #[inline(always)]

@@ -36,6 +36,14 @@ pub fn post<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, value: V) {
     }
 }
 
+/// Leaves a word and its tag, which is not 0, in mailbox `i`, which must be empty. Traps outside of the view.
+#[inline(always)]
+#[track_caller]
+pub fn post_tagged(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, word: u64, tag: u64) {
+    // SAFETY: `place` has checked the index.
+    unsafe { machine::store_both(mailboxes.place(i), [word, tag]) }
+}
+
 /// Waits for the `i`-th value of its type, and takes it. Traps outside of the view.
 #[inline(always)]
 #[track_caller]
@@ -75,6 +83,28 @@ pub fn take_by_warp<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, wan
         empty::<V>(mailboxes, i);
     }
     value.unwrap_or_else(|| V::from_pair([0, 0]))
+}
+
+/// Waits for a word and its tag in mailbox `i`, and takes both; by each lane of a warp that `wants` one, as
+/// [`take_by_warp`].
+#[inline(always)]
+#[track_caller]
+pub fn take_tagged_by_warp(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, wants: bool) -> (u64, u64) {
+    let mut round = 0;
+    let [word, tag] = loop {
+        // SAFETY: `place` has checked the index.
+        let [word, tag] = unsafe { machine::load_both(mailboxes.place(i)) };
+        if warp_vote_all(FULL_MASK, (tag != 0) | !wants) {
+            break [word, tag];
+        }
+        machine::spin(round);
+        round = round.wrapping_add(1);
+    };
+    machine::end_spin(round);
+    if wants {
+        empty::<u64>(mailboxes, i);
+    }
+    (word, tag)
 }
 
 /// The `i`-th value, if it is there.

@@ -42,6 +42,7 @@
 
 mod builtin;
 mod calls;
+mod exact;
 mod pairs;
 mod plan;
 mod reducer;
@@ -55,6 +56,7 @@ use kernels::ops::Operator;
 
 use crate::{AnyBlock, Kernel};
 
+pub use exact::ExactElement;
 pub use pairs::{PairKernel, PairReducer, PairReduction, PairsParameters};
 pub use reducer::Reducer;
 pub use segments::{LongSegmentsParameters, SegmentKernels, SegmentReducer, SegmentsParameters};

@@ -8,6 +8,7 @@ use crate::{Buffer, Error, Gpu};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Room {
     pub mailboxes: usize,
+    pub residues: usize,
     pub partials: usize,
     pub tickets: usize,
 }
@@ -17,6 +18,8 @@ pub(super) struct Room {
 pub(super) struct Workspace {
     /// Empty between launches: the kernels leave them so.
     pub(super) mailboxes: Buffer<[u64; 2]>,
+    /// What of exact sums has no room in mailboxes; 0 between launches: the kernels leave it so.
+    pub(super) residues: Buffer<i64>,
     /// 16 bytes for each state, of which it may need fewer.
     pub(super) partials: Buffer<[u64; 2]>,
     /// 0 between launches: the kernels leave them so.
@@ -28,6 +31,7 @@ impl Room {
     fn or(self, other: Self) -> Self {
         Self {
             mailboxes: self.mailboxes.max(other.mailboxes),
+            residues: self.residues.max(other.residues),
             partials: self.partials.max(other.partials),
             tickets: self.tickets.max(other.tickets),
         }
@@ -36,22 +40,28 @@ impl Room {
 
 impl Workspace {
     pub(super) fn new(gpu: &Gpu, room: Room) -> Result<Self, Error> {
-        let Room { mailboxes, partials, tickets } = room;
+        let Room { mailboxes, residues, partials, tickets } = room;
         let machine = gpu.machine();
         Ok(Self {
             mailboxes: Buffer::workspace(&machine, mailboxes)?,
+            residues: Buffer::workspace(&machine, residues)?,
             partials: gpu.zeroed(partials)?,
             tickets: Buffer::workspace(&machine, tickets)?,
         })
     }
 
     fn room(&self) -> Room {
-        Room { mailboxes: self.mailboxes.len(), partials: self.partials.len(), tickets: self.tickets.len() }
+        Room {
+            mailboxes: self.mailboxes.len(),
+            residues: self.residues.len(),
+            partials: self.partials.len(),
+            tickets: self.tickets.len(),
+        }
     }
 }
 
 /// Most reductions of a whole buffer need no more.
-const ROOM_AT_FIRST: Room = Room { mailboxes: 1024, partials: 4096, tickets: 64 };
+const ROOM_AT_FIRST: Room = Room { mailboxes: 1024, residues: 16, partials: 4096, tickets: 64 };
 
 /// Workspaces that wait for the next blocking call.
 #[derive(Default)]

@@ -7,6 +7,7 @@
 //! | [`columns`](mod@columns) | columns: a column of threads for four |
 //! | [`segments`](mod@segments) | segments by an array of offsets: a lane, a warp or blocks for each |
 //! | [`pairs`](mod@pairs) | two inputs: the dot product |
+//! | [`exact`] | exact sums of spans |
 //! | [`fold`] | how the states of lanes, warps and blocks become one |
 //! | [`gather`] | the state of what a thread has loaded at once |
 //! | `run`, `remainder` | what a thread folds of a span's tiles, and of what is in none of them |
@@ -18,6 +19,7 @@
 pub mod block;
 pub mod columns;
 pub mod device;
+pub mod exact;
 pub mod fold;
 pub mod gather;
 pub mod ladder;

@@ -108,7 +108,7 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize, const AT_
 
 /// Elements before the first at a multiple of 16 bytes, of `len` from `start` on.
 #[inline(always)]
-fn elements_to_alignment<T: Element>(input: &Global<T>, start: usize, len: usize) -> usize {
+pub(super) fn elements_to_alignment<T: Element>(input: &Global<T>, start: usize, len: usize) -> usize {
     let lead = (T::Pack::LEN - input.elements_past(start, 16)) % T::Pack::LEN;
     if lead < len { lead } else { len }
 }

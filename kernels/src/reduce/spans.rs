@@ -148,7 +148,8 @@ fn fold_part<O: Operator<T>, T: Element, const PACKS: usize>(
 pub(super) struct Part {
     /// The span's number.
     pub span: usize,
-    part: u32,
+    /// Its number among the span's.
+    pub part: u32,
     parts: u32,
     tiles: Range<u32>,
 }

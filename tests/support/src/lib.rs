@@ -2,6 +2,7 @@
 
 pub mod calls;
 pub mod device_library;
+pub mod exact;
 pub mod large_transposes;
 pub mod orders;
 pub mod reductions;

@@ -360,6 +360,15 @@ pub(crate) fn keep_rolled(counter: u32) -> u32 {
     counter
 }
 
+/// To LLVM the word may be any after this, and memory may depend on it, so that it has to be there.
+#[inline(always)]
+pub(crate) fn compute_now(word: u32) -> u32 {
+    let mut word = word;
+    // SAFETY: makes no instruction.
+    unsafe { asm!("// {}", inlateout(reg32) word, options(nomem, nostack, preserves_flags)) };
+    word
+}
+
 /// To LLVM the number may be any after this.
 #[inline(always)]
 pub(crate) fn compute_anew(number: usize) -> usize {
