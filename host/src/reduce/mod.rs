@@ -24,7 +24,7 @@
 //! ```
 //!
 //! Segments of any lengths have their offsets in the device's memory: [`SegmentReducer`]. Two inputs have a dot product:
-//! [`Gpu::dot`](crate::Gpu::dot).
+//! [`Gpu::dot`](crate::Gpu::dot). A whole input has an exact sum: [`Gpu::exact_sum`](crate::Gpu::exact_sum).
 //!
 //! **Bits.** A result's bits depend on the elements, the shape and the operator alone: they are equal on every device, in
 //! every run and on every stream, in the executor, and at every alignment. How the elements are combined is a function of

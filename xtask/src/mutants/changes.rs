@@ -214,7 +214,7 @@ pub fn of_range_end(source: &str, end: &Expr) -> Option<(At, Vec<Vec<Edit>>)> {
 }
 
 /// Functions of `cuda_std` that make no instruction, and say to the compiler in which order others are to be.
-const HINTS: [&str; 1] = ["issue_loads"];
+const HINTS: [&str; 2] = ["compute_now", "issue_loads"];
 
 /// Whether it calls one of them.
 pub fn is_hint(expression: &Expr) -> bool {
