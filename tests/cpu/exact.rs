@@ -29,6 +29,18 @@ fn sums_of_many_elements_are_exact() {
     }
 }
 
+/// A block's integer may be 1, which is not nothing.
+#[test]
+fn one_unit_of_the_least_number_is_not_lost() {
+    let gpu = Gpu::simt();
+    let least = f32::from_bits(1);
+    let mut numbers = vec![0.0; 50_000];
+    for place in [0, 20_000, 49_999] {
+        numbers[place] = least;
+    }
+    assert_eq!(gpu.exact_sum(&gpu.upload(&numbers).unwrap()).unwrap(), 3.0 * least);
+}
+
 #[test]
 fn what_blocks_leave_each_other_is_clean_afterwards() {
     exact::workspaces_are_left_clean(&Gpu::simt()).unwrap();

@@ -46,7 +46,8 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 /// take: all 0, and again after the launch.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked. The operator
+/// [settles](Operator::settle) by elements of the span alone.
 #[kernel(
     instances = [Mean, Norm, Min, Max, MinMax, ArgMin, ArgMax]
         x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
@@ -70,7 +71,11 @@ pub unsafe fn spans<O: Operator<T>, T: Element>(
     output: GlobalMut<<O as Operator<T>>::Output>,
 ) {
     let is_aligned = |_| true;
-    fold_part::<O, T, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output, is_aligned);
+    // SAFETY: the operators above ask for elements that they were given.
+    let element = |i| unsafe { input.load_unchecked(i) };
+    fold_part::<O, T, PACKS_IN_FLIGHT>(
+        &input, len, pitch, parts, tiles, longer, &mailboxes, &output, is_aligned, element,
+    );
 }
 
 /// [`spans`](fn@spans) that begin anywhere, of operators that keep to an order: the same order, with one tile on its way.
@@ -96,7 +101,11 @@ pub unsafe fn spans_anywhere<O: Operator<T>, T: Element>(
     output: GlobalMut<<O as Operator<T>>::Output>,
 ) {
     let is_aligned = |_| false;
-    fold_part::<O, T, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output, is_aligned);
+    // SAFETY: as in `spans`.
+    let element = |i| unsafe { input.load_unchecked(i) };
+    fold_part::<O, T, PACKS_IN_FLIGHT>(
+        &input, len, pitch, parts, tiles, longer, &mailboxes, &output, is_aligned, element,
+    );
 }
 
 /// What a thread of a kernel of one's own does, with `PACKS` packs in flight: that of [`spans`](fn@spans), or, of a span that
@@ -117,10 +126,13 @@ pub unsafe fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     output: &GlobalMut<O::Output>,
 ) {
     let is_aligned = |start| constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
-    fold_part::<O, T, PACKS>(input, len, pitch, parts, tiles, longer, mailboxes, output, is_aligned);
+    // Checked, as an operator of somebody else may ask for any.
+    let element = |i| input.load(i);
+    fold_part::<O, T, PACKS>(input, len, pitch, parts, tiles, longer, mailboxes, output, is_aligned, element);
 }
 
-/// [`fold_spans`], which asks whether the span that begins at an element [is aligned](fold_run).
+/// [`fold_spans`], which asks whether the span that begins at an element [is aligned](fold_run), and for elements that the
+/// operator has left open.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
 fn fold_part<O: Operator<T>, T: Element, const PACKS: usize>(
@@ -133,14 +145,14 @@ fn fold_part<O: Operator<T>, T: Element, const PACKS: usize>(
     mailboxes: &GlobalMut<[u64; 2]>,
     output: &GlobalMut<O::Output>,
     is_aligned: impl Fn(usize) -> bool,
+    element: impl Fn(usize) -> T,
 ) {
     let part = Part::of_block(parts, tiles, longer);
     part.admit_next_grid();
     let start = part.span * pitch;
     let of_thread = fold_run::<O, T, PACKS, true>(input, start, len, part.run(), is_aligned(start));
     part.admit_next_grid_at_last();
-    // Checked, as an operator of somebody else may ask for any.
-    let settle = |state| O::settle(state, |i| input.load(start.wrapping_add(i as usize)));
+    let settle = |state| O::settle(state, |i| element(start.wrapping_add(i as usize)));
     part.finish::<O, T>(of_thread, settle, len, mailboxes, output);
 }
 

@@ -135,10 +135,10 @@ impl WarpSum {
         self.take_other::<T>(bins, &mut elements, count);
     }
 
-    /// Adds two elements.
+    /// Adds two elements, for which tiles leave room.
     #[inline(always)]
     pub fn take_two<T: Single>(&mut self, two: [T; 2]) {
-        self.make_room(2);
+        const { assert!(Window::<f32>::CAPACITY % 16 >= 2 && Window::<f32>::CAPACITY % 32 >= 2) };
         let window = self.own.window();
         let bins = window.extract(window.extract(Bins::EMPTY, two[0].single()), two[1].single());
         if self.add(bins, 2) {
