@@ -478,6 +478,7 @@ fn nothing_spills() {
         for usage in usages {
             let engines = [
                 "spans_",
+                "exact_spans_",
                 "rows_",
                 "columns_",
                 "segments_",

@@ -75,9 +75,6 @@ const TOLERATED_BYTES: u32 = 128;
 /// The same of columns, whose threads have no more than 64 registers and many loads on their way.
 const TOLERATED_BYTES_OF_COLUMNS: u32 = 512;
 
-/// What an exact sum seldom needs is out of line, and its arguments in memory.
-const TOLERATED_BYTES_OF_EXACT_SUMS: u32 = 512;
-
 /// Assembles every module, and fails on a spill that is more than a few words.
 fn assemble(built: &Built) -> anyhow::Result<()> {
     let ptxas = ptxas::find_or_install()?;
@@ -103,11 +100,8 @@ fn assemble(built: &Built) -> anyhow::Result<()> {
                 usage.shared,
                 usage.spilled
             );
-            let tolerated = match usage.entry.split('_').next() {
-                Some("columns") => TOLERATED_BYTES_OF_COLUMNS,
-                Some("exact") => TOLERATED_BYTES_OF_EXACT_SUMS,
-                _ => TOLERATED_BYTES,
-            };
+            let tolerated =
+                if usage.entry.starts_with("columns_") { TOLERATED_BYTES_OF_COLUMNS } else { TOLERATED_BYTES };
             if usage.spilled > tolerated || usage.stack > tolerated {
                 spilling.push(format!(
                     "`{}` for {arch}: {} bytes spilled, {} bytes of stack",
