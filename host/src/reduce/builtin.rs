@@ -90,8 +90,9 @@ reductions! {
     SumInF64, "the sum in f64", in_order of f32;
 }
 
-// Whether a number is 0 does not depend on its sign: floats of one size are 0 if no bit but the first is set, integers if
-// none is. Sums and products of integers that wrap have the same bits of both signs, if they are as wide as the elements.
+// Whether a number is 0 does not depend on its sign: floats of one size are 0 if no bit but the first is set,
+// integers if none is. Sums and products of integers that wrap have the same bits of both signs, if they are as wide
+// as the elements.
 the_same! {
     Any, "whether any is nonzero",
         of i8 as Any of u8, i16 as Any of u16, i32 as Any of u32, i64 as Any of u64, bf16 as Any of f16;

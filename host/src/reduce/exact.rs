@@ -44,7 +44,8 @@ macro_rules! exact_elements {
             fn kernels(_: private::Token) -> ExactKernels<Self> {
                 // SAFETY: whoever has them cannot launch them: only `Gpu::exact` does.
                 unsafe {
-                    ExactKernels { sum: exact_spans::handle::<Sum, $type>(), mean: exact_spans::handle::<Mean, $type>() }
+                    let (sum, mean) = (exact_spans::handle::<Sum, $type>(), exact_spans::handle::<Mean, $type>());
+                    ExactKernels { sum, mean }
                 }
             }
         }
@@ -56,9 +57,10 @@ exact_elements!(f32 f16 bf16);
 impl Gpu {
     /// The exact sum of a whole view, rounded once, to nearest even.
     ///
-    /// There is one right answer, and this is it: the same for the elements in any order, at any alignment, on every device
-    /// and in the executor. `[1e20, 1.0, -1e20]` is 1. It is infinite only if the exact sum is beyond the largest `f32`,
-    /// or an element is infinite; NaN if an element is, or infinities of both signs are there; a sum that is 0 is +0.0.
+    /// There is one right answer, and this is it: the same for the elements in any order, at any alignment, on every
+    /// device and in the executor. `[1e20, 1.0, -1e20]` is 1. It is infinite only if the exact sum is beyond the
+    /// largest `f32`, or an element is infinite; NaN if an element is, or infinities of both signs are there; a sum
+    /// that is 0 is +0.0.
     ///
     /// [`Gpu::sum`] takes less time for short inputs, and rounds more than once. A sum that goes on is
     /// [`warpfold::exact::ExactSum`](crate::exact::ExactSum), on the host.
@@ -78,7 +80,8 @@ impl Gpu {
         self.exact(T::kernels(private::Token).sum, input.into(), 0.0)
     }
 
-    /// The exact sum of a whole view over the number of its elements, rounded once; of nothing NaN. See [`Gpu::exact_sum`].
+    /// The exact sum of a whole view over the number of its elements, rounded once; of nothing NaN. See
+    /// [`Gpu::exact_sum`].
     ///
     /// # Errors
     /// As there.
@@ -103,7 +106,6 @@ impl Gpu {
         let (mut workspace, mut output) = (self.workspaces().take(self, room)?, self.zeroed(1)?);
         let (mailboxes, residues) = (workspace.mailboxes.view_mut(), workspace.residues.view_mut());
         let arguments = (input, len, 0, parts, tiles, longer, mailboxes, residues, output.view_mut());
-        // The view has all elements, and there is a mailbox for each part.
         self.launch(kernel.with_block(threads), (parts, 1), arguments)?;
         self.workspaces().put_back(workspace);
         Ok(self.download(&output)?[0])

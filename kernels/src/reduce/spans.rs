@@ -46,8 +46,8 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 /// take: all 0, and again after the launch.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked. The operator
-/// [settles](Operator::settle) by elements of the span alone.
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked. The
+/// operator [settles](Operator::settle) by elements of the span alone.
 #[kernel(
     instances = [Mean, Norm, Min, Max, MinMax, ArgMin, ArgMax]
         x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
@@ -131,8 +131,8 @@ pub unsafe fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     fold_part::<O, T, PACKS>(input, len, pitch, parts, tiles, longer, mailboxes, output, is_aligned, element);
 }
 
-/// [`fold_spans`], which asks whether the span that begins at an element [is aligned](fold_run), and for elements that the
-/// operator has left open.
+/// [`fold_spans`], which asks whether the span that begins at an element [is aligned](fold_run), and for elements that
+/// the operator has left open.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
 fn fold_part<O: Operator<T>, T: Element, const PACKS: usize>(

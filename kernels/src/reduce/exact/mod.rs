@@ -39,8 +39,8 @@ pub const WORDS_OF_RESIDUE: usize = WORDS;
 /// limb: integers, so that it does not matter who is first. Both are 0 before and after.
 ///
 /// # Safety
-/// As of [`spans`](fn@super::spans::spans), with a mailbox for each part, and [`WORDS_OF_RESIDUE`] words of `residues` for each
-/// span, if there is more than one part.
+/// As of [`spans`](fn@super::spans::spans), with a mailbox for each part, and [`WORDS_OF_RESIDUE`] words of
+/// `residues` for each span, if there is more than one part.
 #[kernel(
     instances = [Sum, Mean] x [f32, f16, bf16],
     max_threads = 768,
@@ -126,7 +126,8 @@ fn sum_run<T: Single, const PACKS: usize>(
 ) -> (WarpSum, u32) {
     let (stride, tile) = (stride::<T>(), packs_of_block::<T>(PACKS as u32));
     let own = thread::thread_idx_x() as usize;
-    // Packs begin behind these, at a multiple of 16 bytes; these and what is behind the last whole pack are taken at the end.
+    // Packs begin behind these, at a multiple of 16 bytes; these and what is behind the last whole pack are taken at
+    // the end.
     let lead = elements_to_alignment(input, start, len);
     let (start, len) = (start + lead, len - lead);
     let whole = len / T::Pack::LEN * T::Pack::LEN;

@@ -29,9 +29,10 @@ pub struct Scratch {
 /// The limbs of each warp.
 pub type LimbsOfWarps = SharedArray<i64, { MOST_WARPS * WORDS }>;
 
-/// The sum over a block's threads, in the first warp: an integer, and in each lane a limb of all else. All threads come here.
+/// The sum over a block's threads, in the first warp: an integer, and in each lane a limb of all else. All threads
+/// come here.
 ///
-/// Blocks of more than 256 threads have at most 16 elements in each, so that no integer has more than 62 bits.
+/// Blocks of more than 256 threads have one tile, so that no integer has more than 62 bits.
 #[inline(always)]
 pub fn fold_block(ended: Ended, scratch: &Scratch) -> Ended {
     let (warps, warp, lane) = (thread::block_dim_x() / 32, thread::thread_idx_x() / 32, lane_id());
@@ -87,8 +88,8 @@ fn add_limbs(warps: u32, limbs: &LimbsOfWarps) -> i64 {
     limb
 }
 
-/// The sum over the block's warps, of which each has a piece, and a limb in each lane: of the first warp's lanes the same.
-/// All threads come here. A barrier must stand between two uses of `scratch`.
+/// The sum over the block's warps, of which each has a piece, and a limb in each lane: of the first warp's lanes the
+/// same. All threads come here. A barrier must stand between two uses of `scratch`.
 #[inline(always)]
 pub fn fold_warps(piece: Piece, limb: i64, scratch: &Scratch) -> (Piece, i64) {
     let (warps, warp, lane) = (thread::block_dim_x() / 32, thread::thread_idx_x() / 32, lane_id());
@@ -112,7 +113,8 @@ pub fn fold_warps(piece: Piece, limb: i64, scratch: &Scratch) -> (Piece, i64) {
     (piece, limb)
 }
 
-/// The sum of the lanes' pieces, which all lanes get. What has no room in one goes to limbs, of which each lane adds to its own.
+/// The sum of the lanes' pieces, which all lanes get. What has no room in one goes to limbs, of which each lane adds
+/// to its own.
 #[inline(always)]
 pub fn fold_lanes(piece: Piece, limb: &mut i64) -> Piece {
     // A value of 68 bits and a sign, 31 places further up, in 32 lanes: 104 bits.

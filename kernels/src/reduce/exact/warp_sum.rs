@@ -81,16 +81,16 @@ pub fn largest_of_warp<T: Single, const PACKS: usize>(packs: &[T::Pack; PACKS]) 
     u32::reduce_max(FULL_MASK, largest)
 }
 
-/// A window that has room for the magnitude with these bits. Of magnitudes that are near to each other it is mostly the same,
-/// so that the sums of several blocks can be added as they are.
+/// A window that has room for the magnitude with these bits. Of magnitudes that are near to each other it is mostly
+/// the same, so that the sums of several blocks can be added as they are.
 #[inline(always)]
 pub fn window_above(largest: u32) -> i32 {
     const STEP: i32 = 4;
     (f32::from_bits(largest).magnitude() + STEP - 1) & !(STEP - 1)
 }
 
-/// Calls a function with each number below `N`, which is at most 4. Not a loop: a compiler need not unroll one, and then
-/// what is indexed by its counter lies in memory.
+/// Calls a function with each number below `N`, which is at most 4. Not a loop: a compiler need not unroll one, and
+/// then what is indexed by its counter lies in memory.
 #[inline(always)]
 fn each<const N: usize>(mut with: impl FnMut(usize)) {
     const { assert!(N <= 4) };
@@ -149,7 +149,8 @@ impl WarpSum {
         self.take_other::<T>(bins, &mut elements, 2);
     }
 
-    /// The sum: this lane's part of an integer, in units of the window that the sum began with, and its limb of all else.
+    /// The sum: this lane's part of an integer, in units of the window that the sum began with, and its limb of all
+    /// else.
     #[inline(always)]
     pub fn end(self) -> Ended {
         let Self { own, mut limb, has_limbs } = self;
@@ -207,8 +208,8 @@ pub struct Ended {
     pub has_limbs: bool,
 }
 
-/// Empties an accumulator into limbs, adds elements of any values to them, and leaves an empty accumulator in the window
-/// of the largest. Words are those of a [`WarpSum`].
+/// Empties an accumulator into limbs, adds elements of any values to them, and leaves an empty accumulator in the
+/// window of the largest. Words are those of a [`WarpSum`].
 ///
 /// Out of line, with arguments in memory: so the registers of whoever calls it are his.
 #[cold]
@@ -251,9 +252,9 @@ fn take_any(words: &mut [u32; 6], elements: &mut [f32; MOST], count: usize) {
 const SCALE: f32 = 1.0 / (1 << SCALED_BY) as f32;
 const SCALED_BY: u32 = 8;
 
-/// Adds elements times `2^above` to limbs, in the window of the largest, then what they leave in that of the largest of it,
-/// and so on until nothing is left: of elements within `2^40` of each other that is twice, of any at most seven times.
-/// Gives the exponent of the first window, and leaves zeros in place of the elements.
+/// Adds elements times `2^above` to limbs, in the window of the largest, then what they leave in that of the largest
+/// of it, and so on until nothing is left: of elements within `2^40` of each other that is twice, of any at most
+/// seven times. Gives the exponent of the first window, and leaves zeros in place of the elements.
 #[inline(never)]
 fn extract_all(elements: &mut [f32; MOST], count: usize, above: u32, limb: &mut i64) -> i32 {
     let mut first = None;
