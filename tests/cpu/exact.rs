@@ -1,9 +1,11 @@
 //! Exact sums of whole inputs in the executor.
 
+use kernels::reduce::exact::{WORDS_OF_RESIDUE, exact_spans};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::{exact, times};
 use warpfold::Gpu;
+use warpfold::ops::Sum;
 
 #[test]
 fn sums_of_any_data_are_exact() {
@@ -17,15 +19,27 @@ fn sums_of_any_data_are_exact() {
     }
 }
 
-/// So many elements for each lane that its integers are full more than once.
+/// A lane's integers have room for 511 elements; plans give a lane as many only of some fifty million elements.
 #[test]
-fn sums_of_many_elements_are_exact() {
+fn lanes_take_more_elements_than_their_integers_have_room_for() {
     let gpu = Gpu::simt();
-    for x in [1.0_f32, -f32::MAX, f32::from_bits(1), 0.1] {
-        let len = (1 << 20) + 5;
-        let sum = gpu.exact_sum(&gpu.upload(&vec![x; len]).unwrap()).unwrap();
-        let exact = f64::from(x) * len as f64;
-        assert_eq!(sum, exact as f32, "{len} times {x}");
+    // Just below a window's edge, all of one sign: the largest integers that there are.
+    let edge = 16.0 - 16.0 * f32::EPSILON / 2.0;
+    for (x, tiles) in [(edge, 31), (edge, 32), (-edge, 33), (1.0, 70), (-f32::MAX, 70), (f32::from_bits(1), 70)] {
+        for parts in [1, 2] {
+            // Tiles of a warp, and three elements behind them.
+            let len = (parts * tiles * 512) as usize + 3;
+            let input = gpu.upload(&vec![x; len]).unwrap();
+            let mut boxes = gpu.zeroed::<[u64; 2]>(parts as usize).unwrap();
+            let (mut residues, mut sum) = (gpu.zeroed(WORDS_OF_RESIDUE).unwrap(), gpu.zeroed::<f32>(1).unwrap());
+            // SAFETY: the arguments are those of one span, all of the input, for which there are mailboxes and a residue.
+            let kernel = unsafe { exact_spans::handle::<Sum, f32>() }.with_block(32);
+            let (boxes, residues) = (boxes.view_mut(), residues.view_mut());
+            let arguments = (input.view(), len, 0, parts, tiles, 1, boxes, residues, sum.view_mut());
+            gpu.launch(kernel, (parts, 1), arguments).unwrap();
+            let exact = f64::from(x) * len as f64;
+            assert_eq!(gpu.download(&sum).unwrap(), [exact as f32], "{len} times {x:e} in {parts} parts");
+        }
     }
 }
 

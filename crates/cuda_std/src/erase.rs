@@ -2,7 +2,7 @@
 //!
 //! A kernel that is generic over an operator has an instance for each operator and each type of element. On a GPU each
 //! is compiled by itself, everything inlined: that is what makes it fast. On the CPU that would be the same engine
-//! compiled 173 times over. With `erase` in its attribute ([`kernel`](crate::kernel)), a kernel is compiled there once
+//! compiled 150 times over. With `erase` in its attribute ([`kernel`](crate::kernel)), a kernel is compiled there once
 //! for each combination of the sizes of element, state and output, with unsigned integers in their places and an
 //! operator that calls functions from a table. A lane enters the table of its instance before it runs the kernel.
 
