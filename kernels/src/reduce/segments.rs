@@ -241,9 +241,9 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
             (chunks.load(at * PLACES_OF_CHUNK), chunks.load(at * PLACES_OF_CHUNK + 1));
         let (segment, part, start, len) = (segment as usize, part as usize, start as usize, len as usize);
         // A chunk of another launch's input, where two launches of one reducer have met: its output is anybody's, its
-        // elements are not there.
+        // elements are not there. It has none: to change its start too takes registers, and a block of four.
         let is_inside = start <= input.len() && len <= input.len() - start;
-        let (start, len) = if is_inside { (start, len) } else { (0, 0) };
+        let len = if is_inside { len } else { 0 };
         let (tiles, parts) = (len / tile(BLOCK, size_of::<T>()), self::chunks(len, size_of::<T>()));
         let of_chunk = tiles_of_chunk(tiles);
         let (is_last, end) = (part + 1 == parts, (part + 1) * of_chunk);
