@@ -4,8 +4,8 @@ use kernels::reduce::exact::{WORDS_OF_RESIDUE, exact_spans};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::{exact, times};
-use warpfold::Gpu;
 use warpfold::ops::Sum;
+use warpfold::{Gpu, Shape};
 
 #[test]
 fn sums_of_any_data_are_exact() {
@@ -17,6 +17,44 @@ fn sums_of_any_data_are_exact() {
     for _ in 0..count {
         exact::check(&gpu, source.random_range(0..most), &mut source).unwrap();
     }
+}
+
+#[test]
+fn sums_of_rows_and_columns_are_exact() {
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(39));
+    // Each number of lanes and of packs, with and without elements beside them; rows of one block, and of several.
+    for (rows, len) in [
+        (0, 5),
+        (3, 0),
+        (40, 1),
+        (300, 4),
+        (200, 8),
+        (70, 16),
+        (37, 33),
+        (21, 64),
+        (19, 127),
+        (9, 250),
+        (7, 512),
+        (5, 600),
+    ] {
+        exact::rows_and_columns(&gpu, rows, len, &mut source).unwrap();
+    }
+    exact::rows_and_columns(&gpu, 2, 40_000, &mut source).unwrap();
+    for _ in 0..times(10, 300) {
+        let (rows, len) = (source.random_range(1..60), source.random_range(0..700));
+        exact::rows_and_columns(&gpu, rows, len, &mut source).unwrap();
+    }
+}
+
+#[test]
+fn sums_of_middle_axes_are_exact() {
+    let gpu = Gpu::simt();
+    let all: Vec<f32> = (0..2 * 5 * 3).map(|i| if i % 3 == 0 { 1e20 } else { i as f32 }).collect();
+    let sums = gpu.exact_sums(&gpu.upload(&all).unwrap(), Shape::axis(&[2, 5, 3], 1).unwrap()).unwrap();
+    let expected = [5e20, 35.0, 40.0, 5e20, 110.0, 115.0];
+    assert_eq!(gpu.download(&sums).unwrap(), expected);
+    let error = gpu.exact_sums(&gpu.upload(&all).unwrap(), Shape::rows(7, 5)).unwrap_err();
+    assert!(error.to_string().contains("35"), "{error}");
 }
 
 /// A lane's integers have room for 511 elements; plans give a lane as many only of some fifty million elements.

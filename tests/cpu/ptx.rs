@@ -137,8 +137,11 @@ fn every_kernel_is_there() {
         add(&format!("spans_anywhere_{operator}"), &["f32", "f64", "f16", "bf16"], &[]);
     }
     add("spans_anywhere_SumInF64", &["f32"], &[]);
-    add("exact_spans_Sum", &["f32", "f16", "bf16"], &[]);
-    add("exact_spans_Mean", &["f32", "f16", "bf16"], &[]);
+    for kernel in ["exact_spans", "exact_rows"] {
+        for operator in ["Sum", "Mean"] {
+            add(&format!("{kernel}_{operator}"), &["f32", "f16", "bf16"], &[]);
+        }
+    }
     expected.extend(
         [
             "branch_by_thread",
@@ -478,7 +481,7 @@ fn nothing_spills() {
         for usage in usages {
             let engines = [
                 "spans_",
-                "exact_spans_",
+                "exact_",
                 "rows_",
                 "columns_",
                 "segments_",

@@ -121,6 +121,20 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             Ok(exact::workspaces_are_left_clean(gpu)?)
         }),
     );
+    add(
+        "exact sums of rows and columns".into(),
+        Box::new(|gpu| {
+            let mut source = SmallRng::seed_from_u64(39);
+            for (rows, len) in [(70, 16), (37, 33), (19, 127), (7, 512), (5, 600), (1000, 250), (2, 40_000)] {
+                exact::rows_and_columns(gpu, rows, len, &mut source)?;
+            }
+            for _ in 0..if is_sanitized() { 3 } else { 100 } {
+                let (rows, len) = (source.random_range(1..200), source.random_range(0..2000));
+                exact::rows_and_columns(gpu, rows, len, &mut source)?;
+            }
+            Ok(())
+        }),
+    );
     for (name, run) in device_library::RUNS {
         add(format!("device library: {name}"), Box::new(move |gpu| same_as_executor(gpu, run)));
     }

@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use warpfold::exact::{ExactSum, Summand};
-use warpfold::{ExactElement, Gpu};
+use warpfold::{ExactElement, Gpu, Shape};
 
 /// Kinds of data: each is the hard case of some way through the kernels.
 #[derive(Clone, Copy, Debug)]
@@ -202,6 +202,67 @@ pub fn workspaces_are_left_clean(gpu: &Gpu) -> Result<(), String> {
         all.iter().for_each(|&x| exact.add(x));
         let found = gpu.exact_sum(&gpu.upload(&all).map_err(text)?).map_err(text)?;
         same(found, exact.value(), &format!("round {round}"))?;
+    }
+    Ok(())
+}
+
+/// Sums and means of the rows and the columns of one array, each row of another kind of data.
+///
+/// # Errors
+/// As [`check`].
+pub fn rows_and_columns(gpu: &Gpu, rows: usize, len: usize, source: &mut SmallRng) -> Result<(), String> {
+    let pitch = len + if source.random() { source.random_range(0..9) } else { 0 };
+    let offset = if source.random() { source.random_range(0..9) } else { 0 };
+    let mut all = vec![f32::NAN; offset + rows * pitch];
+    for row in 0..rows {
+        let of_row = numbers(ALL[source.random_range(0..ALL.len())], len, source);
+        all[offset + row * pitch..][..len].copy_from_slice(&of_row);
+    }
+    let case = format!("{rows} x {len}, {pitch} apart, {offset} in");
+    let (rows_of, columns_of) = (Shape::rows(rows, len), Shape::columns(rows, len));
+    let pitched = |shape: Shape| shape.with_pitch(pitch).map_err(text);
+    let shapes = [("row", pitched(rows_of)?), ("column", pitched(columns_of)?)];
+    let f16s: Vec<f16> = all.iter().map(|&x| f16::from_f32(x)).collect();
+    let bf16s: Vec<bf16> = all.iter().map(|&x| bf16::from_f32(x)).collect();
+    for (what, shape) in shapes {
+        let places = |i: usize| {
+            let is_row = what == "row";
+            let (first, distance) = if is_row { (i * pitch, 1) } else { (i, pitch) };
+            (0..shape.elements_each()).map(move |k| offset + first + k * distance)
+        };
+        each_output(gpu, &all, offset, shape, places, &format!("f32 {what} of {case}"))?;
+        each_output(gpu, &f16s, offset, shape, places, &format!("f16 {what} of {case}"))?;
+        each_output(gpu, &bf16s, offset, shape, places, &format!("bf16 {what} of {case}"))?;
+    }
+    Ok(())
+}
+
+/// All outputs of a shape of what is behind `offset`, each of the elements at these places.
+fn each_output<T, I>(
+    gpu: &Gpu,
+    elements: &[T],
+    offset: usize,
+    shape: Shape,
+    places: impl Fn(usize) -> I,
+    case: &str,
+) -> Result<(), String>
+where
+    T: ExactElement + Summand<Sum = f32>,
+    I: Iterator<Item = usize>,
+{
+    let input = gpu.upload(elements).map_err(text)?;
+    let view = || input.view().slice(offset, elements.len() - offset).map_err(text);
+    let download = |buffer| gpu.download(&buffer).map_err(text);
+    let sums = download(gpu.exact_sums(view()?, shape).map_err(text)?)?;
+    let means = download(gpu.exact_means(view()?, shape).map_err(text)?)?;
+    if (sums.len(), means.len()) != (shape.outputs(), shape.outputs()) {
+        return Err(format!("{} sums and {} means of {case}", sums.len(), means.len()));
+    }
+    for i in 0..shape.outputs() {
+        let mut exact = ExactSum::new();
+        places(i).for_each(|place| exact.add(elements[place]));
+        same(sums[i], exact.value(), &format!("the sum of {i} {case}"))?;
+        same(means[i], exact.mean::<f32>(), &format!("the mean of {i} {case}"))?;
     }
     Ok(())
 }

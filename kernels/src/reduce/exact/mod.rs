@@ -3,26 +3,32 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`warp_sum`] | what a warp has summed, of any elements |
+//! | [`rest`] | what has no room in its lanes' integers |
 //! | [`pieces`] | how sums of lanes, warps and blocks become one |
 //! | [`result`] | what is made of the sum: a float, a mean |
+//! | [`rows`] | short rows |
 //!
 //! The arithmetic is that of the crate `exact_sum`.
 
 pub mod pieces;
+pub mod rest;
 pub mod result;
+pub mod rows;
 pub mod warp_sum;
 
 use cuda_std::atomic::{self, Atomic, Scope};
 use cuda_std::global::issue_loads;
+use cuda_std::hint::keep_rolled;
 use cuda_std::mailbox;
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_vote_any};
+use cuda_std::warp::{FULL_MASK, lane_id, sync_warp, warp_vote_any};
 use half::{bf16, f16};
 
-use self::pieces::{MOST_WARPS, Piece, Scratch, add, fold_block, fold_lanes, fold_warps};
-use self::result::{OfExactSum, UNIT, of_limbs};
-use self::warp_sum::{Single, WORDS, WarpSum, largest_of_warp, window_above};
-use super::remainder::{packs_of_block, stride};
+use self::pieces::{Piece, PiecesOfWarps, add, fold_block, fold_pieces, warp_id};
+use self::rest::{Rest, WORDS};
+use self::result::{OfExactSum, result};
+use self::warp_sum::{Single, WarpSum, largest_of_warp, window_above};
+use super::remainder::packs_of_block;
 use super::run::{Run, elements_to_alignment};
 use super::spans::Part;
 use crate::ops::{Mean, Sum};
@@ -58,171 +64,179 @@ pub unsafe fn exact_spans<O: OfExactSum, T: Single>(
     residues: GlobalMut<i64>,
     output: GlobalMut<f32>,
 ) {
-    let scratch = Scratch {
-        largest: shared_array!(u32; 24),
-        pieces: shared_array!([u64; 2]; 24),
-        limbs: shared_array!(i64; 384),
-    };
+    let (pieces, rest) = (shared_array!([u64; 2]; 32), Rest::begin(shared_array!(i64; 544)));
     let part = Part::of_block(parts, tiles, longer);
     part.admit_next_grid();
-    let (sum, position) = sum_run::<T, PACKS_IN_FLIGHT>(&input, part.span * pitch, len, part.run(), &scratch.largest);
+    let start = part.span * pitch;
+    let sum = match size_of::<T>() {
+        2 => sum_run::<T, PACKS_IN_FLIGHT, 1, 8>(&input, start, len, part.run(), &rest),
+        _ => sum_run::<T, PACKS_IN_FLIGHT, 4, 16>(&input, start, len, part.run(), &rest),
+    };
     part.admit_next_grid_at_last();
-    let of_block = fold_block(sum.end(), &scratch);
-    let is_first_warp = thread::thread_idx_x() < 32;
-    if parts == 1 {
-        if is_first_warp {
-            if of_block.has_limbs {
-                let piece = Piece { value: of_block.value.into(), position, ..Piece::ZERO };
-                put_out_limbs::<O>(piece, of_block.limb, &scratch, len, part.span, &output);
-            } else if lane_id() == 0 {
-                output.store(part.span, O::of_word(of_block.value, UNIT + position as i32, len as u64));
+    let mut piece = fold_block(sum, pieces, &rest);
+    let (mut limb, warp, warps) = (0, warp_id(), thread::block_dim_x() / 32);
+    if parts > 1 {
+        let (first, words) = (part.span * parts as usize, part.span * WORDS + lane_id() as usize);
+        // The last part's block waits for the others, which have been started before it.
+        if part.part + 1 < parts {
+            if warp == 0 {
+                if piece.has_limbs {
+                    let limb = rest.sum(warps);
+                    if limb != 0 {
+                        i64::fetch_add(&residues, words, limb, Scope::Device);
+                    }
+                    sync_warp(FULL_MASK);
+                    atomic::fence(Scope::Device);
+                }
+                if lane_id() == 0 {
+                    let (bits, place) = (piece.to_bits(), first + part.part as usize);
+                    mailbox::post_tagged(&mailboxes, place, (bits >> 64) as u64, bits as u64 | IS_THERE);
+                }
             }
+            return;
         }
-        return;
+        // Its own limbs stay where they are.
+        let keeps_limbs = piece.has_limbs;
+        let own = Piece { has_limbs: false, ..piece };
+        piece = sum_parts(own, parts - 1, first, &mailboxes, shared_array!([u64; 2]; 32), &rest);
+        if warp == 0 && piece.has_limbs && lane_id() < WORDS as u32 {
+            limb = residues.load_volatile(words);
+            residues.store_volatile(words, 0);
+        }
+        piece.has_limbs |= keeps_limbs;
     }
-
-    let (first, words) = (part.span * parts as usize, part.span * WORDS + lane_id() as usize);
-    if is_first_warp {
-        if of_block.has_limbs {
-            if of_block.limb != 0 {
-                i64::fetch_add(&residues, words, of_block.limb, Scope::Device);
-            }
-            sync_warp(FULL_MASK);
-            atomic::fence(Scope::Device);
+    if warp == 0 {
+        if piece.has_limbs {
+            rest.replace(limb + rest.sum(warps));
         }
         if lane_id() == 0 {
-            let tag = u64::from(position) << 2 | u64::from(of_block.has_limbs) << 1 | 1;
-            mailbox::post_tagged(&mailboxes, first + part.part as usize, of_block.value as u64, tag);
-        }
-    }
-    // The last part's block waits for the others, which have been started before it.
-    if part.part + 1 < parts {
-        return;
-    }
-    thread::sync_threads();
-    let (piece, mut limb) = sum_parts(parts, first, &mailboxes, &scratch);
-    if is_first_warp {
-        if piece.has_limbs {
-            if lane_id() < WORDS as u32 {
-                limb += residues.load_volatile(words);
-                residues.store_volatile(words, 0);
-            }
-            put_out_limbs::<O>(piece, limb, &scratch, len, part.span, &output);
-        } else if lane_id() == 0 {
-            output.store(part.span, O::of_integer(piece.value, UNIT + piece.position as i32, len as u64));
+            output.store(part.span, result::<O>(piece, rest, len as u64));
         }
     }
 }
 
-/// The sum of a run of neighbouring tiles of the span of `len` elements that begins at `start`, and the position of the
-/// window that all warps of the block begin with.
+/// A bit that is 1 in all pieces in mailboxes: the one of NaN, of which limbs know.
+const IS_THERE: u64 = 1 << 12;
+
+/// The sum of a run of neighbouring tiles of the span of `len` elements that begins at `start`.
 #[inline(always)]
-fn sum_run<T: Single, const PACKS: usize>(
+fn sum_run<T: Single, const PACKS: usize, const FEW: usize, const N: usize>(
     input: &Global<T>,
     start: usize,
     len: usize,
     run: Run,
-    scratch: &SharedArray<u32, MOST_WARPS>,
-) -> (WarpSum, u32) {
-    let (stride, tile) = (stride::<T>(), packs_of_block::<T>(PACKS as u32));
-    let own = thread::thread_idx_x() as usize;
-    // Packs begin behind these, at a multiple of 16 bytes; these and what is behind the last whole pack are taken at
-    // the end.
+    rest: &Rest,
+) -> WarpSum {
+    // A warp's packs lie beside each other, so that a lane's are at distances that the compiler knows.
+    let (stride, tile) = (32 * T::Pack::LEN, packs_of_block::<T>(PACKS as u32));
+    // Packs begin behind these, at a multiple of 16 bytes; these and what is behind the last whole pack are singles,
+    // which are taken at the end.
     let lead = elements_to_alignment(input, start, len);
     let (start, len) = (start + lead, len - lead);
     let whole = len / T::Pack::LEN * T::Pack::LEN;
-    let end = run.tiles.end * tile;
-    let end = start + if end < whole { end } else { whole };
-    let mut i = start + run.tiles.start * tile + own * T::Pack::LEN;
+    let (first, last) = (run.tiles.start * tile, run.tiles.end * tile);
+    let end = start + if last < whole { last } else { whole };
+    // Elements before the first aligned one may have been all that there was of the last tile.
+    let mut left = (run.tiles.end - run.tiles.start) as u32;
+    left -= u32::from(left > 1 && last - tile >= whole);
+    let is_last_whole = first + left as usize * tile <= whole;
+    let mut i = start + first + (warp_id() * PACKS * 32 + lane_id() as usize) * T::Pack::LEN;
 
-    let load = |is_there: bool, i: usize| {
-        // SAFETY: the element is inside of the span.
-        if is_there { unsafe { input.load_unchecked(i) } } else { T::default() }
-    };
+    const MOST: usize = 8;
+    let own = thread::thread_idx_x() as usize;
     let has_singles = run.is_last && (lead > 0 || whole < len);
-    let before = load(has_singles && own < lead, start.wrapping_sub(lead) + own);
-    let behind = load(has_singles && whole + own < len, start + whole + own);
+    let (is_single, single) = match own < MOST {
+        true => (own < lead, start.wrapping_sub(lead) + own),
+        false => (own < MOST + (len - whole), start + whole + own - MOST),
+    };
+    // SAFETY: the element is inside of the span.
+    let single = if has_singles && is_single { unsafe { input.load_unchecked(single) } } else { T::default() };
     // SAFETY: whole packs before `end` are inside of the span, and begin at multiples of 16 bytes.
-    let mut packs = unsafe { input.load_aligned_packs_before::<PACKS>(i, stride, end) };
+    let load_tile = |i| unsafe { input.load_aligned_packs_before::<PACKS>(i, stride, end) };
+    let mut packs = load_tile(i);
     issue_loads();
     let mut sum = WarpSum::in_window(match T::WINDOW {
         Some(exponent) => exponent,
-        None => window_above(largest_of_block(largest_of_warp::<T, PACKS>(&packs), scratch)),
+        None => window_above(largest_of_warp::<T, PACKS>(&packs)),
     });
-    let position = sum.position();
-    // The same for all threads of the block.
-    let mut next_tile = start + (run.tiles.start + 1) * tile;
     loop {
-        i += tile;
-        // SAFETY: as above; behind the last tile there is none.
-        let next = unsafe { input.load_aligned_packs_before::<PACKS>(i, stride, end) };
-        issue_loads();
-        sum.take::<T, PACKS>(packs);
-        if next_tile >= end {
+        // Tiles whose elements are in the window, the next one on its way meanwhile.
+        let is_taken = loop {
+            let next = if left <= 1 {
+                packs
+            } else if left > 2 || is_last_whole {
+                // SAFETY: a whole tile is inside of the span.
+                unsafe { input.load_aligned_packs_unchecked::<PACKS>(i + tile, stride) }
+            } else {
+                load_tile(i + tile)
+            };
+            issue_loads();
+            let is_taken = sum.take::<T, PACKS>(packs);
+            if !is_taken || left <= 1 {
+                break is_taken;
+            }
+            packs = next;
+            left -= 1;
+            i += tile;
+        };
+        if is_taken {
             break;
         }
-        packs = next;
-        next_tile += tile;
+        // Others, until there is one again whose elements are. A loop of its own, so that those have all registers.
+        let mut is_taken = false;
+        while left > 0 && !is_taken {
+            is_taken = true;
+            let mut k = 0;
+            while k < (PACKS / FEW) as u32 {
+                k = keep_rolled(k);
+                // SAFETY: as above.
+                let few = unsafe { input.load_aligned_packs_before::<FEW>(i + k as usize * FEW * stride, stride, end) };
+                is_taken &= sum.take_any::<T, FEW, N>(few, rest);
+                k += 1;
+            }
+            left -= 1;
+            i += tile;
+        }
+        if left == 0 {
+            break;
+        }
+        packs = load_tile(i);
     }
     if has_singles {
-        sum.take_two([before, behind]);
+        sum.take_one(single, rest);
     }
-    (sum, position)
+    sum
 }
 
-/// The largest of the warps' numbers. All threads come here.
+/// The sum of the first warp's piece and of what the other blocks of a span have left, in the first warp; it has limbs
+/// if one of the blocks' has, or if something of it went to the rest. All threads come here.
+///
+/// The other warps wait for the blocks, while the first one still makes its piece.
 #[inline(always)]
-fn largest_of_block(of_warp: u32, scratch: &SharedArray<u32, MOST_WARPS>) -> u32 {
-    let (warps, lane) = (thread::block_dim_x() / 32, lane_id());
-    if warps == 1 {
-        return of_warp;
-    }
-    if lane == 0 {
-        scratch.store(thread::thread_idx_x() as usize / 32, of_warp);
-    }
-    thread::sync_threads();
-    u32::reduce_max(FULL_MASK, if lane < warps { scratch.load(lane as usize) } else { 0 })
-}
-
-/// The sum of what the blocks of a span have left, in the first warp. All threads come here.
-#[inline(always)]
-fn sum_parts(parts: u32, first: usize, mailboxes: &GlobalMut<[u64; 2]>, scratch: &Scratch) -> (Piece, i64) {
-    let (mut sum, mut limb) = (Piece::ZERO, 0);
-    let mut i = thread::thread_idx_x();
-    while warp_vote_any(FULL_MASK, i < parts) {
-        let has_one = i < parts;
+fn sum_parts(
+    own: Piece,
+    others: u32,
+    first: usize,
+    mailboxes: &GlobalMut<[u64; 2]>,
+    pieces: PiecesOfWarps,
+    rest: &Rest,
+) -> Piece {
+    let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+    let mut sum = if thread == 0 { own } else { Piece::ZERO };
+    let waiting = if threads > 32 { threads - 32 } else { threads };
+    let mut i = thread.wrapping_sub(threads - waiting);
+    while warp_vote_any(FULL_MASK, i < others) {
+        let has_one = i < others;
         let place = first + if has_one { i as usize } else { 0 };
-        let (value, tag) = mailbox::take_tagged_by_warp(mailboxes, place, has_one);
-        let value = if has_one { i128::from(value as i64) } else { 0 };
-        let has_limbs = has_one & (tag & 2 != 0);
-        let of_part = Piece { value, position: (tag >> 2) as u32, has_limbs, ..Piece::ZERO };
-        sum = add(sum, fold_lanes(of_part, &mut limb), &mut limb);
-        i += thread::block_dim_x();
+        let (high, low) = mailbox::take_tagged_by_warp(mailboxes, place, has_one);
+        let bits = u128::from(high) << 64 | u128::from(low & !IS_THERE);
+        let of_part = if has_one { Piece::from_bits(bits) } else { Piece::ZERO };
+        sum = add(sum, of_part, rest);
+        i += waiting;
     }
-    if sum.has_limbs {
+    if warp_vote_any(FULL_MASK, sum.has_limbs) {
         // By whoever has taken a sum: then the residue is known to the threads behind the next barrier.
         atomic::fence(Scope::Device);
     }
-    fold_warps(sum, limb, scratch)
-}
-
-/// Stores the result of a sum, of which the first warp's lanes have the limbs.
-#[inline(always)]
-fn put_out_limbs<O: OfExactSum>(
-    piece: Piece,
-    limb: i64,
-    scratch: &Scratch,
-    len: usize,
-    span: usize,
-    output: &GlobalMut<f32>,
-) {
-    let lane = lane_id() as usize;
-    sync_warp(FULL_MASK);
-    if lane < WORDS {
-        scratch.limbs.store(lane, limb);
-    }
-    sync_warp(FULL_MASK);
-    if lane == 0 {
-        output.store(span, of_limbs::<O>(piece, &scratch.limbs, len as u64));
-    }
+    fold_pieces(sum, pieces, rest)
 }

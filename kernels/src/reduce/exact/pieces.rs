@@ -1,62 +1,95 @@
-//! How sums of lanes, warps and blocks become one: as integers, each with its position, and as limbs.
+//! How sums of lanes, warps and blocks become one: integers, each with its position.
 
 use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
-use cuda_std::warp::{
-    FULL_MASK, WarpReduceValue, lane_id, warp_shuffle_idx, warp_vote_all, warp_vote_any, warp_vote_ballot,
-};
-use exact_sum::{Compact, digit};
+use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_shuffle_idx, warp_vote_all, warp_vote_any};
+use exact_sum::{Binary, Compact, digit};
 
-use super::warp_sum::{Ended, WORDS};
+use super::rest::{IN_BELOW, IN_LIMBS, Rest};
+use super::warp_sum::WarpSum;
 
 /// An integer and its position, which has room in two words: most sums.
 pub type Piece = Compact<112>;
 
 /// Warps that a block may have.
-pub const MOST_WARPS: usize = 24;
+pub const MOST_WARPS: usize = 32;
 
-/// Where warps leave their sums for the first one.
-#[derive(Clone, Copy)]
-pub struct Scratch {
-    /// The largest magnitude of each warp.
-    pub largest: SharedArray<u32, MOST_WARPS>,
-    /// A piece of each warp.
-    pub pieces: SharedArray<[u64; 2], MOST_WARPS>,
-    /// The limbs of each warp.
-    pub limbs: LimbsOfWarps,
+/// The number of this warp in its block.
+#[inline(always)]
+pub fn warp_id() -> usize {
+    // For whoever checks an index by it.
+    thread::thread_idx_x() as usize / 32 % MOST_WARPS
 }
 
-/// The limbs of each warp.
-pub type LimbsOfWarps = SharedArray<i64, { MOST_WARPS * WORDS }>;
+/// A piece of each warp.
+pub type PiecesOfWarps = SharedArray<[u64; 2], MOST_WARPS>;
 
-/// The sum over a block's threads, in the first warp: an integer, and in each lane a limb of all else. All threads
-/// come here.
-///
-/// Blocks of more than 256 threads have one tile, so that no integer has more than 62 bits.
+/// The sum over a block's threads, of which each has an integer in units of its warp's window, in the first warp. All
+/// threads come here.
 #[inline(always)]
-pub fn fold_block(ended: Ended, scratch: &Scratch) -> Ended {
-    let (warps, warp, lane) = (thread::block_dim_x() / 32, thread::thread_idx_x() / 32, lane_id());
-    let [low, middle, high] = add_lanes(split(ended.value));
+pub fn fold_block(sum: WarpSum, pieces: PiecesOfWarps, rest: &Rest) -> Piece {
+    let (warps, warp, lane) = (thread::block_dim_x() / 32, warp_id(), lane_id());
     if warps == 1 {
-        return Ended { value: join([low, middle, high]), ..ended };
+        return fold_warp(sum, rest);
     }
+    let parts = add_lanes(split(sum.end()));
     if lane == 0 {
-        let words = [u64::from(low) | u64::from(middle) << 32, u64::from(high) | u64::from(ended.has_limbs) << 32];
-        scratch.pieces.store(warp as usize, words);
-    }
-    if ended.has_limbs && lane < WORDS as u32 {
-        scratch.limbs.store(warp as usize * WORDS + lane as usize, ended.limb);
+        let [low, middle, high] = parts.map(u64::from);
+        pieces.store(warp, [low | middle << 32, high | u64::from(tag_of(sum)) << 32]);
     }
     thread::sync_threads();
     if warp > 0 {
-        return Ended { value: 0, limb: 0, has_limbs: false };
+        return Piece::ZERO;
     }
-    let [first, second] = if lane < warps { scratch.pieces.load(lane as usize) } else { [0; 2] };
-    let value = join(add_lanes([first as u32, (first >> 32) as u32, second as u32]));
-    let with_limbs = warp_vote_ballot(FULL_MASK, second >> 32 != 0);
-    let limb = if with_limbs != 0 { add_limbs(with_limbs, &scratch.limbs) } else { 0 };
-    Ended { value, limb, has_limbs: with_limbs != 0 }
+    let position = sum.position();
+    let [first, second] = if lane < warps { pieces.load(lane as usize) } else { [0, u64::from(position) << 32] };
+    let parts = [first as u32, (first >> 32) as u32, second as u32];
+    fold_parts(parts, (second >> 32) as u32, lane as usize, position, rest)
 }
+
+/// The sum over the lanes of a warp.
+#[inline(always)]
+pub fn fold_warp(sum: WarpSum, rest: &Rest) -> Piece {
+    let (parts, position) = (add_lanes(split(sum.end())), sum.position());
+    // Once, not for each lane.
+    let (parts, tag) = if lane_id() == 0 { (parts, tag_of(sum)) } else { ([0; 3], position) };
+    fold_parts(parts, tag, warp_id(), position, rest)
+}
+
+/// The position of a sum, of 12 bits, and what of it is in the rest.
+#[inline(always)]
+fn tag_of(sum: WarpSum) -> u32 {
+    sum.position() | sum.in_rest() << IN_REST
+}
+
+const IN_REST: u32 = 16;
+
+/// The sum of warps' sums, of which each lane has one, with its tag and the warp's number. Mostly all have the same
+/// position, and nothing in the rest.
+#[inline(always)]
+fn fold_parts(parts: [u32; 3], tag: u32, of_warp: usize, position: u32, rest: &Rest) -> Piece {
+    if warp_vote_all(FULL_MASK, tag == position) {
+        return Piece { value: join(add_lanes(parts)), position, ..Piece::ZERO };
+    }
+    sync_warp(FULL_MASK);
+    let in_rest = tag >> IN_REST;
+    let below = if in_rest & IN_BELOW != 0 { rest.below(of_warp) } else { 0 };
+    let position = tag & ((1 << IN_REST) - 1);
+    fold_lanes(with_below(join(parts), position, (below, in_rest & IN_LIMBS != 0), rest), rest)
+}
+
+/// The sum of what a warp has in its window and in the one below.
+#[inline(always)]
+fn with_below(value: i128, position: u32, (below, is_used): (i64, bool), rest: &Rest) -> Piece {
+    let piece = Piece { value, position, has_limbs: is_used, ..Piece::ZERO };
+    if !warp_vote_any(FULL_MASK, below != 0) {
+        return piece;
+    }
+    add(piece, Piece { value: below.into(), position: position.saturating_sub(BELOW), ..Piece::ZERO }, rest)
+}
+
+/// How far the window below is, unless that is the lowest.
+const BELOW: u32 = 2 * <f32 as Binary>::MANTISSA;
 
 /// 22, 22 and 20 bits of an integer, the highest with the sign: of 1,024 threads each has a sum of 32 bits.
 #[inline(always)]
@@ -71,123 +104,114 @@ fn add_lanes(parts: [u32; 3]) -> [u32; 3] {
 }
 
 #[inline(always)]
-fn join([low, middle, high]: [u32; 3]) -> i64 {
-    i64::from(low) + (i64::from(middle) << 22) + (i64::from(high as i32) << 44)
+fn join([low, middle, high]: [u32; 3]) -> i128 {
+    i128::from(i64::from(low) + (i64::from(middle) << 22)) + (i128::from(high as i32) << 44)
 }
 
-/// This lane's limb of those of some warps.
-#[cold]
-#[inline(never)]
-fn add_limbs(warps: u32, limbs: &LimbsOfWarps) -> i64 {
-    let (mut limb, mut left, lane) = (0, warps, lane_id() as usize);
-    while left != 0 {
-        let warp = left.trailing_zeros() as usize;
-        limb += if lane < WORDS { limbs.load(warp * WORDS + lane) } else { 0 };
-        left &= left - 1;
-    }
-    limb
-}
-
-/// The sum over the block's warps, of which each has a piece, and a limb in each lane: of the first warp's lanes the
-/// same. All threads come here. A barrier must stand between two uses of `scratch`.
+/// The sum over a block's lanes of their pieces, in the first warp. All threads come here. A barrier must stand between
+/// two uses of `pieces`.
 #[inline(always)]
-pub fn fold_warps(piece: Piece, limb: i64, scratch: &Scratch) -> (Piece, i64) {
-    let (warps, warp, lane) = (thread::block_dim_x() / 32, thread::thread_idx_x() / 32, lane_id());
+pub fn fold_pieces(piece: Piece, pieces: PiecesOfWarps, rest: &Rest) -> Piece {
+    let (warps, warp, lane) = (thread::block_dim_x() / 32, warp_id(), lane_id());
+    let piece = fold_lanes(piece, rest);
     if warps == 1 {
-        return (piece, limb);
+        return piece;
     }
     if lane == 0 {
-        scratch.pieces.store(warp as usize, words_of(piece));
-    }
-    if piece.has_limbs && lane < WORDS as u32 {
-        scratch.limbs.store(warp as usize * WORDS + lane as usize, limb);
+        let bits = piece.to_bits();
+        pieces.store(warp, [bits as u64, (bits >> 64) as u64]);
     }
     thread::sync_threads();
     if warp > 0 {
-        return (Piece::ZERO, 0);
+        return Piece::ZERO;
     }
-    let of_warp = if lane < warps { piece_of(scratch.pieces.load(lane as usize)) } else { Piece::ZERO };
-    let with_limbs = warp_vote_ballot(FULL_MASK, of_warp.has_limbs);
-    let mut limb = if with_limbs != 0 { add_limbs(with_limbs, &scratch.limbs) } else { 0 };
-    let piece = fold_lanes(of_warp, &mut limb);
-    (piece, limb)
+    let [low, high] = if lane < warps { pieces.load(lane as usize) } else { [0; 2] };
+    fold_lanes(Piece::from_bits(u128::from(low) | u128::from(high) << 64), rest)
 }
 
-/// The sum of the lanes' pieces, which all lanes get. What has no room in one goes to limbs, of which each lane adds
-/// to its own.
+/// The sum of the lanes' pieces, which all lanes get. What has no room in one goes to the rest.
 #[inline(always)]
-pub fn fold_lanes(piece: Piece, limb: &mut i64) -> Piece {
-    // A value of 68 bits and a sign, 31 places further up, in 32 lanes: 104 bits.
-    const BITS: u32 = 68;
-    let has_limbs = warp_vote_any(FULL_MASK, piece.has_limbs);
-    let is_there = piece.value != 0;
-    let lowest = u32::reduce_min(FULL_MASK, if is_there { piece.position } else { u32::MAX });
-    let places = piece.position.wrapping_sub(lowest);
-    let rest = (piece.value >> BITS) as i64;
-    let fits = !is_there | (places < 32) & ((rest == 0) | (rest == -1));
-    if warp_vote_all(FULL_MASK, fits) {
-        let value = if is_there { piece.value << (places & 31) } else { 0 };
-        let position = if lowest == u32::MAX { 0 } else { lowest };
-        return Piece { value: sum_of_lanes(value), position, has_limbs, ..Piece::ZERO };
+fn fold_lanes(piece: Piece, rest: &Rest) -> Piece {
+    let is_nothing = piece.value == 0;
+    let highest = u32::reduce_max(FULL_MASK, if is_nothing { 0 } else { piece.position });
+    let word = piece.value as i64;
+    let is_word = (piece.position == highest) & (i128::from(word) == piece.value);
+    if warp_vote_all(FULL_MASK, (is_nothing | is_word) & !piece.has_limbs) {
+        return Piece { value: join(add_lanes(split(word))), position: highest, ..Piece::ZERO };
     }
-    *limb += limb_of_lanes(words_of(piece));
-    Piece { has_limbs: true, ..Piece::ZERO }
+    Piece::from_bits(fold_any(piece.to_bits(), *rest))
 }
 
-/// The sum of two pieces that all lanes have.
-#[inline(always)]
-pub fn add(a: Piece, b: Piece, limb: &mut i64) -> Piece {
-    let (sum, left) = a.combine(b);
-    match left {
-        None => sum,
-        Some((value, position)) => {
-            *limb += limb_of(value, position);
-            Piece { has_limbs: true, ..sum }
-        }
-    }
-}
-
-/// This lane's limb of the sum of the lanes' pieces. Out of line: it is hardly ever needed.
+/// [`fold_lanes`] of any pieces. Out of line: sums of most warps are in units of one window.
 #[cold]
 #[inline(never)]
-fn limb_of_lanes(words: [u64; 2]) -> i64 {
+fn fold_any(bits: u128, rest: Rest) -> u128 {
+    let piece = Piece::from_bits(bits);
+    let is_nothing = piece.value == 0;
+    let has_limbs = warp_vote_any(FULL_MASK, piece.has_limbs);
+    let lowest = u32::reduce_min(FULL_MASK, if is_nothing { u32::MAX } else { piece.position });
+    // The sum of 32 has five bits more.
+    let shifted = Compact::<106>::shifted(piece.value, if is_nothing { 0 } else { piece.position - lowest });
+    let of = |value, position, has_limbs| Piece { value, position, has_limbs, ..Piece::ZERO };
+    if warp_vote_all(FULL_MASK, shifted.is_some()) {
+        let position = if lowest == u32::MAX { 0 } else { lowest };
+        return of(sum_of_lanes(shifted.unwrap_or(0)), position, has_limbs).to_bits();
+    }
+    add_to_rest(piece, &rest);
+    of(0, 0, true).to_bits()
+}
+
+/// The sum of two pieces of a lane; what has no room goes to the rest. All lanes of the warp come here.
+#[inline(always)]
+pub fn add(a: Piece, b: Piece, rest: &Rest) -> Piece {
+    if !warp_vote_any(FULL_MASK, a != Piece::ZERO) {
+        return b;
+    }
+    Piece::from_bits(add_any(a.to_bits(), b.to_bits(), *rest))
+}
+
+/// [`add`] of any two. Out of line: few sums have so many parts, or something in the window below.
+#[cold]
+#[inline(never)]
+fn add_any(a: u128, b: u128, rest: Rest) -> u128 {
+    let (sum, left) = Piece::from_bits(a).combine(Piece::from_bits(b));
+    if !warp_vote_any(FULL_MASK, left.is_some()) {
+        return sum.to_bits();
+    }
+    let (value, position) = left.unwrap_or((0, 0));
+    add_to_rest(Piece { value, position, ..Piece::ZERO }, &rest);
+    Piece { has_limbs: true, ..sum }.to_bits()
+}
+
+/// Adds the lanes' pieces to the rest.
+#[inline(always)]
+fn add_to_rest(piece: Piece, rest: &Rest) {
+    rest.add(limb_of_lanes([piece.value as u64, (piece.value >> 64) as u64], piece.position));
+}
+
+/// This lane's limb of the sum of the lanes' integers. Out of line: it is hardly ever needed.
+#[cold]
+#[inline(never)]
+fn limb_of_lanes(words: [u64; 2], position: u32) -> i64 {
+    const LOW: u32 = 56;
     let (mut limb, mut lane) = (0, 0);
     while lane < 32 {
         lane = keep_rolled(lane);
-        let of_lane = words.map(|word| warp_shuffle_idx(FULL_MASK, word, lane, 32).0);
-        let piece = piece_of(of_lane);
-        limb += limb_of(piece.value, piece.position);
+        let [low, high] = words.map(|word| warp_shuffle_idx(FULL_MASK, word, lane, 32).0);
+        let position = warp_shuffle_idx(FULL_MASK, position, lane, 32).0;
+        let value = (u128::from(low) | u128::from(high) << 64) as i128;
+        let (low, high) = (value & ((1 << LOW) - 1), value >> LOW);
+        limb += digit(low as i64, position, lane_id()) + digit(high as i64, position + LOW, lane_id());
         lane += 1;
     }
     limb
 }
 
-/// This lane's limb of a value that all lanes have.
-#[inline(always)]
-pub fn limb_of(value: i128, position: u32) -> i64 {
-    const LOW: u32 = 56;
-    let (low, high) = (value & ((1 << LOW) - 1), value >> LOW);
-    digit(low as i64, position, lane_id()) + digit(high as i64, position + LOW, lane_id())
-}
-
-/// The sum of the lanes' values, each of at most 122 bits and a sign.
+/// The sum of the lanes' values, each of at most 105 bits and a sign.
 #[inline(always)]
 fn sum_of_lanes(value: i128) -> i128 {
     const BITS: u32 = 26;
     let piece = |k: u32| i128::from(u32::reduce_add(FULL_MASK, (value >> (k * BITS)) as u32 & ((1 << BITS) - 1)));
     let highest = i128::from(i32::reduce_add(FULL_MASK, (value >> (4 * BITS)) as i32));
     piece(0) + (piece(1) << BITS) + (piece(2) << (2 * BITS)) + (piece(3) << (3 * BITS)) + (highest << (4 * BITS))
-}
-
-/// A piece as words to be stored.
-#[inline(always)]
-pub fn words_of(piece: Piece) -> [u64; 2] {
-    let bits = piece.to_bits();
-    [bits as u64, (bits >> 64) as u64]
-}
-
-/// The piece of such words.
-#[inline(always)]
-pub fn piece_of([low, high]: [u64; 2]) -> Piece {
-    Piece::from_bits(u128::from(low) | u128::from(high) << 64)
 }

@@ -1,0 +1,269 @@
+//! Exact sums of short rows: a few lanes take a row.
+
+use core::marker::PhantomData;
+
+use cuda_std::global::issue_loads;
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_shuffle_xor, warp_vote_ballot};
+use exact_sum::{Bins, Window};
+use half::{bf16, f16};
+
+use super::pieces::fold_warp;
+use super::rest::{Rest, RestOfWarps};
+use super::result::{OfExactSum, UNIT, result};
+use super::warp_sum::{Extract, Largest, Single, WarpSum, each, window_above};
+use crate::ops::{Mean, Sum};
+use crate::reduce::run::elements_to_alignment;
+
+/// Threads of a block.
+pub const BLOCK: usize = 128;
+
+/// 16-byte packs that a lane takes, of one row, or of two or four.
+pub const PACKS: usize = 4;
+
+/// Lanes that take a row which has elements beside whole packs, at least: there may be two for each.
+pub const fn least_lanes(size: usize) -> u32 {
+    if size == 4 { 4 } else { 8 }
+}
+
+/// Reduces rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
+///
+/// `2^lanes_log` lanes of a warp take a row, up to all 32, and as many rows beside each other as there are lanes. A
+/// lane has `2^packs_log` packs of a row, 1, 2 or 4; of as many rows that it has [`PACKS`] in all. All rows of a warp
+/// share a window. A row for which that does not do is summed again, by the whole warp.
+///
+/// # Safety
+/// The views have all elements that are named: accesses are not checked. The packs of a row's lanes hold it;
+/// `has_singles` is not 0 if a row may have elements beside whole packs, or not begin at a multiple of 16 bytes: then
+/// there are [`least_lanes`].
+#[kernel(
+    instances = [Sum, Mean] x [f32, f16, bf16],
+    block = BLOCK,
+    min_blocks = 8,
+    early
+)]
+pub unsafe fn exact_rows<O: OfExactSum, T: Single>(
+    input: Global<T>,
+    rows: usize,
+    len: usize,
+    pitch: usize,
+    lanes_log: u32,
+    packs_log: u32,
+    has_singles: u32,
+    output: GlobalMut<f32>,
+) {
+    let words = shared_array!(i64; 544);
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
+    // Two functions, as what only one of them needs is in the other's way.
+    let again = match has_singles {
+        0 => sum_rows::<O, T, false>(&input, &rows, &output),
+        _ => sum_rows::<O, T, true>(&input, &rows, &output),
+    };
+    if again.map(|of_set| of_set != 0).contains(&true) {
+        sum_again::<O, T>(input, rows, again, words, output);
+    }
+}
+
+/// The rows of a warp.
+#[derive(Clone, Copy)]
+struct Rows {
+    rows: usize,
+    len: usize,
+    pitch: usize,
+    lanes_log: u32,
+    packs_log: u32,
+    first: usize,
+}
+
+impl Rows {
+    /// Those of this warp; the parameters are the kernel's.
+    #[inline(always)]
+    fn of_warp(rows: usize, len: usize, pitch: usize, lanes_log: u32, packs_log: u32) -> Self {
+        let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread::thread_idx_x() as usize / 32;
+        Self { rows, len, pitch, lanes_log, packs_log, first: warp << (5 - lanes_log + PACKS.ilog2() - packs_log) }
+    }
+
+    /// The row that group `group` of lanes has its pack `k` of.
+    #[inline(always)]
+    fn row(&self, k: usize, group: u32) -> usize {
+        self.first + ((k as u32 >> self.packs_log << (5 - self.lanes_log)) + group) as usize
+    }
+
+    /// The number of pack `k` in its row, of this lane.
+    #[inline(always)]
+    fn pack(&self, k: usize) -> u32 {
+        (lane_id() & (self.lanes() - 1)) + ((k as u32 & ((1 << self.packs_log) - 1)) << self.lanes_log)
+    }
+
+    #[inline(always)]
+    fn lanes(&self) -> u32 {
+        1 << self.lanes_log
+    }
+
+    /// The first element and the length of a row; of one behind the last the length is 0.
+    #[inline(always)]
+    fn span(&self, row: usize) -> (usize, usize) {
+        if row < self.rows { (row * self.pitch, self.len) } else { (0, 0) }
+    }
+
+    /// A bit for each lane of a group.
+    #[inline(always)]
+    fn mask(&self, group: u32) -> u32 {
+        (u32::MAX >> (32 - self.lanes())) << (group << self.lanes_log)
+    }
+}
+
+/// Sums a warp's rows; for each pack of a lane, which lanes have something that was not in the window.
+#[inline(always)]
+fn sum_rows<O: OfExactSum, T: Single, const SINGLES: bool>(
+    input: &Global<T>,
+    rows: &Rows,
+    output: &GlobalMut<f32>,
+) -> [u32; PACKS] {
+    let group = lane_id() >> rows.lanes_log;
+    let load = |k: usize| {
+        let (start, len) = rows.span(rows.row(k, group));
+        // SAFETY: the row is inside of the input, as the kernel's caller has promised.
+        unsafe { Loaded::<T>::load::<SINGLES>(input, start, len, rows.pack(k), rows.lanes()) }
+    };
+    let of_lane = [load(0), load(1), load(2), load(3)];
+    issue_loads();
+    let exponent = match T::WINDOW {
+        Some(exponent) => exponent,
+        None => {
+            let mut largest = 0.0_f32;
+            each::<PACKS>(|k| largest = largest.max(of_lane[k].largest::<SINGLES>()));
+            window_above(f32::from_bits(u32::reduce_max(FULL_MASK, largest.to_bits())))
+        }
+    };
+    let window = Window::<f32>::new(exponent);
+    let (mut sums, mut are_exact) = ([0; PACKS], [true; PACKS]);
+    each::<PACKS>(|k| (sums[k], are_exact[k]) = of_lane[k].sum::<SINGLES>(window));
+    if rows.packs_log > 0 {
+        (sums[0], sums[2]) = (sums[0] + sums[1], sums[2] + sums[3]);
+        (are_exact[0], are_exact[2]) = (are_exact[0] & are_exact[1], are_exact[2] & are_exact[3]);
+    }
+    if rows.packs_log > 1 {
+        (sums[0], are_exact[0]) = (sums[0] + sums[2], are_exact[0] & are_exact[2]);
+    }
+    let mut again = [0; PACKS];
+    each::<PACKS>(|k| {
+        if k & ((1 << rows.packs_log) - 1) == 0 {
+            let (mut sum, mut distance) = (sums[k], 1);
+            while distance < rows.lanes() {
+                sum += warp_shuffle_xor(FULL_MASK, sum as u64, distance, 32).0 as i64;
+                distance *= 2;
+            }
+            again[k] = warp_vote_ballot(FULL_MASK, !are_exact[k]);
+            let row = rows.row(k, group);
+            let is_first = lane_id() & (rows.lanes() - 1) == 0;
+            if is_first && row < rows.rows && again[k] & rows.mask(group) == 0 {
+                output.store(row, O::of_integer(sum.into(), UNIT + window.position() as i32, rows.len as u64));
+            }
+        }
+    });
+    again
+}
+
+/// Sums rows again that are not in a window, of any elements, by all lanes of a warp. Out of line.
+#[cold]
+#[inline(never)]
+fn sum_again<O: OfExactSum, T: Single>(
+    input: Global<T>,
+    rows: Rows,
+    again: [u32; PACKS],
+    words: RestOfWarps,
+    output: GlobalMut<f32>,
+) {
+    let mut k = 0;
+    while k < PACKS {
+        let mut not_exact = again[k];
+        while not_exact != 0 {
+            let group = not_exact.trailing_zeros() >> rows.lanes_log;
+            let row = rows.row(k, group);
+            let (start, len) = rows.span(row);
+            let rest = Rest::begin(words);
+            let mut sum = WarpSum::in_window(T::WINDOW.unwrap_or(Window::<f32>::LOWEST));
+            let mut first = 0;
+            while first < len {
+                let mut elements = [0.0; 8];
+                each::<8>(|k| {
+                    let i = first + 32 * k + lane_id() as usize;
+                    if i < len {
+                        // SAFETY: the element is inside of the row.
+                        elements[k] = unsafe { input.load_unchecked(start + i) }.single();
+                    }
+                });
+                sum.take_elements(elements, T::WINDOW.is_some(), &rest);
+                first += 32 * 8;
+            }
+            let piece = fold_warp(sum, &rest);
+            sync_warp(FULL_MASK);
+            if lane_id() == 0 {
+                output.store(row, result::<O>(piece, rest, len as u64));
+            }
+            // Before the words are another row's.
+            sync_warp(FULL_MASK);
+            not_exact &= !rows.mask(group);
+        }
+        k += 1;
+    }
+}
+
+/// What a lane has of a row at once: a pack, and up to two elements beside whole packs, which are called singles.
+#[derive(Clone, Copy)]
+struct Loaded<T: Single> {
+    pack: T::Pack,
+    singles: [T; 2],
+}
+
+impl<T: Single> Loaded<T> {
+    /// Pack `pack` of the `len` elements from `start` on; if there are `SINGLES`, also the ones at `pack` and `pack +
+    /// lanes`, for packs below `lanes`. If not, all are whole packs, at multiples of 16 bytes.
+    ///
+    /// # Safety
+    /// As is said, and the elements are inside of the input.
+    #[inline(always)]
+    unsafe fn load<const SINGLES: bool>(input: &Global<T>, start: usize, len: usize, pack: u32, lanes: u32) -> Self {
+        let lead = if SINGLES { elements_to_alignment(input, start, len) as u32 } else { 0 };
+        let (first, len) = (start + lead as usize, len as u32 - lead);
+        let whole = if SINGLES { len / T::Pack::LEN as u32 * T::Pack::LEN as u32 } else { len };
+        // SAFETY: whole packs are inside of the row, and begin at multiples of 16 bytes.
+        let [of_pack] = unsafe {
+            let i = first + pack as usize * T::Pack::LEN;
+            input.load_aligned_packs_before::<1>(i, 0, first + whole as usize)
+        };
+        let single = |k: u32| {
+            let is_before = k < lead;
+            let i = if is_before { start + k as usize } else { first + (whole + k - lead) as usize };
+            let is_there = SINGLES && pack < lanes && (is_before || k - lead < len - whole);
+            // SAFETY: it is inside of the row.
+            if is_there { unsafe { input.load_unchecked(i) } } else { T::default() }
+        };
+        Self { pack: of_pack, singles: [single(pack), single(pack + lanes)] }
+    }
+
+    /// The largest magnitude. NaN counts as nothing.
+    #[inline(always)]
+    fn largest<const SINGLES: bool>(&self) -> f32 {
+        let of_pack = self.pack.visit(Largest);
+        if !SINGLES {
+            return of_pack;
+        }
+        let [a, b] = self.singles.map(|single| single.single().abs());
+        of_pack.max(a.max(b))
+    }
+
+    /// The sum, in units of a window, and whether that is exact.
+    #[inline(always)]
+    fn sum<const SINGLES: bool>(&self, window: Window<f32>) -> (i64, bool) {
+        let mut bins = self.pack.visit(Extract { window, bins: Bins::EMPTY, element: PhantomData::<T> });
+        let mut count = T::Pack::LEN as u32;
+        if SINGLES {
+            let [a, b] = self.singles.map(Single::single);
+            bins = window.extract(window.extract(bins, a), b);
+            count += 2;
+        }
+        (window.drain(bins.upper, bins.lower, count) as i64, bins.is_exact())
+    }
+}
