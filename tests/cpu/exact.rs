@@ -4,6 +4,7 @@ use kernels::reduce::exact::{WORDS_OF_RESIDUE, exact_spans};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::{exact, times};
+use warpfold::exact::ExactSum;
 use warpfold::ops::Sum;
 use warpfold::{Gpu, Shape};
 
@@ -57,6 +58,27 @@ fn sums_of_middle_axes_are_exact() {
     assert!(error.to_string().contains("35"), "{error}");
 }
 
+/// The sum of a whole input by `parts` blocks of one warp, which have `tiles` tiles of 512 elements each, or one more.
+fn by_warps(gpu: &Gpu, numbers: &[f32], parts: u32) -> f32 {
+    let input = gpu.upload(numbers).unwrap();
+    let all = numbers.len().div_ceil(512) as u32;
+    let mut boxes = gpu.zeroed::<[u64; 2]>(parts as usize).unwrap();
+    let (mut residues, mut sum) = (gpu.zeroed(WORDS_OF_RESIDUE).unwrap(), gpu.zeroed::<f32>(1).unwrap());
+    // SAFETY: the arguments are those of one span, all of the input, for which there are mailboxes and a residue.
+    let kernel = unsafe { exact_spans::handle::<Sum, f32>() }.with_block(32);
+    let (mailboxes, limbs) = (boxes.view_mut(), residues.view_mut());
+    let arguments = (input.view(), numbers.len(), 0, parts, all / parts, all % parts, mailboxes, limbs, sum.view_mut());
+    gpu.launch(kernel, (parts, 1), arguments).unwrap();
+    assert!(gpu.download(&residues).unwrap().iter().all(|&limb| limb == 0));
+    assert!(gpu.download(&boxes).unwrap().iter().all(|&words| words == [0, 0]));
+    gpu.download(&sum).unwrap()[0]
+}
+
+/// The sum on the host.
+fn exact_sum_of(numbers: &[f32]) -> f32 {
+    numbers.iter().copied().collect::<ExactSum<f32>>().value()
+}
+
 /// A lane's integers have room for 511 elements; plans give a lane as many only of some fifty million elements.
 #[test]
 fn lanes_take_more_elements_than_their_integers_have_room_for() {
@@ -65,20 +87,61 @@ fn lanes_take_more_elements_than_their_integers_have_room_for() {
     let edge = 16.0 - 16.0 * f32::EPSILON / 2.0;
     for (x, tiles) in [(edge, 31), (edge, 32), (-edge, 33), (1.0, 70), (-f32::MAX, 70), (f32::from_bits(1), 70)] {
         for parts in [1, 2] {
-            // Tiles of a warp, and three elements behind them.
-            let len = (parts * tiles * 512) as usize + 3;
-            let input = gpu.upload(&vec![x; len]).unwrap();
-            let mut boxes = gpu.zeroed::<[u64; 2]>(parts as usize).unwrap();
-            let (mut residues, mut sum) = (gpu.zeroed(WORDS_OF_RESIDUE).unwrap(), gpu.zeroed::<f32>(1).unwrap());
-            // SAFETY: the arguments are those of one span, all of the input, for which there are mailboxes and a residue.
-            let kernel = unsafe { exact_spans::handle::<Sum, f32>() }.with_block(32);
-            let (boxes, residues) = (boxes.view_mut(), residues.view_mut());
-            let arguments = (input.view(), len, 0, parts, tiles, 1, boxes, residues, sum.view_mut());
-            gpu.launch(kernel, (parts, 1), arguments).unwrap();
-            let exact = f64::from(x) * len as f64;
-            assert_eq!(gpu.download(&sum).unwrap(), [exact as f32], "{len} times {x:e} in {parts} parts");
+            // With less than a pack behind them, and with a part of a tile.
+            for more in [3, 103] {
+                let numbers = vec![x; (parts * tiles * 512) as usize + more];
+                let case = format!("{tiles} tiles of {x:e} and {more} more in {parts} parts");
+                assert_eq!(by_warps(&gpu, &numbers, parts), exact_sum_of(&numbers), "{case}");
+            }
         }
     }
+}
+
+/// What elements leave is added up for each warp, in an integer of 64 bits: 512 tiles of the largest fill it.
+#[test]
+fn what_elements_leave_fills_its_integer_up() {
+    let gpu = Gpu::simt();
+    // In the window below 2^4 they leave all of themselves, just as much as is left at most.
+    let left = 2_f32.powi(-42) * (1.0 - f32::EPSILON);
+    for sign in [1.0, -1.0] {
+        let mut numbers = vec![sign * left; 1100 * 512 + 5];
+        numbers.iter_mut().step_by(512).for_each(|x| *x = 15.0);
+        assert_eq!(by_warps(&gpu, &numbers, 1), exact_sum_of(&numbers));
+        // Without the large ones, nothing but what was left.
+        let opposite = numbers.clone().into_iter().map(|x| if x == 15.0 { -15.0 } else { x });
+        let both: Vec<f32> = numbers.iter().copied().chain(opposite).collect();
+        assert_eq!(by_warps(&gpu, &both, 1), exact_sum_of(&both));
+    }
+}
+
+/// A lane takes the sums of several blocks, in windows that have no bit in common.
+#[test]
+fn sums_of_blocks_may_be_far_apart() {
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(40));
+    for parts in [33_u32, 40, 70] {
+        let numbers: Vec<f32> = (0..parts)
+            .flat_map(|_| {
+                let scale = 2_f32.powi(source.random_range(-120..120));
+                (0..512).map(|i| scale * (i - 300) as f32).collect::<Vec<_>>()
+            })
+            .collect();
+        assert_eq!(by_warps(&gpu, &numbers, parts), exact_sum_of(&numbers));
+        let both: Vec<f32> = numbers.iter().copied().chain(numbers.iter().rev().map(|x| -x)).chain([3.0]).collect();
+        assert_eq!(by_warps(&gpu, &both, 2 * parts), 3.0);
+    }
+}
+
+/// The sum of a warp may be one unit, where those of others are elsewhere.
+#[test]
+fn one_unit_beside_larger_ones_is_not_lost() {
+    let gpu = Gpu::simt();
+    // Of eight warps' elements; the last warp's sum is 0.
+    let mut numbers = vec![0.0; 4096];
+    for (warp, x) in [1.0, -1.0, f32::from_bits(1), 1.0, -1.0, 1.0, -1.0, 1.0].into_iter().enumerate() {
+        numbers[512 * warp + 3 * warp] = x;
+    }
+    numbers[4000] = -1.0;
+    assert_eq!(gpu.exact_sum(&gpu.upload(&numbers).unwrap()).unwrap(), f32::from_bits(1));
 }
 
 /// A block's integer may be 1, which is not nothing.

@@ -237,6 +237,7 @@ fn sum_parts(
     if warp_vote_any(FULL_MASK, sum.has_limbs) {
         // By whoever has taken a sum: then the residue is known to the threads behind the next barrier.
         atomic::fence(Scope::Device);
+        sync_warp(FULL_MASK);
     }
     fold_pieces(sum, pieces, rest)
 }
