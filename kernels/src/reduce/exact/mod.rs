@@ -26,7 +26,7 @@ use half::{bf16, f16};
 
 use self::pieces::{Piece, PiecesOfWarps, add, fold_block, fold_pieces, warp_id};
 use self::rest::{Rest, WORDS};
-use self::result::{OfExactSum, result};
+use self::result::{OfExactSum, result_of};
 use self::warp_sum::{Single, WarpSum, largest_of_warp, window_above};
 use super::remainder::packs_of_block;
 use super::run::{Run, elements_to_alignment};
@@ -110,7 +110,7 @@ pub unsafe fn exact_spans<O: OfExactSum, T: Single>(
             rest.replace(limb + rest.sum(warps));
         }
         if lane_id() == 0 {
-            output.store(part.span, result::<O>(piece, rest, len as u64));
+            output.store(part.span, result_of::<O>(piece, rest, len as u64));
         }
     }
 }

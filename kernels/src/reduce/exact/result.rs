@@ -19,7 +19,7 @@ pub const UNIT: i32 = -149;
 
 /// The result of `count` elements whose sum is a piece and, if it says so, the limbs of this warp's rest.
 #[inline(always)]
-pub fn result<O: OfExactSum>(piece: Piece, rest: Rest, count: u64) -> f32 {
+pub fn result_of<O: OfExactSum>(piece: Piece, rest: Rest, count: u64) -> f32 {
     if piece.has_limbs {
         of_limbs::<O>(piece, rest, count)
     } else {

@@ -10,7 +10,7 @@ use half::{bf16, f16};
 
 use super::pieces::fold_warp;
 use super::rest::{Rest, RestOfWarps};
-use super::result::{OfExactSum, UNIT, result};
+use super::result::{OfExactSum, UNIT, result_of};
 use super::warp_sum::{Extract, Largest, Single, WarpSum, each, window_above};
 use crate::ops::{Mean, Sum};
 use crate::reduce::run::elements_to_alignment;
@@ -200,7 +200,7 @@ fn sum_again<O: OfExactSum, T: Single>(
             let piece = fold_warp(sum, &rest);
             sync_warp(FULL_MASK);
             if lane_id() == 0 {
-                output.store(row, result::<O>(piece, rest, len as u64));
+                output.store(row, result_of::<O>(piece, rest, len as u64));
             }
             // Before the words are another row's.
             sync_warp(FULL_MASK);
