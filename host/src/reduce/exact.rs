@@ -236,13 +236,13 @@ impl Lanes {
     /// rows are long, or there is one.
     fn of(rows: usize, len: usize, size: usize, has_singles: bool) -> Option<Self> {
         /// Lanes that take a row before one of them takes two packs of it: what they load is beside each other.
-        const ABREAST: usize = 4;
+        const COALESCED: usize = 4;
         let packs_of_row = len / (16 / size);
         if rows == 1 || packs_of_row > 32 * rows::PACKS {
             return None;
         }
         let least = if has_singles { least_lanes(size) as usize } else { 1 };
-        let lanes = packs_of_row.div_ceil(rows::PACKS).max(packs_of_row.min(ABREAST)).next_power_of_two().max(least);
+        let lanes = packs_of_row.div_ceil(rows::PACKS).max(packs_of_row.min(COALESCED)).next_power_of_two().max(least);
         let packs = packs_of_row.div_ceil(lanes).next_power_of_two();
         let rows_of_block = rows::BLOCK / lanes * rows::PACKS / packs;
         Some(Self { lanes: lanes as u32, packs: packs as u32, rows_of_block })
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn lanes_hold_a_row() {
         for size in [2, 4] {
-            for len in 1..=512 / size {
+            for len in 1..=1100 {
                 for has_singles in [false, true] {
                     let len = if has_singles { len } else { len * 16 / size };
                     let Some(found) = Lanes::of(1000, len, size, has_singles) else {

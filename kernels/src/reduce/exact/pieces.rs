@@ -170,7 +170,7 @@ pub fn add(a: Piece, b: Piece, rest: &Rest) -> Piece {
     Piece::from_bits(add_any(a.to_bits(), b.to_bits(), *rest))
 }
 
-/// [`add`] of any two. Out of line: few sums have so many parts, or something in the window below.
+/// [`add`] of any two. Out of line: a lane seldom has two pieces, or something in the window below.
 #[cold]
 #[inline(never)]
 fn add_any(a: u128, b: u128, rest: Rest) -> u128 {
