@@ -138,10 +138,12 @@ fn every_kernel_is_there() {
     }
     add("spans_anywhere_SumInF64", &["f32"], &[]);
     for kernel in ["exact_spans", "exact_rows"] {
-        for operator in ["Sum", "Mean"] {
-            add(&format!("{kernel}_{operator}"), &["f32", "f16", "bf16"], &[]);
+        for operator in ["Sum", "Mean", "SumOfSquares", "Norm"] {
+            add(&format!("{kernel}_{operator}"), &["f32", "f64", "f16", "bf16"], &[]);
         }
+        add(&format!("{kernel}_SumInF64"), &["f32"], &[]);
     }
+    add("exact_pairs_Dot", &["f32", "f64", "f16", "bf16"], &[]);
     expected.extend(
         [
             "branch_by_thread",

@@ -31,6 +31,12 @@ pub fn bf16_from_f32(value: f32) -> bf16 {
     bf16::from_bits(machine::bf16_from_f32(value))
 }
 
+/// `a * b + c`, rounded once.
+#[inline(always)]
+pub fn multiply_add(a: f64, b: f64, c: f64) -> f64 {
+    machine::multiply_add_f64(a, b, c)
+}
+
 /// A float with the operations that `core` lacks.
 pub trait Float: Copy + PartialOrd {
     /// The square root, rounded to nearest; NaN of a negative number.

@@ -5,8 +5,8 @@ use crate::window::{Bins, Window};
 
 /// The sum of up to [`Window::CAPACITY`] elements of one window: five words, which stay in registers.
 ///
-/// An element that is not in the window, or has bits below it, goes to a [`Residue`](crate::Residue) instead; so does
-/// all of an accumulator that is full.
+/// An element that is not in the window, or has bits below it, has to go elsewhere; so has all of an accumulator that
+/// is full.
 #[derive(Clone, Copy, Debug)]
 pub struct Accumulator<F: Binary> {
     window: Window<F>,
@@ -92,19 +92,5 @@ impl<F: Binary> Accumulator<F> {
     #[inline(always)]
     pub fn position(&self) -> u32 {
         self.window.position()
-    }
-}
-
-impl Accumulator<f32> {
-    /// Its words, of no meaning but for [`Accumulator::from_words`].
-    #[inline(always)]
-    pub fn to_words(self) -> [u32; 4] {
-        [self.upper, self.lower, self.count, self.window.to_word()]
-    }
-
-    /// The accumulator of such words.
-    #[inline(always)]
-    pub fn from_words([upper, lower, count, window]: [u32; 4]) -> Self {
-        Self { window: Window::from_word(window), upper, lower, count }
     }
 }

@@ -165,24 +165,3 @@ impl Compact<112> {
         }
     }
 }
-
-impl Compact<128> {
-    /// As four words, the last of which is 0.
-    #[inline(always)]
-    pub const fn to_words(self) -> [u64; 4] {
-        let tag = self.position as u64 | (self.specials.0 as u64) << 32 | (self.has_limbs as u64) << 40;
-        [self.value as u64, (self.value >> 64) as u64, tag, 0]
-    }
-
-    /// The state of such words.
-    #[inline(always)]
-    pub const fn from_words(words: [u64; 4]) -> Self {
-        let [low, high, tag, _] = words;
-        Self {
-            value: (low as u128 | (high as u128) << 64) as i128,
-            position: tag as u32,
-            specials: Specials((tag >> 32) as u8 & 7),
-            has_limbs: tag >> 40 & 1 == 1,
-        }
-    }
-}

@@ -13,22 +13,19 @@ pub const fn digit(value: i64, position: u32, limb: u32) -> i64 {
     if place > 2 { 0 } else { digit }
 }
 
-/// [`digit`] of `value * 2^(32 first)`, of which there are four, in limbs up to `last`, which holds all that is above.
+/// [`digit`] of a longer value, of which there are five.
 #[inline(always)]
-pub const fn digit_of_pair(value: i128, first: u32, limb: u32, last: u32) -> i64 {
-    let place = limb.wrapping_sub(first);
-    let (low, high) = (value as u64, (value >> 64) as i64);
-    let half = if place & 2 == 0 { low as i64 } else { high };
-    let rest = if place & 1 == 0 { half } else { half >> 32 };
-    // All that is above the last limb.
-    let above = match place {
-        0 => low as i64,
-        1 => (value >> 32) as i64,
-        2 => high,
-        _ => high >> 32,
-    };
-    let digit = if place == 3 || limb == last { above } else { rest as u32 as i64 };
-    if place > 3 || limb > last { 0 } else { digit }
+pub const fn digit_of_long(value: i128, position: u32, limb: u32) -> i64 {
+    let (place, shift) = (limb.wrapping_sub(position / 32), position % 32);
+    if place > 4 {
+        return 0;
+    }
+    if place == 0 {
+        return ((value as u32) << shift) as i64;
+    }
+    let right = 32 * place - shift;
+    let above = value >> (if right < 127 { right } else { 127 });
+    if place == 4 { above as i64 } else { above as u32 as i64 }
 }
 
 #[cfg(test)]
@@ -45,20 +42,19 @@ mod tests {
                 let at_place = |limb| digit(value, position, limb + position / 32);
                 assert!((0..6).all(|limb| at_place(limb) == digit(value, position % 32, limb)));
             }
-            let pair = i128::from(value) * 0x7fff_ffff_ffff;
-            for (first, last) in [(0, 3), (0, 9), (3, 9), (7, 9), (8, 9)] {
-                let place = |limb| 32 * (limb - first);
-                let of_limb = |limb| i128::from(digit_of_pair(value.into(), first, limb, last));
-                let limbs = first..=last.min(first + 3);
-                assert_eq!(limbs.map(|limb| of_limb(limb) << place(limb)).sum::<i128>(), value.into());
-                let all: i128 = (first..=last.min(first + 3))
-                    .map(|limb| digit_of_pair(pair, first, limb, 99))
-                    .enumerate()
-                    .map(|(limb, digit)| i128::from(digit) << (32 * limb))
-                    .sum();
-                assert!(all == pair || last < first + 3);
+            for long in [i128::from(value), i128::from(value) * 0x7fff_ffff_ffff, i128::from(value) << 63] {
+                for position in [0, 1, 31, 32, 95] {
+                    // As two numbers, since all together have no room in one.
+                    let of_limb =
+                        |limb| i128::from(digit_of_long(long, position, u32::wrapping_add(limb, position / 32)));
+                    let low: i128 = (0..3).map(|limb| of_limb(limb) << (32 * limb)).sum();
+                    let high: i128 = (3..5).map(|limb| of_limb(limb) << (32 * (limb - 3))).sum();
+                    let shift = position % 32;
+                    assert_eq!(high, long >> (96 - shift), "{long} at {position}");
+                    assert_eq!(low, (long << shift) & ((1 << 96) - 1), "{long} at {position}");
+                    assert_eq!((of_limb(5), of_limb(u32::MAX)), (0, 0));
+                }
             }
-            assert_eq!((digit_of_pair(pair, 3, 2, 9), digit_of_pair(pair, 3, 7, 9)), (0, 0));
         }
     }
 }

@@ -7,7 +7,6 @@
 //! |---|---|
 //! | [`Window`] | extraction of an element into the integers of two bins: a dozen instructions, exact for most data |
 //! | [`Accumulator`] | what a thread sums in: bins of one window |
-//! | [`Residue`] | what it cannot take: elements of any values |
 //! | [`digit`] | which part of an integer a limb holds |
 //! | [`Compact`] | what threads and blocks exchange: an integer and its position |
 //! | [`Limbs`] | a superaccumulator with room for any sum, for what has no room elsewhere |
@@ -24,7 +23,6 @@ pub mod bytes;
 mod compact;
 mod digit;
 mod limbs;
-mod residue;
 pub mod round;
 mod sum;
 mod window;
@@ -32,9 +30,8 @@ mod window;
 pub use accumulator::Accumulator;
 pub use binary::Binary;
 pub use compact::{Compact, Outcome, Specials};
-pub use digit::{digit, digit_of_pair};
+pub use digit::{digit, digit_of_long};
 pub use limbs::{Leading, Limbs};
-pub use residue::Residue;
 pub use round::Rounded;
 pub use sum::{
     DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, ExactDot, ExactSum, MOST_ELEMENTS, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Summand,

@@ -32,6 +32,8 @@ pub trait Rounded: Copy {
     }
     /// The one NaN.
     const NAN: Self;
+    /// The exponent of the least number.
+    const LEAST: i32;
     /// Infinity of a sign.
     fn infinity(is_negative: bool) -> Self;
 }
@@ -169,6 +171,7 @@ macro_rules! rounded {
     ($($float:ident in $word:ident, mantissa $mantissa:literal, bias $bias:literal $(, $round_word:ident)?;)*) => {$(
         impl Rounded for $float {
             const NAN: Self = Self::NAN;
+            const LEAST: i32 = 1 - $bias - $mantissa;
             $(#[inline(always)]
             fn round_word(value: i64, exponent: i32) -> Self {
                 $round_word(value, exponent)

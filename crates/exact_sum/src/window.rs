@@ -148,18 +148,6 @@ impl<F: Binary> Window<F> {
     }
 }
 
-impl Window<f32> {
-    #[inline(always)]
-    pub(crate) fn to_word(self) -> u32 {
-        self.upper.to_bits()
-    }
-
-    #[inline(always)]
-    pub(crate) fn from_word(word: u32) -> Self {
-        Self { upper: f32::from_bits(word) }
-    }
-}
-
 /// Integers of two bins, as sums of the bits of floats, and what did not go into them.
 #[derive(Clone, Copy, Debug)]
 pub struct Bins<F: Binary> {

@@ -2,7 +2,7 @@
 
 use exact_sum::{
     Accumulator, Binary, Bins, Compact, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, ExactDot, ExactSum, Leading, Limbs,
-    MOST_ELEMENTS, Residue, Rounded, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Superaccumulator, Window,
+    MOST_ELEMENTS, Rounded, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Superaccumulator, Window,
 };
 
 fn bins<F: Binary>(window: &Window<F>, elements: impl IntoIterator<Item = F>) -> Bins<F> {
@@ -80,14 +80,19 @@ fn what_is_below_the_lower_bin_is_a_residual() {
 
 /// The sum of all elements, in tiles of four and in a window for the first one, and whether limbs were needed.
 fn accumulate(elements: &[f32]) -> (f32, bool) {
-    let mut residue = Residue::<f32, SINGLE_LIMBS>::default();
+    let (mut all, mut has_limbs) = (ExactSum::<f32>::new(), false);
     let first = elements.iter().take(4).map(|x| x.magnitude()).max().unwrap_or(0);
     let mut sum = Accumulator::<f32>::in_window(first);
+    let state = |sum: Accumulator<f32>| {
+        let state = Compact::<112> { value: sum.value(), position: sum.position(), ..Compact::ZERO };
+        assert_eq!(Compact::from_bits(state.to_bits()), state);
+        state
+    };
     for tile in elements.chunks_exact(4) {
-        let mut tile: [f32; 4] = tile.try_into().unwrap();
+        let tile: [f32; 4] = tile.try_into().unwrap();
         if !sum.has_room(4) {
-            residue.add(sum.value(), sum.position());
-            sum = sum.emptied();
+            all.add_compact(state(sum), 0).unwrap();
+            (sum, has_limbs) = (sum.emptied(), true);
         }
         let bins = bins(&sum.window(), tile);
         let with = sum.with(bins, 4);
@@ -95,22 +100,12 @@ fn accumulate(elements: &[f32]) -> (f32, bool) {
         if bins.is_exact() {
             sum = with;
         } else {
-            residue.take(&mut tile);
-            assert_eq!(tile, [0.0; 4]);
+            all.extend(tile);
+            has_limbs = true;
         }
     }
-    let (value, position, specials) = (sum.value(), sum.position(), residue.specials);
-    let state = Compact::<112> { value, position, specials, has_limbs: residue.limbs().is_some() };
-    assert_eq!(Compact::from_bits(state.to_bits()), state);
-    let mut all = ExactSum::<f32>::new();
-    all.add_compact(state, 0).unwrap();
-    if let Some(limbs) = residue.limbs() {
-        for k in 0..SINGLE_LIMBS {
-            let limb = Compact::<112> { value: limbs.limb(k).into(), position: 32 * k as u32, ..Compact::ZERO };
-            all.add_compact(limb, 0).unwrap();
-        }
-    }
-    (all.value(), residue.limbs().is_some())
+    all.add_compact(state(sum), 0).unwrap();
+    (all.value(), has_limbs)
 }
 
 #[test]
@@ -288,29 +283,6 @@ fn all_of_an_element_that_leaves_nothing_is_extracted_as_any_other() {
         assert_eq!((all.upper, all.is_outside()), (any.upper, any.is_outside()), "{element}");
         assert!(all.lower == any.lower || any.is_outside(), "{element}");
     }
-}
-
-#[test]
-fn an_accumulator_comes_back_from_its_words() {
-    let window = Window::<f32>::new(-7);
-    let sum = Accumulator::<f32>::in_window(-7).with(bins(&window, [0.001, -0.0005, 0.003]), 3);
-    let back = Accumulator::from_words(sum.to_words());
-    assert_eq!((back.value(), back.position(), back.is_empty()), (sum.value(), sum.position(), false));
-    assert!(back.has_room(Window::<f32>::CAPACITY - 3) && !back.has_room(Window::<f32>::CAPACITY - 2));
-}
-
-#[test]
-fn a_value_and_elements_are_added_at_once() {
-    let mut residue = Residue::<f32, SINGLE_LIMBS>::default();
-    let mut elements = [1e30, f32::MAX, -1e-40];
-    // The first window is that of the largest element that has one.
-    assert_eq!(residue.add_and_take(-5, 3, &mut elements), 1e30_f32.magnitude());
-    let mut expected = Limbs::<SINGLE_LIMBS>::ZERO;
-    expected.add(-5, 3);
-    for (mantissa, position) in [1e30_f32, f32::MAX, -1e-40].into_iter().filter_map(Binary::decompose) {
-        expected.add(mantissa.into(), position);
-    }
-    assert_eq!(residue.limbs().unwrap().leading(), expected.leading());
 }
 
 #[test]

@@ -3,7 +3,9 @@
 
 use bitrep::SumF64;
 use exact_sum::round::{self, Rounded};
-use exact_sum::{Accumulator, Bins, Compact, ExactDot, ExactSum, Leading, Limbs, Residue, SINGLE_LIMBS, Window};
+use exact_sum::{
+    Accumulator, Binary, Bins, Compact, ExactDot, ExactSum, Leading, Limbs, SINGLE_LIMBS, Specials, Window,
+};
 use half::{bf16, f16};
 use num_bigint::BigInt;
 use rand::rngs::StdRng;
@@ -110,7 +112,7 @@ fn sum_by_threads(numbers: &[f32], threads: usize, window: Option<i32>) -> f32 {
     let mut limbs = Limbs::<SINGLE_LIMBS>::ZERO;
     let mut states: Vec<Compact<112>> = Vec::new();
     for thread in 0..threads {
-        let mut residue = Residue::<f32, SINGLE_LIMBS>::default();
+        let (mut specials, mut has_limbs) = (Specials::NONE, false);
         let mut sum = window.map_or_else(Accumulator::<f32>::default, Accumulator::in_window);
         for (i, tile) in numbers.chunks(16).enumerate() {
             if i % threads != thread {
@@ -119,23 +121,26 @@ fn sum_by_threads(numbers: &[f32], threads: usize, window: Option<i32>) -> f32 {
             for part in if tile.len() == 16 { vec![tile] } else { tile.chunks(1).collect() } {
                 let count = part.len() as u32;
                 if !sum.has_room(count) {
-                    residue.add(sum.value(), sum.position());
+                    limbs.add(sum.value(), sum.position());
+                    has_limbs = true;
                     sum = sum.emptied();
                 }
                 let bins = part.iter().fold(Bins::EMPTY, |bins, &x| sum.window().extract(bins, x));
-                match bins.is_exact() {
-                    true => sum = sum.with(bins, count),
-                    false => {
-                        residue.take(&mut part.to_vec());
+                if bins.is_exact() {
+                    sum = sum.with(bins, count);
+                    continue;
+                }
+                has_limbs = true;
+                for &x in part {
+                    match x.decompose() {
+                        Some((mantissa, position)) => limbs.add(mantissa.into(), position),
+                        None if x.is_nan() => specials = specials.or(Specials::nan()),
+                        None => specials = specials.or(Specials::infinity(x < 0.0)),
                     }
                 }
             }
         }
-        let (value, position, specials) = (sum.value(), sum.position(), residue.specials);
-        states.push(Compact { value, position, specials, has_limbs: residue.limbs().is_some() });
-        if let Some(more) = residue.limbs() {
-            limbs.merge(more);
-        }
+        states.push(Compact { value: sum.value(), position: sum.position(), specials, has_limbs });
     }
     while states.len() > 1 {
         let half = states.len().div_ceil(2);

@@ -1,74 +1,125 @@
-//! Exact sums and means.
+//! Exact sums, and what is made of them.
 
 use cuda_std::element::Element;
 use cuda_std::global::{Global, GlobalMut};
 use half::{bf16, f16};
-use kernels::ops::{Mean, Sum};
+use kernels::ops::{Dot, Mean, Norm, Sum, SumInF64, SumOfSquares};
 use kernels::reduce::exact::rows::{self, exact_rows, least_lanes};
-use kernels::reduce::exact::{PACKS_IN_FLIGHT, WORDS_OF_RESIDUE, exact_spans};
+use kernels::reduce::exact::spans::{
+    PACKS_IN_FLIGHT, PAIRS_IN_FLIGHT, exact_pairs, exact_spans, words_of_pairs_residue, words_of_residue,
+};
 
 use super::reducer::{check_elements, check_input};
 use super::shape::Kind;
 use super::workspace::Room;
-use super::{Mailboxes, Shape};
+use super::{Mailboxes, Shape, pairs};
 use crate::{AnyBlock, Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, Transposition, View};
 
-/// The parameters of [`exact_spans`](fn@kernels::reduce::exact::exact_spans).
-type SpansParameters<T> =
-    (Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, GlobalMut<'static, i64>, GlobalMut<'static, f32>);
+type Residues = GlobalMut<'static, i64>;
+
+/// The parameters of [`exact_spans`](fn@kernels::reduce::exact::spans::exact_spans).
+type SpansParameters<T, R> =
+    (Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Residues, GlobalMut<'static, R>);
+
+/// The parameters of [`exact_pairs`](fn@kernels::reduce::exact::spans::exact_pairs).
+type PairsParameters<T, R> =
+    (Global<'static, T>, Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Residues, GlobalMut<'static, R>);
 
 /// The parameters of [`exact_rows`](fn@kernels::reduce::exact::rows::exact_rows).
-type RowsParameters<T> = (Global<'static, T>, usize, usize, usize, u32, u32, u32, GlobalMut<'static, f32>);
+type RowsParameters<T, R> = (Global<'static, T>, usize, usize, usize, u32, u32, u32, GlobalMut<'static, R>);
 
-/// A float whose sums are exact: `f32`, `f16` or `bf16`.
+/// An operator of floats whose results are exact sums, or made of them, and rounded once.
 ///
 /// Nobody else can implement it.
-pub trait ExactElement: Element + private::Sealed {
+pub trait ExactReduction<T: Element>: private::Sealed<T> {
+    /// What sums are given out as: `f32`, or `f64` of `f64` and by [`SumInF64`].
+    type Output: Element;
     #[doc(hidden)]
-    fn kernels(_: private::Token) -> ExactKernels<Self>;
+    fn kernels(_: private::Token) -> ExactKernels<T, Self::Output>;
 }
 
-/// The kernels of a type.
+/// A float whose products are summed exactly: `f16`, `bf16`, `f32` or `f64`.
+///
+/// Nobody else can implement it.
+pub trait ExactElement: Element + private::Sealed<Self> {
+    /// What sums are given out as: `f32`, or `f64` of `f64`.
+    type Output: Element;
+    #[doc(hidden)]
+    fn dot(_: private::Token) -> DotKernel<Self, Self::Output>;
+}
+
+/// The kernels of an operator.
 #[doc(hidden)]
-pub struct ExactKernels<T: Element> {
-    sum: KernelsOf<T>,
-    mean: KernelsOf<T>,
+pub struct ExactKernels<T: Element, R: Element> {
+    spans: AnyBlock<SpansParameters<T, R>>,
+    rows: Kernel<RowsParameters<T, R>>,
+    /// Words of a residue.
+    words: usize,
+    /// The result of no elements.
+    of_nothing: R,
 }
 
-/// The kernels of a type and of what is made of a sum.
-struct KernelsOf<T: Element> {
-    spans: AnyBlock<SpansParameters<T>>,
-    rows: Kernel<RowsParameters<T>>,
-    /// The result of no elements.
-    of_nothing: f32,
+/// The kernel of a dot product.
+#[doc(hidden)]
+pub struct DotKernel<T: Element, R: Element> {
+    pairs: AnyBlock<PairsParameters<T, R>>,
+    words: usize,
 }
 
 mod private {
     /// Only this crate can name it.
     pub struct Token;
 
-    pub trait Sealed {}
+    pub trait Sealed<T> {}
 }
 
-macro_rules! exact_elements {
-    ($($type:ident)*) => {$(
-        impl private::Sealed for $type {}
+macro_rules! exact_reductions {
+    ($($operator:ident of $($type:ident)*, to $output:ident, of nothing $of_nothing:expr;)*) => {$($(
+        impl private::Sealed<$type> for $operator {}
+
+        impl ExactReduction<$type> for $operator {
+            type Output = $output;
+
+            fn kernels(_: private::Token) -> ExactKernels<$type, $output> {
+                // SAFETY: whoever has them cannot launch them: only the functions below do.
+                let spans = unsafe { exact_spans::handle::<Self, $type>() };
+                // SAFETY: as above.
+                let rows = unsafe { exact_rows::handle::<Self, $type>() };
+                ExactKernels { spans, rows, words: words_of_residue::<Self, $type>(), of_nothing: $of_nothing }
+            }
+        }
+    )*)*};
+}
+
+exact_reductions! {
+    Sum of f32 f16 bf16, to f32, of nothing 0.0;
+    Sum of f64, to f64, of nothing 0.0;
+    SumInF64 of f32, to f64, of nothing 0.0;
+    Mean of f32 f16 bf16, to f32, of nothing f32::NAN;
+    Mean of f64, to f64, of nothing f64::NAN;
+    SumOfSquares of f32 f16 bf16, to f32, of nothing 0.0;
+    SumOfSquares of f64, to f64, of nothing 0.0;
+    Norm of f32 f16 bf16, to f32, of nothing 0.0;
+    Norm of f64, to f64, of nothing 0.0;
+}
+
+macro_rules! exact_dots {
+    ($($type:ident to $output:ident),*) => {$(
+        impl private::Sealed<$type> for $type {}
 
         impl ExactElement for $type {
-            fn kernels(_: private::Token) -> ExactKernels<Self> {
-                // SAFETY: whoever has them cannot launch them: only `Gpu::exact` does.
-                unsafe {
-                    let (spans, rows) = (exact_spans::handle::<Sum, $type>(), exact_rows::handle::<Sum, $type>());
-                    let sum = KernelsOf { spans, rows, of_nothing: 0.0 };
-                    let (spans, rows) = (exact_spans::handle::<Mean, $type>(), exact_rows::handle::<Mean, $type>());
-                    ExactKernels { sum, mean: KernelsOf { spans, rows, of_nothing: f32::NAN } }
-                }
+            type Output = $output;
+
+            fn dot(_: private::Token) -> DotKernel<$type, $output> {
+                // SAFETY: as above.
+                let pairs = unsafe { exact_pairs::handle::<Dot, $type>() };
+                DotKernel { pairs, words: words_of_pairs_residue::<Dot, $type>() }
             }
         }
     )*};
 }
 
-exact_elements!(f32 f16 bf16);
+exact_dots!(f32 to f32, f16 to f32, bf16 to f32, f64 to f64);
 
 impl Gpu {
     /// The exact sum of a whole view, rounded once, to nearest even.
@@ -92,71 +143,134 @@ impl Gpu {
     ///
     /// # Errors
     /// The view is another device's, there is no memory for the workspace, or work before has failed.
-    pub fn exact_sum<'a, T: ExactElement>(&self, input: impl Into<View<'a, T>>) -> Result<f32, Error> {
-        self.exact_of_all(T::kernels(private::Token).sum, input.into())
+    pub fn exact_sum<'a, T: Element>(
+        &self,
+        input: impl Into<View<'a, T>>,
+    ) -> Result<<Sum as ExactReduction<T>>::Output, Error>
+    where
+        Sum: ExactReduction<T>,
+    {
+        self.exact(Sum, input)
     }
 
-    /// The exact sum of a whole view over the number of its elements, rounded once; of nothing NaN. See
+    /// What is made of the exact sum of a whole view's elements, or of their squares, rounded once: a [`Sum`] or
+    /// [`Mean`], [`SumOfSquares`] or [`Norm`], and of `f32` a sum rounded to `f64`, [`SumInF64`]. See
     /// [`Gpu::exact_sum`].
     ///
+    /// The mean is the exact sum over the number of elements, of nothing NaN; the norm the root of the exact sum of the
+    /// exact squares: both rounded once.
+    ///
+    /// ```
+    /// use warpfold::{Gpu, ops};
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// let numbers = gpu.upload(&[3e-200_f64, 4e-200])?;
+    /// assert_eq!(gpu.exact(ops::Norm, &numbers)?, 5e-200);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
     /// # Errors
-    /// As there.
-    pub fn exact_mean<'a, T: ExactElement>(&self, input: impl Into<View<'a, T>>) -> Result<f32, Error> {
-        self.exact_of_all(T::kernels(private::Token).mean, input.into())
+    /// As [`Gpu::exact_sum`].
+    pub fn exact<'a, O: ExactReduction<T>, T: Element>(
+        &self,
+        _operator: O,
+        input: impl Into<View<'a, T>>,
+    ) -> Result<O::Output, Error> {
+        let (kernels, input) = (O::kernels(private::Token), input.into());
+        self.own(input.memory(), OPERATION)?;
+        if input.is_empty() {
+            return Ok(kernels.of_nothing);
+        }
+        Ok(self.download(&self.exact_by(kernels, input, Shape::all(input.len()))?)?[0])
     }
 
-    /// The exact sum of each row, column or segment of a view, rounded once. See [`Gpu::exact_sum`].
+    /// [`Gpu::exact`] of each row, column or segment of a view.
     ///
-    /// A row's sum is the same alone and among others, and that of the same elements as a column, with any pitch.
+    /// A row's result is the same alone and among others, and that of the same elements as a column, with any pitch.
     /// Columns are transposed first, to memory that is as large as the view.
     ///
     /// ```
-    /// use warpfold::{Gpu, Shape};
+    /// use warpfold::{Gpu, Shape, ops};
     ///
     /// let gpu = Gpu::first_or_simt()?;
     /// let matrix = gpu.upload(&[1e20_f32, 1.0, -1e20, 2.0, 3.0, 4.0])?;
-    /// assert_eq!(gpu.download(&gpu.exact_sums(&matrix, Shape::rows(2, 3))?)?, [1.0, 9.0]);
-    /// assert_eq!(gpu.download(&gpu.exact_sums(&matrix, Shape::columns(3, 2))?)?, [3.0, 7.0]);
+    /// assert_eq!(gpu.download(&gpu.exact_to_buffer(ops::Sum, &matrix, Shape::rows(2, 3))?)?, [1.0, 9.0]);
+    /// assert_eq!(gpu.download(&gpu.exact_to_buffer(ops::Sum, &matrix, Shape::columns(3, 2))?)?, [3.0, 7.0]);
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     ///
     /// # Errors
     /// As [`Gpu::exact_sum`]; and the view is shorter than the shape.
-    pub fn exact_sums<'a, T: ExactElement>(
+    pub fn exact_to_buffer<'a, O: ExactReduction<T>, T: Element>(
         &self,
+        _operator: O,
         input: impl Into<View<'a, T>>,
         shape: Shape,
-    ) -> Result<Buffer<f32>, Error> {
-        self.exact(T::kernels(private::Token).sum, input.into(), shape)
+    ) -> Result<Buffer<O::Output>, Error> {
+        self.exact_by(O::kernels(private::Token), input.into(), shape)
     }
 
-    /// The exact mean of each row, column or segment of a view, rounded once. See [`Gpu::exact_sums`].
+    /// The exact dot product of two vectors: exact products, their exact sum, rounded once. Of nothing 0. See
+    /// [`Gpu::exact_sum`].
+    ///
+    /// ```
+    /// use warpfold::Gpu;
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// let (x, y) = (gpu.upload(&[1e300_f64, 3.0, -1e300])?, gpu.upload(&[1e300_f64, 4.0, 1e300])?);
+    /// assert_eq!(gpu.exact_dot(&x, &y)?, 12.0);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// As there.
-    pub fn exact_means<'a, T: ExactElement>(
+    /// Their lengths differ; and as [`Gpu::exact_sum`].
+    pub fn exact_dot<'x, 'y, T: ExactElement>(
         &self,
-        input: impl Into<View<'a, T>>,
-        shape: Shape,
-    ) -> Result<Buffer<f32>, Error> {
-        self.exact(T::kernels(private::Token).mean, input.into(), shape)
+        x: impl Into<View<'x, T>>,
+        y: impl Into<View<'y, T>>,
+    ) -> Result<T::Output, Error> {
+        let (x, y) = (x.into(), y.into());
+        if x.len() != y.len() {
+            let (found, expected) = (y.len(), x.len());
+            return Err(Error::Length { operation: "dot", what: "the second input", found, expected });
+        }
+        Ok(self.download(&self.exact_dots(x, y, Shape::all(x.len()))?)?[0])
     }
 
-    fn exact_of_all<T: ExactElement>(&self, kernels: KernelsOf<T>, input: View<'_, T>) -> Result<f32, Error> {
-        self.own(input.memory(), OPERATION)?;
-        if input.is_empty() {
-            return Ok(kernels.of_nothing);
+    /// [`Gpu::exact_dot`] of all of two inputs, or of each of their rows.
+    ///
+    /// # Errors
+    /// A view is shorter than the shape, or the shape is one of columns; and as [`Gpu::exact_sum`].
+    pub fn exact_dots<'x, 'y, T: ExactElement>(
+        &self,
+        x: impl Into<View<'x, T>>,
+        y: impl Into<View<'y, T>>,
+        shape: Shape,
+    ) -> Result<Buffer<T::Output>, Error> {
+        let (x, y, DotKernel { pairs, words }) = (x.into(), y.into(), T::dot(private::Token));
+        let (spans, len, pitch) = pairs::spans::<T>(shape)?;
+        pairs::check_inputs(self, shape, x, y)?;
+        let mut output = self.zeroed(spans)?;
+        if spans == 0 || len == 0 {
+            return Ok(output);
         }
-        Ok(self.download(&self.exact(kernels, input, Shape::all(input.len()))?)?[0])
+        let blocks = Blocks::of(spans, len, size_of::<T>(), PAIRS_IN_FLIGHT);
+        let mut workspace = self.workspaces().take(self, blocks.room(spans, words))?;
+        let (mailboxes, residues) = (workspace.mailboxes.view_mut(), workspace.residues.view_mut());
+        let Blocks { parts, tiles, longer, threads } = blocks;
+        let arguments = (x, y, len, pitch, parts, tiles, longer, mailboxes, residues, output.view_mut());
+        self.launch(pairs.with_block(threads), blocks.grid(spans)?, arguments)?;
+        self.workspaces().put_back(workspace);
+        Ok(output)
     }
 
     /// What kernels make of exact sums.
-    fn exact<T: ExactElement>(
+    fn exact_by<T: Element, R: Element>(
         &self,
-        kernels: KernelsOf<T>,
+        kernels: ExactKernels<T, R>,
         input: View<'_, T>,
         shape: Shape,
-    ) -> Result<Buffer<f32>, Error> {
+    ) -> Result<Buffer<R>, Error> {
         check_elements::<T>(shape)?;
         check_input(self, shape, input)?;
         match shape.kind {
@@ -170,14 +284,14 @@ impl Gpu {
         }
     }
 
-    fn exact_spans<T: ExactElement>(
+    fn exact_spans<T: Element, R: Element>(
         &self,
-        kernels: KernelsOf<T>,
+        kernels: ExactKernels<T, R>,
         input: View<'_, T>,
         spans: usize,
         len: usize,
         pitch: usize,
-    ) -> Result<Buffer<f32>, Error> {
+    ) -> Result<Buffer<R>, Error> {
         let size = size_of::<T>();
         if spans == 0 || len == 0 {
             return self.upload(&vec![kernels.of_nothing; spans]);
@@ -187,21 +301,18 @@ impl Gpu {
         let has_singles =
             !(len.is_multiple_of(16 / size) && bytes.is_multiple_of(16) && input.device_address().is_multiple_of(16));
         if let Some(Lanes { lanes, packs, rows_of_block }) = Lanes::of(spans, len, size, has_singles) {
-            let grid = blocks(spans.div_ceil(rows_of_block))?;
+            let grid = number_of_blocks(spans.div_ceil(rows_of_block))?;
             let arguments =
                 (input, spans, len, pitch, lanes.ilog2(), packs.ilog2(), u32::from(has_singles), output.view_mut());
             self.launch(kernels.rows, (grid, 1), arguments)?;
             return Ok(output);
         }
-        let Blocks { parts, tiles, longer, threads } = Blocks::of(spans, len, size);
-        let shared = if parts > 1 { spans } else { 0 };
-        let room = Room { mailboxes: parts as usize * shared, residues: WORDS_OF_RESIDUE * shared, ..Room::default() };
-        let mut workspace = self.workspaces().take(self, room)?;
+        let blocks = Blocks::of(spans, len, size, PACKS_IN_FLIGHT);
+        let mut workspace = self.workspaces().take(self, blocks.room(spans, kernels.words))?;
         let (mailboxes, residues) = (workspace.mailboxes.view_mut(), workspace.residues.view_mut());
+        let Blocks { parts, tiles, longer, threads } = blocks;
         let arguments = (input, len, pitch, parts, tiles, longer, mailboxes, residues, output.view_mut());
-        let spans = blocks(spans)?;
-        let grid = if parts > 1 { (parts, spans) } else { (spans, 1) };
-        self.launch(kernels.spans.with_block(threads), grid, arguments)?;
+        self.launch(kernels.spans.with_block(threads), blocks.grid(spans)?, arguments)?;
         self.workspaces().put_back(workspace);
         Ok(output)
     }
@@ -211,7 +322,7 @@ impl Gpu {
 const OPERATION: &str = "sum exactly";
 
 /// A number of blocks, if a grid has as many.
-fn blocks(count: usize) -> Result<u32, Error> {
+fn number_of_blocks(count: usize) -> Result<u32, Error> {
     const MOST: usize = i32::MAX as usize;
     u32::try_from(count).ok().filter(|_| count <= MOST).ok_or_else(|| Error::Shape {
         operation: OPERATION,
@@ -260,21 +371,32 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Those of `spans` spans of `len` elements of `size` bytes.
-    fn of(spans: usize, len: usize, size: usize) -> Self {
+    /// Those of `spans` spans of `len` elements of `size` bytes, of which a thread has so many vectors in flight.
+    fn of(spans: usize, len: usize, size: usize, in_flight: usize) -> Self {
         /// Threads of a block that is one of many, of which three run in each multiprocessor.
         const THREADS: usize = 256;
         const MOST: usize = 3 * MULTIPROCESSORS;
         /// Threads of a block that sums all by itself, of which each has one tile.
         const ALONE: usize = 512;
         let packs = len.div_ceil(16 / size);
-        let alone = packs.div_ceil(PACKS_IN_FLIGHT).next_power_of_two().max(32);
+        let alone = packs.div_ceil(in_flight).next_power_of_two().max(32);
         let threads = if alone <= ALONE { alone } else { THREADS };
-        let tiles = packs.div_ceil(threads * PACKS_IN_FLIGHT).max(1);
+        let tiles = packs.div_ceil(threads * in_flight).max(1);
         let parts = tiles.min((MOST / spans).max(1));
         // No address space has more tiles than 32 bits count: one of a long input is at least 16 KiB.
         let (tiles, longer) = ((tiles / parts) as u32, (tiles % parts) as u32);
         Self { parts: parts as u32, tiles, longer, threads: threads as u32 }
+    }
+
+    /// What blocks that share spans leave each other, with residues of so many words.
+    fn room(&self, spans: usize, words: usize) -> Room {
+        let shared = if self.parts > 1 { spans } else { 0 };
+        Room { mailboxes: self.parts as usize * shared, residues: words * shared, ..Room::default() }
+    }
+
+    fn grid(&self, spans: usize) -> Result<(u32, u32), Error> {
+        let spans = number_of_blocks(spans)?;
+        Ok(if self.parts > 1 { (self.parts, spans) } else { (spans, 1) })
     }
 }
 
@@ -284,9 +406,9 @@ mod tests {
 
     #[test]
     fn blocks_have_all_tiles_once_and_sums_that_fit() {
-        for size in [2, 4] {
+        for size in [2, 4, 8] {
             for len in [1, 100, 8192, 8193, 16384, 16385, (1 << 20) + 3, (1 << 32) + 7] {
-                let Blocks { parts, tiles, longer, threads } = Blocks::of(1, len, size);
+                let Blocks { parts, tiles, longer, threads } = Blocks::of(1, len, size, PACKS_IN_FLIGHT);
                 let tile = threads as usize * PACKS_IN_FLIGHT * 16 / size;
                 let all = tiles as usize * parts as usize + longer as usize;
                 assert_eq!(all, len.div_ceil(tile), "{len} of {size} bytes");
@@ -297,7 +419,7 @@ mod tests {
 
     #[test]
     fn lanes_hold_a_row() {
-        for size in [2, 4] {
+        for size in [2, 4, 8] {
             for len in 1..=1100 {
                 for has_singles in [false, true] {
                     let len = if has_singles { len } else { len * 16 / size };
@@ -321,7 +443,7 @@ mod tests {
 
     #[test]
     fn long_inputs_fill_the_device_once() {
-        let parts = |len| Blocks::of(1, len, 4).parts;
+        let parts = |len| Blocks::of(1, len, 4, PACKS_IN_FLIGHT).parts;
         assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 20, 1 << 30].map(parts), [1, 1, 4, 256, 396]);
     }
 }

@@ -24,7 +24,7 @@
 //! ```
 //!
 //! Segments of any lengths have their offsets in the device's memory: [`SegmentReducer`]. Two inputs have a dot product:
-//! [`Gpu::dot`](crate::Gpu::dot). A whole input has an exact sum: [`Gpu::exact_sum`](crate::Gpu::exact_sum).
+//! [`Gpu::dot`](crate::Gpu::dot). Exact sums are by [`Gpu::exact`](crate::Gpu::exact).
 //!
 //! **Bits.** A result's bits depend on the elements, the shape and the operator alone: they are equal on every device, in
 //! every run and on every stream, in the executor, and at every alignment. How the elements are combined is a function of
@@ -56,7 +56,7 @@ use kernels::ops::Operator;
 
 use crate::{AnyBlock, Kernel};
 
-pub use exact::ExactElement;
+pub use exact::{ExactElement, ExactReduction};
 pub use pairs::{PairKernel, PairReducer, PairReduction, PairsParameters};
 pub use reducer::Reducer;
 pub use segments::{LongSegmentsParameters, SegmentKernels, SegmentReducer, SegmentsParameters};

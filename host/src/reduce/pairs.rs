@@ -128,8 +128,8 @@ impl Gpu {
     }
 }
 
-/// How a shape of pairs is reduced by an operator, if it can be.
-fn plan<O: PairOperator<T>, T: Element>(shape: Shape) -> Result<Plan, Error> {
+/// The number of spans of a shape of pairs, their length, and how far they are apart, if there are such.
+pub(super) fn spans<T: Element>(shape: Shape) -> Result<(usize, usize, usize), Error> {
     check_elements::<T>(shape)?;
     let Kind::Spans { spans, len, pitch } = shape.kind else {
         return Err(Error::Shape {
@@ -139,6 +139,12 @@ fn plan<O: PairOperator<T>, T: Element>(shape: Shape) -> Result<Plan, Error> {
             expected: "and pairs are reduced as a whole or row by row, not by columns".to_owned(),
         });
     };
+    Ok((spans, len, pitch))
+}
+
+/// How a shape of pairs is reduced by an operator, if it can be.
+fn plan<O: PairOperator<T>, T: Element>(shape: Shape) -> Result<Plan, Error> {
+    let (spans, len, pitch) = spans::<T>(shape)?;
     if len == 0 && spans > 0 && !O::HAS_EMPTY {
         return Err(Error::Empty { operator: "a reduction of pairs" });
     }
@@ -168,7 +174,7 @@ impl<O: PairOperator<T>, T: Element> PairReducer<O, T> {
 }
 
 /// Whether both inputs are this device's and as long as the shape: to be asked before there is memory for the outputs.
-fn check_inputs<T: Element>(gpu: &Gpu, shape: Shape, x: View<'_, T>, y: View<'_, T>) -> Result<(), Error> {
+pub(super) fn check_inputs<T: Element>(gpu: &Gpu, shape: Shape, x: View<'_, T>, y: View<'_, T>) -> Result<(), Error> {
     let expected = shape.elements().unwrap_or(usize::MAX);
     for (what, input) in [("the first input", x), ("the second input", y)] {
         gpu.own(input.memory(), OPERATION)?;

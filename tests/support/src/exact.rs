@@ -5,8 +5,9 @@ use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use warpfold::exact::{ExactSum, Summand};
-use warpfold::{ExactElement, Gpu, Shape};
+use warpfold::exact::{ExactDot, ExactSum, Summand};
+use warpfold::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
+use warpfold::{Element, Error, ExactElement, Gpu, Shape, View};
 
 /// Kinds of data: each is the hard case of some way through the kernels.
 #[derive(Clone, Copy, Debug)]
@@ -65,118 +66,212 @@ pub const ALL: [Data; 16] = [
     Data::BothInfinities,
 ];
 
+/// A type whose sums are exact.
+pub trait Exact: ExactElement<Output = <Self as Summand>::Sum> + Summand<Sum: Into<f64> + Element> {
+    /// As programs write it.
+    const NAME: &str;
+    /// The exponents of the greatest and of the least number that data are made of.
+    const EXPONENTS: (i32, i32);
+    /// The bits of a mantissa.
+    const DIGITS: i32;
+    /// The nearest number.
+    fn nearest(x: f64) -> Self;
+    /// Any number.
+    fn any(source: &mut SmallRng) -> Self;
+    /// The greatest number.
+    const GREATEST: f64;
+    /// The results of [`RESULTS`].
+    fn results(gpu: &Gpu, view: View<'_, Self>) -> Result<[Self::Sum; 4], Error>;
+    /// The results of [`RESULTS`] of each row or column.
+    fn results_of_each(gpu: &Gpu, view: View<'_, Self>, shape: Shape) -> Result<[Vec<Self::Sum>; 4], Error>;
+}
+
+/// What is made of exact sums.
+pub const RESULTS: [&str; 4] = ["sum", "mean", "sum of squares", "norm"];
+
+macro_rules! exact {
+    ($($type:ident, $exponents:expr, $digits:literal, $nearest:expr;)*) => {$(
+        impl Exact for $type {
+            const NAME: &str = stringify!($type);
+            const EXPONENTS: (i32, i32) = $exponents;
+            const DIGITS: i32 = $digits;
+            fn nearest(x: f64) -> Self {
+                ($nearest)(x)
+            }
+            fn any(source: &mut SmallRng) -> Self {
+                Self::from_bits(source.random())
+            }
+            const GREATEST: f64 = (2.0 - 2.0 * power(-$digits)) * power(Self::EXPONENTS.0);
+            fn results(gpu: &Gpu, view: View<'_, Self>) -> Result<[Self::Sum; 4], Error> {
+                Ok([gpu.exact(Sum, view)?, gpu.exact(Mean, view)?, gpu.exact(SumOfSquares, view)?, gpu.exact(Norm, view)?])
+            }
+            fn results_of_each(gpu: &Gpu, view: View<'_, Self>, shape: Shape) -> Result<[Vec<Self::Sum>; 4], Error> {
+                Ok([
+                    gpu.download(&gpu.exact_to_buffer(Sum, view, shape)?)?,
+                    gpu.download(&gpu.exact_to_buffer(Mean, view, shape)?)?,
+                    gpu.download(&gpu.exact_to_buffer(SumOfSquares, view, shape)?)?,
+                    gpu.download(&gpu.exact_to_buffer(Norm, view, shape)?)?,
+                ])
+            }
+        }
+    )*};
+}
+
+exact! {
+    f32, (127, -149), 24, |x| x as f32;
+    f64, (1023, -1074), 53, |x| x;
+    f16, (15, -24), 11, f16::from_f64;
+    bf16, (127, -133), 8, bf16::from_f64;
+}
+
+/// `2^exponent`.
+const fn power(exponent: i32) -> f64 {
+    if exponent < -1022 {
+        f64::from_bits(1 << (exponent + 1074))
+    } else {
+        f64::from_bits(((exponent + 1023) as u64) << 52)
+    }
+}
+
 /// `len` numbers of a kind.
-pub fn numbers(data: Data, len: usize, source: &mut SmallRng) -> Vec<f32> {
-    let bell = |source: &mut SmallRng| (0..6).map(|_| source.random_range(-1.0_f32..1.0)).sum::<f32>();
+pub fn numbers<T: Exact>(data: Data, len: usize, source: &mut SmallRng) -> Vec<T> {
+    let (highest, least) = T::EXPONENTS;
+    let bell = |source: &mut SmallRng| (0..6).map(|_| source.random_range(-1.0_f64..1.0)).sum::<f64>();
     let any = |source: &mut SmallRng| loop {
-        let x = f32::from_bits(source.random());
-        if x.is_finite() {
+        let x = T::any(source);
+        if finite(x) {
             return x;
         }
     };
     let place = source.random_range(0..len.max(1));
-    let exponent = |i: usize| (240 * i / len.max(1)) as i32 - 120;
+    let reach = highest - 7;
+    let exponent = |i: usize| (2 * reach as usize * i / len.max(1)) as i32 - reach;
     let sign = |source: &mut SmallRng| if source.random() { 1.0 } else { -1.0 };
-    let mut all: Vec<f32> = (0..len)
+    let mut all: Vec<T> = (0..len)
         .map(|i| match data {
             Data::Normal | Data::Cancelling | Data::Outlier | Data::Nan | Data::Infinite | Data::BothInfinities => {
-                bell(source)
+                T::nearest(bell(source))
             }
-            Data::Uniform => source.random(),
-            Data::Wide => bell(source) * 2_f32.powi(source.random_range(-60..60)),
+            Data::Uniform => T::nearest(source.random()),
+            Data::Wide => T::nearest(bell(source) * power(source.random_range(-highest / 2..highest / 2))),
             Data::AnyFinite => any(source),
-            Data::Large => sign(source) * source.random_range(1.0..2.0) * 2_f32.powi(source.random_range(125..128)),
-            Data::Subnormal => f32::from_bits(source.random::<u32>() & 0x807f_ffff),
-            Data::Rising => bell(source) * 2_f32.powi(exponent(i)),
-            Data::Falling => bell(source) * 2_f32.powi(-exponent(i)),
-            Data::NearlyTied => [1.0, 2_f32.powi(-24), 2_f32.powi(-60)].get(i).copied().unwrap_or(0.0),
-            Data::AtTheEdge => sign(source) * f32::MAX,
-            Data::Zeros => sign(source) * 0.0,
+            Data::Large => {
+                let mantissa = source.random_range(1.0..2.0 - power(1 - T::DIGITS));
+                T::nearest(sign(source) * mantissa * power(source.random_range(highest - 2..=highest)))
+            }
+            Data::Subnormal => T::nearest(sign(source) * source.random::<f64>() * power(least + T::DIGITS - 1)),
+            Data::Rising => T::nearest(bell(source) * power(exponent(i))),
+            Data::Falling => T::nearest(bell(source) * power(-exponent(i))),
+            Data::NearlyTied => {
+                let of_three = [1.0, power(-T::DIGITS), power(-T::DIGITS - highest / 4)];
+                T::nearest(of_three.get(i).copied().unwrap_or(0.0))
+            }
+            Data::AtTheEdge => T::nearest(sign(source) * T::GREATEST),
+            Data::Zeros => T::nearest(sign(source) * 0.0),
         })
         .collect();
     if let Data::Cancelling = data {
         let half = len / 2;
         for i in 0..half {
-            all[half + i] = -all[i] * if i == place { 1.0 + f32::EPSILON } else { 1.0 };
+            let opposite = -to_f64(all[i]);
+            all[half + i] = T::nearest(opposite * if i == place { 1.0 + power(1 - T::DIGITS) } else { 1.0 });
         }
     }
     let special = match data {
-        Data::Outlier => sign(source) * 1e30,
-        Data::Nan => f32::NAN,
-        Data::Infinite => f32::NEG_INFINITY,
-        Data::BothInfinities => f32::INFINITY,
+        Data::Outlier => sign(source) * power(highest - 27_i32.min(highest / 2)),
+        Data::Nan => f64::NAN,
+        Data::Infinite => f64::NEG_INFINITY,
+        Data::BothInfinities => f64::INFINITY,
         _ => return all,
     };
     if len > 0 {
-        all[place] = special;
+        all[place] = T::nearest(special);
         if let Data::BothInfinities = data {
-            all[source.random_range(0..len)] = f32::NEG_INFINITY;
+            all[source.random_range(0..len)] = T::nearest(f64::NEG_INFINITY);
         }
     }
     all
 }
 
-/// Sums and means of one length of each kind of data, of each type, in two orders and at two places.
+fn to_f64<T: Exact>(x: T) -> f64 {
+    ExactSum::from_iter([x]).rounded()
+}
+
+fn finite<T: Exact>(x: T) -> bool {
+    to_f64(x).is_finite()
+}
+
+/// The [`RESULTS`] that are right.
+fn expected<T: Exact>(elements: impl Iterator<Item = T>) -> [T::Sum; 4] {
+    let (mut sum, mut squares) = (ExactSum::new(), ExactDot::new());
+    elements.for_each(|x| {
+        sum.add(x);
+        squares.add(x, x);
+    });
+    [sum.value(), sum.mean(), squares.value(), squares.root()]
+}
+
+/// Results of one length of each kind of data, of each type, in two orders and at two places.
 ///
 /// # Errors
 /// A result is not the exact one, or an error that should not be.
 pub fn check(gpu: &Gpu, len: usize, source: &mut SmallRng) -> Result<(), String> {
     for data in ALL {
-        let numbers = numbers(data, len, source);
-        let f16s: Vec<f16> = numbers.iter().map(|&x| f16::from_f32(x)).collect();
-        let bf16s: Vec<bf16> = numbers.iter().map(|&x| bf16::from_f32(x)).collect();
-        let case = |what: &str| format!("{what} of {len} of {data:?}");
-        let sum = every_way(gpu, &numbers, source, &case("f32"))?;
-        every_way(gpu, &f16s, source, &case("f16"))?;
-        every_way(gpu, &bf16s, source, &case("bf16"))?;
+        every_way::<f32>(gpu, data, len, source)?;
+        every_way::<f64>(gpu, data, len, source)?;
+        every_way::<f16>(gpu, data, len, source)?;
+        every_way::<bf16>(gpu, data, len, source)?;
 
-        // Rounded to f64 and then to f32 it is the same, unless the first is in the middle between two of the second.
-        let mut of_bitrep = SumF64::new();
-        numbers.iter().for_each(|&x| of_bitrep.add(f64::from(x)));
-        let of_bitrep = of_bitrep.value();
-        let is_middle = of_bitrep.to_bits().trailing_zeros() >= 28 && of_bitrep != 0.0;
-        if !is_middle && !is_tiny(of_bitrep) {
-            same(sum, of_bitrep as f32, &case("beside bitrep the sum"))?;
-        }
+        // By another implementation; and of f32 in f64.
+        let (doubles, singles) = (numbers::<f64>(data, len, source), numbers::<f32>(data, len, source));
+        let case = |what: &str| format!("beside bitrep the sum of {len} {what} of {data:?}");
+        let of_bitrep = |all: &mut dyn Iterator<Item = f64>| {
+            let mut sum = SumF64::new();
+            all.for_each(|x| sum.add(x));
+            // -0.0 is 0.0 here.
+            sum.value() + 0.0
+        };
+        let found = gpu.exact(Sum, &gpu.upload(&doubles).map_err(text)?).map_err(text)?;
+        same(found, of_bitrep(&mut doubles.iter().copied()), &case("f64"))?;
+        let found = gpu.exact(SumInF64, &gpu.upload(&singles).map_err(text)?).map_err(text)?;
+        same(found, of_bitrep(&mut singles.iter().map(|&x| x.into())), &case("f32 in f64"))?;
     }
     Ok(())
 }
 
-/// Whether it is below the normal numbers of `f32`, whose middles are elsewhere.
-fn is_tiny(x: f64) -> bool {
-    x != 0.0 && x.abs() < f64::from(f32::MIN_POSITIVE)
-}
-
-/// An input's sum and mean, then those of the elements in another order, not aligned. Gives the sum.
-fn every_way<T>(gpu: &Gpu, elements: &[T], source: &mut SmallRng, case: &str) -> Result<f32, String>
-where
-    T: ExactElement + Summand<Sum = f32>,
-{
-    let mut exact = ExactSum::new();
-    elements.iter().for_each(|&x| exact.add(x));
-    let (sum, mean) = (exact.value(), exact.mean::<f32>());
-    let input = gpu.upload(elements).map_err(text)?;
-    same(gpu.exact_sum(&input).map_err(text)?, sum, &format!("the sum of {case}"))?;
-    same(gpu.exact_mean(&input).map_err(text)?, mean, &format!("the mean of {case}"))?;
-
-    let mut others = elements.to_vec();
+/// An input's results, then those of the elements in another order, not aligned; and products with another input.
+fn every_way<T: Exact>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRng) -> Result<(), String> {
+    let elements = numbers::<T>(data, len, source);
+    let right = expected(elements.iter().copied());
+    let mut others = elements.clone();
     others.shuffle(source);
     let offset = source.random_range(1..8);
-    let moved: Vec<T> = (0..offset).map(|_| T::default()).chain(others).collect();
-    let input = gpu.upload(&moved).map_err(text)?;
-    let view = || input.view().slice(offset, elements.len()).map_err(text);
-    let moved = "in another order";
-    same(gpu.exact_sum(view()?).map_err(text)?, sum, &format!("{moved} the sum of {case}"))?;
-    same(gpu.exact_mean(view()?).map_err(text)?, mean, &format!("{moved} the mean of {case}"))?;
-    Ok(sum)
+    let moved: Vec<T> = (0..offset).map(|_| T::default()).chain(others.iter().copied()).collect();
+    let (input, moved) = (gpu.upload(&elements).map_err(text)?, gpu.upload(&moved).map_err(text)?);
+    let moved = moved.view().slice(offset, len).map_err(text)?;
+    for (how, view) in [("", input.view()), (", in another order", moved)] {
+        let found = T::results(gpu, view).map_err(text)?;
+        for ((what, found), right) in RESULTS.into_iter().zip(found).zip(right) {
+            same(found, right, &format!("the {what} of {len} {} of {data:?}{how}", T::NAME))?;
+        }
+    }
+    let with = ALL[source.random_range(0..ALL.len())];
+    let further = numbers::<T>(with, len + 3, source);
+    let expected = elements.iter().zip(&further[3..]).map(|(&x, &y)| (x, y)).collect::<ExactDot<T>>();
+    let case = format!("the dot product of {len} {} of {data:?} and {with:?}", T::NAME);
+    let further = gpu.upload(&further).map_err(text)?;
+    same(gpu.exact_dot(&input, further.view().slice(3, len).map_err(text)?).map_err(text)?, expected.value(), &case)?;
+    let of_others = others.iter().zip(&elements).map(|(&x, &y)| (x, y)).collect::<ExactDot<T>>();
+    same(gpu.exact_dot(moved, &input).map_err(text)?, of_others.value(), &format!("{case}, moved"))
 }
 
-fn same(found: f32, expected: f32, what: &str) -> Result<(), String> {
+fn same<R: Into<f64>>(found: R, expected: R, what: &str) -> Result<(), String> {
+    let (found, expected) = (found.into(), expected.into());
     let is_same = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
     if is_same { Ok(()) } else { Err(format!("{what} is {found:e}, and {expected:e} is right")) }
 }
 
-fn text(error: warpfold::Error) -> String {
+fn text(error: Error) -> String {
     error.to_string()
 }
 
@@ -185,84 +280,81 @@ fn text(error: warpfold::Error) -> String {
 /// # Errors
 /// As [`check`].
 pub fn workspaces_are_left_clean(gpu: &Gpu) -> Result<(), String> {
+    left_clean::<f32>(gpu)?;
+    left_clean::<f64>(gpu)
+}
+
+fn left_clean<T: Exact>(gpu: &Gpu) -> Result<(), String> {
     const LEN: usize = 100_000;
     let mut source = SmallRng::seed_from_u64(7);
-    let extremes = [2_f32.powi(127), -2_f32.powi(127), 1.0, 2_f32.powi(-24), f32::from_bits(1), f32::INFINITY];
+    let (highest, least) = T::EXPONENTS;
+    let extremes = [power(highest), -power(highest), 1.0, power(-T::DIGITS), power(least), f64::INFINITY];
     for round in 0..20 {
-        let mut all = if round % 2 == 0 { vec![0.0; LEN] } else { numbers(Data::Normal, LEN, &mut source) };
+        let mut all: Vec<T> =
+            if round % 2 == 0 { vec![T::default(); LEN] } else { numbers(Data::Normal, LEN, &mut source) };
         if round % 2 == 0 {
             let few = if round % 4 == 0 { 5 } else { 6 };
             let distance = LEN / extremes.len();
             extremes[..few]
                 .iter()
                 .enumerate()
-                .for_each(|(i, &x)| all[i * distance + source.random_range(0..distance)] = x);
+                .for_each(|(i, &x)| all[i * distance + source.random_range(0..distance)] = T::nearest(x));
         }
-        let mut exact = ExactSum::new();
-        all.iter().for_each(|&x| exact.add(x));
-        let found = gpu.exact_sum(&gpu.upload(&all).map_err(text)?).map_err(text)?;
-        same(found, exact.value(), &format!("round {round}"))?;
+        let right = expected(all.iter().copied());
+        let found = T::results(gpu, gpu.upload(&all).map_err(text)?.view()).map_err(text)?;
+        for ((what, found), right) in RESULTS.into_iter().zip(found).zip(right) {
+            same(found, right, &format!("the {what} of {} in round {round}", T::NAME))?;
+        }
     }
     Ok(())
 }
 
-/// Sums and means of the rows and the columns of one array, each row of another kind of data.
+/// Results of the rows and the columns of one array, each row of another kind of data.
 ///
 /// # Errors
 /// As [`check`].
 pub fn rows_and_columns(gpu: &Gpu, rows: usize, len: usize, source: &mut SmallRng) -> Result<(), String> {
+    rows_and_columns_of::<f32>(gpu, rows, len, source)?;
+    rows_and_columns_of::<f64>(gpu, rows, len, source)?;
+    rows_and_columns_of::<f16>(gpu, rows, len, source)?;
+    rows_and_columns_of::<bf16>(gpu, rows, len, source)
+}
+
+fn rows_and_columns_of<T: Exact>(gpu: &Gpu, rows: usize, len: usize, source: &mut SmallRng) -> Result<(), String> {
     let pitch = len + if source.random() { source.random_range(0..9) } else { 0 };
     let offset = if source.random() { source.random_range(0..9) } else { 0 };
-    let mut all = vec![f32::NAN; offset + rows * pitch];
+    let mut all = vec![T::nearest(f64::NAN); offset + rows * pitch];
     for row in 0..rows {
         let of_row = numbers(ALL[source.random_range(0..ALL.len())], len, source);
         all[offset + row * pitch..][..len].copy_from_slice(&of_row);
     }
-    let case = format!("{rows} x {len}, {pitch} apart, {offset} in");
-    let (rows_of, columns_of) = (Shape::rows(rows, len), Shape::columns(rows, len));
-    let pitched = |shape: Shape| shape.with_pitch(pitch).map_err(text);
-    let shapes = [("row", pitched(rows_of)?), ("column", pitched(columns_of)?)];
-    let f16s: Vec<f16> = all.iter().map(|&x| f16::from_f32(x)).collect();
-    let bf16s: Vec<bf16> = all.iter().map(|&x| bf16::from_f32(x)).collect();
-    for (what, shape) in shapes {
-        let places = |i: usize| {
-            let is_row = what == "row";
-            let (first, distance) = if is_row { (i * pitch, 1) } else { (i, pitch) };
-            (0..shape.elements_each()).map(move |k| offset + first + k * distance)
-        };
-        each_output(gpu, &all, offset, shape, places, &format!("f32 {what} of {case}"))?;
-        each_output(gpu, &f16s, offset, shape, places, &format!("f16 {what} of {case}"))?;
-        each_output(gpu, &bf16s, offset, shape, places, &format!("bf16 {what} of {case}"))?;
-    }
-    Ok(())
-}
-
-/// All outputs of a shape of what is behind `offset`, each of the elements at these places.
-fn each_output<T, I>(
-    gpu: &Gpu,
-    elements: &[T],
-    offset: usize,
-    shape: Shape,
-    places: impl Fn(usize) -> I,
-    case: &str,
-) -> Result<(), String>
-where
-    T: ExactElement + Summand<Sum = f32>,
-    I: Iterator<Item = usize>,
-{
-    let input = gpu.upload(elements).map_err(text)?;
-    let view = || input.view().slice(offset, elements.len() - offset).map_err(text);
-    let download = |buffer| gpu.download(&buffer).map_err(text);
-    let sums = download(gpu.exact_sums(view()?, shape).map_err(text)?)?;
-    let means = download(gpu.exact_means(view()?, shape).map_err(text)?)?;
-    if (sums.len(), means.len()) != (shape.outputs(), shape.outputs()) {
-        return Err(format!("{} sums and {} means of {case}", sums.len(), means.len()));
-    }
-    for i in 0..shape.outputs() {
-        let mut exact = ExactSum::new();
-        places(i).for_each(|place| exact.add(elements[place]));
-        same(sums[i], exact.value(), &format!("the sum of {i} {case}"))?;
-        same(means[i], exact.mean::<f32>(), &format!("the mean of {i} {case}"))?;
+    let input = gpu.upload(&all).map_err(text)?;
+    let view = input.view().slice(offset, rows * pitch).map_err(text)?;
+    for (what, shape, first, distance) in
+        [("row", Shape::rows(rows, len), pitch, 1), ("column", Shape::columns(rows, len), 1, pitch)]
+    {
+        let shape = shape.with_pitch(pitch).map_err(text)?;
+        let elements = |i: usize| (0..shape.elements_each()).map(move |k| offset + i * first + k * distance);
+        let found = T::results_of_each(gpu, view, shape).map_err(text)?;
+        for (which, found) in RESULTS.into_iter().zip(&found) {
+            if found.len() != shape.outputs() {
+                return Err(format!("{} {which}s of {} {what}s", found.len(), shape.outputs()));
+            }
+        }
+        for i in 0..shape.outputs() {
+            let right = expected(elements(i).map(|place| all[place]));
+            for ((which, found), right) in RESULTS.into_iter().zip(&found).zip(right) {
+                let (name, found) = (T::NAME, found[i]);
+                let case = || format!("{name} {what} {i} of {rows} x {len}, {pitch} apart, {offset} in");
+                same(found, right, &format!("the {which} of {}", case()))?;
+            }
+        }
+        if what == "row" {
+            let dots = gpu.exact_dots(view, view, shape).and_then(|dots| gpu.download(&dots)).map_err(text)?;
+            for (i, &dot) in dots.iter().enumerate() {
+                same(dot, found[2][i], &format!("the dot product of row {i} of {rows} x {len} with itself"))?;
+            }
+        }
     }
     Ok(())
 }

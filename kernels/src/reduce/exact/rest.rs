@@ -1,64 +1,147 @@
 //! What has no room in the integers of a warp's lanes: a superaccumulator in shared memory.
 
+use core::marker::PhantomData;
+
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, lane_id, sync_warp, warp_shuffle_idx, warp_vote_any};
-use exact_sum::digit;
 
-use super::pieces::{MOST_WARPS, warp_id};
+use super::format::{Format, Value};
+use super::grid::Grid;
 
-/// Limbs of a sum of `f32`, in units of its least number.
-pub const LIMBS: usize = 12;
-/// The words behind the limbs: how often there was something that is not finite.
-pub const NAN: u32 = LIMBS as u32;
-/// Of infinity.
-pub const INFINITY: u32 = NAN + 1;
-/// Of minus infinity.
-pub const NEGATIVE_INFINITY: u32 = NAN + 2;
+/// Warps that a block may have.
+pub const MOST_WARPS: usize = 16;
+
+/// How often there was something that is not finite: in the words behind the limbs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Special {
+    /// NaN.
+    Nan,
+    /// Infinity.
+    Infinity,
+    /// Minus infinity.
+    NegativeInfinity,
+}
+
+/// A word for each [`Special`].
+const SPECIALS: usize = 3;
+
+/// Words of a warp beside its limbs: for each [`Special`], and for the sum of what windows leave to the ones below.
+pub const OTHER_WORDS: usize = SPECIALS + 1;
 
 /// A bit that says that a sum has something in limbs.
 pub const IN_LIMBS: u32 = 1;
 /// A bit that says that a sum has something in the window below its own.
 pub const IN_BELOW: u32 = 2;
 
-/// Words that are added up over warps and blocks, each by a lane.
-pub const WORDS: usize = 16;
-
-/// The sum of what windows leave to the windows below them.
-const BELOW: usize = WORDS;
-
-/// Words of a warp.
-const OF_WARP: usize = WORDS + 1;
-
-/// The words of all warps of a block.
-pub type RestOfWarps = SharedArray<i64, { MOST_WARPS * OF_WARP }>;
-
-/// What has no room in the integers of a warp's lanes. A lane adds to a limb of its own, so that no two meet.
-#[derive(Clone, Copy)]
-pub struct Rest {
-    words: RestOfWarps,
+/// Words that are added up over warps and blocks: limbs, and how often there was something that is not finite.
+pub const fn words<G: Grid>() -> u32 {
+    G::LIMBS + SPECIALS as u32
 }
 
-impl Rest {
-    /// That of this warp, which is nothing yet.
+/// The number of this warp in its block.
+#[inline(always)]
+pub fn warp_id() -> usize {
+    // For whoever checks an index by it.
+    thread::thread_idx_x() as usize / 32 % MOST_WARPS
+}
+
+/// Words in shared memory.
+pub trait SharedWords: Copy {
+    /// For [`declare_rest`].
+    #[doc(hidden)]
+    fn declare<const ID: u64>() -> Self;
+    /// The word at a place.
+    fn load(&self, i: usize) -> i64;
+    /// Writes the word at a place.
+    fn store(&self, i: usize, word: i64);
+}
+
+impl<const LEN: usize> SharedWords for SharedArray<i64, LEN> {
     #[inline(always)]
-    pub fn begin(words: RestOfWarps) -> Self {
-        let (first, lane) = (warp_id() * OF_WARP, lane_id() as usize);
-        if lane < WORDS {
-            words.store(first + lane, 0);
-        }
-        if lane == 0 {
-            words.store(first + BELOW, 0);
-        }
-        Self { words }
+    fn declare<const ID: u64>() -> Self {
+        Self::declare::<ID>()
+    }
+    #[inline(always)]
+    fn load(&self, i: usize) -> i64 {
+        self.load(i)
+    }
+    #[inline(always)]
+    fn store(&self, i: usize, word: i64) {
+        self.store(i, word);
+    }
+}
+
+/// The [`Rest`] of each warp of a block, in shared memory that is declared here.
+macro_rules! declare_rest {
+    () => {
+        $crate::reduce::exact::rest::Rest::of_words($crate::reduce::exact::rest::SharedWords::declare::<
+            { cuda_std::shared::array_id(file!(), line!(), column!()) },
+        >())
+    };
+}
+pub(crate) use declare_rest;
+
+/// What has no room in the integers of a warp's lanes. A lane adds to limbs of its own, so that no two meet.
+#[derive(Clone, Copy)]
+pub struct Rest<G: Grid> {
+    words: G::Words,
+    grid: PhantomData<G>,
+}
+
+impl<G: Grid> Rest<G> {
+    /// Words of a warp.
+    const OF_WARP: usize = G::LIMBS as usize + OTHER_WORDS;
+    /// The sum of what windows leave to the windows below them.
+    const BELOW: usize = Self::OF_WARP - 1;
+
+    /// For [`declare_rest`].
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn of_words(words: G::Words) -> Self {
+        Self { words, grid: PhantomData }
     }
 
-    /// Adds this lane's limb of a number.
+    /// Calls a function with each of this lane's words.
     #[inline(always)]
-    pub fn add(&self, limb: i64) {
-        let lane = lane_id();
-        if lane < WORDS as u32 {
-            let place = warp_id() * OF_WARP + lane as usize;
-            self.words.store(place, self.words.load(place) + limb);
+    pub fn each_word(mut with: impl FnMut(u32)) {
+        let mut k = lane_id();
+        while k < words::<G>() {
+            with(k);
+            k += 32;
+        }
+    }
+
+    #[inline(always)]
+    fn place(k: u32) -> usize {
+        warp_id() * Self::OF_WARP + k as usize
+    }
+
+    /// Makes this warp's nothing.
+    #[inline(always)]
+    pub fn begin(self) -> Self {
+        Self::each_word(|k| self.words.store(Self::place(k), 0));
+        if lane_id() == 0 {
+            self.words.store(Self::place(Self::BELOW as u32), 0);
+        }
+        self
+    }
+
+    /// Adds a number by its limbs.
+    #[inline(always)]
+    pub fn add(&self, limb: impl Fn(u32) -> i64) {
+        Self::each_word(|k| {
+            if k < G::LIMBS {
+                self.words.store(Self::place(k), self.words.load(Self::place(k)) + limb(k));
+            }
+        });
+    }
+
+    /// Says that there was something that is not finite, if there was.
+    #[inline(always)]
+    pub fn add_special(&self, special: Special, was_there: bool) {
+        let k = G::LIMBS + special as u32;
+        if warp_vote_any(FULL_MASK, was_there) && lane_id() == k % 32 {
+            self.words.store(Self::place(k), 1);
         }
     }
 
@@ -67,9 +150,10 @@ impl Rest {
     pub fn add_below(&self, sum: i64, position: u32) -> u32 {
         // Lane 0 alone knows the sum so far.
         let is_mine = lane_id() == 0;
-        let sum = if is_mine { self.words.load(warp_id() * OF_WARP + BELOW) + sum } else { 0 };
+        let place = Self::place(Self::BELOW as u32);
+        let sum = if is_mine { self.words.load(place) + sum } else { 0 };
         if is_mine {
-            self.words.store(warp_id() * OF_WARP + BELOW, sum);
+            self.words.store(place, sum);
         }
         if !warp_vote_any(FULL_MASK, sum.unsigned_abs() > 1 << 56) {
             return IN_BELOW;
@@ -81,27 +165,32 @@ impl Rest {
     /// Adds to limbs what was left to the window that is at this position.
     #[inline(always)]
     pub fn add_below_to_limbs(&self, position: u32) {
-        let is_mine = lane_id() == 0;
-        let sum = if is_mine { self.words.load(warp_id() * OF_WARP + BELOW) } else { 0 };
-        if is_mine {
-            self.words.store(warp_id() * OF_WARP + BELOW, 0);
+        if !G::Format::HAS_BELOW {
+            return;
         }
-        self.add(digit(warp_shuffle_idx(FULL_MASK, sum, 0, 32).0, position, lane_id()));
+        let is_mine = lane_id() == 0;
+        let place = Self::place(Self::BELOW as u32);
+        let sum = if is_mine { self.words.load(place) } else { 0 };
+        if is_mine {
+            self.words.store(place, 0);
+        }
+        let sum = warp_shuffle_idx(FULL_MASK, sum, 0, 32).0;
+        self.add(|k| sum.digit(position, k));
     }
 
     /// What a warp has left to the window below.
     #[inline(always)]
     pub fn below(&self, warp: usize) -> i64 {
-        self.words.load(warp * OF_WARP + BELOW)
+        self.words.load(warp * Self::OF_WARP + Self::BELOW)
     }
 
-    /// This lane's word of the sum over all warps, which have ended. Out of line: it is not often needed.
+    /// Word `k` of the sum over all warps, which have ended. Out of line: it is not often needed.
     #[cold]
     #[inline(never)]
-    pub fn sum(self, warps: u32) -> i64 {
-        let (mut sum, mut warp, lane) = (0, 0, lane_id() as usize);
+    pub fn sum(self, warps: u32, k: u32) -> i64 {
+        let (mut sum, mut warp) = (0, 0);
         while warp < warps as usize {
-            sum += if lane < WORDS { self.words.load(warp * OF_WARP + lane) } else { 0 };
+            sum += self.words.load(warp * Self::OF_WARP + k as usize);
             warp += 1;
         }
         sum
@@ -109,17 +198,14 @@ impl Rest {
 
     /// Word `k` of this warp.
     #[inline(always)]
-    pub fn word(&self, k: usize) -> i64 {
-        self.words.load(warp_id() * OF_WARP + k)
+    pub fn word(&self, k: u32) -> i64 {
+        self.words.load(Self::place(k))
     }
 
-    /// Replaces this lane's word.
+    /// Adds to this warp's words those of all others, and more. All have ended.
     #[inline(always)]
-    pub fn replace(&self, word: i64) {
-        sync_warp(FULL_MASK);
-        if lane_id() < WORDS as u32 {
-            self.words.store(warp_id() * OF_WARP + lane_id() as usize, word);
-        }
+    pub fn gather(&self, warps: u32, more: impl Fn(u32) -> i64) {
+        Self::each_word(|k| self.words.store(Self::place(k), self.sum(warps, k) + more(k)));
         sync_warp(FULL_MASK);
     }
 }

@@ -1,96 +1,207 @@
 //! What is made of an exact sum.
 
+use cuda_std::float::Float;
+use exact_sum::round::{divide, divide_for_single, root, root_for_single};
+use exact_sum::{Leading, Outcome, Rounded, Specials, Superaccumulator};
+
+use super::grid::Grid;
 use super::pieces::Piece;
-use super::rest::{LIMBS, Rest};
-use crate::ops::{Mean, Sum};
-use exact_sum::round::{divide, divide_for_single};
-use exact_sum::{Leading, Limbs, Outcome, Rounded, Specials};
+use super::rest::{Rest, Special};
+use super::terms::{Elements, Products, Squares, Summand, Terms};
+use crate::ops::{Dot, Mean, Norm, Sum, SumInF64, SumOfSquares};
 
 /// A result that is made of an exact sum.
-pub trait OfExactSum: 'static {
-    /// The result of `count` elements whose sum is `value` units of `2^exponent`.
-    fn of_integer(value: i128, exponent: i32, count: u64) -> f32;
-    /// The result of `count` elements whose sum is so many units of [`UNIT`].
-    fn of_leading(leading: Leading, count: u64) -> f32;
+pub trait Finish: 'static {
+    /// What it is.
+    type Output: Rounded;
+    /// The result of `count` elements whose sum is `value` units of `2^exponent`; `G` is the grid of that.
+    #[inline(always)]
+    fn of_integer<G: Grid>(value: i128, exponent: i32, count: u64) -> Self::Output {
+        Self::of_leading(Leading::of(value, 0), exponent, count)
+    }
+    /// The result of `count` elements whose sum is so many units of `2^unit`.
+    fn of_leading(leading: Leading, unit: i32, count: u64) -> Self::Output;
 }
 
-/// The exponent of the least `f32`, in units of which limbs are.
-pub const UNIT: i32 = -149;
+/// An operator of elements of one type whose results are made of an exact sum.
+pub trait ExactOperator<T: Summand>: Sized + 'static {
+    /// What is summed.
+    type Terms: Terms<Element = T, Item = T>;
+    /// What is given out.
+    type Output: Rounded + cuda_std::element::Plain;
+    /// What is made of the sum.
+    type Finish: Finish<Output = Self::Output>;
+}
+
+/// An operator of pairs whose results are made of an exact sum.
+pub trait ExactPairOperator<T: Summand>: Sized + 'static {
+    /// What is summed.
+    type Terms: Terms<Element = T, Item = [T; 2]>;
+    /// What is given out.
+    type Output: Rounded + cuda_std::element::Plain;
+    /// What is made of the sum.
+    type Finish: Finish<Output = Self::Output>;
+}
+
+/// The sum itself.
+pub struct Itself<R>(core::marker::PhantomData<R>);
+/// The sum over the number of its elements.
+pub struct OverCount<R>(core::marker::PhantomData<R>);
+/// The root of the sum.
+pub struct Root<R>(core::marker::PhantomData<R>);
+
+/// A format of results.
+pub trait Result: Rounded + cuda_std::element::Plain {
+    /// The quotient, or a number that is rounded to the same one.
+    fn divide(leading: Leading, unit: i32, count: u64) -> Leading;
+    /// The root, or a number that is rounded to the same one; in units of 1.
+    fn root(leading: Leading, unit: i32) -> Leading;
+}
+
+impl Result for f32 {
+    #[inline(always)]
+    fn divide(leading: Leading, unit: i32, count: u64) -> Leading {
+        let is_normal = |found: &Leading| found.position + 127 + unit >= f32::MIN_EXP - 1;
+        divide_for_single(leading, count).filter(is_normal).unwrap_or_else(|| divide(leading, count))
+    }
+    #[inline(always)]
+    fn root(leading: Leading, unit: i32) -> Leading {
+        // The root of the least square is a normal number.
+        let quick = if leading.bits == 0 { None } else { root_for_single(leading, unit, Float::sqrt) };
+        quick.unwrap_or_else(|| root(leading, unit))
+    }
+}
+
+impl Result for f64 {
+    #[inline(always)]
+    fn divide(leading: Leading, _unit: i32, count: u64) -> Leading {
+        divide(leading, count)
+    }
+    #[inline(always)]
+    fn root(leading: Leading, unit: i32) -> Leading {
+        root(leading, unit)
+    }
+}
+
+impl<R: Result> Finish for Itself<R> {
+    type Output = R;
+    #[inline(always)]
+    fn of_integer<G: Grid>(value: i128, exponent: i32, _count: u64) -> R {
+        let word = value as i64;
+        // Products of two may be below the least number, or above the largest.
+        if G::UNIT < R::LEAST && !(R::LEAST..128).contains(&exponent) {
+            return round_leading(Leading::of(value, 0), exponent);
+        }
+        if i128::from(word) == value { R::round_word(word, exponent) } else { round_long(value, exponent) }
+    }
+    #[inline(always)]
+    fn of_leading(leading: Leading, unit: i32, _count: u64) -> R {
+        R::round(leading, unit)
+    }
+}
+
+impl<R: Result> Finish for OverCount<R> {
+    type Output = R;
+    #[inline(always)]
+    fn of_leading(leading: Leading, unit: i32, count: u64) -> R {
+        mean(leading, unit, count)
+    }
+}
+
+impl<R: Result> Finish for Root<R> {
+    type Output = R;
+    #[inline(always)]
+    fn of_leading(leading: Leading, unit: i32, _count: u64) -> R {
+        norm(leading, unit)
+    }
+}
+
+/// Out of line, as it is long.
+#[inline(never)]
+fn mean<R: Result>(leading: Leading, unit: i32, count: u64) -> R {
+    R::round(R::divide(leading, unit, count), unit)
+}
+
+/// Out of line, as it is long.
+#[inline(never)]
+fn norm<R: Result>(leading: Leading, unit: i32) -> R {
+    R::round(R::root(leading, unit), 0)
+}
+
+/// Out of line: sums of most inputs have 64 bits.
+#[cold]
+#[inline(never)]
+fn round_long<R: Rounded>(value: i128, exponent: i32) -> R {
+    R::round_integer(value, exponent)
+}
+
+/// Out of line: it is long, and seldom needed.
+#[cold]
+#[inline(never)]
+fn round_leading<R: Rounded>(leading: Leading, unit: i32) -> R {
+    R::round(leading, unit)
+}
+
+macro_rules! operators {
+    ($($operator:ident: $terms:ident, $finish:ident;)*) => {$(
+        impl<T: Summand> ExactOperator<T> for $operator {
+            type Terms = $terms<T>;
+            type Output = T::Sum;
+            type Finish = $finish<T::Sum>;
+        }
+    )*};
+}
+
+operators! {
+    Sum: Elements, Itself;
+    Mean: Elements, OverCount;
+    SumOfSquares: Squares, Itself;
+    Norm: Squares, Root;
+}
+
+impl ExactOperator<f32> for SumInF64 {
+    type Terms = Elements<f32>;
+    type Output = f64;
+    type Finish = Itself<f64>;
+}
+
+impl<T: Summand> ExactPairOperator<T> for Dot {
+    type Terms = Products<T>;
+    type Output = T::Sum;
+    type Finish = Itself<T::Sum>;
+}
 
 /// The result of `count` elements whose sum is a piece and, if it says so, the limbs of this warp's rest.
 #[inline(always)]
-pub fn result_of<O: OfExactSum>(piece: Piece, rest: Rest, count: u64) -> f32 {
+pub fn result_of<F: Finish, G: Grid>(piece: Piece, rest: Rest<G>, count: u64) -> F::Output {
     if piece.has_limbs {
-        of_limbs::<O>(piece, rest, count)
+        of_limbs::<F, G>(piece, rest, count)
     } else {
-        O::of_integer(piece.value, UNIT + piece.position as i32, count)
+        F::of_integer::<G>(piece.value, G::UNIT + piece.position as i32, count)
     }
 }
 
 /// The result of the sum of a piece and of limbs. Out of line: it is not often needed.
 #[cold]
 #[inline(never)]
-fn of_limbs<O: OfExactSum>(piece: Piece, rest: Rest, count: u64) -> f32 {
-    let (leading, specials) = leading_with(rest, [piece.value as u64, (piece.value >> 64) as u64], piece.position);
-    match specials.outcome() {
-        Outcome::Finite => O::of_leading(leading, count),
-        Outcome::Infinity { is_negative } => f32::infinity(is_negative),
-        Outcome::Nan => f32::NAN,
-    }
-}
-
-/// The sum of limbs and a value, and what of it is not finite.
-#[inline(always)]
-fn leading_with(rest: Rest, value: [u64; 2], position: u32) -> (Leading, Specials) {
-    let (mut sum, mut k) = (Limbs::<LIMBS>::ZERO, 0);
-    while k < LIMBS {
-        sum.set_limb(k, rest.word(k));
+fn of_limbs<F: Finish, G: Grid>(piece: Piece, rest: Rest<G>, count: u64) -> F::Output {
+    let (mut sum, mut k) = (G::Limbs::default(), 0);
+    while k < G::LIMBS {
+        sum.set_limb(k as usize, rest.word(k));
         k += 1;
     }
-    sum.add((u128::from(value[0]) | u128::from(value[1]) << 64) as i128, position);
+    sum.add(piece.value, piece.position);
     let mut specials = Specials::NONE;
-    for (word, special) in
-        [Specials::nan(), Specials::infinity(false), Specials::infinity(true)].into_iter().enumerate()
-    {
-        specials = if rest.word(LIMBS + word) == 0 { specials } else { specials.or(special) };
+    for (special, found) in [
+        (Special::Nan, Specials::nan()),
+        (Special::Infinity, Specials::infinity(false)),
+        (Special::NegativeInfinity, Specials::infinity(true)),
+    ] {
+        specials = if rest.word(G::LIMBS + special as u32) == 0 { specials } else { specials.or(found) };
     }
-    (sum.leading(), specials)
-}
-
-impl OfExactSum for Sum {
-    #[inline(always)]
-    fn of_integer(value: i128, exponent: i32, _count: u64) -> f32 {
-        let word = value as i64;
-        if i128::from(word) == value { f32::round_word(word, exponent) } else { round_long(value, exponent) }
+    match specials.outcome() {
+        Outcome::Finite => F::of_leading(sum.leading(), G::UNIT, count),
+        Outcome::Infinity { is_negative } => F::Output::infinity(is_negative),
+        Outcome::Nan => F::Output::NAN,
     }
-    #[inline(always)]
-    fn of_leading(leading: Leading, _count: u64) -> f32 {
-        <f32 as Rounded>::round(leading, UNIT)
-    }
-}
-
-impl OfExactSum for Mean {
-    #[inline(always)]
-    fn of_integer(value: i128, exponent: i32, count: u64) -> f32 {
-        mean(Leading::of(value, exponent - UNIT), count)
-    }
-    #[inline(always)]
-    fn of_leading(leading: Leading, count: u64) -> f32 {
-        mean(leading, count)
-    }
-}
-
-/// Out of line, as it is long.
-#[inline(never)]
-fn mean(leading: Leading, count: u64) -> f32 {
-    let quick = divide_for_single(leading, count);
-    let is_normal = |found: &Leading| found.position + 127 + UNIT >= f32::MIN_EXP - 1;
-    <f32 as Rounded>::round(quick.filter(is_normal).unwrap_or_else(|| divide(leading, count)), UNIT)
-}
-
-/// Out of line: sums of most inputs have 64 bits.
-#[cold]
-#[inline(never)]
-fn round_long(value: i128, exponent: i32) -> f32 {
-    f32::round_integer(value, exponent)
 }

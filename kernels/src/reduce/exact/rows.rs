@@ -1,18 +1,19 @@
 //! Exact sums of short rows: a few lanes take a row.
 
-use core::marker::PhantomData;
-
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_shuffle_xor, warp_vote_ballot};
+use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_vote_ballot};
 use exact_sum::{Bins, Window};
 use half::{bf16, f16};
 
+use super::format::{Format, Value};
+use super::grid::Grid;
 use super::pieces::fold_warp;
-use super::rest::{Rest, RestOfWarps};
-use super::result::{OfExactSum, UNIT, result_of};
-use super::warp_sum::{Extract, Largest, Single, WarpSum, each, window_above};
-use crate::ops::{Mean, Sum};
+use super::rest::{Rest, declare_rest};
+use super::result::{ExactOperator, Finish, result_of};
+use super::terms::{Float, Inputs, One, Summand, Terms, each};
+use super::warp_sum::{WarpSum, extract, items_of_vector, largest, terms, window_above};
+use crate::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
 use crate::reduce::run::elements_to_alignment;
 
 /// Threads of a block.
@@ -21,9 +22,9 @@ pub const BLOCK: usize = 128;
 /// 16-byte packs that a lane takes, of one row, or of two or four.
 pub const PACKS: usize = 4;
 
-/// Lanes that take a row which has elements beside whole packs, at least: there may be two for each.
+/// Lanes that take a row which has elements beside whole packs, at least: of those there are two for each.
 pub const fn least_lanes(size: usize) -> u32 {
-    if size == 4 { 4 } else { 8 }
+    (16 / size) as u32
 }
 
 /// Reduces rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
@@ -37,12 +38,12 @@ pub const fn least_lanes(size: usize) -> u32 {
 /// `has_singles` is not 0 if a row may have elements beside whole packs, or not begin at a multiple of 16 bytes: then
 /// there are [`least_lanes`].
 #[kernel(
-    instances = [Sum, Mean] x [f32, f16, bf16],
+    instances = [Sum, Mean, SumOfSquares, Norm] x [f32, f64, f16, bf16] + [SumInF64] x [f32],
     block = BLOCK,
     min_blocks = 8,
     early
 )]
-pub unsafe fn exact_rows<O: OfExactSum, T: Single>(
+pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
     input: Global<T>,
     rows: usize,
     len: usize,
@@ -50,9 +51,9 @@ pub unsafe fn exact_rows<O: OfExactSum, T: Single>(
     lanes_log: u32,
     packs_log: u32,
     has_singles: u32,
-    output: GlobalMut<f32>,
+    output: GlobalMut<<O as ExactOperator<T>>::Output>,
 ) {
-    let words = shared_array!(i64; 544);
+    let rest: Rest<GridOf<O, T>> = declare_rest!();
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
     // Two functions, as what only one of them needs is in the other's way.
     let again = match has_singles {
@@ -60,9 +61,12 @@ pub unsafe fn exact_rows<O: OfExactSum, T: Single>(
         _ => sum_rows::<O, T, true>(&input, &rows, &output),
     };
     if again.map(|of_set| of_set != 0).contains(&true) {
-        sum_again::<O, T>(input, rows, again, words, output);
+        sum_again::<O, T>(input, rows, again, rest, output);
     }
 }
+
+/// What the terms are multiples of.
+type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
 
 /// The rows of a warp.
 #[derive(Clone, Copy)]
@@ -115,10 +119,10 @@ impl Rows {
 
 /// Sums a warp's rows; for each pack of a lane, which lanes have something that was not in the window.
 #[inline(always)]
-fn sum_rows<O: OfExactSum, T: Single, const SINGLES: bool>(
+fn sum_rows<O: ExactOperator<T>, T: Summand, const SINGLES: bool>(
     input: &Global<T>,
     rows: &Rows,
-    output: &GlobalMut<f32>,
+    output: &GlobalMut<O::Output>,
 ) -> [u32; PACKS] {
     let group = lane_id() >> rows.lanes_log;
     let load = |k: usize| {
@@ -128,37 +132,39 @@ fn sum_rows<O: OfExactSum, T: Single, const SINGLES: bool>(
     };
     let of_lane = [load(0), load(1), load(2), load(3)];
     issue_loads();
-    let exponent = match T::WINDOW {
+    let exponent = match <O::Terms as Terms>::WINDOW {
         Some(exponent) => exponent,
         None => {
-            let mut largest = 0.0_f32;
-            each::<PACKS>(|k| largest = largest.max(of_lane[k].largest::<SINGLES>()));
-            window_above(f32::from_bits(u32::reduce_max(FULL_MASK, largest.to_bits())))
+            let mut largest = Float::<O::Terms>::default();
+            each::<PACKS>(|k| largest = largest.max(of_lane[k].largest::<O::Terms, SINGLES>()));
+            window_above::<Float<O::Terms>>(u32::reduce_max(FULL_MASK, largest.high_word()))
         }
     };
-    let window = Window::<f32>::new(exponent);
-    let (mut sums, mut are_exact) = ([0; PACKS], [true; PACKS]);
-    each::<PACKS>(|k| (sums[k], are_exact[k]) = of_lane[k].sum::<SINGLES>(window));
+    let window = GridOf::<O, T>::window(exponent);
+    let (mut sums, mut are_exact) = ([<Float<O::Terms> as Format>::Value::ZERO; PACKS], [true; PACKS]);
+    each::<PACKS>(|k| (sums[k], are_exact[k]) = of_lane[k].sum::<O::Terms, SINGLES>(window));
     if rows.packs_log > 0 {
-        (sums[0], sums[2]) = (sums[0] + sums[1], sums[2] + sums[3]);
+        (sums[0], sums[2]) = (sums[0].plus(sums[1]), sums[2].plus(sums[3]));
         (are_exact[0], are_exact[2]) = (are_exact[0] & are_exact[1], are_exact[2] & are_exact[3]);
     }
     if rows.packs_log > 1 {
-        (sums[0], are_exact[0]) = (sums[0] + sums[2], are_exact[0] & are_exact[2]);
+        (sums[0], are_exact[0]) = (sums[0].plus(sums[2]), are_exact[0] & are_exact[2]);
     }
     let mut again = [0; PACKS];
     each::<PACKS>(|k| {
         if k & ((1 << rows.packs_log) - 1) == 0 {
             let (mut sum, mut distance) = (sums[k], 1);
             while distance < rows.lanes() {
-                sum += warp_shuffle_xor(FULL_MASK, sum as u64, distance, 32).0 as i64;
+                sum = sum.plus(sum.of_lane_xor(distance));
                 distance *= 2;
             }
             again[k] = warp_vote_ballot(FULL_MASK, !are_exact[k]);
             let row = rows.row(k, group);
             let is_first = lane_id() & (rows.lanes() - 1) == 0;
             if is_first && row < rows.rows && again[k] & rows.mask(group) == 0 {
-                output.store(row, O::of_integer(sum.into(), UNIT + window.position() as i32, rows.len as u64));
+                let exponent = GridOf::<O, T>::UNIT + GridOf::<O, T>::position(window) as i32;
+                let result = O::Finish::of_integer::<GridOf<O, T>>(sum.wide(), exponent, rows.len as u64);
+                output.store(row, result);
             }
         }
     });
@@ -168,12 +174,12 @@ fn sum_rows<O: OfExactSum, T: Single, const SINGLES: bool>(
 /// Sums rows again that are not in a window, of any elements, by all lanes of a warp. Out of line.
 #[cold]
 #[inline(never)]
-fn sum_again<O: OfExactSum, T: Single>(
+fn sum_again<O: ExactOperator<T>, T: Summand>(
     input: Global<T>,
     rows: Rows,
     again: [u32; PACKS],
-    words: RestOfWarps,
-    output: GlobalMut<f32>,
+    rest: Rest<GridOf<O, T>>,
+    output: GlobalMut<O::Output>,
 ) {
     let mut k = 0;
     while k < PACKS {
@@ -182,25 +188,25 @@ fn sum_again<O: OfExactSum, T: Single>(
             let group = not_exact.trailing_zeros() >> rows.lanes_log;
             let row = rows.row(k, group);
             let (start, len) = rows.span(row);
-            let rest = Rest::begin(words);
-            let mut sum = WarpSum::in_window(T::WINDOW.unwrap_or(Window::<f32>::LOWEST));
+            let rest = rest.begin();
+            let mut sum = WarpSum::in_window(<O::Terms as Terms>::WINDOW.unwrap_or(GridOf::<O, T>::LOWEST));
             let mut first = 0;
             while first < len {
-                let mut elements = [0.0; 8];
-                each::<8>(|k| {
+                let mut items = [T::default(); 4];
+                each::<4>(|k| {
                     let i = first + 32 * k + lane_id() as usize;
                     if i < len {
                         // SAFETY: the element is inside of the row.
-                        elements[k] = unsafe { input.load_unchecked(start + i) }.single();
+                        items[k] = unsafe { input.load_unchecked(start + i) };
                     }
                 });
-                sum.take_elements(elements, T::WINDOW.is_some(), &rest);
-                first += 32 * 8;
+                sum.take_items::<O::Terms, 4, 8>(items, &rest);
+                first += 32 * 4;
             }
             let piece = fold_warp(sum, &rest);
             sync_warp(FULL_MASK);
             if lane_id() == 0 {
-                output.store(row, result_of::<O>(piece, rest, len as u64));
+                output.store(row, result_of::<O::Finish, _>(piece, rest, len as u64));
             }
             // Before the words are another row's.
             sync_warp(FULL_MASK);
@@ -212,12 +218,12 @@ fn sum_again<O: OfExactSum, T: Single>(
 
 /// What a lane has of a row at once: a pack, and up to two elements beside whole packs, which are called singles.
 #[derive(Clone, Copy)]
-struct Loaded<T: Single> {
+struct Loaded<T: Element> {
     pack: T::Pack,
     singles: [T; 2],
 }
 
-impl<T: Single> Loaded<T> {
+impl<T: Element> Loaded<T> {
     /// Pack `pack` of the `len` elements from `start` on; if there are `SINGLES`, also the ones at `pack` and `pack +
     /// lanes`, for packs below `lanes`. If not, all are whole packs, at multiples of 16 bytes.
     ///
@@ -243,27 +249,29 @@ impl<T: Single> Loaded<T> {
         Self { pack: of_pack, singles: [single(pack), single(pack + lanes)] }
     }
 
-    /// The largest magnitude. NaN counts as nothing.
+    /// The largest term's magnitude. NaN counts as nothing.
     #[inline(always)]
-    fn largest<const SINGLES: bool>(&self) -> f32 {
-        let of_pack = self.pack.visit(Largest);
+    fn largest<K: Terms<Element = T, Item = T>, const SINGLES: bool>(&self) -> Float<K> {
+        let of_pack = largest::<K, One<'_, T>>(self.pack);
         if !SINGLES {
             return of_pack;
         }
-        let [a, b] = self.singles.map(|single| single.single().abs());
+        let [a, b] = self.singles.map(|single| K::term(single).abs());
         of_pack.max(a.max(b))
     }
 
     /// The sum, in units of a window, and whether that is exact.
     #[inline(always)]
-    fn sum<const SINGLES: bool>(&self, window: Window<f32>) -> (i64, bool) {
-        let mut bins = self.pack.visit(Extract { window, bins: Bins::EMPTY, element: PhantomData::<T> });
-        let mut count = T::Pack::LEN as u32;
+    fn sum<K: Terms<Element = T, Item = T>, const SINGLES: bool>(
+        &self,
+        window: Window<Float<K>>,
+    ) -> (<Float<K> as Format>::Value, bool) {
+        let (mut bins, mut items) = (Bins::EMPTY, items_of_vector::<K>());
+        <One<'_, T> as Inputs<K>>::each(self.pack, |_, item| bins = extract::<K>(window, bins, item));
         if SINGLES {
-            let [a, b] = self.singles.map(Single::single);
-            bins = window.extract(window.extract(bins, a), b);
-            count += 2;
+            each::<2>(|k| bins = extract::<K>(window, bins, self.singles[k]));
+            items += 2;
         }
-        (window.drain(bins.upper, bins.lower, count) as i64, bins.is_exact())
+        (Value::of(window.drain(bins.upper, bins.lower, terms::<K>(items))), bins.is_exact())
     }
 }

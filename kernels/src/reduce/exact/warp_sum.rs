@@ -1,132 +1,97 @@
 //! What a warp has summed: exactly, of any elements.
 
-use core::marker::PhantomData;
+use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_vote_any};
+use exact_sum::{Accumulator, Binary, Bins, Window};
 
-use cuda_std::element::PackVisitor;
-use cuda_std::float::{f32_from_bf16, f32_from_f16};
-use cuda_std::hint::compute_now;
-use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, warp_vote_any};
-use exact_sum::{Accumulator, Binary, Bins, Window, digit};
-use half::{bf16, f16};
-
-use super::rest::{IN_LIMBS, INFINITY, NAN, NEGATIVE_INFINITY, Rest};
-
-/// Elements that are summed exactly, as the `f32` that they are.
-pub trait Single: Element {
-    /// The exponent of a window in which no finite element leaves anything, if there is one.
-    const WINDOW: Option<i32>;
-    /// The same number.
-    fn single(self) -> f32;
-}
-
-impl Single for f32 {
-    const WINDOW: Option<i32> = None;
-    #[inline(always)]
-    fn single(self) -> f32 {
-        self
-    }
-}
-
-impl Single for f16 {
-    // From 2^-24 to 2^16 are 40 bits, and a window has 45.
-    const WINDOW: Option<i32> = Some(16);
-    #[inline(always)]
-    fn single(self) -> f32 {
-        f32_from_f16(self)
-    }
-}
-
-impl Single for bf16 {
-    const WINDOW: Option<i32> = None;
-    #[inline(always)]
-    fn single(self) -> f32 {
-        f32_from_bf16(self)
-    }
-}
+use super::format::{Format, Value};
+use super::grid::Grid;
+use super::pieces::add_lanes_to_rest;
+use super::rest::{IN_LIMBS, Rest, Special};
+use super::terms::{Beyond, Float, Inputs, Terms, each};
 
 /// The exact sum of what the lanes of a warp have taken.
 ///
-/// A lane adds its elements as two integers, in a [window](Window) that all lanes of the warp share. What has no room
+/// A lane adds its terms as two integers, in a [window](Window) that all lanes of the warp share. What has no room
 /// in them goes to the warp's [`Rest`], which all functions are given. All lanes of the warp call each function, and
-/// have taken as many elements.
+/// have taken as many terms.
 #[derive(Clone, Copy)]
-pub struct WarpSum {
-    /// What has been taken since integers of 32 bits were last full.
-    own: Accumulator<f32>,
+pub struct WarpSum<G: Grid> {
+    /// What has been taken since the accumulator was last full.
+    own: Accumulator<G::Format>,
     /// All before, in units of the window.
-    value: i64,
+    value: ValueOf<G>,
     /// As [`WarpSum::in_rest`] gives it.
     in_rest: u32,
 }
 
-/// The largest magnitude in the vectors of a warp. NaN counts as nothing.
+/// Integers that lanes sum in.
+type ValueOf<G> = <<G as Grid>::Format as Format>::Value;
+
+/// The [high word](Format::high_word) of the largest term of a warp's vectors. NaN counts as nothing.
 #[inline(always)]
-pub fn largest_of_warp<T: Single, const VECTORS: usize>(vectors: &[T::Pack; VECTORS]) -> f32 {
-    let mut of_vectors = [0.0; 4];
-    each::<VECTORS>(|k| of_vectors[k] = vectors[k].visit(Largest));
+pub fn largest_of_warp<K: Terms, I: Inputs<K>, const N: usize>(vectors: &[I::Vectors; N]) -> u32 {
+    let mut of_vectors = [Float::<K>::default(); 4];
+    each::<N>(|k| of_vectors[k % 4] = of_vectors[k % 4].max(largest::<K, I>(vectors[k])));
     let [a, b, c, d] = of_vectors;
-    f32::from_bits(u32::reduce_max(FULL_MASK, a.max(b).max(c.max(d)).to_bits()))
+    u32::reduce_max(FULL_MASK, a.max(b).max(c.max(d)).high_word())
 }
 
-/// The exponent of a window that has room for a magnitude. Of magnitudes that are near to each other it is mostly the
-/// same, so that the sums of several warps can be added as they are.
+/// The largest magnitude of a vector's terms. NaN counts as nothing.
 #[inline(always)]
-pub fn window_above(largest: f32) -> i32 {
+pub fn largest<K: Terms, I: Inputs<K>>(vectors: I::Vectors) -> Float<K> {
+    let mut of_pairs = [Float::<K>::default(); 4];
+    I::each(vectors, |i, item| of_pairs[i / 2 % 4] = of_pairs[i / 2 % 4].max(K::term(item).abs()));
+    let [a, b, c, d] = of_pairs;
+    a.max(b).max(c.max(d))
+}
+
+/// The exponent of a window that has room for magnitudes with a high word. Of magnitudes that are near to each other it
+/// is mostly the same, so that the sums of several warps can be added as they are.
+#[inline(always)]
+pub fn window_above<F: Format>(high_word: u32) -> i32 {
     const STEP: i32 = 4;
-    (largest.magnitude() + STEP - 1) & !(STEP - 1)
+    (F::exponent_above(high_word) + STEP - 1) & !(STEP - 1)
 }
 
-/// Calls a function with each number below `N`, which is at most 8. Not a loop: a compiler need not unroll one, and
-/// then what is indexed by its counter lies in memory.
+/// `bins` with the terms of an item.
 #[inline(always)]
-pub fn each<const N: usize>(mut with: impl FnMut(usize)) {
-    const { assert!(N <= 8) };
-    macro_rules! each {
-        ($($k:literal)*) => {$(
-            if N > $k {
-                with($k);
-            }
-        )*};
+pub fn extract<K: Terms>(window: Window<Float<K>>, bins: Bins<Float<K>>, item: K::Item) -> Bins<Float<K>> {
+    let term = K::term(item);
+    if K::WINDOW.is_some() {
+        return window.extract_all(bins, term);
     }
-    each!(0 1 2 3 4 5 6 7);
+    let bins = window.extract(bins, term);
+    if K::HAS_LOW { window.extract(bins, K::low(item, term)) } else { bins }
 }
 
-/// [`each`] of up to 16.
+/// Terms of so many items.
 #[inline(always)]
-fn each_of<const N: usize>(mut with: impl FnMut(usize)) {
-    const { assert!(N <= 16) };
-    each::<2>(|k| {
-        each::<8>(|i| {
-            if 8 * k + i < N {
-                with(8 * k + i);
-            }
-        });
-    });
+pub const fn terms<K: Terms>(items: usize) -> u32 {
+    items as u32 * if K::HAS_LOW { 2 } else { 1 }
 }
 
-impl WarpSum {
-    /// The sum of nothing, in the window of elements below `2^exponent`.
+impl<G: Grid> WarpSum<G> {
+    /// The sum of nothing, in the window of terms below `2^exponent`.
     #[inline(always)]
     pub fn in_window(exponent: i32) -> Self {
-        Self { own: Accumulator::in_window(exponent), value: 0, in_rest: 0 }
+        Self { own: Accumulator::in_window(G::window(exponent).exponent()), value: Value::ZERO, in_rest: 0 }
     }
 
-    /// Adds the elements of `vectors`, if the sum has room for all of them, and exactly; whether it has. If not,
+    /// Adds the terms of `vectors`, if the sum has room for all of them, and exactly; whether it has. If not,
     /// nothing is added.
     #[inline(always)]
-    pub fn take<T: Single, const VECTORS: usize>(&mut self, vectors: [T::Pack; VECTORS]) -> bool {
-        let count = (VECTORS * T::Pack::LEN) as u32;
+    pub fn take<K: Terms<Grid = G>, I: Inputs<K>, const N: usize>(&mut self, vectors: [I::Vectors; N]) -> bool {
+        let count = terms::<K>(N * items_of_vector::<K>());
         let mut has_room = true;
         if !self.own.has_room(count) {
             self.value = self.end();
             self.own = self.own.emptied();
-            has_room = self.value.unsigned_abs() < FULL;
+            has_room = !self.value.is_full();
         }
         let (window, mut bins) = (self.own.window(), Bins::EMPTY);
-        each::<VECTORS>(|k| bins = vectors[k].visit(Extract { window, bins, element: PhantomData::<T> }));
+        each::<N>(|k| I::each(vectors[k], |_, item| bins = extract::<K>(window, bins, item)));
         // Now, as all elements would have to be kept for a later addition.
-        self.own = self.own.with(bins, count).map_words(compute_now);
+        self.own = self.own.with(bins, count).map_words(G::Format::now);
         if warp_vote_any(FULL_MASK, !(bins.is_exact() & has_room)) {
             self.own = self.own.without(bins, count);
             return false;
@@ -140,205 +105,184 @@ impl WarpSum {
         self.in_rest
     }
 
-    /// Adds any elements of `vectors`, which are `N`; whether [`WarpSum::take`] would have done.
+    /// Adds any terms of `vectors`, which are `TERMS`; whether [`WarpSum::take`] would have done.
     #[inline(always)]
-    pub fn take_any<T: Single, const VECTORS: usize, const N: usize>(
+    pub fn take_any<K: Terms<Grid = G>, I: Inputs<K>, const N: usize, const TERMS: usize>(
         &mut self,
-        vectors: [T::Pack; VECTORS],
-        rest: &Rest,
+        vectors: [I::Vectors; N],
+        rest: &Rest<G>,
     ) -> bool {
-        let mut elements = [0.0; N];
-        each::<VECTORS>(|k| vectors[k].visit(CopyTo { elements: &mut elements, first: k * T::Pack::LEN }));
-        self.take_elements(elements, T::WINDOW.is_some(), rest)
+        let mut all = [Float::<K>::default(); TERMS];
+        let (mut is_plain, items) = (true, items_of_vector::<K>());
+        each::<N>(|k| {
+            I::each(vectors[k], |i, item| is_plain &= self.split::<K, TERMS>(item, k * items + i, &mut all, rest));
+        });
+        self.take_terms(all, K::WINDOW.is_some(), rest) & is_plain
     }
 
-    /// Adds any element.
+    /// Adds any items, which have at most `TERMS`.
     #[inline(always)]
-    pub fn take_one<T: Single>(&mut self, element: T, rest: &Rest) {
-        self.take_elements([element.single()], T::WINDOW.is_some(), rest);
+    pub fn take_items<K: Terms<Grid = G>, const N: usize, const TERMS: usize>(
+        &mut self,
+        items: [K::Item; N],
+        rest: &Rest<G>,
+    ) {
+        let mut all = [Float::<K>::default(); TERMS];
+        each::<N>(|k| {
+            self.split::<K, TERMS>(items[k], k, &mut all, rest);
+        });
+        self.take_terms(all, K::WINDOW.is_some(), rest);
     }
 
-    /// Adds any elements, in the window of the largest; what they leave in the window below, and so on until nothing is
-    /// left: of elements within `2^40` of each other that is twice, of any at most seven times. Whether they were all
+    /// Writes the terms of item `i` to their places. What is beyond them goes to limbs; whether there is nothing.
+    #[inline(always)]
+    fn split<K: Terms<Grid = G>, const TERMS: usize>(
+        &mut self,
+        item: K::Item,
+        i: usize,
+        all: &mut [Float<K>; TERMS],
+        rest: &Rest<G>,
+    ) -> bool {
+        if !K::HAS_LOW {
+            all[i] = K::term(item);
+            return true;
+        }
+        let beyond = K::beyond(item);
+        let is_beyond = beyond.is_some();
+        let term = K::term(item);
+        let zero = Float::<K>::default();
+        (all[2 * i], all[2 * i + 1]) = if is_beyond { (zero, zero) } else { (term, K::low(item, term)) };
+        if !warp_vote_any(FULL_MASK, is_beyond) {
+            return true;
+        }
+        let (mut integer, mut special) = ((0, 0), None);
+        match beyond {
+            Some(Beyond::Integer(value, position)) => integer = (value, position),
+            Some(Beyond::Special(found)) => special = Some(found),
+            None => {}
+        }
+        add_lanes_to_rest(integer.0, integer.1, *rest);
+        for of in [Special::Nan, Special::Infinity, Special::NegativeInfinity] {
+            rest.add_special(of, special == Some(of));
+        }
+        self.in_rest |= IN_LIMBS;
+        false
+    }
+
+    /// Adds any terms, in the window of the largest; what they leave in the window below, and so on until nothing is
+    /// left: of `f32` within `2^40` of each other that is twice, of any at most seven times. Whether they were all
     /// in the window that was there, and left nothing.
     #[inline(always)]
-    pub fn take_elements<const N: usize>(&mut self, mut left: [f32; N], keeps_window: bool, rest: &Rest) -> bool {
+    pub fn take_terms<const N: usize>(&mut self, mut left: [G::Format; N], keeps_window: bool, rest: &Rest<G>) -> bool {
         self.value = self.end();
         self.own = self.own.emptied();
         let mut largest = largest_of(&left);
         let mut is_exact = true;
-        if warp_vote_any(FULL_MASK, f32::from_bits(largest).magnitude() > Window::<f32>::HIGHEST) {
-            rest.add(take_large(&mut left));
+        let highest = Window::<G::Format>::HIGHEST;
+        if warp_vote_any(FULL_MASK, G::Format::exponent_above(largest) > highest) {
+            take_large(&mut left, rest);
             self.in_rest |= IN_LIMBS;
             largest = largest_of(&left);
             is_exact = false;
         }
         let before = self.own.window();
         let (needed, mut exponent) =
-            (window_above(f32::from_bits(u32::reduce_max(FULL_MASK, largest))), before.exponent());
+            (window_above::<G::Format>(u32::reduce_max(FULL_MASK, largest)), before.exponent());
         // Elements that are far below the window leave too much.
         const NEAR: i32 = 8;
         if !keeps_window && ((needed > exponent) | (needed + NEAR < exponent)) {
-            exponent = Window::<f32>::nearest(needed);
+            exponent = G::window(needed).exponent();
         }
-        let is_full = warp_vote_any(FULL_MASK, self.value.unsigned_abs() >= FULL);
+        let is_full = warp_vote_any(FULL_MASK, self.value.is_full());
         if is_full || exponent != before.exponent() {
-            rest.add(digit(sum_of_lanes(self.value), before.position(), lane_id()));
-            rest.add_below_to_limbs(before.below().position());
+            let sum = self.value.sum_of_lanes();
+            rest.add(|k| sum.digit(G::position(before), k));
+            rest.add_below_to_limbs(G::position(G::below(before)));
             *self = Self { in_rest: IN_LIMBS, ..Self::in_window(exponent) };
             is_exact = false;
         }
 
         let mut window = self.own.window();
-        let (value, has_residual) = extract_all(window, &mut left);
-        self.value += value;
-        if has_residual {
+        let (value, mut has_residual) = extract_all::<G, N>(window, &mut left);
+        self.value = self.value.plus(value);
+        if has_residual && G::Format::HAS_BELOW {
             is_exact = false;
-            window = window.below();
-            let (value, mut has_residual) = extract_all(window, &mut left);
-            self.in_rest |= rest.add_below(sum_of_lanes(value), window.position());
-            while has_residual {
-                window = window.below();
-                let value;
-                (value, has_residual) = extract_all(window, &mut left);
-                rest.add(digit(sum_of_lanes(value), window.position(), lane_id()));
-                self.in_rest |= IN_LIMBS;
-            }
+            window = G::below(window);
+            let value;
+            (value, has_residual) = extract_all::<G, N>(window, &mut left);
+            self.in_rest |= rest.add_below(value.sum_of_lanes().wide() as i64, G::position(window));
+        }
+        while has_residual {
+            is_exact = false;
+            window = G::below(window);
+            let value;
+            (value, has_residual) = extract_all::<G, N>(window, &mut left);
+            let (sum, position) = (value.sum_of_lanes(), G::position(window));
+            rest.add(|k| sum.digit(position, k));
+            self.in_rest |= IN_LIMBS;
         }
         is_exact
     }
 
     /// The lanes' sums, in units of the window at [`WarpSum::position`].
     #[inline(always)]
-    pub fn end(self) -> i64 {
-        self.value + self.own.value() as i64
+    pub fn end(self) -> ValueOf<G> {
+        self.value.plus(Value::of(self.own.value()))
     }
 
     /// The position of the window.
     #[inline(always)]
     pub fn position(&self) -> u32 {
-        self.own.position()
+        G::position(self.own.window())
     }
 }
 
-/// From here on a lane's integer of 64 bits goes to limbs: with what is added until that is noticed it has 58 bits, of
-/// which the sum over a warp has 63.
-const FULL: u64 = 1 << 57;
+/// Items of a vector.
+#[inline(always)]
+pub const fn items_of_vector<K: Terms>() -> usize {
+    16 / size_of::<K::Element>()
+}
 
-/// Extracts elements that are in a window: this lane's sum, in its units, and whether one of the warp's has left
+/// Extracts terms that are in a window: this lane's sum, in its units, and whether one of the warp's has left
 /// something. What they have left is in their place.
 #[inline(always)]
-fn extract_all<const N: usize>(window: Window<f32>, left: &mut [f32; N]) -> (i64, bool) {
+fn extract_all<G: Grid, const N: usize>(window: Window<G::Format>, left: &mut [G::Format; N]) -> (ValueOf<G>, bool) {
     let mut bins = Bins::EMPTY;
-    each_of::<N>(|i| left[i] = window.extract_from(&mut bins, left[i]));
-    let value = window.drain(bins.upper, bins.lower, N as u32) as i64;
+    each::<N>(|i| left[i] = window.extract_from(&mut bins, left[i]));
+    let value = Value::of(window.drain(bins.upper, bins.lower, N as u32));
     (value, warp_vote_any(FULL_MASK, bins.has_residual()))
 }
 
-/// The largest magnitude, as its bits.
+/// The largest magnitude's high word, of NaN too.
 #[inline(always)]
-fn largest_of<const N: usize>(elements: &[f32; N]) -> u32 {
+fn largest_of<F: Format, const N: usize>(terms: &[F; N]) -> u32 {
     let mut largest = 0;
-    each_of::<N>(|i| {
-        let bits = elements[i].to_bits() & !f32::SIGN;
-        largest = if bits > largest { bits } else { largest };
+    each::<N>(|i| {
+        let word = terms[i].high_word();
+        largest = if word > largest { word } else { largest };
     });
     largest
 }
 
-/// This lane's limb of the elements that no window has, and of how many are not finite; leaves zeros in their place.
+/// Adds to limbs the terms that no window has, and says which are not finite; leaves zeros in their place.
 #[inline(always)]
-fn take_large<const N: usize>(elements: &mut [f32; N]) -> i64 {
-    // Multiples of 2^102, at most 2^26 of it.
-    const SCALE: f32 = f32::from_bits((127 - 102) << 23);
-    const POSITION: u32 = 102 + 149;
-    let (mut sum, mut has_nan, mut has_infinity, mut has_negative_infinity) = (0, false, false, false);
-    each_of::<N>(|i| {
-        let element = elements[i];
-        let is_large = element.magnitude() > Window::<f32>::HIGHEST;
-        has_nan |= element.is_nan();
-        has_infinity |= element == f32::INFINITY;
-        has_negative_infinity |= element == f32::NEG_INFINITY;
-        let units = (element * SCALE) as i32;
-        sum += i64::from(if is_large & element.is_finite() { units } else { 0 });
-        elements[i] = if is_large { 0.0 } else { element };
+fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], rest: &Rest<G>) {
+    let (mut sum, mut has_nan, mut has_infinity, mut has_negative_infinity) = (0_i64, false, false, false);
+    each::<N>(|i| {
+        let term = terms[i];
+        let is_large = term.magnitude() > Window::<G::Format>::HIGHEST;
+        let is_finite = term.is_finite();
+        has_nan |= term.is_nan();
+        has_infinity |= !is_finite & !term.is_nan() & !term.is_negative();
+        has_negative_infinity |= !is_finite & !term.is_nan() & term.is_negative();
+        let units = term.large_units();
+        sum += if is_large & is_finite { units } else { 0 };
+        terms[i] = if is_large { G::Format::default() } else { term };
     });
-    let lane = lane_id();
-    let mut limb = digit(sum_of_lanes(sum), POSITION, lane);
-    for (has_some, of_lane) in [(has_nan, NAN), (has_infinity, INFINITY), (has_negative_infinity, NEGATIVE_INFINITY)] {
-        limb += i64::from(warp_vote_any(FULL_MASK, has_some) & (lane == of_lane));
-    }
-    limb
-}
-
-/// The sum of the lanes' values, each of at most 58 bits and a sign.
-#[inline(always)]
-pub fn sum_of_lanes(value: i64) -> i64 {
-    // 26 bits of 32 lanes have room in 32.
-    const BITS: u32 = 26;
-    let piece = |k: u32| u32::reduce_add(FULL_MASK, (value >> (k * BITS)) as u32 & ((1 << BITS) - 1));
-    let (low, middle) = (i64::from(piece(0)), i64::from(piece(1)));
-    let high = i64::from(i32::reduce_add(FULL_MASK, (value >> (2 * BITS)) as i32));
-    low + (middle << BITS) + (high << (2 * BITS))
-}
-
-/// The largest magnitude in a vector. NaN counts as nothing.
-pub struct Largest;
-
-impl<T: Single> PackVisitor<T> for Largest {
-    type Result = f32;
-
-    #[inline(always)]
-    fn elements<const LEN: usize>(self, elements: [T; LEN]) -> f32 {
-        let mut of_pairs = [0.0_f32; 4];
-        each::<4>(|k| {
-            if 2 * k < LEN {
-                of_pairs[k] = elements[2 * k].single().abs().max(elements[2 * k + 1].single().abs());
-            }
-        });
-        let [a, b, c, d] = of_pairs;
-        a.max(b).max(c.max(d))
-    }
-}
-
-/// Adds a vector's elements to bins.
-pub struct Extract<T> {
-    /// The window that they are extracted in.
-    pub window: Window<f32>,
-    /// What there was before.
-    pub bins: Bins<f32>,
-    /// Their type.
-    pub element: PhantomData<T>,
-}
-
-impl<T: Single> PackVisitor<T> for Extract<T> {
-    type Result = Bins<f32>;
-
-    #[inline(always)]
-    fn elements<const LEN: usize>(self, elements: [T; LEN]) -> Bins<f32> {
-        let Self { window, mut bins, .. } = self;
-        each::<LEN>(|i| {
-            let element = elements[i].single();
-            bins = match T::WINDOW {
-                Some(_) => window.extract_all(bins, element),
-                None => window.extract(bins, element),
-            };
-        });
-        bins
-    }
-}
-
-/// Copies a vector's elements.
-struct CopyTo<'a, const N: usize> {
-    elements: &'a mut [f32; N],
-    first: usize,
-}
-
-impl<T: Single, const N: usize> PackVisitor<T> for CopyTo<'_, N> {
-    type Result = ();
-
-    #[inline(always)]
-    fn elements<const LEN: usize>(self, elements: [T; LEN]) {
-        each::<LEN>(|i| self.elements[self.first + i] = elements[i].single());
-    }
+    // Of at most 58 bits and a sign.
+    let sum: i64 = sum.sum_of_lanes();
+    rest.add(|k| sum.digit((G::Format::LARGE - G::UNIT) as u32, k));
+    rest.add_special(Special::Nan, has_nan);
+    rest.add_special(Special::Infinity, has_infinity);
+    rest.add_special(Special::NegativeInfinity, has_negative_infinity);
 }

@@ -16,6 +16,11 @@ pub(crate) fn sqrt_f64(value: f64) -> f64 {
     value.sqrt()
 }
 
+/// `a * b + c`, rounded once.
+pub(crate) fn multiply_add_f64(a: f64, b: f64, c: f64) -> f64 {
+    a.mul_add(b, c)
+}
+
 /// The smaller; NaN if one is NaN.
 pub(crate) fn minimum_f32(a: f32, b: f32) -> f32 {
     crate::float::minimum_by_comparing(a, b)

@@ -430,6 +430,21 @@ pub(crate) fn sqrt_f64(value: f64) -> f64 {
     root
 }
 
+/// `a * b + c`, rounded once.
+#[inline(always)]
+pub(crate) fn multiply_add_f64(a: f64, b: f64, c: f64) -> f64 {
+    let sum: f64;
+    // SAFETY: arithmetic only.
+    unsafe {
+        asm!(
+            "fma.rn.f64 {}, {}, {}, {};",
+            out(reg64) sum, in(reg64) a, in(reg64) b, in(reg64) c,
+            options(pure, nomem, nostack)
+        );
+    }
+    sum
+}
+
 macro_rules! extremes {
     ($($name:ident = $instruction:literal, or $portable:ident;)*) => {$(
         /// The smaller or the larger; NaN if one is NaN. One instruction from sm_80 on.

@@ -1,0 +1,243 @@
+//! The floats that terms are extracted as, and the integers that a lane sums them in.
+
+use cuda_std::hint::compute_now;
+use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_shuffle_xor};
+use exact_sum::{Binary, digit, digit_of_long};
+
+/// A format in which terms are extracted: `f32`, or `f64`, which takes twice the registers and has more than twice the
+/// range.
+pub trait Format: Binary {
+    /// Holds a lane's sum in units of a window.
+    type Value: Value;
+    /// Whether what terms leave below their window is kept in one more window, before it goes to limbs. In `f64` terms
+    /// hardly ever leave anything.
+    const HAS_BELOW: bool;
+    /// The numbers that are above all windows are multiples of this power of two.
+    const LARGE: i32;
+
+    /// The magnitude.
+    fn abs(self) -> Self;
+    /// The larger; NaN counts as nothing.
+    fn max(self, other: Self) -> Self;
+    /// The upper 32 bits of the magnitude: the larger, the larger it is.
+    fn high_word(self) -> u32;
+    /// An exponent so that magnitudes with this [`high_word`](Format::high_word) are below that power of two.
+    fn exponent_above(high_word: u32) -> i32;
+    /// Whether it is neither NaN nor an infinity.
+    fn is_finite(self) -> bool;
+    /// A finite number that is above all windows, in units of `2^LARGE`.
+    fn large_units(self) -> i64;
+    /// [`compute_now`].
+    fn now(word: Self::Word) -> Self::Word;
+}
+
+impl Format for f32 {
+    type Value = i64;
+    const HAS_BELOW: bool = true;
+    const LARGE: i32 = 102;
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        self.abs()
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        self.max(other)
+    }
+    #[inline(always)]
+    fn high_word(self) -> u32 {
+        self.to_bits() & !Self::SIGN
+    }
+    #[inline(always)]
+    fn exponent_above(high_word: u32) -> i32 {
+        Self::from_bits(high_word).magnitude()
+    }
+    #[inline(always)]
+    fn is_finite(self) -> bool {
+        self.is_finite()
+    }
+    #[inline(always)]
+    fn large_units(self) -> i64 {
+        const SCALE: f32 = f32::from_bits((127 - f32::LARGE as u32) << 23);
+        // At most 2^26, which 32 bits hold.
+        i64::from((self * SCALE) as i32)
+    }
+    #[inline(always)]
+    fn now(word: u32) -> u32 {
+        compute_now(word)
+    }
+}
+
+impl Format for f64 {
+    type Value = i128;
+    const HAS_BELOW: bool = false;
+    const LARGE: i32 = 970;
+
+    #[inline(always)]
+    fn abs(self) -> Self {
+        self.abs()
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        self.max(other)
+    }
+    #[inline(always)]
+    fn high_word(self) -> u32 {
+        (self.to_bits() >> 32) as u32 & !(1 << 31)
+    }
+    #[inline(always)]
+    fn exponent_above(high_word: u32) -> i32 {
+        Self::from_bits(u64::from(high_word) << 32).magnitude()
+    }
+    #[inline(always)]
+    fn is_finite(self) -> bool {
+        self.is_finite()
+    }
+    #[inline(always)]
+    fn large_units(self) -> i64 {
+        const SCALE: f64 = f64::from_bits((1023 - f64::LARGE as u64) << 52);
+        (self * SCALE) as i64
+    }
+    #[inline(always)]
+    fn now(word: u64) -> u64 {
+        u64::from(compute_now(word as u32)) | u64::from(compute_now((word >> 32) as u32)) << 32
+    }
+}
+
+/// Parts of a value, at most: of 22 bits each.
+pub const MOST_PARTS: usize = 6;
+
+/// An integer that holds a lane's sum.
+pub trait Value: Copy {
+    /// 0.
+    const ZERO: Self;
+    /// Parts of 22 bits.
+    const PARTS: usize;
+
+    /// Of one that has few enough bits.
+    fn of(value: i128) -> Self;
+    /// The same number.
+    fn wide(self) -> i128;
+    /// The sum.
+    fn plus(self, other: Self) -> Self;
+    /// Whether it has to go to limbs: it still has room for what is added until that is noticed, and for the sum over
+    /// the lanes of a block.
+    fn is_full(self) -> bool;
+    /// 22 bits of it, the highest ones with the sign: their sum over 1,024 threads has 32 bits.
+    fn part(self, k: usize) -> u32;
+    /// The sum of parts that were added up over lanes.
+    fn join(parts: [u32; MOST_PARTS]) -> i128;
+    /// The sum of the lanes' values, which are not [full](Value::is_full).
+    fn sum_of_lanes(self) -> Self;
+    /// [`digit`].
+    fn digit(self, position: u32, limb: u32) -> i64;
+    /// That of the lane `lanes` away.
+    fn of_lane_xor(self, lanes: u32) -> Self;
+}
+
+/// Bits of a part.
+const PART: u32 = 22;
+/// Bits of which 32 lanes' sum has 32, with one to spare.
+const OF_WARP: u32 = 26;
+
+impl Value for i64 {
+    const ZERO: Self = 0;
+    const PARTS: usize = 3;
+
+    #[inline(always)]
+    fn of(value: i128) -> Self {
+        value as Self
+    }
+    #[inline(always)]
+    fn wide(self) -> i128 {
+        self.into()
+    }
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+    #[inline(always)]
+    fn is_full(self) -> bool {
+        // With what is added until that is noticed it has 58 bits.
+        self.unsigned_abs() >= 1 << 57
+    }
+    #[inline(always)]
+    fn part(self, k: usize) -> u32 {
+        let part = (self >> (k as u32 * PART)) as u32;
+        if k + 1 < Self::PARTS { part & ((1 << PART) - 1) } else { part }
+    }
+    #[inline(always)]
+    fn join([low, middle, high, ..]: [u32; MOST_PARTS]) -> i128 {
+        i128::from(Self::from(low) + (Self::from(middle) << PART)) + (i128::from(high as i32) << (2 * PART))
+    }
+    #[inline(always)]
+    fn sum_of_lanes(self) -> Self {
+        let piece = |k: u32| u32::reduce_add(FULL_MASK, (self >> (k * OF_WARP)) as u32 & ((1 << OF_WARP) - 1));
+        let (low, middle) = (Self::from(piece(0)), Self::from(piece(1)));
+        let high = Self::from(i32::reduce_add(FULL_MASK, (self >> (2 * OF_WARP)) as i32));
+        low + (middle << OF_WARP) + (high << (2 * OF_WARP))
+    }
+    #[inline(always)]
+    fn digit(self, position: u32, limb: u32) -> i64 {
+        digit(self, position, limb)
+    }
+    #[inline(always)]
+    fn of_lane_xor(self, lanes: u32) -> Self {
+        warp_shuffle_xor(FULL_MASK, self as u64, lanes, 32).0 as Self
+    }
+}
+
+impl Value for i128 {
+    const ZERO: Self = 0;
+    const PARTS: usize = MOST_PARTS;
+
+    #[inline(always)]
+    fn of(value: i128) -> Self {
+        value
+    }
+    #[inline(always)]
+    fn wide(self) -> i128 {
+        self
+    }
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+    #[inline(always)]
+    fn is_full(self) -> bool {
+        // With what is added until that is noticed it has 118 bits, and the sum over 512 threads 127. The upper half
+        // says it.
+        let high = (self >> 64) as i64;
+        !(-(1 << 52)..1 << 52).contains(&high)
+    }
+    #[inline(always)]
+    fn part(self, k: usize) -> u32 {
+        let part = (self >> (k as u32 * PART)) as u32;
+        if k + 1 < Self::PARTS { part & ((1 << PART) - 1) } else { part }
+    }
+    #[inline(always)]
+    fn join(parts: [u32; MOST_PARTS]) -> i128 {
+        let [a, b, c, d, e, f] = parts;
+        let two = |low: u32, high: u32| i64::from(low) + (i64::from(high) << PART);
+        let highest = i64::from(e) + (i64::from(f as i32) << PART);
+        i128::from(two(a, b)) + (i128::from(two(c, d)) << (2 * PART)) + (i128::from(highest) << (4 * PART))
+    }
+    #[inline(always)]
+    fn sum_of_lanes(self) -> Self {
+        let piece = |k: u32| {
+            let part = (self >> (k * OF_WARP)) as u32 & ((1 << OF_WARP) - 1);
+            Self::from(u32::reduce_add(FULL_MASK, part)) << (k * OF_WARP)
+        };
+        let highest = Self::from(i32::reduce_add(FULL_MASK, (self >> (4 * OF_WARP)) as i32)) << (4 * OF_WARP);
+        piece(0) + piece(1) + piece(2) + piece(3) + highest
+    }
+    #[inline(always)]
+    fn digit(self, position: u32, limb: u32) -> i64 {
+        digit_of_long(self, position, limb)
+    }
+    #[inline(always)]
+    fn of_lane_xor(self, lanes: u32) -> Self {
+        let half = |half: u64| warp_shuffle_xor(FULL_MASK, half, lanes, 32).0;
+        (u128::from(half(self as u64)) | u128::from(half((self >> 64) as u64)) << 64) as Self
+    }
+}

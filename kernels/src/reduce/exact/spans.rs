@@ -1,0 +1,302 @@
+//! Exact sums of whole inputs and long rows, by one block or several.
+
+use cuda_std::atomic::{self, Atomic, Scope};
+use cuda_std::global::issue_loads;
+use cuda_std::hint::keep_rolled;
+use cuda_std::mailbox;
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, lane_id, sync_warp, warp_vote_any};
+use half::{bf16, f16};
+
+use super::grid::Grid;
+use super::pieces::{Piece, PiecesOfWarps, add, fold_block, fold_pieces};
+use super::rest::{MOST_WARPS, Rest, declare_rest, warp_id, words};
+use super::result::{ExactOperator, ExactPairOperator, Finish, result_of};
+use super::terms::{Float, Inputs, One, Summand, Terms, Two};
+use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, terms, window_above};
+use crate::ops::{Dot, Mean, Norm, Sum, SumInF64, SumOfSquares};
+use crate::reduce::remainder::packs_of_block;
+use crate::reduce::run::Run;
+use crate::reduce::spans::Part;
+
+/// 16-byte vectors of a tile that each thread takes; as many of the next tile are on their way meanwhile.
+pub const PACKS_IN_FLIGHT: usize = 4;
+
+/// The same of two inputs, of each.
+pub const PAIRS_IN_FLIGHT: usize = 2;
+
+/// Words of a span's residue: limbs, and how often there was something that is not finite.
+pub const fn words_of_residue<O: ExactOperator<T>, T: Summand>() -> usize {
+    words::<<O::Terms as Terms>::Grid>() as usize
+}
+
+/// [`words_of_residue`] of two inputs.
+pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Summand>() -> usize {
+    words::<<O::Terms as Terms>::Grid>() as usize
+}
+
+/// [`spans`](fn@crate::reduce::spans::spans) whose sums are exact.
+///
+/// Blocks leave each other their sums in mailboxes, and what has no room there in `residues`, to which they add limb by
+/// limb: integers, so that it does not matter who is first. Both are 0 before and after.
+///
+/// # Safety
+/// As of [`spans`](fn@crate::reduce::spans::spans), with a mailbox for each part, and [`words_of_residue`] words of
+/// `residues` for each span, if there is more than one part. A block has at most 512 threads.
+#[kernel(
+    instances = [Sum, Mean, SumOfSquares, Norm] x [f32, f64, f16, bf16] + [SumInF64] x [f32],
+    max_threads = 768,
+    min_blocks = 1,
+    early
+)]
+pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
+    input: Global<T>,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    tiles: u32,
+    longer: u32,
+    mailboxes: GlobalMut<[u64; 2]>,
+    residues: GlobalMut<i64>,
+    output: GlobalMut<<O as ExactOperator<T>>::Output>,
+) {
+    let part = Part::of_block(parts, tiles, longer);
+    let shared = Shared { mailboxes: &mailboxes, residues: &residues };
+    sum_part::<O::Terms, _, O::Finish, PACKS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, &output);
+}
+
+/// [`pairs`](fn@crate::reduce::pairs::pairs) whose sums are exact.
+///
+/// # Safety
+/// As of [`pairs`](fn@crate::reduce::pairs::pairs), and of [`exact_spans`](fn@exact_spans) with
+/// [`words_of_pairs_residue`].
+#[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = 768, min_blocks = 1, early)]
+pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
+    first: Global<T>,
+    second: Global<T>,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    tiles: u32,
+    longer: u32,
+    mailboxes: GlobalMut<[u64; 2]>,
+    residues: GlobalMut<i64>,
+    output: GlobalMut<<O as ExactPairOperator<T>>::Output>,
+) {
+    let part = Part::of_block(parts, tiles, longer);
+    let shared = Shared { mailboxes: &mailboxes, residues: &residues };
+    let inputs = Two(&first, &second);
+    sum_part::<O::Terms, _, O::Finish, PAIRS_IN_FLIGHT>(inputs, part, len, pitch, parts, shared, &output);
+}
+
+/// What blocks of a span share.
+struct Shared<'a> {
+    mailboxes: &'a GlobalMut<'a, [u64; 2]>,
+    residues: &'a GlobalMut<'a, i64>,
+}
+
+/// Sums a part of a span; in the last part's block all of it.
+#[inline(always)]
+fn sum_part<K: Terms, I: Inputs<K>, F: Finish<Output: Plain>, const PACKS: usize>(
+    inputs: I,
+    part: Part,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    shared: Shared<'_>,
+    output: &GlobalMut<F::Output>,
+) {
+    let Shared { mailboxes, residues } = shared;
+    let pieces = shared_array!([u64; 2]; 2 * MOST_WARPS);
+    let rest: Rest<K::Grid> = declare_rest!();
+    let rest = rest.begin();
+    part.admit_next_grid();
+    let start = part.span * pitch;
+    let run = part.run();
+    // How many vectors are taken at once where terms are not ordinary: as many as have their terms in registers.
+    let sum = if const { terms::<K>(items_of_vector::<K>()) == 8 } {
+        sum_run::<K, I, PACKS, 1, 8>(inputs, start, len, run, &rest)
+    } else if const { terms::<K>(items_of_vector::<K>()) == 2 } {
+        sum_run::<K, I, PACKS, 4, 8>(inputs, start, len, run, &rest)
+    } else if const { size_of::<Float<K>>() == 4 } {
+        sum_run::<K, I, PACKS, 4, 16>(inputs, start, len, run, &rest)
+    } else {
+        sum_run::<K, I, PACKS, 2, 8>(inputs, start, len, run, &rest)
+    };
+    part.admit_next_grid_at_last();
+    let mut piece = fold_block(sum, pieces, &rest);
+    let (warp, warps) = (warp_id(), thread::block_dim_x() / 32);
+    let mut others_have_limbs = false;
+    let first_word = part.span * words::<K::Grid>() as usize;
+    if parts > 1 {
+        let first = part.span * parts as usize;
+        // The last part's block waits for the others, which have been started before it.
+        if part.part + 1 < parts {
+            if warp == 0 {
+                if piece.has_limbs {
+                    Rest::<K::Grid>::each_word(|k| {
+                        let word = rest.sum(warps, k);
+                        if word != 0 {
+                            i64::fetch_add(residues, first_word + k as usize, word, Scope::Device);
+                        }
+                    });
+                    sync_warp(FULL_MASK);
+                    atomic::fence(Scope::Device);
+                }
+                if lane_id() == 0 {
+                    let (bits, place) = (piece.to_bits(), first + part.part as usize);
+                    mailbox::post_tagged(mailboxes, place, (bits >> 64) as u64, bits as u64 | IS_THERE);
+                }
+            }
+            return;
+        }
+        // Its own limbs stay where they are.
+        let keeps_limbs = piece.has_limbs;
+        let own = Piece { has_limbs: false, ..piece };
+        piece = sum_parts(own, parts - 1, first, mailboxes, shared_array!([u64; 2]; 2 * MOST_WARPS), &rest);
+        others_have_limbs = piece.has_limbs;
+        piece.has_limbs |= keeps_limbs;
+    }
+    if warp == 0 {
+        if piece.has_limbs {
+            rest.gather(warps, |k| {
+                let place = first_word + k as usize;
+                let word = if others_have_limbs { residues.load_volatile(place) } else { 0 };
+                if others_have_limbs {
+                    residues.store_volatile(place, 0);
+                }
+                word
+            });
+        }
+        if lane_id() == 0 {
+            output.store(part.span, result_of::<F, K::Grid>(piece, rest, len as u64));
+        }
+    }
+}
+/// A bit that is 1 in all pieces in mailboxes: the one of NaN, of which limbs know.
+const IS_THERE: u64 = 1 << 12;
+
+/// The sum of a run of neighbouring tiles of the span of `len` elements that begins at `start`.
+#[inline(always)]
+fn sum_run<K: Terms, I: Inputs<K>, const PACKS: usize, const FEW: usize, const TERMS: usize>(
+    inputs: I,
+    start: usize,
+    len: usize,
+    run: Run,
+    rest: &Rest<K::Grid>,
+) -> WarpSum<K::Grid> {
+    let vector = items_of_vector::<K>();
+    // A warp's packs lie beside each other, so that a lane's are at distances that the compiler knows.
+    let (stride, tile) = (32 * vector, packs_of_block::<K::Element>(PACKS as u32));
+    // Packs begin behind these, at a multiple of 16 bytes; these and what is behind the last whole pack are singles,
+    // which are taken at the end.
+    let lead = inputs.lead(start, len);
+    let (start, len) = (start + lead, len - lead);
+    let whole = len / vector * vector;
+    let (first, last) = (run.tiles.start * tile, run.tiles.end * tile);
+    let end = start + if last < whole { last } else { whole };
+    // Elements before the first aligned one may have been all that there was of the last tile.
+    let mut left = (run.tiles.end - run.tiles.start) as u32;
+    left -= u32::from(left > 1 && last - tile >= whole);
+    let is_last_whole = first + left as usize * tile <= whole;
+    let mut i = start + first + (warp_id() * PACKS * 32 + lane_id() as usize) * vector;
+
+    const MOST: usize = 8;
+    let own = thread::thread_idx_x() as usize;
+    let has_singles = run.is_last && (lead > 0 || whole < len);
+    let (is_single, single) = match own < MOST {
+        true => (own < lead, start.wrapping_sub(lead) + own),
+        false => (own < MOST + (len - whole), start + whole + own - MOST),
+    };
+    // SAFETY: the item is inside of the span.
+    let single = if has_singles && is_single { unsafe { inputs.item(single) } } else { K::Item::default() };
+    // SAFETY: whole packs before `end` are inside of the span, and begin behind the lead.
+    let load_tile = |i| unsafe { inputs.load_before::<PACKS>(i, stride, end) };
+    let mut packs = load_tile(i);
+    issue_loads();
+    let mut sum = WarpSum::in_window(match K::WINDOW {
+        Some(exponent) => exponent,
+        None => window_above::<Float<K>>(largest_of_warp::<K, I, PACKS>(&packs)),
+    });
+    loop {
+        // Tiles whose elements are in the window, the next one on its way meanwhile.
+        let is_taken = loop {
+            let next = if left <= 1 {
+                packs
+            } else if left > 2 || is_last_whole {
+                // SAFETY: a whole tile is inside of the span.
+                unsafe { inputs.load::<PACKS>(i + tile, stride) }
+            } else {
+                load_tile(i + tile)
+            };
+            issue_loads();
+            let is_taken = sum.take::<K, I, PACKS>(packs);
+            if !is_taken || left <= 1 {
+                break is_taken;
+            }
+            packs = next;
+            left -= 1;
+            i += tile;
+        };
+        if is_taken {
+            break;
+        }
+        // Others, until there is one again whose elements are. A loop of its own, so that those have all registers.
+        let mut is_taken = false;
+        while left > 0 && !is_taken {
+            is_taken = true;
+            let mut k = 0;
+            while k < (PACKS / FEW) as u32 {
+                k = keep_rolled(k);
+                // SAFETY: as above.
+                let few = unsafe { inputs.load_before::<FEW>(i + k as usize * FEW * stride, stride, end) };
+                is_taken &= sum.take_any::<K, I, FEW, TERMS>(few, rest);
+                k += 1;
+            }
+            left -= 1;
+            i += tile;
+        }
+        if left == 0 {
+            break;
+        }
+        packs = load_tile(i);
+    }
+    if has_singles {
+        sum.take_items::<K, 1, 2>([single], rest);
+    }
+    sum
+}
+
+/// The sum of the first warp's piece and of what the other blocks of a span have left, in the first warp; it has limbs
+/// if one of the blocks' has, or if something of it went to the rest. All threads come here.
+///
+/// The other warps wait for the blocks, while the first one still makes its piece.
+#[inline(always)]
+fn sum_parts<G: Grid>(
+    own: Piece,
+    others: u32,
+    first: usize,
+    mailboxes: &GlobalMut<[u64; 2]>,
+    pieces: PiecesOfWarps,
+    rest: &Rest<G>,
+) -> Piece {
+    let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
+    let mut sum = if thread == 0 { own } else { Piece::ZERO };
+    let waiting = if threads > 32 { threads - 32 } else { threads };
+    let mut i = thread.wrapping_sub(threads - waiting);
+    while warp_vote_any(FULL_MASK, i < others) {
+        let has_one = i < others;
+        let place = first + if has_one { i as usize } else { 0 };
+        let (high, low) = mailbox::take_tagged_by_warp(mailboxes, place, has_one);
+        let bits = u128::from(high) << 64 | u128::from(low & !IS_THERE);
+        let of_part = if has_one { Piece::from_bits(bits) } else { Piece::ZERO };
+        sum = add(sum, of_part, rest);
+        i += waiting;
+    }
+    if warp_vote_any(FULL_MASK, sum.has_limbs) {
+        // By whoever has taken a sum: then the residue is known to the threads behind the next barrier.
+        atomic::fence(Scope::Device);
+        sync_warp(FULL_MASK);
+    }
+    fold_pieces(sum, pieces, rest)
+}

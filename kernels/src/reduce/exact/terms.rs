@@ -1,0 +1,374 @@
+//! What is summed: elements, their squares, or products of two inputs' elements.
+
+use core::marker::PhantomData;
+
+use cuda_std::element::PackVisitor;
+use cuda_std::float::{f32_from_bf16, f32_from_f16, multiply_add};
+use cuda_std::prelude::*;
+use exact_sum::Binary;
+use half::{bf16, f16};
+
+use super::grid::{DoubleProducts, Doubles, Grid, SingleProducts, Singles};
+use super::rest::Special;
+use super::result::Result;
+use crate::reduce::run::elements_to_alignment;
+
+/// The terms of a sum: of each item, which is an element or one of each input, one or two.
+pub trait Terms: Copy + 'static {
+    /// What the terms are multiples of.
+    type Grid: Grid;
+    /// What inputs have.
+    type Element: Element;
+    /// What has terms.
+    type Item: Copy + Default;
+
+    /// The exponent of a window in which no finite term leaves anything, if there is one.
+    const WINDOW: Option<i32>;
+    /// Whether an item has two terms: a rounded product, and what rounding took.
+    const HAS_LOW: bool = false;
+
+    /// The term.
+    fn term(item: Self::Item) -> Float<Self>;
+    /// The second term. NaN if both together are not what is to be summed: see [`Terms::beyond`].
+    #[inline(always)]
+    fn low(item: Self::Item, term: Float<Self>) -> Float<Self> {
+        let _ = item;
+        term
+    }
+    /// What an item has that its terms have not, if they have not all of it.
+    #[inline(always)]
+    fn beyond(item: Self::Item) -> Option<Beyond> {
+        let _ = item;
+        None
+    }
+}
+
+/// What is to be summed of an item whose terms are of no use: they would be beyond the format.
+pub enum Beyond {
+    /// An integer, in units of the grid's unit times this power of two.
+    Integer(i128, u32),
+    /// It is not finite.
+    Special(Special),
+}
+
+/// The floats that terms are.
+pub type Float<K> = <<K as Terms>::Grid as Grid>::Format;
+
+/// A float that is summed exactly, on a device.
+pub trait Summand: Element {
+    /// What elements are multiples of.
+    type Grid: Grid;
+    /// What products of two are multiples of.
+    type Products: Grid;
+    /// What sums are rounded to.
+    type Sum: Result;
+    /// [`Terms::WINDOW`] of elements.
+    const WINDOW: Option<i32> = None;
+    /// [`Terms::HAS_LOW`] of products.
+    const HAS_LOW: bool = false;
+
+    /// The same number.
+    fn float(self) -> <Self::Grid as Grid>::Format;
+    /// The product: exact, if products have no second term.
+    fn product(self, other: Self) -> <Self::Products as Grid>::Format;
+    /// [`Terms::low`] of products.
+    #[inline(always)]
+    fn low(self, other: Self, product: <Self::Products as Grid>::Format) -> <Self::Products as Grid>::Format {
+        let _ = other;
+        product
+    }
+    /// [`Terms::beyond`] of products.
+    #[inline(always)]
+    fn beyond(self, other: Self) -> Option<Beyond> {
+        let _ = other;
+        None
+    }
+}
+
+impl Summand for f32 {
+    type Grid = Singles;
+    type Products = SingleProducts;
+    type Sum = f32;
+    #[inline(always)]
+    fn float(self) -> f32 {
+        self
+    }
+    #[inline(always)]
+    fn product(self, other: Self) -> f64 {
+        f64::from(self) * f64::from(other)
+    }
+}
+
+impl Summand for f16 {
+    type Grid = Singles;
+    // From 2^-48 to 2^32.
+    type Products = Singles;
+    type Sum = f32;
+    // From 2^-24 to 2^16 are 40 bits, and a window has 45.
+    const WINDOW: Option<i32> = Some(16);
+    #[inline(always)]
+    fn float(self) -> f32 {
+        f32_from_f16(self)
+    }
+    #[inline(always)]
+    fn product(self, other: Self) -> f32 {
+        self.float() * other.float()
+    }
+}
+
+impl Summand for bf16 {
+    type Grid = Singles;
+    // They have 16 bits, and exponents that `f32` has not.
+    type Products = SingleProducts;
+    type Sum = f32;
+    #[inline(always)]
+    fn float(self) -> f32 {
+        f32_from_bf16(self)
+    }
+    #[inline(always)]
+    fn product(self, other: Self) -> f64 {
+        f64::from(self.float()) * f64::from(other.float())
+    }
+}
+
+impl Summand for f64 {
+    type Grid = Doubles;
+    type Products = DoubleProducts;
+    type Sum = f64;
+    const HAS_LOW: bool = true;
+    #[inline(always)]
+    fn float(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn product(self, other: Self) -> f64 {
+        self * other
+    }
+    #[inline(always)]
+    fn low(self, other: Self, product: f64) -> f64 {
+        // What rounding takes of a product below this may be below the least number.
+        const TINY: f64 = f64::from_bits((1023 - 960) << 52);
+        let low = multiply_add(self, other, -product);
+        let is_zero = self == 0.0 || other == 0.0;
+        if product.abs() >= TINY || product.is_nan() {
+            low
+        } else if is_zero {
+            0.0
+        } else {
+            f64::NAN
+        }
+    }
+    #[inline(always)]
+    fn beyond(self, other: Self) -> Option<Beyond> {
+        let product = self * other;
+        // Below this the product and what rounding took are not above all windows.
+        const HUGE: f64 = f64::from_bits((1023 + 1000) << 52);
+        if product.abs() < HUGE && !self.low(other, product).is_nan() {
+            return None;
+        }
+        Some(match (self.decompose(), other.decompose()) {
+            (Some((a, above)), Some((b, further))) => Beyond::Integer(i128::from(a) * i128::from(b), above + further),
+            _ if product.is_nan() => Beyond::Special(Special::Nan),
+            _ if product < 0.0 => Beyond::Special(Special::NegativeInfinity),
+            _ => Beyond::Special(Special::Infinity),
+        })
+    }
+}
+
+/// Elements.
+#[derive(Clone, Copy)]
+pub struct Elements<T>(PhantomData<T>);
+
+impl<T: Summand> Terms for Elements<T> {
+    type Grid = T::Grid;
+    type Element = T;
+    type Item = T;
+    const WINDOW: Option<i32> = T::WINDOW;
+    #[inline(always)]
+    fn term(item: T) -> Float<Self> {
+        item.float()
+    }
+}
+
+/// Their squares.
+#[derive(Clone, Copy)]
+pub struct Squares<T>(PhantomData<T>);
+
+impl<T: Summand> Terms for Squares<T> {
+    type Grid = T::Products;
+    type Element = T;
+    type Item = T;
+    const WINDOW: Option<i32> = None;
+    const HAS_LOW: bool = T::HAS_LOW;
+    #[inline(always)]
+    fn term(item: T) -> Float<Self> {
+        item.product(item)
+    }
+    #[inline(always)]
+    fn low(item: T, term: Float<Self>) -> Float<Self> {
+        item.low(item, term)
+    }
+    #[inline(always)]
+    fn beyond(item: T) -> Option<Beyond> {
+        item.beyond(item)
+    }
+}
+
+/// Products of two inputs' elements.
+#[derive(Clone, Copy)]
+pub struct Products<T>(PhantomData<T>);
+
+impl<T: Summand> Terms for Products<T> {
+    type Grid = T::Products;
+    type Element = T;
+    type Item = [T; 2];
+    const WINDOW: Option<i32> = None;
+    const HAS_LOW: bool = T::HAS_LOW;
+    #[inline(always)]
+    fn term([a, b]: [T; 2]) -> Float<Self> {
+        a.product(b)
+    }
+    #[inline(always)]
+    fn low([a, b]: [T; 2], term: Float<Self>) -> Float<Self> {
+        a.low(b, term)
+    }
+    #[inline(always)]
+    fn beyond([a, b]: [T; 2]) -> Option<Beyond> {
+        a.beyond(b)
+    }
+}
+
+/// Calls a function with each number below `N`, which is at most 16. Not a loop: a compiler need not unroll one, and
+/// then what is indexed by its counter lies in memory.
+#[inline(always)]
+pub fn each<const N: usize>(mut with: impl FnMut(usize)) {
+    const { assert!(N <= 16) };
+    macro_rules! each {
+        ($($k:literal)*) => {$(
+            if N > $k {
+                with($k);
+            }
+        )*};
+    }
+    each!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+}
+
+/// One input, or two of which elements at the same places belong together.
+pub trait Inputs<K: Terms>: Copy {
+    /// A vector of each input: 16 bytes of elements.
+    type Vectors: Copy;
+
+    /// Elements before the first that all vectors can begin at, of `len` from `start` on.
+    fn lead(self, start: usize, len: usize) -> usize;
+
+    /// `N` vectors of each input from element `i` on, `stride` elements apart, of those that begin before `end`; zeros
+    /// for the others.
+    ///
+    /// # Safety
+    /// They are inside of the inputs, and begin where [`Inputs::lead`] says, or at a multiple of a vector behind it.
+    unsafe fn load_before<const N: usize>(self, i: usize, stride: usize, end: usize) -> [Self::Vectors; N];
+
+    /// The same of vectors that all exist.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn load<const N: usize>(self, i: usize, stride: usize) -> [Self::Vectors; N];
+
+    /// The item at `i`.
+    ///
+    /// # Safety
+    /// It is inside of the inputs.
+    unsafe fn item(self, i: usize) -> K::Item;
+
+    /// Calls a function with each item and its place.
+    fn each(vectors: Self::Vectors, with: impl FnMut(usize, K::Item));
+}
+
+/// One input.
+#[derive(Clone, Copy)]
+pub struct One<'a, T: Element>(pub &'a Global<'a, T>);
+
+impl<K: Terms<Item = T, Element = T>, T: Element> Inputs<K> for One<'_, T> {
+    type Vectors = T::Pack;
+
+    #[inline(always)]
+    fn lead(self, start: usize, len: usize) -> usize {
+        elements_to_alignment(self.0, start, len)
+    }
+    #[inline(always)]
+    unsafe fn load_before<const N: usize>(self, i: usize, stride: usize, end: usize) -> [T::Pack; N] {
+        // SAFETY: as promised by the caller.
+        unsafe { self.0.load_aligned_packs_before::<N>(i, stride, end) }
+    }
+    #[inline(always)]
+    unsafe fn load<const N: usize>(self, i: usize, stride: usize) -> [T::Pack; N] {
+        // SAFETY: as promised by the caller.
+        unsafe { self.0.load_aligned_packs_unchecked::<N>(i, stride) }
+    }
+    #[inline(always)]
+    unsafe fn item(self, i: usize) -> T {
+        // SAFETY: as promised by the caller.
+        unsafe { self.0.load_unchecked(i) }
+    }
+    #[inline(always)]
+    fn each(vectors: T::Pack, with: impl FnMut(usize, T)) {
+        vectors.visit(Each(with));
+    }
+}
+
+struct Each<F>(F);
+
+impl<T: Copy, F: FnMut(usize, T)> PackVisitor<T> for Each<F> {
+    type Result = ();
+
+    #[inline(always)]
+    fn elements<const LEN: usize>(mut self, elements: [T; LEN]) {
+        each::<LEN>(|i| (self.0)(i, elements[i]));
+    }
+}
+
+/// Two inputs.
+#[derive(Clone, Copy)]
+pub struct Two<'a, T: Element>(pub &'a Global<'a, T>, pub &'a Global<'a, T>);
+
+impl<K: Terms<Item = [T; 2], Element = T>, T: Element> Inputs<K> for Two<'_, T> {
+    type Vectors = [T::Pack; 2];
+
+    /// The first input's; vectors of the second are cut out of two, unless they begin at multiples of 16 bytes too.
+    #[inline(always)]
+    fn lead(self, start: usize, len: usize) -> usize {
+        elements_to_alignment(self.0, start, len)
+    }
+    #[inline(always)]
+    unsafe fn load_before<const N: usize>(self, i: usize, stride: usize, end: usize) -> [[T::Pack; 2]; N] {
+        // SAFETY: as promised by the caller.
+        let (a, b) = unsafe {
+            (self.0.load_aligned_packs_before::<N>(i, stride, end), self.1.load_packs_before::<N>(i, stride, end))
+        };
+        zip(a, b)
+    }
+    #[inline(always)]
+    unsafe fn load<const N: usize>(self, i: usize, stride: usize) -> [[T::Pack; 2]; N] {
+        // SAFETY: as promised by the caller.
+        let (a, b) = unsafe {
+            (self.0.load_aligned_packs_unchecked::<N>(i, stride), self.1.load_packs_unchecked::<N>(i, stride))
+        };
+        zip(a, b)
+    }
+    #[inline(always)]
+    unsafe fn item(self, i: usize) -> [T; 2] {
+        // SAFETY: as promised by the caller.
+        unsafe { [self.0.load_unchecked(i), self.1.load_unchecked(i)] }
+    }
+    #[inline(always)]
+    fn each([a, b]: [T::Pack; 2], mut with: impl FnMut(usize, [T; 2])) {
+        a.visit(Each(|i, a| with(i, [a, b.get(i)])));
+    }
+}
+
+#[inline(always)]
+fn zip<P: Copy, const N: usize>(a: [P; N], b: [P; N]) -> [[P; 2]; N] {
+    let mut both = [[a[0], b[0]]; N];
+    each::<N>(|k| both[k] = [a[k], b[k]]);
+    both
+}
