@@ -32,6 +32,12 @@ fn arguments_that_mean_nothing() {
     refused(&["ladder", "reduce", "--dtype", "f64", "--rung", "neighbored"], &["`f64`", "f32, i32"]);
     refused(&["sum", "--input", "a.npy", "--seed", "3"], &["--input", "--seed"]);
     refused(&["sum", "--rung", "nonsense"], &["`nonsense`", "divergent_modulo"]);
+    for command in [["sum", "--rung", "sequential"].as_slice(), &["ladder"], &["profile", "sequential"]] {
+        refused(
+            &[command, &["--dtype", "f16"]].concat(),
+            &["no kernel of the ladders for `f16`", "f32, f64, i32, i64"],
+        );
+    }
     refused(&["ladder", "reduce", "--n", "10", "--block", "100"], &["`100`", "64, 128, 256, 512, 1024"]);
     refused(&["transpose", "--force"], &["--output"]);
     refused(&["transpose", "--n", "5"], &["--n"]);
@@ -91,7 +97,7 @@ fn options_without_effect() {
 #[test]
 fn sizes_that_no_machine_has() {
     let memory = ["needs", "free", "choose"].as_slice();
-    refused(&["sum", "--n", "2^50"], &[memory, &["12.0 PiB"]].concat());
+    refused(&["sum", "--n", "2^50"], &[memory, &["8.0 PiB"]].concat());
     refused(&["sum", "--n", "2^63"], memory);
     refused(&["sum", "--n", "2^64"], &["too large"]);
     refused(&["ladder", "reduce", "--n", "2^45"], &[memory, &["--n"]].concat());

@@ -4,22 +4,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::{BENCH, Files, bench, bench_in, refused, stderr, stdout};
-
-/// An `.npy` file of version 1.0, as NumPy writes it.
-fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
-    let fortran = if fortran { "True" } else { "False" };
-    let mut header = format!("{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}");
-    while (10 + header.len() + 1) % 64 != 0 {
-        header.push(' ');
-    }
-    header.push('\n');
-    let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    file.extend((header.len() as u16).to_le_bytes());
-    file.extend(header.as_bytes());
-    file.extend(data);
-    file
-}
+use crate::{BENCH, Files, bench, bench_in, npy, refused, stderr, stdout};
 
 fn floats(numbers: &[f32]) -> Vec<u8> {
     numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
@@ -34,7 +19,9 @@ fn sums_of_files() {
     assert_eq!(csv.lines().nth(1).and_then(|row| row.split(',').nth(4)), Some("21.5"), "{csv}");
     let i32s: Vec<u8> = [i32::MAX, 1, 5].iter().flat_map(|x| x.to_le_bytes()).collect();
     let i32s = files.write("i.npy", &npy("<i4", false, "(3,)", &i32s));
-    assert!(stdout(&bench(&["sum", "--input", &i32s])).contains("sum = -2147483643"), "integers wrap");
+    assert!(stdout(&bench(&["sum", "--input", &i32s])).contains("sum = 2147483653\n"), "integers in 64 bits");
+    let by_rung = stdout(&bench(&["sum", "--input", &i32s, "--rung", "vectorized"]));
+    assert!(by_rung.contains("sum = -2147483643\n"), "a rung's integers wrap");
     let none = files.write("none.npy", &npy("<f4", false, "(0,)", &[]));
     assert!(stdout(&bench(&["sum", "--input", &none])).contains("sum = 0"));
     let nan = files.write("nan.npy", &npy("<f4", false, "(2,)", &floats(&[f32::NAN, 1.0])));
@@ -126,13 +113,13 @@ fn files_that_cannot_be_read() {
     check("truncated.npy", &good[..good.len() - 1], &["truncated"]);
     check("huge.npy", &npy("<f4", false, "(4294967296, 4294967296)", &data), &["larger than any memory"]);
     check("long.npy", &npy("<f4", false, "(1000000000,)", &data), &["truncated"]);
-    check("f8.npy", &npy("<f8", false, "(2,)", &data), &["f8", "astype"]);
-    check("u1.npy", &npy("|u1", false, "(16,)", &[0; 64]), &["u1"]);
+    check("b1.npy", &npy("|b1", false, "(16,)", &[0; 64]), &["b1", "f32", "astype"]);
+    check("c8.npy", &npy("<c8", false, "(2,)", &data), &["c8", "f32", "astype"]);
     check("fortran.npy", &npy("<f4", true, "(2, 2)", &data), &["Fortran", "ascontiguousarray"]);
     refused(&["sum", "--input", &files.path("missing.npy")], &["missing.npy", "cannot open"]);
     refused(&["sum", "--input", &files.path("")], &["folder"]);
     let i32s = files.write("i.npy", &npy("<i4", false, "(2, 2)", &data));
-    refused(&["transpose", "--input", &i32s], &["i32", "f32"]);
+    refused(&["transpose", "--input", &i32s], &["<i4, not f32", "astype"]);
 }
 
 /// A general reader of Python's literals takes minutes for the 152 bytes of this one.

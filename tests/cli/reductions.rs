@@ -14,11 +14,31 @@ fn random_numbers_have_the_same_sum_everywhere() {
     // Written down: it must not change from machine to machine, nor by an update of the generator that nobody noticed.
     assert_eq!(result(&[]), 353.0);
     assert_eq!(result(&["--rung", "neighbored"]), 353.0);
+    assert_eq!(result(&["--rung", "single_launch"]), 353.0);
     assert_ne!(result(&["--seed", "2"]), 353.0);
+    for dtype in ["f64", "f16", "bf16", "i8", "i16", "i32", "i64"] {
+        assert_eq!(result(&["--dtype", dtype]), 353.0, "{dtype}");
+    }
+    // Each is 8 more where there is no sign.
+    for dtype in ["u8", "u16", "u32", "u64"] {
+        assert_eq!(result(&["--dtype", dtype]), 80_353.0, "{dtype}");
+    }
     let text = stdout(&bench(&["sum", "--n", "100", "--rung", "sequential"]));
     for part in ["neighbours read neighbours", "\nsum = ", "seed 1"] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
+}
+
+#[test]
+fn the_sum_is_the_librarys_where_no_rung_is_named() {
+    let row = |arguments: &[&str]| {
+        let output = bench(&[&["sum", "--n", "1000", "--format", "json"], arguments].concat());
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        report["sections"][0]["rows"][0].clone()
+    };
+    let (library, rung) = (row(&[]), row(&["--rung", "single_launch"]));
+    assert_eq!((&library["kernel"], &rung["kernel"]), (&"sum".into(), &"single_launch".into()));
+    assert_eq!((&library["correct"], &library["result"]), (&true.into(), &rung["result"]));
 }
 
 #[test]

@@ -8,9 +8,11 @@ use cuda_builder::Arch;
 use warpfold::ladder::BLOCKS;
 use warpfold::{Error, Gpu, Schedule, SimtOptions};
 
+use crate::element::ElementType;
 use crate::plot::PlotFile;
 use crate::profile::ProfileArguments;
 use crate::reduce::ReduceArguments;
+use crate::sum::SumArguments;
 use crate::transpose::SweepArguments;
 
 /// Runs warpfold's reductions and transposes, checks every result against the CPU, and times them.
@@ -31,8 +33,9 @@ use crate::transpose::SweepArguments;
   bench profile tiled_32 --rows 512 --cols 512 --format json
   bench ladder reduce --check --schedule seed=7    look for races, with the lanes in a random order
   bench occupancy unroll_last_warp_f32 --arch sm_86
-  bench sum --rung sequential --n 2^20      one rung's sum of random numbers, the same on every machine
-  bench sum --input samples.npy             the sum of a NumPy file (f32 or i32)
+  bench sum --n 2^20 --dtype bf16           a sum of random numbers, the same on every machine
+  bench sum --rung sequential --n 2^20      the sum by one rung of the ladder
+  bench sum --input samples.npy             the sum of a NumPy file, of any of the twelve types
   bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
   bench reduce --shape 2^10..2^30 --plot sum.svg  bandwidth over length, as a table and as a chart, on a GPU
   bench reduce --all --peers peers                everything, beside CUB and PyTorch
@@ -40,8 +43,9 @@ use crate::transpose::SweepArguments;
   bench transpose --input a.npy --output t.npy
   bench --device simt --format json         the executor even where there is a GPU, for a machine to read
 
-In JSON and CSV a result that is no finite number is \"inf\", \"-inf\" or \"nan\", in JSON as a string; null (in CSV an
-empty field) is what does not exist: the result of a case that failed, or a time that was not taken.
+Results are printed with all digits: reading them gives the same bits. A result that is no finite
+number is \"inf\", \"-inf\" or \"nan\", in JSON as a string; null (in CSV an empty field) is what does not
+exist: the result of a case that failed, or a time that was not taken.
 
 Exit code:
     0  all results are right
@@ -140,7 +144,7 @@ pub enum Command {
     Occupancy(OccupancyArguments),
     /// What a kernel does with memory, line by line: requests, sectors, bank conflicts; counted in the executor
     Profile(ProfileArguments),
-    /// Sums numbers
+    /// Sums numbers: random ones, or an array in a NumPy file
     Sum(SumArguments),
     /// Any reduction of any type and shape, beside CUB and PyTorch where they are
     Reduce(ReduceArguments),
@@ -249,9 +253,9 @@ pub struct Numbers {
     /// How many numbers: `1000000` or `2^24` [default: 2^24 on a GPU, 2^19 in the executor]
     #[arg(long, value_parser = count)]
     pub n: Option<usize>,
-    /// The type of the numbers [default: f32]
+    /// The type of the numbers; the ladders have f32, f64, i32 and i64 [default: f32]
     #[arg(long, value_enum)]
-    pub dtype: Option<Dtype>,
+    pub dtype: Option<ElementType>,
     /// Threads of a block, of kernels with a choice: 64, 128, 256, 512 or 1024 [default: 256]
     #[arg(long, value_parser = block)]
     pub block: Option<usize>,
@@ -263,8 +267,8 @@ impl Numbers {
         self.n.unwrap_or(if gpu.is_cuda() { 1 << 24 } else { 1 << 19 })
     }
 
-    pub fn dtype(&self) -> Dtype {
-        self.dtype.unwrap_or(Dtype::F32)
+    pub fn dtype(&self) -> ElementType {
+        self.dtype.unwrap_or(ElementType::F32)
     }
 
     pub fn block(&self) -> usize {
@@ -289,14 +293,6 @@ impl Sides {
         let side = if gpu.is_cuda() { 4096 } else { 1024 };
         (self.rows.unwrap_or(side), self.cols.unwrap_or(side))
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Dtype {
-    F32,
-    F64,
-    I32,
-    I64,
 }
 
 #[derive(Debug, Args)]
@@ -338,21 +334,6 @@ pub struct OccupancyArguments {
     /// How long a load from memory takes, in nanoseconds: some 500 to 800 on GPUs of today [default: 600]
     #[arg(long, value_parser = latency)]
     pub latency_ns: Option<f64>,
-}
-
-#[derive(Debug, Args)]
-pub struct SumArguments {
-    /// Sums the array in this NumPy file (.npy: f32 or i32, C order) instead of random numbers
-    #[arg(long, value_name = "FILE.npy", conflicts_with_all = ["n", "dtype"])]
-    pub input: Option<PathBuf>,
-    #[command(flatten)]
-    pub numbers: Numbers,
-    /// Where the random numbers begin: with the same seed, --n and --dtype the sum is the same on every machine
-    #[arg(long, default_value_t = 1, conflicts_with = "input")]
-    pub seed: u64,
-    /// Sums by this rung of the ladder instead of the library's own kernel
-    #[arg(long, value_name = "NAME")]
-    pub rung: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -1,14 +1,18 @@
 //! `bench ladder`: every rung, checked and timed.
 
 use anyhow::Context;
-use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
+use warpfold::ladder::{ControlFlowRung, LadderElement, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, Profile};
 
-use crate::cli::{Dtype, Family, Numbers, Output, Sides, Uses};
-use crate::data::{self, Number};
+use crate::cli::{Family, Numbers, Output, Sides, Uses};
+use crate::data;
+use crate::element::{ElementType, Number, with_ladder_type};
+use crate::inputs::Inputs;
 use crate::measure::{Plan, copy_ceiling, progress};
 use crate::memory::{Need, bytes_of};
+use crate::number;
 use crate::outcome::{Missing, Outcome};
+use crate::reduce::{expected_by_rung, first_wrong};
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
 /// What to run; of nothing that is named, all.
@@ -28,7 +32,7 @@ struct Rungs {
 
 impl Rungs {
     /// Those that were chosen: a name that two families have (`vectorized`) means both.
-    fn of(choice: &Choice<'_>, dtype: Dtype) -> Result<Self, Error> {
+    fn of(choice: &Choice<'_>, dtype: ElementType) -> Result<Self, Error> {
         let mut names = Vec::new();
         let mut wanted = |family, name: &'static str| {
             if choice.family.is_some_and(|only| only != family) {
@@ -40,7 +44,7 @@ impl Rungs {
             choice.rung.is_none_or(|only| only == name)
         };
         // All rungs are those that this type has; one by name is tried, and if the type has it not, that is the error.
-        let has_global = choice.rung.is_some() || matches!(dtype, Dtype::F32 | Dtype::I32);
+        let has_global = choice.rung.is_some() || matches!(dtype, ElementType::F32 | ElementType::I32);
         let global = ReduceRung::GLOBAL.into_iter().filter(|_| has_global);
         let rungs = Self {
             global: global.filter(|rung| wanted(Family::Reduce, rung.name())).collect(),
@@ -85,17 +89,13 @@ pub fn run(
 ) -> anyhow::Result<Outcome> {
     let rungs = Rungs::of(choice, numbers.dtype())?;
     rungs.uses().check(numbers, sides)?;
+    numbers.dtype().check_ladder()?;
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
     let copy = copy_ceiling(gpu, &plan)?;
     let bench = Bench { gpu, plan: &plan, device: &device, copy, rungs, numbers, sides };
     let mut results = Results::default();
-    let reduced = match numbers.dtype() {
-        Dtype::F32 => bench.reduce::<f32>(&mut results),
-        Dtype::F64 => bench.reduce::<f64>(&mut results),
-        Dtype::I32 => bench.reduce::<i32>(&mut results),
-        Dtype::I64 => bench.reduce::<i64>(&mut results),
-    };
+    let reduced = with_ladder_type!(numbers.dtype(), T => bench.reduce::<T>(&mut results));
     results.keep("sums", reduced);
     if results.wants(&bench.rungs.transpose) {
         let transposed = bench.transpose(&mut results);
@@ -184,7 +184,7 @@ impl Bench<'_> {
     }
 
     /// The reduction ladders: in global memory, for the types that have it, and in shared memory.
-    fn reduce<T: Number>(&self, results: &mut Results) -> anyhow::Result<()> {
+    fn reduce<T: Number + LadderElement>(&self, results: &mut Results) -> anyhow::Result<()> {
         let Rungs { global, shared, .. } = &self.rungs;
         if !results.wants(global) && !results.wants(shared) {
             return Ok(());
@@ -193,7 +193,7 @@ impl Bench<'_> {
         let bytes = bytes_of::<T>(n);
         // Rungs that work in place have a copy of each input.
         let need = Need { device: 2 * self.plan.copies(bytes) * bytes, host: bytes };
-        need.check(self.gpu, &format!("sums of {n} {}", T::NAME), "choose a smaller --n")?;
+        need.check(self.gpu, &format!("sums of {n} {}", T::TYPE), "choose a smaller --n")?;
         let numbers: Vec<T> = data::random(n)?;
         if results.wants(global) {
             let _range = self.plan.range("sum_global");
@@ -206,7 +206,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn reduce_by<T: Number>(
+    fn reduce_by<T: Number + LadderElement>(
         &self,
         results: &mut Results,
         family: &'static str,
@@ -214,32 +214,38 @@ impl Bench<'_> {
         numbers: &[T],
     ) -> anyhow::Result<()> {
         let (gpu, plan) = (self.gpu, self.plan);
-        let reference = T::exact_reference(numbers);
+        let expected = [expected_by_rung(numbers)?.exact()];
         let bytes = size_of_val(numbers);
-        let rotation = plan.rotation(bytes);
-        let inputs = (0..rotation).map(|_| gpu.upload(numbers)).collect::<Result<Vec<_>, Error>>()?;
-        let section = Section::new(family, format!("{} {}", numbers.len(), T::NAME));
+        let inputs = Inputs::new(gpu, plan, numbers, 0)?;
+        let section = Section::new(family, format!("{} {}", numbers.len(), T::TYPE));
         results.measure(section, rungs, ReduceRung::name, |section, rung| {
             // What works in place reads its own copy, so it is the copies that have to rotate.
-            let copies = if rung.is_in_place() { rotation } else { 1 };
+            let copies = if rung.is_in_place() { plan.rotation(bytes) } else { 1 };
             let mut reductions = (0..copies)
                 .map(|_| rung.prepare::<T>(gpu, numbers.len(), self.numbers.block()))
                 .collect::<Result<Vec<_>, Error>>()?;
             for reduction in &mut reductions {
-                reduction.load(gpu, &inputs[0])?;
+                reduction.load(gpu, inputs.buffer(0))?;
             }
             let _range = plan.range(rung.name());
-            let profile = self.first(|| reductions[0].start(gpu, &inputs[0]))?;
+            let profile = self.first(|| reductions[0].start(gpu, inputs.buffer(0)))?;
             let sum = reductions[0].finish(gpu)?;
-            let wrong = (!sum.agrees(&reference))
-                .then(|| format!("the sum is {}, should be {}", data::show(sum), reference.sum));
-            let timing = plan.time(gpu, &mut |i| reductions[i % copies].start(gpu, &inputs[i % rotation]))?;
+            let wrong = first_wrong(&[sum], &expected);
+            let timing = plan.time(gpu, &mut |i| reductions[i % copies].start(gpu, inputs.buffer(i)))?;
             let launches = reductions[0].launches();
             let place = if Some(&rung) == rungs.first() { Place::First } else { Place::Next };
             let (kernel, change) = (rung.name(), rung.summary());
             section.push(
                 &self.scale(bytes),
-                Measured { kernel, change, launches, result: Some(sum.as_f64()), wrong, timing, place },
+                Measured {
+                    kernel,
+                    change,
+                    launches,
+                    result: Some(number::Results(vec![sum.value()])),
+                    wrong,
+                    timing,
+                    place,
+                },
             );
             section.count(profile.as_ref());
             Ok(())

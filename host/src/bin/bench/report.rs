@@ -12,7 +12,7 @@ use warpfold::{DeviceInfo, Gpu, Profile};
 use crate::cli::{Format, Output};
 use crate::counters::{self, CountersRow};
 use crate::measure::Timing;
-use crate::number::Number;
+use crate::number::Results;
 use crate::outcome::{Failure, Outcome};
 use crate::plot::{self, Bar, Bars, Chart};
 use crate::table::{Columns, Layout, or_dash, right};
@@ -24,8 +24,8 @@ pub struct Row {
     /// What it changes from the one before.
     pub change: String,
     pub launches: usize,
-    /// The number that it computed, if it computes one.
-    pub result: Option<Number>,
+    /// The numbers that it computed, if it computes some.
+    pub result: Option<Results>,
     /// Whether its result was right; where not, what it was and should have been.
     pub correct: bool,
     pub wrong: Option<String>,
@@ -169,8 +169,8 @@ pub struct Measured<'a> {
     pub kernel: &'a str,
     pub change: &'a str,
     pub launches: usize,
-    /// The number that it computed, if it computes one.
-    pub result: Option<f64>,
+    /// The numbers that it computed, if it computes some.
+    pub result: Option<Results>,
     /// What was wrong with its result.
     pub wrong: Option<String>,
     pub timing: Timing,
@@ -211,7 +211,7 @@ impl Section {
             kernel: kernel.to_owned(),
             change: change.to_owned(),
             launches,
-            result: result.map(Number),
+            result,
             correct: wrong.is_none(),
             wrong,
             median_us,
@@ -321,7 +321,7 @@ impl Report {
                 writeln!(out, "WRONG: {}: {}", row.kernel, row.wrong.as_deref().unwrap_or("the result"))?;
             }
             if let Some(note) = &section.note {
-                writeln!(out, "\n{note}")?;
+                writeln!(out, "\n{}", layout.paragraph(note))?;
             }
         }
         if self.sections.iter().flat_map(|section| &section.rows).any(|row| row.counters.is_some()) {
@@ -347,7 +347,7 @@ impl Report {
                     section.input,
                     row.kernel,
                     row.launches,
-                    row.result.map(|result| result.to_string()).unwrap_or_default(),
+                    row.result.as_ref().map(Results::to_string).unwrap_or_default(),
                     row.correct,
                     row.median_us,
                     row.fastest_us,
@@ -485,6 +485,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::number::Value;
 
     /// A ladder as a GPU has it, which no test without one can run.
     fn ladder() -> Report {
@@ -509,7 +510,7 @@ mod tests {
                 kernel,
                 change: "neighbours read neighbours: no bank conflicts",
                 launches: 1,
-                result: Some(f64::INFINITY),
+                result: Some(Results(vec![Value::F64(f64::INFINITY)])),
                 wrong: None,
                 timing: Timing { median: time, fastest: time },
                 place: if i == 0 { Place::First } else { Place::Next },

@@ -1,108 +1,178 @@
 //! `bench sum`.
 
-use warpfold::ladder::ReduceRung;
-use warpfold::{Error, Gpu};
+use std::path::PathBuf;
 
-use crate::cli::{Dtype, Output, SumArguments, refuse_unused};
-use crate::data::{self, Number};
-use crate::measure::{Plan, copy_ceiling};
+use clap::Args;
+use warpfold::ladder::{self, LadderElement, ReduceRung};
+use warpfold::ops::{Operator as ReductionOperator, Sum};
+use warpfold::{Gpu, Reduction};
+
+use crate::cli::{Numbers, Output, refuse_unused};
+use crate::data;
+use crate::element::{Number, with_ladder_type, with_type};
+use crate::inputs::Inputs;
+use crate::measure::{Plan, Timing, copy_ceiling};
 use crate::memory::{Need, bytes_of};
 use crate::npy::{self, Array};
+use crate::number::Results;
 use crate::outcome::Outcome;
+use crate::reduce::{Extent, Operator, bytes_expected, expected, expected_by_rung, first_wrong};
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
+#[derive(Debug, Args)]
+pub struct SumArguments {
+    /// Sums the array in this NumPy file (.npy, of any type, C order) instead of random numbers. NumPy has no bf16:
+    /// give --dtype bf16 for a file with such elements
+    #[arg(long, value_name = "FILE.npy", conflicts_with = "n")]
+    pub input: Option<PathBuf>,
+    #[command(flatten)]
+    pub numbers: Numbers,
+    /// Where the random numbers begin: with the same seed, --n and --dtype the sum is the same on every machine
+    #[arg(long, default_value_t = 1, conflicts_with = "input")]
+    pub seed: u64,
+    /// Sums by this rung of the ladder instead of the library's own kernel; the ladders have f32, f64, i32 and i64
+    #[arg(long, value_name = "NAME")]
+    pub rung: Option<String>,
+}
+
 pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Result<Outcome> {
-    let rung = match &arguments.rung {
-        Some(name) => ReduceRung::from_name(name)?,
-        None => ReduceRung::SingleLaunch,
-    };
-    let has_own_block = rung == ReduceRung::SingleLaunch;
+    let rung = arguments.rung.as_deref().map(ReduceRung::from_name).transpose()?;
+    let has_own_block = rung.is_none_or(|rung| rung == ReduceRung::SingleLaunch);
     refuse_unused(
         &[("--block", has_own_block && arguments.numbers.block.is_some())],
-        "`single_launch`, which sums where no other --rung is named, has a block of its own",
+        "the library's sum and `single_launch` have a block of their own",
     )?;
-    let (n, block) = (arguments.numbers.n(gpu), arguments.numbers.block());
-    let Some(file) = &arguments.input else {
-        return match arguments.numbers.dtype() {
-            Dtype::F32 => sum_of_random::<f32>(gpu, output, block, rung, n, arguments.seed),
-            Dtype::F64 => sum_of_random::<f64>(gpu, output, block, rung, n, arguments.seed),
-            Dtype::I32 => sum_of_random::<i32>(gpu, output, block, rung, n, arguments.seed),
-            Dtype::I64 => sum_of_random::<i64>(gpu, output, block, rung, n, arguments.seed),
-        };
-    };
-    match npy::read(gpu, file)?.array {
-        Array::F32(numbers) => sum(gpu, output, block, rung, &numbers, None),
-        Array::I32(numbers) => sum(gpu, output, block, rung, &numbers, None),
-    }
-}
-
-fn sum_of_random<T: Number>(
-    gpu: &Gpu,
-    output: &Output,
-    block: usize,
-    rung: ReduceRung,
-    n: usize,
-    seed: u64,
-) -> anyhow::Result<Outcome> {
-    need::<T>(&Plan::new(gpu, output)?, n).check(gpu, &format!("a sum of {n} {}", T::NAME), "choose a smaller --n")?;
-    let numbers: Vec<T> = data::random_of_seed(n, seed)?;
-    sum(gpu, output, block, rung, &numbers, Some(seed))
-}
-
-/// The numbers, their copies on the device, and the copy of a rung that works in place.
-fn need<T>(plan: &Plan, n: usize) -> Need {
-    let bytes = bytes_of::<T>(n);
-    Need { device: (plan.copies(bytes) + 1) * bytes, host: bytes }
-}
-
-/// `seed` is that of random numbers, which have an exact sum.
-fn sum<T: Number>(
-    gpu: &Gpu,
-    output: &Output,
-    block: usize,
-    rung: ReduceRung,
-    numbers: &[T],
-    seed: Option<u64>,
-) -> anyhow::Result<Outcome> {
     let plan = Plan::new(gpu, output)?;
+    let (array, extent) = array(gpu, &plan, arguments, rung)?;
     let device = Device::of(gpu)?;
     let copy = copy_ceiling(gpu, &plan)?;
-    let bytes = size_of_val(numbers);
-    let more = Need { host: 0, ..need::<T>(&plan, numbers.len()) };
-    more.check(gpu, &format!("a sum of {} {}", numbers.len(), T::NAME), "choose a smaller input")?;
-    let inputs = (0..plan.rotation(bytes)).map(|_| gpu.upload(numbers)).collect::<Result<Vec<_>, Error>>()?;
-    let reference = if seed.is_some() { T::exact_reference(numbers) } else { T::reference(numbers) };
-    let mut reduction = rung.prepare::<T>(gpu, numbers.len(), block)?;
-    reduction.load(gpu, &inputs[0])?;
-    let _range = plan.range(rung.name());
-    if !numbers.is_empty() {
-        reduction.start(gpu, &inputs[0])?;
-    }
-    let sum = reduction.finish(gpu)?;
-    let wrong =
-        (!sum.agrees(&reference)).then(|| format!("the sum is {}, should be {}", data::show(sum), reference.sum));
-    let timing = if numbers.is_empty() {
-        plan.time(gpu, &mut |_| Ok(()))?
-    } else {
-        plan.time(gpu, &mut |i| reduction.start(gpu, &inputs[i % inputs.len()]))?
-    };
-    let mut section = Section::new("Sum", format!("{} {}", numbers.len(), T::NAME));
-    let of = seed.map(|seed| format!(" of the random numbers of seed {seed}")).unwrap_or_default();
-    section.note = Some(format!("sum = {}{of}", data::show(sum)));
-    let scale = Scale { device: &device, copy, bytes };
-    let launches = reduction.launches();
+    let bench = Bench { gpu, plan: &plan, extent, is_random: arguments.input.is_none() };
+    let summed = match rung {
+        None => with_type!(array.dtype, T => bench.by_library(array.elements::<T>())),
+        Some(rung) => {
+            let block = arguments.numbers.block();
+            with_ladder_type!(array.dtype, T => bench.by_rung(rung, block, array.elements::<T>()))
+        }
+    }?;
+    let Summed { results, wrong, launches, timing } = summed;
+
+    let mut section = Section::new("Sum", format!("{} {}", extent.elements(), array.dtype));
+    let of = if bench.is_random { format!(" of the random numbers of seed {}", arguments.seed) } else { String::new() };
+    let values = Results(results.values());
+    section.note = Some(format!("sum = {}{of}", values.shown()));
+    let bytes = with_type!(array.dtype, T => size_of_val(array.elements::<T>()));
+    let (kernel, change) = rung.map_or(("sum", "the library's sum"), |rung| (rung.name(), rung.summary()));
     section.push(
-        &scale,
-        Measured {
-            kernel: rung.name(),
-            change: rung.summary(),
-            launches,
-            result: Some(sum.as_f64()),
-            wrong,
-            timing,
-            place: Place::First,
-        },
+        &Scale { device: &device, copy, bytes },
+        Measured { kernel, change, launches, result: Some(values), wrong, timing, place: Place::First },
     );
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
     Ok(report.print(output))
+}
+
+/// The numbers, and what of them is summed.
+fn array(
+    gpu: &Gpu,
+    plan: &Plan,
+    arguments: &SumArguments,
+    rung: Option<ReduceRung>,
+) -> anyhow::Result<(Array, Extent)> {
+    if let Some(file) = &arguments.input {
+        let array = npy::read(gpu, file, arguments.numbers.dtype)?;
+        let extent = Extent::all(array.shape.iter().product());
+        let need = with_type!(array.dtype, T => need::<T>(plan, &extent, rung));
+        need.check(gpu, &format!("a sum of {} {}", extent.elements(), array.dtype), "choose a smaller input")?;
+        return Ok((array, extent));
+    }
+    let (n, dtype) = (arguments.numbers.n(gpu), arguments.numbers.dtype());
+    if rung.is_some() {
+        dtype.check_ladder()?;
+    }
+    let extent = Extent::all(n);
+    with_type!(dtype, T => {
+        let Need { device, host } = need::<T>(plan, &extent, rung);
+        let need = Need { device, host: host + bytes_of::<T>(n) };
+        need.check(gpu, &format!("a sum of {n} {dtype}"), "choose a smaller --n")?;
+        Ok((Array::of_list(data::random_of_seed::<T>(n, arguments.seed)?), extent))
+    })
+}
+
+/// Beside the numbers: their copies on the device, the copy of a rung that works in place, and the results.
+fn need<T: Number>(plan: &Plan, extent: &Extent, rung: Option<ReduceRung>) -> Need {
+    let bytes = bytes_of::<T>(extent.elements());
+    let copies = plan.copies(bytes) + u128::from(rung.is_some_and(ReduceRung::is_in_place));
+    Need { device: copies * bytes + bytes_of::<u64>(extent.results()), host: bytes_expected::<T>(extent) }
+}
+
+/// The type of a sum by the library.
+type SumOf<T> = <Sum as ReductionOperator<T>>::Output;
+
+/// What numbers are summed with.
+struct Bench<'a> {
+    gpu: &'a Gpu,
+    plan: &'a Plan,
+    extent: Extent,
+    /// Random numbers have an exact sum.
+    is_random: bool,
+}
+
+/// Sums, checked and timed.
+struct Summed {
+    results: Array,
+    wrong: Option<String>,
+    launches: usize,
+    timing: Timing,
+}
+
+impl Bench<'_> {
+    /// By what `Gpu::sum` runs.
+    fn by_library<T: Number>(&self, numbers: &[T]) -> anyhow::Result<Summed>
+    where
+        Sum: Reduction<T>,
+        SumOf<T>: Number,
+    {
+        let Self { gpu, plan, extent, is_random } = self;
+        let inputs = Inputs::new(gpu, plan, numbers, 0)?;
+        let mut expected = expected(Operator::Sum, extent, &[], numbers)?;
+        if *is_random {
+            expected.iter_mut().for_each(|expected| *expected = expected.exact());
+        }
+        let mut output = gpu.zeroed::<SumOf<T>>(extent.results())?;
+        let mut reducer = gpu.reducer(Sum, extent.shape())?;
+        let mut start = |i| reducer.start(inputs.turn(i)?, &mut output);
+        let _range = plan.range("sum");
+        let first = plan.first(gpu, &mut start)?;
+        let timing = plan.time_after(gpu, first, &mut start)?;
+        let sums = gpu.download(&output)?;
+        Ok(Summed { wrong: first_wrong(&sums, &expected), results: Array::of_list(sums), launches: 1, timing })
+    }
+
+    /// All of them, by a rung of a ladder.
+    fn by_rung<T: Number + LadderElement>(
+        &self,
+        rung: ReduceRung,
+        block: usize,
+        numbers: &[T],
+    ) -> anyhow::Result<Summed> {
+        let Self { gpu, plan, is_random, .. } = self;
+        let inputs = Inputs::new(gpu, plan, numbers, 0)?;
+        let near = expected_by_rung(numbers)?;
+        let expected = if *is_random { near.exact() } else { near };
+        let mut reduction = rung.prepare::<T>(gpu, numbers.len(), block)?;
+        reduction.load(gpu, inputs.buffer(0))?;
+        let _range = plan.range(rung.name());
+        let start = |reduction: &mut ladder::Reduction<T>, i: usize| {
+            if numbers.is_empty() { Ok(()) } else { reduction.start(gpu, inputs.buffer(i)) }
+        };
+        // A rung that works in place has overwritten its copy after one start.
+        start(&mut reduction, 0)?;
+        let sum = reduction.finish(gpu)?;
+        let timing = plan.time(gpu, &mut |i| start(&mut reduction, i))?;
+        Ok(Summed {
+            wrong: first_wrong(&[sum], &[expected]),
+            results: Array::of_list(vec![sum]),
+            launches: reduction.launches(),
+            timing,
+        })
+    }
 }

@@ -136,7 +136,7 @@ impl<'a> Rest<'a> {
     /// A plain type.
     fn descr(&mut self) -> anyhow::Result<&'a str> {
         match self.peek() {
-            Some(b'[' | b'(' | b'{') => bail!("it holds records, not f32 or i32: save one field of them"),
+            Some(b'[' | b'(' | b'{') => bail!("it holds records, not numbers: save one field of them"),
             _ => self.string(),
         }
     }

@@ -2,10 +2,11 @@
 
 use anyhow::bail;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
-use warpfold::{Error, Gpu, Profile};
+use warpfold::{Buffer, Gpu, Profile};
 
-use crate::cli::{Dtype, Numbers, Sides, Uses};
-use crate::data::{self, Number};
+use crate::cli::{Numbers, Sides, Uses};
+use crate::data;
+use crate::element::{Number, with_ladder_type, with_type};
 use crate::ladder::check_matrix;
 use crate::measure::Plan;
 use crate::memory::{Need, bytes_of};
@@ -54,12 +55,16 @@ impl Subject {
     /// Runs it, and counts.
     pub fn profile(self, gpu: &Gpu, plan: &Plan, numbers: &Numbers, sides: &Sides) -> anyhow::Result<Profile> {
         match self {
-            Self::Reduce(_) | Self::LibrarySum => match numbers.dtype() {
-                Dtype::F32 => self.sum::<f32>(gpu, numbers),
-                Dtype::F64 => self.sum::<f64>(gpu, numbers),
-                Dtype::I32 => self.sum::<i32>(gpu, numbers),
-                Dtype::I64 => self.sum::<i64>(gpu, numbers),
-            },
+            Self::LibrarySum => with_type!(numbers.dtype(), T => {
+                let input = random::<T>(gpu, numbers)?;
+                Ok(gpu.profile(|| gpu.sum(&input).map(|_| ()))?)
+            }),
+            Self::Reduce(rung) => with_ladder_type!(numbers.dtype(), T => {
+                let input = random::<T>(gpu, numbers)?;
+                let mut reduction = rung.prepare::<T>(gpu, input.len(), numbers.block())?;
+                reduction.load(gpu, &input)?;
+                Ok(gpu.profile(|| reduction.start(gpu, &input))?)
+            }),
             Self::Transpose(_) | Self::LibraryTranspose => {
                 let (rows, columns) = sides.get(gpu);
                 let elements = data::random_bits(check_matrix(gpu, plan, rows, columns)?)?;
@@ -80,37 +85,15 @@ impl Subject {
             }
         }
     }
-
-    fn sum<T: Number + SumAll>(self, gpu: &Gpu, numbers: &Numbers) -> anyhow::Result<Profile> {
-        let n = numbers.n(gpu);
-        let need = Need { device: 2 * bytes_of::<T>(n), host: bytes_of::<T>(n) };
-        need.check(gpu, &format!("a sum of {n} {}", T::NAME), "choose a smaller --n")?;
-        let input = gpu.upload(&data::random::<T>(n)?)?;
-        let Self::Reduce(rung) = self else {
-            return Ok(gpu.profile(|| T::sum_all(gpu, &input))?);
-        };
-        let mut reduction = rung.prepare::<T>(gpu, input.len(), numbers.block())?;
-        reduction.load(gpu, &input)?;
-        Ok(gpu.profile(|| reduction.start(gpu, &input))?)
-    }
 }
 
-/// A type that the library itself sums.
-trait SumAll: Sized {
-    fn sum_all(gpu: &Gpu, input: &warpfold::Buffer<Self>) -> Result<(), Error>;
+/// The numbers of a sum, on the device.
+fn random<T: Number>(gpu: &Gpu, numbers: &Numbers) -> anyhow::Result<Buffer<T>> {
+    let n = numbers.n(gpu);
+    let need = Need { device: 2 * bytes_of::<T>(n), host: bytes_of::<T>(n) };
+    need.check(gpu, &format!("a sum of {n} {}", T::TYPE), "choose a smaller --n")?;
+    Ok(gpu.upload(&data::random::<T>(n)?)?)
 }
-
-macro_rules! sums {
-    ($($type:ty),*) => {$(
-        impl SumAll for $type {
-            fn sum_all(gpu: &Gpu, input: &warpfold::Buffer<Self>) -> Result<(), Error> {
-                gpu.sum(input).map(|_| ())
-            }
-        }
-    )*};
-}
-
-sums!(f32, f64, i32, i64);
 
 #[cfg(test)]
 mod tests {

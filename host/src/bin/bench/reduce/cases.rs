@@ -8,6 +8,7 @@ use serde::Serialize;
 use warpfold::Shape;
 
 use crate::cli::count;
+use crate::element::ElementType;
 
 /// `bench reduce`.
 #[derive(Debug, Args)]
@@ -66,30 +67,6 @@ pub enum Operator {
     Dot,
 }
 
-/// A type of elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ElementType {
-    F32,
-    F64,
-    F16,
-    Bf16,
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
-}
-
-impl ElementType {
-    pub fn is_float(self) -> bool {
-        matches!(self, Self::F32 | Self::F64 | Self::F16 | Self::Bf16)
-    }
-}
-
 /// What numbers show that nothing was left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
@@ -118,6 +95,11 @@ impl Operator {
             Self::CountNan | Self::CountFinite => dtype.is_float(),
             _ => true,
         }
+    }
+
+    /// The numbers of a result.
+    pub fn results_each(self) -> usize {
+        if self == Self::MinMax { 2 } else { 1 }
     }
 
     /// The types that it takes.
@@ -245,7 +227,7 @@ pub struct Case {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { operator, dtype, extent, .. } = self;
-        write!(f, "{} of {}, {extent}", name_of(operator), name_of(dtype))
+        write!(f, "{} of {dtype}, {extent}", name_of(operator))
     }
 }
 

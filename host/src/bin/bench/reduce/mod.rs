@@ -2,9 +2,11 @@
 
 mod cases;
 mod data;
+mod expected;
 mod peers;
 mod run;
 mod table;
+mod tally;
 
 use std::io;
 
@@ -12,12 +14,14 @@ use anyhow::bail;
 use warpfold::ops::WrappingSum;
 use warpfold::{Gpu, Shape};
 
-pub use cases::ReduceArguments;
-use cases::{Case, ElementType, Extent, Operator, Table, name_of};
+use cases::{Case, Table, name_of};
+pub use cases::{Extent, Operator, ReduceArguments};
+pub use expected::{bytes_expected, expected, expected_by_rung, first_wrong};
 use peers::Peers;
 use table::{Report, Row, Section};
 
 use crate::cli::{Output, refuse_unused};
+use crate::element::ElementType;
 use crate::measure::{Plan, if_there_is_memory, progress};
 use crate::outcome::{Missing, Outcome};
 use crate::report::{Device, finish};
@@ -58,6 +62,19 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
     Ok(outcome)
 }
 
+fn operators(arguments: &ReduceArguments) -> Vec<Operator> {
+    if arguments.op.is_empty() { vec![Operator::Sum] } else { arguments.op.clone() }
+}
+
+fn check_takes(operator: Operator, dtype: ElementType) -> anyhow::Result<()> {
+    if !operator.takes(dtype) {
+        let types: Vec<_> = operator.types().map(|dtype| dtype.to_string()).collect();
+        let operator = name_of(&operator);
+        bail!("--op {operator} takes --dtype {}, and not {dtype}: choose another of the two", types.join(","));
+    }
+    Ok(())
+}
+
 /// Every operator of every type over every shape that the command line names.
 fn asked_for(gpu: &Gpu, arguments: &ReduceArguments) -> anyhow::Result<Table> {
     let or = |given: Vec<Extent>| {
@@ -65,17 +82,12 @@ fn asked_for(gpu: &Gpu, arguments: &ReduceArguments) -> anyhow::Result<Table> {
         if given.is_empty() { vec![usual] } else { given }
     };
     let extents = or(arguments.shape.iter().flat_map(|lengths| lengths.0.clone()).collect());
-    let operators = if arguments.op.is_empty() { vec![Operator::Sum] } else { arguments.op.clone() };
     let mut cases = Vec::new();
-    for &operator in &operators {
+    for operator in operators(arguments) {
         let usual = [ElementType::F32, ElementType::I32].into_iter().find(|&dtype| operator.takes(dtype));
         let dtypes = if arguments.dtype.is_empty() { usual.as_slice() } else { &arguments.dtype };
         for &dtype in dtypes {
-            if !operator.takes(dtype) {
-                let types: Vec<_> = operator.types().map(|dtype| name_of(&dtype)).collect();
-                let (operator, dtype) = (name_of(&operator), name_of(&dtype));
-                bail!("--op {operator} takes --dtype {}, and not {dtype}: leave out one of the two", types.join(","));
-            }
+            check_takes(operator, dtype)?;
             cases.extend(extents.iter().map(|&extent| Case { operator, dtype, extent, offset: arguments.offset }));
         }
     }

@@ -70,7 +70,7 @@ impl Peers {
         if axis == Axis::Columns {
             return Ok(None);
         }
-        let name = format!("warpfold_cub_{}", name_of(&case.dtype));
+        let name = format!("warpfold_cub_{}", case.dtype);
         // SAFETY: `peers/cub.cu` defines it with this signature.
         let reduce = unsafe { library.get::<Reduce>(name.as_bytes()) }.context("the peers' library is another one")?;
         let (output, index) = (gpu.zeroed::<u64>(rows)?, gpu.zeroed::<u64>(rows)?);
@@ -137,7 +137,7 @@ fn question(case: &Case) -> Option<serde_json::Value> {
     );
     (has && *offset == 0 && extent.axis != Axis::Skewed).then(|| {
         serde_json::json!({
-            "op": name_of(operator), "dtype": name_of(dtype),
+            "op": name_of(operator), "dtype": dtype,
             "rows": extent.rows, "columns": extent.columns, "axis": extent.axis,
         })
     })

@@ -6,45 +6,42 @@ use warpfold::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Dot, Max, Mean, Min, MinMax, Norm, Product, Sum,
     SumInF64, SumOfSquares, WrappingSum,
 };
-use warpfold::{Buffer, Element, Error, Gpu, PairReduction, Reduction, View};
+use warpfold::{Error, Gpu, PairReduction, Reduction};
 
-use super::cases::{Axis, Case, Data, ElementType, Operator, name_of};
-use super::data::{Small, bytes_on_host, expected, expected_dot, first_wrong, numbers, skewed_offsets};
+use super::cases::{Axis, Case, Data, Operator, name_of};
+use super::data::{numbers, skewed_offsets};
+use super::expected::{bytes_expected, expected, expected_dot, first_wrong};
 use super::peers::Peers;
 use super::table::Row;
+use crate::element::{ElementType, Number};
+use crate::inputs::Inputs;
 use crate::measure::{Plan, Start, Timing};
 use crate::memory::{Need, bytes_of};
 use crate::outcome::without;
 
-/// A number that a reduction gives out; of two the first.
-trait Given {
-    fn to_f64(&self) -> f64;
+/// The output of a reduction for each result: a number, or two.
+trait Given: Sized {
+    type Number: Number;
+    fn numbers(given: Vec<Self>) -> Vec<Self::Number>;
 }
 
-macro_rules! given {
-    ($($type:ident $to:expr;)*) => {$(
-        impl Given for $type {
-            fn to_f64(&self) -> f64 {
-                ($to)(*self)
-            }
-        }
-        impl Given for [$type; 2] {
-            fn to_f64(&self) -> f64 {
-                ($to)(self[0])
-            }
-        }
-    )*};
+impl<T: Number> Given for T {
+    type Number = T;
+    fn numbers(given: Vec<Self>) -> Vec<T> {
+        given
+    }
 }
 
-given! {
-    f16 f64::from; bf16 f64::from; f32 f64::from; f64 |x| x;
-    i8 f64::from; u8 f64::from; i16 f64::from; u16 f64::from; i32 f64::from; u32 f64::from;
-    i64 |x| x as f64; u64 |x| x as f64;
+impl<T: Number> Given for [T; 2] {
+    type Number = T;
+    fn numbers(given: Vec<Self>) -> Vec<T> {
+        given.into_flattened()
+    }
 }
 
 /// Measures a case.
 pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, case: &Case) -> anyhow::Result<Row> {
-    let _range = plan.range(&format!("{} of {}", name_of(&case.operator), name_of(&case.dtype)));
+    let _range = plan.range(&format!("{} of {}", name_of(&case.operator), case.dtype));
     macro_rules! of_type {
         ($measure:ident, $operator:ident, $($dtype:ident $type:ident)*) => {
             match case.dtype {
@@ -94,35 +91,6 @@ pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, case: &Case) -> anyhow::Re
     }
 }
 
-/// Copies of an input, to be used in turn, so that none is in the cache when its turn comes.
-struct Inputs<T> {
-    buffers: Vec<Buffer<T>>,
-    offset: usize,
-    len: usize,
-}
-
-impl<T: Element> Inputs<T> {
-    /// Of `all` but the first `offset`.
-    fn new(gpu: &Gpu, plan: &Plan, all: &[T], offset: usize) -> Result<Self, Error> {
-        let mut buffers = vec![gpu.upload(all)?];
-        for _ in 1..plan.rotation(size_of_val(all)) {
-            let mut copy = gpu.zeroed(all.len())?;
-            gpu.copy(&buffers[0], &mut copy)?;
-            buffers.push(copy);
-        }
-        Ok(Self { buffers, offset, len: all.len() - offset })
-    }
-
-    /// That of turn `i`.
-    fn turn(&self, i: usize) -> Result<View<'_, T>, Error> {
-        self.buffers[i % self.buffers.len()].view().slice(self.offset, self.len)
-    }
-
-    fn addresses(&self) -> Result<Vec<u64>, Error> {
-        (0..self.buffers.len()).map(|i| Ok(self.turn(i)?.device_address())).collect()
-    }
-}
-
 /// The times of `start`, back to back and alone. In the executor the one time is as good as any.
 fn times(gpu: &Gpu, plan: &Plan, start: &mut Start<'_>) -> Result<(Timing, Option<Timing>), Error> {
     match plan.first(gpu, start)? {
@@ -132,20 +100,22 @@ fn times(gpu: &Gpu, plan: &Plan, start: &mut Start<'_>) -> Result<(Timing, Optio
 }
 
 /// Refuses a case that does not fit in the memory that is free, with so many inputs.
-fn check_memory<T>(gpu: &Gpu, plan: &Plan, case: &Case, inputs: u128) -> anyhow::Result<()> {
-    let Case { extent, offset, .. } = case;
-    let input = (*offset as u128 + extent.elements() as u128) * size_of::<T>() as u128;
-    let ends = if extent.axis == Axis::Skewed { bytes_of::<u64>(extent.rows) } else { 0 };
+fn check_memory<T: Number>(gpu: &Gpu, plan: &Plan, case: &Case, inputs: u128) -> anyhow::Result<()> {
+    let Case { extent, offset, .. } = *case;
+    let input = (offset as u128 + extent.elements() as u128) * size_of::<T>() as u128;
+    let ends = if extent.axis == Axis::Skewed { bytes_of::<u64>(extent.rows + 1) } else { 0 };
     // A result is 16 bytes at most, and CUB has two of 8 more.
     let results = 32 * extent.results() as u128;
+    // Segments have weights of 8 bytes beside their offsets.
+    let own = input + 2 * ends;
     let need = Need {
         device: inputs * plan.copies(input) * input + ends + results,
-        host: inputs * bytes_on_host::<T>(extent, *offset),
+        host: inputs * (own + bytes_expected::<T>(&extent)),
     };
     need.check(gpu, "the case", "choose a smaller --shape")
 }
 
-fn measure<O: Reduction<T> + Default, T: Element + Small>(
+fn measure<O: Reduction<T> + Default, T: Number>(
     gpu: &Gpu,
     plan: &Plan,
     peers: &mut Peers,
@@ -154,15 +124,15 @@ fn measure<O: Reduction<T> + Default, T: Element + Small>(
 where
     O::Output: Given,
 {
-    let Case { extent, offset, .. } = *case;
+    let Case { operator, extent, offset, .. } = *case;
     let is_skewed = extent.axis == Axis::Skewed;
     check_memory::<T>(gpu, plan, case, 1)?;
     let ends = if is_skewed { skewed_offsets(&extent)? } else { Vec::new() };
-    let all: Vec<T> = numbers(case.operator.data(), offset, extent.elements())?;
+    let all: Vec<T> = numbers(operator.data(), offset, extent.elements())?;
     let inputs = Inputs::new(gpu, plan, &all, offset)?;
-    let expected = expected(case.operator, &extent, &ends, &all[offset..])?;
+    let expected = expected(operator, &extent, &ends, &all[offset..])?;
     drop(all);
-    let mut output = gpu.zeroed::<O::Output>(expected.len())?;
+    let mut output = gpu.zeroed::<O::Output>(extent.results())?;
     let ends = gpu.upload(&ends)?;
     let measured = if is_skewed {
         let mut reducer = gpu.segment_reducer(O::default(), extent.rows, extent.elements())?;
@@ -173,7 +143,7 @@ where
         let mut reducer = gpu.reducer(O::default(), extent.shape())?;
         times(gpu, plan, &mut |i| reducer.start(inputs.turn(i)?, &mut output))?
     };
-    let wrong = first_wrong(gpu.download(&output)?.iter().map(Given::to_f64), &expected);
+    let wrong = first_wrong(&Given::numbers(gpu.download(&output)?), &expected);
     let cub = peers
         .cub(gpu, plan, case, &inputs.addresses()?, ends.view())
         .unwrap_or_else(|error| without("CUB", case, &error));
@@ -183,7 +153,7 @@ where
 }
 
 /// Two inputs.
-fn measure_pairs<O: PairReduction<T> + Default, T: Element + Small>(
+fn measure_pairs<O: PairReduction<T> + Default, T: Number>(
     gpu: &Gpu,
     plan: &Plan,
     peers: &mut Peers,
@@ -203,7 +173,7 @@ where
     let mut output = gpu.zeroed::<O::Output>(1)?;
     let mut reducer = gpu.pair_reducer(O::default(), extent.shape())?;
     let measured = times(gpu, plan, &mut |i| reducer.start(first.turn(i)?, second.turn(i)?, &mut output))?;
-    let wrong = first_wrong(gpu.download(&output)?.iter().map(Given::to_f64), &expected);
+    let wrong = first_wrong(&Given::numbers(gpu.download(&output)?), &expected);
     drop((first, second));
     let pytorch = peers.pytorch(case);
     Ok(Row::new(case, 2 * extent.elements() * size_of::<T>(), wrong, measured, None, pytorch))

@@ -53,7 +53,7 @@ impl Row {
         let back_to_back_us = us(back_to_back);
         Self {
             operator: name_of(&case.operator),
-            dtype: name_of(&case.dtype),
+            dtype: case.dtype.to_string(),
             shape: case.extent.to_string(),
             extent: case.extent,
             offset: case.offset,
@@ -74,7 +74,7 @@ impl Row {
     pub fn without_result(case: &Case, error: &anyhow::Error) -> Self {
         Self {
             operator: name_of(&case.operator),
-            dtype: name_of(&case.dtype),
+            dtype: case.dtype.to_string(),
             shape: case.extent.to_string(),
             extent: case.extent,
             offset: case.offset,

@@ -13,6 +13,7 @@ pub use sweep::SweepArguments;
 
 use crate::cli::{Output, TransposeArguments};
 use crate::data;
+use crate::element::ElementType;
 use crate::ladder::check_matrix;
 use crate::measure::{Plan, copy_ceiling};
 use crate::npy::{self, Array};
@@ -63,7 +64,8 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
     let mut outcome = report.print(output);
     if let Some(file) = &arguments.output {
         if is_right {
-            if let Err(error) = npy::write(file, &transposed, columns, rows, arguments.force) {
+            let transposed = Array::new(transposed, vec![columns, rows]);
+            if let Err(error) = npy::write(file, &transposed, arguments.force) {
                 outcome.fail(Failure::Output, &error);
             }
         } else {
@@ -79,11 +81,8 @@ fn matrix(gpu: &Gpu, plan: &Plan, arguments: &TransposeArguments) -> anyhow::Res
         let (rows, columns) = arguments.sides.get(gpu);
         return Ok((data::random_bits(check_matrix(gpu, plan, rows, columns)?)?, rows, columns));
     };
-    let read = npy::read(gpu, file)?;
-    let Array::F32(elements) = read.array else {
-        bail!("`{}` holds i32, and a transpose takes f32", file.display());
-    };
-    let (rows, columns) = match (&read.shape[..], arguments.sides.rows, arguments.sides.cols) {
+    let array = npy::read(gpu, file, Some(ElementType::F32))?;
+    let (rows, columns) = match (&array.shape[..], arguments.sides.rows, arguments.sides.cols) {
         (&[rows, columns], None, None) => (rows, columns),
         (_, Some(rows), Some(columns)) => (rows, columns),
         (axes, ..) => bail!(
@@ -93,6 +92,7 @@ fn matrix(gpu: &Gpu, plan: &Plan, arguments: &TransposeArguments) -> anyhow::Res
         ),
     };
     let expected = check_matrix(gpu, plan, rows, columns)?;
+    let elements = array.into_elements();
     ensure!(
         elements.len() == expected,
         "`{}` has {}, and a matrix of {rows} x {columns} has {expected}",

@@ -1,0 +1,40 @@
+//! An input on the device, in as many copies as a measurement rotates through.
+
+use warpfold::{Buffer, Element, Error, Gpu, View};
+
+use crate::measure::Plan;
+
+/// Copies of an input, to be used in turn, so that none is in the cache when its turn comes.
+pub struct Inputs<T> {
+    buffers: Vec<Buffer<T>>,
+    offset: usize,
+    len: usize,
+}
+
+impl<T: Element> Inputs<T> {
+    /// Of `all` but the first `offset`.
+    pub fn new(gpu: &Gpu, plan: &Plan, all: &[T], offset: usize) -> Result<Self, Error> {
+        let mut buffers = vec![gpu.upload(all)?];
+        for _ in 1..plan.rotation(size_of_val(all)) {
+            let mut copy = gpu.zeroed(all.len())?;
+            gpu.copy(&buffers[0], &mut copy)?;
+            buffers.push(copy);
+        }
+        Ok(Self { buffers, offset, len: all.len() - offset })
+    }
+
+    /// That of turn `i`.
+    pub fn turn(&self, i: usize) -> Result<View<'_, T>, Error> {
+        self.buffer(i).view().slice(self.offset, self.len)
+    }
+
+    /// The memory of turn `i`, with what is left out.
+    pub fn buffer(&self, i: usize) -> &Buffer<T> {
+        &self.buffers[i % self.buffers.len()]
+    }
+
+    /// The address of each turn.
+    pub fn addresses(&self) -> Result<Vec<u64>, Error> {
+        (0..self.buffers.len()).map(|i| Ok(self.turn(i)?.device_address())).collect()
+    }
+}

@@ -1,0 +1,183 @@
+//! What the CPU makes of an array: each result, by as many threads as there are processors.
+
+use rayon::prelude::*;
+
+use super::cases::{Axis, Extent, Operator};
+pub use super::tally::Expected;
+use super::tally::Tally;
+use crate::element::{Number, Wide};
+use crate::memory;
+use crate::number::Value;
+
+/// Numbers that one thread counts at a time.
+const EACH: usize = 1 << 20;
+
+/// Columns that one thread counts at a time, where there are more.
+const COLUMNS_EACH: usize = 1 << 12;
+
+/// What each result should be, of a minimum and a maximum two each; `offsets` are those of segments.
+pub fn expected<T: Number>(
+    operator: Operator,
+    extent: &Extent,
+    offsets: &[u64],
+    numbers: &[T],
+) -> anyhow::Result<Vec<Expected>> {
+    let Extent { rows, columns, axis } = *extent;
+    let tallies = match axis {
+        Axis::All => vec![tally(operator, numbers)?],
+        Axis::Rows => in_parallel(rows, &|row| Tally::of(operator, 0, &numbers[row * columns..][..columns]))?,
+        Axis::Skewed => {
+            let segment = |i: usize| offsets[i] as usize..offsets[i + 1] as usize;
+            in_parallel(offsets.len().saturating_sub(1), &|i| Tally::of(operator, 0, &numbers[segment(i)]))?
+        }
+        Axis::Columns => tally_columns(operator, columns, numbers)?,
+    };
+    let mut expected = memory::list(operator.results_each() * tallies.len())?;
+    expected.extend(tallies.iter().flat_map(|tally| tally.results::<T>(operator)));
+    Ok(expected)
+}
+
+/// What a rung of a ladder should give: the sum in the numbers' own type.
+pub fn expected_by_rung<T: Number>(numbers: &[T]) -> anyhow::Result<Expected> {
+    let operator = if T::TYPE.is_float() { Operator::Sum } else { Operator::WrappingSum };
+    let mut expected = expected(operator, &Extent::all(numbers.len()), &[], numbers)?.remove(0);
+    // A rung adds more elements one after the other than the library: as many as a thread's share of the input.
+    expected.bound *= 8.0 + numbers.len() as f64 / 524_288.0;
+    Ok(expected)
+}
+
+/// The dot product of two inputs.
+pub fn expected_dot<T: Number>(a: &[T], b: &[T]) -> anyhow::Result<Expected> {
+    // Whole numbers far below 2^53: exact in any order.
+    let of_part = |part: usize| -> f64 {
+        let range = part * EACH..((part + 1) * EACH).min(a.len());
+        a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a.wide().to_f64() * b.wide().to_f64()).sum()
+    };
+    let dot: f64 = in_parallel(a.len().div_ceil(EACH), &of_part)?.into_iter().sum();
+    let rounding = T::MEANS.rounding().max(f64::EPSILON);
+    let bound = if T::TYPE.is_float() { 8.0 * rounding * dot } else { 0.0 };
+    Ok(Expected { value: Value::F64(dot), bound })
+}
+
+/// Bytes on the host of what is made of an array's numbers for each result: tallies, and up to two numbers of 8 bytes
+/// beside what they should be.
+pub fn bytes_expected<T: Number>(extent: &Extent) -> u128 {
+    let (results, threads) = (extent.results() as u128, rayon::current_num_threads() as u128);
+    let tallies = match extent.axis {
+        Axis::All => extent.elements().div_ceil(EACH) as u128,
+        Axis::Rows | Axis::Skewed => results,
+        Axis::Columns => results * if extent.columns > COLUMNS_EACH { 2 } else { threads + 1 },
+    };
+    tallies * size_of::<Tally<T::Wide>>() as u128 + results * 2 * (size_of::<Expected>() as u128 + 8)
+}
+
+/// The first result that is not what it should be, in words.
+pub fn first_wrong<T: Number>(found: &[T], expected: &[Expected]) -> Option<String> {
+    let mut pairs = found.iter().map(|found| found.value()).zip(expected).enumerate();
+    let (i, (found, expected)) = pairs.find(|(_, (found, expected))| !expected.is(*found))?;
+    Some(format!("result {i} is {found}, should be {}", expected.value))
+}
+
+/// `work` for each number below `count`, by as many threads as there are processors. Of a `dyn Fn`, so that it is
+/// compiled once, not for each type of element.
+fn in_parallel<R: Send>(count: usize, work: &(dyn Fn(usize) -> R + Sync)) -> anyhow::Result<Vec<R>> {
+    let mut all = memory::list(count)?;
+    (0..count).into_par_iter().map(work).collect_into_vec(&mut all);
+    Ok(all)
+}
+
+/// Of some numbers, by as many threads as there are processors.
+fn tally<T: Number>(operator: Operator, numbers: &[T]) -> anyhow::Result<Tally<T::Wide>> {
+    let of_part = |part: usize| {
+        let first = part * EACH;
+        Tally::of(operator, first, &numbers[first..numbers.len().min(first + EACH)])
+    };
+    Ok(in_parallel(numbers.len().div_ceil(EACH), &of_part)?.into_iter().fold(Tally::new(), Tally::join))
+}
+
+/// Of each of the first `count` columns of some rows, the first of which is row `first`.
+fn tally_rows<T: Number>(
+    operator: Operator,
+    columns: usize,
+    first: usize,
+    rows: &[T],
+    count: usize,
+) -> Vec<Tally<T::Wide>> {
+    let mut tallies = vec![Tally::new(); count];
+    for (row, numbers) in rows.chunks(columns.max(1)).enumerate() {
+        tallies.iter_mut().zip(numbers).for_each(|(tally, x)| tally.count(operator, first + row, x.wide()));
+    }
+    tallies
+}
+
+/// Of each column: a thread has some of the rows, and some of the columns where they are many.
+fn tally_columns<T: Number>(operator: Operator, columns: usize, numbers: &[T]) -> anyhow::Result<Vec<Tally<T::Wide>>> {
+    let rows = numbers.len() / columns.max(1);
+    let rows_each = rows.div_ceil(if columns > COLUMNS_EACH { 1 } else { rayon::current_num_threads() }).max(1);
+    let (wide, high) = (columns.div_ceil(COLUMNS_EACH), rows.div_ceil(rows_each));
+    let of_part = |part: usize| {
+        let (first, column) = (part / wide * rows_each, part % wide * COLUMNS_EACH);
+        let last = (first + rows_each).min(rows);
+        let rows = &numbers[first * columns + column..last * columns];
+        tally_rows(operator, columns, first, rows, COLUMNS_EACH.min(columns - column))
+    };
+    let mut all = memory::list(columns)?;
+    all.resize(columns, Tally::new());
+    for (part, tallies) in in_parallel(wide * high, &of_part)?.into_iter().enumerate() {
+        let of_columns = &mut all[part % wide * COLUMNS_EACH..];
+        of_columns.iter_mut().zip(tallies).for_each(|(tally, part)| *tally = tally.join(part));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cases::Data;
+    use super::super::data::numbers;
+    use super::*;
+
+    fn value(expected: &Expected) -> f64 {
+        expected.value.to_f64()
+    }
+
+    #[test]
+    fn what_threads_have_counted_is_what_one_would() {
+        let rows_of_few = Extent { rows: 40_000, columns: 3, axis: Axis::Columns };
+        let many_columns = Extent { rows: 3, columns: 40_000, axis: Axis::Columns };
+        for extent in [rows_of_few, many_columns] {
+            let Extent { rows, columns, .. } = extent;
+            let numbers = numbers::<i32>(Data::Whole, 0, extent.elements()).unwrap();
+            let of = |result: usize| {
+                let matrix = &numbers[result / columns * rows * columns..][..rows * columns];
+                matrix.iter().skip(result % columns).step_by(columns).copied().enumerate()
+            };
+            let sums = expected(Operator::Sum, &extent, &[], &numbers).unwrap();
+            let places = expected(Operator::Argmin, &extent, &[], &numbers).unwrap();
+            let extremes = expected(Operator::MinMax, &extent, &[], &numbers).unwrap();
+            assert_eq!((sums.len(), places.len(), extremes.len()), (extent.results(), sums.len(), 2 * sums.len()));
+            for i in 0..sums.len() {
+                assert_eq!(value(&sums[i]), f64::from(of(i).map(|(_, x)| x).sum::<i32>()));
+                let (first_of_least, least) = of(i).min_by_key(|&(_, x)| x).unwrap();
+                assert_eq!(value(&places[i]), first_of_least as f64);
+                assert_eq!(value(&extremes[2 * i]), f64::from(least));
+                assert_eq!(value(&extremes[2 * i + 1]), f64::from(of(i).map(|(_, x)| x).max().unwrap()));
+            }
+        }
+    }
+
+    #[test]
+    fn of_equal_numbers_in_two_parts_the_first_counts() {
+        let mut numbers = vec![1_u8; EACH + 10];
+        (numbers[EACH - 1], numbers[EACH + 1]) = (9, 9);
+        let all = Extent::all(numbers.len());
+        let place = |operator| value(&expected(operator, &all, &[], &numbers).unwrap()[0]);
+        assert_eq!([place(Operator::Argmax), place(Operator::Argmin)], [(EACH - 1) as f64, 0.0]);
+    }
+
+    #[test]
+    fn a_wrong_result_is_named() {
+        let expected = expected(Operator::Sum, &Extent::all(2), &[], &[1_u8, 2]).unwrap();
+        assert_eq!(first_wrong(&[3_u64], &expected), None);
+        assert_eq!(first_wrong(&[4_u64], &expected).unwrap(), "result 0 is 4, should be 3");
+    }
+}

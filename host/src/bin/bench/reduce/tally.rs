@@ -1,0 +1,358 @@
+//! What an operator makes of some numbers, by the CPU.
+
+use super::cases::Operator;
+use crate::element::{Format, Number, Wide};
+use crate::number::Value;
+
+/// What a result should be, and how far it may be off.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    pub value: Value,
+    /// The most that a float may differ; infinite where any result is right.
+    pub bound: f64,
+}
+
+impl Expected {
+    fn exactly(value: Value) -> Self {
+        Self { value, bound: 0.0 }
+    }
+
+    /// What is infinite or NaN is so exactly, unless the order of the elements decides that: then any result is right.
+    fn near(value: f64, error: f64, may_leave_range: bool) -> Self {
+        let bound = if value.is_finite() { error } else { 0.0 };
+        Self { value: Value::F64(value), bound: if may_leave_range { f64::INFINITY } else { bound } }
+    }
+
+    /// The same, to be met exactly.
+    pub fn exact(self) -> Self {
+        Self::exactly(self.value)
+    }
+
+    /// Whether a result is as expected.
+    pub fn is(&self, found: Value) -> bool {
+        if let (Some(found), Some(expected)) = (found.whole(), self.value.whole()) {
+            return found == expected;
+        }
+        let (found, expected) = (found.to_f64(), self.value.to_f64());
+        // Two infinities have no difference.
+        found == expected
+            || found.is_nan() && expected.is_nan()
+            || (found - expected).abs() <= self.bound
+            || self.bound == f64::INFINITY
+    }
+}
+
+/// A sum in `f64`, with what rounding took (Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher
+/// Summen", 1974).
+#[derive(Clone, Copy, Default)]
+struct Total {
+    sum: f64,
+    lost: f64,
+}
+
+impl Total {
+    fn add(&mut self, x: f64) {
+        let sum = self.sum + x;
+        self.lost += if self.sum.abs() >= x.abs() { (self.sum - sum) + x } else { (x - sum) + self.sum };
+        self.sum = sum;
+    }
+
+    fn join(mut self, other: Self) -> Self {
+        self.add(other.sum);
+        Self { lost: self.lost + other.lost, ..self }
+    }
+
+    fn value(self) -> f64 {
+        // What an infinite sum has lost is NaN.
+        if self.sum.is_finite() { self.sum + self.lost } else { self.sum }
+    }
+}
+
+/// Everything that an operator asks of some numbers.
+#[derive(Clone, Copy)]
+pub struct Tally<W> {
+    count: u64,
+    sum: Total,
+    squares: Total,
+    /// The sum of absolute values, of finite numbers.
+    magnitude: f64,
+    /// Of integers, wrapping.
+    wrapped_sum: W,
+    wrapped_squares: W,
+    min: W,
+    max: W,
+    argmin: u64,
+    argmax: u64,
+    nonzero: u64,
+    nan: u64,
+    first_nan: u64,
+    finite: u64,
+    product: W,
+    /// Factors that are no power of two: their products may have to be rounded.
+    rough: u64,
+    /// An upper bound of the sum of the factors' absolute logarithms, to base 2.
+    exponents: f64,
+}
+
+/// The index of no number.
+const NONE: u64 = u64::MAX;
+
+impl<W: Wide> Tally<W> {
+    pub fn new() -> Self {
+        Self {
+            count: 0,
+            sum: Total::default(),
+            squares: Total::default(),
+            magnitude: 0.0,
+            wrapped_sum: W::ZERO,
+            wrapped_squares: W::ZERO,
+            min: W::ZERO,
+            max: W::ZERO,
+            argmin: NONE,
+            argmax: NONE,
+            nonzero: 0,
+            nan: 0,
+            first_nan: NONE,
+            finite: 0,
+            product: W::ONE,
+            rough: 0,
+            exponents: 0.0,
+        }
+    }
+
+    /// Of numbers, the first of which is at `first`.
+    pub fn of<T: Number<Wide = W>>(operator: Operator, first: usize, numbers: &[T]) -> Self {
+        let mut tally = Self::new();
+        numbers.iter().enumerate().for_each(|(i, x)| tally.count(operator, first + i, x.wide()));
+        tally
+    }
+
+    /// Counts the number at place `i`, as far as the operator asks.
+    pub fn count(&mut self, operator: Operator, i: usize, x: W) {
+        match operator {
+            Operator::Product => self.multiply(x),
+            Operator::CountNan | Operator::CountFinite => {
+                self.nan += u64::from(x.to_f64().is_nan());
+                self.finite += u64::from(x.to_f64().is_finite());
+            }
+            _ => self.add(i as u64, x),
+        }
+    }
+
+    fn add(&mut self, i: u64, x: W) {
+        let real = x.to_f64();
+        self.count += 1;
+        self.sum.add(real);
+        self.squares.add(real * real);
+        self.magnitude += if real.is_finite() { real.abs() } else { 0.0 };
+        if !W::IS_FLOAT {
+            self.wrapped_sum = self.wrapped_sum.plus(x);
+            self.wrapped_squares = self.wrapped_squares.plus(x.times(x));
+        }
+        self.nonzero += u64::from(x != W::ZERO);
+        if real.is_nan() {
+            self.first_nan = self.first_nan.min(i);
+        }
+        if self.argmin == NONE || x < self.min {
+            (self.min, self.argmin) = (x, i);
+        }
+        if self.argmax == NONE || x > self.max {
+            (self.max, self.argmax) = (x, i);
+        }
+    }
+
+    fn multiply(&mut self, x: W) {
+        self.product = self.product.times(x);
+        let bits = x.to_f64().abs().to_bits();
+        if W::IS_FLOAT && x != W::ZERO && x.to_f64().is_finite() {
+            let exponent = (bits >> 52) as f64 - 1023.0;
+            let is_rough = bits << 12 != 0;
+            self.rough += u64::from(is_rough);
+            self.exponents += exponent.abs() + f64::from(is_rough && exponent >= 0.0);
+        }
+    }
+
+    /// Of these and of others behind them, whose places were counted on.
+    pub fn join(self, later: Self) -> Self {
+        let is_less = self.argmin == NONE || later.argmin != NONE && later.min < self.min;
+        let is_more = self.argmax == NONE || later.argmax != NONE && later.max > self.max;
+        let (min, argmin) = if is_less { (later.min, later.argmin) } else { (self.min, self.argmin) };
+        let (max, argmax) = if is_more { (later.max, later.argmax) } else { (self.max, self.argmax) };
+        Self {
+            count: self.count + later.count,
+            sum: self.sum.join(later.sum),
+            squares: self.squares.join(later.squares),
+            magnitude: self.magnitude + later.magnitude,
+            wrapped_sum: self.wrapped_sum.plus(later.wrapped_sum),
+            wrapped_squares: self.wrapped_squares.plus(later.wrapped_squares),
+            min,
+            max,
+            argmin,
+            argmax,
+            nonzero: self.nonzero + later.nonzero,
+            nan: self.nan + later.nan,
+            first_nan: self.first_nan.min(later.first_nan),
+            finite: self.finite + later.finite,
+            product: self.product.times(later.product),
+            rough: self.rough + later.rough,
+            exponents: self.exponents + later.exponents,
+        }
+    }
+
+    /// What the operator should give; of a minimum and a maximum both.
+    pub fn results<T: Number<Wide = W>>(&self, operator: Operator) -> impl Iterator<Item = Expected> + use<T, W> {
+        let counted = |count: u64| Expected::exactly(Value::U64(count));
+        let extreme = |value: W| {
+            let has_nan = self.first_nan != NONE;
+            Expected::exactly(if has_nan { Value::F64(f64::NAN) } else { value.value() })
+        };
+        // The first NaN is the place of both extremes.
+        let place = |place: u64| counted(if self.first_nan == NONE { place } else { self.first_nan });
+        let first = match operator {
+            Operator::Sum if !W::IS_FLOAT => Expected::exactly(self.wrapped_sum.value()),
+            Operator::SumOfSquares | Operator::Dot if !W::IS_FLOAT => Expected::exactly(self.wrapped_squares.value()),
+            Operator::Product if !W::IS_FLOAT => Expected::exactly(self.product.value()),
+            Operator::WrappingSum => Expected::exactly(T::of_wide(self.wrapped_sum).value()),
+            Operator::Sum => self.near_sum(T::MEANS, 1.0),
+            Operator::SumInF64 => self.near_sum(Format::Double, 1.0),
+            Operator::Mean => self.near_sum(T::MEANS, self.count as f64),
+            Operator::SumOfSquares | Operator::Dot => {
+                let squares = T::MEANS.round(self.squares.value());
+                Expected::near(squares, self.error_of_squares(T::MEANS), false)
+            }
+            Operator::Norm => self.near_norm(T::MEANS),
+            Operator::Product => self.near_product(T::MEANS),
+            Operator::Min | Operator::MinMax => extreme(self.min),
+            Operator::Max => extreme(self.max),
+            Operator::Argmin => place(self.argmin),
+            Operator::Argmax => place(self.argmax),
+            Operator::Any => counted(u64::from(self.nonzero > 0)),
+            Operator::All => counted(u64::from(self.nonzero == self.count)),
+            Operator::CountNonzero => counted(self.nonzero),
+            Operator::CountNan => counted(self.nan),
+            Operator::CountFinite => counted(self.finite),
+        };
+        let second = (operator == Operator::MinMax).then(|| extreme(self.max));
+        [first].into_iter().chain(second)
+    }
+
+    /// The sum over `divisor`. A sum of some of the numbers may be infinite where that of all is not.
+    fn near_sum(&self, format: Format, divisor: f64) -> Expected {
+        let value = format.round(format.round(self.sum.value()) / divisor);
+        let error = relative_error(format) * self.magnitude / divisor + format.least();
+        Expected::near(value, error, self.magnitude > format.largest())
+    }
+
+    /// Each square is rounded, those of small numbers to multiples of the least.
+    fn error_of_squares(&self, format: Format) -> f64 {
+        relative_error(format) * self.squares.value() + self.count as f64 * format.least()
+    }
+
+    fn near_norm(&self, format: Format) -> Expected {
+        let squares = format.round(self.squares.value());
+        let (norm, error) = (squares.sqrt(), self.error_of_squares(format));
+        let (low, high) = ((squares - error).max(0.0).sqrt(), (squares + error).sqrt());
+        let error = (norm - low).max(high - norm) + relative_error(format) * norm;
+        Expected::near(format.round(norm), error, false)
+    }
+
+    /// A product of some of the factors may be infinite, or too small for all digits, where that of all is not.
+    fn near_product(&self, format: Format) -> Expected {
+        let product = format.round(self.product.to_f64());
+        // The least number with all digits is 4 over the largest.
+        let may_leave_range = self.exponents >= format.largest().log2() - 2.0;
+        let error = 2.0 * self.rough as f64 * format.rounding() * product.abs();
+        Expected::near(product, error, may_leave_range)
+    }
+}
+
+/// What the library's sums may be off, over the sum of absolute values: vectors of up to 16 elements are added as they
+/// are, the rest with what rounding took. The CPU computes in `f64`.
+fn relative_error(format: Format) -> f64 {
+    8.0 * format.rounding().max(f64::EPSILON)
+}
+
+#[cfg(test)]
+mod tests {
+    use half::f16;
+
+    use super::*;
+
+    fn one<T: Number>(operator: Operator, numbers: &[T]) -> Expected {
+        Tally::of(operator, 0, numbers).results::<T>(operator).next().unwrap()
+    }
+
+    #[test]
+    fn results_that_are_no_number_are_compared_too() {
+        let is = |found: f64, value: f64| Expected { value: Value::F64(value), bound: 0.5 }.is(Value::F64(found));
+        let (infinite, nan) = (f64::INFINITY, f64::NAN);
+        assert!(is(nan, nan) && is(infinite, infinite) && is(1.5, 1.0));
+        assert!(!is(nan, 1.0) && !is(1.0, nan) && !is(infinite, -infinite) && !is(infinite, 1.0) && !is(1.6, 1.0));
+    }
+
+    #[test]
+    fn integers_are_exact_in_64_bits() {
+        let whole = |expected: Expected| expected.value.whole().unwrap();
+        let numbers = [i64::MAX, i64::MAX - 1, 7];
+        assert_eq!(whole(one(Operator::Sum, &numbers)), i128::from(i64::MAX.wrapping_add(i64::MAX - 1) + 7));
+        assert_eq!(whole(one(Operator::Min, &numbers[..2])), i128::from(i64::MAX - 1));
+        assert!(!one(Operator::Max, &numbers).is(Value::I64(i64::MAX - 1)), "as f64 they are equal");
+        assert_eq!(whole(one(Operator::WrappingSum, &[200_u8, 100])), 44);
+        assert_eq!(whole(one(Operator::SumOfSquares, &[-3_i8, 4])), 25);
+        assert_eq!(whole(one(Operator::Product, &[-3_i8, 4])), -12);
+        assert_eq!(whole(one(Operator::Product, &[u64::MAX, 2])), i128::from(u64::MAX - 1));
+        // The mean does not wrap.
+        assert!(one(Operator::Mean, &[i64::MAX; 4]).is(Value::F64(i64::MAX as f64)));
+    }
+
+    #[test]
+    fn nan_is_an_extreme_wherever_it_is() {
+        for numbers in [[f32::NAN, 1.0, -5.0], [1.0, f32::NAN, -5.0], [1.0, -5.0, f32::NAN]] {
+            let place = numbers.iter().position(|x| x.is_nan()).unwrap();
+            for operator in [Operator::Min, Operator::Max, Operator::Sum, Operator::Norm, Operator::Product] {
+                assert!(one(operator, &numbers).is(Value::F64(f64::NAN)), "{operator:?}");
+                assert!(!one(operator, &numbers).is(Value::F64(-5.0)), "{operator:?}");
+            }
+            for operator in [Operator::Argmin, Operator::Argmax] {
+                assert!(one(operator, &numbers).is(Value::U64(place as u64)), "{operator:?}");
+            }
+        }
+        let (infinite, none) = ([f64::INFINITY; 2], [f64::INFINITY, f64::NEG_INFINITY]);
+        assert!(one(Operator::Argmin, &infinite).is(Value::U64(0)));
+        assert!(one(Operator::Sum, &infinite).is(Value::F64(f64::INFINITY)));
+        assert!(!one(Operator::Sum, &infinite).is(Value::F64(1.0)));
+        assert!(one(Operator::Sum, &none).is(Value::F64(f64::NAN)));
+    }
+
+    #[test]
+    fn floats_may_be_off_by_what_rounding_takes() {
+        let sum = one(Operator::Sum, &[1e20_f64, 1.0, -1e20]);
+        assert!(sum.is(Value::F64(1.0)) && sum.is(Value::F64(0.0)) && !sum.is(Value::F64(1e6)));
+        let sum = one(Operator::Sum, &[0.1_f32; 10]);
+        assert!(sum.is(Value::F32(1.0)) && sum.is(Value::F32(1.000_000_1)) && !sum.is(Value::F32(1.00001)));
+        // Squares that f32 has not: too large, and too small.
+        assert!(one(Operator::SumOfSquares, &[1e30_f32]).is(Value::F32(f32::INFINITY)));
+        assert!(one(Operator::Norm, &[1e30_f32]).is(Value::F32(f32::INFINITY)));
+        let norm = one(Operator::Norm, &[1e-30_f32]);
+        assert!(norm.is(Value::F32(0.0)) && !norm.is(Value::F32(1e-20)));
+        assert!(!one(Operator::Norm, &[3.0_f32, 4.0]).is(Value::F32(5.001)));
+        // Sums of some of them are infinite.
+        let sum = one(Operator::Sum, &[f32::MAX, f32::MAX, -f32::MAX]);
+        assert!(sum.is(Value::F32(f32::MAX)) && sum.is(Value::F32(f32::INFINITY)));
+        let sum = one(Operator::Sum, &[f32::INFINITY, f32::MAX]);
+        assert!(sum.is(Value::F32(f32::INFINITY)) && !sum.is(Value::F32(f32::MAX)));
+    }
+
+    #[test]
+    fn products_of_floats() {
+        let product = one(Operator::Product, &[f16::from_f32(0.1), f16::from_f32(2.0), f16::from_f32(-1.0)]);
+        let exact = f64::from(f16::from_f32(0.1)) * -2.0;
+        assert!(product.is(Value::F64(exact)) && !product.is(Value::F64(exact * 1.001)));
+        assert_eq!(one(Operator::Product, &[2.0_f32, -1.0, 0.5, 4.0]).bound, 0.0);
+        // Far from the ends of the range a factor shows, near them any order of the factors may be another result.
+        assert!(!one(Operator::Product, &[1e18_f32, 1e18]).is(Value::F32(1e35)));
+        assert!(one(Operator::Product, &[1e30_f32, 1e30, 1e-30]).is(Value::F32(f32::INFINITY)));
+        assert!(one(Operator::Product, &[1e300_f64, 0.0]).is(Value::F64(0.0)));
+        assert!(one(Operator::Product, &[f32::INFINITY, 0.0]).is(Value::F64(f64::NAN)));
+    }
+}
