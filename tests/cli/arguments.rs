@@ -18,6 +18,13 @@ fn the_help_teaches() {
     ] {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
+    for (command, example) in [
+        ("sum", "bench sum --input samples.npy --axis -1 --output sums.npy"),
+        ("reduce", "bench reduce --op max --input weights.npy --dtype bf16"),
+    ] {
+        let text = stdout(&bench(&[command, "--help"]));
+        assert!(text.contains(example) && text.contains("--axis <N>"), "{text}");
+    }
 }
 
 #[test]
@@ -38,6 +45,15 @@ fn arguments_that_mean_nothing() {
             &["no kernel of the ladders for `f16`", "f32, f64, i32, i64"],
         );
     }
+    refused(&["sum", "--axis", "0"], &["--input"]);
+    refused(&["reduce", "--output", "a.npy"], &["--input"]);
+    refused(&["sum", "--input", "a.npy", "--force"], &["--output"]);
+    refused(&["sum", "--input", "a.npy", "--axis", "0", "--rung", "sequential"], &["--axis", "--rung"]);
+    for option in [["--shape", "5"], ["--offset", "1"], ["--peers", "peers"]] {
+        refused(&[&["reduce", "--input", "a.npy"], &option[..]].concat(), &["--input", option[0]]);
+    }
+    refused(&["reduce", "--input", "a.npy", "--all"], &["--input", "--all"]);
+    refused(&["reduce", "--input", "a.npy", "--dtype", "f32,i8"], &["--input", "one --dtype"]);
     refused(&["ladder", "reduce", "--n", "10", "--block", "100"], &["`100`", "64, 128, 256, 512, 1024"]);
     refused(&["transpose", "--force"], &["--output"]);
     refused(&["transpose", "--n", "5"], &["--n"]);

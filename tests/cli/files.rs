@@ -102,7 +102,7 @@ fn files_that_cannot_be_read() {
     let good = npy("<f4", false, "(2, 2)", &data);
     let check = |name: &str, contents: &[u8], parts: &[&str]| {
         let file = files.write(name, contents);
-        for command in ["sum", "transpose"] {
+        for command in ["sum", "reduce", "transpose"] {
             refused(&[command, "--input", &file], &[&[name], parts].concat());
         }
     };

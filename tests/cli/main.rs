@@ -1,6 +1,7 @@
 //! `bench` as a person uses it: every command in the executor, and everything that can be given to it wrong.
 
 mod arguments;
+mod arrays;
 mod device;
 mod files;
 mod ladders;

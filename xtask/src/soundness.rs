@@ -85,6 +85,7 @@ const MIRI: [Suite; 8] = [
             ("a_file_that_exists_is_replaced_only_by_force", RENAMES_A_FILE),
             ("links_stay_and_permissions_are_those_of_any_new_file", RENAMES_A_FILE),
             ("what_is_written_is_read", RENAMES_A_FILE),
+            ("what_is_wrong_is_not_written", RENAMES_A_FILE),
             ("no_header_takes_time_or_memory", LONG),
         ],
     },

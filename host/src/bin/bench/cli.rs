@@ -36,6 +36,7 @@ use crate::transpose::SweepArguments;
   bench sum --n 2^20 --dtype bf16           a sum of random numbers, the same on every machine
   bench sum --rung sequential --n 2^20      the sum by one rung of the ladder
   bench sum --input samples.npy             the sum of a NumPy file, of any of the twelve types
+  bench sum --input a.npy --axis -1 --output sums.npy    along the last axis, to another file
   bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
   bench reduce --shape 2^10..2^30 --plot sum.svg  bandwidth over length, as a table and as a chart, on a GPU
   bench reduce --all --peers peers                everything, beside CUB and PyTorch
@@ -43,7 +44,8 @@ use crate::transpose::SweepArguments;
   bench transpose --input a.npy --output t.npy
   bench --device simt --format json         the executor even where there is a GPU, for a machine to read
 
-Results are printed with all digits: reading them gives the same bits. A result that is no finite
+Results are printed with all digits: reading them gives the same bits. A kernel's results are one
+number, or in JSON a list of several, which spaces separate in CSV. A result that is no finite
 number is \"inf\", \"-inf\" or \"nan\", in JSON as a string; null (in CSV an empty field) is what does not
 exist: the result of a case that failed, or a time that was not taken.
 
@@ -145,8 +147,18 @@ pub enum Command {
     /// What a kernel does with memory, line by line: requests, sectors, bank conflicts; counted in the executor
     Profile(ProfileArguments),
     /// Sums numbers: random ones, or an array in a NumPy file
+    #[command(after_help = "Examples:
+  bench sum --n 2^20 --dtype bf16 --seed 7
+  bench sum --input samples.npy
+  bench sum --input samples.npy --axis -1 --output sums.npy
+  bench sum --rung sequential --n 2^20")]
     Sum(SumArguments),
-    /// Any reduction of any type and shape, beside CUB and PyTorch where they are
+    /// Any reduction of any type and shape, beside CUB and PyTorch where they are, or of an array in a NumPy file
+    #[command(after_help = "Examples:
+  bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
+  bench reduce --op min-max,mean --input samples.npy
+  bench reduce --op argmax --input samples.npy --axis 0 --output places.npy
+  bench reduce --op max --input weights.npy --dtype bf16")]
     Reduce(ReduceArguments),
     /// Transposes a matrix of f32; or matrices of any shape and element size, beside a copy, cuBLAS and PyTorch
     Transpose(TransposeArguments),

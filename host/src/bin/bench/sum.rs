@@ -16,7 +16,7 @@ use crate::memory::{Need, bytes_of};
 use crate::npy::{self, Array};
 use crate::number::Results;
 use crate::outcome::Outcome;
-use crate::reduce::{Extent, Operator, bytes_expected, expected, expected_by_rung, first_wrong};
+use crate::reduce::{Extent, FileArguments, Operator, bytes_expected, expected, expected_by_rung, first_wrong};
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
 #[derive(Debug, Args)]
@@ -26,12 +26,14 @@ pub struct SumArguments {
     #[arg(long, value_name = "FILE.npy", conflicts_with = "n")]
     pub input: Option<PathBuf>,
     #[command(flatten)]
+    pub file: FileArguments,
+    #[command(flatten)]
     pub numbers: Numbers,
     /// Where the random numbers begin: with the same seed, --n and --dtype the sum is the same on every machine
     #[arg(long, default_value_t = 1, conflicts_with = "input")]
     pub seed: u64,
     /// Sums by this rung of the ladder instead of the library's own kernel; the ladders have f32, f64, i32 and i64
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "axis")]
     pub rung: Option<String>,
 }
 
@@ -42,6 +44,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Resu
         &[("--block", has_own_block && arguments.numbers.block.is_some())],
         "the library's sum and `single_launch` have a block of their own",
     )?;
+    arguments.file.check_output()?;
     let plan = Plan::new(gpu, output)?;
     let (array, extent) = array(gpu, &plan, arguments, rung)?;
     let device = Device::of(gpu)?;
@@ -56,18 +59,28 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Resu
     }?;
     let Summed { results, wrong, launches, timing } = summed;
 
-    let mut section = Section::new("Sum", format!("{} {}", extent.elements(), array.dtype));
+    let input = match arguments.file.axis {
+        None => format!("{} {}", extent.elements(), array.dtype),
+        Some(axis) => {
+            let extents: Vec<_> = array.shape.iter().map(usize::to_string).collect();
+            format!("{} {} along axis {axis}", extents.join(" x "), array.dtype)
+        }
+    };
+    let mut section = Section::new("Sum", input);
     let of = if bench.is_random { format!(" of the random numbers of seed {}", arguments.seed) } else { String::new() };
     let values = Results(results.values());
     section.note = Some(format!("sum = {}{of}", values.shown()));
     let bytes = with_type!(array.dtype, T => size_of_val(array.elements::<T>()));
     let (kernel, change) = rung.map_or(("sum", "the library's sum"), |rung| (rung.name(), rung.summary()));
+    let is_right = wrong.is_none();
     section.push(
         &Scale { device: &device, copy, bytes },
         Measured { kernel, change, launches, result: Some(values), wrong, timing, place: Place::First },
     );
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
-    Ok(report.print(output))
+    let mut outcome = report.print(output);
+    arguments.file.write(&mut outcome, results, &array.shape, 1, is_right);
+    Ok(outcome)
 }
 
 /// The numbers, and what of them is summed.
@@ -79,7 +92,7 @@ fn array(
 ) -> anyhow::Result<(Array, Extent)> {
     if let Some(file) = &arguments.input {
         let array = npy::read(gpu, file, arguments.numbers.dtype)?;
-        let extent = Extent::all(array.shape.iter().product());
+        let extent = arguments.file.extent(file, &array.shape)?;
         let need = with_type!(array.dtype, T => need::<T>(plan, &extent, rung));
         need.check(gpu, &format!("a sum of {} {}", extent.elements(), array.dtype), "choose a smaller input")?;
         return Ok((array, extent));
@@ -138,7 +151,7 @@ impl Bench<'_> {
             expected.iter_mut().for_each(|expected| *expected = expected.exact());
         }
         let mut output = gpu.zeroed::<SumOf<T>>(extent.results())?;
-        let mut reducer = gpu.reducer(Sum, extent.shape())?;
+        let mut reducer = gpu.reducer(Sum, extent.shape()?)?;
         let mut start = |i| reducer.start(inputs.turn(i)?, &mut output);
         let _range = plan.range("sum");
         let first = plan.first(gpu, &mut start)?;

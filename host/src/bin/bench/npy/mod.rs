@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use npyz::{DType, TypeStr, WriterBuilder};
 use warpfold::Gpu;
 
@@ -18,6 +18,7 @@ use crate::element::{ElementType, Number, with_type};
 use crate::files::{self, Existing};
 use crate::memory::{self, Need};
 use crate::number::{Value, counted};
+use crate::outcome::{Failure, Outcome};
 
 /// An array in C order.
 #[derive(Debug)]
@@ -160,7 +161,7 @@ fn elements_of<T: Number>(mut file: impl Read, elements: usize, is_big: bool, sh
         let some = &mut bytes[..BYTES_AT_ONCE.min((elements - all.len()) * each)];
         file.read_exact(some).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => {
-                anyhow::anyhow!("`{shown}` is truncated: its header says {}", counted(elements, "element", "elements"))
+                anyhow!("`{shown}` is truncated: its header says {}", counted(elements, "element", "elements"))
             }
             _ => anyhow::Error::new(error).context(format!("cannot read `{shown}`")),
         })?;
@@ -176,8 +177,17 @@ pub fn check_writable(path: &Path, force: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Writes results to a file, unless they are wrong.
+pub fn write_if_right(outcome: &mut Outcome, file: &Path, results: &Array, force: bool, are_right: bool) {
+    if !are_right {
+        outcome.fail(Failure::Wrong, &anyhow!("the result is wrong: `{}` is not written", file.display()));
+    } else if let Err(error) = write(file, results, force) {
+        outcome.fail(Failure::Output, &error);
+    }
+}
+
 /// Writes an array. An interrupted write leaves no file of that name.
-pub fn write(path: &Path, array: &Array, force: bool) -> anyhow::Result<()> {
+fn write(path: &Path, array: &Array, force: bool) -> anyhow::Result<()> {
     check_writable(path, force)?;
     let existing = if force { Existing::Replace } else { Existing::Keep };
     files::write(path, existing, |file| with_type!(array.dtype, T => write_to::<T>(BufWriter::new(file), array)))
@@ -287,6 +297,18 @@ mod tests {
         write(&file, &one(3.0), true).unwrap();
         assert_eq!(numbers(&file), [3.0]);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "a temporary file is left");
+    }
+
+    #[test]
+    fn what_is_wrong_is_not_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.npy");
+        for are_right in [false, true] {
+            let mut outcome = Outcome::default();
+            write_if_right(&mut outcome, &file, &one(1.0), false, are_right);
+            assert_eq!(file.exists(), are_right);
+            assert_eq!(format!("{outcome:?}").contains("is not written"), !are_right);
+        }
     }
 
     /// A file of version 1.0 with that header.

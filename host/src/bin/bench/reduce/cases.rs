@@ -1,18 +1,26 @@
 //! What is measured: an operator, a type, and a shape.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use warpfold::Shape;
+use warpfold::{Error, Shape};
 
+use super::file::FileArguments;
 use crate::cli::count;
 use crate::element::ElementType;
 
 /// `bench reduce`.
 #[derive(Debug, Args)]
 pub struct ReduceArguments {
+    /// Reduces the array in this NumPy file (.npy, of any type, C order) instead of random numbers, and prints the
+    /// results. NumPy has no bf16: give --dtype bf16 for a file with such elements
+    #[arg(long, value_name = "FILE.npy", conflicts_with_all = ["all", "shape", "offset", "peers"])]
+    pub input: Option<PathBuf>,
+    #[command(flatten)]
+    pub file: FileArguments,
     /// Operators, joined by commas [default: sum]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub op: Vec<Operator>,
@@ -33,7 +41,7 @@ pub struct ReduceArguments {
     /// Also times CUB and PyTorch, as far as this folder (`peers` of the source, after its build.sh) and this machine
     /// have them
     #[arg(long, value_name = "FOLDER")]
-    pub peers: Option<std::path::PathBuf>,
+    pub peers: Option<PathBuf>,
 }
 
 /// An operator.
@@ -132,6 +140,9 @@ pub enum Axis {
     Columns,
     /// A result for each of as many segments as there are rows, by offsets: of so many columns in the mean.
     Skewed,
+    /// A result for each column of each matrix in a batch of so many.
+    #[serde(skip)]
+    Middle(usize),
 }
 
 impl Extent {
@@ -139,8 +150,24 @@ impl Extent {
         Self { rows: 1, columns: len, axis: Axis::All }
     }
 
+    /// One axis of an array in C order.
+    ///
+    /// # Errors
+    /// Those of [`Shape::axis`].
+    pub fn of_axis(extents: &[usize], axis: usize) -> Result<Self, Error> {
+        Shape::axis(extents, axis)?;
+        let (before, after) = (extents[..axis].iter().product(), extents[axis + 1..].iter().product());
+        Ok(match (before, after) {
+            (1, 1) => Self::all(extents[axis]),
+            (_, 1) => Self { rows: before, columns: extents[axis], axis: Axis::Rows },
+            (1, _) => Self { rows: extents[axis], columns: after, axis: Axis::Columns },
+            _ => Self { rows: extents[axis], columns: after, axis: Axis::Middle(before) },
+        })
+    }
+
     pub fn elements(&self) -> usize {
-        self.rows * self.columns
+        let batches = if let Axis::Middle(batches) = self.axis { batches } else { 1 };
+        batches * self.rows * self.columns
     }
 
     /// How many results there are.
@@ -149,17 +176,19 @@ impl Extent {
             Axis::All => 1,
             Axis::Rows | Axis::Skewed => self.rows,
             Axis::Columns => self.columns,
+            Axis::Middle(batches) => batches * self.columns,
         }
     }
 
     /// The shape; of segments by offsets, which is none, that of all of them.
-    pub fn shape(&self) -> Shape {
-        match self.axis {
+    pub fn shape(&self) -> Result<Shape, Error> {
+        Ok(match self.axis {
             Axis::Skewed => Shape::all(self.elements()),
             Axis::All => Shape::all(self.columns),
             Axis::Rows => Shape::rows(self.rows, self.columns),
             Axis::Columns => Shape::columns(self.rows, self.columns),
-        }
+            Axis::Middle(batches) => Shape::axis(&[batches, self.rows, self.columns], 1)?,
+        })
     }
 }
 
@@ -171,6 +200,9 @@ impl fmt::Display for Extent {
             Axis::Rows => f.pad(&format!("{} x {} rows", side(self.rows), side(self.columns))),
             Axis::Columns => f.pad(&format!("{} x {} columns", side(self.rows), side(self.columns))),
             Axis::Skewed => f.pad(&format!("{} x {} skewed", side(self.rows), side(self.columns))),
+            Axis::Middle(batches) => {
+                f.pad(&format!("{} x {} x {} along axis 1", side(batches), side(self.rows), side(self.columns)))
+            }
         }
     }
 }
@@ -294,6 +326,27 @@ pub fn all() -> Vec<Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_axis_is_that_of_the_library() {
+        for (extents, axis, shown) in [
+            (&[7][..], 0, "7"),
+            (&[3, 5], 0, "3 x 5 columns"),
+            (&[3, 5], 1, "3 x 5 rows"),
+            (&[2, 3, 5], 1, "2 x 3 x 5 along axis 1"),
+            (&[2, 3, 5], 2, "6 x 5 rows"),
+            (&[1, 3, 5, 1], 2, "3 x 5 rows"),
+            (&[0, 3, 5], 1, "0 x 3 x 5 along axis 1"),
+        ] {
+            let extent = Extent::of_axis(extents, axis).unwrap();
+            let (own, library) = (extent.shape().unwrap(), Shape::axis(extents, axis).unwrap());
+            assert_eq!(extent.to_string(), shown);
+            assert_eq!((own.outputs(), own.elements_each()), (library.outputs(), library.elements_each()), "{shown}");
+            assert_eq!((extent.results(), extent.elements()), (library.outputs(), extents.iter().product()), "{shown}");
+        }
+        assert!(Extent::of_axis(&[3, 5], 2).is_err());
+        assert!(Extent::of_axis(&[0, 1 << 40, 1 << 40], 0).is_err());
+    }
 
     #[test]
     fn shapes_are_read_as_they_are_written() {

@@ -31,6 +31,13 @@ pub fn expected<T: Number>(
             in_parallel(offsets.len().saturating_sub(1), &|i| Tally::of(operator, 0, &numbers[segment(i)]))?
         }
         Axis::Columns => tally_columns(operator, columns, numbers)?,
+        Axis::Middle(batches) => {
+            let batch = |i: usize| &numbers[i * rows * columns..][..rows * columns];
+            let of_batch = |i: usize| tally_rows(operator, columns, 0, batch(i), columns);
+            let mut all = memory::list(extent.results())?;
+            in_parallel(batches, &of_batch)?.into_iter().for_each(|tallies| all.extend(tallies));
+            all
+        }
     };
     let mut expected = memory::list(operator.results_each() * tallies.len())?;
     expected.extend(tallies.iter().flat_map(|tally| tally.results::<T>(operator)));
@@ -67,6 +74,7 @@ pub fn bytes_expected<T: Number>(extent: &Extent) -> u128 {
         Axis::All => extent.elements().div_ceil(EACH) as u128,
         Axis::Rows | Axis::Skewed => results,
         Axis::Columns => results * if extent.columns > COLUMNS_EACH { 2 } else { threads + 1 },
+        Axis::Middle(batches) => 2 * results + batches as u128,
     };
     tallies * size_of::<Tally<T::Wide>>() as u128 + results * 2 * (size_of::<Expected>() as u128 + 8)
 }
@@ -144,7 +152,8 @@ mod tests {
     fn what_threads_have_counted_is_what_one_would() {
         let rows_of_few = Extent { rows: 40_000, columns: 3, axis: Axis::Columns };
         let many_columns = Extent { rows: 3, columns: 40_000, axis: Axis::Columns };
-        for extent in [rows_of_few, many_columns] {
+        let middle = Extent { rows: 300, columns: 5, axis: Axis::Middle(7) };
+        for extent in [rows_of_few, many_columns, middle] {
             let Extent { rows, columns, .. } = extent;
             let numbers = numbers::<i32>(Data::Whole, 0, extent.elements()).unwrap();
             let of = |result: usize| {

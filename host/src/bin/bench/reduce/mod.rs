@@ -3,26 +3,31 @@
 mod cases;
 mod data;
 mod expected;
+mod file;
 mod peers;
 mod run;
 mod table;
 mod tally;
 
 use std::io;
+use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use warpfold::ops::WrappingSum;
 use warpfold::{Gpu, Shape};
 
 use cases::{Case, Table, name_of};
 pub use cases::{Extent, Operator, ReduceArguments};
 pub use expected::{bytes_expected, expected, expected_by_rung, first_wrong};
+pub use file::FileArguments;
 use peers::Peers;
+use run::Job;
 use table::{Report, Row, Section};
 
 use crate::cli::{Output, refuse_unused};
 use crate::element::ElementType;
 use crate::measure::{Plan, if_there_is_memory, progress};
+use crate::npy::{self, Array};
 use crate::outcome::{Missing, Outcome};
 use crate::report::{Device, finish};
 
@@ -33,21 +38,34 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
     let peers_unused = [("--peers", folder.is_some() && !gpu.is_cuda())];
     refuse_unused(&peers_unused, "CUB and PyTorch need a CUDA device, and this is the executor")?;
     let mut peers = folder.map_or_else(Peers::default, Peers::find);
-    let tables = if arguments.all { cases::all() } else { vec![asked_for(gpu, arguments)?] };
+    arguments.file.check_output()?;
+    let array = arguments.input.as_deref().map(|file| npy::read(gpu, file, only(arguments)?)).transpose()?;
+    let tables = match (&arguments.input, &array) {
+        (Some(file), Some(array)) => vec![of_file(file, array, arguments)?],
+        _ if arguments.all => cases::all(),
+        _ => vec![asked_for(gpu, arguments)?],
+    };
     let bar = progress(tables.iter().map(|table| table.cases.len()).sum());
     let mut report = Report { device, read_gigabytes_per_second: read_ceiling(gpu, &plan)?, sections: Vec::new() };
-    let mut missing = Missing::default();
+    let (mut missing, mut results) = (Missing::default(), None);
     for Table { title, cases } in tables {
         let mut rows = Vec::new();
         for case in cases {
             if !missing.goes_on() {
                 break;
             }
-            rows.push(run::run(gpu, &plan, &mut peers, &case).unwrap_or_else(|error| {
-                let row = Row::without_result(&case, &error);
-                missing.push(case.to_string(), error);
-                row
-            }));
+            let done = run::run(gpu, &plan, &mut peers, &Job { case, array: array.as_ref() });
+            rows.push(done.map_or_else(
+                |error| {
+                    let row = Row::without_result(&case, &error);
+                    missing.push(case.to_string(), error);
+                    row
+                },
+                |(row, of_case)| {
+                    results = Some((case.operator, of_case));
+                    row
+                },
+            ));
             bar.inc(1);
         }
         report.sections.push(Section { title: title.to_owned(), rows });
@@ -58,8 +76,31 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
     }
     let written = report.write(&mut io::stdout().lock(), output);
     let mut outcome = finish(written, report.is_correct(), output, || report.charts());
+    if let (Some(array), Some((operator, results))) = (&array, results) {
+        arguments.file.write(&mut outcome, results, &array.shape, operator.results_each(), report.is_correct());
+    }
     outcome.join(missing.counted(report.cases()));
     Ok(outcome)
+}
+
+/// The one type that the command line names for a file, if it does.
+fn only(arguments: &ReduceArguments) -> anyhow::Result<Option<ElementType>> {
+    ensure!(arguments.dtype.len() <= 1, "--input has elements of one type: give one --dtype, or none");
+    Ok(arguments.dtype.first().copied())
+}
+
+/// Every operator that the command line names, of a file's array.
+fn of_file(file: &Path, array: &Array, arguments: &ReduceArguments) -> anyhow::Result<Table> {
+    let operators = operators(arguments);
+    let is_one = operators.len() == 1 || arguments.file.output.is_none();
+    ensure!(is_one, "--output takes the results of one operator: name one --op, or leave out --output");
+    ensure!(!operators.contains(&Operator::Dot), "--op dot takes two inputs, and --input is one: choose another --op");
+    let extent = arguments.file.extent(file, &array.shape)?;
+    let case = |operator| {
+        check_takes(operator, array.dtype)?;
+        Ok(Case { operator, dtype: array.dtype, extent, offset: 0 })
+    };
+    Ok(Table { title: "Reductions", cases: operators.into_iter().map(case).collect::<anyhow::Result<_>>()? })
 }
 
 fn operators(arguments: &ReduceArguments) -> Vec<Operator> {

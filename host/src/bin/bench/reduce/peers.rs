@@ -67,7 +67,7 @@ impl Peers {
             _ => return Ok(None),
         };
         let Extent { rows, columns, axis } = case.extent;
-        if axis == Axis::Columns {
+        if matches!(axis, Axis::Columns | Axis::Middle(_)) {
             return Ok(None);
         }
         let name = format!("warpfold_cub_{}", case.dtype);

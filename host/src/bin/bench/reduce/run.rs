@@ -1,5 +1,7 @@
 //! One measurement, for an operator and a type that are chosen at run time.
 
+use std::borrow::Cow;
+
 use anyhow::bail;
 use half::{bf16, f16};
 use warpfold::ops::{
@@ -17,6 +19,8 @@ use crate::element::{ElementType, Number};
 use crate::inputs::Inputs;
 use crate::measure::{Plan, Start, Timing};
 use crate::memory::{Need, bytes_of};
+use crate::npy::Array;
+use crate::number::Results;
 use crate::outcome::without;
 
 /// The output of a reduction for each result: a number, or two.
@@ -39,13 +43,24 @@ impl<T: Number> Given for [T; 2] {
     }
 }
 
+/// A case, and where its numbers come from.
+pub struct Job<'a> {
+    pub case: Case,
+    /// Of a file; else random ones.
+    pub array: Option<&'a Array>,
+}
+
+/// A measured case, and its results.
+pub type Done = (Row, Array);
+
 /// Measures a case.
-pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, case: &Case) -> anyhow::Result<Row> {
+pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, job: &Job<'_>) -> anyhow::Result<Done> {
+    let case = &job.case;
     let _range = plan.range(&format!("{} of {}", name_of(&case.operator), case.dtype));
     macro_rules! of_type {
         ($measure:ident, $operator:ident, $($dtype:ident $type:ident)*) => {
             match case.dtype {
-                $(ElementType::$dtype => $measure::<$operator, $type>(gpu, plan, peers, case),)*
+                $(ElementType::$dtype => $measure::<$operator, $type>(gpu, plan, peers, job),)*
                 #[allow(unreachable_patterns, reason = "most operators take all types")]
                 _ => bail!("the library has no {case}"),
             }
@@ -100,35 +115,39 @@ fn times(gpu: &Gpu, plan: &Plan, start: &mut Start<'_>) -> Result<(Timing, Optio
 }
 
 /// Refuses a case that does not fit in the memory that is free, with so many inputs.
-fn check_memory<T: Number>(gpu: &Gpu, plan: &Plan, case: &Case, inputs: u128) -> anyhow::Result<()> {
-    let Case { extent, offset, .. } = *case;
+fn check_memory<T: Number>(gpu: &Gpu, plan: &Plan, job: &Job<'_>, inputs: u128) -> anyhow::Result<()> {
+    let Case { extent, offset, .. } = job.case;
     let input = (offset as u128 + extent.elements() as u128) * size_of::<T>() as u128;
     let ends = if extent.axis == Axis::Skewed { bytes_of::<u64>(extent.rows + 1) } else { 0 };
     // A result is 16 bytes at most, and CUB has two of 8 more.
     let results = 32 * extent.results() as u128;
-    // Segments have weights of 8 bytes beside their offsets.
-    let own = input + 2 * ends;
+    // The numbers of a file are there, and segments have weights of 8 bytes beside their offsets.
+    let own = if job.array.is_some() { 0 } else { input + 2 * ends };
     let need = Need {
         device: inputs * plan.copies(input) * input + ends + results,
         host: inputs * (own + bytes_expected::<T>(&extent)),
     };
-    need.check(gpu, "the case", "choose a smaller --shape")
+    need.check(gpu, "the case", "choose a smaller --shape or --input")
 }
 
 fn measure<O: Reduction<T> + Default, T: Number>(
     gpu: &Gpu,
     plan: &Plan,
     peers: &mut Peers,
-    case: &Case,
-) -> anyhow::Result<Row>
+    job: &Job<'_>,
+) -> anyhow::Result<Done>
 where
     O::Output: Given,
 {
+    let case = &job.case;
     let Case { operator, extent, offset, .. } = *case;
     let is_skewed = extent.axis == Axis::Skewed;
-    check_memory::<T>(gpu, plan, case, 1)?;
+    check_memory::<T>(gpu, plan, job, 1)?;
     let ends = if is_skewed { skewed_offsets(&extent)? } else { Vec::new() };
-    let all: Vec<T> = numbers(operator.data(), offset, extent.elements())?;
+    let all: Cow<'_, [T]> = match job.array {
+        Some(array) => array.elements().into(),
+        None => numbers(operator.data(), offset, extent.elements())?.into(),
+    };
     let inputs = Inputs::new(gpu, plan, &all, offset)?;
     let expected = expected(operator, &extent, &ends, &all[offset..])?;
     drop(all);
@@ -140,16 +159,20 @@ where
         reducer.check()?;
         measured
     } else {
-        let mut reducer = gpu.reducer(O::default(), extent.shape())?;
+        let mut reducer = gpu.reducer(O::default(), extent.shape()?)?;
         times(gpu, plan, &mut |i| reducer.start(inputs.turn(i)?, &mut output))?
     };
-    let wrong = first_wrong(&Given::numbers(gpu.download(&output)?), &expected);
+    let found = Given::numbers(gpu.download(&output)?);
+    let wrong = first_wrong(&found, &expected);
+    let results = Array::of_list(found);
     let cub = peers
         .cub(gpu, plan, case, &inputs.addresses()?, ends.view())
         .unwrap_or_else(|error| without("CUB", case, &error));
     drop(inputs);
     let pytorch = peers.pytorch(case);
-    Ok(Row::new(case, extent.elements() * size_of::<T>(), wrong, measured, cub, pytorch))
+    let mut row = Row::new(case, extent.elements() * size_of::<T>(), wrong, measured, cub, pytorch);
+    row.result = job.array.map(|_| Results(results.values()));
+    Ok((row, results))
 }
 
 /// Two inputs.
@@ -157,24 +180,26 @@ fn measure_pairs<O: PairReduction<T> + Default, T: Number>(
     gpu: &Gpu,
     plan: &Plan,
     peers: &mut Peers,
-    case: &Case,
-) -> anyhow::Result<Row>
+    job: &Job<'_>,
+) -> anyhow::Result<Done>
 where
     O::Output: Given,
 {
+    let case = &job.case;
     let Case { extent, offset, .. } = *case;
     anyhow::ensure!(extent.axis == Axis::All, "a dot product is over all of two vectors: give a length as --shape");
-    check_memory::<T>(gpu, plan, case, 2)?;
+    check_memory::<T>(gpu, plan, job, 2)?;
     let (a, b): (Vec<T>, Vec<T>) =
         (numbers(Data::Whole, offset, extent.columns)?, numbers(Data::Whole, offset, extent.columns)?);
     let (first, second) = (Inputs::new(gpu, plan, &a, offset)?, Inputs::new(gpu, plan, &b, offset)?);
     let expected = [expected_dot(&a[offset..], &b[offset..])?];
     drop((a, b));
     let mut output = gpu.zeroed::<O::Output>(1)?;
-    let mut reducer = gpu.pair_reducer(O::default(), extent.shape())?;
+    let mut reducer = gpu.pair_reducer(O::default(), extent.shape()?)?;
     let measured = times(gpu, plan, &mut |i| reducer.start(first.turn(i)?, second.turn(i)?, &mut output))?;
-    let wrong = first_wrong(&Given::numbers(gpu.download(&output)?), &expected);
+    let found = Given::numbers(gpu.download(&output)?);
+    let wrong = first_wrong(&found, &expected);
     drop((first, second));
     let pytorch = peers.pytorch(case);
-    Ok(Row::new(case, 2 * extent.elements() * size_of::<T>(), wrong, measured, None, pytorch))
+    Ok((Row::new(case, 2 * extent.elements() * size_of::<T>(), wrong, measured, None, pytorch), Array::of_list(found)))
 }

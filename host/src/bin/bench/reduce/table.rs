@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::cases::{Axis, Case, Extent, name_of};
 use crate::cli::{Format, Output};
 use crate::measure::Timing;
+use crate::number::Results;
 use crate::outcome::chain;
 use crate::plot::{self, Bar, Bars, Chart, Line, Lines};
 use crate::report::{Device, bandwidth, csv_field, time, times, verdict};
@@ -28,6 +29,8 @@ pub struct Row {
     /// Nothing where there is no result.
     pub correct: Option<bool>,
     pub wrong: Option<String>,
+    /// The results, of a file.
+    pub result: Option<Results>,
     /// Why there is no result.
     pub error: Option<String>,
     /// Of many starts in one graph, each.
@@ -60,6 +63,7 @@ impl Row {
             bytes: Some(bytes),
             correct: Some(wrong.is_none()),
             wrong,
+            result: None,
             error: None,
             back_to_back_us: Some(back_to_back_us),
             alone_us: alone.map(us),
@@ -81,6 +85,7 @@ impl Row {
             bytes: None,
             correct: None,
             wrong: None,
+            result: None,
             error: Some(chain(error)),
             back_to_back_us: None,
             alone_us: None,
@@ -213,7 +218,10 @@ impl Report {
         }
         for section in &self.sections {
             writeln!(out, "\n{}\n{}", section.title, self.table(section, layout))?;
-            for Row { operator, dtype, shape, wrong, error, .. } in &section.rows {
+            for Row { operator, dtype, shape, wrong, error, result, .. } in &section.rows {
+                if let Some(result) = result {
+                    writeln!(out, "{}", layout.paragraph(&format!("{operator} = {}", result.shown())))?;
+                }
                 let messages = [("WRONG", wrong), ("NO RESULT", error)];
                 for (what, message) in messages.iter().filter_map(|(what, message)| Some((what, message.as_ref()?))) {
                     writeln!(out, "{what}: {operator} of {dtype}, {shape}: {message}")?;
@@ -268,13 +276,13 @@ impl Report {
         writeln!(
             out,
             "operator,type,shape,offset,bytes,correct,back_to_back_us,alone_us,gigabytes_per_second,\
-             cub_back_to_back_us,cub_alone_us,pytorch_us,error"
+             cub_back_to_back_us,cub_alone_us,pytorch_us,error,result"
         )?;
         let number = |number: Option<f64>| number.map(|number| format!("{number:.3}")).unwrap_or_default();
         for row in self.rows() {
             writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 row.operator,
                 row.dtype,
                 row.shape,
@@ -287,7 +295,8 @@ impl Report {
                 number(row.cub_back_to_back_us),
                 number(row.cub_alone_us),
                 number(row.pytorch_us),
-                csv_field(row.error.as_deref().unwrap_or_default())
+                csv_field(row.error.as_deref().unwrap_or_default()),
+                row.result.as_ref().map(Results::to_string).unwrap_or_default()
             )?;
         }
         Ok(())

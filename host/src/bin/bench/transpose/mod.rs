@@ -5,7 +5,7 @@ mod peers;
 mod sweep;
 mod table;
 
-use anyhow::{anyhow, bail, ensure};
+use anyhow::{bail, ensure};
 use warpfold::ladder::TransposeRung;
 use warpfold::{Error, Gpu};
 
@@ -18,7 +18,7 @@ use crate::ladder::check_matrix;
 use crate::measure::{Plan, copy_ceiling};
 use crate::npy::{self, Array};
 use crate::number::counted;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::Outcome;
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
 pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow::Result<Outcome> {
@@ -63,14 +63,8 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
     let mut outcome = report.print(output);
     if let Some(file) = &arguments.output {
-        if is_right {
-            let transposed = Array::new(transposed, vec![columns, rows]);
-            if let Err(error) = npy::write(file, &transposed, arguments.force) {
-                outcome.fail(Failure::Output, &error);
-            }
-        } else {
-            outcome.fail(Failure::Wrong, &anyhow!("the result is wrong: `{}` is not written", file.display()));
-        }
+        let transposed = Array::new(transposed, vec![columns, rows]);
+        npy::write_if_right(&mut outcome, file, &transposed, arguments.force, is_right);
     }
     Ok(outcome)
 }

@@ -1,0 +1,105 @@
+//! The array of a file: which of its axes is reduced, and where the results go.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, ensure};
+use clap::Args;
+
+use super::cases::Extent;
+use crate::npy::{self, Array};
+use crate::number::counted;
+use crate::outcome::Outcome;
+
+/// What `bench sum` and `bench reduce` do with the array of `--input`.
+#[derive(Debug, Args)]
+pub struct FileArguments {
+    /// Reduces along this axis of the file's array, counted from 0, or from -1 at the end, as in NumPy [default: the
+    /// whole array]
+    #[arg(long, value_name = "N", requires = "input", allow_negative_numbers = true)]
+    pub axis: Option<isize>,
+    /// Writes the results to this NumPy file: an array of the other axes, of the operator's type; min-max has one more
+    /// axis of 2
+    #[arg(long, value_name = "FILE.npy", requires = "input")]
+    pub output: Option<PathBuf>,
+    /// Replaces the output file if it exists
+    #[arg(long, requires = "output")]
+    pub force: bool,
+}
+
+impl FileArguments {
+    /// Refuses an output that could not be written.
+    pub fn check_output(&self) -> anyhow::Result<()> {
+        self.output.as_ref().map_or(Ok(()), |file| npy::check_writable(file, self.force))
+    }
+
+    /// What is reduced to what, of an array with these extents.
+    pub fn extent(&self, input: &Path, extents: &[usize]) -> anyhow::Result<Extent> {
+        let Some(axis) = self.axis else { return Ok(Extent::all(extents.iter().product())) };
+        let (input, axes) = (input.display(), extents.len());
+        ensure!(axes > 0, "--axis {axis}: `{input}` has no axis; leave --axis out");
+        let from_start = if axis < 0 { axes.checked_add_signed(axis) } else { Some(axis.unsigned_abs()) };
+        let from_start = from_start.filter(|&axis| axis < axes).with_context(|| {
+            let (axes, last) = (counted(axes, "axis", "axes"), axes - 1);
+            format!("--axis {axis}: `{input}` has {axes}; choose from 0 to {last}, or from -1 to -{}", last + 1)
+        })?;
+        Ok(Extent::of_axis(extents, from_start)?)
+    }
+
+    /// The extents of the results, of which each has `each` numbers.
+    fn extents_of_results(&self, extents: &[usize], each: usize) -> Vec<usize> {
+        let mut others = Vec::new();
+        if let Some(axis) = self.axis {
+            others.extend_from_slice(extents);
+            others.remove(axis.rem_euclid(extents.len() as isize).unsigned_abs());
+        }
+        others.extend((each > 1).then_some(each));
+        others
+    }
+
+    /// Writes the results of an array with these extents, each of `each` numbers, if that was asked for and they are
+    /// right.
+    pub fn write(&self, outcome: &mut Outcome, mut results: Array, extents: &[usize], each: usize, are_right: bool) {
+        if let Some(file) = &self.output {
+            results.shape = self.extents_of_results(extents, each);
+            npy::write_if_right(outcome, file, &results, self.force, are_right);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn along(axis: Option<isize>) -> FileArguments {
+        FileArguments { axis, output: None, force: false }
+    }
+
+    #[test]
+    fn axes_count_from_either_end() {
+        let extents = [2, 3, 5];
+        for (axis, shown, others) in [
+            (Some(0), "2 x 15 columns", &[3, 5][..]),
+            (Some(1), "2 x 3 x 5 along axis 1", &[2, 5]),
+            (Some(2), "6 x 5 rows", &[2, 3]),
+            (Some(-1), "6 x 5 rows", &[2, 3]),
+            (Some(-3), "2 x 15 columns", &[3, 5]),
+            (None, "30", &[]),
+        ] {
+            let arguments = along(axis);
+            assert_eq!(arguments.extent(Path::new("a.npy"), &extents).unwrap().to_string(), shown, "{axis:?}");
+            assert_eq!(arguments.extents_of_results(&extents, 1), others, "{axis:?}");
+            assert_eq!(arguments.extents_of_results(&extents, 2), [others, &[2]].concat(), "{axis:?}");
+        }
+    }
+
+    #[test]
+    fn axes_that_an_array_has_not() {
+        let error =
+            |axis, extents: &[usize]| along(Some(axis)).extent(Path::new("a.npy"), extents).unwrap_err().to_string();
+        for axis in [2, -3, isize::MIN, isize::MAX] {
+            let error = error(axis, &[2, 3]);
+            assert!(error.contains("`a.npy` has 2 axes; choose from 0 to 1, or from -1 to -2"), "{error}");
+        }
+        assert!(error(0, &[]).contains("`a.npy` has no axis"));
+    }
+}
