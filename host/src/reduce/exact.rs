@@ -254,7 +254,7 @@ impl Gpu {
         if spans == 0 || len == 0 {
             return Ok(output);
         }
-        let blocks = Blocks::of(spans, len, size_of::<T>(), PAIRS_IN_FLIGHT);
+        let blocks = Blocks::of(spans, len, size_of::<T>(), PAIRS_IN_FLIGHT, 2);
         let mut workspace = self.workspaces().take(self, blocks.room(spans, words))?;
         let (mailboxes, residues) = (workspace.mailboxes.view_mut(), workspace.residues.view_mut());
         let Blocks { parts, tiles, longer, threads } = blocks;
@@ -307,7 +307,7 @@ impl Gpu {
             self.launch(kernels.rows, (grid, 1), arguments)?;
             return Ok(output);
         }
-        let blocks = Blocks::of(spans, len, size, PACKS_IN_FLIGHT);
+        let blocks = Blocks::of(spans, len, size, PACKS_IN_FLIGHT, 3);
         let mut workspace = self.workspaces().take(self, blocks.room(spans, kernels.words))?;
         let (mailboxes, residues) = (workspace.mailboxes.view_mut(), workspace.residues.view_mut());
         let Blocks { parts, tiles, longer, threads } = blocks;
@@ -371,18 +371,18 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Those of `spans` spans of `len` elements of `size` bytes, of which a thread has so many vectors in flight.
-    fn of(spans: usize, len: usize, size: usize, in_flight: usize) -> Self {
-        /// Threads of a block that is one of many, of which three run in each multiprocessor.
+    /// Those of `spans` spans of `len` elements of `size` bytes, of which a thread has so many vectors in flight, where
+    /// a multiprocessor runs so many blocks of 256 threads at once.
+    fn of(spans: usize, len: usize, size: usize, in_flight: usize, at_once: usize) -> Self {
+        /// Threads of a block that is one of many.
         const THREADS: usize = 256;
-        const MOST: usize = 3 * MULTIPROCESSORS;
         /// Threads of a block that sums all by itself, of which each has one tile.
         const ALONE: usize = 512;
         let packs = len.div_ceil(16 / size);
         let alone = packs.div_ceil(in_flight).next_power_of_two().max(32);
         let threads = if alone <= ALONE { alone } else { THREADS };
         let tiles = packs.div_ceil(threads * in_flight).max(1);
-        let parts = tiles.min((MOST / spans).max(1));
+        let parts = tiles.min((at_once * MULTIPROCESSORS / spans).max(1));
         // No address space has more tiles than 32 bits count: one of a long input is at least 16 KiB.
         let (tiles, longer) = ((tiles / parts) as u32, (tiles % parts) as u32);
         Self { parts: parts as u32, tiles, longer, threads: threads as u32 }
@@ -408,7 +408,7 @@ mod tests {
     fn blocks_have_all_tiles_once_and_sums_that_fit() {
         for size in [2, 4, 8] {
             for len in [1, 100, 8192, 8193, 16384, 16385, (1 << 20) + 3, (1 << 32) + 7] {
-                let Blocks { parts, tiles, longer, threads } = Blocks::of(1, len, size, PACKS_IN_FLIGHT);
+                let Blocks { parts, tiles, longer, threads } = Blocks::of(1, len, size, PACKS_IN_FLIGHT, 3);
                 let tile = threads as usize * PACKS_IN_FLIGHT * 16 / size;
                 let all = tiles as usize * parts as usize + longer as usize;
                 assert_eq!(all, len.div_ceil(tile), "{len} of {size} bytes");
@@ -443,7 +443,7 @@ mod tests {
 
     #[test]
     fn long_inputs_fill_the_device_once() {
-        let parts = |len| Blocks::of(1, len, 4, PACKS_IN_FLIGHT).parts;
+        let parts = |len| Blocks::of(1, len, 4, PACKS_IN_FLIGHT, 3).parts;
         assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 20, 1 << 30].map(parts), [1, 1, 4, 256, 396]);
     }
 }

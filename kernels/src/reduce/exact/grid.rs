@@ -1,9 +1,7 @@
 //! The fixed-point numbers that sums are, whatever windows they were made in.
 
 use cuda_std::prelude::*;
-use exact_sum::{
-    Binary, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, Limbs, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Superaccumulator, Window,
-};
+use exact_sum::{Binary, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Window};
 
 use super::format::Format;
 use super::rest::{MOST_WARPS, OTHER_WORDS, SharedWords};
@@ -14,13 +12,11 @@ pub trait Grid: Copy + 'static {
     type Format: Format;
     /// The unit is this power of two.
     const UNIT: i32;
-    /// Room for a sum.
-    type Limbs: Superaccumulator;
+    /// Limbs of 32 bits that have room for any sum.
+    const LIMBS: u32;
     /// Room for the words of all warps of a block.
     type Words: SharedWords;
 
-    /// How many limbs there are.
-    const LIMBS: u32 = <Self::Limbs as Superaccumulator>::LEN as u32;
     /// The exponent of the lowest window: the unit of its lower bin is the grid's.
     const LOWEST: i32 = Self::UNIT + 2 * <Self::Format as Binary>::MANTISSA as i32 - 1;
 
@@ -52,13 +48,16 @@ macro_rules! grids {
         impl Grid for $name {
             type Format = $format;
             const UNIT: i32 = $unit;
-            type Limbs = Limbs<{ $limbs }>;
+            const LIMBS: u32 = $limbs as u32;
             type Words = SharedArray<i64, { MOST_WARPS * ($limbs + OTHER_WORDS) }>;
         }
 
-        // Integers of 128 bits in units of the highest window, and of what a piece has no room for, have all of their
-        // limbs, the sign's too.
-        const _: () = assert!(($top - <$name as Grid>::LOWEST + 16) / 32 + 4 < $limbs as i32);
+        // Integers of 128 bits have all of their limbs, the sign's too: in units of the highest window, and of pieces,
+        // whose units are up to 2^48 of that where they are long.
+        const _: () = {
+            let shift = if <$format as Format>::HAS_BELOW { 0 } else { 48 };
+            assert!(($top - <$name as Grid>::LOWEST + shift) / 32 + 4 < $limbs as i32);
+        };
     )*};
 }
 
@@ -66,9 +65,9 @@ grids! {
     /// Of `f32`, and of what is exact in it.
     Singles: f32, -149, below 126, SINGLE_LIMBS + 1;
     /// Of products of two `f32`, as the `f64` that they are.
-    SingleProducts: f64, -298, below 256, SINGLE_PRODUCT_LIMBS;
+    SingleProducts: f64, -298, below 256, SINGLE_PRODUCT_LIMBS + 1;
     /// Of `f64`.
     Doubles: f64, -1074, below 1022, DOUBLE_LIMBS;
     /// Of products of two `f64`, as one or two `f64`, and as integers where they are beyond.
-    DoubleProducts: f64, -2148, below 2048, DOUBLE_PRODUCT_LIMBS;
+    DoubleProducts: f64, -2148, below 2048, DOUBLE_PRODUCT_LIMBS + 1;
 }

@@ -1,8 +1,9 @@
 //! How sums of lanes, warps and blocks become one: integers, each with its position.
 
-use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_shuffle_idx, warp_vote_all, warp_vote_any};
+use cuda_std::warp::{
+    FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_shuffle_idx, warp_vote_all, warp_vote_any, warp_vote_ballot,
+};
 use exact_sum::{Binary, Compact, digit_of_long};
 
 use super::format::{Format, MOST_PARTS, Value};
@@ -107,11 +108,23 @@ fn fold_parts<G: Grid>(parts: [u32; MOST_PARTS], tag: u32, of_warp: usize, posit
 /// A piece of a value. What has no room in it goes to the rest, if it `is_mine`, not another lane's too.
 #[inline(always)]
 fn compact<G: Grid>(value: i128, position: u32, has_limbs: bool, is_mine: bool, rest: &Rest<G>) -> Piece {
-    let piece = Piece { value, position, has_limbs, ..Piece::ZERO };
-    if !is_long::<G>() || warp_vote_all(FULL_MASK, Piece::fits(value)) {
-        return piece;
+    let of = |value, position| Piece { value, position, has_limbs, ..Piece::ZERO };
+    if !is_long::<G>() {
+        return of(value, position);
     }
-    Piece::from_bits(compact_any([value as u64, (value >> 64) as u64], piece.position, has_limbs, is_mine, *rest))
+    // Without zeros at its end, as far as it then has room for those of many blocks: always a multiple of 16, which
+    // for most data is the same in all blocks, so that their pieces have one position.
+    const STEP: u32 = 16;
+    const ENOUGH: u32 = 98;
+    let (bits, zeros) = (128 - (value ^ (value >> 127)).leading_zeros(), value.trailing_zeros());
+    let needed = bits.saturating_sub(ENOUGH).next_multiple_of(STEP);
+    let needed = if needed < STEP { STEP } else { needed };
+    let places = if needed <= zeros { needed } else { zeros & !(STEP - 1) };
+    let (value, position) = (value >> places, position + places);
+    if warp_vote_all(FULL_MASK, Piece::fits(value)) {
+        return of(value, position);
+    }
+    Piece::from_bits(compact_any([value as u64, (value >> 64) as u64], position, has_limbs, is_mine, *rest))
 }
 
 /// [`compact`] of a value that has too many bits. Out of line: of most data it has not.
@@ -251,16 +264,14 @@ pub fn add_lanes_to_rest<G: Grid>(value: i128, position: u32, rest: Rest<G>) {
 #[cold]
 #[inline(never)]
 fn add_words_to_rest<G: Grid>(words: [u64; 2], position: u32, rest: Rest<G>) {
-    let mut lane = 0;
-    while lane < 32 {
-        lane = keep_rolled(lane);
+    // Mostly few lanes have something.
+    let mut left = warp_vote_ballot(FULL_MASK, words[0] | words[1] != 0);
+    while left != 0 {
+        let lane = left.trailing_zeros();
+        left &= left - 1;
         let [low, high] = words.map(|word| warp_shuffle_idx(FULL_MASK, word, lane, 32).0);
         let position = warp_shuffle_idx(FULL_MASK, position, lane, 32).0;
         let value = (u128::from(low) | u128::from(high) << 64) as i128;
-        // Most lanes have nothing.
-        if value != 0 {
-            rest.add(|k| digit_of_long(value, position, k));
-        }
-        lane += 1;
+        rest.add(|k| digit_of_long(value, position, k));
     }
 }

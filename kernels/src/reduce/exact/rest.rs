@@ -3,10 +3,13 @@
 use core::marker::PhantomData;
 
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, lane_id, sync_warp, warp_shuffle_idx, warp_vote_any};
+use cuda_std::warp::{FULL_MASK, lane_id, sync_warp, warp_shuffle_idx, warp_vote_any, warp_vote_ballot};
+
+use exact_sum::Leading;
 
 use super::format::{Format, Value};
 use super::grid::Grid;
+use super::terms::each;
 
 /// Warps that a block may have.
 pub const MOST_WARPS: usize = 16;
@@ -37,6 +40,9 @@ pub const IN_BELOW: u32 = 2;
 pub const fn words<G: Grid>() -> u32 {
     G::LIMBS + SPECIALS as u32
 }
+
+/// Limbs that a lane has, at most.
+const MOST_WORDS_OF_LANE: usize = 5;
 
 /// The number of this warp in its block.
 #[inline(always)]
@@ -200,6 +206,70 @@ impl<G: Grid> Rest<G> {
     #[inline(always)]
     pub fn word(&self, k: u32) -> i64 {
         self.words.load(Self::place(k))
+    }
+
+    /// The sign of the sum of this warp's limbs, and its magnitude's highest 128 bits. The limbs are those of the
+    /// magnitude afterwards.
+    #[inline(always)]
+    pub fn leading(&self) -> Leading {
+        self.pass_carries();
+        let is_negative = self.word(G::LIMBS - 1) < 0;
+        if is_negative {
+            sync_warp(FULL_MASK);
+            Self::each_word(|k| self.words.store(Self::place(k), -self.word(k)));
+            sync_warp(FULL_MASK);
+            self.pass_carries();
+        }
+        // The numbers of the lowest and of the highest limb that is not 0.
+        let (mut lowest, mut highest) = (u32::MAX, 0);
+        each::<{ MOST_WORDS_OF_LANE }>(|j| {
+            let k = lane_id() + 32 * j as u32;
+            let ones = warp_vote_ballot(FULL_MASK, k < G::LIMBS && self.word(k) != 0);
+            if ones != 0 {
+                let first = 32 * j as u32 + ones.trailing_zeros();
+                lowest = if first < lowest { first } else { lowest };
+                highest = 32 * j as u32 + 31 - ones.leading_zeros();
+            }
+        });
+        if lowest == u32::MAX {
+            return Leading::ZERO;
+        }
+        // Five limbs have them all.
+        let limb = |below: u32| if below <= highest { self.word(highest - below) as u32 } else { 0 };
+        let upper = (1..4).fold(u128::from(limb(0)), |bits, below| bits << 32 | u128::from(limb(below)));
+        let (zeros, last) = (upper.leading_zeros(), limb(4));
+        let bits = upper << zeros | (u128::from(last) << zeros) >> 32;
+        let is_inexact = last << zeros != 0 || lowest + 4 < highest;
+        Leading { is_negative, bits, position: 32 * (highest as i32 - 3) - zeros as i32, is_inexact }
+    }
+
+    /// Brings all limbs but the last into `0..2^32`: what a limb has too much goes to the one above, until none has.
+    #[inline(always)]
+    fn pass_carries(&self) {
+        loop {
+            let mut limbs = [0; MOST_WORDS_OF_LANE];
+            let mut has_carry = false;
+            each::<{ MOST_WORDS_OF_LANE }>(|j| {
+                let k = lane_id() + 32 * j as u32;
+                if k < G::LIMBS {
+                    let (own, below) = (self.word(k), if k > 0 { self.word(k - 1) } else { 0 });
+                    let is_last = k + 1 == G::LIMBS;
+                    has_carry |= !is_last & (own >> 32 != 0);
+                    limbs[j] = if is_last { own } else { own as u32 as i64 } + (below >> 32);
+                }
+            });
+            if !warp_vote_any(FULL_MASK, has_carry) {
+                return;
+            }
+            sync_warp(FULL_MASK);
+            each::<{ MOST_WORDS_OF_LANE }>(|j| {
+                let k = lane_id() + 32 * j as u32;
+                if k < G::LIMBS {
+                    self.words.store(Self::place(k), limbs[j]);
+                }
+            });
+            sync_warp(FULL_MASK);
+        }
     }
 
     /// Adds to this warp's words those of all others, and more. All have ended.

@@ -1,8 +1,9 @@
 //! What is made of an exact sum.
 
 use cuda_std::float::Float;
+use cuda_std::warp::{FULL_MASK, sync_warp};
 use exact_sum::round::{divide, divide_for_single, root, root_for_single};
-use exact_sum::{Leading, Outcome, Rounded, Specials, Superaccumulator};
+use exact_sum::{Leading, Outcome, Rounded, Specials, digit_of_long};
 
 use super::grid::Grid;
 use super::pieces::Piece;
@@ -171,7 +172,8 @@ impl<T: Summand> ExactPairOperator<T> for Dot {
     type Finish = Itself<T::Sum>;
 }
 
-/// The result of `count` elements whose sum is a piece and, if it says so, the limbs of this warp's rest.
+/// The result of `count` elements whose sum is a piece and, if it says so, the limbs of this warp's rest. All lanes of
+/// the warp come here with the same piece.
 #[inline(always)]
 pub fn result_of<F: Finish, G: Grid>(piece: Piece, rest: Rest<G>, count: u64) -> F::Output {
     if piece.has_limbs {
@@ -185,12 +187,9 @@ pub fn result_of<F: Finish, G: Grid>(piece: Piece, rest: Rest<G>, count: u64) ->
 #[cold]
 #[inline(never)]
 fn of_limbs<F: Finish, G: Grid>(piece: Piece, rest: Rest<G>, count: u64) -> F::Output {
-    let (mut sum, mut k) = (G::Limbs::default(), 0);
-    while k < G::LIMBS {
-        sum.set_limb(k as usize, rest.word(k));
-        k += 1;
-    }
-    sum.add(piece.value, piece.position);
+    sync_warp(FULL_MASK);
+    rest.add(|k| digit_of_long(piece.value, piece.position, k));
+    sync_warp(FULL_MASK);
     let mut specials = Specials::NONE;
     for (special, found) in [
         (Special::Nan, Specials::nan()),
@@ -200,7 +199,7 @@ fn of_limbs<F: Finish, G: Grid>(piece: Piece, rest: Rest<G>, count: u64) -> F::O
         specials = if rest.word(G::LIMBS + special as u32) == 0 { specials } else { specials.or(found) };
     }
     match specials.outcome() {
-        Outcome::Finite => F::of_leading(sum.leading(), G::UNIT, count),
+        Outcome::Finite => F::of_leading(rest.leading(), G::UNIT, count),
         Outcome::Infinity { is_negative } => F::Output::infinity(is_negative),
         Outcome::Nan => F::Output::NAN,
     }

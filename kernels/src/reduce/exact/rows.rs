@@ -204,9 +204,9 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
                 first += 32 * 4;
             }
             let piece = fold_warp(sum, &rest);
-            sync_warp(FULL_MASK);
+            let result = result_of::<O::Finish, _>(piece, rest, len as u64);
             if lane_id() == 0 {
-                output.store(row, result_of::<O::Finish, _>(piece, rest, len as u64));
+                output.store(row, result);
             }
             // Before the words are another row's.
             sync_warp(FULL_MASK);

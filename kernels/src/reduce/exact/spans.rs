@@ -70,7 +70,7 @@ pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
 /// # Safety
 /// As of [`pairs`](fn@crate::reduce::pairs::pairs), and of [`exact_spans`](fn@exact_spans) with
 /// [`words_of_pairs_residue`].
-#[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = 768, min_blocks = 1, early)]
+#[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = 512, min_blocks = 1, early)]
 pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
     first: Global<T>,
     second: Global<T>,
@@ -168,8 +168,9 @@ fn sum_part<K: Terms, I: Inputs<K>, F: Finish<Output: Plain>, const PACKS: usize
                 word
             });
         }
+        let result = result_of::<F, K::Grid>(piece, rest, len as u64);
         if lane_id() == 0 {
-            output.store(part.span, result_of::<F, K::Grid>(piece, rest, len as u64));
+            output.store(part.span, result);
         }
     }
 }

@@ -64,6 +64,8 @@ pub trait Summand: Element {
     type Sum: Result;
     /// [`Terms::WINDOW`] of elements.
     const WINDOW: Option<i32> = None;
+    /// [`Terms::WINDOW`] of products.
+    const WINDOW_OF_PRODUCTS: Option<i32> = None;
     /// [`Terms::HAS_LOW`] of products.
     const HAS_LOW: bool = false;
 
@@ -101,18 +103,19 @@ impl Summand for f32 {
 
 impl Summand for f16 {
     type Grid = Singles;
-    // From 2^-48 to 2^32.
-    type Products = Singles;
+    type Products = SingleProducts;
     type Sum = f32;
-    // From 2^-24 to 2^16 are 40 bits, and a window has 45.
+    // From 2^-24 to 2^16 are 40 bits, and a window of `f32` has 45.
     const WINDOW: Option<i32> = Some(16);
+    // From 2^-48 to 2^32 are 80 bits, and a window of `f64` has 103: this one down to 2^-48.
+    const WINDOW_OF_PRODUCTS: Option<i32> = Some(55);
     #[inline(always)]
     fn float(self) -> f32 {
         f32_from_f16(self)
     }
     #[inline(always)]
-    fn product(self, other: Self) -> f32 {
-        self.float() * other.float()
+    fn product(self, other: Self) -> f64 {
+        f64::from(self.float() * other.float())
     }
 }
 
@@ -198,7 +201,7 @@ impl<T: Summand> Terms for Squares<T> {
     type Grid = T::Products;
     type Element = T;
     type Item = T;
-    const WINDOW: Option<i32> = None;
+    const WINDOW: Option<i32> = T::WINDOW_OF_PRODUCTS;
     const HAS_LOW: bool = T::HAS_LOW;
     #[inline(always)]
     fn term(item: T) -> Float<Self> {
@@ -222,7 +225,7 @@ impl<T: Summand> Terms for Products<T> {
     type Grid = T::Products;
     type Element = T;
     type Item = [T; 2];
-    const WINDOW: Option<i32> = None;
+    const WINDOW: Option<i32> = T::WINDOW_OF_PRODUCTS;
     const HAS_LOW: bool = T::HAS_LOW;
     #[inline(always)]
     fn term([a, b]: [T; 2]) -> Float<Self> {
