@@ -153,3 +153,14 @@ fn contents_that_no_sum_has_are_refused() {
     assert!(read(&changed(&finite, |content| content[20] = 1)).is_ok());
     assert!(read(&with_count(&finite, MOST_ELEMENTS)).is_ok() && read(&with_count(&nothing, 7)).is_ok());
 }
+
+#[test]
+fn the_bytes_of_version_1_stay() {
+    let sum: ExactSum<f32> = [1.0, -2.5, 1e-40].into_iter().collect();
+    let hex: String = sum.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let (header, limbs) = (
+        "7873756d010300000300000000000000",
+        "c21601000000000000000000000000000000d0ffffffffffffffffffffffffffffffffffffffffffffffffff",
+    );
+    assert_eq!(hex, format!("{header}{limbs}dfdad398"));
+}
