@@ -1,0 +1,16 @@
+//! Exact results beside those of integers of any length: random cases and hard cases.
+//!
+//! An ordinary run tries a small share of the cases. `WARPFOLD_TESTS=all cargo test -p exact_sum --test proofs` tries
+//! all, in some minutes.
+
+mod check;
+mod data;
+mod fast;
+mod hard;
+mod integers;
+mod random;
+
+/// `few`, or `all` where the environment asks for all that the tests can do.
+fn times<N>(few: N, all: N) -> N {
+    if std::env::var("WARPFOLD_TESTS").is_ok_and(|tests| tests == "all") { all } else { few }
+}
