@@ -11,6 +11,7 @@ fn the_help_teaches() {
         "Examples:",
         "bench ladder reduce --rung sequential",
         "bench sum --input samples.npy",
+        "bench exact ",
         "Exit code:",
         "130  interrupted",
         "--device",
@@ -24,6 +25,10 @@ fn the_help_teaches() {
     ] {
         let text = stdout(&bench(&[command, "--help"]));
         assert!(text.contains(example) && text.contains("--axis <N>"), "{text}");
+    }
+    let text = stdout(&bench(&["exact", "--help"]));
+    for part in ["bench exact --format json", "in any order and layout", "exit code"] {
+        assert!(text.contains(part), "{text}");
     }
 }
 

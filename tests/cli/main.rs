@@ -3,6 +3,7 @@
 mod arguments;
 mod arrays;
 mod device;
+mod exact;
 mod files;
 mod ladders;
 mod outcomes;

@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::compact::Specials;
-use crate::sum::{ExactDot, ExactSum, MOST_ELEMENTS, State, Summand, Superaccumulator};
+use crate::sum::{ExactDot, ExactSum, MOST_ELEMENTS, State, Summand, Superaccumulator, width};
 
 const MAGIC: [u8; 4] = *b"xsum";
 const VERSION: u8 = 1;
@@ -53,7 +53,7 @@ pub enum FromBytesError {
         /// How many a sum has.
         expected: usize,
     },
-    /// They were altered: their checksum is another one, or they are not what a sum is written as.
+    /// They were altered: their checksum is another one, or no sum is written as they are.
     Altered,
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for FromBytesError {
             Self::Length { found, expected } => {
                 write!(f, "an exact sum of {found} bytes, where one of this type has {expected}: it was cut off")
             }
-            Self::Altered => write!(f, "an exact sum whose bytes were altered: its checksum is another one"),
+            Self::Altered => write!(f, "an exact sum whose bytes were altered after it was written"),
         }
     }
 }
@@ -112,7 +112,8 @@ const fn length<L: Superaccumulator>() -> usize {
     HEADER + 4 * L::LEN + CHECKSUM
 }
 
-fn read<L: Superaccumulator>(bytes: &[u8], code: u8) -> Result<State<L>, FromBytesError> {
+/// The state of such bytes, if its terms are below `2^width`.
+fn read<L: Superaccumulator>(bytes: &[u8], code: u8, width: u32) -> Result<State<L>, FromBytesError> {
     let length_error = FromBytesError::Length { found: bytes.len(), expected: length::<L>() };
     if !bytes.starts_with(&MAGIC) {
         return Err(if MAGIC.starts_with(bytes) { length_error } else { FromBytesError::NotASum });
@@ -141,14 +142,20 @@ fn read<L: Superaccumulator>(bytes: &[u8], code: u8) -> Result<State<L>, FromByt
         let limb = if k + 1 == L::LEN { i64::from(limb as i32) } else { i64::from(limb) };
         state.limbs.add_to_limb(k, limb);
     }
-    if state.count > MOST_ELEMENTS || write(state, code) != bytes {
+    if state.count > MOST_ELEMENTS || !is_possible(&state, width) || write(state, code) != bytes {
         return Err(FromBytesError::Altered);
     }
     Ok(state)
 }
 
+/// Whether so many terms below `2^width` may have this sum: if not, there may be no room for what is merged with it.
+fn is_possible<L: Superaccumulator>(state: &State<L>, width: u32) -> bool {
+    let leading = state.limbs.leading();
+    leading.bits == 0 || state.count > 0 && leading.position + 127 <= (width + state.count.ilog2()) as i32
+}
+
 macro_rules! bytes {
-    ($($sum:ident, $code:expr;)*) => {$(
+    ($($sum:ident, $code:expr, $width:expr;)*) => {$(
         impl<T: Summand> $sum<T> {
             const CODE: u8 = $code;
 
@@ -162,7 +169,7 @@ macro_rules! bytes {
             /// # Errors
             /// They are of another version or type, were cut off, or altered.
             pub fn from_bytes(bytes: &[u8]) -> Result<Self, FromBytesError> {
-                read(bytes, Self::CODE).map(|state| Self { state })
+                read(bytes, Self::CODE, $width).map(|state| Self { state })
             }
         }
 
@@ -185,6 +192,6 @@ macro_rules! bytes {
 }
 
 bytes! {
-    ExactSum, T::CODE;
-    ExactDot, T::CODE + OF_PRODUCTS;
+    ExactSum, T::CODE, width::<T::Binary>();
+    ExactDot, T::CODE + OF_PRODUCTS, 2 * width::<T::Binary>();
 }

@@ -78,19 +78,24 @@ pub(crate) const fn unit<F: Binary>() -> i32 {
     F::MIN_EXPONENT - F::MANTISSA as i32
 }
 
-/// Limbs of 32 bits for sums of up to [`MOST_ELEMENTS`] numbers below `2^top` in units of `2^unit`, and a sign.
-const fn limbs_for(top: i32, unit: i32) -> usize {
-    ((top - unit) as u32 + MOST_ELEMENTS.ilog2() + 1).div_ceil(32) as usize
+/// The power of two that all magnitudes of a format are below, in units of its least number.
+pub(crate) const fn width<F: Binary>() -> u32 {
+    (F::MAX_EXPONENT - unit::<F>()) as u32
+}
+
+/// Limbs of 32 bits for sums of up to [`MOST_ELEMENTS`] numbers below `2^width`, and a sign.
+const fn limbs_for(width: u32) -> usize {
+    (width + MOST_ELEMENTS.ilog2() + 1).div_ceil(32) as usize
 }
 
 /// Limbs for sums of `f32`, and of all that are exact in it.
-pub const SINGLE_LIMBS: usize = limbs_for(f32::MAX_EXP, unit::<f32>());
+pub const SINGLE_LIMBS: usize = limbs_for(width::<f32>());
 /// Limbs for sums of products of two `f32`.
-pub const SINGLE_PRODUCT_LIMBS: usize = limbs_for(2 * f32::MAX_EXP, 2 * unit::<f32>());
+pub const SINGLE_PRODUCT_LIMBS: usize = limbs_for(2 * width::<f32>());
 /// Limbs for sums of `f64`.
-pub const DOUBLE_LIMBS: usize = limbs_for(f64::MAX_EXP, unit::<f64>());
+pub const DOUBLE_LIMBS: usize = limbs_for(width::<f64>());
 /// Limbs for sums of products of two `f64`.
-pub const DOUBLE_PRODUCT_LIMBS: usize = limbs_for(2 * f64::MAX_EXP, 2 * unit::<f64>());
+pub const DOUBLE_PRODUCT_LIMBS: usize = limbs_for(2 * width::<f64>());
 
 macro_rules! summands {
     ($($type:ident as $binary:ident, $limbs:ident, $products:ident, $code:literal, $to:expr;)*) => {$(
@@ -138,6 +143,14 @@ pub(crate) struct State<L> {
 }
 
 impl<L: Superaccumulator> State<L> {
+    /// One element more.
+    fn count_element(&mut self) {
+        self.count += 1;
+        if self.count > MOST_ELEMENTS {
+            panic!("{}", TooManyElements { count: self.count });
+        }
+    }
+
     fn merge(&mut self, other: &Self) -> Result<(), TooManyElements> {
         let count = self.count.saturating_add(other.count);
         if count > MOST_ELEMENTS {
@@ -212,9 +225,12 @@ impl<T: Summand> ExactSum<T> {
     }
 
     /// Adds an element.
+    ///
+    /// # Panics
+    /// There would be more than [`MOST_ELEMENTS`], which only sums that were merged have.
     pub fn add(&mut self, element: T) {
         let element = element.to_binary();
-        self.state.count += 1;
+        self.state.count_element();
         match element.decompose() {
             Some((mantissa, position)) => self.state.limbs.add(mantissa.into(), position),
             None => self.state.specials = self.state.specials.or(special(element)),
@@ -294,9 +310,12 @@ impl<T: Summand> ExactDot<T> {
     }
 
     /// Adds the product of two elements.
+    ///
+    /// # Panics
+    /// There would be more than [`MOST_ELEMENTS`], which only sums that were merged have.
     pub fn add(&mut self, x: T, y: T) {
         let (x, y) = (x.to_binary(), y.to_binary());
-        self.state.count += 1;
+        self.state.count_element();
         if let (Some((x, above)), Some((y, further))) = (x.decompose(), y.decompose()) {
             self.state.limbs.add(i128::from(x) * i128::from(y), above + further);
             return;
@@ -334,6 +353,9 @@ impl<T: Summand> ExactDot<T> {
 
     /// The root of the sum, rounded once: of squares the Euclidean norm. NaN of a sum below 0.
     pub fn root<R: Rounded>(&self) -> R {
+        if self.state.specials.outcome() == (Outcome::Infinity { is_negative: true }) {
+            return R::NAN;
+        }
         self.state.rounded(|leading| match leading.is_negative {
             true => R::NAN,
             false => R::round(round::root(leading, 2 * unit::<T::Binary>()), 0),

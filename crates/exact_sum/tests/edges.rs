@@ -183,6 +183,10 @@ fn what_is_not_finite_and_what_is_zero() {
     assert_eq!(dot(&[(-2.0, f32::INFINITY), (f32::MAX, f32::MAX)]), f32::NEG_INFINITY);
     assert_eq!(dot(&[(f32::MAX, f32::MAX), (-f32::MAX, f32::MAX), (2.0, 3.0)]), 6.0);
     assert!(ExactSum::<f32>::new().mean::<f32>().is_nan());
+    // The root of what is below 0, also of infinity.
+    let root = |pairs: &[(f32, f32)]| pairs.iter().copied().collect::<ExactDot<f32>>().root::<f32>();
+    assert!(root(&[(-1.0, 1.0)]).is_nan() && root(&[(-1.0, f32::INFINITY)]).is_nan());
+    assert_eq!((root(&[(2.0, f32::INFINITY)]), root(&[]).to_bits()), (f32::INFINITY, 0));
 }
 
 #[test]
@@ -215,6 +219,14 @@ fn too_many_elements_are_refused() {
     assert_eq!(error.count, MOST_ELEMENTS + 1);
     assert!(error.to_string().contains("room for up to 2^50"), "{error}");
     assert_eq!((sum.value(), sum.count()), (0.0, MOST_ELEMENTS));
+}
+
+#[test]
+#[should_panic = "an exact sum of 1125899906842625 elements: it has room for up to 2^50"]
+fn one_element_too_many_is_refused() {
+    let mut sum = ExactSum::<f32>::new();
+    sum.add_compact(Compact::<112>::ZERO, MOST_ELEMENTS).unwrap();
+    sum.add(1.0);
 }
 
 #[test]

@@ -37,6 +37,7 @@ use crate::transpose::SweepArguments;
   bench sum --rung sequential --n 2^20      the sum by one rung of the ladder
   bench sum --input samples.npy             the sum of a NumPy file, of any of the twelve types
   bench sum --input a.npy --axis -1 --output sums.npy    along the last axis, to another file
+  bench exact                               what an exact sum is, and whether this machine's are those of others
   bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
   bench reduce --shape 2^10..2^30 --plot sum.svg  bandwidth over length, as a table and as a chart, on a GPU
   bench reduce --all --peers peers                everything, beside CUB and PyTorch
@@ -106,6 +107,7 @@ impl Cli {
                 refuse_unused(&timing, "`bench device` times no kernel of a ladder")?;
                 refuse_unused(&[("--wide", self.output.wide)], "`bench device` prints a list")
             }
+            Some(Command::Exact) => refuse_unused(&timing, "`bench exact` compares results, and times nothing"),
             Some(Command::Profile(_)) => refuse_unused(&timing, "`bench profile` counts, and times nothing"),
             Some(Command::Occupancy(arguments)) => {
                 refuse_unused(&timing, "`bench occupancy` runs no kernel")?;
@@ -140,6 +142,16 @@ impl Cli {
 pub enum Command {
     /// What the device is: memory, clocks, theoretical bandwidth
     Device,
+    /// What an exact sum is: the same bits in any order and layout, on any machine
+    ///
+    /// Prints exact sums beside those of plain loops, for elements in several orders, at another alignment, in parts,
+    /// among other rows and as a column. Below are hashes of the exact results of fixed inputs, beside the hashes that
+    /// another machine had. If one differs, or a result is wrong, the exit code is 1.
+    #[command(after_help = "Examples:
+  bench exact
+  bench exact --device simt --check      in the executor, which looks for races too
+  bench exact --format json              the hashes, to be compared with another machine's")]
+    Exact,
     /// The ladders: every rung's time, bandwidth and speed-up
     Ladder(LadderArguments),
     /// How much of a multiprocessor a kernel fills, what limits it, and how much it loads at once

@@ -5,6 +5,7 @@ mod counters;
 mod data;
 mod device;
 mod element;
+mod exact;
 mod files;
 mod inputs;
 mod interrupt;
@@ -50,6 +51,7 @@ fn run(cli: &Cli) -> anyhow::Result<Outcome> {
     match &cli.command {
         None => ladder::run(&gpu, &cli.output, &ladder::Choice::default(), &cli.numbers, &cli.sides),
         Some(Command::Device) => device::run(&gpu, &cli.output),
+        Some(Command::Exact) => exact::run(&gpu, &cli.output),
         Some(Command::Ladder(arguments)) => {
             let choice = ladder::Choice { family: arguments.family, rung: arguments.rung.as_deref() };
             ladder::run(&gpu, &cli.output, &choice, &arguments.numbers, &arguments.sides)

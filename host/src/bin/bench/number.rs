@@ -40,6 +40,22 @@ impl Value {
         }
     }
 
+    /// The bits, of an `f32` the lowest 32.
+    pub fn bits(self) -> u64 {
+        match self {
+            Self::I64(number) => number as u64,
+            Self::U64(number) => number,
+            Self::F32(number) => number.to_bits().into(),
+            Self::F64(number) => number.to_bits(),
+        }
+    }
+
+    /// The bits in hexadecimal: `0x3f800000`.
+    pub fn hex(self) -> String {
+        let digits = if matches!(self, Self::F32(_)) { 8 } else { 16 };
+        format!("0x{:0digits$x}", self.bits())
+    }
+
     /// The nearest `f64`.
     pub fn to_f64(self) -> f64 {
         match self {

@@ -1,0 +1,64 @@
+//! All results of some elements in all formats, beside the reference.
+
+use exact_sum::{ExactDot, ExactSum, Summand};
+use half::{bf16, f16};
+
+use super::integers::{Exact, Format};
+
+/// What results are made of.
+struct Sums<T: Summand> {
+    sum: ExactSum<T>,
+    squares: ExactDot<T>,
+    dot: ExactDot<T>,
+}
+
+/// What is made of them.
+const RESULTS: [&str; 6] = ["sum", "mean", "sum of squares", "norm", "dot product", "root of the dot product"];
+
+/// Compares all results of `x`, and its dot product with `y`, with the reference.
+///
+/// # Panics
+/// A bit differs.
+pub fn check<T: Summand + Into<f64>>(x: &[T], y: &[T]) {
+    let pairs = || x.iter().copied().zip(y.iter().copied());
+    let found =
+        Sums { sum: x.iter().copied().collect(), squares: x.iter().map(|&x| (x, x)).collect(), dot: pairs().collect() };
+    let sum = Exact::sum(x.iter().map(|&x| x.into()));
+    let squares = Exact::dot(x.iter().map(|&x| (x.into(), x.into())));
+    let dot = Exact::dot(pairs().map(|(x, y)| (x.into(), y.into())));
+    let some: Vec<f64> = x.iter().take(20).map(|&x| x.into()).collect();
+    compare(&found, [sum, squares, dot], &some);
+}
+
+/// Compares all results of one number that is repeated.
+///
+/// # Panics
+/// A bit differs.
+pub fn check_repeated<T: Summand + Into<f64>>(x: T, count: u32) {
+    let pairs = || std::iter::repeat_n((x, x), count as usize);
+    let found = Sums { sum: pairs().map(|(x, _)| x).collect(), squares: pairs().collect(), dot: pairs().collect() };
+    let sum = Exact::sum([x.into()].into_iter()).repeated(count);
+    let square = Exact::dot([(x.into(), x.into())].into_iter()).repeated(count);
+    compare(&found, [sum, square.clone(), square], &[x.into()]);
+}
+
+fn compare<T: Summand>(found: &Sums<T>, [sum, squares, dot]: [Exact; 3], some: &[f64]) {
+    let (mean, norm, root) = (sum.over(found.sum.count()), squares.root(), dot.root());
+    let expected = [sum, mean, squares, norm, dot, root];
+    compare_in::<f16, T>(found, &expected, some);
+    compare_in::<bf16, T>(found, &expected, some);
+    compare_in::<f32, T>(found, &expected, some);
+    compare_in::<f64, T>(found, &expected, some);
+}
+
+fn compare_in<R: Format, T: Summand>(Sums { sum, squares, dot }: &Sums<T>, expected: &[Exact; 6], some: &[f64]) {
+    let found: [R; 6] = [sum.rounded(), sum.mean(), squares.rounded(), squares.root(), dot.rounded(), dot.root()];
+    for ((what, found), expected) in RESULTS.into_iter().zip(found).zip(expected) {
+        let (found, expected, len) = (found.bits(), expected.nearest::<R>(), sum.count());
+        assert!(
+            found == expected,
+            "the {what} in {} of {len} elements is {found:x} instead of {expected:x}: {some:?}",
+            R::NAME
+        );
+    }
+}

@@ -1,0 +1,26 @@
+//! What the fuzzer has kept, checked again.
+
+use std::fs;
+use std::path::Path;
+
+use super::{bytes_check, sums_check};
+
+/// The files of a corpus.
+fn files(name: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
+    fs::read_dir(folder).unwrap().map(|file| fs::read(file.unwrap().path()).unwrap()).collect()
+}
+
+#[test]
+fn bytes_that_the_fuzzer_has_kept() {
+    let files = files("exact_bytes");
+    let sums = files.iter().filter(|file| bytes_check::check(file)).count();
+    assert!(files.len() > 20 && sums > 10, "{sums} of {} are sums", files.len());
+}
+
+#[test]
+fn numbers_that_the_fuzzer_has_kept() {
+    let files = files("exact_sums");
+    let numbers: usize = files.iter().map(|file| sums_check::check(file)).sum();
+    assert!(files.len() > 20 && numbers > 100, "{numbers} in {} files", files.len());
+}

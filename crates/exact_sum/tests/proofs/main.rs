@@ -1,0 +1,21 @@
+//! Exact results beside those of integers of any length: random cases, hard cases, and what the fuzzer has kept.
+//!
+//! An ordinary run tries a small share of the cases. `WARPFOLD_TESTS=all cargo test -p exact_sum --test proofs` tries
+//! all, in some minutes.
+
+#[path = "../../../../fuzz/fuzz_targets/bytes_check.rs"]
+mod bytes_check;
+mod check;
+mod corpus;
+mod data;
+mod fast;
+mod hard;
+mod integers;
+mod random;
+#[path = "../../../../fuzz/fuzz_targets/sums_check.rs"]
+mod sums_check;
+
+/// `few`, or `all` where the environment asks for all that the tests can do.
+fn times<N>(few: N, all: N) -> N {
+    if std::env::var("WARPFOLD_TESTS").is_ok_and(|tests| tests == "all") { all } else { few }
+}
