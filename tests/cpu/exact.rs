@@ -40,9 +40,9 @@ fn sums_of_rows_and_columns_are_exact() {
     ] {
         exact::rows_and_columns(&gpu, rows, len, &mut source).unwrap();
     }
-    exact::rows_and_columns(&gpu, 2, 20_000, &mut source).unwrap();
-    for _ in 0..times(3, 300) {
-        let (rows, len) = (source.random_range(1..40), source.random_range(0..700));
+    exact::rows_and_columns(&gpu, 2, 9_000, &mut source).unwrap();
+    for _ in 0..times(2, 300) {
+        let (rows, len) = (source.random_range(1..20), source.random_range(0..700));
         exact::rows_and_columns(&gpu, rows, len, &mut source).unwrap();
     }
 }

@@ -26,8 +26,6 @@ pub trait Superaccumulator: Copy + Default {
     fn pass_carries(&mut self);
     /// [`Limbs::limb`].
     fn limb(&self, k: usize) -> i64;
-    /// [`Limbs::set_limb`].
-    fn set_limb(&mut self, k: usize, limb: i64);
     /// [`Limbs::add_to_limb`].
     fn add_to_limb(&mut self, k: usize, amount: i64);
 }
@@ -48,9 +46,6 @@ impl<const N: usize> Superaccumulator for Limbs<N> {
     }
     fn limb(&self, k: usize) -> i64 {
         self.limb(k)
-    }
-    fn set_limb(&mut self, k: usize, limb: i64) {
-        self.set_limb(k, limb);
     }
     fn add_to_limb(&mut self, k: usize, amount: i64) {
         self.add_to_limb(k, amount);

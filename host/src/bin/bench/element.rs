@@ -257,7 +257,8 @@ macro_rules! wide_integers {
 
             fn to_f64(self) -> f64 {
                 self as f64
-            }        }
+            }
+        }
     )*};
 }
 

@@ -10,8 +10,8 @@ use super::operations::{self, Exact};
 use crate::element::ElementType;
 use crate::interrupt;
 
-/// The machine of the stored hashes.
-pub const STORED_BY: &str = "the SIMT executor on an x86-64 CPU, 2026-11-25";
+/// The machines of the stored hashes.
+pub const STORED_BY: &str = "an NVIDIA H200, and the SIMT executor on an x86-64 CPU, 2026-11-25";
 
 /// The hashes of f32, f64, f16 and bf16. `hashes.py` gives the same by Python's integers.
 const STORED: [u32; 4] = [0x59cb_fde5, 0x9a60_2fca, 0x7121_e8c9, 0x8eee_f461];
