@@ -48,6 +48,31 @@ fn sums_of_rows_and_columns_are_exact() {
 }
 
 #[test]
+fn sums_of_columns_are_exact() {
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(40));
+    // Few rows and many columns, as many of both, rows that blocks share, rows abreast, more than one warp takes alone.
+    for (batches, rows, columns) in [
+        (1, 0, 3),
+        (1, 1, 1),
+        (1, 3, 1030),
+        (1, 16, 600),
+        (1, 130, 70),
+        (1, 70, 64),
+        (3, 33, 9),
+        (2, 200, 4),
+        (1, 1500, 7),
+        (1, 5_000, 2),
+        (1, 20_000, 1),
+    ] {
+        exact::columns(&gpu, batches, rows, columns, &mut source).unwrap();
+    }
+    for _ in 0..times(2, 200) {
+        let (rows, columns) = (source.random_range(1..300), source.random_range(1..60));
+        exact::columns(&gpu, source.random_range(1..4), rows, columns, &mut source).unwrap();
+    }
+}
+
+#[test]
 fn sums_of_middle_axes_are_exact() {
     let gpu = Gpu::simt();
     let all: Vec<f32> = (0..2 * 5 * 3).map(|i| if i % 3 == 0 { 1e20 } else { i as f32 }).collect();

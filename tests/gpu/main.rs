@@ -135,6 +135,30 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             Ok(())
         }),
     );
+    add(
+        "exact sums of columns".into(),
+        Box::new(|gpu| {
+            let mut source = SmallRng::seed_from_u64(40);
+            for (batches, rows, columns) in [
+                (1, 3, 1030),
+                (1, 16, 6000),
+                (1, 200, 700),
+                (3, 33, 9),
+                (1, 1500, 7),
+                (1, 20_000, 2),
+                (1, 100_000, 1),
+                (1, 20_000, 16),
+                (1, 3000, 127),
+            ] {
+                exact::columns(gpu, batches, rows, columns, &mut source)?;
+            }
+            for _ in 0..if is_sanitized() { 3 } else { 60 } {
+                let (rows, columns) = (source.random_range(1..3000), source.random_range(1..150));
+                exact::columns(gpu, source.random_range(1..4), rows, columns, &mut source)?;
+            }
+            Ok(())
+        }),
+    );
     for (name, run) in device_library::RUNS {
         add(format!("device library: {name}"), Box::new(move |gpu| same_as_executor(gpu, run)));
     }

@@ -163,6 +163,12 @@ impl<F: Binary> Bins<F> {
     /// Of no elements.
     pub const EMPTY: Self = Self { upper: F::ZERO, lower: F::ZERO, outside: F::ZERO, residual: F::ZERO };
 
+    /// Those of elements that were all in the window and left nothing, by their sums.
+    #[inline(always)]
+    pub fn of_exact(upper: F::Word, lower: F::Word) -> Self {
+        Self { upper, lower, ..Self::EMPTY }
+    }
+
     /// Whether an element was not in the window: the bins mean nothing then.
     #[inline(always)]
     pub fn is_outside(&self) -> bool {

@@ -4,15 +4,17 @@ use cuda_std::element::Element;
 use cuda_std::global::{Global, GlobalMut};
 use half::{bf16, f16};
 use kernels::ops::{Dot, Mean, Norm, Sum, SumInF64, SumOfSquares};
+use kernels::reduce::exact::columns::{blocks_at_once, exact_columns, exact_columns_in_f64, rows_in_flight};
 use kernels::reduce::exact::rows::{self, exact_rows, least_lanes};
 use kernels::reduce::exact::spans::{
     PACKS_IN_FLIGHT, PAIRS_IN_FLIGHT, exact_pairs, exact_spans, words_of_pairs_residue, words_of_residue,
 };
 
+use super::plan::{AtOnce, Tiles};
 use super::reducer::{check_elements, check_input};
 use super::shape::Kind;
 use super::workspace::Room;
-use super::{Mailboxes, Shape, pairs};
+use super::{Mailboxes, Shape, Tickets, pairs};
 use crate::{AnyBlock, Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, Transposition, View};
 
 type Residues = GlobalMut<'static, i64>;
@@ -27,6 +29,10 @@ type PairsParameters<T, R> =
 
 /// The parameters of [`exact_rows`](fn@kernels::reduce::exact::rows::exact_rows).
 type RowsParameters<T, R> = (Global<'static, T>, usize, usize, usize, u32, u32, u32, GlobalMut<'static, R>);
+
+/// The parameters of [`exact_columns`](fn@kernels::reduce::exact::columns::exact_columns).
+type ColumnsParameters<T, R> =
+    (Global<'static, T>, usize, usize, usize, usize, u32, u32, u32, u32, Residues, Tickets, GlobalMut<'static, R>);
 
 /// An operator of floats whose results are exact sums, or made of them, and rounded once.
 ///
@@ -53,6 +59,9 @@ pub trait ExactElement: Element + private::Sealed<Self> {
 pub struct ExactKernels<T: Element, R: Element> {
     spans: AnyBlock<SpansParameters<T, R>>,
     rows: Kernel<RowsParameters<T, R>>,
+    /// The kernel for columns, and how many blocks of it a multiprocessor runs at once. If there is none, columns are
+    /// transposed.
+    columns: Option<(Kernel<ColumnsParameters<T, R>>, usize)>,
     /// Words of a residue.
     words: usize,
     /// The result of no elements.
@@ -74,7 +83,7 @@ mod private {
 }
 
 macro_rules! exact_reductions {
-    ($($operator:ident of $($type:ident)*, to $output:ident, of nothing $of_nothing:expr;)*) => {$($(
+    ($($operator:ident of $($type:ident)*, to $output:ident, of nothing $of_nothing:expr, $columns:ident;)*) => {$($(
         impl private::Sealed<$type> for $operator {}
 
         impl ExactReduction<$type> for $operator {
@@ -85,22 +94,34 @@ macro_rules! exact_reductions {
                 let spans = unsafe { exact_spans::handle::<Self, $type>() };
                 // SAFETY: as above.
                 let rows = unsafe { exact_rows::handle::<Self, $type>() };
-                ExactKernels { spans, rows, words: words_of_residue::<Self, $type>(), of_nothing: $of_nothing }
+                let columns = exact_reductions!($columns, $operator, $type);
+                ExactKernels { spans, rows, columns, words: words_of_residue::<Self, $type>(), of_nothing: $of_nothing }
             }
         }
     )*)*};
+    (in_f32, $operator:ident, $type:ident) => {
+        // SAFETY: as above.
+        Some((unsafe { exact_columns::handle::<$operator, $type>() }, blocks_at_once(size_of::<f32>())))
+    };
+    (in_f64, $operator:ident, $type:ident) => {
+        // SAFETY: as above.
+        Some((unsafe { exact_columns_in_f64::handle::<$operator, $type>() }, blocks_at_once(size_of::<f64>())))
+    };
+    (transposed, $operator:ident, $type:ident) => {
+        None
+    };
 }
 
 exact_reductions! {
-    Sum of f32 f16 bf16, to f32, of nothing 0.0;
-    Sum of f64, to f64, of nothing 0.0;
-    SumInF64 of f32, to f64, of nothing 0.0;
-    Mean of f32 f16 bf16, to f32, of nothing f32::NAN;
-    Mean of f64, to f64, of nothing f64::NAN;
-    SumOfSquares of f32 f16 bf16, to f32, of nothing 0.0;
-    SumOfSquares of f64, to f64, of nothing 0.0;
-    Norm of f32 f16 bf16, to f32, of nothing 0.0;
-    Norm of f64, to f64, of nothing 0.0;
+    Sum of f32 f16 bf16, to f32, of nothing 0.0, in_f32;
+    Sum of f64, to f64, of nothing 0.0, in_f64;
+    SumInF64 of f32, to f64, of nothing 0.0, in_f32;
+    Mean of f32 f16 bf16, to f32, of nothing f32::NAN, in_f32;
+    Mean of f64, to f64, of nothing f64::NAN, in_f64;
+    SumOfSquares of f32 f16 bf16, to f32, of nothing 0.0, in_f64;
+    SumOfSquares of f64, to f64, of nothing 0.0, transposed;
+    Norm of f32 f16 bf16, to f32, of nothing 0.0, in_f64;
+    Norm of f64, to f64, of nothing 0.0, transposed;
 }
 
 macro_rules! exact_dots {
@@ -275,12 +296,56 @@ impl Gpu {
         check_input(self, shape, input)?;
         match shape.kind {
             Kind::Spans { spans, len, pitch } => self.exact_spans(kernels, input, spans, len, pitch),
-            Kind::Columns { batches, rows, columns, pitch, .. } => {
-                let turned = Transposition::new(rows, columns).batch(batches).with_input_pitch(pitch)?;
-                let mut as_rows = self.zeroed(batches * rows * columns)?;
-                self.transpose_views(turned, input, as_rows.view_mut())?;
-                self.exact_spans(kernels, as_rows.view(), batches * columns, rows, rows)
-            }
+            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => match kernels.columns {
+                Some(_) if rows == 0 || columns == 0 || batches == 0 => {
+                    self.upload(&vec![kernels.of_nothing; batches * columns])
+                }
+                Some((kernel, blocks)) => {
+                    let at_once = AtOnce { rows: rows_in_flight(size_of::<T>()), blocks: blocks * MULTIPROCESSORS };
+                    let split = Tiles::of(rows, columns, batches, size_of::<T>(), at_once);
+                    // What separates nothing shall not look like bad alignment.
+                    let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
+                    let Tiles { abreast, lanes, parts } = split;
+                    let tiles = split.count(columns);
+                    let grid = number_of_blocks(tiles.saturating_mul(parts as usize).saturating_mul(batches))?;
+                    let mut output = self.zeroed(batches * columns)?;
+                    let shared = if parts > 1 { batches } else { 0 };
+                    let mut workspace = self.workspaces().take(
+                        self,
+                        Room {
+                            residues: shared * columns * kernels.words,
+                            tickets: shared * if abreast == 1 { tiles } else { 1 },
+                            ..Room::default()
+                        },
+                    )?;
+                    let (residues, tickets) = (workspace.residues.view_mut(), workspace.tickets.view_mut());
+                    // No more than the grid has blocks.
+                    let tiles = tiles as u32;
+                    let arguments = (
+                        input,
+                        rows,
+                        columns,
+                        pitch,
+                        batch_pitch,
+                        abreast,
+                        lanes,
+                        tiles,
+                        parts,
+                        residues,
+                        tickets,
+                        output.view_mut(),
+                    );
+                    self.launch(kernel, (grid, 1), arguments)?;
+                    self.workspaces().put_back(workspace);
+                    Ok(output)
+                }
+                None => {
+                    let turned = Transposition::new(rows, columns).batch(batches).with_input_pitch(pitch)?;
+                    let mut as_rows = self.zeroed(batches * rows * columns)?;
+                    self.transpose_views(turned, input, as_rows.view_mut())?;
+                    self.exact_spans(kernels, as_rows.view(), batches * columns, rows, rows)
+                }
+            },
         }
     }
 

@@ -73,12 +73,10 @@ impl Plan {
                 Self::of_spans(spans, len, pitch, size, spans::PACKS_IN_FLIGHT)
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                let in_flight = columns::rows_in_flight(size, size_of_state);
-                let abreast = rows_abreast(rows, columns, batches, size, in_flight);
-                let (lanes, parts) = blocks_of_columns(rows / abreast, columns * abreast, batches, in_flight);
+                let at_once = AtOnce { rows: columns::rows_in_flight(size, size_of_state), blocks: SMALL_BLOCKS };
+                let Tiles { abreast, lanes, parts } = Tiles::of(rows, columns, batches, size, at_once);
                 // What separates nothing shall not look like bad alignment.
                 let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
-                let (abreast, lanes, parts) = (abreast as u32, lanes as u32, parts as u32);
                 Self::Columns { batches, rows, columns, pitch, batch_pitch, abreast, lanes, parts }
             }
         }
@@ -140,12 +138,43 @@ fn rows_of_block(rows: usize, most: usize, lanes: usize) -> usize {
     rows.div_ceil(places).next_multiple_of(rows::BLOCK / lanes).min(most)
 }
 
+/// What a device has at once of a kernel for columns.
+#[derive(Clone, Copy)]
+pub(super) struct AtOnce {
+    /// Rows that a thread has in flight.
+    pub rows: usize,
+    /// Blocks that run.
+    pub blocks: usize,
+}
+
+/// How blocks share a matrix's columns.
+#[derive(Clone, Copy)]
+pub(super) struct Tiles {
+    pub abreast: u32,
+    pub lanes: u32,
+    pub parts: u32,
+}
+
+impl Tiles {
+    /// Those of `batches` matrices of `rows` rows of `columns` elements of `size` bytes.
+    pub(super) fn of(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
+        let abreast = rows_abreast(rows, columns, batches, size, at_once);
+        let (lanes, parts) = blocks_of_columns(rows / abreast, columns * abreast, batches, at_once);
+        Self { abreast: abreast as u32, lanes: lanes as u32, parts: parts as u32 }
+    }
+
+    /// How many there are of a matrix with so many columns.
+    pub(super) fn count(self, columns: usize) -> usize {
+        tiles_of_columns(columns * self.abreast as usize, self.lanes as usize)
+    }
+}
+
 /// How many rows stand abreast: so many that together they are whole lines of memory, of which two tiles then share none, and
 /// that there are columns for many tiles, each shared by few blocks.
 ///
 /// It takes a further ticket, some 2 us; so only where without it a block would have many partials to fold, or where there is
 /// enough to read. At the end one block folds a state of each of the columns: they may be the more, the more there is to read.
-fn rows_abreast(rows: usize, columns: usize, batches: usize, size: usize, in_flight: usize) -> usize {
+fn rows_abreast(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> usize {
     /// Bytes of a line of memory.
     const LINE: usize = 128;
     /// Partials that a thread folds in four rounds, of eight at once.
@@ -153,16 +182,16 @@ fn rows_abreast(rows: usize, columns: usize, batches: usize, size: usize, in_fli
     /// Columns of which each thread folds four at the end; and so many as are no burden once there is more to read.
     const ENOUGH: usize = 4 * columns::BLOCK;
     const MANY: usize = 16 * columns::BLOCK;
-    let (lanes, parts) = blocks_of_columns(rows, columns, batches, in_flight);
+    let (lanes, parts) = blocks_of_columns(rows, columns, batches, at_once);
     let elements = rows.saturating_mul(columns).saturating_mul(batches);
-    let is_much = elements >= SMALL_BLOCKS * columns::BLOCK * columns::COLUMNS * in_flight;
+    let is_much = elements >= at_once.blocks * columns::BLOCK * columns::COLUMNS * at_once.rows;
     if parts == 1 || !is_much && parts * lanes * columns::COLUMNS <= FEW * columns::BLOCK {
         return 1;
     }
     let most = if is_much { MANY.max(elements.saturating_mul(size) >> 17) } else { ENOUGH };
     let is_even = |abreast: usize| (columns * abreast * size).is_multiple_of(LINE) && columns * abreast >= ENOUGH;
     let is_possible = |abreast: usize| {
-        columns * abreast <= most && blocks_of_columns(rows / abreast, columns * abreast, batches, in_flight).1 > 1
+        columns * abreast <= most && blocks_of_columns(rows / abreast, columns * abreast, batches, at_once).1 > 1
     };
     let mut abreast = 1;
     while !is_even(abreast) && is_possible(2 * abreast) {
@@ -172,12 +201,12 @@ fn rows_abreast(rows: usize, columns: usize, batches: usize, size: usize, in_fli
 }
 
 /// Lanes of a tile of columns, and blocks that share its rows.
-fn blocks_of_columns(rows: usize, columns: usize, batches: usize, in_flight: usize) -> (usize, usize) {
-    let lanes = lanes_of_columns(rows, columns, batches, in_flight);
+fn blocks_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce) -> (usize, usize) {
+    let lanes = lanes_of_columns(rows, columns, batches, at_once);
     let tiles = tiles_of_columns(columns, lanes).saturating_mul(batches);
     // No part has less than a round of loads.
-    let rounds = rows.div_ceil(columns::BLOCK / lanes * in_flight).max(1);
-    (lanes, (SMALL_BLOCKS / tiles).clamp(1, rounds))
+    let rounds = rows.div_ceil(columns::BLOCK / lanes * at_once.rows).max(1);
+    (lanes, (at_once.blocks / tiles).clamp(1, rounds))
 }
 
 /// Tiles of columns of a matrix.
@@ -191,17 +220,17 @@ pub(super) fn tiles_of_columns(columns: usize, lanes: usize) -> usize {
 /// a block's rows are shared by several blocks, and then the fewer columns it has, the fewer partials there are: half a warp,
 /// or, where accesses are of single elements, a warp, for which these are a run. And more, up to the whole block, where there
 /// are so few rows that further rows of threads would have no four rounds of loads each.
-fn lanes_of_columns(rows: usize, columns: usize, batches: usize, in_flight: usize) -> usize {
+fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce) -> usize {
     const HALF_A_BLOCK: usize = columns::BLOCK / 2;
     let needed = columns.div_ceil(columns::COLUMNS).next_power_of_two();
-    let fewest = if tiles_of_columns(columns, HALF_A_BLOCK).saturating_mul(batches) >= SMALL_BLOCKS {
+    let fewest = if tiles_of_columns(columns, HALF_A_BLOCK).saturating_mul(batches) >= at_once.blocks {
         HALF_A_BLOCK
     } else if columns.is_multiple_of(columns::COLUMNS) {
         16
     } else {
         32
     };
-    let rows_of_threads = (rows / (4 * in_flight)).max(1);
+    let rows_of_threads = (rows / (4 * at_once.rows)).max(1);
     let widest = columns::BLOCK.div_ceil(rows_of_threads).next_power_of_two().clamp(fewest, columns::BLOCK);
     needed.min(widest)
 }
@@ -287,13 +316,15 @@ mod tests {
 
     #[test]
     fn columns_have_long_runs_where_there_are_many_and_few_partials_where_there_are_few() {
-        assert_eq!(lanes_of_columns(256, 1 << 20, 1, 4), 128);
-        assert_eq!(lanes_of_columns(16, 1 << 24, 1, 4), 256);
-        assert_eq!(lanes_of_columns(1 << 14, 1 << 14, 1, 4), 16);
-        assert_eq!(lanes_of_columns(1 << 20, 256, 1, 4), 16);
-        assert_eq!(lanes_of_columns(1_000_003, 127, 1, 4), 32);
-        assert_eq!(lanes_of_columns(1 << 24, 16, 1, 4), 4);
-        assert_eq!(lanes_of_columns(0, 1, 1, 4), 1);
+        let at_once = AtOnce { rows: 4, blocks: SMALL_BLOCKS };
+        let lanes = |rows, columns| lanes_of_columns(rows, columns, 1, at_once);
+        assert_eq!(lanes(256, 1 << 20), 128);
+        assert_eq!(lanes(16, 1 << 24), 256);
+        assert_eq!(lanes(1 << 14, 1 << 14), 16);
+        assert_eq!(lanes(1 << 20, 256), 16);
+        assert_eq!(lanes(1_000_003, 127), 32);
+        assert_eq!(lanes(1 << 24, 16), 4);
+        assert_eq!(lanes(0, 1), 1);
     }
 
     #[test]

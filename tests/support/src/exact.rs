@@ -358,3 +358,50 @@ fn rows_and_columns_of<T: Exact>(gpu: &Gpu, rows: usize, len: usize, source: &mu
     }
     Ok(())
 }
+
+/// Results of the columns of some matrices, each column of one kind of data, most of them ordinary.
+///
+/// # Errors
+/// As [`check`].
+pub fn columns(gpu: &Gpu, batches: usize, rows: usize, columns: usize, source: &mut SmallRng) -> Result<(), String> {
+    columns_of::<f32>(gpu, batches, rows, columns, source)?;
+    columns_of::<f64>(gpu, batches, rows, columns, source)?;
+    columns_of::<f16>(gpu, batches, rows, columns, source)?;
+    columns_of::<bf16>(gpu, batches, rows, columns, source)
+}
+
+fn columns_of<T: Exact>(
+    gpu: &Gpu,
+    batches: usize,
+    rows: usize,
+    columns: usize,
+    source: &mut SmallRng,
+) -> Result<(), String> {
+    let is_close = source.random();
+    let pitch = columns + if is_close || batches > 1 { 0 } else { source.random_range(0..9) };
+    let offset = if is_close { 0 } else { source.random_range(0..9) };
+    let mut all = vec![T::nearest(f64::NAN); offset + batches * rows * pitch];
+    for (batch, column) in (0..batches).flat_map(|batch| (0..columns).map(move |column| (batch, column))) {
+        let data = if source.random_range(0..3) > 0 { Data::Normal } else { ALL[source.random_range(0..ALL.len())] };
+        for (row, x) in numbers(data, rows, source).into_iter().enumerate() {
+            all[offset + (batch * rows + row) * pitch + column] = x;
+        }
+    }
+    let input = gpu.upload(&all).map_err(text)?;
+    let view = input.view().slice(offset, batches * rows * pitch).map_err(text)?;
+    let shape = if batches == 1 {
+        Shape::columns(rows, columns).with_pitch(pitch)
+    } else {
+        Shape::axis(&[batches, rows, columns], 1)
+    };
+    let found = T::results_of_each(gpu, view, shape.map_err(text)?).map_err(text)?;
+    for i in 0..batches * columns {
+        let (batch, column) = (i / columns, i % columns);
+        let elements = (0..rows).map(|row| all[offset + (batch * rows + row) * pitch + column]);
+        for ((which, found), right) in RESULTS.into_iter().zip(&found).zip(expected(elements)) {
+            let of = format!("{batches} x {rows} x {columns}, {pitch} apart, {offset} in");
+            same(found[i], right, &format!("the {which} of {} column {column} in matrix {batch} of {of}", T::NAME))?;
+        }
+    }
+    Ok(())
+}

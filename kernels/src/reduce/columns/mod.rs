@@ -2,7 +2,7 @@
 
 mod fold;
 mod partials;
-mod place;
+pub(in crate::reduce) mod place;
 mod store;
 
 use cuda_std::prelude::*;
@@ -23,7 +23,7 @@ pub const BLOCK: usize = 256;
 
 /// Blocks of a short grid: those that an H200 runs at once. Where their rows are few, too, they let the next grid in early, which is
 /// 0.1 to 0.3 us of 5 to 13.
-const FEW_BLOCKS: u32 = 4 * 132;
+pub(in crate::reduce) const FEW_BLOCKS: u32 = 4 * 132;
 
 /// Neighbouring columns that a thread folds.
 pub const COLUMNS: usize = 4;
@@ -120,7 +120,8 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     let is_wide = input.is_aligned_to(0, access)
         && (batch_pitch * size_of::<T>()).is_multiple_of(access)
         && (is_even(columns, pitch) || (pitch == columns && is_even(columns * abreast, pitch * abreast)));
-    let place = Place::of_thread(tile, lanes, columns, abreast, size_of::<T>(), is_wide);
+    let thread = thread::index_in_block::<BLOCK>();
+    let place = Place::of_thread(thread, tile, lanes, columns, abreast, size_of::<T>(), is_wide);
     let at = four(|c| place.offset(c, pitch));
     let shift = abreast.trailing_zeros();
     let up_to = |part: usize| ((rows >> shift) * part / parts as usize) << shift;

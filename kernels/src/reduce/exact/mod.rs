@@ -11,12 +11,19 @@
 //! | [`result`] | what is made of the sum: a float, a mean, a norm |
 //! | [`spans`](mod@spans) | whole inputs and long rows, of one input or two |
 //! | [`rows`] | short rows |
+//! | [`columns`](mod@columns), `columns_again` | columns; those that have any elements |
+//! | [`column_sums`] | what a thread sums of its columns |
+//! | [`residue`] | sums that blocks share, in global memory |
 //!
 //! The arithmetic is that of the crate `exact_sum`.
 
+pub mod column_sums;
+pub mod columns;
+mod columns_again;
 pub mod format;
 pub mod grid;
 pub mod pieces;
+pub mod residue;
 pub mod rest;
 pub mod result;
 pub mod rows;

@@ -91,6 +91,8 @@ pub(crate) use declare_rest;
 #[derive(Clone, Copy)]
 pub struct Rest<G: Grid> {
     words: G::Words,
+    /// Whose words these are: a warp's number, if it has but one superaccumulator.
+    slot: usize,
     grid: PhantomData<G>,
 }
 
@@ -104,7 +106,13 @@ impl<G: Grid> Rest<G> {
     #[doc(hidden)]
     #[inline(always)]
     pub fn of_words(words: G::Words) -> Self {
-        Self { words, grid: PhantomData }
+        Self { words, slot: warp_id(), grid: PhantomData }
+    }
+
+    /// The superaccumulator with this number, of [`MOST_WARPS`]: a warp may have several.
+    #[inline(always)]
+    pub fn at(self, slot: usize) -> Self {
+        Self { slot, ..self }
     }
 
     /// Calls a function with each of this lane's words.
@@ -118,16 +126,16 @@ impl<G: Grid> Rest<G> {
     }
 
     #[inline(always)]
-    fn place(k: u32) -> usize {
-        warp_id() * Self::OF_WARP + k as usize
+    fn place(&self, k: u32) -> usize {
+        self.slot * Self::OF_WARP + k as usize
     }
 
-    /// Makes this warp's nothing.
+    /// Makes it nothing.
     #[inline(always)]
     pub fn begin(self) -> Self {
-        Self::each_word(|k| self.words.store(Self::place(k), 0));
+        Self::each_word(|k| self.words.store(self.place(k), 0));
         if lane_id() == 0 {
-            self.words.store(Self::place(Self::BELOW as u32), 0);
+            self.words.store(self.place(Self::BELOW as u32), 0);
         }
         self
     }
@@ -137,7 +145,7 @@ impl<G: Grid> Rest<G> {
     pub fn add(&self, limb: impl Fn(u32) -> i64) {
         Self::each_word(|k| {
             if k < G::LIMBS {
-                self.words.store(Self::place(k), self.words.load(Self::place(k)) + limb(k));
+                self.words.store(self.place(k), self.words.load(self.place(k)) + limb(k));
             }
         });
     }
@@ -147,7 +155,7 @@ impl<G: Grid> Rest<G> {
     pub fn add_special(&self, special: Special, was_there: bool) {
         let k = G::LIMBS + special as u32;
         if warp_vote_any(FULL_MASK, was_there) && lane_id() == k % 32 {
-            self.words.store(Self::place(k), 1);
+            self.words.store(self.place(k), 1);
         }
     }
 
@@ -156,7 +164,7 @@ impl<G: Grid> Rest<G> {
     pub fn add_below(&self, sum: i64, position: u32) -> u32 {
         // Lane 0 alone knows the sum so far.
         let is_mine = lane_id() == 0;
-        let place = Self::place(Self::BELOW as u32);
+        let place = self.place(Self::BELOW as u32);
         let sum = if is_mine { self.words.load(place) + sum } else { 0 };
         if is_mine {
             self.words.store(place, sum);
@@ -175,7 +183,7 @@ impl<G: Grid> Rest<G> {
             return;
         }
         let is_mine = lane_id() == 0;
-        let place = Self::place(Self::BELOW as u32);
+        let place = self.place(Self::BELOW as u32);
         let sum = if is_mine { self.words.load(place) } else { 0 };
         if is_mine {
             self.words.store(place, 0);
@@ -194,10 +202,16 @@ impl<G: Grid> Rest<G> {
     #[cold]
     #[inline(never)]
     pub fn sum(self, warps: u32, k: u32) -> i64 {
-        let (mut sum, mut warp) = (0, 0);
-        while warp < warps as usize {
-            sum += self.words.load(warp * Self::OF_WARP + k as usize);
-            warp += 1;
+        self.sum_of(0, 1, warps as usize, k)
+    }
+
+    /// Word `k` of the sum over `count` superaccumulators, from slot `first` on, `step` slots apart.
+    #[inline(always)]
+    pub fn sum_of(&self, first: usize, step: usize, count: usize, k: u32) -> i64 {
+        let (mut sum, mut taken) = (0, 0);
+        while taken < count {
+            sum += self.words.load((first + taken * step) * Self::OF_WARP + k as usize);
+            taken += 1;
         }
         sum
     }
@@ -205,7 +219,7 @@ impl<G: Grid> Rest<G> {
     /// Word `k` of this warp.
     #[inline(always)]
     pub fn word(&self, k: u32) -> i64 {
-        self.words.load(Self::place(k))
+        self.words.load(self.place(k))
     }
 
     /// The sign of the sum of this warp's limbs, and its magnitude's highest 128 bits. The limbs are those of the
@@ -216,7 +230,7 @@ impl<G: Grid> Rest<G> {
         let is_negative = self.word(G::LIMBS - 1) < 0;
         if is_negative {
             sync_warp(FULL_MASK);
-            Self::each_word(|k| self.words.store(Self::place(k), -self.word(k)));
+            Self::each_word(|k| self.words.store(self.place(k), -self.word(k)));
             sync_warp(FULL_MASK);
             self.pass_carries();
         }
@@ -265,7 +279,7 @@ impl<G: Grid> Rest<G> {
             each::<{ MOST_WORDS_OF_LANE }>(|j| {
                 let k = lane_id() + 32 * j as u32;
                 if k < G::LIMBS {
-                    self.words.store(Self::place(k), limbs[j]);
+                    self.words.store(self.place(k), limbs[j]);
                 }
             });
             sync_warp(FULL_MASK);
@@ -275,7 +289,13 @@ impl<G: Grid> Rest<G> {
     /// Adds to this warp's words those of all others, and more. All have ended.
     #[inline(always)]
     pub fn gather(&self, warps: u32, more: impl Fn(u32) -> i64) {
-        Self::each_word(|k| self.words.store(Self::place(k), self.sum(warps, k) + more(k)));
+        self.replace(|k| self.sum(warps, k) + more(k));
+    }
+
+    /// Replaces each word.
+    #[inline(always)]
+    pub fn replace(&self, by: impl Fn(u32) -> i64) {
+        Self::each_word(|k| self.words.store(self.place(k), by(k)));
         sync_warp(FULL_MASK);
     }
 }

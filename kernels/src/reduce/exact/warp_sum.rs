@@ -195,9 +195,7 @@ impl<G: Grid> WarpSum<G> {
         }
         let is_full = warp_vote_any(FULL_MASK, self.value.is_full());
         if is_full || exponent != before.exponent() {
-            let sum = self.value.sum_of_lanes();
-            rest.add(|k| sum.digit(G::position(before), k));
-            rest.add_below_to_limbs(G::position(G::below(before)));
+            self.end_in_limbs(rest);
             *self = Self { in_rest: IN_LIMBS, ..Self::in_window(exponent) };
             is_exact = false;
         }
@@ -222,6 +220,14 @@ impl<G: Grid> WarpSum<G> {
             self.in_rest |= IN_LIMBS;
         }
         is_exact
+    }
+
+    /// Adds the lanes' sums to limbs.
+    #[inline(always)]
+    pub fn end_in_limbs(self, rest: &Rest<G>) {
+        let sum = self.end().sum_of_lanes();
+        rest.add(|k| sum.digit(self.position(), k));
+        rest.add_below_to_limbs(G::position(G::below(self.own.window())));
     }
 
     /// The lanes' sums, in units of the window at [`WarpSum::position`].

@@ -1,0 +1,201 @@
+//! What a thread sums of its columns.
+
+use cuda_std::prelude::*;
+use exact_sum::{Binary, Bins, Window};
+
+use super::format::Format;
+use super::grid::Grid;
+use super::terms::{Float, Terms, each};
+use super::warp_sum::{extract, terms};
+use crate::reduce::columns::{BLOCK, COLUMNS};
+
+/// A sum for each column of each thread of a block: two words, an integer.
+pub type Slots = SharedArray<[u64; 2], { BLOCK * COLUMNS }>;
+
+/// Says in a column's place that its sum is not there: an integer that no sum is.
+pub const NOT_SUMMED: i128 = i128::MIN;
+
+/// What a slot holds.
+#[inline(always)]
+pub fn load_slot(slots: Slots, i: usize) -> i128 {
+    let [low, high] = slots.load(i);
+    (u128::from(low) | u128::from(high) << 64) as i128
+}
+
+/// Writes an integer to a slot.
+#[inline(always)]
+pub fn store_slot(slots: Slots, i: usize, value: i128) {
+    slots.store(i, [value as u64, (value >> 64) as u64]);
+}
+
+/// What integers in slots are in units of, beside a window: of `f32` 46 bits below it, so that what elements leave has a
+/// place; as a position in a grid.
+#[inline(always)]
+pub fn position_of_slots<G: Grid>(window: Window<G::Format>) -> u32 {
+    let position = G::position(window);
+    position - bits_below::<G>(position)
+}
+
+/// How far a slot's unit is below that of the window at a position.
+#[inline(always)]
+fn bits_below<G: Grid>(position: u32) -> u32 {
+    let most = if G::Format::HAS_BELOW { 2 * <G::Format as Binary>::MANTISSA } else { 0 };
+    if position < most { position } else { most }
+}
+
+/// The exponent of a window for a column, by the [high word](Format::high_word) of the largest of its first terms.
+/// There are larger ones behind the first.
+#[inline(always)]
+pub fn window_of_column<F: Format>(high_word: u32) -> i32 {
+    const FURTHER: i32 = 3;
+    F::exponent_above(high_word) + FURTHER
+}
+
+/// What a thread has summed of its columns: integers of bins, in a window for each column.
+#[derive(Clone, Copy)]
+pub struct ColumnSums<F: Format> {
+    windows: [Window<F>; COLUMNS],
+    upper: [F::Word; COLUMNS],
+    lower: [F::Word; COLUMNS],
+    terms: u32,
+}
+
+impl<F: Format> ColumnSums<F> {
+    /// Of nothing.
+    #[inline(always)]
+    pub fn in_windows(windows: [Window<F>; COLUMNS]) -> Self {
+        Self { windows, upper: [F::ZERO; COLUMNS], lower: [F::ZERO; COLUMNS], terms: 0 }
+    }
+
+    /// Whether there is room for another tile of so many rows.
+    #[inline(always)]
+    pub fn has_room<K: Terms>(&self, rows: usize) -> bool {
+        self.terms + terms::<K>(rows) <= Window::<F>::CAPACITY
+    }
+
+    /// Adds the terms of `ROWS` rows, and whether that is exact. If not, each of them has to be
+    /// [completed](ColumnSums::complete).
+    #[inline(always)]
+    pub fn take<K: Terms<Grid: Grid<Format = F>>, const ROWS: usize>(
+        &mut self,
+        rows: [[K::Item; COLUMNS]; ROWS],
+    ) -> bool {
+        let mut all = Bins::<F>::EMPTY;
+        each::<COLUMNS>(|c| {
+            let mut bins = Bins::of_exact(self.upper[c], self.lower[c]);
+            each::<ROWS>(|k| bins = extract::<K>(self.windows[c], bins, rows[k][c]));
+            // Now, as all elements would have to be kept for a later addition.
+            (self.upper[c], self.lower[c]) = (F::now(bins.upper), F::now(bins.lower));
+            all = all.merge(bins);
+        });
+        self.terms += terms::<K>(ROWS);
+        all.is_exact()
+    }
+
+    /// Adds to a slot what is missing of a term of column `c` that has been taken: what it has left, or all of it, if it
+    /// is not in the window.
+    #[inline(always)]
+    pub fn complete<K: Terms<Grid: Grid<Format = F>>>(&mut self, c: usize, item: K::Item, slots: Slots, i: usize) {
+        let (window, term, mut bins) = (self.windows[c], K::term(item), Bins::EMPTY);
+        let mut left = window.extract_from(&mut bins, term);
+        if bins.is_outside() {
+            let nothing = window.extract(Bins::EMPTY, F::default());
+            let less = |sum, bins, nothing| F::subtract_words(F::add_words(sum, nothing), bins);
+            self.upper[c] = less(self.upper[c], bins.upper, nothing.upper);
+            self.lower[c] = less(self.lower[c], bins.lower, nothing.lower);
+            left = term;
+        } else if !bins.has_residual() {
+            return;
+        }
+        let (integer, has_room) = integer_of(left, K::Grid::UNIT + position_of_slots::<K::Grid>(window) as i32);
+        if has_room {
+            add_to_slot(slots, i, integer);
+        } else {
+            store_slot(slots, i, NOT_SUMMED);
+        }
+    }
+
+    /// Adds what has been taken to the slots of this thread; the sum of nothing.
+    #[inline(always)]
+    pub fn drain<G: Grid<Format = F>>(self, slots: Slots, thread: usize) -> Self {
+        each::<COLUMNS>(|c| {
+            let window = self.windows[c];
+            let value = window.drain(self.upper[c], self.lower[c], self.terms) << bits_below::<G>(G::position(window));
+            add_to_slot(slots, c * BLOCK + thread, value);
+        });
+        Self::in_windows(self.windows)
+    }
+}
+
+/// Adds an integer to a slot, of 120 bits at most. If the sum might not have room for another one, it is not summed.
+#[inline(always)]
+pub fn add_to_slot(slots: Slots, i: usize, value: i128) {
+    let before = load_slot(slots, i);
+    let sum = before.wrapping_add(value);
+    let high = (sum >> 64) as i64;
+    let is_summed = before != NOT_SUMMED && (-(1 << 53)..1 << 53).contains(&high);
+    store_slot(slots, i, if is_summed { sum } else { NOT_SUMMED });
+}
+
+/// Adds a term to a slot, whatever bits it has, as long as an integer of 112 bits has them.
+#[inline(always)]
+pub fn add_one<K: Terms>(slots: Slots, i: usize, window: Window<Float<K>>, item: K::Item) {
+    let unit = K::Grid::UNIT + position_of_slots::<K::Grid>(window) as i32;
+    let (integer, has_room) = integer_of(K::term(item), unit);
+    if has_room {
+        add_to_slot(slots, i, integer);
+    } else {
+        store_slot(slots, i, NOT_SUMMED);
+    }
+}
+
+/// A float as an integer in units of a power of two, and whether it is one of at most 112 bits.
+#[inline(always)]
+fn integer_of<F: Format>(float: F, unit: i32) -> (i128, bool) {
+    const MOST: i32 = 112;
+    let Some((mantissa, position)) = float.decompose() else { return (0, false) };
+    let places = position as i32 + F::MIN_EXPONENT - F::MANTISSA as i32 - unit;
+    if mantissa == 0 {
+        return (0, true);
+    }
+    if places >= 0 {
+        let fits = places < MOST - F::MANTISSA as i32;
+        return (if fits { i128::from(mantissa) << places } else { 0 }, fits);
+    }
+    let right = if places > -63 { -places } else { 63 };
+    let integer = mantissa >> right;
+    (integer.into(), integer << right == mantissa)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_the_floats() {
+        assert_eq!(integer_of(1.5_f32, -1), (3, true));
+        assert_eq!(integer_of(-1.5_f32, -2), (-6, true));
+        assert_eq!(integer_of(1.5_f32, 0), (1, false));
+        assert_eq!(integer_of(f32::from_bits(1), -149), (1, true));
+        assert_eq!(integer_of(f32::from_bits(1), -148), (0, false));
+        assert_eq!(integer_of(0.0_f32, 120), (0, true));
+        assert_eq!(integer_of(f64::MAX, -1074).1, false);
+        assert_eq!(integer_of(-(2.0_f64.powi(58)), -52), (-(1 << 110), true));
+        assert!(!integer_of(f64::NAN, 0).1 && !integer_of(f32::INFINITY, 0).1);
+        for places in 1..100 {
+            let (integer, is_all) = integer_of(-3.0_f64, places);
+            assert!(!is_all && (integer == 0 || integer < 0));
+        }
+    }
+
+    #[test]
+    fn slots_begin_below_windows() {
+        use crate::reduce::exact::grid::{Doubles, Singles};
+        let of = |exponent| position_of_slots::<Singles>(Singles::window(exponent));
+        assert_eq!(
+            [of(Singles::LOWEST), of(Singles::LOWEST + 50), of(100)],
+            [0, 4, (100 - Singles::LOWEST - 46) as u32]
+        );
+        assert_eq!(position_of_slots::<Doubles>(Doubles::window(0)), (0 - Doubles::LOWEST) as u32);
+    }
+}

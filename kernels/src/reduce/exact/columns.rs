@@ -1,0 +1,453 @@
+//! Exact sums of columns: a column of threads for four.
+
+use cuda_std::global::issue_loads;
+use cuda_std::hint::{compute_now, keep_rolled};
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, warp_vote_any};
+use half::{bf16, f16};
+
+use super::column_sums::{
+    ColumnSums, NOT_SUMMED, Slots, add_one, load_slot, position_of_slots, store_slot, window_of_column,
+};
+use super::columns_again::{Again, sum_again};
+use super::format::Format;
+use super::grid::Grid;
+use super::residue::Residues;
+use super::rest::{Rest, declare_rest};
+use super::result::{ExactOperator, Finish};
+use super::terms::{Float, Summand, Terms, each};
+use crate::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
+use crate::reduce::columns::place::{Place, four, load_wide};
+use crate::reduce::columns::{BLOCK, COLUMNS, FEW_BLOCKS};
+use crate::reduce::fold::is_last_block;
+
+/// Rows that a thread has in flight at once, of elements of `size` bytes.
+pub const fn rows_in_flight(size: usize) -> usize {
+    match size {
+        2 => 8,
+        4 => 4,
+        _ => 2,
+    }
+}
+
+/// Blocks of the kernel that a multiprocessor runs at once, whose terms are floats of so many bytes.
+pub const fn blocks_at_once(size_of_terms: usize) -> usize {
+    if size_of_terms == 4 { 3 } else { 2 }
+}
+
+/// [`columns`](fn@crate::reduce::columns::columns) whose sums are exact.
+///
+/// Each column has a window, by the largest of the first terms that the block's threads have of it. Terms that are not in it,
+/// or leave something, are added one by one, to an integer that has 112 bits. A column for which that does not do is
+/// summed again, by warps. Blocks that share a column add what they have of it to one of `residues`, as integers, and the
+/// last one of them gives the result out.
+///
+/// # Safety
+/// As of [`columns`](fn@crate::reduce::columns::columns); but where there are several parts, there is a residue for each
+/// column of each batch, of [`words_of_residue`](super::spans::words_of_residue) words, and in `tickets` one place for each
+/// batch if rows stand abreast, else one for each tile. Both are 0.
+#[kernel(instances = [Sum, Mean] x [f32, f16, bf16] + [SumInF64] x [f32], block = BLOCK, min_blocks = 3, early)]
+pub unsafe fn exact_columns<O: ExactOperator<T>, T: Summand>(
+    input: Global<T>,
+    rows: usize,
+    columns: usize,
+    pitch: usize,
+    batch_pitch: usize,
+    abreast: u32,
+    lanes: u32,
+    tiles: u32,
+    parts: u32,
+    residues: GlobalMut<i64>,
+    tickets: GlobalMut<u32>,
+    output: GlobalMut<<O as ExactOperator<T>>::Output>,
+) {
+    let matrix = Matrix { rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts };
+    sum_columns::<O, T>(&input, &matrix, &residues, &tickets, &output);
+}
+
+/// [`exact_columns`](fn@exact_columns) of terms that are `f64`, which need more registers.
+///
+/// # Safety
+/// As there.
+#[kernel(
+    instances = [SumOfSquares, Norm] x [f32, f16, bf16] + [Sum, Mean] x [f64],
+    block = BLOCK,
+    min_blocks = 2,
+    early
+)]
+pub unsafe fn exact_columns_in_f64<O: ExactOperator<T>, T: Summand>(
+    input: Global<T>,
+    rows: usize,
+    columns: usize,
+    pitch: usize,
+    batch_pitch: usize,
+    abreast: u32,
+    lanes: u32,
+    tiles: u32,
+    parts: u32,
+    residues: GlobalMut<i64>,
+    tickets: GlobalMut<u32>,
+    output: GlobalMut<<O as ExactOperator<T>>::Output>,
+) {
+    let matrix = Matrix { rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts };
+    sum_columns::<O, T>(&input, &matrix, &residues, &tickets, &output);
+}
+
+/// What the terms are multiples of.
+type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
+
+/// The kernel's parameters: what is summed, and how it is shared.
+#[derive(Clone, Copy)]
+struct Matrix {
+    rows: usize,
+    columns: usize,
+    pitch: usize,
+    batch_pitch: usize,
+    abreast: u32,
+    lanes: u32,
+    tiles: u32,
+    parts: u32,
+}
+
+impl Matrix {
+    /// The same, for whoever computes again what it is good for: that takes less than keeping it in registers.
+    #[inline(always)]
+    fn again(&self) -> Self {
+        let Self { abreast, lanes, tiles, parts, .. } = *self;
+        let [abreast, lanes, tiles, parts] = [abreast, lanes, tiles, parts].map(compute_now);
+        Self { abreast, lanes, tiles, parts, ..*self }
+    }
+
+    /// What this block sums.
+    #[inline(always)]
+    fn share<T: Element>(&self, input: &Global<T>) -> Share {
+        let Self { rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts } = *self;
+        // Divisions only where there is something to divide, and of 32 bits: a block of a few rows would need as long
+        // for those of 64 as for its rows.
+        let block = thread::block_idx_x();
+        let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
+        let (part, batch) = if parts == 1 { (0, block) } else { (block % parts, block / parts) };
+        // Every row of every matrix, or none: so the same access for all threads.
+        let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
+        let is_even = |columns: usize, pitch: usize| {
+            columns.is_multiple_of(COLUMNS) && (pitch * size_of::<T>()).is_multiple_of(access)
+        };
+        let at_once = abreast as usize;
+        // Accesses may reach from one row to the next, if nothing is between these.
+        let is_wide = input.is_aligned_to(0, access)
+            && (batch_pitch * size_of::<T>()).is_multiple_of(access)
+            && (is_even(columns, pitch) || (pitch == columns && is_even(columns * at_once, pitch * at_once)));
+        let shift = abreast.trailing_zeros();
+        let up_to = |part: u32| ((rows >> shift) * part as usize / parts as usize) << shift;
+        let (begin, end) = if parts == 1 { (0, rows) } else { (up_to(part), up_to(part + 1)) };
+        let left = if end < rows && part + 1 == parts { (rows - end) * columns } else { 0 };
+        let start = batch as usize * batch_pitch;
+        Share { tile, batch, lanes, start, begin, end, columns, pitch, abreast, left, is_wide }
+    }
+}
+
+/// What a block sums: rows `begin` to `end` of a batch, `abreast` at once, of the columns of its tile.
+#[derive(Clone, Copy)]
+pub(super) struct Share {
+    pub tile: u32,
+    pub batch: u32,
+    pub lanes: u32,
+    /// The first element of the batch.
+    pub start: usize,
+    pub begin: usize,
+    pub end: usize,
+    pub columns: usize,
+    pub pitch: usize,
+    pub abreast: u32,
+    /// Columns of rows behind the last ones that stand abreast, if there are some, and this block takes them.
+    pub left: usize,
+    pub is_wide: bool,
+}
+
+impl Share {
+    /// Where a thread of the block stands.
+    #[inline(always)]
+    pub fn place<T>(&self, thread: usize) -> Place {
+        let Self { tile, lanes, columns, abreast, is_wide, .. } = *self;
+        Place::of_thread(thread, tile as usize, lanes as usize, columns, abreast as usize, size_of::<T>(), is_wide)
+    }
+
+    /// How many elements column `c` of a place has here.
+    #[inline(always)]
+    pub fn elements(&self, place: &Place, c: usize) -> usize {
+        self.whole() + usize::from(place.column(c) < self.left)
+    }
+
+    /// How many it has at least.
+    #[inline(always)]
+    pub fn whole(&self) -> usize {
+        (self.end - self.begin) >> self.abreast.trailing_zeros()
+    }
+
+    /// Where element `i` of column `c` of a place is.
+    #[inline(always)]
+    pub fn element(&self, place: &Place, c: usize, i: usize) -> usize {
+        self.start + (self.begin + i * self.abreast as usize) * self.pitch + place.offset(c, self.pitch)
+    }
+
+    /// The output of a column; of rows that stand abreast it is the same.
+    #[inline(always)]
+    pub fn output(&self, column: usize) -> usize {
+        self.batch as usize * self.columns + if self.abreast == 1 { column } else { column % self.columns }
+    }
+}
+
+#[inline(always)]
+fn sum_columns<O: ExactOperator<T>, T: Summand>(
+    input: &Global<T>,
+    matrix: &Matrix,
+    residues: &GlobalMut<i64>,
+    tickets: &GlobalMut<u32>,
+    output: &GlobalMut<O::Output>,
+) {
+    let slots: Slots = shared_array!([u64; 2]; BLOCK * COLUMNS);
+    let exponents: Exponents = shared_array!(u32; BLOCK * COLUMNS);
+    let rest: Rest<GridOf<O, T>> = declare_rest!();
+    let drawn = shared_array!(u32; 1);
+    sum_rows_of_block::<O, T>(input, &matrix.share(input), slots, exponents);
+    thread::sync_threads();
+
+    let matrix = matrix.again();
+    let Matrix { rows, parts, .. } = matrix;
+    let share = matrix.share(input);
+    let thread = thread::index_in_block::<BLOCK>();
+    let place = share.place::<T>(thread);
+    let lane = thread % share.lanes as usize;
+    // What columns of threads have of a column, in the first of them whose turn it is.
+    let shared = Residues::<GridOf<O, T>>::new(residues);
+    let (mut is_again, mut c) = (false, place.row);
+    while c < COLUMNS {
+        let own = c * BLOCK + lane;
+        if !place.has(c) {
+            // What this had was another column's.
+            store_slot(slots, own, 0);
+        } else {
+            let (mut sum, mut is_summed, mut i) = (0_i128, true, own);
+            while i < (c + 1) * BLOCK {
+                let of_row = load_slot(slots, i);
+                is_summed &= of_row != NOT_SUMMED;
+                sum = sum.wrapping_add(of_row);
+                i += share.lanes as usize;
+            }
+            store_slot(slots, own, if is_summed { 0 } else { NOT_SUMMED });
+            is_again |= !is_summed;
+            let position = position_of_slots::<GridOf<O, T>>(window_in::<O::Terms>(exponents, own));
+            let place_of_output = share.output(place.column(c));
+            if is_summed && parts > 1 {
+                shared.add(place_of_output, sum, position);
+            } else if is_summed {
+                let exponent = GridOf::<O, T>::UNIT + position as i32;
+                let result = O::Finish::of_integer::<GridOf<O, T>>(sum, exponent, rows as u64);
+                output.store(place_of_output, result);
+            }
+        }
+        c += place.rows;
+    }
+    if thread::sync_threads_or(is_again.into()) != 0 {
+        let again = Again { share, slots, rest, rows, is_shared: parts > 1 };
+        sum_again::<O, T>(input, again, residues, output);
+    }
+    if parts == 1 {
+        return;
+    }
+
+    let Matrix { columns, abreast, tiles, .. } = matrix;
+    let (tile, batch) = (share.tile as usize, share.batch as usize);
+    // Rows abreast have columns of other tiles, too.
+    let (ticket, blocks) = if abreast == 1 { (batch * tiles as usize + tile, parts) } else { (batch, parts * tiles) };
+    if !is_last_block(tickets, ticket, blocks, &drawn) {
+        return;
+    }
+    let of_tile = share.lanes as usize * COLUMNS;
+    let (first, end) = if abreast == 1 { (tile * of_tile, (tile + 1) * of_tile) } else { (0, columns) };
+    let mut column = first + thread;
+    while column < end && column < columns {
+        let result = shared.finish::<O::Finish>(batch * columns + column, rows as u64);
+        output.store(batch * columns + column, result);
+        column += BLOCK;
+    }
+}
+
+/// Sums a block's share, what a thread has of a column to its slot.
+#[inline(always)]
+fn sum_rows_of_block<O: ExactOperator<T>, T: Summand>(
+    input: &Global<T>,
+    share: &Share,
+    slots: Slots,
+    exponents: Exponents,
+) {
+    const SHORT: usize = 16;
+    let place = share.place::<T>(thread::index_in_block::<BLOCK>());
+    if thread::grid_dim_x() <= FEW_BLOCKS && share.whole() <= SHORT * place.rows {
+        thread::admit_next_grid();
+    }
+    // A function for each, since a branch around a load makes loads wait for each other.
+    if share.is_wide {
+        // SAFETY: all rows are aligned, and with what an access takes of the next inside of the view.
+        let load = |row: usize, at| unsafe { load_wide(input, row, at) };
+        sum_rows_of::<O, T>(input, share, &place, slots, exponents, load);
+    } else {
+        // SAFETY: the column is in the row.
+        let load =
+            |row: usize, at: [usize; COLUMNS]| four(|c| unsafe { input.load_unchecked(row.wrapping_add(at[c])) });
+        sum_rows_of::<O, T>(input, share, &place, slots, exponents, load);
+    }
+}
+
+/// Windows of columns: their exponents, as `u32`.
+type Exponents = SharedArray<u32, { BLOCK * COLUMNS }>;
+
+/// The window of a column, if it has one of its own.
+#[inline(always)]
+fn window_in<K: Terms>(exponents: Exponents, i: usize) -> exact_sum::Window<Float<K>> {
+    K::Grid::window(match K::WINDOW {
+        Some(exponent) => exponent,
+        None => exponents.load(i) as i32,
+    })
+}
+
+/// [`sum_rows`] of as many rows at once as elements of the type have.
+#[inline(always)]
+fn sum_rows_of<O: ExactOperator<T>, T: Summand>(
+    input: &Global<T>,
+    share: &Share,
+    place: &Place,
+    slots: Slots,
+    exponents: Exponents,
+    load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
+) {
+    match const { rows_in_flight(size_of::<T>()) } {
+        8 => sum_rows::<O::Terms, T, 8>(input, share, place, slots, exponents, load),
+        4 => sum_rows::<O::Terms, T, 4>(input, share, place, slots, exponents, load),
+        _ => sum_rows::<O::Terms, T, 2>(input, share, place, slots, exponents, load),
+    }
+}
+
+/// Sums what this thread has of its columns to its slots; `load` loads its elements of the row that begins at a place.
+#[inline(always)]
+fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
+    input: &Global<T>,
+    share: &Share,
+    place: &Place,
+    slots: Slots,
+    exponents: Exponents,
+    load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
+) {
+    let thread = thread::index_in_block::<BLOCK>();
+    // Rows of the thread that are left, and where the first of them begins. All threads take as many tiles.
+    let (row, rows, whole) = (place.row as u32, place.rows as u32, share.whole() as u32);
+    let mut left = if row < whole { (whole - row - 1) / rows + 1 } else { 0 };
+    let mut tiles = whole.div_ceil(rows * ROWS as u32);
+    let distance = (rows * share.abreast) as usize * share.pitch;
+    let first_row = if left > 0 { row * share.abreast } else { 0 };
+    let at = four(|c| place.offset(c, share.pitch));
+    let mut first = share.start + (share.begin + first_row as usize) * share.pitch + at[0];
+    // The distances of its columns from the first.
+    let at = four(|c| at[c].wrapping_sub(at[0]));
+    let load_tile = |first: usize, left: u32| {
+        // Multiples of it are computed again for each tile: they would be in the way of what is summed.
+        let distance = compute_wide_now(distance);
+        let mut tile = [[T::default(); COLUMNS]; ROWS];
+        if left >= ROWS as u32 {
+            each::<ROWS>(|k| tile[k] = load(first + k * distance, at));
+        } else {
+            // Rows behind the last one are nothing.
+            each::<ROWS>(|k| {
+                let is_there = (k as u32) < left;
+                let loaded = load(if is_there { first + k * distance } else { first }, at);
+                each::<COLUMNS>(|c| tile[k][c] = if is_there { loaded[c] } else { T::default() });
+            });
+        }
+        tile
+    };
+    each::<COLUMNS>(|c| store_slot(slots, c * BLOCK + thread, 0));
+    let mut tile = load_tile(first, left);
+    issue_loads();
+    if K::WINDOW.is_none() {
+        choose_windows::<K, T, ROWS>(&tile, place.row, share.lanes as usize, exponents);
+    }
+    let lane = thread % share.lanes as usize;
+    let mut sums = ColumnSums::in_windows(four(|c| window_in::<K>(exponents, c * BLOCK + lane)));
+    while tiles > 0 {
+        let mut is_exact = true;
+        while is_exact && tiles > 0 && sums.has_room::<K>(ROWS) {
+            // The same for all lanes of a warp: else the others would go on without one that has to do more.
+            is_exact = !warp_vote_any(FULL_MASK, !sums.take::<K, ROWS>(tile));
+            if is_exact {
+                tiles -= 1;
+                left = left.saturating_sub(ROWS as u32);
+                first += if left > 0 { ROWS * distance } else { 0 };
+                if tiles > 0 {
+                    tile = load_tile(first, left);
+                    issue_loads();
+                }
+            }
+        }
+        // Out of that loop, so that it has all registers.
+        if !is_exact {
+            let mut k = 0;
+            while k < left && k < ROWS as u32 {
+                k = keep_rolled(k);
+                let row = load(first + k as usize * distance, at);
+                each::<COLUMNS>(|c| sums.complete::<K>(c, row[c], slots, c * BLOCK + thread));
+                k += 1;
+            }
+            tiles -= 1;
+            left = left.saturating_sub(ROWS as u32);
+            first += if left > 0 { ROWS * distance } else { 0 };
+            tile = load_tile(first, left);
+            issue_loads();
+        }
+        if tiles == 0 || !sums.has_room::<K>(ROWS) {
+            sums = sums.drain::<K::Grid>(slots, thread);
+        }
+    }
+    if share.left > 0 && place.row == 0 {
+        each::<COLUMNS>(|c| {
+            if place.column(c) < share.left {
+                // SAFETY: there is such a row, and it has the column.
+                let item = unsafe { input.load_unchecked(share.element(place, c, share.whole())) };
+                add_one::<K>(slots, c * BLOCK + thread, window_in::<K>(exponents, c * BLOCK + lane), item);
+            }
+        });
+    }
+}
+
+/// [`compute_now`].
+#[inline(always)]
+fn compute_wide_now(word: usize) -> usize {
+    compute_now(word as u32) as usize | (compute_now((word >> 32) as u32) as usize) << 32
+}
+
+/// Writes the exponent of each column's window to the place of its first thread. All threads come here.
+#[inline(always)]
+fn choose_windows<K: Terms<Item = T>, T: Summand, const ROWS: usize>(
+    tile: &[[T; COLUMNS]; ROWS],
+    row: usize,
+    lanes: usize,
+    exponents: Exponents,
+) {
+    let thread = thread::index_in_block::<BLOCK>();
+    let mut largest = [Float::<K>::default(); COLUMNS];
+    each::<ROWS>(|k| each::<COLUMNS>(|c| largest[c] = largest[c].max(K::term(tile[k][c]).abs())));
+    each::<COLUMNS>(|c| exponents.store(c * BLOCK + thread, largest[c].high_word()));
+    thread::sync_threads();
+    let mut c = row;
+    while c < COLUMNS {
+        let own = c * BLOCK + thread % lanes;
+        let (mut largest, mut i) = (0, own);
+        while i < (c + 1) * BLOCK {
+            let of_row = exponents.load(i);
+            largest = if of_row > largest { of_row } else { largest };
+            i += lanes;
+        }
+        exponents.store(own, window_of_column::<Float<K>>(largest) as u32);
+        c += BLOCK / lanes;
+    }
+    thread::sync_threads();
+}

@@ -1,0 +1,176 @@
+//! Sums that blocks share, in global memory: a superaccumulator for each, to which they add limb by limb.
+
+use core::marker::PhantomData;
+
+use cuda_std::atomic::{Atomic, Scope};
+use cuda_std::prelude::*;
+use exact_sum::{Leading, Outcome, Rounded, Specials, digit_of_long};
+
+use super::grid::Grid;
+use super::rest::{Special, words};
+use super::result::Finish;
+use super::terms::each;
+
+/// Superaccumulators in global memory, behind each other; 0 before a launch and after it.
+#[derive(Clone, Copy)]
+pub struct Residues<'a, G> {
+    words: &'a GlobalMut<'a, i64>,
+    grid: PhantomData<G>,
+}
+
+impl<'a, G: Grid> Residues<'a, G> {
+    /// Those in a view, [`words`] for each.
+    #[inline(always)]
+    pub fn new(words: &'a GlobalMut<'a, i64>) -> Self {
+        Self { words, grid: PhantomData }
+    }
+
+    /// Where word `k` of a residue is.
+    #[inline(always)]
+    fn place(residue: usize, k: u32) -> usize {
+        residue * words::<G>() as usize + k as usize
+    }
+
+    /// Adds to word `k`.
+    #[inline(always)]
+    pub fn add_word(&self, residue: usize, k: u32, word: i64) {
+        if word != 0 {
+            i64::fetch_add(self.words, Self::place(residue, k), word, Scope::Device);
+        }
+    }
+
+    /// Adds `value * 2^position`.
+    #[inline(always)]
+    pub fn add(&self, residue: usize, value: i128, position: u32) {
+        let first = position / 32;
+        each::<5>(|j| {
+            let k = first + j as u32;
+            if k < G::LIMBS {
+                self.add_word(residue, k, digit_of_long(value, position, k));
+            }
+        });
+    }
+
+    /// What is made of a residue, the sum of `count` elements, by one thread. The residue is 0 afterwards.
+    #[inline(always)]
+    pub fn finish<F: Finish>(&self, residue: usize, count: u64) -> F::Output {
+        /// Words that are on their way at once.
+        const AT_ONCE: u32 = 8;
+        let (mut sum, mut negated) = (Digits::NONE, Digits::NONE);
+        let mut specials = Specials::NONE;
+        let mut first = 0;
+        while first < words::<G>() {
+            let mut of_words = [0; AT_ONCE as usize];
+            each::<{ AT_ONCE as usize }>(|j| {
+                let k = first + j as u32;
+                // Another block's, who has added by atomic operations: no line of L1 is taken for it.
+                of_words[j] = if k < words::<G>() { self.words.load_volatile(Self::place(residue, k)) } else { 0 };
+            });
+            each::<{ AT_ONCE as usize }>(|j| {
+                let (k, word) = (first + j as u32, of_words[j]);
+                if word != 0 {
+                    self.words.store_volatile(Self::place(residue, k), 0);
+                }
+                if k < G::LIMBS {
+                    sum.push(word);
+                    negated.push(-word);
+                } else if word != 0 {
+                    specials = specials.or(match k - G::LIMBS {
+                        k if k == Special::Nan as u32 => Specials::nan(),
+                        k => Specials::infinity(k == Special::NegativeInfinity as u32),
+                    });
+                }
+            });
+            first += AT_ONCE;
+        }
+        // Above the last limb is nothing but the sign.
+        let is_negative = sum.carry < 0;
+        match specials.outcome() {
+            Outcome::Finite => {
+                F::of_leading(if is_negative { &negated } else { &sum }.leading(is_negative), G::UNIT, count)
+            }
+            Outcome::Infinity { is_negative } => F::Output::infinity(is_negative),
+            Outcome::Nan => F::Output::NAN,
+        }
+    }
+}
+
+/// A number's digits of 32 bits as they come, the lowest first: the five highest of those so far that are not 0.
+#[derive(Clone, Copy)]
+struct Digits {
+    /// What the next word gets of those before.
+    carry: i64,
+    /// Digits so far.
+    count: i32,
+    /// The last four digits, the last on top; the one below these; and whether there was something below that.
+    upper: u128,
+    last: u32,
+    is_inexact: bool,
+    /// The same, when the last digit was that was not 0.
+    found: (i32, u128, u32, bool),
+}
+
+impl Digits {
+    const NONE: Self = Self { carry: 0, count: 0, upper: 0, last: 0, is_inexact: false, found: (0, 0, 0, false) };
+
+    #[inline(always)]
+    fn push(&mut self, word: i64) {
+        let sum = word + self.carry;
+        self.carry = sum >> 32;
+        self.is_inexact |= self.last != 0;
+        self.last = self.upper as u32;
+        self.upper = self.upper >> 32 | u128::from(sum as u32) << 96;
+        self.count += 1;
+        if sum as u32 != 0 {
+            self.found = (self.count, self.upper, self.last, self.is_inexact);
+        }
+    }
+
+    /// The highest 128 bits, in units of the first digit's.
+    #[inline(always)]
+    fn leading(&self, is_negative: bool) -> Leading {
+        let (count, upper, last, is_inexact) = self.found;
+        if upper == 0 {
+            return Leading::ZERO;
+        }
+        let zeros = upper.leading_zeros();
+        Leading {
+            is_negative,
+            bits: upper << zeros | (u128::from(last) << zeros) >> 32,
+            position: 32 * (count - 4) - zeros as i32,
+            is_inexact: is_inexact | (last << zeros != 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use exact_sum::Limbs;
+
+    use super::*;
+
+    #[test]
+    fn digits_are_those_of_limbs() {
+        let numbers =
+            [1, -1, 0x7fff_ffff, -0x8000_0000_0000, (1 << 100) + 1, -(1 << 100) - 1, i128::MAX, i128::MIN + 1];
+        for first in numbers {
+            for second in numbers {
+                for (position, further) in [(0, 1), (5, 100), (31, 64), (130, 97), (64, 400)] {
+                    let mut limbs = Limbs::<24>::ZERO;
+                    limbs.add(first, position);
+                    limbs.add(second, further);
+                    let (mut sum, mut negated) = (Digits::NONE, Digits::NONE);
+                    for k in 0..24 {
+                        let word = digit_of_long(first, position, k) + digit_of_long(second, further, k);
+                        sum.push(word);
+                        negated.push(-word);
+                    }
+                    let expected = limbs.leading();
+                    assert_eq!(sum.carry < 0, expected.is_negative);
+                    let found = if sum.carry < 0 { negated } else { sum }.leading(sum.carry < 0);
+                    assert_eq!(found, expected, "{first} at {position} and {second} at {further}");
+                }
+            }
+        }
+    }
+}
