@@ -9,6 +9,7 @@ use kernels::reduce::exact::spans::{
     PACKS_IN_FLIGHT, PAIRS_IN_FLIGHT, exact_pairs, exact_spans, words_of_pairs_residue, words_of_residue,
 };
 
+use super::exact_segments::{ExactSegmentKernels, segment_kernels};
 use super::reducer::{check_elements, check_input};
 use super::shape::Kind;
 use super::workspace::Room;
@@ -53,8 +54,9 @@ pub trait ExactElement: Element + private::Sealed<Self> {
 pub struct ExactKernels<T: Element, R: Element> {
     spans: AnyBlock<SpansParameters<T, R>>,
     rows: Kernel<RowsParameters<T, R>>,
+    pub(super) segments: ExactSegmentKernels<T, R>,
     /// Words of a residue.
-    words: usize,
+    pub(super) words: usize,
     /// The result of no elements.
     of_nothing: R,
 }
@@ -66,7 +68,7 @@ pub struct DotKernel<T: Element, R: Element> {
     words: usize,
 }
 
-mod private {
+pub(super) mod private {
     /// Only this crate can name it.
     pub struct Token;
 
@@ -85,7 +87,8 @@ macro_rules! exact_reductions {
                 let spans = unsafe { exact_spans::handle::<Self, $type>() };
                 // SAFETY: as above.
                 let rows = unsafe { exact_rows::handle::<Self, $type>() };
-                ExactKernels { spans, rows, words: words_of_residue::<Self, $type>(), of_nothing: $of_nothing }
+                let (segments, words) = (segment_kernels!(Self, $type), words_of_residue::<Self, $type>());
+                ExactKernels { spans, rows, segments, words, of_nothing: $of_nothing }
             }
         }
     )*)*};

@@ -11,15 +11,18 @@
 //! | [`result`] | what is made of the sum: a float, a mean, a norm |
 //! | [`spans`](mod@spans) | whole inputs and long rows, of one input or two |
 //! | [`rows`] | short rows |
+//! | [`segments`](mod@segments), [`long_segments`](mod@long_segments) | segments of any lengths, by offsets |
 //!
 //! The arithmetic is that of the crate `exact_sum`.
 
 pub mod format;
 pub mod grid;
+pub mod long_segments;
 pub mod pieces;
 pub mod rest;
 pub mod result;
 pub mod rows;
+pub mod segments;
 pub mod spans;
 pub mod terms;
 pub mod warp_sum;
