@@ -193,8 +193,10 @@ impl<T: Summand> Batch<T> {
     #[inline(always)]
     fn load(input: &Global<T>, owned: Owned, from: u32) -> Self {
         const WORKERS: u32 = 16;
-        let (lane, vector) = (lane_id(), T::Pack::LEN);
-        let worker = from + lane;
+        let (lane, vector) = (lane_id(), T::Pack::LEN as u32);
+        // Behind the last worker there are more of it, which leave out all that they load: then loads need no predicate.
+        let worker = if from + lane < owned.of_warp { from + lane } else { owned.of_warp - 1 };
+        let has_work = worker == from + lane;
         // The last lane whose workers do not begin behind this one.
         let (mut owner, mut before) = (0, 0);
         each::<5>(|k| {
@@ -207,30 +209,28 @@ impl<T: Summand> Batch<T> {
         let both = warp_shuffle_idx(FULL_MASK, owned.len | owned.workers << WORKERS, owner, 32).0;
         let (len, workers) = (both & ((1 << WORKERS) - 1), both >> WORKERS);
         let number = worker - before;
-        let has_work = number < workers;
-        let past = input.elements_past(start, 16);
-        let (begin, stride) =
-            (start.wrapping_sub(past).wrapping_add(number as usize * vector), workers as usize * vector);
-        let end = start + len as usize;
-        let (begin, end) = if has_work { (begin, end) } else { (0, 0) };
-        // SAFETY: the vectors of a segment that has workers are inside of the view (`Owned::of`), and begin at multiples
-        // of 16 bytes.
-        let mut vectors = unsafe { input.load_aligned_packs_before::<VECTORS>(begin, stride, end) };
-        issue_loads();
-        // Where the segment's elements begin and end, counted from the lane's first vector.
-        let from = past as i32 - (number as usize * vector) as i32;
+        // Elements are counted from the first of the segment's vectors.
+        let past = input.elements_past(start, 16) as u32;
+        let (first, end) = (start - past as usize, past + len);
+        let last = (end - 1) / vector;
+        let mut vectors = [T::Pack::splat(T::default()); VECTORS];
         each::<VECTORS>(|k| {
-            let from = from - (k * stride) as i32;
-            vectors[k] = of_range::<T>(vectors[k], from, from + len as i32);
+            let own = number + k as u32 * workers;
+            let i = first + (if own < last { own } else { last } * vector) as usize;
+            // SAFETY: the vectors of a segment that has workers are inside of the view (`Owned::of`), and begin at
+            // multiples of 16 bytes.
+            [vectors[k]] = unsafe { input.load_aligned_packs_unchecked::<1>(i, 0) };
         });
-        let (of_segment, of_batch) = (workers.wrapping_sub(number + 1), 31 - lane);
-        let followers = if !has_work {
-            0
-        } else if of_segment < of_batch {
-            of_segment
-        } else {
-            of_batch
-        };
+        issue_loads();
+        let end = if has_work { end } else { 0 };
+        each::<VECTORS>(|k| {
+            let own = (number + k as u32 * workers) * vector;
+            let begin = if k == 0 && own == 0 { past } else { 0 };
+            vectors[k] = of_range::<T>(vectors[k], begin as i32, end as i32 - own as i32);
+        });
+        let (of_segment, of_batch) = (workers - (number + 1), 31 - lane);
+        let followers = if of_segment < of_batch { of_segment } else { of_batch };
+        let followers = if has_work { followers } else { 0 };
         Self { vectors, followers }
     }
 
@@ -263,10 +263,9 @@ impl<T: Summand> Batch<T> {
 fn of_range<T: Element>(vector: T::Pack, from: i32, to: i32) -> T::Pack {
     let mut words = vector.to_words();
     let of_word = 4 / size_of::<T>() as i32;
-    let is_inside = |i: i32| from <= i && i < to;
     each::<4>(|k| {
         let i = 4 * k as i32 / size_of::<T>() as i32;
-        let mask = |i: i32, ones: u32| if is_inside(i) { ones } else { 0 };
+        let mask = |i: i32, ones: u32| if from <= i && i < to { ones } else { 0 };
         words[k] &= if of_word == 2 { mask(i, 0xffff) | mask(i + 1, 0xffff_0000) } else { mask(i, u32::MAX) };
     });
     T::Pack::from_words(words)
