@@ -3,6 +3,7 @@
 use cuda_std::atomic::{Atomic, Scope};
 use cuda_std::element::Packed;
 use cuda_std::global::issue_loads;
+use cuda_std::hint::compute_now;
 use cuda_std::prelude::*;
 use cuda_std::warp::{
     FULL_MASK, lane_id, sync_warp, warp_shuffle_idx, warp_shuffle_up, warp_vote_any, warp_vote_ballot,
@@ -15,7 +16,7 @@ use super::grid::Grid;
 use super::rest::{Rest, declare_rest};
 use super::result::{ExactOperator, Finish};
 use super::rows::{GridOf, sum_by_warp};
-use super::terms::{Float, Inputs, One, Summand, Terms, each};
+use super::terms::{Elements, Float, Inputs, One, Summand, Terms, each};
 use super::warp_sum::{extract, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
 use crate::reduce::segments::{BLOCK, NOTE_OF_FAULT, Segment, WARP_PACKS, queue_long};
@@ -46,7 +47,7 @@ type ValueOf<O, T> = <Float<<O as ExactOperator<T>>::Terms> as Format>::Value;
 #[kernel(
     instances = [Sum, Mean, SumOfSquares, Norm] x [f32, f64, f16, bf16] + [SumInF64] x [f32],
     block = BLOCK,
-    min_blocks = 4,
+    min_blocks = 3,
     early
 )]
 pub unsafe fn exact_segments<O: ExactOperator<T>, T: Summand>(
@@ -135,17 +136,28 @@ fn sum_segments<O: ExactOperator<T>, T: Summand>(
     output: &GlobalMut<O::Output>,
 ) -> bool {
     let mut again = owned.len > 0 && owned.workers == 0;
+    if owned.of_warp == 0 {
+        return again;
+    }
     let mut from = 0;
-    // Rounds of batches that are summed in one window.
+    // Rounds of batches that are summed in one window. A loop for each round, so that nothing else is in its way.
     while from < owned.of_warp {
         let begin = from;
         let mut exponent = <O::Terms as Terms>::WINDOW.unwrap_or(GridOf::<O, T>::LOWEST);
         let mut value = ValueOf::<O, T>::ZERO;
+        let mut loaded = Loaded::<T>::load(input, owned, from);
+        issue_loads();
         loop {
-            let batch = Batch::<T>::load(input, owned, from);
+            // The next batch is on its way meanwhile.
+            let mut next = loaded;
+            if from + 32 < owned.of_warp {
+                next = Loaded::load(input, owned, from + 32);
+            }
+            issue_loads();
+            let mut vectors = loaded.of_segment();
             if <O::Terms as Terms>::WINDOW.is_none() {
-                let largest = largest_of_warp::<O::Terms, One<'_, T>, VECTORS>(&batch.vectors);
-                let needed = window_above::<Float<O::Terms>>(largest);
+                let largest = largest_of_warp::<Elements<T>, One<'_, T>, VECTORS>(&vectors);
+                let needed = window_above::<Float<Elements<T>>>(largest) * <O::Terms as Terms>::DEGREE;
                 /// Elements that are so far below the window leave too much.
                 const NEAR: i32 = 8;
                 if from == begin {
@@ -153,9 +165,10 @@ fn sum_segments<O: ExactOperator<T>, T: Summand>(
                 } else if largest > 0 && (needed > exponent || needed + NEAR < exponent) {
                     break;
                 }
+                vectors = vectors.map(anew::<T>);
             }
-            let (sum, exact) = batch.sum::<O::Terms>(GridOf::<O, T>::window(exponent));
-            let sum = batch.add_workers(sum);
+            let (sum, exact) = sum_of_lane::<O::Terms, T>(&vectors, GridOf::<O, T>::window(exponent));
+            let sum = add_followers(sum, loaded.followers);
             // The own segment's workers in this batch.
             let (first, end) = (owned.before.saturating_sub(from), owned.end().saturating_sub(from));
             let sum = sum.of_lane(first);
@@ -167,11 +180,12 @@ fn sum_segments<O: ExactOperator<T>, T: Summand>(
             if from >= owned.of_warp {
                 break;
             }
+            loaded = next;
         }
-        let is_done = owned.end() > begin && owned.end() <= from;
+        let is_done = owned.workers > 0 && owned.end() > begin && owned.end() <= from;
         // Some of its workers' sums are in another window.
         again |= owned.before < from && owned.end() > from;
-        if is_done && owned.workers > 0 && !again {
+        if is_done && !again {
             let window = GridOf::<O, T>::window(exponent);
             let exponent = GridOf::<O, T>::UNIT + GridOf::<O, T>::position(window) as i32;
             output.store(own, O::Finish::of_integer::<GridOf<O, T>>(value.wide(), exponent, owned.len.into()));
@@ -180,16 +194,29 @@ fn sum_segments<O: ExactOperator<T>, T: Summand>(
     again
 }
 
-/// What 32 workers have loaded.
-struct Batch<T: Element> {
-    /// Those of this lane; elements of other segments are zeros.
+/// The same elements, of which nothing is kept that has been computed of them: short ones take half of the registers as
+/// they were loaded.
+#[inline(always)]
+fn anew<T: Element>(vector: T::Pack) -> T::Pack {
+    if size_of::<T>() == 2 { T::Pack::from_words(vector.to_words().map(compute_now)) } else { vector }
+}
+
+/// What a worker has loaded.
+#[derive(Clone, Copy)]
+struct Loaded<T: Element> {
     vectors: [T::Pack; VECTORS],
+    /// Where the first one begins in the segment (in the first vector of all, before it), and how far the others are from
+    /// it.
+    place: u32,
+    stride: u32,
+    /// The segment's length.
+    len: u32,
     /// Lanes behind this one that work for the same segment.
     followers: u32,
 }
 
-impl<T: Summand> Batch<T> {
-    /// Loads for the workers from `from` on.
+impl<T: Element> Loaded<T> {
+    /// Loads for this lane's worker of those from `from` on.
     #[inline(always)]
     fn load(input: &Global<T>, owned: Owned, from: u32) -> Self {
         const WORKERS: u32 = 16;
@@ -209,10 +236,9 @@ impl<T: Summand> Batch<T> {
         let both = warp_shuffle_idx(FULL_MASK, owned.len | owned.workers << WORKERS, owner, 32).0;
         let (len, workers) = (both & ((1 << WORKERS) - 1), both >> WORKERS);
         let number = worker - before;
-        // Elements are counted from the first of the segment's vectors.
         let past = input.elements_past(start, 16) as u32;
-        let (first, end) = (start - past as usize, past + len);
-        let last = (end - 1) / vector;
+        // Of the segment's vectors.
+        let (first, last) = (start - past as usize, (past + len - 1) / vector);
         let mut vectors = [T::Pack::splat(T::default()); VECTORS];
         each::<VECTORS>(|k| {
             let own = number + k as u32 * workers;
@@ -221,52 +247,74 @@ impl<T: Summand> Batch<T> {
             // multiples of 16 bytes.
             [vectors[k]] = unsafe { input.load_aligned_packs_unchecked::<1>(i, 0) };
         });
-        issue_loads();
-        let end = if has_work { end } else { 0 };
-        each::<VECTORS>(|k| {
-            let own = (number + k as u32 * workers) * vector;
-            let begin = if k == 0 && own == 0 { past } else { 0 };
-            vectors[k] = of_range::<T>(vectors[k], begin as i32, end as i32 - own as i32);
-        });
         let (of_segment, of_batch) = (workers - (number + 1), 31 - lane);
         let followers = if of_segment < of_batch { of_segment } else { of_batch };
-        let followers = if has_work { followers } else { 0 };
-        Self { vectors, followers }
-    }
-
-    /// This lane's sum, in units of the window, and the lanes for whose workers it is exact.
-    #[inline(always)]
-    fn sum<K: Terms<Element = T, Item = T>>(&self, window: Window<Float<K>>) -> (<Float<K> as Format>::Value, u32) {
-        let mut bins = Bins::EMPTY;
-        each::<VECTORS>(|k| {
-            <One<'_, T> as Inputs<K>>::each(self.vectors[k], |_, item| bins = extract::<K>(window, bins, item));
-        });
-        let value = window.drain(bins.upper, bins.lower, terms::<K>(VECTORS * items_of_vector::<K>()));
-        (Value::of(value), warp_vote_ballot(FULL_MASK, bins.is_exact()))
-    }
-
-    /// The sum over this lane and those behind it that work for the same segment.
-    #[inline(always)]
-    fn add_workers<V: Value>(&self, sum: V) -> V {
-        let (mut sum, mut distance) = (sum, 1);
-        while warp_vote_any(FULL_MASK, distance <= self.followers) {
-            let other = sum.of_lane(lane_id() + distance);
-            sum = sum.plus(if distance <= self.followers { other } else { V::ZERO });
-            distance *= 2;
+        Self {
+            vectors,
+            place: (number * vector).wrapping_sub(past),
+            stride: workers * vector,
+            len: if has_work { len } else { 0 },
+            followers: if has_work { followers } else { 0 },
         }
-        sum
+    }
+
+    /// What is of the segment, and zeros in place of all else.
+    #[inline(always)]
+    fn of_segment(&self) -> [T::Pack; VECTORS] {
+        let mut vectors = self.vectors;
+        each::<VECTORS>(|k| {
+            let place = self.place.wrapping_add(k as u32 * self.stride);
+            let behind = self.len as i32 - place as i32;
+            vectors[k] = masked::<T>(vectors[k], |i| {
+                // Only the first vector may begin before the segment.
+                if k == 0 { place.wrapping_add(i) < self.len } else { (i as i32) < behind }
+            });
+        });
+        vectors
     }
 }
 
-/// A vector's elements `from..to`, and zeros for the others.
+/// A lane's sum, in units of the window, and the lanes for whose vectors it is exact.
 #[inline(always)]
-fn of_range<T: Element>(vector: T::Pack, from: i32, to: i32) -> T::Pack {
+fn sum_of_lane<K: Terms<Element = T, Item = T>, T: Summand>(
+    vectors: &[T::Pack; VECTORS],
+    window: Window<Float<K>>,
+) -> (<Float<K> as Format>::Value, u32) {
+    let mut bins = Bins::EMPTY;
+    let now = |word| <Float<K> as Format>::now(word);
+    each::<VECTORS>(|k| {
+        <One<'_, T> as Inputs<K>>::each(vectors[k], |i, item| {
+            bins = extract::<K>(window, bins, item);
+            // A few after the others, as the terms of all of them would take too many registers.
+            if i % 4 == 3 || i + 1 == T::Pack::LEN {
+                (bins.upper, bins.lower) = (now(bins.upper), now(bins.lower));
+            }
+        });
+    });
+    let value = window.drain(bins.upper, bins.lower, terms::<K>(VECTORS * items_of_vector::<K>()));
+    (Value::of(value), warp_vote_ballot(FULL_MASK, bins.is_exact()))
+}
+
+/// The sum over this lane and `followers` behind it.
+#[inline(always)]
+fn add_followers<V: Value>(sum: V, followers: u32) -> V {
+    let (mut sum, mut distance) = (sum, 1);
+    while warp_vote_any(FULL_MASK, distance <= followers) {
+        let other = sum.of_lane(lane_id() + distance);
+        sum = sum.plus(if distance <= followers { other } else { V::ZERO });
+        distance *= 2;
+    }
+    sum
+}
+
+/// A vector's elements at the places that are `kept`, and zeros for the others.
+#[inline(always)]
+fn masked<T: Element>(vector: T::Pack, kept: impl Fn(u32) -> bool) -> T::Pack {
     let mut words = vector.to_words();
-    let of_word = 4 / size_of::<T>() as i32;
     each::<4>(|k| {
-        let i = 4 * k as i32 / size_of::<T>() as i32;
-        let mask = |i: i32, ones: u32| if from <= i && i < to { ones } else { 0 };
-        words[k] &= if of_word == 2 { mask(i, 0xffff) | mask(i + 1, 0xffff_0000) } else { mask(i, u32::MAX) };
+        let i = 4 * k as u32 / size_of::<T>() as u32;
+        let mask = |i: u32, ones: u32| if kept(i) { ones } else { 0 };
+        words[k] &= if size_of::<T>() == 2 { mask(i, 0xffff) | mask(i + 1, 0xffff_0000) } else { mask(i, u32::MAX) };
     });
     T::Pack::from_words(words)
 }
