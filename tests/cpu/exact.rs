@@ -170,8 +170,7 @@ fn the_case_that_no_order_of_additions_gets_right() {
     assert_eq!(gpu.exact_sum(&gpu.upload(&numbers).unwrap()).unwrap(), 200.0);
 }
 
-/// Lengths at which segments are summed in another way: a vector, all of a worker's, of a batch, of all that a warp sums,
-/// and of a chunk.
+/// Lengths at which segments are summed in another way: a vector, a worker's vectors, a batch's, all that a warp sums.
 fn limits(vector: usize, source: &mut SmallRng) -> Vec<usize> {
     let limits = [0, 1, 2, 4, 8, 124, 128, 132, 256, 508, 512].map(|vectors| vectors * vector);
     let mut lengths: Vec<usize> = limits.iter().flat_map(|&len| [len.saturating_sub(1), len, len + 1]).collect();

@@ -56,8 +56,8 @@ impl Gpu {
     /// that one not included, as in a sparse matrix in CSR. There is one offset more than there are segments, and a
     /// segment may be empty: then a mean is NaN, and all else 0.
     ///
-    /// A segment's result is that of its elements alone, in any order, as a row or by themselves. Waits for the results,
-    /// to know that all offsets were good.
+    /// A segment's result is that of its elements alone, in any order, as a row or by themselves. Waits for the
+    /// results, to know that all offsets were good.
     ///
     /// ```
     /// use warpfold::{Gpu, ops};

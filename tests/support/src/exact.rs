@@ -380,8 +380,8 @@ fn rows_and_columns_of<T: Exact>(gpu: &Gpu, rows: usize, len: usize, source: &mu
 /// The lengths of segments of a type of which a vector has so many elements.
 pub type Lengths<'a> = &'a dyn Fn(usize, &mut SmallRng) -> Vec<usize>;
 
-/// Results of segments, each of one of several kinds of data, with elements before the first and behind the last; and of
-/// some of them by themselves.
+/// Results of segments, each of one of several kinds of data, with elements before the first and behind the last; and
+/// of some of them by themselves.
 ///
 /// # Errors
 /// As [`check`].

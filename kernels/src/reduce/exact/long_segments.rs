@@ -23,8 +23,7 @@ const fn least_shared(size: usize) -> usize {
     (CHUNK_TILES + 1) * tile(BLOCK, size)
 }
 
-/// The residues that the segments of `len` elements need together, however it is cut: each segment of several chunks has
-/// one.
+/// The residues that the segments of `len` elements need together: each segment of several chunks has one.
 pub const fn residues(len: usize, size: usize) -> usize {
     if len < least_shared(size) { 0 } else { len / least_shared(size) + 1 }
 }
@@ -32,8 +31,8 @@ pub const fn residues(len: usize, size: usize) -> usize {
 /// [`long_segments`](fn@crate::reduce::segments::long_segments) whose sums are exact, of the chunks that
 /// [`exact_segments`](fn@super::segments::exact_segments) has queued.
 ///
-/// A block leaves a chunk's sum in `partials`, and what has no room there in the segment's residue, to which it adds limb
-/// by limb. There are [`residues`] of [`words_of_residue`](super::spans::words_of_residue) words, 0 before and after.
+/// A block leaves a chunk's sum in `partials`, and what has no room there in the segment's residue, to which it adds
+/// limb by limb. There are [`residues`] of [`words_of_residue`](super::spans::words_of_residue) words, 0 before and after.
 ///
 /// # Safety
 /// As of [`long_segments`](fn@crate::reduce::segments::long_segments).

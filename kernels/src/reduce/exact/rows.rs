@@ -200,8 +200,8 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
     }
 }
 
-/// The result of `len` elements from `start` on, which may be any, by all lanes of a warp. A barrier of the warp must stand
-/// between two uses of its rest.
+/// The result of `len` elements from `start` on, which may be any, by all lanes of a warp. A barrier of the warp must
+/// stand between two uses of its rest.
 #[inline(always)]
 pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand>(
     input: &Global<T>,
@@ -209,23 +209,39 @@ pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand>(
     len: usize,
     rest: Rest<GridOf<O, T>>,
 ) -> O::Output {
-    let rest = rest.begin();
+    // Four terms of each lane at once.
+    let sum = if <O::Terms as Terms>::HAS_LOW {
+        sum_items::<O, T, 2>(input, start, len, &rest.begin())
+    } else {
+        sum_items::<O, T, 4>(input, start, len, &rest.begin())
+    };
+    let piece = fold_warp(sum, &rest);
+    result_of::<O::Finish, _>(piece, rest, len as u64)
+}
+
+/// The sum of `len` elements from `start` on, of which each lane takes `N` at once, which have at most four terms.
+#[inline(always)]
+fn sum_items<O: ExactOperator<T>, T: Summand, const N: usize>(
+    input: &Global<T>,
+    start: usize,
+    len: usize,
+    rest: &Rest<GridOf<O, T>>,
+) -> WarpSum<GridOf<O, T>> {
     let mut sum = WarpSum::in_window(<O::Terms as Terms>::WINDOW.unwrap_or(GridOf::<O, T>::LOWEST));
     let mut first = 0;
     while first < len {
-        let mut items = [T::default(); 4];
-        each::<4>(|k| {
+        let mut items = [T::default(); N];
+        each::<N>(|k| {
             let i = first + 32 * k + lane_id() as usize;
             if i < len {
                 // SAFETY: the element is one of them, and the caller's are inside of the input.
                 items[k] = unsafe { input.load_unchecked(start + i) };
             }
         });
-        sum.take_items::<O::Terms, 4, 8>(items, &rest);
-        first += 32 * 4;
+        sum.take_items::<O::Terms, N, 4>(items, rest);
+        first += 32 * N;
     }
-    let piece = fold_warp(sum, &rest);
-    result_of::<O::Finish, _>(piece, rest, len as u64)
+    sum
 }
 
 /// What a lane has of a row at once: a pack, and up to two elements beside whole packs, which are called singles.

@@ -29,10 +29,10 @@ type ValueOf<O, T> = <Float<<O as ExactOperator<T>>::Terms> as Format>::Value;
 
 /// [`segments`](fn@crate::reduce::segments::segments) whose sums are exact.
 ///
-/// Each warp takes `per_warp` segments (up to 32), of which each lane *owns* one. The 16-byte vectors that a segment has
-/// elements in are divided among as many *workers* as have [`VECTORS`] each, and the workers of all of the warp's
-/// segments, one after the other, among its lanes, 32 at once: a batch. So lanes have work whatever the lengths are, and
-/// load what is beside each other.
+/// Each warp takes `per_warp` segments (up to 32), of which each lane *owns* one. The 16-byte vectors that a segment
+/// has elements in are divided among as many *workers* as have [`VECTORS`] each, and the workers of all of the warp's
+/// segments, one after the other, among its lanes, 32 at once: a batch. So lanes have work whatever the lengths are,
+/// and load what is beside each other.
 ///
 /// A worker leaves out what its vectors have of other segments. The sums of a segment's workers are added by shuffles,
 /// and go to the segment's owner, which rounds. A batch is summed in one window, and so are the batches behind it, as
@@ -205,8 +205,8 @@ fn anew<T: Element>(vector: T::Pack) -> T::Pack {
 #[derive(Clone, Copy)]
 struct Loaded<T: Element> {
     vectors: [T::Pack; VECTORS],
-    /// Where the first one begins in the segment (in the first vector of all, before it), and how far the others are from
-    /// it.
+    /// Where the first one begins in the segment (in the first vector of all, before it), and how far the others are
+    /// from it.
     place: u32,
     stride: u32,
     /// The segment's length.
@@ -221,7 +221,8 @@ impl<T: Element> Loaded<T> {
     fn load(input: &Global<T>, owned: Owned, from: u32) -> Self {
         const WORKERS: u32 = 16;
         let (lane, vector) = (lane_id(), T::Pack::LEN as u32);
-        // Behind the last worker there are more of it, which leave out all that they load: then loads need no predicate.
+        // Behind the last worker there are more of it, which leave out all that they load: then loads need no
+        // predicate.
         let worker = if from + lane < owned.of_warp { from + lane } else { owned.of_warp - 1 };
         let has_work = worker == from + lane;
         // The last lane whose workers do not begin behind this one.

@@ -168,8 +168,8 @@ fn sum_part<K: Terms, I: Inputs<K>, F: Finish<Output: Plain>, const PACKS: usize
 /// A bit that is 1 in all pieces in mailboxes: the one of NaN, of which limbs know.
 const IS_THERE: u64 = 1 << 12;
 
-/// The sum of a run of neighbouring tiles of the span of `len` elements that begins at `start`: of `PACKS` vectors of each
-/// thread.
+/// The sum of a run of neighbouring tiles of the span of `len` elements that begins at `start`: of `PACKS` vectors of
+/// each thread.
 #[inline(always)]
 pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const PACKS: usize>(
     inputs: I,
