@@ -30,7 +30,7 @@ type ValueOf<O, T> = <Float<<O as ExactOperator<T>>::Terms> as Format>::Value;
 /// [`segments`](fn@crate::reduce::segments::segments) whose sums are exact.
 ///
 /// Each warp takes `per_warp` segments (up to 32), of which each lane *owns* one. The 16-byte vectors that a segment
-/// has elements in are divided among as many *workers* as have [`VECTORS`] each, and the workers of all of the warp's
+/// has elements in are divided among as many *workers* as have four each, and the workers of all of the warp's
 /// segments, one after the other, among its lanes, 32 at once: a batch. So lanes have work whatever the lengths are,
 /// and load what is beside each other.
 ///
