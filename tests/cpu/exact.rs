@@ -2,11 +2,13 @@
 
 use kernels::reduce::exact::spans::{exact_spans, words_of_residue};
 use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use test_support::{exact, times};
+use test_support::exact::{self, Data};
+use test_support::times;
 use warpfold::exact::ExactSum;
 use warpfold::ops::Sum;
-use warpfold::{Gpu, Shape};
+use warpfold::{Error, Gpu, Shape};
 
 #[test]
 fn sums_of_any_data_are_exact() {
@@ -191,4 +193,83 @@ fn the_case_that_no_order_of_additions_gets_right() {
     let gpu = Gpu::simt();
     let numbers = [1e20_f32, 1.0, -1e20, 3.0].repeat(50);
     assert_eq!(gpu.exact_sum(&gpu.upload(&numbers).unwrap()).unwrap(), 200.0);
+}
+
+/// Lengths at which segments are summed in another way: a vector, a worker's vectors, a batch's, all that a warp sums.
+fn limits(vector: usize, source: &mut SmallRng) -> Vec<usize> {
+    let limits = [0, 1, 2, 4, 8, 124, 128, 132, 256, 508, 512].map(|vectors| vectors * vector);
+    let mut lengths: Vec<usize> = limits.iter().flat_map(|&len| [len.saturating_sub(1), len, len + 1]).collect();
+    lengths.shuffle(source);
+    lengths
+}
+
+#[test]
+fn sums_of_segments_are_exact() {
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(41));
+    for kinds in [&exact::ALL[..], &[Data::Normal]] {
+        exact::segments(&gpu, &limits, kinds, &mut source).unwrap();
+    }
+    // All of one kind, and each of another.
+    for kinds in exact::ALL.iter().map(std::slice::from_ref).chain([&exact::ALL[..]]) {
+        let short = |vector, source: &mut SmallRng| -> Vec<usize> {
+            (0..40).map(|_| source.random_range(0..40 * vector)).map(|len| len * len / (40 * vector)).collect()
+        };
+        exact::segments(&gpu, &short, kinds, &mut source).unwrap();
+    }
+    // Of one length, none of them, and one of nothing.
+    for (count, len) in [(70, 1), (40, 16), (33, 3), (0, 0), (1, 0), (100, 0)] {
+        exact::segments(&gpu, &|_, _| vec![len; count], &[Data::Normal, Data::Rising], &mut source).unwrap();
+    }
+    for _ in 0..times(2, 300) {
+        let any = |_: usize, source: &mut SmallRng| -> Vec<usize> {
+            let most = source.random_range(1..2000);
+            (0..source.random_range(0..60)).map(|_| source.random_range(0..most)).collect()
+        };
+        exact::segments(&gpu, &any, &exact::ALL, &mut source).unwrap();
+    }
+}
+
+/// So many that a warp has several.
+#[test]
+fn sums_of_many_segments_are_exact() {
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(42));
+    let many = |_: usize, source: &mut SmallRng| (0..9000).map(|_| source.random_range(0..6)).collect();
+    exact::segments(&gpu, &many, &[Data::Normal], &mut source).unwrap();
+}
+
+#[test]
+fn sums_of_long_segments_are_exact() {
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(43));
+    // Of one chunk, of one and a tile, and of several, at and beside the limits of tiles.
+    let long = |vector: usize, _: &mut SmallRng| {
+        [(513, 0), (1024, 1), (4096, -1), (4096, 0), (5119, 3), (5120, 0), (5120, 1), (9000, 2)]
+            .iter()
+            .flat_map(|&(vectors, more)| [(vectors * vector).saturating_add_signed(more), 3])
+            .collect()
+    };
+    for kinds in [&exact::ALL[..], &[Data::Normal]] {
+        exact::segments(&gpu, &long, kinds, &mut source).unwrap();
+    }
+    exact::segments_leave_workspaces_clean(&gpu).unwrap();
+}
+
+#[test]
+fn offsets_of_exact_segments_that_are_none_are_told() {
+    let gpu = Gpu::simt();
+    let numbers = gpu.upload(&vec![1.0_f32; 100_000]).unwrap();
+    let sums = |offsets: &[u64]| gpu.exact_segments(Sum, &numbers, &gpu.upload(offsets).unwrap());
+    for wrong in [[0_u64, 5, 4, 9], [0, 5, 9, 100_001], [0, u64::MAX, 5, 7], [90_000, 100_000, 0, 100_000]] {
+        let error = sums(&wrong).unwrap_err();
+        let first = wrong.windows(2).position(|ends| ends[0] > ends[1] || ends[1] > 100_000).unwrap() as u64;
+        assert!(matches!(error, Error::Offsets { segment } if segment == first), "{wrong:?}: {error}");
+    }
+    // More long segments than any good offsets have.
+    let many: Vec<u64> = (0..4000).map(|i| if i % 2 == 0 { 0 } else { 100_000 }).collect();
+    assert!(matches!(sums(&many), Err(Error::Offsets { segment: 1 })));
+    assert_eq!(gpu.download(&sums(&[0, 1, 90_001, 90_001]).unwrap()).unwrap(), [1.0, 90_000.0, 0.0]);
+    let message = sums(&[]).unwrap_err().to_string();
+    assert!(message.contains("the offsets"), "{message}");
+    assert_eq!(sums(&[3]).unwrap().len(), 0);
+    let others = Gpu::simt().upload(&[0_u64, 1]).unwrap();
+    assert!(matches!(gpu.exact_segments(Sum, &numbers, &others), Err(Error::OtherDevice { .. })));
 }

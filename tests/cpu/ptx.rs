@@ -137,7 +137,7 @@ fn every_kernel_is_there() {
         add(&format!("spans_anywhere_{operator}"), &["f32", "f64", "f16", "bf16"], &[]);
     }
     add("spans_anywhere_SumInF64", &["f32"], &[]);
-    for kernel in ["exact_spans", "exact_rows"] {
+    for kernel in ["exact_spans", "exact_rows", "exact_segments", "exact_long_segments"] {
         for operator in ["Sum", "Mean", "SumOfSquares", "Norm"] {
             add(&format!("{kernel}_{operator}"), &["f32", "f64", "f16", "bf16"], &[]);
         }

@@ -12,6 +12,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::calls::Calls;
+use test_support::exact::Data;
 use test_support::reductions::{PAIRS, dots, large};
 use test_support::soak::soak;
 use test_support::tiles::TILE_CHECKS;
@@ -157,6 +158,29 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
                 exact::columns(gpu, source.random_range(1..4), rows, columns, &mut source)?;
             }
             Ok(())
+        }),
+    );
+    add(
+        "exact sums of segments".into(),
+        Box::new(|gpu| {
+            let mut source = SmallRng::seed_from_u64(41);
+            for (count, most) in
+                if is_sanitized() { [(500, 200), (3, 100_000)] } else { [(100_000, 40), (9, 1_000_000)] }
+            {
+                let lengths = |_: usize, source: &mut SmallRng| -> Vec<usize> {
+                    (0..count).map(|_| source.random_range(0..most)).collect()
+                };
+                exact::segments(gpu, &lengths, &[Data::Normal], &mut source)?;
+            }
+            for _ in 0..if is_sanitized() { 2 } else { 60 } {
+                // Of a few long ones among many short.
+                let any = |_: usize, source: &mut SmallRng| -> Vec<usize> {
+                    let most = source.random_range(2.0..20.0);
+                    (0..200).map(|_| f64::exp2(source.random::<f64>().powi(4) * most) as usize - 1).collect()
+                };
+                exact::segments(gpu, &any, &exact::ALL, &mut source)?;
+            }
+            Ok(exact::segments_leave_workspaces_clean(gpu)?)
         }),
     );
     for (name, run) in device_library::RUNS {

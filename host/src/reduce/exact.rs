@@ -10,6 +10,7 @@ use kernels::reduce::exact::spans::{
     PACKS_IN_FLIGHT, PAIRS_IN_FLIGHT, exact_pairs, exact_spans, words_of_pairs_residue, words_of_residue,
 };
 
+use super::exact_segments::{ExactSegmentKernels, segment_kernels};
 use super::plan::{AtOnce, Tiles};
 use super::reducer::{check_elements, check_input};
 use super::shape::Kind;
@@ -62,8 +63,9 @@ pub struct ExactKernels<T: Element, R: Element> {
     /// The kernel for columns, and how many blocks of it a multiprocessor runs at once. If there is none, columns are
     /// transposed.
     columns: Option<(Kernel<ColumnsParameters<T, R>>, usize)>,
+    pub(super) segments: ExactSegmentKernels<T, R>,
     /// Words of a residue.
-    words: usize,
+    pub(super) words: usize,
     /// The result of no elements.
     of_nothing: R,
 }
@@ -75,7 +77,7 @@ pub struct DotKernel<T: Element, R: Element> {
     words: usize,
 }
 
-mod private {
+pub(super) mod private {
     /// Only this crate can name it.
     pub struct Token;
 
@@ -95,7 +97,8 @@ macro_rules! exact_reductions {
                 // SAFETY: as above.
                 let rows = unsafe { exact_rows::handle::<Self, $type>() };
                 let columns = exact_reductions!($columns, $operator, $type);
-                ExactKernels { spans, rows, columns, words: words_of_residue::<Self, $type>(), of_nothing: $of_nothing }
+                let (segments, words) = (segment_kernels!(Self, $type), words_of_residue::<Self, $type>());
+                ExactKernels { spans, rows, columns, segments, words, of_nothing: $of_nothing }
             }
         }
     )*)*};

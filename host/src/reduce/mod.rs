@@ -43,6 +43,7 @@
 mod builtin;
 mod calls;
 mod exact;
+mod exact_segments;
 mod pairs;
 mod plan;
 mod reducer;

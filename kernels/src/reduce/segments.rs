@@ -30,7 +30,7 @@ const SHORT_PACKS: usize = FEW_LANES * IN_FLIGHT;
 pub const WARP_PACKS: usize = 4 * 32 * IN_FLIGHT;
 
 /// The fewest tiles of a chunk, but for those of a segment that has not as many.
-const CHUNK_TILES: usize = 4;
+pub(super) const CHUNK_TILES: usize = 4;
 
 /// The most chunks of a segment: four for each block that an H200 runs at once.
 const MOST_CHUNKS: usize = 4 * 528;
@@ -53,7 +53,7 @@ pub const fn chunks(len: usize, size: usize) -> usize {
 }
 
 /// The tiles of each chunk of a segment of `tiles` tiles.
-const fn tiles_of_chunk(tiles: usize) -> usize {
+pub(super) const fn tiles_of_chunk(tiles: usize) -> usize {
     let most = tiles.div_ceil(MOST_CHUNKS);
     if most < CHUNK_TILES { CHUNK_TILES } else { most }
 }
@@ -164,7 +164,7 @@ fn nth_one(mask: u32, n: usize) -> u32 {
 
 /// Queues the chunks of the warp's long segments, of which this lane's may be one.
 #[inline(always)]
-fn queue_long<T: Element>(own: Segment, first: usize, chunks: &GlobalMut<[u64; 2]>, notes: &GlobalMut<u64>) {
+pub(super) fn queue_long<T: Element>(own: Segment, first: usize, chunks: &GlobalMut<[u64; 2]>, notes: &GlobalMut<u64>) {
     let lane = warp::lane_id();
     let Segment { start, len } = own;
     let is_long = len > WARP_PACKS * T::Pack::LEN;
@@ -281,15 +281,15 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
 }
 
 /// A segment's elements in the input.
-struct Segment {
-    start: usize,
-    len: usize,
+pub(super) struct Segment {
+    pub start: usize,
+    pub len: usize,
 }
 
 impl Segment {
     /// Segment `i`, if its offsets are in order and within `elements` elements.
     #[inline(always)]
-    fn of(offsets: &Global<u64>, i: usize, elements: usize) -> Option<Self> {
+    pub fn of(offsets: &Global<u64>, i: usize, elements: usize) -> Option<Self> {
         let (start, end) = (offsets.load(i), offsets.load(i + 1));
         if start <= end && end <= elements as u64 {
             Some(Self { start: start as usize, len: (end - start) as usize })

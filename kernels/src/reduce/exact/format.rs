@@ -1,7 +1,7 @@
 //! The floats that terms are extracted as, and the integers that a lane sums them in.
 
 use cuda_std::hint::compute_now;
-use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_shuffle_xor};
+use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_shuffle_idx, warp_shuffle_xor};
 use exact_sum::{Binary, digit, digit_of_long};
 
 /// A format in which terms are extracted: `f32`, or `f64`, which takes twice the registers and has more than twice the
@@ -133,6 +133,8 @@ pub trait Value: Copy {
     fn digit(self, position: u32, limb: u32) -> i64;
     /// That of the lane `lanes` away.
     fn of_lane_xor(self, lanes: u32) -> Self;
+    /// That of lane `lane % 32`.
+    fn of_lane(self, lane: u32) -> Self;
 }
 
 /// Bits of a part.
@@ -184,6 +186,10 @@ impl Value for i64 {
     #[inline(always)]
     fn of_lane_xor(self, lanes: u32) -> Self {
         warp_shuffle_xor(FULL_MASK, self as u64, lanes, 32).0 as Self
+    }
+    #[inline(always)]
+    fn of_lane(self, lane: u32) -> Self {
+        warp_shuffle_idx(FULL_MASK, self as u64, lane, 32).0 as Self
     }
 }
 
@@ -238,6 +244,11 @@ impl Value for i128 {
     #[inline(always)]
     fn of_lane_xor(self, lanes: u32) -> Self {
         let half = |half: u64| warp_shuffle_xor(FULL_MASK, half, lanes, 32).0;
+        (u128::from(half(self as u64)) | u128::from(half((self >> 64) as u64)) << 64) as Self
+    }
+    #[inline(always)]
+    fn of_lane(self, lane: u32) -> Self {
+        let half = |half: u64| warp_shuffle_idx(FULL_MASK, half, lane, 32).0;
         (u128::from(half(self as u64)) | u128::from(half((self >> 64) as u64)) << 64) as Self
     }
 }

@@ -14,6 +14,7 @@
 //! | [`columns`](mod@columns), `columns_again` | columns; those that have any elements |
 //! | [`column_sums`] | what a thread sums of its columns |
 //! | [`residue`] | sums that blocks share, in global memory |
+//! | [`segments`](mod@segments), [`long_segments`](mod@long_segments) | segments of any lengths, by offsets |
 //!
 //! The arithmetic is that of the crate `exact_sum`.
 
@@ -22,11 +23,13 @@ pub mod columns;
 mod columns_again;
 pub mod format;
 pub mod grid;
+pub mod long_segments;
 pub mod pieces;
 pub mod residue;
 pub mod rest;
 pub mod result;
 pub mod rows;
+pub mod segments;
 pub mod spans;
 pub mod terms;
 pub mod warp_sum;

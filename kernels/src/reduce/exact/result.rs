@@ -15,6 +15,8 @@ use crate::ops::{Dot, Mean, Norm, Sum, SumInF64, SumOfSquares};
 pub trait Finish: 'static {
     /// What it is.
     type Output: Rounded;
+    /// Whether the result of no elements is NaN; else it is 0.
+    const IS_NAN_OF_NOTHING: bool = false;
     /// The result of `count` elements whose sum is `value` units of `2^exponent`; `G` is the grid of that.
     #[inline(always)]
     fn of_integer<G: Grid>(value: i128, exponent: i32, count: u64) -> Self::Output {
@@ -103,6 +105,7 @@ impl<R: Result> Finish for Itself<R> {
 
 impl<R: Result> Finish for OverCount<R> {
     type Output = R;
+    const IS_NAN_OF_NOTHING: bool = true;
     #[inline(always)]
     fn of_leading(leading: Leading, unit: i32, count: u64) -> R {
         mean(leading, unit, count)

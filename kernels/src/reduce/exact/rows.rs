@@ -66,7 +66,7 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
 }
 
 /// What the terms are multiples of.
-type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
+pub(super) type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
 
 /// The rows of a warp.
 #[derive(Clone, Copy)]
@@ -188,23 +188,7 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
             let group = not_exact.trailing_zeros() >> rows.lanes_log;
             let row = rows.row(k, group);
             let (start, len) = rows.span(row);
-            let rest = rest.begin();
-            let mut sum = WarpSum::in_window(<O::Terms as Terms>::WINDOW.unwrap_or(GridOf::<O, T>::LOWEST));
-            let mut first = 0;
-            while first < len {
-                let mut items = [T::default(); 4];
-                each::<4>(|k| {
-                    let i = first + 32 * k + lane_id() as usize;
-                    if i < len {
-                        // SAFETY: the element is inside of the row.
-                        items[k] = unsafe { input.load_unchecked(start + i) };
-                    }
-                });
-                sum.take_items::<O::Terms, 4, 8>(items, &rest);
-                first += 32 * 4;
-            }
-            let piece = fold_warp(sum, &rest);
-            let result = result_of::<O::Finish, _>(piece, rest, len as u64);
+            let result = sum_by_warp::<O, T>(&input, start, len, rest);
             if lane_id() == 0 {
                 output.store(row, result);
             }
@@ -214,6 +198,50 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
         }
         k += 1;
     }
+}
+
+/// The result of `len` elements from `start` on, which may be any, by all lanes of a warp. A barrier of the warp must
+/// stand between two uses of its rest.
+#[inline(always)]
+pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand>(
+    input: &Global<T>,
+    start: usize,
+    len: usize,
+    rest: Rest<GridOf<O, T>>,
+) -> O::Output {
+    // Four terms of each lane at once.
+    let sum = if <O::Terms as Terms>::HAS_LOW {
+        sum_items::<O, T, 2>(input, start, len, &rest.begin())
+    } else {
+        sum_items::<O, T, 4>(input, start, len, &rest.begin())
+    };
+    let piece = fold_warp(sum, &rest);
+    result_of::<O::Finish, _>(piece, rest, len as u64)
+}
+
+/// The sum of `len` elements from `start` on, of which each lane takes `N` at once, which have at most four terms.
+#[inline(always)]
+fn sum_items<O: ExactOperator<T>, T: Summand, const N: usize>(
+    input: &Global<T>,
+    start: usize,
+    len: usize,
+    rest: &Rest<GridOf<O, T>>,
+) -> WarpSum<GridOf<O, T>> {
+    let mut sum = WarpSum::in_window(<O::Terms as Terms>::WINDOW.unwrap_or(GridOf::<O, T>::LOWEST));
+    let mut first = 0;
+    while first < len {
+        let mut items = [T::default(); N];
+        each::<N>(|k| {
+            let i = first + 32 * k + lane_id() as usize;
+            if i < len {
+                // SAFETY: the element is one of them, and the caller's are inside of the input.
+                items[k] = unsafe { input.load_unchecked(start + i) };
+            }
+        });
+        sum.take_items::<O::Terms, N, 4>(items, rest);
+        first += 32 * N;
+    }
+    sum
 }
 
 /// What a lane has of a row at once: a pack, and up to two elements beside whole packs, which are called singles.

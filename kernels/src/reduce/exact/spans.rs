@@ -113,16 +113,7 @@ fn sum_part<K: Terms, I: Inputs<K>, F: Finish<Output: Plain>, const PACKS: usize
     part.admit_next_grid();
     let start = part.span * pitch;
     let run = part.run();
-    // How many vectors are taken at once where terms are not ordinary: as many as have their terms in registers.
-    let sum = if const { terms::<K>(items_of_vector::<K>()) == 8 } {
-        sum_run::<K, I, PACKS, 1, 8>(inputs, start, len, run, &rest)
-    } else if const { terms::<K>(items_of_vector::<K>()) == 2 } {
-        sum_run::<K, I, PACKS, 4, 8>(inputs, start, len, run, &rest)
-    } else if const { size_of::<Float<K>>() == 4 } {
-        sum_run::<K, I, PACKS, 4, 16>(inputs, start, len, run, &rest)
-    } else {
-        sum_run::<K, I, PACKS, 2, 8>(inputs, start, len, run, &rest)
-    };
+    let sum = sum_tiles::<K, I, PACKS>(inputs, start, len, run, &rest);
     part.admit_next_grid_at_last();
     let mut piece = fold_block(sum, pieces, &rest);
     let (warp, warps) = (warp_id(), thread::block_dim_x() / 32);
@@ -177,7 +168,29 @@ fn sum_part<K: Terms, I: Inputs<K>, F: Finish<Output: Plain>, const PACKS: usize
 /// A bit that is 1 in all pieces in mailboxes: the one of NaN, of which limbs know.
 const IS_THERE: u64 = 1 << 12;
 
-/// The sum of a run of neighbouring tiles of the span of `len` elements that begins at `start`.
+/// The sum of a run of neighbouring tiles of the span of `len` elements that begins at `start`: of `PACKS` vectors of
+/// each thread.
+#[inline(always)]
+pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const PACKS: usize>(
+    inputs: I,
+    start: usize,
+    len: usize,
+    run: Run,
+    rest: &Rest<K::Grid>,
+) -> WarpSum<K::Grid> {
+    // How many vectors are taken at once where terms are not ordinary: as many as have their terms in registers.
+    if const { terms::<K>(items_of_vector::<K>()) == 8 } {
+        sum_run::<K, I, PACKS, 1, 8>(inputs, start, len, run, rest)
+    } else if const { terms::<K>(items_of_vector::<K>()) == 2 } {
+        sum_run::<K, I, PACKS, 4, 8>(inputs, start, len, run, rest)
+    } else if const { size_of::<Float<K>>() == 4 } {
+        sum_run::<K, I, PACKS, 4, 16>(inputs, start, len, run, rest)
+    } else {
+        sum_run::<K, I, PACKS, 2, 8>(inputs, start, len, run, rest)
+    }
+}
+
+/// [`sum_tiles`], and of tiles that are not ordinary `FEW` vectors at once, which have `TERMS` terms.
 #[inline(always)]
 fn sum_run<K: Terms, I: Inputs<K>, const PACKS: usize, const FEW: usize, const TERMS: usize>(
     inputs: I,

@@ -26,6 +26,8 @@ pub trait Terms: Copy + 'static {
     const WINDOW: Option<i32>;
     /// Whether an item has two terms: a rounded product, and what rounding took.
     const HAS_LOW: bool = false;
+    /// How many elements are multiplied.
+    const DEGREE: i32 = 1;
 
     /// The term.
     fn term(item: Self::Item) -> Float<Self>;
@@ -203,6 +205,7 @@ impl<T: Summand> Terms for Squares<T> {
     type Item = T;
     const WINDOW: Option<i32> = T::WINDOW_OF_PRODUCTS;
     const HAS_LOW: bool = T::HAS_LOW;
+    const DEGREE: i32 = 2;
     #[inline(always)]
     fn term(item: T) -> Float<Self> {
         item.product(item)
@@ -227,6 +230,7 @@ impl<T: Summand> Terms for Products<T> {
     type Item = [T; 2];
     const WINDOW: Option<i32> = T::WINDOW_OF_PRODUCTS;
     const HAS_LOW: bool = T::HAS_LOW;
+    const DEGREE: i32 = 2;
     #[inline(always)]
     fn term([a, b]: [T; 2]) -> Float<Self> {
         a.product(b)

@@ -1,0 +1,153 @@
+//! Exact sums of long segments: blocks take chunks of them.
+
+use cuda_std::atomic::{Atomic, Scope};
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, lane_id, warp_vote_any};
+use half::{bf16, f16};
+
+use super::grid::Grid;
+use super::pieces::{Piece, PiecesOfWarps, add, fold_block, fold_pieces};
+use super::rest::{MOST_WARPS, Rest, declare_rest, warp_id, words};
+use super::result::{ExactOperator, result_of};
+use super::rows::GridOf;
+use super::spans::{PACKS_IN_FLIGHT, sum_tiles};
+use super::terms::{One, Summand};
+use crate::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
+use crate::reduce::fold::is_last_block;
+use crate::reduce::run::Run;
+use crate::reduce::segments::{BLOCK, CHUNK_TILES, NOTE_OF_CHUNKS, PLACES_OF_CHUNK, chunks, tiles_of_chunk};
+use crate::reduce::spans::tile;
+
+/// Elements that a segment of several chunks has, at least.
+const fn least_shared(size: usize) -> usize {
+    (CHUNK_TILES + 1) * tile(BLOCK, size)
+}
+
+/// The residues that the segments of `len` elements need together: each segment of several chunks has one.
+pub const fn residues(len: usize, size: usize) -> usize {
+    if len < least_shared(size) { 0 } else { len / least_shared(size) + 1 }
+}
+
+/// [`long_segments`](fn@crate::reduce::segments::long_segments) whose sums are exact, of the chunks that
+/// [`exact_segments`](fn@super::segments::exact_segments) has queued.
+///
+/// A block leaves a chunk's sum in `partials`, and what has no room there in the segment's residue, to which it adds
+/// limb by limb. There are [`residues`] of [`words_of_residue`](super::spans::words_of_residue) words, 0 before and after.
+///
+/// # Safety
+/// As of [`long_segments`](fn@crate::reduce::segments::long_segments).
+#[kernel(
+    instances = [Sum, Mean, SumOfSquares, Norm] x [f32, f64, f16, bf16] + [SumInF64] x [f32],
+    block = BLOCK,
+    min_blocks = 3,
+    early
+)]
+pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
+    input: Global<T>,
+    chunks: Global<[u64; 2]>,
+    notes: GlobalMut<u64>,
+    partials: GlobalMut<[u64; 2]>,
+    tickets: GlobalMut<u32>,
+    residues: GlobalMut<i64>,
+    output: GlobalMut<<O as ExactOperator<T>>::Output>,
+) {
+    let pieces = shared_array!([u64; 2]; 2 * MOST_WARPS);
+    let drawn = shared_array![u32; 1];
+    let rest: Rest<GridOf<O, T>> = declare_rest!();
+    const WARPS: u32 = (BLOCK / 32) as u32;
+    let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id());
+    let queued = notes.load_volatile(NOTE_OF_CHUNKS) as usize;
+    // More than there is room for: of offsets that are not in order, and told.
+    let queued = if queued <= chunks.len() / PLACES_OF_CHUNK { queued } else { 0 };
+
+    let mut at = thread::block_idx_x() as usize;
+    while at < queued {
+        let ([segment, part], [start, len]) =
+            (chunks.load(at * PLACES_OF_CHUNK), chunks.load(at * PLACES_OF_CHUNK + 1));
+        let (segment, start, len) = (segment as usize, start as usize, len as usize);
+        // A chunk of another launch's input, where two launches have met: its elements do not exist.
+        let is_inside = start <= input.len() && len <= input.len() - start;
+        let (part, len) = if is_inside { (part as usize, len) } else { (0, 0) };
+        let start = if is_inside { start } else { 0 };
+        let (run, parts) = run_of_chunk(part, len, size_of::<T>());
+
+        let rest = rest.begin();
+        let sum = sum_tiles::<O::Terms, _, PACKS_IN_FLIGHT>(One(&input), start, len, run, &rest);
+        let mut piece = fold_block(sum, pieces, &rest);
+        let mut is_whole = parts == 1;
+        let mut others_have_limbs = false;
+        let first_word = start / least_shared(size_of::<T>()) * words::<GridOf<O, T>>() as usize;
+        if !is_whole {
+            if warp == 0 && piece.has_limbs {
+                Rest::<GridOf<O, T>>::each_word(|k| {
+                    let word = rest.sum(WARPS, k);
+                    if word != 0 {
+                        i64::fetch_add(&residues, first_word + k as usize, word, Scope::Device);
+                    }
+                });
+            }
+            if thread == 0 {
+                let bits = piece.to_bits();
+                partials.store_volatile(at, [bits as u64, (bits >> 64) as u64]);
+            }
+            let first = at - part;
+            if is_last_block(&tickets, 1 + first, parts as u32, &drawn) {
+                piece = sum_chunks(parts as u32, first, &partials, pieces, &rest.begin());
+                others_have_limbs = piece.has_limbs;
+                is_whole = true;
+            }
+        }
+        if is_whole && warp == 0 {
+            if piece.has_limbs {
+                rest.gather(WARPS, |k| {
+                    let place = first_word + k as usize;
+                    let word = if others_have_limbs { residues.load_volatile(place) } else { 0 };
+                    if others_have_limbs {
+                        residues.store_volatile(place, 0);
+                    }
+                    word
+                });
+            }
+            let result = result_of::<O::Finish, _>(piece, rest, len as u64);
+            if lane_id() == 0 {
+                output.store(segment, result);
+            }
+        }
+        // Before what the warps left for each other is overwritten.
+        thread::sync_threads();
+        at += thread::grid_dim_x() as usize;
+    }
+    if is_last_block(&tickets, 0, thread::grid_dim_x(), &drawn) && thread == 0 {
+        notes.store(NOTE_OF_CHUNKS, 0);
+    }
+}
+
+/// The tiles of chunk `part` of a segment of `len` elements of `size` bytes, and the number of its chunks. The last one
+/// has what there is of one more tile.
+#[inline(always)]
+fn run_of_chunk(part: usize, len: usize, size: usize) -> (Run, usize) {
+    let (whole, all) = (len / tile(BLOCK, size), len.div_ceil(tile(BLOCK, size)));
+    let (parts, of_chunk) = (chunks(len, size), tiles_of_chunk(whole));
+    let is_last = part + 1 == parts;
+    (Run { tiles: part * of_chunk..if is_last { all } else { (part + 1) * of_chunk }, is_last }, parts)
+}
+
+/// The sum of what blocks have made of a segment's chunks, in the first warp; it has limbs if one of theirs has, or if
+/// something of it went to the rest. All threads come here.
+#[inline(always)]
+fn sum_chunks<G: Grid>(
+    parts: u32,
+    first: usize,
+    partials: &GlobalMut<[u64; 2]>,
+    pieces: PiecesOfWarps,
+    rest: &Rest<G>,
+) -> Piece {
+    let (mut sum, mut i) = (Piece::ZERO, thread::thread_idx_x());
+    while warp_vote_any(FULL_MASK, i < parts) {
+        // The other blocks wrote these during this launch: L1 may not answer for them.
+        let [low, high] = if i < parts { partials.load_volatile(first + i as usize) } else { [0; 2] };
+        sum = add(sum, Piece::from_bits(u128::from(low) | u128::from(high) << 64), rest);
+        i += BLOCK as u32;
+    }
+    fold_pieces(sum, pieces, rest)
+}

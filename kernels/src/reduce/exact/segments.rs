@@ -1,0 +1,348 @@
+//! Exact sums of segments of any lengths, by an array of offsets.
+
+use cuda_std::atomic::{Atomic, Scope};
+use cuda_std::element::Packed;
+use cuda_std::global::issue_loads;
+use cuda_std::hint::compute_now;
+use cuda_std::prelude::*;
+use cuda_std::warp::{
+    FULL_MASK, lane_id, sync_warp, warp_shuffle_idx, warp_shuffle_up, warp_vote_any, warp_vote_ballot,
+};
+use exact_sum::{Bins, Rounded, Window};
+use half::{bf16, f16};
+
+use super::format::{Format, Value};
+use super::grid::Grid;
+use super::rest::{Rest, declare_rest};
+use super::result::{ExactOperator, Finish};
+use super::rows::{GridOf, sum_by_warp};
+use super::terms::{Elements, Float, Inputs, One, Summand, Terms, each};
+use super::warp_sum::{extract, items_of_vector, largest_of_warp, terms, window_above};
+use crate::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
+use crate::reduce::segments::{BLOCK, NOTE_OF_FAULT, Segment, WARP_PACKS, queue_long};
+
+/// 16-byte vectors that a lane sums at once, of one segment.
+const VECTORS: usize = 4;
+
+/// Integers that lanes sum in.
+type ValueOf<O, T> = <Float<<O as ExactOperator<T>>::Terms> as Format>::Value;
+
+/// [`segments`](fn@crate::reduce::segments::segments) whose sums are exact.
+///
+/// Each warp takes `per_warp` segments (up to 32), of which each lane *owns* one. The 16-byte vectors that a segment
+/// has elements in are divided among as many *workers* as have four each, and the workers of all of the warp's
+/// segments, one after the other, among its lanes, 32 at once: a batch. So lanes have work whatever the lengths are,
+/// and load what is beside each other.
+///
+/// A worker leaves out what its vectors have of other segments. The sums of a segment's workers are added by shuffles,
+/// and go to the segment's owner, which rounds. A batch is summed in one window, and so are the batches behind it, as
+/// long as their elements suit it. A segment for which that is not exact, or whose vectors are not all inside of the
+/// view, is summed again by the whole warp.
+///
+/// Segments of more than [`WARP_PACKS`] vectors are queued in `chunks`, for
+/// [`exact_long_segments`](fn@super::long_segments::exact_long_segments).
+///
+/// # Safety
+/// As of [`segments`](fn@crate::reduce::segments::segments).
+#[kernel(
+    instances = [Sum, Mean, SumOfSquares, Norm] x [f32, f64, f16, bf16] + [SumInF64] x [f32],
+    block = BLOCK,
+    min_blocks = 3,
+    early
+)]
+pub unsafe fn exact_segments<O: ExactOperator<T>, T: Summand>(
+    input: Global<T>,
+    offsets: Global<u64>,
+    per_warp: u32,
+    chunks: GlobalMut<[u64; 2]>,
+    notes: GlobalMut<u64>,
+    output: GlobalMut<<O as ExactOperator<T>>::Output>,
+) {
+    let rest: Rest<GridOf<O, T>> = declare_rest!();
+    let (thread, lane) = (thread::index_in_block::<BLOCK>(), lane_id());
+    let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread / 32;
+    let first = warp * per_warp as usize;
+    let own = first + lane as usize;
+    let has_segment = lane < per_warp && own < output.len();
+    let mut segment = Segment { start: 0, len: 0 };
+    if has_segment {
+        match Segment::of(&offsets, own, input.len()) {
+            Some(good) => segment = good,
+            None => {
+                u64::fetch_max(&notes, NOTE_OF_FAULT, !(own as u64), Scope::Device);
+            }
+        }
+    }
+    let Segment { start, len } = segment;
+    if has_segment && len == 0 {
+        let of_nothing = if O::Finish::IS_NAN_OF_NOTHING { O::Output::NAN } else { O::Output::from_word(0) };
+        output.store(own, of_nothing);
+    }
+    let owned = Owned::of::<T>(&input, start, if len > WARP_PACKS * T::Pack::LEN { 0 } else { len });
+    let again = sum_segments::<O, T>(&input, owned, own, &output);
+    let again = warp_vote_ballot(FULL_MASK, again);
+    if again != 0 {
+        sum_again::<O, T>(input, start, owned.len, again, first, rest, output);
+    }
+    queue_long::<T>(Segment { start, len }, first, &chunks, &notes);
+}
+
+/// A lane's own segment.
+#[derive(Clone, Copy)]
+struct Owned {
+    start: usize,
+    len: u32,
+    /// The number of its workers; those of the lanes before this one.
+    workers: u32,
+    before: u32,
+    /// Workers of all lanes.
+    of_warp: u32,
+}
+
+impl Owned {
+    /// The segment of `len` elements from `start` on. It has no workers if it is empty, or if its first or last vector
+    /// is not inside of the view.
+    #[inline(always)]
+    fn of<T: Element>(input: &Global<T>, start: usize, len: usize) -> Self {
+        let past = input.elements_past(start, 16);
+        let end = start.wrapping_sub(past).wrapping_add((past + len).next_multiple_of(T::Pack::LEN));
+        let is_inside = past <= start && end <= input.len();
+        let workers = ((past + len) as u32).div_ceil((VECTORS * T::Pack::LEN) as u32);
+        let workers = if len > 0 && is_inside { workers } else { 0 };
+        let (mut up_to_own, mut distance) = (workers, 1);
+        while distance < 32 {
+            let (below, has_one) = warp_shuffle_up(FULL_MASK, up_to_own, distance, 32);
+            up_to_own += if has_one { below } else { 0 };
+            distance *= 2;
+        }
+        let of_warp = warp_shuffle_idx(FULL_MASK, up_to_own, 31, 32).0;
+        Self { start, len: len as u32, workers, before: up_to_own - workers, of_warp }
+    }
+
+    /// The number behind its last worker's.
+    #[inline(always)]
+    fn end(&self) -> u32 {
+        self.before + self.workers
+    }
+}
+
+/// Writes the results of the segments that have workers, but of those that have to be summed again: whether the own one
+/// is among these.
+#[inline(always)]
+fn sum_segments<O: ExactOperator<T>, T: Summand>(
+    input: &Global<T>,
+    owned: Owned,
+    own: usize,
+    output: &GlobalMut<O::Output>,
+) -> bool {
+    let mut again = owned.len > 0 && owned.workers == 0;
+    if owned.of_warp == 0 {
+        return again;
+    }
+    let mut from = 0;
+    // Rounds of batches that are summed in one window. A loop for each round, so that nothing else is in its way.
+    while from < owned.of_warp {
+        let begin = from;
+        let mut exponent = <O::Terms as Terms>::WINDOW.unwrap_or(GridOf::<O, T>::LOWEST);
+        let mut value = ValueOf::<O, T>::ZERO;
+        let mut loaded = Loaded::<T>::load(input, owned, from);
+        issue_loads();
+        loop {
+            // The next batch is on its way meanwhile.
+            let mut next = loaded;
+            if from + 32 < owned.of_warp {
+                next = Loaded::load(input, owned, from + 32);
+            }
+            issue_loads();
+            let mut vectors = loaded.of_segment();
+            if <O::Terms as Terms>::WINDOW.is_none() {
+                let largest = largest_of_warp::<Elements<T>, One<'_, T>, VECTORS>(&vectors);
+                let needed = window_above::<Float<Elements<T>>>(largest) * <O::Terms as Terms>::DEGREE;
+                /// Elements that are so far below the window leave too much.
+                const NEAR: i32 = 8;
+                if from == begin {
+                    exponent = needed;
+                } else if largest > 0 && (needed > exponent || needed + NEAR < exponent) {
+                    break;
+                }
+                vectors = vectors.map(anew::<T>);
+            }
+            let (sum, exact) = sum_of_lane::<O::Terms, T>(&vectors, GridOf::<O, T>::window(exponent));
+            let sum = add_followers(sum, loaded.followers);
+            // The own segment's workers in this batch.
+            let (first, end) = (owned.before.saturating_sub(from), owned.end().saturating_sub(from));
+            let sum = sum.of_lane(first);
+            if first < 32 && first < end {
+                value = value.plus(sum);
+                again |= !exact >> first << (32 - if end - first < 32 { end - first } else { 32 }) != 0;
+            }
+            from += 32;
+            if from >= owned.of_warp {
+                break;
+            }
+            loaded = next;
+        }
+        let is_done = owned.workers > 0 && owned.end() > begin && owned.end() <= from;
+        // Some of its workers' sums are in another window.
+        again |= owned.before < from && owned.end() > from;
+        if is_done && !again {
+            let window = GridOf::<O, T>::window(exponent);
+            let exponent = GridOf::<O, T>::UNIT + GridOf::<O, T>::position(window) as i32;
+            output.store(own, O::Finish::of_integer::<GridOf<O, T>>(value.wide(), exponent, owned.len.into()));
+        }
+    }
+    again
+}
+
+/// The same elements, of which nothing is kept that has been computed of them: short ones take half of the registers as
+/// they were loaded.
+#[inline(always)]
+fn anew<T: Element>(vector: T::Pack) -> T::Pack {
+    if size_of::<T>() == 2 { T::Pack::from_words(vector.to_words().map(compute_now)) } else { vector }
+}
+
+/// What a worker has loaded.
+#[derive(Clone, Copy)]
+struct Loaded<T: Element> {
+    vectors: [T::Pack; VECTORS],
+    /// Where the first one begins in the segment (in the first vector of all, before it), and how far the others are
+    /// from it.
+    place: u32,
+    stride: u32,
+    /// The segment's length.
+    len: u32,
+    /// Lanes behind this one that work for the same segment.
+    followers: u32,
+}
+
+impl<T: Element> Loaded<T> {
+    /// Loads for this lane's worker of those from `from` on.
+    #[inline(always)]
+    fn load(input: &Global<T>, owned: Owned, from: u32) -> Self {
+        const WORKERS: u32 = 16;
+        let (lane, vector) = (lane_id(), T::Pack::LEN as u32);
+        // Behind the last worker there are more of it, which leave out all that they load: then loads need no
+        // predicate.
+        let worker = if from + lane < owned.of_warp { from + lane } else { owned.of_warp - 1 };
+        let has_work = worker == from + lane;
+        // The last lane whose workers do not begin behind this one.
+        let (mut owner, mut before) = (0, 0);
+        each::<5>(|k| {
+            let next = owner + (16 >> k);
+            let begin = warp_shuffle_idx(FULL_MASK, owned.before, next, 32).0;
+            (owner, before) = if begin <= worker { (next, begin) } else { (owner, before) };
+        });
+        let start = warp_shuffle_idx(FULL_MASK, owned.start as u64, owner, 32).0 as usize;
+        // At most 4,096 elements, and 129 workers.
+        let both = warp_shuffle_idx(FULL_MASK, owned.len | owned.workers << WORKERS, owner, 32).0;
+        let (len, workers) = (both & ((1 << WORKERS) - 1), both >> WORKERS);
+        let number = worker - before;
+        let past = input.elements_past(start, 16) as u32;
+        // Of the segment's vectors.
+        let (first, last) = (start - past as usize, (past + len - 1) / vector);
+        let mut vectors = [T::Pack::splat(T::default()); VECTORS];
+        each::<VECTORS>(|k| {
+            let own = number + k as u32 * workers;
+            let i = first + (if own < last { own } else { last } * vector) as usize;
+            // SAFETY: the vectors of a segment that has workers are inside of the view (`Owned::of`), and begin at
+            // multiples of 16 bytes.
+            [vectors[k]] = unsafe { input.load_aligned_packs_unchecked::<1>(i, 0) };
+        });
+        let (of_segment, of_batch) = (workers - (number + 1), 31 - lane);
+        let followers = if of_segment < of_batch { of_segment } else { of_batch };
+        Self {
+            vectors,
+            place: (number * vector).wrapping_sub(past),
+            stride: workers * vector,
+            len: if has_work { len } else { 0 },
+            followers: if has_work { followers } else { 0 },
+        }
+    }
+
+    /// What is of the segment, and zeros in place of all else.
+    #[inline(always)]
+    fn of_segment(&self) -> [T::Pack; VECTORS] {
+        let mut vectors = self.vectors;
+        each::<VECTORS>(|k| {
+            let place = self.place.wrapping_add(k as u32 * self.stride);
+            let behind = self.len as i32 - place as i32;
+            vectors[k] = masked::<T>(vectors[k], |i| {
+                // Only the first vector may begin before the segment.
+                if k == 0 { place.wrapping_add(i) < self.len } else { (i as i32) < behind }
+            });
+        });
+        vectors
+    }
+}
+
+/// A lane's sum, in units of the window, and the lanes for whose vectors it is exact.
+#[inline(always)]
+fn sum_of_lane<K: Terms<Element = T, Item = T>, T: Summand>(
+    vectors: &[T::Pack; VECTORS],
+    window: Window<Float<K>>,
+) -> (<Float<K> as Format>::Value, u32) {
+    let mut bins = Bins::EMPTY;
+    let now = |word| <Float<K> as Format>::now(word);
+    each::<VECTORS>(|k| {
+        <One<'_, T> as Inputs<K>>::each(vectors[k], |i, item| {
+            bins = extract::<K>(window, bins, item);
+            // A few after the others, as the terms of all of them would take too many registers.
+            if i % 4 == 3 || i + 1 == T::Pack::LEN {
+                (bins.upper, bins.lower) = (now(bins.upper), now(bins.lower));
+            }
+        });
+    });
+    let value = window.drain(bins.upper, bins.lower, terms::<K>(VECTORS * items_of_vector::<K>()));
+    (Value::of(value), warp_vote_ballot(FULL_MASK, bins.is_exact()))
+}
+
+/// The sum over this lane and `followers` behind it.
+#[inline(always)]
+fn add_followers<V: Value>(sum: V, followers: u32) -> V {
+    let (mut sum, mut distance) = (sum, 1);
+    while warp_vote_any(FULL_MASK, distance <= followers) {
+        let other = sum.of_lane(lane_id() + distance);
+        sum = sum.plus(if distance <= followers { other } else { V::ZERO });
+        distance *= 2;
+    }
+    sum
+}
+
+/// A vector's elements at the places that are `kept`, and zeros for the others.
+#[inline(always)]
+fn masked<T: Element>(vector: T::Pack, kept: impl Fn(u32) -> bool) -> T::Pack {
+    let mut words = vector.to_words();
+    each::<4>(|k| {
+        let i = 4 * k as u32 / size_of::<T>() as u32;
+        let mask = |i: u32, ones: u32| if kept(i) { ones } else { 0 };
+        words[k] &= if size_of::<T>() == 2 { mask(i, 0xffff) | mask(i + 1, 0xffff_0000) } else { mask(i, u32::MAX) };
+    });
+    T::Pack::from_words(words)
+}
+
+/// Sums segments again, of any elements, each by all lanes of the warp: those of the lanes in `again`. Out of line.
+#[cold]
+#[inline(never)]
+fn sum_again<O: ExactOperator<T>, T: Summand>(
+    input: Global<T>,
+    start: usize,
+    len: u32,
+    again: u32,
+    first: usize,
+    rest: Rest<GridOf<O, T>>,
+    output: GlobalMut<O::Output>,
+) {
+    let mut left = again;
+    while left != 0 {
+        let owner = left.trailing_zeros();
+        left &= left - 1;
+        let start = warp_shuffle_idx(FULL_MASK, start as u64, owner, 32).0 as usize;
+        let len = warp_shuffle_idx(FULL_MASK, len, owner, 32).0 as usize;
+        let result = sum_by_warp::<O, T>(&input, start, len, rest);
+        if lane_id() == 0 {
+            output.store(first + owner as usize, result);
+        }
+        // Before the words are another segment's.
+        sync_warp(FULL_MASK);
+    }
+}
