@@ -3,7 +3,7 @@
 mod fold;
 mod partials;
 pub(in crate::reduce) mod place;
-mod store;
+pub(in crate::reduce) mod store;
 
 use cuda_std::prelude::*;
 use half::{bf16, f16};

@@ -31,7 +31,7 @@ pub fn store_slot(slots: Slots, i: usize, value: i128) {
 /// What integers in slots are in units of, beside a window: of `f32` 46 bits below it, so that what elements leave has a
 /// place; as a position in a grid.
 #[inline(always)]
-pub fn position_of_slots<G: Grid>(window: Window<G::Format>) -> u32 {
+fn position_of_slots<G: Grid>(window: Window<G::Format>) -> u32 {
     let position = G::position(window);
     position - bits_below::<G>(position)
 }
@@ -47,8 +47,8 @@ fn bits_below<G: Grid>(position: u32) -> u32 {
 /// There are larger ones behind the first.
 #[inline(always)]
 pub fn window_of_column<F: Format>(high_word: u32) -> i32 {
-    const FURTHER: i32 = 3;
-    F::exponent_above(high_word) + FURTHER
+    let further = if size_of::<F>() == 4 { 3 } else { 16 };
+    F::exponent_above(high_word) + further
 }
 
 /// What a thread has summed of its columns: integers of bins, in a window for each column.
@@ -92,10 +92,10 @@ impl<F: Format> ColumnSums<F> {
         all.is_exact()
     }
 
-    /// Adds to a slot what is missing of a term of column `c` that has been taken: what it has left, or all of it, if it
-    /// is not in the window.
+    /// Adds what is missing of a term of column `c` that has been taken: what it has left, or all of it, if it is not in
+    /// the window; whether there is something.
     #[inline(always)]
-    pub fn complete<K: Terms<Grid: Grid<Format = F>>>(&mut self, c: usize, item: K::Item, slots: Slots, i: usize) {
+    pub fn complete<K: Terms<Grid: Grid<Format = F>>>(&mut self, c: usize, item: K::Item, sparse: &mut Sparse) -> bool {
         let (window, term, mut bins) = (self.windows[c], K::term(item), Bins::EMPTY);
         let mut left = window.extract_from(&mut bins, term);
         if bins.is_outside() {
@@ -105,47 +105,89 @@ impl<F: Format> ColumnSums<F> {
             self.lower[c] = less(self.lower[c], bins.lower, nothing.lower);
             left = term;
         } else if !bins.has_residual() {
-            return;
+            return false;
         }
-        let (integer, has_room) = integer_of(left, K::Grid::UNIT + position_of_slots::<K::Grid>(window) as i32);
-        if has_room {
-            add_to_slot(slots, i, integer);
-        } else {
-            store_slot(slots, i, NOT_SUMMED);
-        }
+        sparse.add_term::<K>(c, window, left);
+        true
     }
 
-    /// Adds what has been taken to the slots of this thread; the sum of nothing.
+    /// What has been taken of column `c`, in a slot's units.
     #[inline(always)]
-    pub fn drain<G: Grid<Format = F>>(self, slots: Slots, thread: usize) -> Self {
-        each::<COLUMNS>(|c| {
-            let window = self.windows[c];
-            let value = window.drain(self.upper[c], self.lower[c], self.terms) << bits_below::<G>(G::position(window));
-            add_to_slot(slots, c * BLOCK + thread, value);
-        });
+    pub fn value<G: Grid<Format = F>>(&self, c: usize) -> i128 {
+        let window = self.windows[c];
+        window.drain(self.upper[c], self.lower[c], self.terms) << bits_below::<G>(G::position(window))
+    }
+
+    /// The sum of nothing, in the same windows.
+    #[inline(always)]
+    pub fn emptied(&self) -> Self {
         Self::in_windows(self.windows)
     }
 }
 
-/// Adds an integer to a slot, of 120 bits at most. If the sum might not have room for another one, it is not summed.
+/// A sum as an integer and its position. Mostly nothing is below the window, and so it has 64 bits.
 #[inline(always)]
-pub fn add_to_slot(slots: Slots, i: usize, value: i128) {
-    let before = load_slot(slots, i);
-    let sum = before.wrapping_add(value);
-    let high = (sum >> 64) as i64;
-    let is_summed = before != NOT_SUMMED && (-(1 << 53)..1 << 53).contains(&high);
-    store_slot(slots, i, if is_summed { sum } else { NOT_SUMMED });
+pub fn integer_and_position<G: Grid>(sum: i128, window: Window<G::Format>) -> (i128, u32) {
+    let position = G::position(window);
+    let below = bits_below::<G>(position);
+    if sum & ((1 << below) - 1) == 0 { (sum >> below, position) } else { (sum, position - below) }
 }
 
-/// Adds a term to a slot, whatever bits it has, as long as an integer of 112 bits has them.
-#[inline(always)]
-pub fn add_one<K: Terms>(slots: Slots, i: usize, window: Window<Float<K>>, item: K::Item) {
-    let unit = K::Grid::UNIT + position_of_slots::<K::Grid>(window) as i32;
-    let (integer, has_room) = integer_of(K::term(item), unit);
-    if has_room {
-        add_to_slot(slots, i, integer);
-    } else {
-        store_slot(slots, i, NOT_SUMMED);
+/// What of a thread's sums is not in its bins: of most data nothing. In its slots, from the first addition on.
+#[derive(Clone, Copy)]
+pub struct Sparse {
+    slots: Slots,
+    thread: usize,
+    is_used: bool,
+}
+
+impl Sparse {
+    /// Nothing, of a thread.
+    #[inline(always)]
+    pub fn new(slots: Slots, thread: usize) -> Self {
+        Self { slots, thread, is_used: false }
+    }
+
+    /// Adds an integer of 120 bits at most. If there might be no room for another one, the column is not summed.
+    #[inline(always)]
+    pub fn add(&mut self, c: usize, value: i128) {
+        self.begin();
+        let sum = self.sum(c, value);
+        store_slot(self.slots, c * BLOCK + self.thread, sum);
+    }
+
+    /// Adds a term, whatever bits it has. If an integer of 112 bits has not all of it, the column is not summed.
+    #[inline(always)]
+    pub fn add_term<K: Terms>(&mut self, c: usize, window: Window<Float<K>>, term: Float<K>) {
+        let unit = K::Grid::UNIT + position_of_slots::<K::Grid>(window) as i32;
+        let (integer, has_room) = integer_of(term, unit);
+        if has_room {
+            self.add(c, integer);
+        } else {
+            self.begin();
+            store_slot(self.slots, c * BLOCK + self.thread, NOT_SUMMED);
+        }
+    }
+
+    /// The sum of what there is of a column and of an integer.
+    #[inline(always)]
+    pub fn sum(&self, c: usize, value: i128) -> i128 {
+        if !self.is_used {
+            return value;
+        }
+        let before = load_slot(self.slots, c * BLOCK + self.thread);
+        let sum = before.wrapping_add(value);
+        let high = (sum >> 64) as i64;
+        let is_summed = before != NOT_SUMMED && (-(1 << 53)..1 << 53).contains(&high);
+        if is_summed { sum } else { NOT_SUMMED }
+    }
+
+    #[inline(always)]
+    fn begin(&mut self) {
+        if !self.is_used {
+            each::<COLUMNS>(|c| store_slot(self.slots, c * BLOCK + self.thread, 0));
+            self.is_used = true;
+        }
     }
 }
 

@@ -3,13 +3,14 @@
 use cuda_std::global::issue_loads;
 use cuda_std::hint::{compute_now, keep_rolled};
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, warp_vote_any};
+use cuda_std::warp::{FULL_MASK, warp_vote_all, warp_vote_any};
+use exact_sum::Window;
 use half::{bf16, f16};
 
 use super::column_sums::{
-    ColumnSums, NOT_SUMMED, Slots, add_one, load_slot, position_of_slots, store_slot, window_of_column,
+    ColumnSums, NOT_SUMMED, Slots, Sparse, integer_and_position, load_slot, store_slot, window_of_column,
 };
-use super::columns_again::{Again, sum_again};
+use super::columns_again::{Memory, sum_again};
 use super::format::Format;
 use super::grid::Grid;
 use super::residue::Residues;
@@ -18,6 +19,7 @@ use super::result::{ExactOperator, Finish};
 use super::terms::{Float, Summand, Terms, each};
 use crate::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
 use crate::reduce::columns::place::{Place, four, load_wide};
+use crate::reduce::columns::store::store_results;
 use crate::reduce::columns::{BLOCK, COLUMNS, FEW_BLOCKS};
 use crate::reduce::fold::is_last_block;
 
@@ -209,24 +211,36 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
     let exponents: Exponents = shared_array!(u32; BLOCK * COLUMNS);
     let rest: Rest<GridOf<O, T>> = declare_rest!();
     let drawn = shared_array!(u32; 1);
-    sum_rows_of_block::<O, T>(input, &matrix.share(input), slots, exponents);
-    thread::sync_threads();
+    let sums = sum_rows_of_block::<O, T>(input, &matrix.share(input), slots, exponents);
 
     let matrix = matrix.again();
     let Matrix { rows, parts, .. } = matrix;
     let share = matrix.share(input);
     let thread = thread::index_in_block::<BLOCK>();
     let place = share.place::<T>(thread);
-    let lane = thread % share.lanes as usize;
-    // What columns of threads have of a column, in the first of them whose turn it is.
     let shared = Residues::<GridOf<O, T>>::new(residues);
-    let (mut is_again, mut c) = (false, place.row);
-    while c < COLUMNS {
-        let own = c * BLOCK + lane;
-        if !place.has(c) {
-            // What this had was another column's.
-            store_slot(slots, own, 0);
-        } else {
+    let result = |sum: i128, window| {
+        let (integer, position) = integer_and_position::<GridOf<O, T>>(sum, window);
+        O::Finish::of_integer::<GridOf<O, T>>(integer, GridOf::<O, T>::UNIT + position as i32, rows as u64)
+    };
+    let mut is_again = false;
+    if place.rows == 1 && parts == 1 {
+        each::<COLUMNS>(|c| {
+            let is_summed = !place.has(c) || sums.values[c] != NOT_SUMMED;
+            is_again |= !is_summed;
+            store_slot(slots, c * BLOCK + thread, if is_summed { 0 } else { NOT_SUMMED });
+        });
+        let finish = |c: usize| result(sums.values[c], sums.windows[c]);
+        // Of a column that is not summed it is replaced later.
+        store_results::<T, _>([finish(0), finish(1), finish(2), finish(3)], output, share.output(0), &place);
+    } else {
+        each::<COLUMNS>(|c| store_slot(slots, c * BLOCK + thread, sums.values[c]));
+        thread::sync_threads();
+        let lane = thread & (share.lanes as usize - 1);
+        // What columns of threads have of a column, in the first of them whose turn it is.
+        let mut c = place.row;
+        while c < COLUMNS {
+            let own = c * BLOCK + lane;
             let (mut sum, mut is_summed, mut i) = (0_i128, true, own);
             while i < (c + 1) * BLOCK {
                 let of_row = load_slot(slots, i);
@@ -234,23 +248,26 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
                 sum = sum.wrapping_add(of_row);
                 i += share.lanes as usize;
             }
-            store_slot(slots, own, if is_summed { 0 } else { NOT_SUMMED });
+            // What threads have that have no such column is another one's.
+            is_summed |= !place.has(c);
             is_again |= !is_summed;
-            let position = position_of_slots::<GridOf<O, T>>(window_in::<O::Terms>(exponents, own));
-            let place_of_output = share.output(place.column(c));
-            if is_summed && parts > 1 {
-                shared.add(place_of_output, sum, position);
-            } else if is_summed {
-                let exponent = GridOf::<O, T>::UNIT + position as i32;
-                let result = O::Finish::of_integer::<GridOf<O, T>>(sum, exponent, rows as u64);
-                output.store(place_of_output, result);
+            store_slot(slots, own, if is_summed { 0 } else { NOT_SUMMED });
+            if is_summed && place.has(c) {
+                let window = window_in::<O::Terms>(exponents, own);
+                let to = share.output(place.column(c));
+                if parts > 1 {
+                    let (integer, position) = integer_and_position::<GridOf<O, T>>(sum, window);
+                    shared.add(to, integer, position);
+                } else {
+                    output.store(to, result(sum, window));
+                }
             }
+            c += place.rows;
         }
-        c += place.rows;
     }
     if thread::sync_threads_or(is_again.into()) != 0 {
-        let again = Again { share, slots, rest, rows, is_shared: parts > 1 };
-        sum_again::<O, T>(input, again, residues, output);
+        let memory = Memory { slots, list: exponents, rest };
+        sum_again::<O, T>(*input, share, memory, rows, if parts > 1 { Some(*residues) } else { None }, *output);
     }
     if parts == 1 {
         return;
@@ -273,14 +290,22 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
     }
 }
 
-/// Sums a block's share, what a thread has of a column to its slot.
+/// What a thread has of its columns.
+#[derive(Clone, Copy)]
+struct OfThread<F: Format> {
+    /// [`NOT_SUMMED`], or integers in a slot's units.
+    values: [i128; COLUMNS],
+    windows: [Window<F>; COLUMNS],
+}
+
+/// What this thread has of a block's share.
 #[inline(always)]
 fn sum_rows_of_block<O: ExactOperator<T>, T: Summand>(
     input: &Global<T>,
     share: &Share,
     slots: Slots,
     exponents: Exponents,
-) {
+) -> OfThread<Float<O::Terms>> {
     const SHORT: usize = 16;
     let place = share.place::<T>(thread::index_in_block::<BLOCK>());
     if thread::grid_dim_x() <= FEW_BLOCKS && share.whole() <= SHORT * place.rows {
@@ -290,21 +315,21 @@ fn sum_rows_of_block<O: ExactOperator<T>, T: Summand>(
     if share.is_wide {
         // SAFETY: all rows are aligned, and with what an access takes of the next inside of the view.
         let load = |row: usize, at| unsafe { load_wide(input, row, at) };
-        sum_rows_of::<O, T>(input, share, &place, slots, exponents, load);
+        sum_rows_of::<O, T>(input, share, &place, slots, exponents, load)
     } else {
         // SAFETY: the column is in the row.
         let load =
             |row: usize, at: [usize; COLUMNS]| four(|c| unsafe { input.load_unchecked(row.wrapping_add(at[c])) });
-        sum_rows_of::<O, T>(input, share, &place, slots, exponents, load);
+        sum_rows_of::<O, T>(input, share, &place, slots, exponents, load)
     }
 }
 
 /// Windows of columns: their exponents, as `u32`.
-type Exponents = SharedArray<u32, { BLOCK * COLUMNS }>;
+pub(super) type Exponents = SharedArray<u32, { BLOCK * COLUMNS }>;
 
 /// The window of a column, if it has one of its own.
 #[inline(always)]
-fn window_in<K: Terms>(exponents: Exponents, i: usize) -> exact_sum::Window<Float<K>> {
+fn window_in<K: Terms>(exponents: Exponents, i: usize) -> Window<Float<K>> {
     K::Grid::window(match K::WINDOW {
         Some(exponent) => exponent,
         None => exponents.load(i) as i32,
@@ -320,7 +345,7 @@ fn sum_rows_of<O: ExactOperator<T>, T: Summand>(
     slots: Slots,
     exponents: Exponents,
     load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
-) {
+) -> OfThread<Float<O::Terms>> {
     match const { rows_in_flight(size_of::<T>()) } {
         8 => sum_rows::<O::Terms, T, 8>(input, share, place, slots, exponents, load),
         4 => sum_rows::<O::Terms, T, 4>(input, share, place, slots, exponents, load),
@@ -328,7 +353,7 @@ fn sum_rows_of<O: ExactOperator<T>, T: Summand>(
     }
 }
 
-/// Sums what this thread has of its columns to its slots; `load` loads its elements of the row that begins at a place.
+/// What this thread has of its columns; `load` loads its elements of the row that begins at a place.
 #[inline(always)]
 fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
     input: &Global<T>,
@@ -337,7 +362,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
     slots: Slots,
     exponents: Exponents,
     load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
-) {
+) -> OfThread<Float<K>> {
     let thread = thread::index_in_block::<BLOCK>();
     // Rows of the thread that are left, and where the first of them begins. All threads take as many tiles.
     let (row, rows, whole) = (place.row as u32, place.rows as u32, share.whole() as u32);
@@ -354,6 +379,8 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
         let distance = compute_wide_now(distance);
         let mut tile = [[T::default(); COLUMNS]; ROWS];
         if left >= ROWS as u32 {
+            // Not the first load of the other way: what both have is loaded, and waited for, before the rest.
+            let first = compute_wide_now(first);
             each::<ROWS>(|k| tile[k] = load(first + k * distance, at));
         } else {
             // Rows behind the last one are nothing.
@@ -365,19 +392,17 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
         }
         tile
     };
-    each::<COLUMNS>(|c| store_slot(slots, c * BLOCK + thread, 0));
     let mut tile = load_tile(first, left);
     issue_loads();
-    if K::WINDOW.is_none() {
-        choose_windows::<K, T, ROWS>(&tile, place.row, share.lanes as usize, exponents);
-    }
-    let lane = thread % share.lanes as usize;
-    let mut sums = ColumnSums::in_windows(four(|c| window_in::<K>(exponents, c * BLOCK + lane)));
+    let windows = choose_windows::<K, T, ROWS>(&tile, place.row, share.lanes as usize, exponents);
+    let mut sums = ColumnSums::in_windows(windows);
+    let mut sparse = Sparse::new(slots, thread);
+    let (all, mut debt, mut is_given_up) = (tiles, 0, false);
     while tiles > 0 {
         let mut is_exact = true;
         while is_exact && tiles > 0 && sums.has_room::<K>(ROWS) {
             // The same for all lanes of a warp: else the others would go on without one that has to do more.
-            is_exact = !warp_vote_any(FULL_MASK, !sums.take::<K, ROWS>(tile));
+            is_exact = !warp_vote_any(FULL_MASK, !(sums.take::<K, ROWS>(tile) | is_given_up));
             if is_exact {
                 tiles -= 1;
                 left = left.saturating_sub(ROWS as u32);
@@ -390,32 +415,47 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
         }
         // Out of that loop, so that it has all registers.
         if !is_exact {
-            let mut k = 0;
-            while k < left && k < ROWS as u32 {
+            let (mut k, mut has_missing) = (0, false);
+            while k < left && k < ROWS as u32 && !is_given_up {
                 k = keep_rolled(k);
                 let row = load(first + k as usize * distance, at);
-                each::<COLUMNS>(|c| sums.complete::<K>(c, row[c], slots, c * BLOCK + thread));
+                each::<COLUMNS>(|c| has_missing |= sums.complete::<K>(c, row[c], &mut sparse));
                 k += 1;
             }
             tiles -= 1;
+            // What is summed again takes less time, if it is much.
+            const FEW: u32 = 16;
+            debt += if has_missing { 4 } else { 0 };
+            is_given_up |= debt > all - tiles + FEW;
+            if warp_vote_all(FULL_MASK, is_given_up) {
+                break;
+            }
             left = left.saturating_sub(ROWS as u32);
             first += if left > 0 { ROWS * distance } else { 0 };
             tile = load_tile(first, left);
             issue_loads();
         }
-        if tiles == 0 || !sums.has_room::<K>(ROWS) {
-            sums = sums.drain::<K::Grid>(slots, thread);
+        if tiles > 0 && !sums.has_room::<K>(ROWS) {
+            each::<COLUMNS>(|c| sparse.add(c, sums.value::<K::Grid>(c)));
+            sums = sums.emptied();
         }
     }
     if share.left > 0 && place.row == 0 {
-        each::<COLUMNS>(|c| {
-            if place.column(c) < share.left {
+        let mut c = 0;
+        while c < COLUMNS as u32 {
+            c = keep_rolled(c);
+            let column = c as usize;
+            if place.column(column) < share.left {
                 // SAFETY: there is such a row, and it has the column.
-                let item = unsafe { input.load_unchecked(share.element(place, c, share.whole())) };
-                add_one::<K>(slots, c * BLOCK + thread, window_in::<K>(exponents, c * BLOCK + lane), item);
+                let item = unsafe { input.load_unchecked(share.element(place, column, share.whole())) };
+                let lane = thread & (share.lanes as usize - 1);
+                sparse.add_term::<K>(column, window_in::<K>(exponents, column * BLOCK + lane), K::term(item));
             }
-        });
+            c += 1;
+        }
     }
+    let values = four(|c| if is_given_up { NOT_SUMMED } else { sparse.sum(c, sums.value::<K::Grid>(c)) });
+    OfThread { values, windows }
 }
 
 /// [`compute_now`].
@@ -424,22 +464,36 @@ fn compute_wide_now(word: usize) -> usize {
     compute_now(word as u32) as usize | (compute_now((word >> 32) as u32) as usize) << 32
 }
 
-/// Writes the exponent of each column's window to the place of its first thread. All threads come here.
+/// The window of each of a thread's columns, the same in all threads over a column. If there are several, they are
+/// written to the place of its first thread. All threads come here.
 #[inline(always)]
 fn choose_windows<K: Terms<Item = T>, T: Summand, const ROWS: usize>(
     tile: &[[T; COLUMNS]; ROWS],
     row: usize,
     lanes: usize,
     exponents: Exponents,
-) {
+) -> [Window<Float<K>>; COLUMNS] {
+    if let Some(exponent) = K::WINDOW {
+        return [K::Grid::window(exponent); COLUMNS];
+    }
+    // Lanes are a power of two.
     let thread = thread::index_in_block::<BLOCK>();
+    let lane = thread & (lanes - 1);
     let mut largest = [Float::<K>::default(); COLUMNS];
     each::<ROWS>(|k| each::<COLUMNS>(|c| largest[c] = largest[c].max(K::term(tile[k][c]).abs())));
+    if lanes == BLOCK {
+        // The windows are this thread's, but for whoever asks for them.
+        return four(|c| {
+            let exponent = window_of_column::<Float<K>>(largest[c].high_word());
+            exponents.store(c * BLOCK + thread, exponent as u32);
+            K::Grid::window(exponent)
+        });
+    }
     each::<COLUMNS>(|c| exponents.store(c * BLOCK + thread, largest[c].high_word()));
     thread::sync_threads();
     let mut c = row;
     while c < COLUMNS {
-        let own = c * BLOCK + thread % lanes;
+        let own = c * BLOCK + lane;
         let (mut largest, mut i) = (0, own);
         while i < (c + 1) * BLOCK {
             let of_row = exponents.load(i);
@@ -447,7 +501,8 @@ fn choose_windows<K: Terms<Item = T>, T: Summand, const ROWS: usize>(
             i += lanes;
         }
         exponents.store(own, window_of_column::<Float<K>>(largest) as u32);
-        c += BLOCK / lanes;
+        c += BLOCK >> lanes.trailing_zeros();
     }
     thread::sync_threads();
+    four(|c| window_in::<K>(exponents, c * BLOCK + lane))
 }

@@ -1,154 +1,174 @@
 //! Columns that have no sum yet, summed by whole warps, of any elements.
 
+use cuda_std::global::issue_loads;
+use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, lane_id, sync_warp};
+use cuda_std::warp::{FULL_MASK, lane_id, warp_vote_ballot};
 
 use super::column_sums::{NOT_SUMMED, Slots, load_slot};
-use super::columns::Share;
+use super::columns::{Exponents, Share};
 use super::grid::Grid;
 use super::pieces::Piece;
 use super::residue::Residues;
 use super::rest::{Rest, warp_id};
 use super::result::{ExactOperator, result_of};
-use super::terms::{Summand, Terms, each};
-use super::warp_sum::WarpSum;
-use crate::reduce::columns::BLOCK;
-
-/// Columns that warps take at once: two of a thread's four.
-const AT_ONCE: usize = 2;
+use super::terms::{Float, Summand, Terms, each};
+use super::wide_sum::{TERMS, WideSums};
+use crate::reduce::columns::{BLOCK, COLUMNS};
 
 /// Warps of a block.
 const WARPS: usize = BLOCK / 32;
 
-/// Warps that share two columns, if these have many elements.
-const TOGETHER: usize = 4;
+/// Elements that a thread loads at once.
+const AT_ONCE: usize = 8;
 
-/// What is summed again.
+/// Elements that a block loads at once: some rows of some columns.
+const CHUNK: usize = BLOCK * AT_ONCE;
+
+/// Rows that a warp sums at once.
+const ROWS: usize = 32 * TERMS;
+
+type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
+type Sums<O, T> = WideSums<GridOf<O, T>>;
+
+/// The shared memory that is used.
 #[derive(Clone, Copy)]
-pub(super) struct Again<G: Grid> {
-    pub share: Share,
+pub(super) struct Memory<G: Grid> {
     /// In the first of a column's is [`NOT_SUMMED`], if it is to be summed.
     pub slots: Slots,
+    /// For the numbers of these columns.
+    pub list: Exponents,
     pub rest: Rest<G>,
-    /// Rows of the whole matrix.
-    pub rows: usize,
-    /// Whether other blocks have a part of the columns.
-    pub is_shared: bool,
 }
 
 /// Sums a block's share of the columns that are not summed, of any elements: to the output, or, if other blocks have a
 /// share of them, to the residues. All threads come here. Out of line.
+///
+/// Each warp takes a column, or several warps share one, if there are fewer. A chunk of their rows is loaded row by row,
+/// so that neighbours are loaded together, and comes to the warps by shared memory.
 #[cold]
 #[inline(never)]
 pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
-    input: &Global<T>,
-    again: Again<<O::Terms as Terms>::Grid>,
-    residues: &GlobalMut<i64>,
-    output: &GlobalMut<O::Output>,
+    input: Global<T>,
+    share: Share,
+    memory: Memory<GridOf<O, T>>,
+    rows_of_matrix: usize,
+    residues: Option<GlobalMut<i64>>,
+    output: GlobalMut<O::Output>,
 ) {
-    let Again { share, slots, .. } = again;
-    // Few elements are summed by one warp, so that no warp waits for another one.
-    const FEW: usize = 512;
-    let are_few = share.whole() <= FEW;
-    let (warps, of_block) = if are_few { (1, WARPS) } else { (TOGETHER, WARPS / TOGETHER) };
-    // Two columns of a thread, then its other two, then those of the next.
-    let mut pair = warp_id() / warps;
-    let own = warp_id() % warps;
-    while pair < 2 * share.lanes as usize {
-        let (lane, c) = (pair / 2, AT_ONCE * (pair % 2));
-        let is_again = |c: usize| load_slot(slots, c * BLOCK + lane) == NOT_SUMMED;
-        let are_again = [is_again(c), is_again(c + 1)];
-        let place = share.place::<T>(lane);
-        each::<AT_ONCE>(|k| {
-            if are_again[k] {
-                sum_column::<O, T>(
-                    input,
-                    &again,
-                    own,
-                    warps,
-                    k,
-                    |i| share.element(&place, c + k, i),
-                    share.elements(&place, c + k),
-                );
+    const { assert!(!<O::Terms as Terms>::HAS_LOW) };
+    let Memory { slots, list, rest } = memory;
+    // Columns are a place apart, so that they are in different banks.
+    let staged = shared_array!(T; CHUNK + WARPS);
+    let all = list_columns(&memory, share.lanes as usize);
+    let sums = Sums::<O, T>::new(slots);
+    let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id() % WARPS);
+    let count = share.whole() + usize::from(share.left > 0);
+    let mut first = 0;
+    while first < all {
+        // A power of two, so that nothing has to be divided.
+        let columns = if all - first < WARPS { (all - first).next_power_of_two() } else { WARPS };
+        let (columns_log, rows) = (columns.trailing_zeros(), CHUNK >> columns.trailing_zeros());
+        let (together_log, together) = (WARPS.ilog2() - columns_log, WARPS >> columns_log);
+        sums.begin(warp);
+        // What this thread loads: a column, and every so many rows.
+        let own = first + (thread & (columns - 1));
+        let index = if own < all { list.load(own) as usize } else { list.load(first) as usize };
+        let (place, c) = (share.place::<T>(index / COLUMNS), index % COLUMNS);
+        let of_column = if own < all { share.elements(&place, c) } else { 0 };
+        let at = share.start + share.begin * share.pitch + place.offset(c, share.pitch);
+        let (distance, step) = (share.abreast as usize * share.pitch, BLOCK >> columns_log);
+        let (mut begin, mut additions) = (0, 0);
+        while begin < count {
+            let row = (thread >> columns_log) + begin;
+            let mut items = [T::default(); AT_ONCE];
+            each::<AT_ONCE>(|k| {
+                let i = row + k * step;
+                // SAFETY: the column has such an element, or its first, and the share is inside of the input.
+                items[k] = unsafe { input.load_unchecked(at + if i < of_column { i * distance } else { 0 }) };
+            });
+            issue_loads();
+            thread::sync_threads();
+            each::<AT_ONCE>(|k| {
+                let i = row + k * step;
+                let place = (thread & (columns - 1)) * (rows + 1) + (i - begin);
+                staged.store(place, if i < of_column { items[k] } else { T::default() });
+            });
+            thread::sync_threads();
+            let place = (warp >> together_log) * (rows + 1) + (warp & (together - 1)) * ROWS + lane_id() as usize;
+            let mut terms = [Float::<O::Terms>::default(); TERMS];
+            each::<TERMS>(|j| terms[j] = O::Terms::term(staged.load(place + 32 * j)));
+            sums.add(warp, terms);
+            additions += 1;
+            if additions == Sums::<O, T>::ADDITIONS {
+                sums.pass_carries(warp);
+                additions = 1;
             }
-        });
-        if !are_few {
+            begin += rows;
+        }
+        let rest = rest.at(warp).begin();
+        sums.end(warp, &rest);
+        if together > 1 {
             thread::sync_threads();
         }
-        each::<AT_ONCE>(|k| {
-            if are_again[k] && own == k % warps {
-                finish::<O, T>(&again, warps, k, place.column(c + k), residues, output);
+        let column = first + (warp >> together_log);
+        if warp & (together - 1) == 0 && column < all {
+            let index = list.load(column) as usize;
+            let place = share.place::<T>(index / COLUMNS);
+            let to = share.output(place.column(index % COLUMNS));
+            rest.replace(|word| rest.sum_of(warp, 1, together, word));
+            if let Some(residues) = &residues {
+                let residues = Residues::<GridOf<O, T>>::new(residues);
+                Rest::<GridOf<O, T>>::each_word(|word| residues.add_word(to, word, rest.word(word)));
+            } else {
+                let piece = Piece { has_limbs: true, ..Piece::ZERO };
+                let value = result_of::<O::Finish, _>(piece, rest, rows_of_matrix as u64);
+                if lane_id() == 0 {
+                    output.store(to, value);
+                }
             }
-        });
-        if !are_few {
-            thread::sync_threads();
         }
-        pair += of_block;
+        // Before the words are the next columns'.
+        thread::sync_threads();
+        first += columns;
     }
 }
 
-/// The superaccumulator of a warp for one of its two columns.
+/// Writes the numbers of the columns that are to be summed, in the order of neighbours; how many there are.
 #[inline(always)]
-fn slot(warp: usize, k: usize) -> usize {
-    warp * AT_ONCE + k
-}
-
-/// Sums what a warp, one of `warps`, has of the `count` elements of a column, to its superaccumulator `k`.
-#[inline(always)]
-fn sum_column<O: ExactOperator<T>, T: Summand>(
-    input: &Global<T>,
-    again: &Again<<O::Terms as Terms>::Grid>,
-    own: usize,
-    warps: usize,
-    k: usize,
-    element: impl Fn(usize) -> usize,
-    count: usize,
-) {
-    /// Elements that a lane has at once.
-    const ELEMENTS: usize = 4;
-    let rest = again.rest.at(slot(warp_id(), k)).begin();
-    let mut first = own * 32 * ELEMENTS;
-    while first < count {
-        let mut items = [T::default(); ELEMENTS];
-        each::<ELEMENTS>(|k| {
-            let i = first + 32 * k + lane_id() as usize;
-            if i < count {
-                // SAFETY: the column has such an element, and the share is inside of the input.
-                items[k] = unsafe { input.load_unchecked(element(i)) };
-            }
-        });
-        let lowest = <<O::Terms as Terms>::Grid as Grid>::LOWEST;
-        let mut sum = WarpSum::in_window(<O::Terms as Terms>::WINDOW.unwrap_or(lowest));
-        sum.take_items::<O::Terms, ELEMENTS, ELEMENTS>(items, &rest);
-        sum.end_in_limbs(&rest);
-        first += warps * 32 * ELEMENTS;
-    }
-}
-
-/// Gives out the sum of the superaccumulators `k` of the warps that had a column.
-#[inline(always)]
-fn finish<O: ExactOperator<T>, T: Summand>(
-    again: &Again<<O::Terms as Terms>::Grid>,
-    warps: usize,
-    k: usize,
-    column: usize,
-    residues: &GlobalMut<i64>,
-    output: &GlobalMut<O::Output>,
-) {
-    let rest = again.rest.at(slot(warp_id(), k));
-    let first = slot(warp_id() / warps * warps, k);
-    rest.replace(|word| rest.sum_of(first, AT_ONCE, warps, word));
-    let result = again.share.output(column);
-    if again.is_shared {
-        let residues = Residues::<<O::Terms as Terms>::Grid>::new(residues);
-        Rest::<<O::Terms as Terms>::Grid>::each_word(|word| residues.add_word(result, word, rest.word(word)));
-        return;
-    }
-    let piece = Piece { has_limbs: true, ..Piece::ZERO };
-    let value = result_of::<O::Finish, _>(piece, rest, again.rows as u64);
+fn list_columns<G: Grid>(memory: &Memory<G>, lanes: usize) -> usize {
+    let Memory { slots, list, .. } = *memory;
+    // How many each warp finds in each round.
+    let found = shared_array!(u32; WARPS * COLUMNS);
+    let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id() % WARPS);
+    // The number of the round's column: four of each lane.
+    let number = |round: usize| round * BLOCK + thread;
+    let ballot = |round: usize| {
+        let number = number(round);
+        let is_again =
+            number < lanes * COLUMNS && load_slot(slots, number % COLUMNS * BLOCK + number / COLUMNS) == NOT_SUMMED;
+        warp_vote_ballot(FULL_MASK, is_again)
+    };
+    let ballots = [ballot(0), ballot(1), ballot(2), ballot(3)];
     if lane_id() == 0 {
-        output.store(result, value);
+        each::<COLUMNS>(|round| found.store(round * WARPS + warp, ballots[round].count_ones()));
     }
-    // Before the words are another column's.
-    sync_warp(FULL_MASK);
+    // The list's memory has been read before, by the threads that have come here.
+    thread::sync_threads();
+    let (mut all, mut before) = (0, [0_u32; COLUMNS]);
+    let mut k = 0;
+    while k < (COLUMNS * WARPS) as u32 {
+        k = keep_rolled(k);
+        each::<COLUMNS>(|round| before[round] = if k as usize == round * WARPS + warp { all } else { before[round] });
+        all += found.load(k as usize);
+        k += 1;
+    }
+    each::<COLUMNS>(|round| {
+        if ballots[round] >> lane_id() & 1 == 1 {
+            let rank = (ballots[round] & ((1 << lane_id()) - 1)).count_ones();
+            list.store((before[round] + rank) as usize, number(round) as u32);
+        }
+    });
+    thread::sync_threads();
+    all as usize
 }

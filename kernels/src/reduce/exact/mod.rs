@@ -6,6 +6,7 @@
 //! | [`format`](mod@format) | what terms are extracted as, and what lanes sum in |
 //! | [`grid`] | the fixed-point number that a sum is |
 //! | [`warp_sum`] | what a warp has summed, of any terms |
+//! | [`wide_sum`] | the same of terms that have any exponents, whatever they take |
 //! | [`rest`] | what has no room in its lanes' integers |
 //! | [`pieces`] | how sums of lanes, warps and blocks become one |
 //! | [`result`] | what is made of the sum: a float, a mean, a norm |
@@ -33,3 +34,4 @@ pub mod segments;
 pub mod spans;
 pub mod terms;
 pub mod warp_sum;
+pub mod wide_sum;

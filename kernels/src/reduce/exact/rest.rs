@@ -150,6 +150,12 @@ impl<G: Grid> Rest<G> {
         });
     }
 
+    /// Adds to word `k`, by whichever lane: no other one may do so at the same time.
+    #[inline(always)]
+    pub fn add_to(&self, k: u32, amount: i64) {
+        self.words.store(self.place(k), self.words.load(self.place(k)) + amount);
+    }
+
     /// Says that there was something that is not finite, if there was.
     #[inline(always)]
     pub fn add_special(&self, special: Special, was_there: bool) {

@@ -252,7 +252,10 @@ pub const fn items_of_vector<K: Terms>() -> usize {
 /// Extracts terms that are in a window: this lane's sum, in its units, and whether one of the warp's has left
 /// something. What they have left is in their place.
 #[inline(always)]
-fn extract_all<G: Grid, const N: usize>(window: Window<G::Format>, left: &mut [G::Format; N]) -> (ValueOf<G>, bool) {
+pub(super) fn extract_all<G: Grid, const N: usize>(
+    window: Window<G::Format>,
+    left: &mut [G::Format; N],
+) -> (ValueOf<G>, bool) {
     let mut bins = Bins::EMPTY;
     each::<N>(|i| left[i] = window.extract_from(&mut bins, left[i]));
     let value = Value::of(window.drain(bins.upper, bins.lower, N as u32));
@@ -261,7 +264,7 @@ fn extract_all<G: Grid, const N: usize>(window: Window<G::Format>, left: &mut [G
 
 /// The largest magnitude's high word, of NaN too.
 #[inline(always)]
-fn largest_of<F: Format, const N: usize>(terms: &[F; N]) -> u32 {
+pub(super) fn largest_of<F: Format, const N: usize>(terms: &[F; N]) -> u32 {
     let mut largest = 0;
     each::<N>(|i| {
         let word = terms[i].high_word();
@@ -272,7 +275,7 @@ fn largest_of<F: Format, const N: usize>(terms: &[F; N]) -> u32 {
 
 /// Adds to limbs the terms that no window has, and says which are not finite; leaves zeros in their place.
 #[inline(always)]
-fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], rest: &Rest<G>) {
+pub(super) fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], rest: &Rest<G>) {
     let (mut sum, mut has_nan, mut has_infinity, mut has_negative_infinity) = (0_i64, false, false, false);
     each::<N>(|i| {
         let term = terms[i];

@@ -1,0 +1,226 @@
+//! Sums of any terms by whole warps: superaccumulators of bins, in shared memory.
+
+use core::marker::PhantomData;
+
+use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_vote_any};
+use exact_sum::{Binary, digit};
+
+use super::column_sums::Slots;
+use super::format::{Format, Value};
+use super::grid::Grid;
+use super::rest::{Rest, Special};
+use super::terms::each;
+use super::warp_sum::largest_of;
+
+/// Terms of a lane that are added at once.
+pub const TERMS: usize = 8;
+
+/// Exact sums of any terms, a superaccumulator each: integers in units of the grid's unit times `2^(p j)`, with `p` the
+/// bits of a mantissa. A superaccumulator is one warp's, whose lanes all call each function.
+///
+/// Terms are extracted from the bin of the largest on downwards, until nothing is left. So an addition takes as long as
+/// the terms' exponents are apart.
+///
+/// Source: as of [`Window`](exact_sum::Window); Neal, "Fast exact summation using small and large superaccumulators",
+/// 2015.
+#[derive(Clone, Copy)]
+pub struct WideSums<G: Grid> {
+    words: Slots,
+    grid: PhantomData<G>,
+}
+
+impl<G: Grid> WideSums<G> {
+    const MANTISSA: i32 = <G::Format as Binary>::MANTISSA as i32;
+
+    /// Bins whose constants are finite numbers, as far as there are limbs.
+    const BINS: i32 = {
+        let finite = (G::Format::MAX_EXPONENT - 1 - Self::MANTISSA - G::UNIT) / Self::MANTISSA + 1;
+        let needed = G::LIMBS as i32 * 32 / Self::MANTISSA + 1;
+        if needed < finite { needed } else { finite }
+    };
+
+    /// Terms below this power of two have a bin. Larger ones are scaled down by two bins' range.
+    const TOP: i32 = G::UNIT + Self::MANTISSA * Self::BINS - 1;
+
+    /// Where a superaccumulator has the bits of what is not finite, behind its bins, which fill slots.
+    const SPECIALS: usize = (Self::BINS as usize + 2).next_multiple_of(2);
+
+    /// Slots of a superaccumulator.
+    const SLOTS: usize = (Self::SPECIALS + 1).div_ceil(2);
+
+    /// Additions that a bin has room for after [`WideSums::pass_carries`].
+    pub const ADDITIONS: u32 = {
+        let bits = Self::MANTISSA as u32 - 1 + 5 + TERMS.ilog2();
+        let additions = if bits > 40 { 1 << (62 - bits) } else { 1 << 20 };
+        assert!((additions as i128) << bits <= 1 << 62);
+        additions
+    };
+
+    /// Sums in slots, which may have any words.
+    #[inline(always)]
+    pub fn new(words: Slots) -> Self {
+        Self { words, grid: PhantomData }
+    }
+
+    #[inline(always)]
+    fn word(&self, sum: usize, k: usize) -> u64 {
+        let words = self.words.load(sum * Self::SLOTS + k / 2);
+        if k.is_multiple_of(2) { words[0] } else { words[1] }
+    }
+
+    #[inline(always)]
+    fn set_word(&self, sum: usize, k: usize, word: u64) {
+        let place = sum * Self::SLOTS + k / 2;
+        let [low, high] = self.words.load(place);
+        self.words.store(place, if k.is_multiple_of(2) { [word, high] } else { [low, word] });
+    }
+
+    /// Makes a sum nothing.
+    #[inline(always)]
+    pub fn begin(&self, sum: usize) {
+        let mut slot = lane_id() as usize;
+        while slot < Self::SLOTS {
+            self.words.store(sum * Self::SLOTS + slot, [0; 2]);
+            slot += 32;
+        }
+        sync_warp(FULL_MASK);
+    }
+
+    /// Adds terms.
+    #[inline(always)]
+    pub fn add(&self, sum: usize, mut terms: [G::Format; TERMS]) {
+        let (mut others, mut above) = ([G::Format::default(); TERMS], 0);
+        let mut exponent = exponent_of(&terms);
+        if exponent > Self::TOP {
+            if exponent > G::Format::MAX_EXPONENT {
+                self.note_specials(sum, &mut terms);
+            }
+            each::<TERMS>(|i| {
+                let is_large = terms[i].magnitude() > Self::TOP;
+                others[i] = if is_large { G::Format::default() } else { terms[i] };
+                terms[i] = if is_large { terms[i].scaled() } else { G::Format::default() };
+            });
+            above = 2;
+            exponent = exponent_of(&terms);
+        }
+        loop {
+            self.extract(sum, terms, exponent, above);
+            if above == 0 {
+                break;
+            }
+            (terms, above) = (others, 0);
+            exponent = exponent_of(&terms);
+        }
+    }
+
+    /// Adds terms that are below `2^exponent`, to bins so many above their own.
+    #[inline(always)]
+    fn extract(&self, sum: usize, mut left: [G::Format; TERMS], exponent: i32, above: i32) {
+        // The lowest bin whose half is above all.
+        let bits = exponent - G::UNIT - (Self::MANTISSA - 1);
+        let mut bin = if bits > 0 { (bits + Self::MANTISSA - 1) / Self::MANTISSA } else { 0 };
+        loop {
+            let constant = G::Format::one_and_a_half(G::UNIT + Self::MANTISSA * (bin + 1));
+            let (mut words, mut any) = (G::Format::ZERO, G::Format::ZERO);
+            each::<TERMS>(|i| {
+                let with = constant + left[i];
+                words = G::Format::add_words(words, with.bits());
+                left[i] = left[i] - (with - constant);
+                any = any | left[i].bits();
+            });
+            let value = G::Format::signed_difference(words, constant.bits(), TERMS as u32);
+            let total = if const { size_of::<G::Format>() == 4 } {
+                i64::from(i32::reduce_add(FULL_MASK, value as i32))
+            } else {
+                value.sum_of_lanes()
+            };
+            let k = (bin + above) as usize;
+            if lane_id() == 0 {
+                self.set_word(sum, k, self.word(sum, k).wrapping_add(total as u64));
+            }
+            // -0.0 is nothing.
+            if bin == 0 || !warp_vote_any(FULL_MASK, any & !G::Format::SIGN != G::Format::ZERO) {
+                break;
+            }
+            bin -= 1;
+        }
+    }
+
+    /// Notes which terms are not finite, and leaves zeros in their place.
+    #[inline(always)]
+    fn note_specials(&self, sum: usize, terms: &mut [G::Format; TERMS]) {
+        let mut found = 0;
+        each::<TERMS>(|i| {
+            let term = terms[i];
+            let bit = match (term.is_nan(), term.is_negative()) {
+                (true, _) => Special::Nan,
+                (_, true) => Special::NegativeInfinity,
+                _ => Special::Infinity,
+            };
+            found |= if term.is_finite() { 0 } else { 1 << bit as u32 };
+            terms[i] = if term.is_finite() { term } else { G::Format::default() };
+        });
+        let found = u32::reduce_or(FULL_MASK, found);
+        if lane_id() == 0 {
+            self.set_word(sum, Self::SPECIALS, self.word(sum, Self::SPECIALS) | u64::from(found));
+        }
+    }
+
+    /// Leaves as many bits in each bin as the distance to the next one has, and little more.
+    #[inline(always)]
+    pub fn pass_carries(&self, sum: usize) {
+        sync_warp(FULL_MASK);
+        let slot = lane_id() as usize;
+        let (place, mut carry) = (sum * Self::SLOTS + slot, 0);
+        if slot < Self::SPECIALS / 2 {
+            let [low, high] = self.words.load(place).map(|word| word as i64);
+            let high = high + (low >> Self::MANTISSA);
+            carry = high >> Self::MANTISSA;
+            let kept = |bin: i64| (bin & ((1 << Self::MANTISSA) - 1)) as u64;
+            self.words.store(place, [kept(low), kept(high)]);
+        }
+        sync_warp(FULL_MASK);
+        // The last bin has none.
+        if slot + 1 < Self::SPECIALS / 2 {
+            let [low, high] = self.words.load(place + 1);
+            self.words.store(place + 1, [low.wrapping_add(carry as u64), high]);
+        }
+        sync_warp(FULL_MASK);
+    }
+
+    /// Adds a sum to a superaccumulator of limbs.
+    #[inline(always)]
+    pub fn end(&self, sum: usize, rest: &Rest<G>) {
+        /// Bins so far apart have no limb in common: each touches three.
+        const APART: u32 = 8;
+        const { assert!(APART as i32 * Self::MANTISSA >= 4 * 32) };
+        sync_warp(FULL_MASK);
+        let mut phase = 0;
+        while phase < APART {
+            let mut bin = lane_id();
+            while bin % APART == phase && bin < Self::SPECIALS as u32 {
+                let (value, position) = (self.word(sum, bin as usize) as i64, bin * Self::MANTISSA as u32);
+                each::<3>(|j| {
+                    let k = position / 32 + j as u32;
+                    if value != 0 && k < G::LIMBS {
+                        rest.add_to(k, digit(value, position, k));
+                    }
+                });
+                bin += 32;
+            }
+            sync_warp(FULL_MASK);
+            phase += 1;
+        }
+        let specials = self.word(sum, Self::SPECIALS);
+        for special in [Special::Nan, Special::Infinity, Special::NegativeInfinity] {
+            rest.add_special(special, specials >> special as u32 & 1 == 1);
+        }
+        sync_warp(FULL_MASK);
+    }
+}
+
+/// The exponent above all magnitudes of a warp's terms.
+#[inline(always)]
+fn exponent_of<F: Format, const N: usize>(terms: &[F; N]) -> i32 {
+    F::exponent_above(u32::reduce_max(FULL_MASK, largest_of(terms)))
+}
