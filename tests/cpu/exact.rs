@@ -1,5 +1,6 @@
 //! Exact sums of whole inputs in the executor.
 
+use kernels::reduce::exact::columns::exact_columns_in_f64;
 use kernels::reduce::exact::spans::{exact_spans, words_of_residue};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -83,6 +84,32 @@ fn sums_of_middle_axes_are_exact() {
     assert_eq!(gpu.download(&sums).unwrap(), expected);
     let error = gpu.exact_to_buffer(Sum, &gpu.upload(&all).unwrap(), Shape::rows(7, 5)).unwrap_err();
     assert!(error.to_string().contains("35"), "{error}");
+}
+
+/// A block that sums all of long columns has bins that fill up.
+#[test]
+fn bins_of_long_columns_pass_carries() {
+    const ROWS: usize = 5000;
+    const COLUMNS: usize = 8;
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(41));
+    // The most that a bin takes of an element is what is just below 2^17; what is far below it makes warps sum all again.
+    let full = |i: usize| if i < COLUMNS { 1e-300 } else { 131_071.999_999 };
+    let wide = exact::numbers::<f64>(exact::Data::Wide, ROWS * COLUMNS, &mut source);
+    let large = exact::numbers::<f64>(exact::Data::Large, ROWS * COLUMNS, &mut source);
+    let of_any = [(0..ROWS * COLUMNS).map(full).collect(), wide, large.iter().map(|x| x / 8192.0).collect::<Vec<_>>()];
+    for (which, all) in of_any.into_iter().enumerate() {
+        let (input, mut sums) = (gpu.upload(&all).unwrap(), gpu.zeroed::<f64>(COLUMNS).unwrap());
+        let (mut none, mut no_tickets) = (gpu.zeroed(0).unwrap(), gpu.zeroed(0).unwrap());
+        // SAFETY: the arguments are those of one matrix, of which one block has all.
+        let kernel = unsafe { exact_columns_in_f64::handle::<Sum, f64>() };
+        let (residues, tickets) = (none.view_mut(), no_tickets.view_mut());
+        let arguments = (input.view(), ROWS, COLUMNS, COLUMNS, 0, 1, 2, 1, 1, residues, tickets, sums.view_mut());
+        gpu.launch(kernel, (1, 1), arguments).unwrap();
+        for (column, sum) in gpu.download(&sums).unwrap().into_iter().enumerate() {
+            let right = (0..ROWS).map(|row| all[row * COLUMNS + column]).collect::<ExactSum<f64>>().value();
+            assert_eq!(sum, right, "column {column} of data {which}");
+        }
+    }
 }
 
 /// The sum of a whole input by `parts` blocks of one warp, which have `tiles` tiles of 512 elements each, or one more.
