@@ -52,7 +52,8 @@ impl Gpu {
 
     /// Reduces a view to a buffer of one output for each row, column or segment of its shape.
     ///
-    /// Columns of squares of `f64` (their sum, or the norm) are transposed first, to memory that is as large as the view.
+    /// Columns of squares of `f64` (their sum, or the norm) are transposed first, to memory that is as large as the
+    /// view.
     ///
     /// # Errors
     /// As [`Gpu::reduce`]; and the view is shorter than the shape. What is behind that is left alone.
@@ -111,8 +112,8 @@ macro_rules! calls_of_one_type {
 }
 
 calls! {
-    /// The sum, of nothing 0: of floats the exact one, rounded once, to `f32` of `f16` and `bf16`; of integers in 64 bits.
-    /// See [`Sum`].
+    /// The sum, of nothing 0: of floats the exact one, rounded once, to `f32` of `f16` and `bf16`; of integers in 64
+    /// bits. See [`Sum`].
     ///
     /// ```
     /// use warpfold::Gpu;

@@ -29,21 +29,21 @@
 //! Segments of any lengths have their offsets in the device's memory: [`SegmentReducer`]. Two inputs have a dot product:
 //! [`Gpu::dot`](crate::Gpu::dot).
 //!
-//! **Bits.** A sum, mean, sum of squares, norm or dot product of floats is exact, and rounded once, to nearest even: it does
-//! not depend on the order of the elements, the alignment, the layout, the rows beside it, or the device. Products of floats,
-//! means and norms of integers, and custom operators have an order that is a function of the shape and the element's type.
-//! So all results' bits are equal on every device, in every run and on every stream, in the executor, and at every
-//! alignment; and NaN is always the same one.
+//! **Bits.** A sum, mean, sum of squares, norm or dot product of floats is exact, and rounded once, to nearest even:
+//! it does not depend on the order of the elements, the alignment, the layout, the rows beside it, or the device.
+//! Products of floats, means and norms of integers, and custom operators have an order that is a function of the
+//! shape and the element's type. So all results' bits are equal on every device, in every run and on every stream, in
+//! the executor, and at every alignment; and NaN is always the same one.
 //!
 //! **Nothing.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. A minimum, a
-//! maximum and the place of one are an [`Error::Empty`](crate::Error::Empty) if there is an output that would need one.
+//! maximum and the place of one are an [`Error::Empty`] if there is an output that would need one.
 //! Where a shape has no outputs (`Shape::rows(0, 0)`, `Shape::axis(&[0, 0, 4], 1)`) nothing lacks a value, so every
 //! operator gives an empty buffer. NumPy raises there for minima, maxima and their places; a program that reduces a
 //! batch of any size needs no special case here.
 //!
 //! **Special numbers.** As in NumPy: NaN comes out of every sum, minimum and maximum that it goes into; of several NaN, or
-//! several equal elements, an index is that of the first; a sum of floats that is 0 is +0.0; integers wrap, in 64 bits unless
-//! [`WrappingSum`](crate::ops::WrappingSum) says otherwise.
+//! several equal elements, an index is that of the first; a sum of floats that is 0 is +0.0; integers wrap, in 64
+//! bits unless [`WrappingSum`](crate::ops::WrappingSum) says otherwise.
 
 mod builtin;
 mod calls;
@@ -91,8 +91,8 @@ pub type ColumnsParameters<O, T> =
 /// The kernels of an operator for elements of one type.
 ///
 /// Those of [`crate::ops`] are there by themselves ([`Reduction`]). For a custom operator, write kernels that call the
-/// engines of `kernels::reduce`, and give the result to [`Gpu::reducer_by`](crate::Gpu::reducer_by); `examples/operator`
-/// does.
+/// engines of `kernels::reduce`, and give the result to [`Gpu::reducer_by`](crate::Gpu::reducer_by);
+/// `examples/operator` does.
 ///
 /// Engines check no access, so a kernel that calls one is an `unsafe fn`, and so is its `handle`. What that asks for is kept here:
 /// the kernels can be had from nowhere else, and are launched with arguments that their engine takes, for views that have all

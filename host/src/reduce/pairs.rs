@@ -88,8 +88,8 @@ pub struct PairReducer<T: Element, R: Plain> {
 }
 
 impl Gpu {
-    /// The dot product of two vectors, of nothing 0: of floats the exact one, rounded once, to `f32` of `f16` and `bf16`; of
-    /// integers in 64 bits. See [`Dot`].
+    /// The dot product of two vectors, of nothing 0: of floats the exact one, rounded once, to `f32` of `f16` and
+    /// `bf16`; of integers in 64 bits. See [`Dot`].
     ///
     /// ```
     /// use warpfold::Gpu;

@@ -1,6 +1,6 @@
 //! Which kernel reduces a shape, and in how many blocks: a function of the shape, the element and the operator alone, never
-//! of the device, because it is part of the order in which elements are combined. (Not of exact sums: their blocks may be
-//! any.)
+//! of the device, because it is part of the order in which elements are combined. (Not of exact sums: their blocks
+//! may be any.)
 
 use cuda_std::element::Plain;
 use cuda_std::mailbox;
@@ -152,7 +152,8 @@ impl Blocks {
         Self { parts: parts as u32, tiles, longer, threads: threads as u32 }
     }
 
-    /// What blocks that share spans need to leave each other states of so many mailboxes, and residues of so many words.
+    /// What blocks that share spans need to leave each other states of so many mailboxes, and residues of so many
+    /// words.
     pub(super) fn room(&self, spans: usize, boxes: usize, words: usize) -> Room {
         let shared = if self.parts > 1 { spans } else { 0 };
         Room { mailboxes: self.parts as usize * shared * boxes, residues: words * shared, ..Room::default() }

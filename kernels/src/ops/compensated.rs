@@ -6,8 +6,8 @@ use super::scalar::{Arithmetic, Ordered};
 
 /// A number that long sums are held in.
 ///
-/// Integers wrap. A float is held as two: the rounded sum, and the sum of all that was rounded off. What is given out is
-/// both together, so for an element with `d` additions on its way the error is
+/// Integers wrap. A float is held as two: the rounded sum, and the sum of all that was rounded off. What is given out
+/// is both together, so for an element with `d` additions on its way the error is
 ///
 /// ```text
 /// |computed - exact| <= u |exact| + (h u + 2 d² u²) Σ|x|        u: half the distance from 1 to the next float

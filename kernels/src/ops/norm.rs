@@ -6,8 +6,8 @@ use super::compensated::Accumulator;
 use super::scalar::{Arithmetic, Integer};
 use super::{Operator, tree};
 
-/// The sum of squares: of integers in 64 bits, wrapping past those; of floats the exact sum of the exact squares, rounded
-/// once, to `f32` of `f16`, `bf16` and `f32`.
+/// The sum of squares: of integers in 64 bits, wrapping past those; of floats the exact sum of the exact squares,
+/// rounded once, to `f32` of `f16`, `bf16` and `f32`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SumOfSquares;
 

@@ -4,8 +4,8 @@ use super::compensated::Accumulator;
 use super::scalar::{Arithmetic, Integer};
 use super::{Operator, tree};
 
-/// The sum: of integers in 64 bits, wrapping past those; of floats the exact sum, rounded once to nearest even, to `f32` of
-/// `f16`, `bf16` and `f32`.
+/// The sum: of integers in 64 bits, wrapping past those; of floats the exact sum, rounded once to nearest even, to
+/// `f32` of `f16`, `bf16` and `f32`.
 ///
 /// An exact sum of floats does not depend on their order. It is infinite only if it is beyond the largest number, or an
 /// element is infinite; NaN if an element is, or infinities of both signs are there; and +0.0 if it is 0.
@@ -64,8 +64,8 @@ impl<T: Integer> Operator<T> for WrappingSum {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SumInF64;
 
-/// The mean: of floats the exact sum over the number of elements, rounded once; of integers the sum, exact up to 32 bits and
-/// in `f64` beyond, over the number of elements.
+/// The mean: of floats the exact sum over the number of elements, rounded once; of integers the sum, exact up to 32
+/// bits and in `f64` beyond, over the number of elements.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean;
 

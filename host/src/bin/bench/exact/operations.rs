@@ -68,7 +68,12 @@ macro_rules! exact {
                 )),*])
             }
 
-            fn dots(gpu: &Gpu, x: &Buffer<Self>, y: &Buffer<Self>, shape: Shape) -> Result<(Operation, Vec<Value>), Error> {
+            fn dots(
+                gpu: &Gpu,
+                x: &Buffer<Self>,
+                y: &Buffer<Self>,
+                shape: Shape,
+            ) -> Result<(Operation, Vec<Value>), Error> {
                 Ok((Operation::Dot, values(gpu, gpu.reduce_pairs(ops::Dot, x, y, shape)?)?))
             }
         }

@@ -263,8 +263,8 @@ impl<W: Wide> Tally<W> {
     }
 }
 
-/// What means and norms of integers may be off, over the sum of absolute values: vectors of up to 16 elements are added as
-/// they are, the rest with what rounding took. The CPU computes in `f64`.
+/// What means and norms of integers may be off, over the sum of absolute values: vectors of up to 16 elements are
+/// added as they are, the rest with what rounding took. The CPU computes in `f64`.
 fn relative_error(format: Format) -> f64 {
     8.0 * format.rounding().max(f64::EPSILON)
 }
