@@ -1,4 +1,4 @@
-//! Exact sums of whole inputs in the executor.
+//! Exact sums of floats in the executor.
 
 use kernels::reduce::exact::columns::exact_columns_in_f64;
 use kernels::reduce::exact::spans::{exact_spans, words_of_residue};
@@ -79,10 +79,10 @@ fn sums_of_columns_are_exact() {
 fn sums_of_middle_axes_are_exact() {
     let gpu = Gpu::simt();
     let all: Vec<f32> = (0..2 * 5 * 3).map(|i| if i % 3 == 0 { 1e20 } else { i as f32 }).collect();
-    let sums = gpu.exact_to_buffer(Sum, &gpu.upload(&all).unwrap(), Shape::axis(&[2, 5, 3], 1).unwrap()).unwrap();
+    let sums = gpu.reduce_to_buffer(Sum, &gpu.upload(&all).unwrap(), Shape::axis(&[2, 5, 3], 1).unwrap()).unwrap();
     let expected = [5e20, 35.0, 40.0, 5e20, 110.0, 115.0];
     assert_eq!(gpu.download(&sums).unwrap(), expected);
-    let error = gpu.exact_to_buffer(Sum, &gpu.upload(&all).unwrap(), Shape::rows(7, 5)).unwrap_err();
+    let error = gpu.reduce_to_buffer(Sum, &gpu.upload(&all).unwrap(), Shape::rows(7, 5)).unwrap_err();
     assert!(error.to_string().contains("35"), "{error}");
 }
 
@@ -195,7 +195,7 @@ fn one_unit_beside_larger_ones_is_not_lost() {
         numbers[512 * warp + 3 * warp] = x;
     }
     numbers[4000] = -1.0;
-    assert_eq!(gpu.exact_sum(&gpu.upload(&numbers).unwrap()).unwrap(), f32::from_bits(1));
+    assert_eq!(gpu.sum(&gpu.upload(&numbers).unwrap()).unwrap(), f32::from_bits(1));
 }
 
 /// A block's integer may be 1, which is not nothing.
@@ -207,7 +207,7 @@ fn one_unit_of_the_least_number_is_not_lost() {
     for place in [0, 20_000, 49_999] {
         numbers[place] = least;
     }
-    assert_eq!(gpu.exact_sum(&gpu.upload(&numbers).unwrap()).unwrap(), 3.0 * least);
+    assert_eq!(gpu.sum(&gpu.upload(&numbers).unwrap()).unwrap(), 3.0 * least);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn what_blocks_leave_each_other_is_clean_afterwards() {
 fn the_case_that_no_order_of_additions_gets_right() {
     let gpu = Gpu::simt();
     let numbers = [1e20_f32, 1.0, -1e20, 3.0].repeat(50);
-    assert_eq!(gpu.exact_sum(&gpu.upload(&numbers).unwrap()).unwrap(), 200.0);
+    assert_eq!(gpu.sum(&gpu.upload(&numbers).unwrap()).unwrap(), 200.0);
 }
 
 /// Lengths at which segments are summed in another way: a vector, a worker's vectors, a batch's, all that a warp sums.
@@ -284,7 +284,7 @@ fn sums_of_long_segments_are_exact() {
 fn offsets_of_exact_segments_that_are_none_are_told() {
     let gpu = Gpu::simt();
     let numbers = gpu.upload(&vec![1.0_f32; 100_000]).unwrap();
-    let sums = |offsets: &[u64]| gpu.exact_segments(Sum, &numbers, &gpu.upload(offsets).unwrap());
+    let sums = |offsets: &[u64]| gpu.reduce_segments(Sum, &numbers, &gpu.upload(offsets).unwrap());
     for wrong in [[0_u64, 5, 4, 9], [0, 5, 9, 100_001], [0, u64::MAX, 5, 7], [90_000, 100_000, 0, 100_000]] {
         let error = sums(&wrong).unwrap_err();
         let first = wrong.windows(2).position(|ends| ends[0] > ends[1] || ends[1] > 100_000).unwrap() as u64;
@@ -298,5 +298,5 @@ fn offsets_of_exact_segments_that_are_none_are_told() {
     assert!(message.contains("the offsets"), "{message}");
     assert_eq!(sums(&[3]).unwrap().len(), 0);
     let others = Gpu::simt().upload(&[0_u64, 1]).unwrap();
-    assert!(matches!(gpu.exact_segments(Sum, &numbers, &others), Err(Error::OtherDevice { .. })));
+    assert!(matches!(gpu.reduce_segments(Sum, &numbers, &others), Err(Error::OtherDevice { .. })));
 }

@@ -1,8 +1,6 @@
 //! Reductions of every operator, type and shape in the executor, against an independent reference.
 
 use proptest::prelude::*;
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
 use test_support::reductions::data::{KINDS, Kind};
 use test_support::reductions::shapes::Form;
 use test_support::reductions::{Case, PAIRS, Pair, dots, large};
@@ -316,62 +314,11 @@ fn a_reducer_is_started_again_and_again() {
     }
 }
 
-/// Sums of numbers that cancel are within the bound that `Accumulator` has in its docs, which is below that of pairwise
-/// summation, and in the mean nearer than that. (A single one may be farther off, as either may be exact by chance.)
-#[test]
-fn sums_are_at_least_as_accurate_as_pairwise_ones() {
-    fn pairwise(numbers: &[f32]) -> f32 {
-        match numbers {
-            [x] => *x,
-            _ => {
-                let (low, high) = numbers.split_at(numbers.len() / 2);
-                pairwise(low) + pairwise(high)
-            }
-        }
-    }
-    let gpu = Gpu::simt();
-    let mut source = SmallRng::seed_from_u64(4);
-    for (count, len, wide) in [(200, 4096, false), (200, 4096, true), (2000, 100, false), (20, 100_003, true)] {
-        let mut number = || {
-            let scale = if wide { f32::exp2(source.random_range(-20.0..20.0)) } else { 1.0 };
-            source.random_range(-1.0..1.0) * scale
-        };
-        let rows: Vec<Vec<f32>> = (0..count).map(|_| (0..len).map(|_| number()).collect()).collect();
-        let by_rows = rows.concat();
-        let by_columns: Vec<f32> = (0..len).flat_map(|i| rows.iter().map(move |row| row[i])).collect();
-        let sums = |numbers: &[f32], shape| {
-            gpu.download(&gpu.reduce_to_buffer(ops::Sum, &gpu.upload(numbers).unwrap(), shape).unwrap()).unwrap()
-        };
-        let each = rows.iter().map(|row| gpu.sum(&gpu.upload(row).unwrap()).unwrap()).collect();
-        let offsets: Vec<u64> = (0..=count).map(|i| (i * len) as u64).collect();
-        let (input, offsets) = (gpu.upload(&by_rows).unwrap(), gpu.upload(&offsets).unwrap());
-        let of_segments = gpu.download(&gpu.reduce_segments(ops::Sum, &input, &offsets).unwrap()).unwrap();
-        let kinds = [
-            ("alone", each),
-            ("rows", sums(&by_rows, Shape::rows(count, len))),
-            ("columns", sums(&by_columns, Shape::columns(len, count))),
-            ("segments", of_segments),
-        ];
-        for (kind, found) in kinds {
-            let (mut ours, mut of_pairwise) = (0.0, 0.0);
-            for (row, found) in rows.iter().zip(found) {
-                let exact: f64 = row.iter().map(|&x| f64::from(x)).sum();
-                let all: f64 = row.iter().map(|&x| f64::from(x.abs())).sum();
-                let (off, unit) = (f64::from(found) - exact, f64::from(f32::EPSILON) / 2.0);
-                let bound = unit * exact.abs() + 4.01 * unit * all;
-                assert!(off.abs() <= bound, "{kind} of {len}: {off:e} off, which may be {bound:e}");
-                ours += off * off;
-                of_pairwise += (f64::from(pairwise(row)) - exact).powi(2);
-            }
-            assert!(ours <= of_pairwise, "{count} {kind} of {len}: squares of {ours:e} off, pairwise {of_pairwise:e}");
-        }
-    }
-}
-
 #[test]
 fn recordings_are_started_again_and_keep_their_memory() {
     test_support::orders::recordings(&Gpu::simt()).unwrap();
     test_support::orders::recordings_of_each_kind(&Gpu::simt()).unwrap();
+    test_support::orders::recordings_of_exact_sums(&Gpu::simt()).unwrap();
 }
 
 #[test]

@@ -219,6 +219,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     add("occupancy is what the driver says".into(), Box::new(occupancies));
     add("recordings".into(), Box::new(|gpu| orders::recordings(gpu).map_err(Failed::from)));
     add("recordings of each kind".into(), Box::new(|gpu| orders::recordings_of_each_kind(gpu).map_err(Failed::from)));
+    add("recordings of exact sums".into(), Box::new(|gpu| orders::recordings_of_exact_sums(gpu).map_err(Failed::from)));
     add(
         "64 threads with a stream each".into(),
         Box::new(|gpu| {

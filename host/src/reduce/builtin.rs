@@ -1,9 +1,10 @@
-//! The operators of [`crate::ops`], with their kernels.
+//! The operators of [`crate::ops`], with their kernels, but for exact sums of floats.
 
+use cuda_std::element::Element;
 use half::{bf16, f16};
 use kernels::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumInF64, SumOfSquares, WrappingSum,
+    Sum, SumOfSquares, WrappingSum,
 };
 use kernels::reduce::{
     columns::columns,
@@ -12,11 +13,23 @@ use kernels::reduce::{
     spans::{spans, spans_anywhere},
 };
 
-use super::{Kernels, Reduction, SegmentKernels};
+use super::private::Token;
+use super::reducer::plan_by;
+use super::segments::LongSegments;
+use super::{Kernels, Planned, Reduction, SegmentKernels, Shape};
+use crate::Error;
+
+/// An operator whose kernels are those of the engines for any [`Operator`].
+trait OperatorKernels<T: Element>: Operator<T> {
+    fn kernels() -> Kernels<Self, T>;
+    fn segment_kernels() -> SegmentKernels<T, Self::Output>;
+}
 
 macro_rules! reductions {
     ($($operator:ident, $name:literal, $order:ident of $($type:ident)*;)*) => {$($(
-        impl Reduction<$type> for $operator {
+        reductions!($operator, $type);
+
+        impl OperatorKernels<$type> for $operator {
             fn kernels() -> Kernels<Self, $type> {
                 // SAFETY: whoever has them cannot launch them: only the plans of `Kernels` do.
                 unsafe {
@@ -29,17 +42,29 @@ macro_rules! reductions {
                     }
                 }
             }
-            fn segment_kernels() -> SegmentKernels<Self, $type> {
+            fn segment_kernels() -> SegmentKernels<$type, Self::Output> {
                 // SAFETY: as above, of `SegmentKernels`.
                 unsafe {
                     SegmentKernels {
                         segments: segments::handle::<Self, $type>(),
-                        long_segments: long_segments::handle::<Self, $type>(),
+                        long_segments: LongSegments::InOrder(long_segments::handle::<Self, $type>()),
                     }
                 }
             }
         }
     )*)*};
+    ($operator:ident, $type:ident) => {
+        impl Reduction<$type> for $operator {
+            type Output = <$operator as Operator<$type>>::Output;
+
+            fn plan(shape: Shape, _: Token) -> Result<Planned<$type, Self::Output>, Error> {
+                plan_by(<Self as OperatorKernels<$type>>::kernels(), shape)
+            }
+            fn segment_kernels(_: Token) -> SegmentKernels<$type, Self::Output> {
+                <Self as OperatorKernels<$type>>::segment_kernels()
+            }
+        }
+    };
     (spans_anywhere, $operator:ident, $type:ident, in_order) => {{
         const { assert!(!<$operator as Operator<$type>>::ANY_ORDER) };
         Some(spans_anywhere::handle::<$operator, $type>())
@@ -53,14 +78,16 @@ macro_rules! reductions {
 /// Operators that do with one type, bit for bit, what an operator does with another one: they have its kernels.
 macro_rules! the_same {
     ($($operator:ident, $name:literal, of $($type:ident as $by:ident of $same:ident),*;)*) => {$($(
-        impl Reduction<$type> for $operator {
+        reductions!($operator, $type);
+
+        impl OperatorKernels<$type> for $operator {
             fn kernels() -> Kernels<Self, $type> {
                 // SAFETY: both do the same with the same bits, as the list below says of each pair.
-                unsafe { <$by as Reduction<$same>>::kernels().taken_as($name) }
+                unsafe { <$by as OperatorKernels<$same>>::kernels().taken_as($name) }
             }
-            fn segment_kernels() -> SegmentKernels<Self, $type> {
+            fn segment_kernels() -> SegmentKernels<$type, Self::Output> {
                 // SAFETY: as above.
-                unsafe { <$by as Reduction<$same>>::segment_kernels().taken_as() }
+                unsafe { <$by as OperatorKernels<$same>>::segment_kernels().taken_as() }
             }
         }
     )*)*};
@@ -68,14 +95,12 @@ macro_rules! the_same {
 
 // By `Operator::ANY_ORDER`: spans that begin anywhere have a kernel of their own only where the order counts.
 reductions! {
-    Sum, "the sum", in_order of f32 f64 f16 bf16;
     Sum, "the sum", in_any_order of i8 i16 i32 i64 u8 u16 u32;
     Product, "the product", in_order of f32 f64 f16 bf16;
     Product, "the product", in_any_order of i8 i16 i32 i64 u8 u16 u32;
-    Mean, "the mean", in_order of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    SumOfSquares, "the sum of squares", in_order of f32 f64 f16 bf16;
+    Mean, "the mean", in_order of i8 i16 i32 i64 u8 u16 u32 u64;
     SumOfSquares, "the sum of squares", in_any_order of i8 i16 i32 i64 u8 u16 u32;
-    Norm, "the norm", in_order of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
+    Norm, "the norm", in_order of i8 i16 i32 i64 u8 u16 u32 u64;
     Min, "the minimum", in_any_order of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
     Max, "the maximum", in_any_order of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
     MinMax, "the minimum and maximum", in_any_order of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
@@ -87,7 +112,6 @@ reductions! {
     CountNan, "the number of NaN", in_any_order of f32 f64 f16 bf16;
     CountFinite, "the number of finite elements", in_any_order of f32 f64 f16 bf16;
     WrappingSum, "the wrapping sum", in_any_order of u8 u16 u32;
-    SumInF64, "the sum in f64", in_order of f32;
 }
 
 // Whether a number is 0 does not depend on its sign: floats of one size are 0 if no bit but the first is set,

@@ -6,7 +6,8 @@ use kernels::ops::{
     Sum, SumOfSquares,
 };
 
-use super::reducer::{self, Reducer};
+use super::private::Token;
+use super::reducer::{Reducer, check_input, plan_by};
 use super::{Kernels, Reduction, Shape};
 use crate::{Buffer, Error, Gpu, View};
 
@@ -15,11 +16,15 @@ impl Gpu {
     ///
     /// # Errors
     /// The operator has no result for this shape, or there is no memory for the workspace.
-    pub fn reducer<O: Reduction<T>, T: Element>(&self, _operator: O, shape: Shape) -> Result<Reducer<O, T>, Error> {
-        self.reducer_by(O::kernels(), shape)
+    pub fn reducer<O: Reduction<T>, T: Element>(
+        &self,
+        _operator: O,
+        shape: Shape,
+    ) -> Result<Reducer<T, O::Output>, Error> {
+        Reducer::new(self, shape, O::plan(shape, Token)?)
     }
 
-    /// [`Gpu::reducer`] by an operator of one's own.
+    /// [`Gpu::reducer`] by a custom operator.
     ///
     /// # Errors
     /// As there; and the operator has no kernel for the shape.
@@ -27,8 +32,8 @@ impl Gpu {
         &self,
         kernels: Kernels<O, T>,
         shape: Shape,
-    ) -> Result<Reducer<O, T>, Error> {
-        Reducer::new(self, kernels, shape)
+    ) -> Result<Reducer<T, O::Output>, Error> {
+        Reducer::new(self, shape, plan_by(kernels, shape)?)
     }
 
     /// Reduces a whole view, a buffer or a matrix to one value.
@@ -38,20 +43,17 @@ impl Gpu {
     /// memory for the workspace (128 KiB, once for each device), or work before has failed.
     pub fn reduce<'a, O: Reduction<T>, T: Element>(
         &self,
-        _operator: O,
+        operator: O,
         input: impl Into<View<'a, T>>,
     ) -> Result<O::Output, Error> {
-        let (input, kernels) = (input.into(), O::kernels());
-        self.own(input.memory(), "reduce")?;
-        if input.is_empty() {
-            let nothing = Error::Empty { operator: kernels.name };
-            return if O::HAS_EMPTY { Ok(O::finish(O::NEUTRAL, 0)) } else { Err(nothing) };
-        }
-        let output = self.reduce_to_buffer_by(kernels, input, Shape::all(input.len()))?;
-        Ok(self.download(&output)?[0])
+        let input = input.into();
+        Ok(self.download(&self.reduce_to_buffer(operator, input, Shape::all(input.len()))?)?[0])
     }
 
     /// Reduces a view to a buffer of one output for each row, column or segment of its shape.
+    ///
+    /// Columns of squares of `f64` (their sum, or the norm) are transposed first, to memory that is as large as the
+    /// view.
     ///
     /// # Errors
     /// As [`Gpu::reduce`]; and the view is shorter than the shape. What is behind that is left alone.
@@ -61,27 +63,18 @@ impl Gpu {
         input: impl Into<View<'a, T>>,
         shape: Shape,
     ) -> Result<Buffer<O::Output>, Error> {
-        self.reduce_to_buffer_by(O::kernels(), input.into(), shape)
-    }
-
-    fn reduce_to_buffer_by<O: Operator<T>, T: Element>(
-        &self,
-        kernels: Kernels<O, T>,
-        input: View<'_, T>,
-        shape: Shape,
-    ) -> Result<Buffer<O::Output>, Error> {
-        let plan = reducer::check(&kernels, shape)?;
-        reducer::check_input(self, shape, input)?;
+        let (planned, input) = (O::plan(shape, Token)?, input.into());
+        check_input(self, shape, input)?;
         let mut output = self.zeroed(shape.outputs())?;
-        let mut workspace = self.workspaces().take(self, plan.room::<O::State>())?;
-        reducer::start(self, &kernels, shape, plan, &mut workspace, input, output.view_mut())?;
+        let mut workspace = self.workspaces().take(self, planned.room())?;
+        planned.start(self, shape, &mut workspace, input, output.view_mut())?;
         self.workspaces().put_back(workspace);
         Ok(output)
     }
 }
 
 /// The type of what an operator gives out.
-type OutputOf<O, T> = <O as Operator<T>>::Output;
+type OutputOf<O, T> = <O as Reduction<T>>::Output;
 
 macro_rules! calls {
     ($($(#[$doc:meta])* $name:ident by $operator:ident;)*) => {
@@ -110,7 +103,7 @@ macro_rules! calls_of_one_type {
             /// As [`Gpu::reduce`].
             pub fn $name<'a, T: Element>(&self, input: impl Into<View<'a, T>>) -> Result<$output, Error>
             where
-                $operator: Reduction<T> + Operator<T, Output = $raw>,
+                $operator: Reduction<T, Output = $raw>,
             {
                 self.reduce($operator, input).map($convert)
             }
@@ -119,15 +112,34 @@ macro_rules! calls_of_one_type {
 }
 
 calls! {
-    /// The sum, of nothing 0: of integers in 64 bits, of `f16` and `bf16` in `f32`. See [`Sum`].
+    /// The sum, of nothing 0: of floats the exact one, rounded once, to `f32` of `f16` and `bf16`; of integers in 64
+    /// bits. See [`Sum`].
+    ///
+    /// ```
+    /// use warpfold::Gpu;
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// assert_eq!(gpu.sum(&gpu.upload(&[1e20_f32, 1.0, -1e20])?)?, 1.0);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// A sum that goes on, or is stored, is [`warpfold::exact::ExactSum`](crate::exact::ExactSum), on the host.
     sum by Sum;
     /// The product, of nothing 1: of integers in 64 bits, of `f16` and `bf16` in `f32`. See [`Product`].
     product by Product;
-    /// The mean, of nothing NaN. See [`Mean`].
+    /// The mean, of nothing NaN: of floats the exact sum over the number of elements, rounded once. See [`Mean`].
     mean by Mean;
-    /// The sum of squares, of nothing 0. See [`SumOfSquares`].
+    /// The sum of squares, of nothing 0: of floats the exact one, rounded once. See [`SumOfSquares`].
     sum_of_squares by SumOfSquares;
-    /// The Euclidean norm, of nothing 0. See [`Norm`].
+    /// The Euclidean norm, of nothing 0: of floats the exact one, rounded once. See [`Norm`].
+    ///
+    /// ```
+    /// use warpfold::Gpu;
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// assert_eq!(gpu.norm(&gpu.upload(&[3e-200_f64, 4e-200])?)?, 5e-200);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
     norm by Norm;
     /// The smallest element; NaN if one is NaN. See [`Min`].
     min by Min;

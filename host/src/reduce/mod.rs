@@ -20,30 +20,34 @@
 //! let mut places = gpu.zeroed::<u64>(2)?;
 //! reducer.start(&x, &mut places)?;
 //! assert_eq!(gpu.download(&places)?, [1, 2]);
+//!
+//! // Sums of floats are exact, and rounded once.
+//! assert_eq!(gpu.sum(&gpu.upload(&[1e20_f32, 1.0, -1e20, 3.0].repeat(50))?)?, 200.0);
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
 //! Segments of any lengths have their offsets in the device's memory: [`SegmentReducer`]. Two inputs have a dot product:
-//! [`Gpu::dot`](crate::Gpu::dot). Exact sums are by [`Gpu::exact`](crate::Gpu::exact).
+//! [`Gpu::dot`](crate::Gpu::dot).
 //!
-//! **Bits.** A result's bits depend on the elements, the shape and the operator alone: they are equal on every device, in
-//! every run and on every stream, in the executor, and at every alignment. How the elements are combined is a function of
-//! the shape, and NaN is always the same one.
+//! **Bits.** A sum, mean, sum of squares, norm or dot product of floats is exact, and rounded once, to nearest even:
+//! it does not depend on the order of the elements, the alignment, the layout, the rows beside it, or the device.
+//! Products of floats, means and norms of integers, and custom operators have an order that is a function of the
+//! shape and the element's type. So all results' bits are equal on every device, in every run and on every stream, in
+//! the executor, and at every alignment; and NaN is always the same one.
 //!
 //! **Nothing.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. A minimum, a
-//! maximum and the place of one are an [`Error::Empty`](crate::Error::Empty) if there is an output that would need one.
+//! maximum and the place of one are an [`Error::Empty`] if there is an output that would need one.
 //! Where a shape has no outputs (`Shape::rows(0, 0)`, `Shape::axis(&[0, 0, 4], 1)`) nothing lacks a value, so every
 //! operator gives an empty buffer. NumPy raises there for minima, maxima and their places; a program that reduces a
 //! batch of any size needs no special case here.
 //!
 //! **Special numbers.** As in NumPy: NaN comes out of every sum, minimum and maximum that it goes into; of several NaN, or
-//! several equal elements, an index is that of the first; integers wrap, in 64 bits unless
-//! [`WrappingSum`](crate::ops::WrappingSum) says otherwise.
+//! several equal elements, an index is that of the first; a sum of floats that is 0 is +0.0; integers wrap, in 64
+//! bits unless [`WrappingSum`](crate::ops::WrappingSum) says otherwise.
 
 mod builtin;
 mod calls;
 mod exact;
-mod exact_segments;
 mod pairs;
 mod plan;
 mod reducer;
@@ -51,24 +55,27 @@ mod segments;
 mod shape;
 mod workspace;
 
-use cuda_std::element::Element;
+use cuda_std::element::{Element, Plain};
 use cuda_std::global::{Global, GlobalMut};
 use kernels::ops::Operator;
 
-use crate::{AnyBlock, Kernel};
+use crate::{AnyBlock, Error, Kernel};
 
-pub use exact::{ExactElement, ExactReduction};
-pub use pairs::{PairKernel, PairReducer, PairReduction, PairsParameters};
+pub use pairs::{PairReducer, PairReduction};
 pub use reducer::Reducer;
-pub use segments::{LongSegmentsParameters, SegmentKernels, SegmentReducer, SegmentsParameters};
+pub use segments::SegmentReducer;
 pub use shape::Shape;
 pub(crate) use workspace::Workspaces;
+
+use reducer::Planned;
+use segments::SegmentKernels;
 
 type State<O, T> = GlobalMut<'static, <O as Operator<T>>::State>;
 type Output<O, T> = GlobalMut<'static, <O as Operator<T>>::Output>;
 type Partials = GlobalMut<'static, [u64; 2]>;
 type Mailboxes = GlobalMut<'static, [u64; 2]>;
 type Tickets = GlobalMut<'static, u32>;
+type Residues = GlobalMut<'static, i64>;
 
 /// The parameters of [`spans`](fn@kernels::reduce::spans::spans) and
 /// [`spans_anywhere`](fn@kernels::reduce::spans::spans_anywhere).
@@ -83,9 +90,9 @@ pub type ColumnsParameters<O, T> =
 
 /// The kernels of an operator for elements of one type.
 ///
-/// Those of [`crate::ops`] are there by themselves ([`Reduction`]). For an operator of one's own, write kernels that call
-/// the engines of `kernels::reduce`, and give the result to [`Gpu::reducer_by`](crate::Gpu::reducer_by); `examples/operator`
-/// does.
+/// Those of [`crate::ops`] are there by themselves ([`Reduction`]). For a custom operator, write kernels that call the
+/// engines of `kernels::reduce`, and give the result to [`Gpu::reducer_by`](crate::Gpu::reducer_by);
+/// `examples/operator` does.
 ///
 /// Engines check no access, so a kernel that calls one is an `unsafe fn`, and so is its `handle`. What that asks for is kept here:
 /// the kernels can be had from nowhere else, and are launched with arguments that their engine takes, for views that have all
@@ -159,11 +166,21 @@ impl<O: Operator<T>, T: Element> Clone for Kernels<O, T> {
 }
 impl<O: Operator<T>, T: Element> Copy for Kernels<O, T> {}
 
-/// An operator of [`crate::ops`] with its kernels for elements of type `T`.
-pub trait Reduction<T: Element>: Operator<T> + Sized {
-    /// The kernels.
-    fn kernels() -> Kernels<Self, T>;
-
+/// An operator of [`crate::ops`] for elements of type `T`.
+///
+/// Nobody else can implement it: a custom operator has [`Kernels`], for [`Gpu::reducer_by`](crate::Gpu::reducer_by).
+pub trait Reduction<T: Element>: Sized {
+    /// What is given out for each row, column or segment.
+    type Output: Plain;
+    /// The reduction of a shape, if there is one.
+    #[doc(hidden)]
+    fn plan(shape: Shape, _: private::Token) -> Result<Planned<T, Self::Output>, Error>;
     /// The kernels for segments by offsets.
-    fn segment_kernels() -> SegmentKernels<Self, T>;
+    #[doc(hidden)]
+    fn segment_kernels(_: private::Token) -> SegmentKernels<T, Self::Output>;
+}
+
+mod private {
+    /// Only this crate can name it.
+    pub struct Token;
 }

@@ -1,68 +1,95 @@
 //! Reductions of two inputs: the dot product.
 
-use cuda_std::element::Element;
-use cuda_std::global::Global;
+use cuda_std::element::{Element, Plain};
+use cuda_std::global::{Global, GlobalMut};
+use cuda_std::mailbox;
 use half::{bf16, f16};
-use kernels::ops::{Dot, PairOperator};
+use kernels::ops::{Dot, Operator};
+use kernels::reduce::exact::spans::{PAIRS_IN_FLIGHT, exact_pairs, words_of_pairs_residue};
 use kernels::reduce::pairs::{self, PACKS_IN_FLIGHT};
 
-use super::plan::Plan;
-use super::reducer::{self, check_elements};
+use super::plan::Blocks;
+use super::private::Token;
+use super::reducer::{check_elements, grid};
 use super::shape::Kind;
-use super::workspace::Workspace;
-use super::{Mailboxes, Output, Shape};
+use super::workspace::{Room, Workspace};
+use super::{Mailboxes, Residues, Shape};
 use crate::{AnyBlock, Buffer, Error, Gpu, View, ViewMut};
 
 const OPERATION: &str = "reduce pairs";
 
 /// The parameters of [`pairs`](fn@kernels::reduce::pairs::pairs).
-pub type PairsParameters<O, T> =
-    (Global<'static, T>, Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Output<O, T>);
+type PairsParameters<T, R> =
+    (Global<'static, T>, Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, GlobalMut<'static, R>);
 
-/// An operator of pairs with its kernel for elements of type `T`.
-pub trait PairReduction<T: Element>: PairOperator<T> + Sized {
+/// The parameters of [`exact_pairs`](fn@kernels::reduce::exact::spans::exact_pairs).
+type ExactPairsParameters<T, R> =
+    (Global<'static, T>, Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Residues, GlobalMut<'static, R>);
+
+/// An operator of pairs of elements of type `T`.
+///
+/// Nobody else can implement it.
+pub trait PairReduction<T: Element>: Sized {
+    /// What is given out for each row.
+    type Output: Plain;
     /// The kernel for two inputs.
-    fn pairs() -> PairKernel<Self, T>;
+    #[doc(hidden)]
+    fn pairs(_: Token) -> PairKernel<T, Self::Output>;
 }
 
-/// The kernel of an operator of pairs. Only the plans of this crate launch it.
-pub struct PairKernel<O: PairOperator<T>, T: Element>(AnyBlock<PairsParameters<O, T>>);
-
-// By hand: a derive would ask for `O: Clone`.
-impl<O: PairOperator<T>, T: Element> Clone for PairKernel<O, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
+/// The kernel of an operator of pairs, and what its blocks leave each other.
+#[doc(hidden)]
+pub enum PairKernel<T: Element, R: Plain> {
+    /// States of so many mailboxes each.
+    InOrder { kernel: AnyBlock<PairsParameters<T, R>>, boxes: usize },
+    /// Exact sums, with residues of so many words.
+    Exact { kernel: AnyBlock<ExactPairsParameters<T, R>>, words: usize },
 }
-impl<O: PairOperator<T>, T: Element> Copy for PairKernel<O, T> {}
 
 macro_rules! dots {
     ($($type:ident)*) => {$(
         impl PairReduction<$type> for Dot {
-            fn pairs() -> PairKernel<Self, $type> {
+            type Output = <Dot as Operator<$type>>::Output;
+
+            fn pairs(_: Token) -> PairKernel<$type, Self::Output> {
+                let boxes = mailbox::boxes_of::<<Dot as Operator<$type>>::State>();
                 // SAFETY: whoever has it cannot launch it: only the plans below do, with what they have checked.
-                PairKernel(unsafe { pairs::pairs::handle::<Self, $type>() })
+                PairKernel::InOrder { kernel: unsafe { pairs::pairs::handle::<Self, $type>() }, boxes }
             }
         }
     )*};
 }
 
-dots!(f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64);
+macro_rules! exact_dots {
+    ($($type:ident to $output:ident)*) => {$(
+        impl PairReduction<$type> for Dot {
+            type Output = $output;
+
+            fn pairs(_: Token) -> PairKernel<$type, $output> {
+                let words = words_of_pairs_residue::<Dot, $type>();
+                // SAFETY: as above.
+                PairKernel::Exact { kernel: unsafe { exact_pairs::handle::<Dot, $type>() }, words }
+            }
+        }
+    )*};
+}
+
+dots!(i8 i16 i32 i64 u8 u16 u32 u64);
+exact_dots!(f32 to f32 f16 to f32 bf16 to f32 f64 to f64);
 
 /// A reduction of two inputs of one shape, with all the memory that it needs: starting it allocates nothing and waits for
-/// nothing.
+/// nothing. It reduces elements of type `T` to outputs of type `R`.
 ///
 /// Made by [`Gpu::pair_reducer`].
-pub struct PairReducer<O: PairOperator<T>, T: Element> {
+pub struct PairReducer<T: Element, R: Plain> {
     gpu: Gpu,
-    kernel: PairKernel<O, T>,
-    shape: Shape,
-    plan: Plan,
+    planned: PlannedPairs<T, R>,
     workspace: Workspace,
 }
 
 impl Gpu {
-    /// The dot product of two vectors, of nothing 0: of integers in 64 bits, of `f16` and `bf16` in `f32`. See [`Dot`].
+    /// The dot product of two vectors, of nothing 0: of floats the exact one, rounded once, to `f32` of `f16` and
+    /// `bf16`; of integers in 64 bits. See [`Dot`].
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -70,6 +97,8 @@ impl Gpu {
     /// let gpu = Gpu::first_or_simt()?;
     /// let (x, y) = (gpu.upload(&[1.0_f32, 2.0, 3.0])?, gpu.upload(&[4.0_f32, 5.0, 6.0])?);
     /// assert_eq!(gpu.dot(&x, &y)?, 32.0);
+    /// let (x, y) = (gpu.upload(&[1e300_f64, 3.0, -1e300])?, gpu.upload(&[1e300_f64, 4.0, 1e300])?);
+    /// assert_eq!(gpu.dot(&x, &y)?, 12.0);
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     ///
@@ -79,7 +108,7 @@ impl Gpu {
         &self,
         x: impl Into<View<'x, T>>,
         y: impl Into<View<'y, T>>,
-    ) -> Result<<Dot as kernels::ops::Operator<T>>::Output, Error>
+    ) -> Result<<Dot as PairReduction<T>>::Output, Error>
     where
         Dot: PairReduction<T>,
     {
@@ -103,11 +132,11 @@ impl Gpu {
         y: impl Into<View<'y, T>>,
         shape: Shape,
     ) -> Result<Buffer<O::Output>, Error> {
-        let (plan, x, y) = (plan::<O, T>(shape)?, x.into(), y.into());
+        let (planned, x, y) = (PlannedPairs::new(O::pairs(Token), shape)?, x.into(), y.into());
         check_inputs(self, shape, x, y)?;
         let mut output = self.zeroed(shape.outputs())?;
-        let mut workspace = self.workspaces().take(self, plan.room::<O::State>())?;
-        start::<O, T>(self, O::pairs(), shape, plan, &mut workspace, (x, y), output.view_mut())?;
+        let mut workspace = self.workspaces().take(self, planned.room())?;
+        planned.start(self, &mut workspace, (x, y), output.view_mut())?;
         self.workspaces().put_back(workspace);
         Ok(output)
     }
@@ -115,46 +144,22 @@ impl Gpu {
     /// A reduction of two inputs of one shape, with all the memory that it needs, to be started as often as needed.
     ///
     /// # Errors
-    /// The shape is one of columns, there are no pairs and the operator has no result for that, or there is no memory for
-    /// the workspace.
+    /// The shape is one of columns, or there is no memory for the workspace.
     pub fn pair_reducer<O: PairReduction<T>, T: Element>(
         &self,
         _operator: O,
         shape: Shape,
-    ) -> Result<PairReducer<O, T>, Error> {
-        let plan = plan::<O, T>(shape)?;
-        let workspace = Workspace::new(self, plan.room::<O::State>())?;
-        Ok(PairReducer { gpu: self.clone(), kernel: O::pairs(), shape, plan, workspace })
+    ) -> Result<PairReducer<T, O::Output>, Error> {
+        let planned = PlannedPairs::new(O::pairs(Token), shape)?;
+        let workspace = Workspace::new(self, planned.room())?;
+        Ok(PairReducer { gpu: self.clone(), planned, workspace })
     }
 }
 
-/// The number of spans of a shape of pairs, their length, and how far they are apart, if there are such.
-pub(super) fn spans<T: Element>(shape: Shape) -> Result<(usize, usize, usize), Error> {
-    check_elements::<T>(shape)?;
-    let Kind::Spans { spans, len, pitch } = shape.kind else {
-        return Err(Error::Shape {
-            operation: OPERATION,
-            what: "the number of columns",
-            found: shape.outputs(),
-            expected: "and pairs are reduced as a whole or row by row, not by columns".to_owned(),
-        });
-    };
-    Ok((spans, len, pitch))
-}
-
-/// How a shape of pairs is reduced by an operator, if it can be.
-fn plan<O: PairOperator<T>, T: Element>(shape: Shape) -> Result<Plan, Error> {
-    let (spans, len, pitch) = spans::<T>(shape)?;
-    if len == 0 && spans > 0 && !O::HAS_EMPTY {
-        return Err(Error::Empty { operator: "a reduction of pairs" });
-    }
-    Ok(Plan::of_spans(spans, len, pitch, size_of::<T>(), PACKS_IN_FLIGHT))
-}
-
-impl<O: PairOperator<T>, T: Element> PairReducer<O, T> {
+impl<T: Element, R: Plain> PairReducer<T, R> {
     /// What it reduces to what.
     pub fn shape(&self) -> Shape {
-        self.shape
+        self.planned.shape
     }
 
     /// Starts the reduction of the two inputs into `output`, behind all work that was started before.
@@ -166,10 +171,9 @@ impl<O: PairOperator<T>, T: Element> PairReducer<O, T> {
         &mut self,
         x: impl Into<View<'x, T>>,
         y: impl Into<View<'y, T>>,
-        output: impl Into<ViewMut<'o, O::Output>>,
+        output: impl Into<ViewMut<'o, R>>,
     ) -> Result<(), Error> {
-        let Self { gpu, kernel, shape, plan, workspace } = self;
-        start::<O, T>(gpu, *kernel, *shape, *plan, workspace, (x.into(), y.into()), output.into())
+        self.planned.start(&self.gpu, &mut self.workspace, (x.into(), y.into()), output.into())
     }
 }
 
@@ -188,24 +192,74 @@ pub(super) fn check_inputs<T: Element>(gpu: &Gpu, shape: Shape, x: View<'_, T>, 
     Ok(())
 }
 
-/// Starts a reduction that has been planned, in a workspace that has the plan's room.
-fn start<O: PairOperator<T>, T: Element>(
-    gpu: &Gpu,
-    kernel: PairKernel<O, T>,
+/// A reduction of two inputs of one shape by an operator's kernel.
+struct PlannedPairs<T: Element, R: Plain> {
+    kernel: PairKernel<T, R>,
     shape: Shape,
-    plan: Plan,
-    workspace: &mut Workspace,
-    (x, y): (View<'_, T>, View<'_, T>),
-    output: ViewMut<'_, O::Output>,
-) -> Result<(), Error> {
-    check_inputs(gpu, shape, x, y)?;
-    gpu.own(output.memory(), OPERATION)?;
-    if output.len() != shape.outputs() {
-        let (found, expected) = (output.len(), shape.outputs());
-        return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
+    spans: usize,
+    len: usize,
+    pitch: usize,
+    /// None if there is no output.
+    blocks: Option<Blocks>,
+}
+
+impl<T: Element, R: Plain> PlannedPairs<T, R> {
+    /// How a shape of pairs is reduced, if it can be.
+    fn new(kernel: PairKernel<T, R>, shape: Shape) -> Result<Self, Error> {
+        check_elements::<T>(shape)?;
+        let Kind::Spans { spans, len, pitch } = shape.kind else {
+            return Err(Error::Shape {
+                operation: OPERATION,
+                what: "the number of columns",
+                found: shape.outputs(),
+                expected: "and pairs are reduced as a whole or row by row, not by columns".to_owned(),
+            });
+        };
+        // Nothing is where the pitch says; and where that would be may be beyond any address.
+        let (size, pitch) = (size_of::<T>(), if len == 0 { 0 } else { pitch });
+        let blocks = (spans > 0).then(|| match kernel {
+            PairKernel::InOrder { .. } => Blocks::in_order(spans, len, size, PACKS_IN_FLIGHT),
+            PairKernel::Exact { .. } => Blocks::exact(spans, len, size, PAIRS_IN_FLIGHT, 2),
+        });
+        Ok(Self { kernel, shape, spans, len, pitch, blocks })
     }
-    let Plan::Spans { len, pitch, parts, tiles, longer, threads, .. } = plan else { return Ok(()) };
-    let grid = reducer::grid(plan, OPERATION)?;
-    let arguments = (x, y, len, pitch, parts, tiles, longer, workspace.mailboxes.view_mut(), output);
-    gpu.launch(kernel.0.with_block(threads), grid, arguments)
+
+    fn room(&self) -> Room {
+        let (boxes, words) = match self.kernel {
+            PairKernel::InOrder { boxes, .. } => (boxes, 0),
+            PairKernel::Exact { words, .. } => (1, words),
+        };
+        self.blocks.map_or(Room::default(), |blocks| blocks.room(self.spans, boxes, words))
+    }
+
+    /// Starts it in a workspace that has the room.
+    fn start(
+        &self,
+        gpu: &Gpu,
+        workspace: &mut Workspace,
+        (x, y): (View<'_, T>, View<'_, T>),
+        output: ViewMut<'_, R>,
+    ) -> Result<(), Error> {
+        let Self { ref kernel, shape, spans, len, pitch, blocks } = *self;
+        check_inputs(gpu, shape, x, y)?;
+        gpu.own(output.memory(), OPERATION)?;
+        if output.len() != shape.outputs() {
+            let (found, expected) = (output.len(), shape.outputs());
+            return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
+        }
+        let Some(blocks) = blocks else { return Ok(()) };
+        let (grid, mailboxes) = (grid(blocks.grid(spans), OPERATION)?, workspace.mailboxes.view_mut());
+        let Blocks { parts, tiles, longer, threads } = blocks;
+        match kernel {
+            PairKernel::InOrder { kernel, .. } => {
+                let arguments = (x, y, len, pitch, parts, tiles, longer, mailboxes, output);
+                gpu.launch(kernel.with_block(threads), grid, arguments)
+            }
+            PairKernel::Exact { kernel, .. } => {
+                let residues = workspace.residues.view_mut();
+                let arguments = (x, y, len, pitch, parts, tiles, longer, mailboxes, residues, output);
+                gpu.launch(kernel.with_block(threads), grid, arguments)
+            }
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Which kernel reduces a shape, and in how many blocks: a function of the shape, the element and the operator alone, never
-//! of the device, because it is part of the order in which elements are combined.
+//! of the device, because it is part of the order in which elements are combined. (Not of exact sums: their blocks
+//! may be any.)
 
 use cuda_std::element::Plain;
 use cuda_std::mailbox;
@@ -31,10 +32,7 @@ pub(super) enum Plan {
         spans: usize,
         len: usize,
         pitch: usize,
-        parts: u32,
-        tiles: u32,
-        longer: u32,
-        threads: u32,
+        blocks: Blocks,
     },
     Rows {
         rows: usize,
@@ -70,7 +68,9 @@ impl Plan {
                         rows_of_block(spans, rows::rows_of_block(len, pitch, lanes, size), lanes) as u32;
                     return Self::Rows { rows: spans, len, pitch, lanes: lanes as u32, rows_of_block };
                 }
-                Self::of_spans(spans, len, pitch, size, spans::PACKS_IN_FLIGHT)
+                // Nothing is where the pitch says; and where that would be may be beyond any address.
+                let pitch = if len == 0 { 0 } else { pitch };
+                Self::Spans { spans, len, pitch, blocks: Blocks::in_order(spans, len, size, spans::PACKS_IN_FLIGHT) }
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let at_once = AtOnce { rows: columns::rows_in_flight(size, size_of_state), blocks: SMALL_BLOCKS };
@@ -82,28 +82,10 @@ impl Plan {
         }
     }
 
-    /// How blocks fold long spans, with so many packs in flight in each thread.
-    pub(super) fn of_spans(spans: usize, len: usize, pitch: usize, size: usize, in_flight: usize) -> Self {
-        if spans == 0 {
-            return Self::Nothing;
-        }
-        // Nothing is where the pitch says; and where that would be may be beyond any address.
-        let pitch = if len == 0 { 0 } else { pitch };
-        let threads = threads_of_span(len.div_ceil(16 / size), spans, in_flight);
-        // The last one may be less than a tile.
-        let tiles = len.div_ceil(threads * in_flight * (16 / size));
-        let parts = parts_of_span(tiles, spans);
-        // No address space has more tiles than 32 bits count: one of a longer span is at least 8 KiB.
-        let (tiles, longer) = ((tiles / parts) as u32, (tiles % parts) as u32);
-        Self::Spans { spans, len, pitch, parts: parts as u32, tiles, longer, threads: threads as u32 }
-    }
-
     /// What the blocks need to leave states of type `S` for each other.
     pub(super) fn room<S: Plain>(&self) -> Room {
         match *self {
-            Self::Spans { spans, parts, .. } if parts > 1 => {
-                Room { mailboxes: spans * parts as usize * mailbox::boxes_of::<S>(), ..Room::default() }
-            }
+            Self::Spans { spans, blocks, .. } => blocks.room(spans, mailbox::boxes_of::<S>(), 0),
             Self::Columns { batches, columns, abreast, lanes, parts, .. } if parts > 1 => {
                 let abreast = abreast as usize;
                 let tiles = tiles_of_columns(columns * abreast, lanes as usize);
@@ -121,13 +103,65 @@ impl Plan {
     pub(super) fn grid(&self) -> (usize, usize) {
         match *self {
             Self::Nothing => (0, 0),
-            Self::Spans { spans, parts: 1, .. } => (spans, 1),
-            Self::Spans { spans, parts, .. } => (parts as usize, spans),
+            Self::Spans { spans, blocks, .. } => blocks.grid(spans),
             Self::Rows { rows, rows_of_block, .. } => (rows.div_ceil(rows_of_block as usize), 1),
             Self::Columns { batches, columns, abreast, lanes, parts, .. } => {
                 (tiles_of_columns(columns * abreast as usize, lanes as usize) * parts as usize * batches, 1)
             }
         }
+    }
+}
+
+/// How blocks reduce long spans.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Blocks {
+    pub parts: u32,
+    /// Tiles of the shorter parts, and how many parts have one more.
+    pub tiles: u32,
+    pub longer: u32,
+    pub threads: u32,
+}
+
+impl Blocks {
+    /// Those that fold `spans` spans of `len` elements of `size` bytes in the order of a tree, of which a thread has so
+    /// many vectors in flight.
+    pub(super) fn in_order(spans: usize, len: usize, size: usize, in_flight: usize) -> Self {
+        let threads = threads_of_span(len.div_ceil(16 / size), spans, in_flight);
+        // The last one may be less than a tile.
+        let tiles = len.div_ceil(threads * in_flight * (16 / size));
+        Self::of(threads, tiles, parts_of_span(tiles, spans))
+    }
+
+    /// Those that sum spans exactly, at least one, where a multiprocessor runs so many blocks of 256 threads at once.
+    /// They do not change the results.
+    pub(super) fn exact(spans: usize, len: usize, size: usize, in_flight: usize, at_once: usize) -> Self {
+        /// Threads of a block that is one of many.
+        const THREADS: usize = 256;
+        /// Threads of a block that sums all by itself, of which each has one tile.
+        const ALONE: usize = 512;
+        let packs = len.div_ceil(16 / size);
+        let alone = packs.div_ceil(in_flight).next_power_of_two().max(32);
+        let threads = if alone <= ALONE { alone } else { THREADS };
+        let tiles = packs.div_ceil(threads * in_flight).max(1);
+        Self::of(threads, tiles, tiles.min((at_once * MULTIPROCESSORS / spans).max(1)))
+    }
+
+    fn of(threads: usize, tiles: usize, parts: usize) -> Self {
+        // No address space has more tiles than 32 bits count: one of a long span is at least 8 KiB.
+        let (tiles, longer) = ((tiles / parts) as u32, (tiles % parts) as u32);
+        Self { parts: parts as u32, tiles, longer, threads: threads as u32 }
+    }
+
+    /// What blocks that share spans need to leave each other states of so many mailboxes, and residues of so many
+    /// words.
+    pub(super) fn room(&self, spans: usize, boxes: usize, words: usize) -> Room {
+        let shared = if self.parts > 1 { spans } else { 0 };
+        Room { mailboxes: self.parts as usize * shared * boxes, residues: words * shared, ..Room::default() }
+    }
+
+    /// Blocks in each direction of the grid.
+    pub(super) fn grid(&self, spans: usize) -> (usize, usize) {
+        if self.parts > 1 { (self.parts as usize, spans) } else { (spans, 1) }
     }
 }
 
@@ -148,7 +182,7 @@ pub(super) struct AtOnce {
 }
 
 /// How blocks share a matrix's columns.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Tiles {
     pub abreast: u32,
     pub lanes: u32,
@@ -276,7 +310,10 @@ mod tests {
         for size in [1, 2, 4, 8] {
             for len in [1_usize, 100, 5000, 1 << 16, (1 << 20) + 3, 1 << 30, (1 << 32) + 7] {
                 for count in [1, 3, 100] {
-                    let Plan::Spans { parts, tiles, longer, threads, .. } = spans(count, len, size) else { continue };
+                    let Plan::Spans { blocks: Blocks { parts, tiles, longer, threads }, .. } = spans(count, len, size)
+                    else {
+                        continue;
+                    };
                     let all = tiles as usize * parts as usize + longer as usize;
                     assert_eq!(
                         all,
@@ -307,7 +344,7 @@ mod tests {
     #[test]
     fn a_sum_fills_the_device_once() {
         let parts = |len: usize| match spans(1, len, 4) {
-            Plan::Spans { parts, .. } => parts,
+            Plan::Spans { blocks, .. } => blocks.parts,
             other => panic!("{other:?}"),
         };
         assert_eq!([parts(1 << 10), parts(1 << 14), parts(1 << 16), parts(1 << 18)], [1, 1, 16, 64]);
@@ -369,13 +406,13 @@ mod tests {
         assert!(matches!(spans(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_of_block: 1024, .. }));
         assert!(matches!(spans(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 8, .. }));
         assert!(matches!(spans(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_of_block: 2, .. }));
-        assert!(matches!(spans(1000, 4096, 4), Plan::Spans { parts: 1, threads: 128, .. }));
+        assert!(matches!(spans(1000, 4096, 4), Plan::Spans { blocks: Blocks { parts: 1, threads: 128, .. }, .. }));
     }
 
     #[test]
     fn very_many_long_spans_have_two_rounds_each() {
         let threads = |count: usize, len: usize, size: usize| match spans(count, len, size) {
-            Plan::Spans { threads, .. } => threads,
+            Plan::Spans { blocks, .. } => blocks.threads,
             other => panic!("{other:?}"),
         };
         assert_eq!([8, 4, 2, 1].map(|size| threads(1 << 14, 1 << 14, size)), [512, 256, 128, 128]);
@@ -402,5 +439,24 @@ mod tests {
             [(1, 1), (2, 8), (300, 8)].map(|(batches, size)| plan(5000, 100, batches, size)),
             [(1, 16, 40), (1, 16, 79), (1, 16, 1)]
         );
+    }
+
+    #[test]
+    fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
+        for size in [2, 4, 8] {
+            for len in [1, 100, 8192, 8193, 16384, 16385, (1 << 20) + 3, (1 << 32) + 7] {
+                let Blocks { parts, tiles, longer, threads } = Blocks::exact(1, len, size, spans::PACKS_IN_FLIGHT, 3);
+                let tile = threads as usize * spans::PACKS_IN_FLIGHT * 16 / size;
+                let all = tiles as usize * parts as usize + longer as usize;
+                assert_eq!(all, len.div_ceil(tile), "{len} of {size} bytes");
+                assert!(longer < parts && tiles > 0 && threads.is_power_of_two());
+            }
+        }
+    }
+
+    #[test]
+    fn long_inputs_fill_the_device_once() {
+        let parts = |len| Blocks::exact(1, len, 4, spans::PACKS_IN_FLIGHT, 3).parts;
+        assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 20, 1 << 30].map(parts), [1, 1, 4, 256, 396]);
     }
 }

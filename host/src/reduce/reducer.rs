@@ -1,31 +1,29 @@
 //! One reduction, made once and started as often as needed.
 
-use cuda_std::element::Element;
+use cuda_std::element::{Element, Plain};
 use kernels::ops::Operator;
 use kernels::reduce::rows::packs_of_row;
 
-use super::plan::{Plan, tiles_of_columns};
-use super::workspace::Workspace;
+use super::plan::{Blocks, Plan, tiles_of_columns};
+use super::workspace::{Room, Workspace};
 use super::{Kernels, Shape};
 use crate::{Error, Gpu, View, ViewMut};
 
 /// A reduction of one shape by one operator, with all the memory that it needs: starting it allocates nothing and waits
-/// for nothing.
+/// for nothing. It reduces elements of type `T` to outputs of type `R`.
 ///
 /// Made by [`Gpu::reducer`].
-pub struct Reducer<O: Operator<T>, T: Element> {
+pub struct Reducer<T: Element, R: Plain> {
     gpu: Gpu,
-    kernels: Kernels<O, T>,
     shape: Shape,
-    plan: Plan,
+    planned: Planned<T, R>,
     workspace: Workspace,
 }
 
-impl<O: Operator<T>, T: Element> Reducer<O, T> {
-    pub(super) fn new(gpu: &Gpu, kernels: Kernels<O, T>, shape: Shape) -> Result<Self, Error> {
-        let plan = check(&kernels, shape)?;
-        let workspace = Workspace::new(gpu, plan.room::<O::State>())?;
-        Ok(Self { gpu: gpu.clone(), kernels, shape, plan, workspace })
+impl<T: Element, R: Plain> Reducer<T, R> {
+    pub(super) fn new(gpu: &Gpu, shape: Shape, planned: Planned<T, R>) -> Result<Self, Error> {
+        let workspace = Workspace::new(gpu, planned.room())?;
+        Ok(Self { gpu: gpu.clone(), shape, planned, workspace })
     }
 
     /// What it reduces to what.
@@ -41,26 +39,67 @@ impl<O: Operator<T>, T: Element> Reducer<O, T> {
     pub fn start<'i, 'o>(
         &mut self,
         input: impl Into<View<'i, T>>,
-        output: impl Into<ViewMut<'o, O::Output>>,
+        output: impl Into<ViewMut<'o, R>>,
     ) -> Result<(), Error> {
-        start(&self.gpu, &self.kernels, self.shape, self.plan, &mut self.workspace, input.into(), output.into())
+        self.planned.start(&self.gpu, self.shape, &mut self.workspace, input.into(), output.into())
     }
 }
 
-/// How a shape is reduced by an operator, if it can be.
-pub(super) fn check<O: Operator<T>, T: Element>(kernels: &Kernels<O, T>, shape: Shape) -> Result<Plan, Error> {
-    check_elements::<T>(shape)?;
-    if shape.elements_each() == 0 && shape.outputs() > 0 && !O::HAS_EMPTY {
-        return Err(Error::Empty { operator: kernels.name });
-    }
-    Ok(Plan::of(shape.kind, size_of::<T>(), size_of::<O::State>(), kernels.rows.is_some()))
+/// A reduction of one shape by an operator's kernels.
+#[doc(hidden)]
+pub struct Planned<T, R>(Box<dyn Launches<T, R>>);
+
+/// What a [`Planned`] reduction needs, and how it is launched.
+pub(super) trait Launches<T, R>: Send + Sync {
+    fn room(&self) -> Room;
+
+    /// Launches it in a workspace that has the room. The views are this device's and have the shape's elements and
+    /// outputs.
+    fn launch(
+        &self,
+        gpu: &Gpu,
+        workspace: &mut Workspace,
+        input: View<'_, T>,
+        output: ViewMut<'_, R>,
+    ) -> Result<(), Error>;
 }
+
+impl<T: Element, R: Plain> Planned<T, R> {
+    pub(super) fn new(launches: impl Launches<T, R> + 'static) -> Self {
+        Self(Box::new(launches))
+    }
+
+    pub(super) fn room(&self) -> Room {
+        self.0.room()
+    }
+
+    /// Starts it in a workspace that has the room, if the views are those of the shape that it was planned for.
+    pub(super) fn start(
+        &self,
+        gpu: &Gpu,
+        shape: Shape,
+        workspace: &mut Workspace,
+        input: View<'_, T>,
+        output: ViewMut<'_, R>,
+    ) -> Result<(), Error> {
+        check_input(gpu, shape, input)?;
+        gpu.own(output.memory(), OPERATION)?;
+        if output.len() != shape.outputs() {
+            let (found, expected) = (output.len(), shape.outputs());
+            return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
+        }
+        self.0.launch(gpu, workspace, input, output)
+    }
+}
+
+/// The operation's name, for messages.
+const OPERATION: &str = "reduce";
 
 /// Whether some memory could hold a shape's elements.
 pub(super) fn check_elements<T: Element>(shape: Shape) -> Result<(), Error> {
     if shape.elements().and_then(|elements| elements.checked_mul(size_of::<T>())).is_none() {
         return Err(Error::Shape {
-            operation: "reduce",
+            operation: OPERATION,
             what: "the number of elements of each output",
             found: shape.elements_each(),
             expected: "with the outputs more than any memory has".to_owned(),
@@ -68,21 +107,6 @@ pub(super) fn check_elements<T: Element>(shape: Shape) -> Result<(), Error> {
     }
     Ok(())
 }
-
-/// The blocks of a plan, if a grid has as many.
-pub(super) fn grid(plan: Plan, operation: &'static str) -> Result<(u32, u32), Error> {
-    let (x, y) = plan.grid();
-    let too_many = |_| Error::Shape {
-        operation,
-        what: "the number of blocks",
-        found: x,
-        expected: "more than a grid has".to_owned(),
-    };
-    Ok((u32::try_from(x).map_err(too_many)?, u32::try_from(y).map_err(too_many)?))
-}
-
-/// The operation's name, for messages.
-const OPERATION: &str = "reduce";
 
 /// Whether an input is this device's and as long as the shape: to be asked before there is memory for the outputs.
 pub(super) fn check_input<T: Element>(gpu: &Gpu, shape: Shape, input: View<'_, T>) -> Result<(), Error> {
@@ -96,49 +120,77 @@ pub(super) fn check_input<T: Element>(gpu: &Gpu, shape: Shape, input: View<'_, T
     }
 }
 
-/// Starts a reduction that [`check`] has planned, in a workspace that has the plan's room.
-pub(super) fn start<O: Operator<T>, T: Element>(
-    gpu: &Gpu,
-    kernels: &Kernels<O, T>,
+/// Numbers of blocks, if a grid has as many.
+pub(super) fn grid((x, y): (usize, usize), operation: &'static str) -> Result<(u32, u32), Error> {
+    let too_many = |_| Error::Shape {
+        operation,
+        what: "the number of blocks",
+        found: x,
+        expected: "more than a grid has".to_owned(),
+    };
+    Ok((u32::try_from(x).map_err(too_many)?, u32::try_from(y).map_err(too_many)?))
+}
+
+/// How a shape is reduced by an operator, if it can be.
+pub(super) fn plan_by<O: Operator<T>, T: Element>(
+    kernels: Kernels<O, T>,
     shape: Shape,
-    plan: Plan,
-    workspace: &mut Workspace,
-    input: View<'_, T>,
-    output: ViewMut<'_, O::Output>,
-) -> Result<(), Error> {
-    check_input(gpu, shape, input)?;
-    gpu.own(output.memory(), OPERATION)?;
-    if output.len() != shape.outputs() {
-        let (found, expected) = (output.len(), shape.outputs());
-        return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
+) -> Result<Planned<T, O::Output>, Error> {
+    check_elements::<T>(shape)?;
+    if shape.elements_each() == 0 && shape.outputs() > 0 && !O::HAS_EMPTY {
+        return Err(Error::Empty { operator: kernels.name });
     }
-    let grid = grid(plan, OPERATION)?;
-    match plan {
-        Plan::Nothing => Ok(()),
-        Plan::Spans { spans, len, pitch, parts, tiles, longer, threads } => {
-            let bytes_between = if spans > 1 { pitch.saturating_mul(size_of::<T>()) } else { 0 };
-            let is_aligned = input.device_address().is_multiple_of(16) && bytes_between.is_multiple_of(16);
-            let arguments = (input, len, pitch, parts, tiles, longer, workspace.mailboxes.view_mut(), output);
-            let kernel = match kernels.spans_anywhere {
-                Some(kernel) if !is_aligned => kernel,
-                _ => kernels.spans,
-            };
-            gpu.launch(kernel.with_block(threads), grid, arguments)
-        }
-        Plan::Rows { rows, len, pitch, lanes, rows_of_block } => {
-            let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;
-            let packs_of_row = packs_of_row(len, size_of::<T>()) as u32;
-            gpu.launch(kernel, grid, (input, rows, len as u32, pitch, lanes, rows_of_block, packs_of_row, output))
-        }
-        Plan::Columns { rows, columns, pitch, batch_pitch, abreast, lanes, parts, .. } => {
-            // No more than the grid has blocks.
-            let tiles = tiles_of_columns(columns * abreast as usize, lanes as usize) as u32;
-            let kernel = kernels.columns.ok_or(no_kernel(kernels.name, "columns"))?;
-            let partials = workspace.partials.view_mut().cast::<O::State>();
-            let tickets = workspace.tickets.view_mut();
-            let arguments =
-                (input, rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts, partials, tickets, output);
-            gpu.launch(kernel, grid, arguments)
+    let plan = Plan::of(shape.kind, size_of::<T>(), size_of::<O::State>(), kernels.rows.is_some());
+    Ok(Planned::new(ByOperator { kernels, plan }))
+}
+
+/// A shape's reduction by the kernels of an [`Operator`].
+struct ByOperator<O: Operator<T>, T: Element> {
+    kernels: Kernels<O, T>,
+    plan: Plan,
+}
+
+impl<O: Operator<T>, T: Element> Launches<T, O::Output> for ByOperator<O, T> {
+    fn room(&self) -> Room {
+        self.plan.room::<O::State>()
+    }
+
+    fn launch(
+        &self,
+        gpu: &Gpu,
+        workspace: &mut Workspace,
+        input: View<'_, T>,
+        output: ViewMut<'_, O::Output>,
+    ) -> Result<(), Error> {
+        let Self { kernels, plan } = self;
+        let grid = grid(plan.grid(), OPERATION)?;
+        match *plan {
+            Plan::Nothing => Ok(()),
+            Plan::Spans { spans, len, pitch, blocks: Blocks { parts, tiles, longer, threads } } => {
+                let bytes_between = if spans > 1 { pitch.saturating_mul(size_of::<T>()) } else { 0 };
+                let is_aligned = input.device_address().is_multiple_of(16) && bytes_between.is_multiple_of(16);
+                let arguments = (input, len, pitch, parts, tiles, longer, workspace.mailboxes.view_mut(), output);
+                let kernel = match kernels.spans_anywhere {
+                    Some(kernel) if !is_aligned => kernel,
+                    _ => kernels.spans,
+                };
+                gpu.launch(kernel.with_block(threads), grid, arguments)
+            }
+            Plan::Rows { rows, len, pitch, lanes, rows_of_block } => {
+                let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;
+                let packs_of_row = packs_of_row(len, size_of::<T>()) as u32;
+                gpu.launch(kernel, grid, (input, rows, len as u32, pitch, lanes, rows_of_block, packs_of_row, output))
+            }
+            Plan::Columns { rows, columns, pitch, batch_pitch, abreast, lanes, parts, .. } => {
+                // No more than the grid has blocks.
+                let tiles = tiles_of_columns(columns * abreast as usize, lanes as usize) as u32;
+                let kernel = kernels.columns.ok_or(no_kernel(kernels.name, "columns"))?;
+                let partials = workspace.partials.view_mut().cast::<O::State>();
+                let tickets = workspace.tickets.view_mut();
+                let arguments =
+                    (input, rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts, partials, tickets, output);
+                gpu.launch(kernel, grid, arguments)
+            }
         }
     }
 }

@@ -1,59 +1,78 @@
 //! Segments of any lengths, whose offsets are in the device's memory.
 
-use cuda_std::element::Element;
+use cuda_std::element::{Element, Plain};
 use cuda_std::global::{Global, GlobalMut};
-use kernels::ops::Operator;
+use kernels::reduce::exact::long_segments::residues;
 use kernels::reduce::segments::{self, NOTE_OF_FAULT};
 
-use super::{Output, Partials, Reduction, Tickets, assert_same_sizes};
+use super::private::Token;
+use super::{Partials, Reduction, Residues, Tickets};
 use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
 
 const OPERATION: &str = "reduce segments";
-
-/// Warps that an H200 runs at once: the segments are spread over as many before a warp gets a second one.
-const WARPS: usize = MULTIPROCESSORS * 64;
-
-/// Blocks of [`segments::BLOCK`] threads that it runs at once.
-const BLOCKS: usize = 4 * MULTIPROCESSORS;
 
 /// Chunks of long segments, [`segments::PLACES_OF_CHUNK`] places each.
 type Chunks = Global<'static, [u64; 2]>;
 type ChunksMut = GlobalMut<'static, [u64; 2]>;
 type Notes = GlobalMut<'static, u64>;
 
-/// The parameters of [`segments`](fn@kernels::reduce::segments::segments).
-pub type SegmentsParameters<O, T> = (Global<'static, T>, Global<'static, u64>, u32, ChunksMut, Notes, Output<O, T>);
+/// The parameters of [`segments`](fn@kernels::reduce::segments::segments) and of
+/// [`exact_segments`](fn@kernels::reduce::exact::segments::exact_segments).
+type SegmentsParameters<T, R> =
+    (Global<'static, T>, Global<'static, u64>, u32, ChunksMut, Notes, GlobalMut<'static, R>);
 
 /// The parameters of [`long_segments`](fn@kernels::reduce::segments::long_segments).
-pub type LongSegmentsParameters<O, T> = (Global<'static, T>, Chunks, Notes, Partials, Tickets, Output<O, T>);
+type LongSegmentsParameters<T, R> = (Global<'static, T>, Chunks, Notes, Partials, Tickets, GlobalMut<'static, R>);
 
-/// The kernels of an operator for segments by offsets. Only the plans of this crate launch them.
-pub struct SegmentKernels<O: Operator<T>, T: Element> {
+/// The parameters of [`exact_long_segments`](fn@kernels::reduce::exact::long_segments::exact_long_segments).
+type ExactLongSegmentsParameters<T, R> =
+    (Global<'static, T>, Chunks, Notes, Partials, Tickets, Residues, GlobalMut<'static, R>);
+
+/// The kernels of an operator for segments by offsets.
+#[doc(hidden)]
+pub struct SegmentKernels<T: Element, R: Plain> {
     /// The kernel for all segments but long ones, which it queues.
-    pub(super) segments: Kernel<SegmentsParameters<O, T>>,
-    /// The kernel for those.
-    pub(super) long_segments: Kernel<LongSegmentsParameters<O, T>>,
+    pub(super) segments: Kernel<SegmentsParameters<T, R>>,
+    pub(super) long_segments: LongSegments<T, R>,
 }
 
-impl<O: Operator<T>, T: Element> SegmentKernels<O, T> {
-    /// The kernels as those of the operator `P` of elements `U`.
+/// The kernel for long segments.
+pub(super) enum LongSegments<T: Element, R: Plain> {
+    InOrder(Kernel<LongSegmentsParameters<T, R>>),
+    /// With the words of a residue.
+    Exact {
+        kernel: Kernel<ExactLongSegmentsParameters<T, R>>,
+        words: usize,
+    },
+}
+
+impl<T: Element, R: Plain> SegmentKernels<T, R> {
+    /// The kernels as those of an operator of elements `U` with results `S`.
     ///
     /// # Safety
-    /// `P` does with elements of type `U`, bit for bit, what `O` does with those of type `T`.
-    pub(super) unsafe fn taken_as<P: Operator<U>, U: Element>(self) -> SegmentKernels<P, U> {
-        const { assert_same_sizes::<O, T, P, U>() };
+    /// That operator does with elements of type `U`, bit for bit, what this one does with those of type `T`.
+    pub(super) unsafe fn taken_as<U: Element, S: Plain>(self) -> SegmentKernels<U, S> {
+        const { assert!(size_of::<T>() == size_of::<U>() && size_of::<R>() == size_of::<S>()) };
         // SAFETY: views of elements and results of the same sizes and bits, and all else unchanged.
-        unsafe { SegmentKernels { segments: self.segments.taken_as(), long_segments: self.long_segments.taken_as() } }
+        unsafe {
+            let long_segments = match self.long_segments {
+                LongSegments::InOrder(kernel) => LongSegments::InOrder(kernel.taken_as()),
+                LongSegments::Exact { kernel, words } => LongSegments::Exact { kernel: kernel.taken_as(), words },
+            };
+            SegmentKernels { segments: self.segments.taken_as(), long_segments }
+        }
     }
-}
 
-// By hand: a derive would ask for `O: Clone`.
-impl<O: Operator<T>, T: Element> Clone for SegmentKernels<O, T> {
-    fn clone(&self) -> Self {
-        *self
+    /// Warps of the first kernel that an H200 runs at once: the segments are spread over as many before a warp gets a
+    /// second one. And blocks of the second.
+    fn at_once(&self) -> (usize, usize) {
+        let (warps, blocks) = match self.long_segments {
+            LongSegments::InOrder(_) => (64, 4),
+            LongSegments::Exact { .. } => (32, 3),
+        };
+        (warps * MULTIPROCESSORS, blocks * MULTIPROCESSORS)
     }
 }
-impl<O: Operator<T>, T: Element> Copy for SegmentKernels<O, T> {}
 
 /// A reduction of segments by one operator, with all the memory that it needs: starting it allocates nothing and waits for
 /// nothing.
@@ -79,9 +98,9 @@ impl<O: Operator<T>, T: Element> Copy for SegmentKernels<O, T> {}
 /// assert_eq!(gpu.download(&sums)?, [6.0, 0.0, 4.0]);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
-pub struct SegmentReducer<O: Operator<T>, T: Element> {
+pub struct SegmentReducer<T: Element, R: Plain> {
     gpu: Gpu,
-    kernels: SegmentKernels<O, T>,
+    kernels: SegmentKernels<T, R>,
     segments: usize,
     elements: usize,
     chunks: Buffer<[u64; 2]>,
@@ -90,6 +109,8 @@ pub struct SegmentReducer<O: Operator<T>, T: Element> {
     partials: Buffer<[u64; 2]>,
     /// 0 between launches.
     tickets: Buffer<u32>,
+    /// What of exact sums has no room in partials; 0 between launches.
+    residues: Buffer<i64>,
 }
 
 impl Gpu {
@@ -103,20 +124,8 @@ impl Gpu {
         _operator: O,
         segments: usize,
         elements: usize,
-    ) -> Result<SegmentReducer<O, T>, Error> {
-        self.segment_reducer_by(O::segment_kernels(), segments, elements)
-    }
-
-    /// [`Gpu::segment_reducer`] by an operator of one's own.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn segment_reducer_by<O: Operator<T>, T: Element>(
-        &self,
-        kernels: SegmentKernels<O, T>,
-        segments: usize,
-        elements: usize,
-    ) -> Result<SegmentReducer<O, T>, Error> {
+    ) -> Result<SegmentReducer<T, O::Output>, Error> {
+        let kernels = O::segment_kernels(Token);
         let size = size_of::<T>();
         if elements.checked_mul(size).is_none() || segments == usize::MAX {
             let (what, found) =
@@ -127,6 +136,10 @@ impl Gpu {
         // Without an element that one warp does not fold there is nothing to queue.
         let has_long = elements > segments::WARP_PACKS * (16 / size);
         let room = if has_long { segments::most_chunks(elements, size) } else { 0 };
+        let residues = match kernels.long_segments {
+            LongSegments::InOrder(_) => 0,
+            LongSegments::Exact { words, .. } => residues(elements, size) * words,
+        };
         let machine = self.machine();
         Ok(SegmentReducer {
             gpu: self.clone(),
@@ -137,6 +150,7 @@ impl Gpu {
             notes: Buffer::workspace(&machine, 2)?,
             partials: self.zeroed(room)?,
             tickets: Buffer::workspace(&machine, 1 + room)?,
+            residues: Buffer::workspace(&machine, residues)?,
         })
     }
 
@@ -174,7 +188,7 @@ impl Gpu {
     }
 }
 
-impl<O: Operator<T>, T: Element> SegmentReducer<O, T> {
+impl<T: Element, R: Plain> SegmentReducer<T, R> {
     /// How many segments it reduces.
     pub fn segments(&self) -> usize {
         self.segments
@@ -197,7 +211,7 @@ impl<O: Operator<T>, T: Element> SegmentReducer<O, T> {
         &mut self,
         input: impl Into<View<'i, T>>,
         offsets: impl Into<View<'f, u64>>,
-        output: impl Into<ViewMut<'o, O::Output>>,
+        output: impl Into<ViewMut<'o, R>>,
     ) -> Result<(), Error> {
         let (input, offsets, mut output) = (input.into(), offsets.into(), output.into());
         let length = |what, found, expected| Err(Error::Length { operation: OPERATION, what, found, expected });
@@ -221,7 +235,8 @@ impl<O: Operator<T>, T: Element> SegmentReducer<O, T> {
         if self.segments == 0 {
             return Ok(());
         }
-        let per_warp = per_warp(self.segments);
+        let (warps, blocks) = self.kernels.at_once();
+        let per_warp = per_warp(self.segments, warps);
         let grid = u32::try_from(blocks_of(self.segments, per_warp)).map_err(|_| Error::Shape {
             operation: OPERATION,
             what: "the number of segments",
@@ -235,10 +250,17 @@ impl<O: Operator<T>, T: Element> SegmentReducer<O, T> {
             return Ok(());
         }
         let (notes, tickets) = (self.notes.view_mut(), self.tickets.view_mut());
-        let grid = BLOCKS.min(self.partials.len()) as u32;
-        let partials = self.partials.view_mut();
-        let arguments = (input, self.chunks.view(), notes, partials, tickets, output);
-        self.gpu.launch(self.kernels.long_segments, grid, arguments)
+        let grid = blocks.min(self.partials.len()) as u32;
+        let (chunks, partials) = (self.chunks.view(), self.partials.view_mut());
+        match self.kernels.long_segments {
+            LongSegments::InOrder(kernel) => {
+                self.gpu.launch(kernel, grid, (input, chunks, notes, partials, tickets, output))
+            }
+            LongSegments::Exact { kernel, .. } => {
+                let residues = self.residues.view_mut();
+                self.gpu.launch(kernel, grid, (input, chunks, notes, partials, tickets, residues, output))
+            }
+        }
     }
 
     /// Waits for what was started, and says whether all offsets of it were good.
@@ -256,8 +278,8 @@ impl<O: Operator<T>, T: Element> SegmentReducer<O, T> {
 }
 
 /// The segments of each warp: several, once all warps have one.
-fn per_warp(segments: usize) -> usize {
-    let each = (segments / WARPS).clamp(1, 32);
+fn per_warp(segments: usize, warps: usize) -> usize {
+    let each = (segments / warps).clamp(1, 32);
     1 << each.ilog2()
 }
 
@@ -284,8 +306,18 @@ mod tests {
 
     #[test]
     fn warps_share_segments_when_there_are_many() {
+        let per_warp = |segments| per_warp(segments, 8448);
         assert_eq!([1, 8448, 16_895].map(per_warp), [1, 1, 1]);
         assert_eq!([16_896, 100_000, 10_000_000].map(per_warp), [2, 8, 32]);
+    }
+
+    #[test]
+    fn each_segment_of_several_chunks_has_a_residue() {
+        for size in [2, 4, 8] {
+            let least = (1..).find(|&len| segments::chunks(len, size) > 1).unwrap();
+            assert_eq!((residues(least - 1, size), residues(least, size)), (0, 2));
+            assert!(residues(7 * least + 5, size) >= 7);
+        }
     }
 
     #[test]

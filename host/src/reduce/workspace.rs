@@ -11,6 +11,8 @@ pub(super) struct Room {
     pub residues: usize,
     pub partials: usize,
     pub tickets: usize,
+    /// Words of 8 bytes for an input's copy.
+    pub copy: usize,
 }
 
 /// Where blocks leave states for each other.
@@ -24,44 +26,55 @@ pub(super) struct Workspace {
     pub(super) partials: Buffer<[u64; 2]>,
     /// 0 between launches: the kernels leave them so.
     pub(super) tickets: Buffer<u32>,
+    /// For an input's copy, if there is to be one.
+    pub(super) copy: Option<Buffer<u64>>,
 }
 
 impl Room {
-    /// At least as much of everything as in each of both.
+    /// At least as much of everything as in each of both, but for copies.
     fn or(self, other: Self) -> Self {
         Self {
             mailboxes: self.mailboxes.max(other.mailboxes),
             residues: self.residues.max(other.residues),
             partials: self.partials.max(other.partials),
             tickets: self.tickets.max(other.tickets),
+            copy: 0,
         }
     }
 }
 
 impl Workspace {
     pub(super) fn new(gpu: &Gpu, room: Room) -> Result<Self, Error> {
-        let Room { mailboxes, residues, partials, tickets } = room;
+        let Room { mailboxes, residues, partials, tickets, copy } = room;
         let machine = gpu.machine();
         Ok(Self {
             mailboxes: Buffer::workspace(&machine, mailboxes)?,
             residues: Buffer::workspace(&machine, residues)?,
             partials: gpu.zeroed(partials)?,
             tickets: Buffer::workspace(&machine, tickets)?,
+            copy: copy_of(gpu, copy)?,
         })
     }
 
+    /// But for a copy.
     fn room(&self) -> Room {
         Room {
             mailboxes: self.mailboxes.len(),
             residues: self.residues.len(),
             partials: self.partials.len(),
             tickets: self.tickets.len(),
+            copy: 0,
         }
     }
 }
 
+/// Memory for a copy of so many words, if any.
+fn copy_of(gpu: &Gpu, words: usize) -> Result<Option<Buffer<u64>>, Error> {
+    (words > 0).then(|| gpu.zeroed(words)).transpose()
+}
+
 /// Most reductions of a whole buffer need no more.
-const ROOM_AT_FIRST: Room = Room { mailboxes: 1024, residues: 16, partials: 4096, tickets: 64 };
+const ROOM_AT_FIRST: Room = Room { mailboxes: 1024, residues: 16, partials: 4096, tickets: 64, copy: 0 };
 
 /// Workspaces that wait for the next blocking call.
 #[derive(Default)]
@@ -72,16 +85,20 @@ impl Workspaces {
     pub(super) fn take(&self, gpu: &Gpu, room: Room) -> Result<Workspace, Error> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = waiting.iter().position(|workspace| workspace.room().or(room) == workspace.room()) {
-            return Ok(waiting.swap_remove(at));
+            let workspace = waiting.swap_remove(at);
+            drop(waiting);
+            return Ok(Workspace { copy: copy_of(gpu, room.copy)?, ..workspace });
         }
         // Too small for this call, and so for the next like it: one that has grown takes its place.
         let before = waiting.pop().map_or(ROOM_AT_FIRST, |workspace| workspace.room());
         drop(waiting);
-        Workspace::new(gpu, before.or(room))
+        Workspace::new(gpu, Room { copy: room.copy, ..before.or(room) })
     }
 
     /// Keeps one whose work has been done without an error: after one, mailboxes may not be empty, nor tickets 0.
+    /// Memory for a copy is as large as an input, and is given back.
     pub(super) fn put_back(&self, workspace: Workspace) {
+        let workspace = Workspace { copy: None, ..workspace };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
     }
 }

@@ -3,23 +3,20 @@
 use cuda_std::prelude::*;
 
 use super::compensated::Accumulator;
-use super::scalar::{Arithmetic, Scalar};
+use super::scalar::{Arithmetic, Integer};
 use super::{Operator, PairOperator, tree};
 
-/// The sum of the products of two inputs' elements: of integers in 64 bits, wrapping past those; of `f16` and `bf16` in
-/// `f32`, where their products are exact.
-///
-/// A float's product is rounded once; they are summed with what rounding takes (see [`Accumulator`]). Of one input it
-/// is that input's with itself.
+/// The sum of the products of two inputs' elements: of integers in 64 bits, wrapping past those; of floats the exact
+/// sum of the exact products, rounded once, to `f32` of `f16`, `bf16` and `f32`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Dot;
 
 #[inline(always)]
-fn product<T: Scalar>(a: T, b: T) -> T::Wide {
+fn product<T: Integer>(a: T, b: T) -> T::Wide {
     T::wide(a.partial()).times(T::wide(b.partial()))
 }
 
-impl<T: Scalar> Operator<T> for Dot {
+impl<T: Integer> Operator<T> for Dot {
     type State = <T::Wide as Accumulator>::State;
     type Output = T::Wide;
     const NEUTRAL: Self::State = <T::Wide as Accumulator>::NEUTRAL;
@@ -38,7 +35,7 @@ impl<T: Scalar> Operator<T> for Dot {
     }
 }
 
-impl<T: Scalar> PairOperator<T> for Dot {
+impl<T: Integer> PairOperator<T> for Dot {
     #[inline(always)]
     fn lift_pair(a: T, b: T) -> Self::State {
         product(a, b).held()

@@ -144,21 +144,21 @@ fn table<T: Element, S: Plain, U: Plain>() -> &'static Table<T, S, U> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ArgMax, Sum};
+    use super::super::{ArgMax, Norm};
     use super::*;
 
-    type ErasedSum = Erased<u64, u32>;
+    type ErasedNorm = Erased<u128, u64>;
 
     #[test]
     fn an_erased_operator_gives_the_bits_of_its_own() {
-        <Erased as Erase<Sum, f32>>::enter::<u32, u64, u32>();
-        let numbers = [1e8_f32, 0.1, -1e8, 3.5];
-        let of_bits = ErasedSum::gather(numbers.map(f32::to_bits), |_| 0);
-        let own = <Sum as Operator<f32>>::gather(numbers, |_| 0);
-        assert_eq!(of_bits, same_bits::<_, u64>(own));
-        let twice = <ErasedSum as Operator<u32>>::combine(of_bits, <ErasedSum as Operator<u32>>::neutral());
-        assert_eq!(<ErasedSum as Operator<u32>>::finish(twice, 4), <Sum as Operator<f32>>::finish(own, 4).to_bits());
-        assert!(!<ErasedSum as Operator<u32>>::is_any_order());
+        <Erased as Erase<Norm, i32>>::enter::<u32, u128, u64>();
+        let numbers = [100_000_000, 1, -7, 35];
+        let of_bits = ErasedNorm::gather(numbers.map(|x| x as u32), |_| 0);
+        let own = <Norm as Operator<i32>>::gather(numbers, |_| 0);
+        assert_eq!(of_bits, same_bits::<_, u128>(own));
+        let twice = <ErasedNorm as Operator<u32>>::combine(of_bits, <ErasedNorm as Operator<u32>>::neutral());
+        assert_eq!(<ErasedNorm as Operator<u32>>::finish(twice, 4), <Norm as Operator<i32>>::finish(own, 4).to_bits());
+        assert!(!<ErasedNorm as Operator<u32>>::is_any_order());
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "has not entered its operator's table")]
     fn the_table_of_other_sizes_is_not_taken() {
-        <Erased as Erase<Sum, f32>>::enter::<u32, u64, u32>();
-        <Erased<u128, u64> as Operator<u32>>::combine(1, 2);
+        <Erased as Erase<Norm, i32>>::enter::<u32, u128, u64>();
+        <Erased<u64, u32> as Operator<u32>>::combine(1, 2);
     }
 }

@@ -17,7 +17,10 @@
 //! | [`CountNan`], [`CountFinite`] | floats | a number |
 //! | [`Dot`] | two inputs | as [`Sum`] |
 //!
-//! An operator of one's own is a type that implements [`Operator`]: the engines in [`crate::reduce`] take any.
+//! Sums of floats, and what is made of them (`Sum`, `SumInF64`, `Mean`, `SumOfSquares`, `Norm`, `Dot`), are exact and
+//! rounded once: [`crate::reduce::exact`]. All others, and those of integers, are an [`Operator`].
+//!
+//! A custom operator is a type that implements [`Operator`]: the engines in [`crate::reduce`] take any.
 
 mod arg;
 mod bytes;

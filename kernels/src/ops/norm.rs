@@ -3,12 +3,11 @@
 use cuda_std::float::Float;
 
 use super::compensated::Accumulator;
-use super::scalar::{Arithmetic, Ordered, Scalar};
+use super::scalar::{Arithmetic, Integer};
 use super::{Operator, tree};
 
-/// The sum of squares: of integers in 64 bits, wrapping past those; of `f16` and `bf16` in `f32`.
-///
-/// A float's square is rounded once; they are summed with what rounding takes (see [`Accumulator`]).
+/// The sum of squares: of integers in 64 bits, wrapping past those; of floats the exact sum of the exact squares,
+/// rounded once, to `f32` of `f16`, `bf16` and `f32`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SumOfSquares;
 
@@ -17,11 +16,11 @@ fn square<T: Arithmetic>(number: T) -> T {
     number.times(number)
 }
 
-impl<T: Scalar> Operator<T> for SumOfSquares {
+impl<T: Integer> Operator<T> for SumOfSquares {
     type State = <T::Wide as Accumulator>::State;
     type Output = T::Wide;
     const NEUTRAL: Self::State = <T::Wide as Accumulator>::NEUTRAL;
-    const ANY_ORDER: bool = T::IS_EXACT;
+    const ANY_ORDER: bool = true;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> Self::State {
@@ -41,16 +40,16 @@ impl<T: Scalar> Operator<T> for SumOfSquares {
     }
 }
 
-/// The Euclidean norm: the root of the sum of squares, of integers in `f64`.
+/// The Euclidean norm: the root of the sum of squares, of floats the exact one, rounded once; of integers in `f64`.
 ///
-/// Squares that overflow make it infinite: nothing is scaled.
+/// No square of a float overflows or is too small, only the norm.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Norm;
 
-impl<T: Scalar> Operator<T> for Norm {
-    type State = <T::Real as Accumulator>::State;
-    type Output = T::Real;
-    const NEUTRAL: Self::State = <T::Real as Accumulator>::NEUTRAL;
+impl<T: Integer> Operator<T> for Norm {
+    type State = <f64 as Accumulator>::State;
+    type Output = f64;
+    const NEUTRAL: Self::State = <f64 as Accumulator>::NEUTRAL;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> Self::State {
@@ -58,14 +57,14 @@ impl<T: Scalar> Operator<T> for Norm {
     }
     #[inline(always)]
     fn combine(a: Self::State, b: Self::State) -> Self::State {
-        T::Real::add(a, b)
+        f64::add(a, b)
     }
     #[inline(always)]
-    fn finish(state: Self::State, count: u64) -> T::Real {
-        T::Real::total_of(state, count).sqrt().with_one_nan()
+    fn finish(state: Self::State, count: u64) -> f64 {
+        Float::sqrt(f64::total_of(state, count))
     }
     #[inline(always)]
     fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
-        tree::<_, LEN>(|i| square(elements[i].real()), T::Real::plus).held()
+        tree::<_, LEN>(|i| square(elements[i].real()), f64::plus).held()
     }
 }

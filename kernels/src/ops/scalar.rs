@@ -9,32 +9,20 @@ use super::compensated::Accumulator;
 use super::{bytes, tree};
 
 /// A number that every operator takes.
-///
-/// A sum of many goes `Self` -> [`Scalar::Partial`], in which a thread adds what it has in registers, ->
-/// [`Scalar::Wide`], in which everything further is added.
 pub trait Scalar: Element {
     /// What a few elements are added and multiplied in: wide enough for 64 elements, and cheap.
     type Partial: Arithmetic;
-    /// What sums and products are given out as.
-    type Wide: Accumulator + Arithmetic;
-    /// What means and norms are given out as.
-    type Real: Accumulator + Arithmetic + float::Float;
-    /// What elements are summed in for their mean.
-    type MeanSum: Accumulator;
+    /// What products, and sums of integers, are given out as.
+    type Wide: Arithmetic + Ordered;
     /// What elements are compared as.
     type Ordered: Ordered;
     /// Two elements.
     type Pair: Plain;
-    /// Whether sums and products are the same to the last bit in any order: those of integers, which wrap.
+    /// Whether products are the same to the last bit in any order: those of integers, which wrap.
     const IS_EXACT: bool;
 
     /// Exact.
     fn partial(self) -> Self::Partial;
-    /// The sum of `LEN` elements, a power of two up to 16; exact of integers.
-    #[inline(always)]
-    fn sum<const LEN: usize>(elements: [Self; LEN]) -> Self::Partial {
-        tree::<_, LEN>(|i| elements[i].partial(), Self::Partial::plus)
-    }
     /// The lowest of `LEN` elements, a power of two up to 16.
     #[inline(always)]
     fn lowest<const LEN: usize>(elements: [Self; LEN]) -> Self::Ordered {
@@ -47,12 +35,6 @@ pub trait Scalar: Element {
     }
     /// Exact.
     fn wide(partial: Self::Partial) -> Self::Wide;
-    /// Exact but for integers past 2^53.
-    fn real(self) -> Self::Real;
-    /// As [`Scalar::real`], or exact.
-    fn for_mean(self) -> Self::MeanSum;
-    /// A sum of `count` elements as a mean.
-    fn mean(sum: Self::MeanSum, count: u64) -> Self::Real;
     /// Exact.
     fn ordered(self) -> Self::Ordered;
     /// Exact: of a value that [`Scalar::ordered`] has made, or of an extreme of it; the same bits for every NaN.
@@ -72,11 +54,25 @@ pub trait Float: Scalar {
 }
 
 /// A [`Scalar`] whose arithmetic wraps.
-pub trait Integer: Scalar {
+///
+/// A sum of many goes `Self` -> [`Scalar::Partial`], in which a thread adds what it has in registers, ->
+/// [`Scalar::Wide`], in which everything further is added.
+pub trait Integer: Scalar<Wide: Accumulator> {
+    /// What elements are summed in for their mean.
+    type MeanSum: Accumulator;
+
     /// What changes no sum.
     const ZERO: Self;
     /// The sum, wrapping.
     fn plus_wrapping(self, other: Self) -> Self;
+    /// The sum of `LEN` elements, a power of two up to 16; exact.
+    fn sum<const LEN: usize>(elements: [Self; LEN]) -> Self::Partial;
+    /// Exact but for integers past 2^53.
+    fn real(self) -> f64;
+    /// As [`Integer::real`], or exact.
+    fn for_mean(self) -> Self::MeanSum;
+    /// A sum of `count` elements as a mean.
+    fn mean(sum: Self::MeanSum, count: u64) -> f64;
 }
 
 /// Addition and multiplication; of integers both wrap.
@@ -273,8 +269,6 @@ macro_rules! integers {
         impl Scalar for $type {
             type Partial = $partial;
             type Wide = $wide;
-            type Real = f64;
-            type MeanSum = $mean;
             type Ordered = Self;
             type Pair = [Self; 2];
             const IS_EXACT: bool = true;
@@ -282,17 +276,6 @@ macro_rules! integers {
             #[inline(always)]
             fn partial(self) -> $partial {
                 self as $partial
-            }
-            #[inline(always)]
-            fn sum<const LEN: usize>(elements: [Self; LEN]) -> $partial {
-                if size_of::<Self>() == 1 && LEN == 16 {
-                    let [a, b, c, d] = words(elements.map(|element| element as u8));
-                    let add = |sum: u32, word: u32| {
-                        if Self::MIN == 0 { add_bytes(word, sum) } else { add_signed_bytes(word, sum as i32) as u32 }
-                    };
-                    return add(add(add(add(0, a), b), c), d) as $partial;
-                }
-                tree::<_, LEN>(|i| elements[i].partial(), Arithmetic::plus)
             }
             #[inline(always)]
             fn lowest<const LEN: usize>(elements: [Self; LEN]) -> Self {
@@ -313,18 +296,6 @@ macro_rules! integers {
                 partial as $wide
             }
             #[inline(always)]
-            fn real(self) -> f64 {
-                self as f64
-            }
-            #[inline(always)]
-            fn for_mean(self) -> $mean {
-                self as $mean
-            }
-            #[inline(always)]
-            fn mean(sum: $mean, count: u64) -> f64 {
-                (sum as f64 / count as f64).with_one_nan()
-            }
-            #[inline(always)]
             fn ordered(self) -> Self {
                 self
             }
@@ -343,10 +314,34 @@ macro_rules! integers {
         }
 
         impl Integer for $type {
+            type MeanSum = $mean;
             const ZERO: Self = 0;
             #[inline(always)]
             fn plus_wrapping(self, other: Self) -> Self {
                 self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn sum<const LEN: usize>(elements: [Self; LEN]) -> $partial {
+                if size_of::<Self>() == 1 && LEN == 16 {
+                    let [a, b, c, d] = words(elements.map(|element| element as u8));
+                    let add = |sum: u32, word: u32| {
+                        if Self::MIN == 0 { add_bytes(word, sum) } else { add_signed_bytes(word, sum as i32) as u32 }
+                    };
+                    return add(add(add(add(0, a), b), c), d) as $partial;
+                }
+                tree::<_, LEN>(|i| elements[i].partial(), Arithmetic::plus)
+            }
+            #[inline(always)]
+            fn real(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            fn for_mean(self) -> $mean {
+                self as $mean
+            }
+            #[inline(always)]
+            fn mean(sum: $mean, count: u64) -> f64 {
+                (sum as f64 / count as f64).with_one_nan()
             }
         }
     )*};
@@ -369,8 +364,6 @@ macro_rules! floats {
         impl Scalar for $type {
             type Partial = $wide;
             type Wide = $wide;
-            type Real = $wide;
-            type MeanSum = $wide;
             type Ordered = $wide;
             type Pair = [Self; 2];
             const IS_EXACT: bool = false;
@@ -382,18 +375,6 @@ macro_rules! floats {
             #[inline(always)]
             fn wide(partial: $wide) -> $wide {
                 partial
-            }
-            #[inline(always)]
-            fn real(self) -> $wide {
-                ($to)(self)
-            }
-            #[inline(always)]
-            fn for_mean(self) -> $wide {
-                ($to)(self)
-            }
-            #[inline(always)]
-            fn mean(sum: $wide, count: u64) -> $wide {
-                (sum / count as $wide).with_one_nan()
             }
             #[inline(always)]
             fn ordered(self) -> $wide {

@@ -1,20 +1,22 @@
 //! Sums and means.
 
 use super::compensated::Accumulator;
-use super::scalar::{Arithmetic, Integer, Scalar};
+use super::scalar::{Arithmetic, Integer};
 use super::{Operator, tree};
 
-/// The sum: of integers in 64 bits, wrapping past those; of `f16` and `bf16` in `f32`.
+/// The sum: of integers in 64 bits, wrapping past those; of floats the exact sum, rounded once to nearest even, to
+/// `f32` of `f16`, `bf16` and `f32`.
 ///
-/// Floats are summed with what rounding takes (see [`Accumulator`]).
+/// An exact sum of floats does not depend on their order. It is infinite only if it is beyond the largest number, or an
+/// element is infinite; NaN if an element is, or infinities of both signs are there; and +0.0 if it is 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum;
 
-impl<T: Scalar> Operator<T> for Sum {
+impl<T: Integer> Operator<T> for Sum {
     type State = <T::Wide as Accumulator>::State;
     type Output = T::Wide;
     const NEUTRAL: Self::State = <T::Wide as Accumulator>::NEUTRAL;
-    const ANY_ORDER: bool = T::IS_EXACT;
+    const ANY_ORDER: bool = true;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> Self::State {
@@ -58,40 +60,18 @@ impl<T: Integer> Operator<T> for WrappingSum {
     }
 }
 
-/// The sum of `f32` in `f64`.
+/// The exact sum of `f32`, rounded once to `f64`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SumInF64;
 
-impl Operator<f32> for SumInF64 {
-    type State = [f64; 2];
-    type Output = f64;
-    const NEUTRAL: [f64; 2] = <f64 as Accumulator>::NEUTRAL;
-
-    #[inline(always)]
-    fn lift(element: f32, _index: u64) -> [f64; 2] {
-        f64::from(element).held()
-    }
-    #[inline(always)]
-    fn combine(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
-        f64::add(a, b)
-    }
-    #[inline(always)]
-    fn finish(state: [f64; 2], count: u64) -> f64 {
-        f64::total_of(state, count)
-    }
-    #[inline(always)]
-    fn gather<const LEN: usize>(elements: [f32; LEN], _at: impl Fn(usize) -> u64) -> [f64; 2] {
-        tree::<_, LEN>(|i| f64::from(elements[i]), f64::plus).held()
-    }
-}
-
-/// The mean: the sum, of integers an exact one up to 32 bits and one in `f64` beyond, over the number of elements.
+/// The mean: of floats the exact sum over the number of elements, rounded once; of integers the sum, exact up to 32
+/// bits and in `f64` beyond, over the number of elements.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean;
 
-impl<T: Scalar> Operator<T> for Mean {
+impl<T: Integer> Operator<T> for Mean {
     type State = <T::MeanSum as Accumulator>::State;
-    type Output = T::Real;
+    type Output = f64;
     const NEUTRAL: Self::State = <T::MeanSum as Accumulator>::NEUTRAL;
 
     #[inline(always)]
@@ -103,7 +83,7 @@ impl<T: Scalar> Operator<T> for Mean {
         T::MeanSum::add(a, b)
     }
     #[inline(always)]
-    fn finish(state: Self::State, count: u64) -> T::Real {
+    fn finish(state: Self::State, count: u64) -> f64 {
         T::mean(T::MeanSum::total_of(state, count), count)
     }
     #[inline(always)]

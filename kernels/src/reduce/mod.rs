@@ -7,14 +7,14 @@
 //! | [`columns`](mod@columns) | columns: a column of threads for four |
 //! | [`segments`](mod@segments) | segments by an array of offsets: a lane, a warp or blocks for each |
 //! | [`pairs`](mod@pairs) | two inputs: the dot product |
-//! | [`exact`] | exact sums of spans |
+//! | [`exact`] | exact sums of floats, of every shape |
 //! | [`fold`] | how the states of lanes, warps and blocks become one |
 //! | [`gather`] | the state of what a thread has loaded at once |
 //! | `run`, `remainder` | what a thread folds of a span's tiles, and of what is in none of them |
 //! | [`ladder`] | the rungs from the textbook's slowest to its fastest |
 //! | [`block`], [`device`] | the ladder's last rungs: the sum of a block, and of a buffer in one launch |
 //!
-//! The engines take any [`Operator`](crate::ops::Operator).
+//! The engines take any [`Operator`](crate::ops::Operator), but for those of [`exact`], which sum floats.
 
 pub mod block;
 pub mod columns;

@@ -2,7 +2,6 @@
 
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
-use half::{bf16, f16};
 
 use super::remainder::{packs_of_block, stride};
 use super::run::Run;
@@ -19,7 +18,7 @@ pub const PACKS_IN_FLIGHT: usize = 2;
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [Dot] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64],
+    instances = [Dot] x [i8, i16, i32, i64, u8, u16, u32, u64],
     max_threads = 512,
     min_blocks = 2,
     early

@@ -11,7 +11,7 @@ use super::run::{Run, fold_run};
 use super::spans::{PACKS_IN_FLIGHT, fold_partials, tile};
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumInF64, SumOfSquares, WrappingSum, constant,
+    Sum, SumOfSquares, WrappingSum, constant,
 };
 
 /// Threads of a block.
@@ -83,13 +83,13 @@ pub const fn most_chunks(len: usize, size: usize) -> usize {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [Mean, Norm, Min, Max, MinMax, ArgMin, ArgMax]
-        x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
-        + [Sum, Product, SumOfSquares] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
+    instances = [Min, Max, MinMax, ArgMin, ArgMax] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
+        + [Product] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
+        + [Sum, SumOfSquares] x [i8, i16, i32, i64, u8, u16, u32]
+        + [Mean, Norm] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [CountNan, CountFinite] x [f32, f64, f16, bf16]
         + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
-        + [WrappingSum] x [u8, u16, u32]
-        + [SumInF64] x [f32],
+        + [WrappingSum] x [u8, u16, u32],
     block = BLOCK,
     early, erase = crate::ops::Erased
 )]
@@ -210,13 +210,13 @@ pub(super) fn queue_long<T: Element>(own: Segment, first: usize, chunks: &Global
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [Mean, Norm, Min, Max, MinMax, ArgMin, ArgMax]
-        x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
-        + [Sum, Product, SumOfSquares] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
+    instances = [Min, Max, MinMax, ArgMin, ArgMax] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
+        + [Product] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
+        + [Sum, SumOfSquares] x [i8, i16, i32, i64, u8, u16, u32]
+        + [Mean, Norm] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [CountNan, CountFinite] x [f32, f64, f16, bf16]
         + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
-        + [WrappingSum] x [u8, u16, u32]
-        + [SumInF64] x [f32],
+        + [WrappingSum] x [u8, u16, u32],
     block = BLOCK,
     early, erase = crate::ops::Erased
 )]

@@ -11,7 +11,7 @@ use super::fold::{WarpStates, fold_warps};
 use super::run::{Run, fold_run};
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumInF64, SumOfSquares, WrappingSum, constant,
+    Sum, SumOfSquares, WrappingSum, constant,
 };
 
 /// 16-byte packs of a tile that each thread folds, all in flight at once; of two tiles, where the span is aligned.
@@ -49,13 +49,13 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked. The
 /// operator [settles](Operator::settle) by elements of the span alone.
 #[kernel(
-    instances = [Mean, Norm, Min, Max, MinMax, ArgMin, ArgMax]
-        x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
-        + [Sum, Product, SumOfSquares] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
+    instances = [Min, Max, MinMax, ArgMin, ArgMax] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
+        + [Product] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
+        + [Sum, SumOfSquares] x [i8, i16, i32, i64, u8, u16, u32]
+        + [Mean, Norm] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [CountNan, CountFinite] x [f32, f64, f16, bf16]
         + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
-        + [WrappingSum] x [u8, u16, u32]
-        + [SumInF64] x [f32],
+        + [WrappingSum] x [u8, u16, u32],
     max_threads = 512,
     min_blocks = 2,
     early, erase = crate::ops::Erased
@@ -83,9 +83,7 @@ pub unsafe fn spans<O: Operator<T>, T: Element>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [Mean, Norm] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
-        + [Sum, Product, SumOfSquares] x [f32, f64, f16, bf16]
-        + [SumInF64] x [f32],
+    instances = [Mean, Norm] x [i8, i16, i32, i64, u8, u16, u32, u64] + [Product] x [f32, f64, f16, bf16],
     max_threads = 512,
     min_blocks = 2,
     early, erase = crate::ops::Erased

@@ -7,7 +7,7 @@ use kernels::reduce::columns::columns;
 use kernels::reduce::{pairs, spans};
 use test_support::executor;
 use test_support::transposes::{CHECKS, Case, IN_PLACE_CHECKS, PERMUTE_CHECKS, SCALED_CHECKS};
-use warpfold::ops::{Dot, Sum};
+use warpfold::ops::{Dot, Max};
 use warpfold::{Gpu, KernelProfile, Shape};
 
 /// Whether all blocks of a kernel let the next grid start. Some of them alone are of no use.
@@ -20,22 +20,24 @@ fn starts_next(kernel: &KernelProfile) -> bool {
 /// Whether a block does that folds one segment of so many tiles, of one input and of two.
 fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
     let elements = |packs_of_thread: usize| tiles * 32 * packs_of_thread * 4;
-    let mut output = gpu.zeroed::<f32>(1).unwrap();
+    let mut largest = gpu.zeroed::<f32>(1).unwrap();
     let mut boxes = gpu.zeroed::<[u64; 2]>(1).unwrap();
     let len = elements(spans::PACKS_IN_FLIGHT);
     let ones = gpu.upload(&vec![1.0_f32; len]).unwrap();
     // SAFETY: the arguments are those of a segment, all of the input, that one block of a warp folds.
-    let kernel = unsafe { spans::spans::handle::<Sum, f32>() }.with_block(32);
-    let arguments = (ones.view(), len, len, 1, tiles as u32, 0, boxes.view_mut(), output.view_mut());
+    let kernel = unsafe { spans::spans::handle::<Max, f32>() }.with_block(32);
+    let arguments = (ones.view(), len, len, 1, tiles as u32, 0, boxes.view_mut(), largest.view_mut());
     let of_one = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
-    assert_eq!(gpu.download(&output).unwrap(), [len as f32]);
+    assert_eq!(gpu.download(&largest).unwrap(), [1.0]);
 
     let len = elements(pairs::PACKS_IN_FLIGHT);
+    let ones = gpu.upload(&vec![1_i32; len]).unwrap();
+    let mut output = gpu.zeroed::<i64>(1).unwrap();
     // SAFETY: as above.
-    let kernel = unsafe { pairs::pairs::handle::<Dot, f32>() }.with_block(32);
+    let kernel = unsafe { pairs::pairs::handle::<Dot, i32>() }.with_block(32);
     let arguments = (ones.view(), ones.view(), len, len, 1, tiles as u32, 0, boxes.view_mut(), output.view_mut());
     let of_two = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
-    assert_eq!(gpu.download(&output).unwrap(), [len as f32]);
+    assert_eq!(gpu.download(&output).unwrap(), [len as i64]);
     [of_one, of_two].map(|profile| starts_next(&profile.kernels[0]))
 }
 
@@ -49,11 +51,11 @@ fn blocks_of_short_segments_let_the_next_grid_start() {
 #[test]
 fn short_grids_of_rows_and_columns_let_the_next_one_start() {
     let gpu = executor();
-    let of = |shape: Shape, len: usize, sums: usize| {
+    let of = |shape: Shape, len: usize, maxima: usize| {
         let input = gpu.zeroed::<f32>(len).unwrap();
-        let mut reducer = gpu.reducer(Sum, shape).unwrap();
-        let mut sums = gpu.zeroed(sums).unwrap();
-        let profile = gpu.profile(|| reducer.start(&input, &mut sums)).unwrap();
+        let mut reducer = gpu.reducer(Max, shape).unwrap();
+        let mut maxima = gpu.zeroed(maxima).unwrap();
+        let profile = gpu.profile(|| reducer.start(&input, &mut maxima)).unwrap();
         let kernel = &profile.kernels[0];
         (kernel.kernel.split_once('_').unwrap().0.to_owned(), kernel.grid.x, starts_next(kernel))
     };
@@ -65,18 +67,18 @@ fn short_grids_of_rows_and_columns_let_the_next_one_start() {
 
 #[test]
 fn blocks_of_few_rows_of_columns_let_the_next_grid_start() {
-    type State = <Sum as Operator<f32>>::State;
+    type State = <Max as Operator<f32>>::State;
     let gpu = executor();
     let starts = |rows: usize| {
         let input = gpu.upload(&vec![1.0_f32; rows * 256]).unwrap();
         let (mut partials, mut tickets) = (gpu.zeroed::<State>(1).unwrap(), gpu.zeroed::<u32>(1).unwrap());
-        let mut sums = gpu.zeroed::<f32>(256).unwrap();
+        let mut maxima = gpu.zeroed::<f32>(256).unwrap();
         // SAFETY: the arguments are those of a matrix, all of the input, that is one tile of one block.
-        let kernel = unsafe { columns::handle::<Sum, f32>() };
+        let kernel = unsafe { columns::handle::<Max, f32>() };
         let (partials, tickets) = (partials.view_mut(), tickets.view_mut());
-        let arguments = (input.view(), rows, 256, 256, 0, 1, 64, 1, 1, partials, tickets, sums.view_mut());
+        let arguments = (input.view(), rows, 256, 256, 0, 1, 64, 1, 1, partials, tickets, maxima.view_mut());
         let profile = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
-        assert_eq!(gpu.download(&sums).unwrap(), [rows as f32; 256]);
+        assert_eq!(gpu.download(&maxima).unwrap(), [1.0; 256]);
         starts_next(&profile.kernels[0])
     };
     // Four threads of a column, 16 rows each.

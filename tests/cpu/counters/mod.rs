@@ -287,9 +287,9 @@ fn columns_are_stored_together() {
     let gpu = unchecked();
     let input = gpu.upload(&vec![1.0_f32; 4 * 1024]).unwrap();
     let stores = |before: usize| {
-        let mut sums = gpu.zeroed::<f32>(1024 + before).unwrap();
-        let mut reducer = gpu.reducer(ops::Sum, Shape::columns(4, 1024)).unwrap();
-        let output = sums.view_mut().slice(before, 1024).unwrap();
+        let mut maxima = gpu.zeroed::<f32>(1024 + before).unwrap();
+        let mut reducer = gpu.reducer(ops::Max, Shape::columns(4, 1024)).unwrap();
+        let output = maxima.view_mut().slice(before, 1024).unwrap();
         gpu.profile(|| reducer.start(&input, output)).unwrap().total().global_stores.requests
     };
     assert_eq!([stores(0), stores(1), stores(4)], [8, 32, 8]);

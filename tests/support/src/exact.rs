@@ -6,8 +6,8 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use warpfold::exact::{ExactDot, ExactSum, Summand};
-use warpfold::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
-use warpfold::{Element, Error, ExactElement, Gpu, Shape, View};
+use warpfold::ops::{Dot, Mean, Norm, Sum, SumInF64, SumOfSquares};
+use warpfold::{Element, Error, Gpu, Shape, View};
 
 /// Kinds of data: each is the hard case of some way through the kernels.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ pub const ALL: [Data; 16] = [
 ];
 
 /// A type whose sums are exact.
-pub trait Exact: ExactElement<Output = <Self as Summand>::Sum> + Summand<Sum: Into<f64> + Element> {
+pub trait Exact: Element + Summand<Sum: Into<f64> + Element> {
     /// As programs write it.
     const NAME: &str;
     /// The exponents of the greatest and of the least number that data are made of.
@@ -84,6 +84,8 @@ pub trait Exact: ExactElement<Output = <Self as Summand>::Sum> + Summand<Sum: In
     fn results(gpu: &Gpu, view: View<'_, Self>) -> Result<[Self::Sum; 4], Error>;
     /// The results of [`RESULTS`] of each row or column.
     fn results_of_each(gpu: &Gpu, view: View<'_, Self>, shape: Shape) -> Result<[Vec<Self::Sum>; 4], Error>;
+    /// The dot products of all of two inputs, or of their rows.
+    fn dots(gpu: &Gpu, x: View<'_, Self>, y: View<'_, Self>, shape: Shape) -> Result<Vec<Self::Sum>, Error>;
     /// The results of [`RESULTS`] of each segment.
     fn results_of_segments(
         gpu: &Gpu,
@@ -109,15 +111,18 @@ macro_rules! exact {
             }
             const GREATEST: f64 = (2.0 - 2.0 * power(-$digits)) * power(Self::EXPONENTS.0);
             fn results(gpu: &Gpu, view: View<'_, Self>) -> Result<[Self::Sum; 4], Error> {
-                Ok([gpu.exact(Sum, view)?, gpu.exact(Mean, view)?, gpu.exact(SumOfSquares, view)?, gpu.exact(Norm, view)?])
+                Ok([gpu.sum(view)?, gpu.mean(view)?, gpu.sum_of_squares(view)?, gpu.norm(view)?])
             }
             fn results_of_each(gpu: &Gpu, view: View<'_, Self>, shape: Shape) -> Result<[Vec<Self::Sum>; 4], Error> {
                 Ok([
-                    gpu.download(&gpu.exact_to_buffer(Sum, view, shape)?)?,
-                    gpu.download(&gpu.exact_to_buffer(Mean, view, shape)?)?,
-                    gpu.download(&gpu.exact_to_buffer(SumOfSquares, view, shape)?)?,
-                    gpu.download(&gpu.exact_to_buffer(Norm, view, shape)?)?,
+                    gpu.download(&gpu.reduce_to_buffer(Sum, view, shape)?)?,
+                    gpu.download(&gpu.reduce_to_buffer(Mean, view, shape)?)?,
+                    gpu.download(&gpu.reduce_to_buffer(SumOfSquares, view, shape)?)?,
+                    gpu.download(&gpu.reduce_to_buffer(Norm, view, shape)?)?,
                 ])
+            }
+            fn dots(gpu: &Gpu, x: View<'_, Self>, y: View<'_, Self>, shape: Shape) -> Result<Vec<Self::Sum>, Error> {
+                gpu.download(&gpu.reduce_pairs(Dot, x, y, shape)?)
             }
             fn results_of_segments(
                 gpu: &Gpu,
@@ -125,10 +130,10 @@ macro_rules! exact {
                 offsets: View<'_, u64>,
             ) -> Result<[Vec<Self::Sum>; 4], Error> {
                 Ok([
-                    gpu.download(&gpu.exact_segments(Sum, view, offsets)?)?,
-                    gpu.download(&gpu.exact_segments(Mean, view, offsets)?)?,
-                    gpu.download(&gpu.exact_segments(SumOfSquares, view, offsets)?)?,
-                    gpu.download(&gpu.exact_segments(Norm, view, offsets)?)?,
+                    gpu.download(&gpu.reduce_segments(Sum, view, offsets)?)?,
+                    gpu.download(&gpu.reduce_segments(Mean, view, offsets)?)?,
+                    gpu.download(&gpu.reduce_segments(SumOfSquares, view, offsets)?)?,
+                    gpu.download(&gpu.reduce_segments(Norm, view, offsets)?)?,
                 ])
             }
         }
@@ -249,9 +254,9 @@ pub fn check(gpu: &Gpu, len: usize, source: &mut SmallRng) -> Result<(), String>
             // -0.0 is 0.0 here.
             sum.value() + 0.0
         };
-        let found = gpu.exact(Sum, &gpu.upload(&doubles).map_err(text)?).map_err(text)?;
+        let found = gpu.sum(&gpu.upload(&doubles).map_err(text)?).map_err(text)?;
         same(found, of_bitrep(&mut doubles.iter().copied()), &case("f64"))?;
-        let found = gpu.exact(SumInF64, &gpu.upload(&singles).map_err(text)?).map_err(text)?;
+        let found = gpu.reduce(SumInF64, &gpu.upload(&singles).map_err(text)?).map_err(text)?;
         same(found, of_bitrep(&mut singles.iter().map(|&x| x.into())), &case("f32 in f64"))?;
     }
     Ok(())
@@ -278,9 +283,10 @@ fn every_way<T: Exact>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRng)
     let expected = elements.iter().zip(&further[3..]).map(|(&x, &y)| (x, y)).collect::<ExactDot<T>>();
     let case = format!("the dot product of {len} {} of {data:?} and {with:?}", T::NAME);
     let further = gpu.upload(&further).map_err(text)?;
-    same(gpu.exact_dot(&input, further.view().slice(3, len).map_err(text)?).map_err(text)?, expected.value(), &case)?;
+    let dot = |x, y| T::dots(gpu, x, y, Shape::all(len)).map(|dots| dots[0]).map_err(text);
+    same(dot(input.view(), further.view().slice(3, len).map_err(text)?)?, expected.value(), &case)?;
     let of_others = others.iter().zip(&elements).map(|(&x, &y)| (x, y)).collect::<ExactDot<T>>();
-    same(gpu.exact_dot(moved, &input).map_err(text)?, of_others.value(), &format!("{case}, moved"))
+    same(dot(moved, input.view())?, of_others.value(), &format!("{case}, moved"))
 }
 
 fn same<R: Into<f64>>(found: R, expected: R, what: &str) -> Result<(), String> {
@@ -368,7 +374,7 @@ fn rows_and_columns_of<T: Exact>(gpu: &Gpu, rows: usize, len: usize, source: &mu
             }
         }
         if what == "row" {
-            let dots = gpu.exact_dots(view, view, shape).and_then(|dots| gpu.download(&dots)).map_err(text)?;
+            let dots = T::dots(gpu, view, view, shape).map_err(text)?;
             for (i, &dot) in dots.iter().enumerate() {
                 same(dot, found[2][i], &format!("the dot product of row {i} of {rows} x {len} with itself"))?;
             }
@@ -441,7 +447,7 @@ pub fn segments(gpu: &Gpu, lengths: Lengths<'_>, kinds: &[Data], source: &mut Sm
     // Of f32 in f64.
     let (all, offsets) = data_of_segments::<f32>(lengths, kinds, source);
     let (input, of_device) = (gpu.upload(&all).map_err(text)?, gpu.upload(&offsets).map_err(text)?);
-    let found = gpu.exact_segments(SumInF64, &input, &of_device).and_then(|sums| gpu.download(&sums)).map_err(text)?;
+    let found = gpu.reduce_segments(SumInF64, &input, &of_device).and_then(|sums| gpu.download(&sums)).map_err(text)?;
     for (i, (ends, found)) in offsets.windows(2).zip(found).enumerate() {
         let right: ExactSum<f64> = all[ends[0] as usize..ends[1] as usize].iter().map(|&x| f64::from(x)).collect();
         same(found, right.value(), &format!("the sum of f32 in f64 of segment {i}, {} to {}", ends[0], ends[1]))?;

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::{Buffer, Error, Gpu, Scaling, Shape, Transposition, ops};
 
 use crate::calls::Calls;
@@ -137,6 +138,57 @@ pub fn recordings_of_each_kind(gpu: &Gpu) -> Outcome {
         Some(place) => Err(format!("in place, element {place} is wrong")),
         None => Ok(()),
     }
+}
+
+/// Exact sums of rows, of columns, of columns that are transposed first, and of all, recorded and started with other
+/// elements each time: right each time.
+///
+/// # Errors
+/// One is not.
+pub fn recordings_of_exact_sums(gpu: &Gpu) -> Outcome {
+    const ROWS: usize = 1203;
+    const COLUMNS: usize = 5;
+    let gpu = &gpu.fork().map_err(failed)?;
+    let mut numbers: Vec<f64> = [1e20, 1.0, -1e20, 3e-200].repeat(ROWS * COLUMNS / 4 + 1);
+    numbers.truncate(ROWS * COLUMNS);
+    let mut x = gpu.upload(&numbers).map_err(failed)?;
+    let (of_rows, of_columns) = (Shape::rows(ROWS, COLUMNS), Shape::columns(ROWS, COLUMNS));
+    let mut rows = gpu.reducer::<_, f64>(ops::Sum, of_rows).map_err(failed)?;
+    let mut columns = gpu.reducer::<_, f64>(ops::Sum, of_columns).map_err(failed)?;
+    let mut squares = gpu.reducer::<_, f64>(ops::SumOfSquares, of_columns).map_err(failed)?;
+    let mut mean = gpu.reducer::<_, f64>(ops::Mean, Shape::all(ROWS * COLUMNS)).map_err(failed)?;
+    let mut outputs = Vec::new();
+    for len in [ROWS, COLUMNS, COLUMNS, 1] {
+        outputs.push(gpu.zeroed::<f64>(len).map_err(failed)?);
+    }
+    let recording = gpu
+        .record(|| {
+            rows.start(&x, &mut outputs[0])?;
+            columns.start(&x, &mut outputs[1])?;
+            squares.start(&x, &mut outputs[2])?;
+            mean.start(&x, &mut outputs[3])
+        })
+        .map_err(failed)?;
+    for round in 0..3 {
+        recording.start().map_err(failed)?;
+        let column = |column: usize| numbers[column..].iter().copied().step_by(COLUMNS);
+        let expected = [
+            numbers.chunks(COLUMNS).map(|row| row.iter().copied().collect::<ExactSum<f64>>().value()).collect(),
+            (0..COLUMNS).map(|i| column(i).collect::<ExactSum<f64>>().value()).collect(),
+            (0..COLUMNS).map(|i| column(i).map(|x| (x, x)).collect::<ExactDot<f64>>().value()).collect(),
+            vec![numbers.iter().copied().collect::<ExactSum<f64>>().mean()],
+        ];
+        for (output, expected) in outputs.iter().zip(expected) {
+            let found: Vec<f64> = gpu.download(output).map_err(failed)?;
+            if found != expected {
+                return Err(format!("in round {round} {found:?}, should be {expected:?}"));
+            }
+        }
+        numbers.rotate_left(1);
+        numbers[7 * round] = f64::MAX;
+        gpu.copy(&gpu.upload(&numbers).map_err(failed)?, &mut x).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// So many threads, each with its own order of work on one device, make calls of every kind for so long; each has

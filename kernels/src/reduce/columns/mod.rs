@@ -11,7 +11,7 @@ use half::{bf16, f16};
 use super::fold::is_last_block;
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumInF64, SumOfSquares, WrappingSum,
+    Sum, SumOfSquares, WrappingSum,
 };
 use fold::{Part, fold_threads};
 use partials::Partials;
@@ -77,13 +77,13 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [Mean, Norm, Min, Max, MinMax, ArgMin, ArgMax]
-        x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
-        + [Sum, Product, SumOfSquares] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
+    instances = [Min, Max, MinMax, ArgMin, ArgMax] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
+        + [Product] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
+        + [Sum, SumOfSquares] x [i8, i16, i32, i64, u8, u16, u32]
+        + [Mean, Norm] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [CountNan, CountFinite] x [f32, f64, f16, bf16]
         + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
-        + [WrappingSum] x [u8, u16, u32]
-        + [SumInF64] x [f32],
+        + [WrappingSum] x [u8, u16, u32],
     block = BLOCK,
     min_blocks = 4,
     early, erase = crate::ops::Erased

@@ -123,6 +123,9 @@ impl<R: Result> Finish for Root<R> {
 /// Out of line, as it is long.
 #[inline(never)]
 fn mean<R: Result>(leading: Leading, unit: i32, count: u64) -> R {
+    if count == 0 {
+        return R::NAN;
+    }
     R::round(R::divide(leading, unit, count), unit)
 }
 

@@ -10,7 +10,7 @@ use super::fold::fold_lanes;
 use super::gather::gather_packs;
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumInF64, SumOfSquares, WrappingSum, constant, gather_pack, tree,
+    Sum, SumOfSquares, WrappingSum, constant, gather_pack, tree,
 };
 use stage::{Stage, turned};
 
@@ -76,13 +76,13 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [Mean, Norm, Min, Max, MinMax, ArgMin, ArgMax]
-        x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
-        + [Sum, Product, SumOfSquares] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
+    instances = [Min, Max, MinMax, ArgMin, ArgMax] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
+        + [Product] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
+        + [Sum, SumOfSquares] x [i8, i16, i32, i64, u8, u16, u32]
+        + [Mean, Norm] x [i8, i16, i32, i64, u8, u16, u32, u64]
         + [CountNan, CountFinite] x [f32, f64, f16, bf16]
         + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
-        + [WrappingSum] x [u8, u16, u32]
-        + [SumInF64] x [f32],
+        + [WrappingSum] x [u8, u16, u32],
     block = BLOCK,
     min_blocks = match (size_of::<T>(), size_of::<<O as Operator<T>>::State>()) { (8, 0..=8) => 28, (8, _) => 24, _ => 20 },
     early, erase = crate::ops::Erased

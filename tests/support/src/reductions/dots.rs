@@ -7,7 +7,7 @@ use warpfold::ops::Dot;
 use warpfold::{Element, Gpu, PairReduction, Shape};
 
 use super::data::{Kind, Random};
-use super::reference::Operator;
+use super::reference::{Operator, dot};
 use super::value::{Value, Values};
 
 /// Two inputs of one shape.
@@ -58,15 +58,14 @@ where
     let found = dots().map_err(|error: warpfold::Error| format!("{case:?}: {error}"))?;
     let dtype = std::any::type_name::<T>().rsplit("::").next().unwrap_or_default();
     for (row, found) in found.iter().enumerate() {
-        let product = |i: usize| {
-            let at = |which: usize| Value::from(inputs[which][case.offsets[which] + row * pitch + i]);
-            match (at(0), at(1)) {
-                (Value::Int(x), Value::Int(y)) => Value::Int(x.wrapping_mul(y)),
-                (x, y) => Value::Float(x.as_f64() * y.as_f64()),
-            }
+        let at = |which: usize, i: usize| Value::from(inputs[which][case.offsets[which] + row * pitch + i]);
+        let pairs = (0..len).map(|i| (at(0, i), at(1, i)));
+        let expected = if dtype.contains('f') {
+            dot(dtype, &pairs.map(|(x, y)| (x.as_f64(), y.as_f64())).collect())
+        } else {
+            let products: Vec<Value> = pairs.map(|(x, y)| Value::Int(x.as_int().wrapping_mul(y.as_int()))).collect();
+            Operator::Sum.expected(dtype, &products)[0]
         };
-        let products: Vec<Value> = (0..len).map(product).collect();
-        let expected = Operator::Sum.expected(dtype, &products)[0];
         let found = found.values()[0];
         if !expected.is(found) {
             return Err(format!("dot of {dtype}, {case:?}: row {row} is {found:?}, should be {expected:?}"));

@@ -1,4 +1,6 @@
-//! What each operator should give, computed in integers of 128 bits and in sums that keep what rounding takes.
+//! What each operator should give, computed in integers of 128 bits and in exact sums.
+
+use warpfold::exact::{ExactDot, ExactSum};
 
 use super::value::Value;
 
@@ -57,27 +59,16 @@ struct Float {
     /// Half the distance from 1 to the next.
     u: f64,
     max: f64,
-    /// The least that is not 0.
-    least: f64,
 }
 
-/// The type that sums of `dtype` are made in; none of integers.
+/// The type that sums of `dtype` are given out as; none of integers.
 fn wide(dtype: &str) -> Option<Float> {
     match dtype {
-        "f16" | "bf16" | "f32" => {
-            Some(Float { u: f64::from(f32::EPSILON) / 2.0, max: f32::MAX.into(), least: f32::from_bits(1).into() })
-        }
-        "f64" => Some(f64_type()),
+        "f16" | "bf16" | "f32" => Some(Float { u: f64::from(f32::EPSILON) / 2.0, max: f32::MAX.into() }),
+        "f64" => Some(Float { u: f64::EPSILON / 2.0, max: f64::MAX }),
         _ => None,
     }
 }
-
-fn f64_type() -> Float {
-    Float { u: f64::EPSILON / 2.0, max: f64::MAX, least: f64::from_bits(1) }
-}
-
-/// More additions than any element has on its way in a test.
-const DEPTH: f64 = 4096.0;
 
 impl Operator {
     /// Its name.
@@ -100,9 +91,9 @@ impl Operator {
         }
         let count = |predicate: fn(f64) -> bool| elements.iter().filter(|x| predicate(x.as_f64())).count();
         match self {
-            Self::Sum => vec![sum(wide(dtype), dtype, elements, |x| x)],
-            Self::SumOfSquares => vec![sum(wide(dtype), dtype, elements, |x| x * x)],
-            Self::SumInF64 => vec![sum(Some(f64_type()), dtype, elements, |x| x)],
+            Self::Sum => vec![sum(dtype, elements)],
+            Self::SumOfSquares => vec![sum_of_squares(dtype, elements)],
+            Self::SumInF64 => vec![Expected::float(exact_sum(elements).rounded())],
             Self::WrappingSum => {
                 let total: i128 = elements.iter().map(|x| x.as_int()).sum();
                 vec![Expected::Exactly(Value::Int(wrap(total, dtype)))]
@@ -175,67 +166,49 @@ fn wrap_wide(x: i128, dtype: &str) -> i128 {
 #[derive(Clone, Copy)]
 struct Long(f64, f64);
 
-impl Long {
-    fn plus(self, x: f64) -> Self {
-        let sum = self.0 + x;
-        let part = sum - self.0;
-        let rest = self.1 + ((self.0 - (sum - part)) + (x - part));
-        Self(sum, rest)
+impl Expected {
+    /// This float, or NaN.
+    fn float(x: f64) -> Self {
+        if x.is_nan() { Self::Nan } else { Self::Exactly(Value::Float(x)) }
     }
 }
 
-fn sum(float: Option<Float>, dtype: &str, elements: &[Value], term: fn(f64) -> f64) -> Expected {
-    let Some(float) = float else {
-        let square = term(3.0) == 9.0;
-        let total = elements.iter().fold(0_i128, |sum, x| {
-            let x = x.as_int();
-            sum.wrapping_add(if square { x.wrapping_mul(x) } else { x })
-        });
-        return Expected::Exactly(Value::Int(wrap_wide(total, dtype)));
-    };
-    if elements.is_empty() {
-        return Expected::Exactly(Value::Float(0.0));
-    }
-    let terms = || elements.iter().map(|x| term(x.as_f64()));
-    match special_sum(terms()) {
-        Some(expected) => expected,
-        None => {
-            let total = terms().fold(Long(0.0, 0.0), Long::plus);
-            let magnitude: f64 = terms().map(f64::abs).sum();
-            if magnitude >= float.max {
-                return Expected::Anything;
-            }
-            if elements.iter().all(|x| x.as_f64() == 0.0) {
-                let is_negative = terms().all(|x| x.is_sign_negative());
-                return Expected::Exactly(Value::Float(if is_negative { -0.0 } else { 0.0 }));
-            }
-            let exact = total.0 + total.1;
-            Expected::Near(exact, bound(&float, exact, magnitude, elements.len()))
-        }
+fn exact_sum(elements: &[Value]) -> ExactSum<f64> {
+    elements.iter().map(|x| x.as_f64()).collect()
+}
+
+fn exact_squares(elements: &[Value]) -> ExactDot<f64> {
+    elements.iter().map(|x| (x.as_f64(), x.as_f64())).collect()
+}
+
+/// Whether results of `dtype` are `f32`.
+fn is_single(dtype: &str) -> bool {
+    matches!(dtype, "f16" | "bf16" | "f32")
+}
+
+fn sum(dtype: &str, elements: &[Value]) -> Expected {
+    match wide(dtype) {
+        None => wrapped(dtype, elements, |x| x),
+        Some(_) if is_single(dtype) => Expected::float(exact_sum(elements).rounded::<f32>().into()),
+        Some(_) => Expected::float(exact_sum(elements).rounded()),
     }
 }
 
-/// The bound that `warpfold::ops`' accumulator documents, with the rounding of a square and what is lost below the least
-/// number.
-fn bound(float: &Float, exact: f64, magnitude: f64, terms: usize) -> f64 {
-    let Float { u, least, .. } = float;
-    u * exact.abs() + (5.0 * u + 2.0 * DEPTH * DEPTH * u * u) * magnitude + terms as f64 * least
+fn sum_of_squares(dtype: &str, elements: &[Value]) -> Expected {
+    match wide(dtype) {
+        None => wrapped(dtype, elements, |x| x.wrapping_mul(x)),
+        Some(_) => dot(dtype, &exact_squares(elements)),
+    }
 }
 
-/// The sum of terms with NaN or infinities among them.
-fn special_sum(terms: impl Iterator<Item = f64>) -> Option<Expected> {
-    let (mut nan, mut up, mut down) = (false, false, false);
-    for x in terms {
-        nan |= x.is_nan();
-        up |= x == f64::INFINITY;
-        down |= x == f64::NEG_INFINITY;
-    }
-    match (nan, up, down) {
-        (true, ..) | (_, true, true) => Some(Expected::Nan),
-        (_, true, _) => Some(Expected::Exactly(Value::Float(f64::INFINITY))),
-        (_, _, true) => Some(Expected::Exactly(Value::Float(f64::NEG_INFINITY))),
-        _ => None,
-    }
+/// What a dot product of floats should be.
+pub(super) fn dot(dtype: &str, exact: &ExactDot<f64>) -> Expected {
+    Expected::float(if is_single(dtype) { exact.rounded::<f32>().into() } else { exact.rounded() })
+}
+
+fn wrapped(dtype: &str, elements: &[Value], term: fn(i128) -> i128) -> Expected {
+    let total = elements.iter().fold(0_i128, |sum, x| sum.wrapping_add(term(x.as_int())));
+    Expected::Exactly(Value::Int(wrap_wide(total, dtype)))
 }
 
 fn product(dtype: &str, elements: &[Value]) -> Expected {
@@ -266,43 +239,27 @@ fn product(dtype: &str, elements: &[Value]) -> Expected {
 }
 
 fn mean(dtype: &str, elements: &[Value]) -> Expected {
-    let n = elements.len() as f64;
     if elements.is_empty() {
         return Expected::Nan;
     }
-    match wide(dtype) {
-        Some(float) => match sum(wide(dtype), dtype, elements, |x| x) {
-            Expected::Near(exact, bound) => {
-                Expected::Near(exact / n, bound / n + 3.0 * float.u * (exact / n).abs() + float.least)
-            }
-            // Infinities, and zeros of either sign, stay what they are.
-            other => other,
-        },
-        None => {
-            let exact: i128 = elements.iter().map(|x| x.as_int()).sum();
-            let magnitude: f64 = elements.iter().map(|x| x.as_f64().abs()).sum();
-            Expected::Near(exact as f64 / n, 8.0 * f64::EPSILON * magnitude / n)
-        }
+    if wide(dtype).is_some() {
+        let sum = exact_sum(elements);
+        return Expected::float(if is_single(dtype) { sum.mean::<f32>().into() } else { sum.mean() });
     }
+    let n = elements.len() as f64;
+    let exact: i128 = elements.iter().map(|x| x.as_int()).sum();
+    let magnitude: f64 = elements.iter().map(|x| x.as_f64().abs()).sum();
+    Expected::Near(exact as f64 / n, 8.0 * f64::EPSILON * magnitude / n)
 }
 
 fn norm(dtype: &str, elements: &[Value]) -> Expected {
-    let float = wide(dtype).unwrap_or_else(f64_type);
-    let squares = || elements.iter().map(|x| x.as_f64() * x.as_f64());
-    if elements.iter().any(|x| x.is_nan()) {
-        return Expected::Nan;
+    if wide(dtype).is_some() {
+        let squares = exact_squares(elements);
+        return Expected::float(if is_single(dtype) { squares.root::<f32>().into() } else { squares.root() });
     }
-    if squares().any(f64::is_infinite) {
-        return Expected::Exactly(Value::Float(f64::INFINITY));
-    }
-    let total: f64 = squares().sum();
-    if total >= float.max {
-        return Expected::Anything;
-    }
-    let exact = total.sqrt();
+    let exact = elements.iter().map(|x| x.as_f64() * x.as_f64()).sum::<f64>().sqrt();
     // The sum of squares is within 6u of itself, and its root within half of that and a rounding.
-    let relative = 6.0 * float.u + elements.len() as f64 * f64::EPSILON;
-    Expected::Near(exact, relative * exact + (elements.len() as f64 * float.least).sqrt())
+    Expected::Near(exact, (3.0 + elements.len() as f64) * f64::EPSILON * exact)
 }
 
 /// Whether `x` comes out of a minimum (or maximum) that `y` goes into too; zeros are equal.

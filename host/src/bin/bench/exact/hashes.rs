@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use warpfold::{Error, Gpu, Shape};
 
 use super::numbers::{Kind, Random, vectors};
-use super::operations::{self, Exact};
+use super::operations::Exact;
 use crate::element::ElementType;
 use crate::interrupt;
 
@@ -108,7 +108,7 @@ fn of<T: Exact>(gpu: &Gpu, stored: u32) -> Result<Option<Hashed>, Error> {
             let (on_device, shape) = (gpu.upload(&x)?, layout.shape());
             let mut found = T::reductions(gpu, &on_device, shape)?;
             if matches!(layout, Layout::Rows(..)) {
-                found.push(operations::dots(gpu, &on_device, &gpu.upload(&y)?, shape)?);
+                found.push(T::dots(gpu, &on_device, &gpu.upload(&y)?, shape)?);
             }
             for (operation, values) in found {
                 for (i, value) in values.into_iter().enumerate() {

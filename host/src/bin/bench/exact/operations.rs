@@ -4,7 +4,7 @@ use std::fmt;
 
 use half::{bf16, f16};
 use warpfold::exact::{ExactDot, ExactSum, Summand};
-use warpfold::{Buffer, Error, ExactElement, Gpu, Shape, ops};
+use warpfold::{Buffer, Error, Gpu, Shape, ops};
 
 use super::numbers::OfBits;
 use crate::element::Number;
@@ -51,9 +51,11 @@ impl Operation {
 }
 
 /// A type whose sums are exact.
-pub trait Exact: OfBits + Number + ExactElement<Output: Number> + Summand<Sum: Number> {
+pub trait Exact: OfBits + Number + Summand<Sum: Number> {
     /// The operations on single vectors, with the results of the shape's rows or columns.
     fn reductions(gpu: &Gpu, x: &Buffer<Self>, shape: Shape) -> Result<Vec<(Operation, Vec<Value>)>, Error>;
+    /// The dot products of rows.
+    fn dots(gpu: &Gpu, x: &Buffer<Self>, y: &Buffer<Self>, shape: Shape) -> Result<(Operation, Vec<Value>), Error>;
 }
 
 macro_rules! exact {
@@ -62,8 +64,17 @@ macro_rules! exact {
             fn reductions(gpu: &Gpu, x: &Buffer<Self>, shape: Shape) -> Result<Vec<(Operation, Vec<Value>)>, Error> {
                 Ok(vec![$((
                     Operation::$operation,
-                    values(gpu, gpu.exact_to_buffer(ops::$operation, x, shape)?)?,
+                    values(gpu, gpu.reduce_to_buffer(ops::$operation, x, shape)?)?,
                 )),*])
+            }
+
+            fn dots(
+                gpu: &Gpu,
+                x: &Buffer<Self>,
+                y: &Buffer<Self>,
+                shape: Shape,
+            ) -> Result<(Operation, Vec<Value>), Error> {
+                Ok((Operation::Dot, values(gpu, gpu.reduce_pairs(ops::Dot, x, y, shape)?)?))
             }
         }
     )*};
@@ -74,11 +85,6 @@ exact! {
     f64: Sum Mean SumOfSquares Norm;
     f16: Sum Mean SumOfSquares Norm;
     bf16: Sum Mean SumOfSquares Norm;
-}
-
-/// The dot products of rows.
-pub fn dots<T: Exact>(gpu: &Gpu, x: &Buffer<T>, y: &Buffer<T>, shape: Shape) -> Result<(Operation, Vec<Value>), Error> {
-    Ok((Operation::Dot, values(gpu, gpu.exact_dots(x, y, shape)?)?))
 }
 
 fn values<R: Number>(gpu: &Gpu, results: Buffer<R>) -> Result<Vec<Value>, Error> {

@@ -51,7 +51,7 @@ impl Row {
 /// The sum that loops get wrong in any precision.
 pub fn cancellation(gpu: &Gpu) -> Result<Table, Error> {
     let numbers = [1e20_f32, 1.0, -1e20, 3.0].repeat(50);
-    let row = Row::new("in this order", gpu.exact_sum(&gpu.upload(&numbers)?)?, 200.0).with_loops(&[&numbers]);
+    let row = Row::new("in this order", gpu.sum(&gpu.upload(&numbers)?)?, 200.0).with_loops(&[&numbers]);
     Ok(Table {
         name: "cancellation",
         input: "[1e20, 1, -1e20, 3], fifty times".to_owned(),
@@ -67,7 +67,7 @@ pub fn orders(gpu: &Gpu) -> Result<Table, Error> {
     let [numbers, _] = vectors::<f32>(Kind::Cancelling, LEN, &mut random);
     let expected = numbers.iter().copied().collect::<ExactSum<f32>>().value();
     let row = |case, numbers: &[f32]| -> Result<Row, Error> {
-        let exact = gpu.exact_sum(&gpu.upload(numbers)?)?;
+        let exact = gpu.sum(&gpu.upload(numbers)?)?;
         Ok(Row::new(case, exact, expected).with_loops(&[numbers]))
     };
     let reversed: Vec<f32> = numbers.iter().rev().copied().collect();
@@ -75,7 +75,7 @@ pub fn orders(gpu: &Gpu) -> Result<Table, Error> {
     random.shuffle(&mut shuffled);
 
     let one_more = gpu.upload(&[&[1.0], &numbers[..]].concat())?;
-    let unaligned = gpu.exact_sum(one_more.view().slice(1, LEN)?)?;
+    let unaligned = gpu.sum(one_more.view().slice(1, LEN)?)?;
 
     let parts: Vec<&[f32]> = numbers.chunks(LEN / 3).collect();
     let mut merged = ExactSum::<f32>::new();
@@ -107,7 +107,7 @@ pub fn neighbours(gpu: &Gpu) -> Result<Table, Error> {
     let [others, _] = vectors::<f32>(Kind::Wide, 1000 * LEN, &mut random);
     let expected = row.iter().copied().collect::<ExactSum<f32>>().value();
     let sum_at = |matrix: &[f32], shape: Shape, at: usize| -> Result<f32, Error> {
-        Ok(gpu.download(&gpu.exact_to_buffer(ops::Sum, &gpu.upload(matrix)?, shape)?)?[at])
+        Ok(gpu.download(&gpu.reduce_to_buffer(ops::Sum, &gpu.upload(matrix)?, shape)?)?[at])
     };
     let row_among = |rows: usize, at: usize| {
         let mut matrix = others[..rows * LEN].to_vec();

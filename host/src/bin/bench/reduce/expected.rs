@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::cases::{Axis, Extent, Operator};
+use super::exact;
 pub use super::tally::Expected;
 use super::tally::Tally;
 use crate::element::{Number, Wide};
@@ -17,6 +18,19 @@ const COLUMNS_EACH: usize = 1 << 12;
 
 /// What each result should be, of a minimum and a maximum two each; `offsets` are those of segments.
 pub fn expected<T: Number>(
+    operator: Operator,
+    extent: &Extent,
+    offsets: &[u64],
+    numbers: &[T],
+) -> anyhow::Result<Vec<Expected>> {
+    match exact::results(operator, extent, offsets, numbers)? {
+        Some(results) => Ok(results),
+        None => counted(operator, extent, offsets, numbers),
+    }
+}
+
+/// What results are by tallies: of floats sums are near the exact ones.
+fn counted<T: Number>(
     operator: Operator,
     extent: &Extent,
     offsets: &[u64],
@@ -47,8 +61,8 @@ pub fn expected<T: Number>(
 /// What a rung of a ladder should give: the sum in the numbers' own type.
 pub fn expected_by_rung<T: Number>(numbers: &[T]) -> anyhow::Result<Expected> {
     let operator = if T::TYPE.is_float() { Operator::Sum } else { Operator::WrappingSum };
-    let mut expected = expected(operator, &Extent::all(numbers.len()), &[], numbers)?.remove(0);
-    // A rung adds more elements one after the other than the library: as many as a thread's share of the input.
+    let mut expected = counted(operator, &Extent::all(numbers.len()), &[], numbers)?.remove(0);
+    // A rung adds as many elements one after the other as a thread's share of the input.
     expected.bound *= 8.0 + numbers.len() as f64 / 524_288.0;
     Ok(expected)
 }
@@ -61,9 +75,7 @@ pub fn expected_dot<T: Number>(a: &[T], b: &[T]) -> anyhow::Result<Expected> {
         a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a.wide().to_f64() * b.wide().to_f64()).sum()
     };
     let dot: f64 = in_parallel(a.len().div_ceil(EACH), &of_part)?.into_iter().sum();
-    let rounding = T::MEANS.rounding().max(f64::EPSILON);
-    let bound = if T::TYPE.is_float() { 8.0 * rounding * dot } else { 0.0 };
-    Ok(Expected { value: Value::F64(dot), bound })
+    Ok(Expected::exactly(Value::F64(if T::TYPE.is_float() { T::MEANS.round(dot) } else { dot })))
 }
 
 /// Bytes on the host of what is made of an array's numbers for each result: tallies, and up to two numbers of 8 bytes
@@ -88,7 +100,7 @@ pub fn first_wrong<T: Number>(found: &[T], expected: &[Expected]) -> Option<Stri
 
 /// `work` for each number below `count`, by as many threads as there are processors. Of a `dyn Fn`, so that it is
 /// compiled once, not for each type of element.
-fn in_parallel<R: Send>(count: usize, work: &(dyn Fn(usize) -> R + Sync)) -> anyhow::Result<Vec<R>> {
+pub(super) fn in_parallel<R: Send>(count: usize, work: &(dyn Fn(usize) -> R + Sync)) -> anyhow::Result<Vec<R>> {
     let mut all = memory::list(count)?;
     (0..count).into_par_iter().map(work).collect_into_vec(&mut all);
     Ok(all)

@@ -2,6 +2,7 @@
 
 mod cases;
 mod data;
+mod exact;
 mod expected;
 mod file;
 mod peers;

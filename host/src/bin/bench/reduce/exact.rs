@@ -1,0 +1,140 @@
+//! What the CPU makes of floats whose sums are exact: no result may differ from it.
+
+use warpfold::exact::{ExactDot, ExactSum};
+
+use super::cases::{Axis, Extent, Operator};
+use super::expected::in_parallel;
+use super::tally::Expected;
+use crate::element::{Format, Number, Wide};
+use crate::number::Value;
+
+/// Numbers that one thread sums at a time.
+const EACH: usize = 1 << 20;
+
+/// A sum of elements, or of their squares.
+trait Exact: Default + Send {
+    fn add(&mut self, x: f64);
+    fn merge(&mut self, other: &Self);
+}
+
+impl Exact for ExactSum<f64> {
+    fn add(&mut self, x: f64) {
+        self.add(x);
+    }
+    fn merge(&mut self, other: &Self) {
+        self.merge(other).expect("no memory has 2^50 elements");
+    }
+}
+
+impl Exact for ExactDot<f64> {
+    fn add(&mut self, x: f64) {
+        self.add(x, x);
+    }
+    fn merge(&mut self, other: &Self) {
+        self.merge(other).expect("no memory has 2^50 elements");
+    }
+}
+
+/// What each result should be, if it is made of an exact sum; `offsets` are those of segments.
+pub fn results<T: Number>(
+    operator: Operator,
+    extent: &Extent,
+    offsets: &[u64],
+    numbers: &[T],
+) -> anyhow::Result<Option<Vec<Expected>>> {
+    if !T::TYPE.is_float() {
+        return Ok(None);
+    }
+    let is_single = T::MEANS == Format::Single && operator != Operator::SumInF64;
+    macro_rules! rounded {
+        ($method:ident) => {
+            &|sum| if is_single { sum.$method::<f32>().into() } else { sum.$method::<f64>() }
+        };
+    }
+    let found = match operator {
+        Operator::Sum | Operator::SumInF64 => each::<ExactSum<f64>, T>(extent, offsets, numbers, rounded!(rounded)),
+        Operator::Mean => each::<ExactSum<f64>, T>(extent, offsets, numbers, rounded!(mean)),
+        Operator::SumOfSquares | Operator::Dot => each::<ExactDot<f64>, T>(extent, offsets, numbers, rounded!(rounded)),
+        Operator::Norm => each::<ExactDot<f64>, T>(extent, offsets, numbers, rounded!(root)),
+        _ => return Ok(None),
+    };
+    Ok(Some(found?.into_iter().map(|value| Expected::exactly(Value::F64(value))).collect()))
+}
+
+/// A result for the sum of each row, column or segment.
+fn each<E: Exact, T: Number>(
+    extent: &Extent,
+    offsets: &[u64],
+    numbers: &[T],
+    result: &(dyn Fn(&E) -> f64 + Sync),
+) -> anyhow::Result<Vec<f64>> {
+    let Extent { rows, columns, axis } = *extent;
+    let of_column = |matrix: usize, column: usize| {
+        let matrix = &numbers[matrix * rows * columns..][..rows * columns];
+        result(&sum(matrix.get(column..).unwrap_or_default().iter().step_by(columns)))
+    };
+    match axis {
+        Axis::All => {
+            let parts = in_parallel(numbers.len().div_ceil(EACH), &|part| {
+                sum::<E, T>(numbers[part * EACH..].iter().take(EACH))
+            })?;
+            let mut all = E::default();
+            parts.iter().for_each(|part| all.merge(part));
+            Ok(vec![result(&all)])
+        }
+        Axis::Rows => in_parallel(rows, &|row| result(&sum(&numbers[row * columns..][..columns]))),
+        Axis::Skewed => in_parallel(offsets.len().saturating_sub(1), &|i| {
+            result(&sum(&numbers[offsets[i] as usize..offsets[i + 1] as usize]))
+        }),
+        Axis::Columns => in_parallel(columns, &|column| of_column(0, column)),
+        Axis::Middle(batches) => in_parallel(batches * columns, &|i| of_column(i / columns, i % columns)),
+    }
+}
+
+fn sum<'a, E: Exact, T: Number>(numbers: impl IntoIterator<Item = &'a T>) -> E {
+    let mut sum = E::default();
+    numbers.into_iter().for_each(|x| sum.add(x.wide().to_f64()));
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one<T: Number>(operator: Operator, numbers: &[T]) -> Expected {
+        results(operator, &Extent::all(numbers.len()), &[], numbers).unwrap().unwrap()[0]
+    }
+
+    #[test]
+    fn results_are_exact_but_for_one_rounding() {
+        assert!(one(Operator::Sum, &[1e20_f64, 1.0, -1e20]).is(Value::F64(1.0)));
+        let sum = one(Operator::Sum, &[0.1_f32; 10]);
+        assert!(sum.is(Value::F32(1.0)) && !sum.is(Value::F32(1.0 + f32::EPSILON)));
+        assert!(one(Operator::SumInF64, &[0.1_f32; 10]).is(Value::F64(10.0 * f64::from(0.1_f32))));
+        assert!(one(Operator::Mean, &[f32::MAX, f32::MAX]).is(Value::F32(f32::MAX)));
+        assert!(one(Operator::Mean, &[0.0_f32; 0]).is(Value::F32(f32::NAN)));
+        assert!(one(Operator::SumOfSquares, &[1e30_f32]).is(Value::F32(f32::INFINITY)));
+        assert!(one(Operator::Norm, &[1e30_f32]).is(Value::F32(1e30)));
+        assert!(one(Operator::Norm, &[3e-30_f32, 4e-30]).is(Value::F32(5e-30)));
+        let sum = one(Operator::Sum, &[f32::MAX, f32::MAX, -f32::MAX]);
+        assert!(sum.is(Value::F32(f32::MAX)) && !sum.is(Value::F32(f32::INFINITY)));
+        assert!(one(Operator::Sum, &[f32::INFINITY, f32::MAX]).is(Value::F32(f32::INFINITY)));
+        assert!(one(Operator::Sum, &[f64::INFINITY, f64::NEG_INFINITY]).is(Value::F64(f64::NAN)));
+    }
+
+    #[test]
+    fn each_result_is_of_its_own_elements() {
+        let numbers = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+        let of = |rows, columns, axis, offsets: &[u64]| -> Vec<f64> {
+            let extent = Extent { rows, columns, axis };
+            let found = results(Operator::Sum, &extent, offsets, &numbers).unwrap().unwrap();
+            found.iter().map(|expected| expected.value.to_f64()).collect()
+        };
+        assert_eq!(of(2, 4, Axis::Rows, &[]), [10.0, 26.0]);
+        assert_eq!(of(2, 4, Axis::Columns, &[]), [6.0, 8.0, 10.0, 12.0]);
+        assert_eq!(of(2, 2, Axis::Middle(2), &[]), [4.0, 6.0, 12.0, 14.0]);
+        assert_eq!(of(2, 4, Axis::Skewed, &[0, 3, 8]), [6.0, 30.0]);
+        assert!(results(Operator::Max, &Extent::all(8), &[], &numbers).unwrap().is_none());
+        assert!(results(Operator::Sum, &Extent::all(2), &[], &[1, 2]).unwrap().is_none());
+    }
+}
