@@ -94,8 +94,8 @@ fn bins_of_long_columns_pass_carries() {
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(41));
     // The most that a bin takes of an element is what is just below 2^17; what is far below it makes warps sum all again.
     let full = |i: usize| if i < COLUMNS { 1e-300 } else { 131_071.999_999 };
-    let wide = exact::numbers::<f64>(exact::Data::Wide, ROWS * COLUMNS, &mut source);
-    let large = exact::numbers::<f64>(exact::Data::Large, ROWS * COLUMNS, &mut source);
+    let wide = exact::numbers::<f64>(Data::Wide, ROWS * COLUMNS, &mut source);
+    let large = exact::numbers::<f64>(Data::Large, ROWS * COLUMNS, &mut source);
     let of_any = [(0..ROWS * COLUMNS).map(full).collect(), wide, large.iter().map(|x| x / 8192.0).collect::<Vec<_>>()];
     for (which, all) in of_any.into_iter().enumerate() {
         let (input, mut sums) = (gpu.upload(&all).unwrap(), gpu.zeroed::<f64>(COLUMNS).unwrap());

@@ -155,7 +155,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => match kernels.columns {
                 Some((_, blocks)) => {
                     let at_once = AtOnce { rows: rows_in_flight(size), blocks: blocks * MULTIPROCESSORS };
-                    let tiles = Tiles::of(rows, columns, batches, size, at_once);
+                    let tiles = Tiles::filling(rows, columns, batches, size, at_once);
                     // What separates nothing shall not look like bad alignment.
                     let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
                     Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles }

@@ -197,6 +197,25 @@ impl Tiles {
         Self { abreast: abreast as u32, lanes: lanes as u32, parts: parts as u32 }
     }
 
+    /// Those that give most places of a device a block, of an operator that needs no order: wider ones, where there is less
+    /// than a block for each place by [`Tiles::of`].
+    pub(super) fn filling(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
+        let first = Self::of(rows, columns, batches, size, at_once);
+        let blocks = |tiles: &Self| tiles.count(columns).saturating_mul(tiles.parts as usize).saturating_mul(batches);
+        let wider = |lanes: u32| {
+            let tiles = Self { lanes, ..first };
+            let rounds = (rows / tiles.abreast as usize).div_ceil(columns::BLOCK / lanes as usize * at_once.rows);
+            let parts = (at_once.blocks / (tiles.count(columns) * batches).max(1)).clamp(1, rounds.max(1));
+            Self { parts: parts as u32, ..tiles }
+        };
+        [2, 4]
+            .map(|times| first.lanes * times)
+            .into_iter()
+            .filter(|&lanes| lanes as usize <= columns::BLOCK && blocks(&first) < at_once.blocks)
+            .map(wider)
+            .fold(first, |best, tiles| if blocks(&tiles) * 10 > blocks(&best) * 11 { tiles } else { best })
+    }
+
     /// How many there are of a matrix with so many columns.
     pub(super) fn count(self, columns: usize) -> usize {
         tiles_of_columns(columns * self.abreast as usize, self.lanes as usize)
@@ -380,6 +399,18 @@ mod tests {
         assert_eq!(abreast(1 << 12, 256), 1, "few partials");
         assert_eq!(abreast(16, 127), 1, "a block has all rows");
         assert_eq!([abreast(1 << 20, 1001), abreast(1 << 20, 5001)], [16, 1], "a block folds all columns at the end");
+    }
+
+    #[test]
+    fn tiles_fill_the_device() {
+        let at_once = AtOnce { rows: 4, blocks: 396 };
+        let of = |rows, columns| {
+            let Tiles { lanes, parts, .. } = Tiles::filling(rows, columns, 1, 4, at_once);
+            (lanes, parts)
+        };
+        assert_eq!(of(1 << 14, 1 << 14), (32, 3), "not 256 blocks");
+        assert_eq!([of(256, 1 << 20), of(16, 1 << 24)], [(128, 1), (256, 1)], "more than enough");
+        assert_eq!(of(100, 8), (2, 1), "too little for more");
     }
 
     #[test]
