@@ -508,8 +508,11 @@ fn nothing_spills() {
                 "wide_dealt_tiles_",
             ];
             let is_engine = engines.iter().any(|engine| usage.entry.starts_with(engine));
+            // On 7.5 sums over lanes are shuffles: exact sums of segments park words in the way for those in no window.
+            let is_segments_of_75 = usage.entry.starts_with("exact_segments_") && arch.to_string() == "sm_75";
             let tolerated = match usage.entry.starts_with("columns_") {
                 true => 512,
+                false if is_segments_of_75 => 4500,
                 false if is_engine => 128,
                 false => 0,
             };
