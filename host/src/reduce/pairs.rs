@@ -40,9 +40,9 @@ pub trait PairReduction<T: Element>: Sized {
 /// The kernel of an operator of pairs, and what its blocks leave each other.
 #[doc(hidden)]
 pub enum PairKernel<T: Element, R: Plain> {
-    /// States of so many mailboxes each.
+    /// Mailboxes that a state takes.
     InOrder { kernel: AnyBlock<PairsParameters<T, R>>, boxes: usize },
-    /// Exact sums, with residues of so many words.
+    /// Exact sums, and the words of a residue.
     Exact { kernel: AnyBlock<ExactPairsParameters<T, R>>, words: usize },
 }
 

@@ -132,7 +132,7 @@ impl Blocks {
         Self::of(threads, tiles, parts_of_span(tiles, spans))
     }
 
-    /// Those that sum spans exactly, at least one, where a multiprocessor runs so many blocks of 256 threads at once.
+    /// Those that sum spans exactly, at least one. A multiprocessor runs `at_once` blocks of 256 threads at once.
     /// They do not change the results.
     pub(super) fn exact(spans: usize, len: usize, size: usize, in_flight: usize, at_once: usize) -> Self {
         /// Threads of a block that is one of many.
@@ -152,8 +152,8 @@ impl Blocks {
         Self { parts: parts as u32, tiles, longer, threads: threads as u32 }
     }
 
-    /// What blocks that share spans need to leave each other states of so many mailboxes, and residues of so many
-    /// words.
+    /// What blocks that share spans leave each other: for each state `boxes` mailboxes, for each span a residue of
+    /// `words` words.
     pub(super) fn room(&self, spans: usize, boxes: usize, words: usize) -> Room {
         let shared = if self.parts > 1 { spans } else { 0 };
         Room { mailboxes: self.parts as usize * shared * boxes, residues: words * shared, ..Room::default() }
@@ -197,8 +197,8 @@ impl Tiles {
         Self { abreast: abreast as u32, lanes: lanes as u32, parts: parts as u32 }
     }
 
-    /// Those that give most places of a device a block, of an operator that needs no order: wider ones, where there is less
-    /// than a block for each place by [`Tiles::of`].
+    /// Those for an operator that needs no order. If [`Tiles::of`] gives fewer blocks than the device runs at once,
+    /// tiles are two or four times as wide, if that gives more blocks.
     pub(super) fn filling(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
         let first = Self::of(rows, columns, batches, size, at_once);
         let blocks = |tiles: &Self| tiles.count(columns).saturating_mul(tiles.parts as usize).saturating_mul(batches);
@@ -216,7 +216,7 @@ impl Tiles {
             .fold(first, |best, tiles| if blocks(&tiles) * 10 > blocks(&best) * 11 { tiles } else { best })
     }
 
-    /// How many there are of a matrix with so many columns.
+    /// The number of tiles of a matrix with `columns` columns.
     pub(super) fn count(self, columns: usize) -> usize {
         tiles_of_columns(columns * self.abreast as usize, self.lanes as usize)
     }

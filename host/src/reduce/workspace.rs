@@ -68,7 +68,7 @@ impl Workspace {
     }
 }
 
-/// Memory for a copy of so many words, if any.
+/// Memory for a copy of `words` words, if there are any.
 fn copy_of(gpu: &Gpu, words: usize) -> Result<Option<Buffer<u64>>, Error> {
     (words > 0).then(|| gpu.zeroed(words)).transpose()
 }

@@ -21,8 +21,8 @@ pub(in crate::reduce) struct Place {
 }
 
 impl Place {
-    /// That of a thread of the block in a tile of rows of `columns` columns of `size` bytes, so many of them abreast: by wide accesses, a
-    /// thread's columns are neighbours as far as an access reaches.
+    /// That of a thread of the block, in a tile of rows of `columns` columns of `size` bytes, of which `abreast` are
+    /// read as one. By wide accesses, a thread's columns are neighbours as far as an access reaches.
     #[inline(always)]
     pub(in crate::reduce) fn of_thread(
         thread: usize,

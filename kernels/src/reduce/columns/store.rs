@@ -20,8 +20,8 @@ pub(super) fn store_many_outputs<O: Operator<T>, T: Element>(
     }
 }
 
-/// Writes the results of a thread's columns, those together that are neighbours, and aligned for it: of 16 rows a result is
-/// written for 16 elements that are read, and what is written in parts takes as many accesses of L2 as it has parts.
+/// Writes the results of a thread's columns, those together that are neighbours, and aligned for it. Of 16 rows a
+/// result is written for 16 elements that are read, and what is written in parts takes as many accesses of L2 as it has parts.
 #[inline(always)]
 pub(in crate::reduce) fn store_results<T: Element, R: Plain>(
     results: [R; COLUMNS],
@@ -43,8 +43,8 @@ pub(in crate::reduce) fn store_results<T: Element, R: Plain>(
     }
     let [a, b, c, d] = results;
     let (left, right) = (first + place.column(0), first + place.column(2));
-    // SAFETY: columns are a multiple of those that are neighbours, so where the first of these is, all are, at a multiple of
-    // so many behind `first`.
+    // SAFETY: the number of columns is a multiple of `together`, so where the first of `together` columns exists, all
+    // do, and it is at a multiple of `together` behind `first`, which is aligned.
     unsafe {
         if together == COLUMNS && bytes <= 16 {
             if place.has_first() {

@@ -28,8 +28,8 @@ pub fn store_slot(slots: Slots, i: usize, value: i128) {
     slots.store(i, [value as u64, (value >> 64) as u64]);
 }
 
-/// What integers in slots are in units of, beside a window: of `f32` 46 bits below it, so that what elements leave has a
-/// place; as a position in a grid.
+/// The position in a grid of the unit that integers in slots have, beside a window: of `f32` 46 bits below the
+/// window's, so that residuals have a place.
 #[inline(always)]
 fn position_of_slots<G: Grid>(window: Window<G::Format>) -> u32 {
     let position = G::position(window);
@@ -67,7 +67,7 @@ impl<F: Format> ColumnSums<F> {
         Self { windows, upper: [F::ZERO; COLUMNS], lower: [F::ZERO; COLUMNS], terms: 0 }
     }
 
-    /// Whether there is room for another tile of so many rows.
+    /// Whether there is room for another tile of `rows` rows.
     #[inline(always)]
     pub fn has_room<K: Terms>(&self, rows: usize) -> bool {
         self.terms + terms::<K>(rows) <= Window::<F>::CAPACITY
@@ -92,8 +92,8 @@ impl<F: Format> ColumnSums<F> {
         all.is_exact()
     }
 
-    /// Adds what is missing of a term of column `c` that has been taken: what it has left, or all of it, if it is not in
-    /// the window; whether there is something.
+    /// Adds what is missing of a term of column `c` that has been taken: its residual, or all of it, if it is not in
+    /// the window. Whether something was missing.
     #[inline(always)]
     pub fn complete<K: Terms<Grid: Grid<Format = F>>>(&mut self, c: usize, item: K::Item, sparse: &mut Sparse) -> bool {
         let (window, term, mut bins) = (self.windows[c], K::term(item), Bins::EMPTY);
@@ -169,7 +169,7 @@ impl Sparse {
         }
     }
 
-    /// The sum of what there is of a column and of an integer.
+    /// The sum of a column's slot and an integer.
     #[inline(always)]
     pub fn sum(&self, c: usize, value: i128) -> i128 {
         if !self.is_used {

@@ -32,22 +32,22 @@ pub const fn rows_in_flight(size: usize) -> usize {
     }
 }
 
-/// Blocks of the kernel that a multiprocessor runs at once, whose terms are floats of so many bytes.
+/// Blocks that a multiprocessor runs at once, of the kernel whose terms are floats of `size_of_terms` bytes.
 pub const fn blocks_at_once(size_of_terms: usize) -> usize {
     if size_of_terms == 4 { 3 } else { 2 }
 }
 
 /// [`columns`](fn@crate::reduce::columns::columns) whose sums are exact.
 ///
-/// Each column has a window, by the largest of the first terms that the block's threads have of it. Terms that are not in it,
-/// or leave something, are added one by one, to an integer that has 112 bits. A column for which that does not do is
-/// summed again, by warps. Blocks that share a column add what they have of it to one of `residues`, as integers, and the
-/// last one of them gives the result out.
+/// Each column has a window, by the largest of the first terms that the block's threads have of it. Terms that are not
+/// in it, or leave a residual, are added one by one to an integer of 112 bits. Columns for which that is not enough are
+/// summed again, by warps. Blocks that share a column add their integers to one of `residues`, and the last of these
+/// blocks writes the result.
 ///
 /// # Safety
 /// As of [`columns`](fn@crate::reduce::columns::columns); but where there are several parts, there is a residue for each
-/// column of each batch, of [`words_of_residue`](super::spans::words_of_residue) words, and in `tickets` one place for each
-/// batch if rows stand abreast, else one for each tile. Both are 0.
+/// column of each batch, of [`words_of_residue`](super::spans::words_of_residue) words, and in `tickets` one place for
+/// each batch if rows stand abreast, else one for each tile. Both are 0.
 #[kernel(instances = [Sum, Mean] x [f32, f16, bf16] + [SumInF64] x [f32], block = BLOCK, min_blocks = 3, early)]
 pub unsafe fn exact_columns<O: ExactOperator<T>, T: Summand>(
     input: Global<T>,

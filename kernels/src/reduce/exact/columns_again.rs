@@ -71,7 +71,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
         let (columns_log, rows) = (columns.trailing_zeros(), CHUNK >> columns.trailing_zeros());
         let (together_log, together) = (WARPS.ilog2() - columns_log, WARPS >> columns_log);
         sums.begin(warp);
-        // What this thread loads: a column, and every so many rows.
+        // What this thread loads: a column's rows, `step` apart.
         let own = first + (thread & (columns - 1));
         let index = if own < all { list.load(own) as usize } else { list.load(first) as usize };
         let (place, c) = (share.place::<T>(index / COLUMNS), index % COLUMNS);

@@ -6,13 +6,13 @@
 //! | [`format`](mod@format) | what terms are extracted as, and what lanes sum in |
 //! | [`grid`] | the fixed-point number that a sum is |
 //! | [`warp_sum`] | what a warp has summed, of any terms |
-//! | [`wide_sum`] | the same of terms that have any exponents, whatever they take |
+//! | [`wide_sum`] | sums of terms of any exponents by warps, in bins |
 //! | [`rest`] | what has no room in its lanes' integers |
 //! | [`pieces`] | how sums of lanes, warps and blocks become one |
 //! | [`result`] | what is made of the sum: a float, a mean, a norm |
 //! | [`spans`](mod@spans) | whole inputs and long rows, of one input or two |
 //! | [`rows`] | short rows |
-//! | [`columns`](mod@columns), `columns_again` | columns; those that have any elements |
+//! | [`columns`](mod@columns), `columns_again` | columns; columns whose elements are in no window |
 //! | [`column_sums`] | what a thread sums of its columns |
 //! | [`residue`] | sums that blocks share, in global memory |
 //! | [`segments`](mod@segments), [`long_segments`](mod@long_segments) | segments of any lengths, by offsets |

@@ -11,7 +11,7 @@ use super::rest::{Special, words};
 use super::result::Finish;
 use super::terms::each;
 
-/// Superaccumulators in global memory, behind each other; 0 before a launch and after it.
+/// An array of superaccumulators in global memory; 0 before a launch and after it.
 #[derive(Clone, Copy)]
 pub struct Residues<'a, G> {
     words: &'a GlobalMut<'a, i64>,

@@ -113,7 +113,7 @@ impl<G: Grid> WideSums<G> {
         }
     }
 
-    /// Adds terms that are below `2^exponent`, to bins so many above their own.
+    /// Adds terms that are below `2^exponent`, to bins that are `above` above their own.
     #[inline(always)]
     fn extract(&self, sum: usize, mut left: [G::Format; TERMS], exponent: i32, above: i32) {
         // The lowest bin whose half is above all.
