@@ -21,7 +21,8 @@ pub(super) fn store_many_outputs<O: Operator<T>, T: Element>(
 }
 
 /// Writes the results of a thread's columns, those together that are neighbours, and aligned for it. Of 16 rows a
-/// result is written for 16 elements that are read, and what is written in parts takes as many accesses of L2 as it has parts.
+/// result is written for 16 elements that are read, and what is written in parts takes as many accesses of L2 as it has
+/// parts.
 #[inline(always)]
 pub(in crate::reduce) fn store_results<T: Element, R: Plain>(
     results: [R; COLUMNS],
