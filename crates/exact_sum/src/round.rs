@@ -44,18 +44,8 @@ pub trait Rounded: Copy {
 /// bits, and the remainder, cannot change them, only whether the quotient is exact.
 #[inline]
 pub fn divide(leading: Leading, count: u64) -> Leading {
-    let (mut quotient, mut remainder) = (0_u128, 0_u64);
-    let mut bit = 128;
-    // A bit at a time: GPUs have no division of 128 bits.
-    while bit > 0 {
-        bit -= 1;
-        remainder = (remainder << 1) | (leading.bits >> bit) as u64 & 1;
-        quotient <<= 1;
-        if remainder >= count {
-            remainder -= count;
-            quotient |= 1;
-        }
-    }
+    let (quotient, remainder) =
+        if count >> 32 == 0 { divide_by_digits(leading.bits, count) } else { divide_by_bits(leading.bits, count) };
     if quotient == 0 {
         return Leading::ZERO;
     }
@@ -66,6 +56,47 @@ pub fn divide(leading: Leading, count: u64) -> Leading {
         is_inexact: leading.is_inexact || remainder != 0,
         ..leading
     }
+}
+
+/// The quotient and the remainder, a bit at a time: GPUs have no division of 128 bits.
+#[inline]
+fn divide_by_bits(bits: u128, count: u64) -> (u128, u64) {
+    let (mut quotient, mut remainder) = (0_u128, 0_u64);
+    let mut bit = 128;
+    while bit > 0 {
+        bit -= 1;
+        remainder = (remainder << 1) | (bits >> bit) as u64 & 1;
+        quotient <<= 1;
+        if remainder >= count {
+            remainder -= count;
+            quotient |= 1;
+        }
+    }
+    (quotient, remainder)
+}
+
+/// The same of a count below `2^32`, 32 bits at a time. The reciprocal says each digit of the quotient, at most 1 too
+/// large or too small: it is below `2^32`, and what three roundings change is less than `2^-50` of it.
+#[inline]
+fn divide_by_digits(bits: u128, count: u64) -> (u128, u64) {
+    let reciprocal = 1.0 / count as f64;
+    let (mut quotient, mut remainder) = (0_u128, 0_u64);
+    let mut shift = 128;
+    while shift > 0 {
+        shift -= 32;
+        let part = (remainder << 32) | (bits >> shift) as u64 & 0xffff_ffff;
+        let mut digit = (part as f64 * reciprocal) as i64;
+        let mut left = part.wrapping_sub((digit as u64).wrapping_mul(count)) as i64;
+        if left < 0 {
+            (digit, left) = (digit - 1, left + count as i64);
+        }
+        if left >= count as i64 {
+            (digit, left) = (digit + 1, left - count as i64);
+        }
+        quotient = (quotient << 32) + digit as u128;
+        remainder = left as u64;
+    }
+    (quotient, remainder)
 }
 
 /// [`divide`] by one division of `f64`: a quotient that is rounded to the same normal `f32` as the exact one. None if
@@ -89,17 +120,31 @@ pub fn root_for_single(leading: Leading, unit: i32, sqrt: impl Fn(f64) -> f64) -
 /// `found * 2^position`, of which the last places may be wrong by a few, unless that decides what `f32` is nearest.
 #[inline(always)]
 fn nearly(found: f64, position: i32) -> Option<Leading> {
-    const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
-    const WRONG: u64 = 8;
     let bits = found.to_bits();
-    let below = bits & ((1 << DROPPED) - 1);
-    let is_near_to_a_middle = below.wrapping_sub((1 << (DROPPED - 1)) - WRONG) <= 2 * WRONG;
     let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
     let exponent = (bits >> 52) as i32 - 1023 + position;
     // The mantissa's highest bit is bit 127: then the lowest stands for 2^(exponent - 127).
     let leading =
         Leading { is_negative: false, bits: (mantissa as u128) << 75, position: exponent - 127, is_inexact: true };
-    if is_near_to_a_middle { None } else { Some(leading) }
+    if is_near_to_a_middle(bits) { None } else { Some(leading) }
+}
+
+/// Whether an `f64` is so near to the middle between two normal `f32` that a few of its last places decide which of
+/// them is nearest.
+#[inline(always)]
+fn is_near_to_a_middle(bits: u64) -> bool {
+    const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
+    const WRONG: u64 = 8;
+    let below = bits & ((1 << DROPPED) - 1);
+    below.wrapping_sub((1 << (DROPPED - 1)) - WRONG) <= 2 * WRONG
+}
+
+/// The `f32` that is nearest to a number, of which the last places may be wrong by a few if it is not 0. None if that
+/// might be another one, or a subnormal number.
+#[inline(always)]
+pub fn single_near(number: f64) -> Option<f32> {
+    let is_normal = number.abs() >= f32::MIN_POSITIVE as f64 && !is_near_to_a_middle(number.to_bits());
+    if is_normal || number == 0.0 { Some(number as f32) } else { None }
 }
 
 /// The root of `leading * 2^unit`, which is not below 0: in units of 1.

@@ -58,3 +58,61 @@ fn fast_quotients_and_roots_know_ties() {
         }
     }
 }
+
+/// A quotient's bits and whether something is left are those of integers of 128 bits, whatever the number of digits.
+#[test]
+fn quotients_are_those_of_integers() {
+    let mut rng = SmallRng::seed_from_u64(33);
+    let edges = [1, 2, 3, (1 << 16) + 1, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, (1 << 50) - 1, 1 << 50];
+    for case in 0..times(50_000, 5_000_000) {
+        let count =
+            if case % 2 == 0 { edges[case as usize / 2 % 10] } else { rng.random::<u64>() >> 14 >> (case % 50) };
+        // Digits that are 0, all ones, or next to a multiple of the count.
+        let bits = match case % 7 {
+            0 => u128::MAX,
+            1 => 1 << 127,
+            2 => {
+                (u128::MAX - u128::from(rng.random::<u32>())) / u128::from(count.max(1)) * u128::from(count) | 1 << 127
+            }
+            3 => (u128::from(count) << 64).wrapping_sub(1) | 1 << 127,
+            4 => u128::from(rng.random::<u64>()) << 64 | 1 << 127,
+            _ => rng.random::<u128>() | 1 << 127,
+        };
+        let count = count.max(1);
+        let (quotient, remainder) = (bits / u128::from(count), bits % u128::from(count));
+        let leading = Leading { is_negative: case % 3 == 0, bits, position: 7, is_inexact: false };
+        let found = round::divide(leading, count);
+        let zeros = quotient.leading_zeros();
+        let expected =
+            Leading { bits: quotient << zeros, position: 7 - zeros as i32, is_inexact: remainder != 0, ..leading };
+        assert_eq!(found, expected, "{bits} / {count}");
+    }
+}
+
+/// What one rounding of `f64` gives instead of a quotient or a root of integers is the same `f32`, or nothing.
+#[test]
+fn numbers_near_to_a_single_are_rounded_to_it() {
+    let mut rng = SmallRng::seed_from_u64(34);
+    let (mut found, cases) = (0, times(50_000, 5_000_000));
+    for case in 0..cases {
+        let (value, exponent) = (rng.random::<i64>() >> (case % 64), rng.random_range(-149..40));
+        let count = rng.random::<u64>() >> 14 >> (case % 50);
+        let number = value as f64 * f64::from(exponent).exp2();
+        let leading = Leading::of(value.into(), 0);
+        let quotient = round::single_near(number / count as f64);
+        if let Some(quotient) = quotient.filter(|_| count > 0) {
+            found += 1;
+            let exact = <f32 as Rounded>::round(round::divide(leading, count), exponent);
+            assert_eq!(quotient.to_bits(), exact.to_bits(), "{value} * 2^{exponent} / {count}");
+        }
+        let square = Leading { is_negative: false, ..leading };
+        if let Some(root) = round::single_near(number.abs().sqrt()) {
+            let exact = <f32 as Rounded>::round(round::root(square, exponent), 0);
+            assert_eq!(root.to_bits(), exact.to_bits(), "root of {value} * 2^{exponent}");
+        }
+    }
+    assert!(found > cases / 2, "{found} of {cases}");
+    assert_eq!(round::single_near(0.0).map(f32::to_bits), Some(0));
+    assert_eq!(round::single_near(f64::NAN), None);
+    assert_eq!(round::single_near(f64::from(f32::MIN_POSITIVE) / 2.0), None);
+}

@@ -2,7 +2,7 @@
 
 use cuda_std::float::Float;
 use cuda_std::warp::{FULL_MASK, sync_warp};
-use exact_sum::round::{divide, divide_for_single, root, root_for_single};
+use exact_sum::round::{divide, divide_for_single, root, root_for_single, single_near};
 use exact_sum::{Leading, Outcome, Rounded, Specials, digit_of_long};
 
 use super::grid::Grid;
@@ -59,6 +59,8 @@ pub trait Result: Rounded + cuda_std::element::Plain {
     fn divide(leading: Leading, unit: i32, count: u64) -> Leading;
     /// The root, or a number that is rounded to the same one; in units of 1.
     fn root(leading: Leading, unit: i32) -> Leading;
+    /// What is nearest to a number, of which the last places may be wrong by a few. None if that might be another one.
+    fn near(number: f64) -> Option<Self>;
 }
 
 impl Result for f32 {
@@ -73,6 +75,10 @@ impl Result for f32 {
         let quick = if leading.bits == 0 { None } else { root_for_single(leading, unit, Float::sqrt) };
         quick.unwrap_or_else(|| root(leading, unit))
     }
+    #[inline(always)]
+    fn near(number: f64) -> Option<Self> {
+        single_near(number)
+    }
 }
 
 impl Result for f64 {
@@ -83,6 +89,10 @@ impl Result for f64 {
     #[inline(always)]
     fn root(leading: Leading, unit: i32) -> Leading {
         root(leading, unit)
+    }
+    #[inline(always)]
+    fn near(_number: f64) -> Option<Self> {
+        None
     }
 }
 
@@ -107,6 +117,11 @@ impl<R: Result> Finish for OverCount<R> {
     type Output = R;
     const IS_NAN_OF_NOTHING: bool = true;
     #[inline(always)]
+    fn of_integer<G: Grid>(value: i128, exponent: i32, count: u64) -> R {
+        let quick = number_of::<R>(value, exponent).and_then(|sum| R::near(sum / count as f64));
+        quick.unwrap_or_else(|| mean_of_integer(value, exponent, count))
+    }
+    #[inline(always)]
     fn of_leading(leading: Leading, unit: i32, count: u64) -> R {
         mean(leading, unit, count)
     }
@@ -115,9 +130,35 @@ impl<R: Result> Finish for OverCount<R> {
 impl<R: Result> Finish for Root<R> {
     type Output = R;
     #[inline(always)]
+    fn of_integer<G: Grid>(value: i128, exponent: i32, _count: u64) -> R {
+        let quick = number_of::<R>(value, exponent).and_then(|sum| R::near(Float::sqrt(sum)));
+        quick.unwrap_or_else(|| norm_of_integer(value, exponent))
+    }
+    #[inline(always)]
     fn of_leading(leading: Leading, unit: i32, _count: u64) -> R {
         norm(leading, unit)
     }
+}
+
+/// `value * 2^exponent`, rounded once; for results that have fewer bits than it, if it is far from the ends of `f64`.
+#[inline(always)]
+fn number_of<R: Result>(value: i128, exponent: i32) -> Option<f64> {
+    let (word, is_near) = (value as i64, (-900..900).contains(&exponent));
+    let power = f64::from_bits(((exponent + 1023) as u64) << 52);
+    let is_word = size_of::<R>() < size_of::<f64>() && is_near && i128::from(word) == value;
+    if is_word { Some(word as f64 * power) } else { None }
+}
+
+/// [`mean`] of an integer. Out of line, as it is long.
+#[inline(never)]
+fn mean_of_integer<R: Result>(value: i128, exponent: i32, count: u64) -> R {
+    mean(Leading::of(value, 0), exponent, count)
+}
+
+/// [`norm`] of an integer. Out of line, as it is long.
+#[inline(never)]
+fn norm_of_integer<R: Result>(value: i128, exponent: i32) -> R {
+    norm(Leading::of(value, 0), exponent)
 }
 
 /// Out of line, as it is long.
