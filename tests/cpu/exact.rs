@@ -1,6 +1,6 @@
 //! Exact sums of floats in the executor.
 
-use kernels::reduce::exact::columns::exact_columns_in_f64;
+use kernels::reduce::exact::columns::exact_columns;
 use kernels::reduce::exact::spans::{exact_spans, words_of_residue};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -101,7 +101,7 @@ fn bins_of_long_columns_pass_carries() {
         let (input, mut sums) = (gpu.upload(&all).unwrap(), gpu.zeroed::<f64>(COLUMNS).unwrap());
         let (mut none, mut no_tickets) = (gpu.zeroed(0).unwrap(), gpu.zeroed(0).unwrap());
         // SAFETY: the arguments are those of one matrix, of which one block has all.
-        let kernel = unsafe { exact_columns_in_f64::handle::<Sum, f64>() };
+        let kernel = unsafe { exact_columns::handle::<Sum, f64>() };
         let (residues, tickets) = (none.view_mut(), no_tickets.view_mut());
         let arguments = (input.view(), ROWS, COLUMNS, COLUMNS, 0, 1, 2, 1, 1, residues, tickets, sums.view_mut());
         gpu.launch(kernel, (1, 1), arguments).unwrap();

@@ -141,12 +141,11 @@ fn every_kernel_is_there() {
         add(&format!("{kernel}_SumInF64"), &["f32"], &[]);
     }
     for operator in ["Sum", "Mean"] {
-        add(&format!("exact_columns_{operator}"), &["f32", "f16", "bf16"], &[]);
-        add(&format!("exact_columns_in_f64_{operator}"), &["f64"], &[]);
+        add(&format!("exact_columns_{operator}"), &FLOATS, &[]);
     }
     add("exact_columns_SumInF64", &["f32"], &[]);
     for operator in ["SumOfSquares", "Norm"] {
-        add(&format!("exact_columns_in_f64_{operator}"), &["f32", "f16", "bf16"], &[]);
+        add(&format!("exact_columns_{operator}"), &["f32", "f16", "bf16"], &[]);
     }
     add("exact_pairs_Dot", &FLOATS, &[]);
     add("pairs_Dot", &INTEGERS, &[]);

@@ -4,7 +4,7 @@ use cuda_std::element::{Element, Plain};
 use cuda_std::global::{Global, GlobalMut};
 use half::{bf16, f16};
 use kernels::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
-use kernels::reduce::exact::columns::{blocks_at_once, exact_columns, exact_columns_in_f64, rows_in_flight};
+use kernels::reduce::exact::columns::{BLOCKS_AT_ONCE, exact_columns, rows_in_flight};
 use kernels::reduce::exact::long_segments::exact_long_segments;
 use kernels::reduce::exact::rows::{self, exact_rows, least_lanes};
 use kernels::reduce::exact::segments::exact_segments;
@@ -34,9 +34,8 @@ type ColumnsParameters<T, R> =
 struct ExactKernels<T: Element, R: Plain> {
     spans: AnyBlock<SpansParameters<T, R>>,
     rows: Kernel<RowsParameters<T, R>>,
-    /// The kernel for columns, and how many blocks of it a multiprocessor runs at once. If there is none, columns are
-    /// transposed.
-    columns: Option<(Kernel<ColumnsParameters<T, R>>, usize)>,
+    /// The kernel for columns. If there is none, columns are transposed.
+    columns: Option<Kernel<ColumnsParameters<T, R>>>,
     /// Words of a residue.
     words: usize,
 }
@@ -66,13 +65,9 @@ macro_rules! exact_reductions {
             }
         }
     )*)*};
-    (in_f32, $operator:ident, $type:ident) => {
+    (as_they_are, $operator:ident, $type:ident) => {
         // SAFETY: as above.
-        Some((unsafe { exact_columns::handle::<$operator, $type>() }, blocks_at_once(size_of::<f32>())))
-    };
-    (in_f64, $operator:ident, $type:ident) => {
-        // SAFETY: as above.
-        Some((unsafe { exact_columns_in_f64::handle::<$operator, $type>() }, blocks_at_once(size_of::<f64>())))
+        Some(unsafe { exact_columns::handle::<$operator, $type>() })
     };
     (transposed, $operator:ident, $type:ident) => {
         None
@@ -80,14 +75,14 @@ macro_rules! exact_reductions {
 }
 
 exact_reductions! {
-    Sum of f32 f16 bf16, to f32, in_f32;
-    Sum of f64, to f64, in_f64;
-    SumInF64 of f32, to f64, in_f32;
-    Mean of f32 f16 bf16, to f32, in_f32;
-    Mean of f64, to f64, in_f64;
-    SumOfSquares of f32 f16 bf16, to f32, in_f64;
+    Sum of f32 f16 bf16, to f32, as_they_are;
+    Sum of f64, to f64, as_they_are;
+    SumInF64 of f32, to f64, as_they_are;
+    Mean of f32 f16 bf16, to f32, as_they_are;
+    Mean of f64, to f64, as_they_are;
+    SumOfSquares of f32 f16 bf16, to f32, as_they_are;
     SumOfSquares of f64, to f64, transposed;
-    Norm of f32 f16 bf16, to f32, in_f64;
+    Norm of f32 f16 bf16, to f32, as_they_are;
     Norm of f64, to f64, transposed;
 }
 
@@ -153,8 +148,8 @@ impl<T: Element, R: Plain> Exact<T, R> {
             Kind::Columns { .. } if shape.elements_each() == 0 => Plan::of_spans(shape.outputs(), 0, 0, size),
             Kind::Columns { .. } if shape.outputs() == 0 => Plan::Nothing,
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => match kernels.columns {
-                Some((_, blocks)) => {
-                    let at_once = AtOnce { rows: rows_in_flight(size), blocks: blocks * MULTIPROCESSORS };
+                Some(_) => {
+                    let at_once = AtOnce { rows: rows_in_flight(size), blocks: BLOCKS_AT_ONCE * MULTIPROCESSORS };
                     let tiles = Tiles::filling(rows, columns, batches, size, at_once);
                     // What separates nothing shall not look like bad alignment.
                     let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
@@ -197,7 +192,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                 gpu.launch(kernels.rows, grid, (input, rows, len, pitch, lanes, packs, u32::from(has_singles), output))
             }
             Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
-                let Some((kernel, _)) = kernels.columns else { return Ok(()) };
+                let Some(kernel) = kernels.columns else { return Ok(()) };
                 let (count, Tiles { abreast, lanes, parts }) = (tiles.count(columns), tiles);
                 let blocks = count.saturating_mul(parts as usize).saturating_mul(batches);
                 let grid = grid((blocks, 1), OPERATION)?;

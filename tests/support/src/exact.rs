@@ -38,6 +38,8 @@ pub enum Data {
     AtTheEdge,
     /// Zeros of both signs.
     Zeros,
+    /// Zeros, and few other numbers: mostly behind the first ones, by which windows are chosen.
+    Sparse,
     /// NaN among numbers.
     Nan,
     /// Infinities of one sign.
@@ -47,7 +49,7 @@ pub enum Data {
 }
 
 /// All kinds.
-pub const ALL: [Data; 16] = [
+pub const ALL: [Data; 17] = [
     Data::Normal,
     Data::Uniform,
     Data::Wide,
@@ -61,6 +63,7 @@ pub const ALL: [Data; 16] = [
     Data::NearlyTied,
     Data::AtTheEdge,
     Data::Zeros,
+    Data::Sparse,
     Data::Nan,
     Data::Infinite,
     Data::BothInfinities,
@@ -191,6 +194,11 @@ pub fn numbers<T: Exact>(data: Data, len: usize, source: &mut SmallRng) -> Vec<T
             }
             Data::AtTheEdge => T::nearest(sign(source) * T::GREATEST),
             Data::Zeros => T::nearest(sign(source) * 0.0),
+            Data::Sparse => match source.random_range(0..200) {
+                0 => T::nearest(sign(source)),
+                1 => any(source),
+                _ => T::nearest(0.0),
+            },
         })
         .collect();
     if let Data::Cancelling = data {

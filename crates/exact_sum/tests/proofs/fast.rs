@@ -72,11 +72,12 @@ fn quotients_are_those_of_integers() {
             0 => u128::MAX,
             1 => 1 << 127,
             2 => {
-                (u128::MAX - u128::from(rng.random::<u32>())) / u128::from(count.max(1)) * u128::from(count) | 1 << 127
+                let most = (u128::MAX - u128::from(rng.random::<u32>())) / u128::from(count.max(1));
+                (most * u128::from(count)) | (1 << 127)
             }
-            3 => (u128::from(count) << 64).wrapping_sub(1) | 1 << 127,
-            4 => u128::from(rng.random::<u64>()) << 64 | 1 << 127,
-            _ => rng.random::<u128>() | 1 << 127,
+            3 => (u128::from(count) << 64).wrapping_sub(1) | (1 << 127),
+            4 => (u128::from(rng.random::<u64>()) << 64) | (1 << 127),
+            _ => rng.random::<u128>() | (1 << 127),
         };
         let count = count.max(1);
         let (quotient, remainder) = (bits / u128::from(count), bits % u128::from(count));

@@ -3,6 +3,7 @@
 use cuda_std::prelude::*;
 use exact_sum::{Binary, Bins, Window};
 
+use super::column_tile::Tile;
 use super::format::Format;
 use super::grid::Grid;
 use super::terms::{Float, Terms, each};
@@ -44,11 +45,11 @@ fn bits_below<G: Grid>(position: u32) -> u32 {
 }
 
 /// The exponent of a window for a column, by the [high word](Format::high_word) of the largest of its first terms.
-/// There are larger ones behind the first.
+/// There are larger ones behind the first; if these are all 0, as in sparse data, the others are taken to be near 1.
 #[inline(always)]
 pub fn window_of_column<F: Format>(high_word: u32) -> i32 {
     let further = if size_of::<F>() == 4 { 3 } else { 16 };
-    F::exponent_above(high_word) + further
+    further + if high_word == 0 { 1 } else { F::exponent_above(high_word) }
 }
 
 /// What a thread has summed of its columns: integers of bins, in a window for each column.
@@ -76,14 +77,14 @@ impl<F: Format> ColumnSums<F> {
     /// Adds the terms of `ROWS` rows, and whether that is exact. If not, each of them has to be
     /// [completed](ColumnSums::complete).
     #[inline(always)]
-    pub fn take<K: Terms<Grid: Grid<Format = F>>, const ROWS: usize>(
+    pub fn take<K: Terms<Item = <K as Terms>::Element, Grid: Grid<Format = F>>, const ROWS: usize>(
         &mut self,
-        rows: [[K::Item; COLUMNS]; ROWS],
+        tile: &Tile<K::Element, ROWS>,
     ) -> bool {
         let mut all = Bins::<F>::EMPTY;
         each::<COLUMNS>(|c| {
             let mut bins = Bins::of_exact(self.upper[c], self.lower[c]);
-            each::<ROWS>(|k| bins = extract::<K>(self.windows[c], bins, rows[k][c]));
+            each::<ROWS>(|k| bins = extract::<K>(self.windows[c], bins, tile.get(k, c)));
             // Now, as all elements would have to be kept for a later addition.
             (self.upper[c], self.lower[c]) = (F::now(bins.upper), F::now(bins.lower));
             all = all.merge(bins);

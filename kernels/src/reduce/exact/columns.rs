@@ -10,6 +10,7 @@ use half::{bf16, f16};
 use super::column_sums::{
     ColumnSums, NOT_SUMMED, Slots, Sparse, integer_and_position, load_slot, store_slot, window_of_column,
 };
+use super::column_tile::Tile;
 use super::columns_again::{Memory, sum_again};
 use super::format::Format;
 use super::grid::Grid;
@@ -32,10 +33,8 @@ pub const fn rows_in_flight(size: usize) -> usize {
     }
 }
 
-/// Blocks that a multiprocessor runs at once, of the kernel whose terms are floats of `size_of_terms` bytes.
-pub const fn blocks_at_once(size_of_terms: usize) -> usize {
-    if size_of_terms == 4 { 3 } else { 2 }
-}
+/// Blocks that a multiprocessor runs at once: so few that a thread's terms have registers.
+pub const BLOCKS_AT_ONCE: usize = 2;
 
 /// [`columns`](fn@crate::reduce::columns::columns) whose sums are exact.
 ///
@@ -48,36 +47,13 @@ pub const fn blocks_at_once(size_of_terms: usize) -> usize {
 /// As of [`columns`](fn@crate::reduce::columns::columns); but where there are several parts, there is a residue for each
 /// column of each batch, of [`words_of_residue`](super::spans::words_of_residue) words, and in `tickets` one place for
 /// each batch if rows stand abreast, else one for each tile. Both are 0.
-#[kernel(instances = [Sum, Mean] x [f32, f16, bf16] + [SumInF64] x [f32], block = BLOCK, min_blocks = 3, early)]
-pub unsafe fn exact_columns<O: ExactOperator<T>, T: Summand>(
-    input: Global<T>,
-    rows: usize,
-    columns: usize,
-    pitch: usize,
-    batch_pitch: usize,
-    abreast: u32,
-    lanes: u32,
-    tiles: u32,
-    parts: u32,
-    residues: GlobalMut<i64>,
-    tickets: GlobalMut<u32>,
-    output: GlobalMut<<O as ExactOperator<T>>::Output>,
-) {
-    let matrix = Matrix { rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts };
-    sum_columns::<O, T>(&input, &matrix, &residues, &tickets, &output);
-}
-
-/// [`exact_columns`](fn@exact_columns) of terms that are `f64`, which need more registers.
-///
-/// # Safety
-/// As there.
 #[kernel(
-    instances = [SumOfSquares, Norm] x [f32, f16, bf16] + [Sum, Mean] x [f64],
+    instances = [Sum, Mean] x [f32, f64, f16, bf16] + [SumOfSquares, Norm] x [f32, f16, bf16] + [SumInF64] x [f32],
     block = BLOCK,
     min_blocks = 2,
     early
 )]
-pub unsafe fn exact_columns_in_f64<O: ExactOperator<T>, T: Summand>(
+pub unsafe fn exact_columns<O: ExactOperator<T>, T: Summand>(
     input: Global<T>,
     rows: usize,
     columns: usize,
@@ -377,17 +353,17 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
     let load_tile = |first: usize, left: u32| {
         // Multiples of it are computed again for each tile: they would be in the way of what is summed.
         let distance = compute_wide_now(distance);
-        let mut tile = [[T::default(); COLUMNS]; ROWS];
+        let mut tile = Tile::<T, ROWS>::zeros();
         if left >= ROWS as u32 {
             // Not the first load of the other way: what both have is loaded, and waited for, before the rest.
             let first = compute_wide_now(first);
-            each::<ROWS>(|k| tile[k] = load(first + k * distance, at));
+            each::<ROWS>(|k| tile.set_row(k, load(first + k * distance, at)));
         } else {
             // Rows behind the last one are nothing.
             each::<ROWS>(|k| {
                 let is_there = (k as u32) < left;
                 let loaded = load(if is_there { first + k * distance } else { first }, at);
-                each::<COLUMNS>(|c| tile[k][c] = if is_there { loaded[c] } else { T::default() });
+                tile.set_row(k, four(|c| if is_there { loaded[c] } else { T::default() }));
             });
         }
         tile
@@ -397,20 +373,25 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
     let windows = choose_windows::<K, T, ROWS>(&tile, place.row, share.lanes as usize, exponents);
     let mut sums = ColumnSums::in_windows(windows);
     let mut sparse = Sparse::new(slots, thread);
+    // While a tile is taken: if its terms are no larger than what they are made of, there are registers for the next.
+    let has_next_on_its_way = const { size_of::<Float<K>>() == 4 || size_of::<Float<K>>() == size_of::<T>() };
     let (all, mut debt, mut is_given_up) = (tiles, 0, false);
     while tiles > 0 {
         let mut is_exact = true;
         while is_exact && tiles > 0 && sums.has_room::<K>(ROWS) {
+            let next_left = left.saturating_sub(ROWS as u32);
+            let next_first = first + if next_left > 0 { ROWS * distance } else { 0 };
+            let mut next = if has_next_on_its_way && tiles > 1 { load_tile(next_first, next_left) } else { tile };
+            issue_loads();
             // The same for all lanes of a warp: else the others would go on without one that has to do more.
-            is_exact = !warp_vote_any(FULL_MASK, !(sums.take::<K, ROWS>(tile) | is_given_up));
+            is_exact = !warp_vote_any(FULL_MASK, !(sums.take::<K, ROWS>(&tile) | is_given_up));
             if is_exact {
                 tiles -= 1;
-                left = left.saturating_sub(ROWS as u32);
-                first += if left > 0 { ROWS * distance } else { 0 };
-                if tiles > 0 {
-                    tile = load_tile(first, left);
+                if !has_next_on_its_way && tiles > 0 {
+                    next = load_tile(next_first, next_left);
                     issue_loads();
                 }
+                (left, first, tile) = (next_left, next_first, next);
             }
         }
         // Out of that loop, so that it has all registers.
@@ -468,7 +449,7 @@ fn compute_wide_now(word: usize) -> usize {
 /// written to the place of its first thread. All threads come here.
 #[inline(always)]
 fn choose_windows<K: Terms<Item = T>, T: Summand, const ROWS: usize>(
-    tile: &[[T; COLUMNS]; ROWS],
+    tile: &Tile<T, ROWS>,
     row: usize,
     lanes: usize,
     exponents: Exponents,
@@ -480,7 +461,7 @@ fn choose_windows<K: Terms<Item = T>, T: Summand, const ROWS: usize>(
     let thread = thread::index_in_block::<BLOCK>();
     let lane = thread & (lanes - 1);
     let mut largest = [Float::<K>::default(); COLUMNS];
-    each::<ROWS>(|k| each::<COLUMNS>(|c| largest[c] = largest[c].max(K::term(tile[k][c]).abs())));
+    each::<ROWS>(|k| each::<COLUMNS>(|c| largest[c] = largest[c].max(K::term(tile.get(k, c)).abs())));
     if lanes == BLOCK {
         // The windows are this thread's, but for whoever asks for them.
         return four(|c| {

@@ -13,13 +13,14 @@
 //! | [`spans`](mod@spans) | whole inputs and long rows, of one input or two |
 //! | [`rows`] | short rows |
 //! | [`columns`](mod@columns), `columns_again` | columns; columns whose elements are in no window |
-//! | [`column_sums`] | what a thread sums of its columns |
+//! | [`column_sums`], [`column_tile`] | what a thread sums of its columns; their elements |
 //! | [`residue`] | sums that blocks share, in global memory |
 //! | [`segments`](mod@segments), [`long_segments`](mod@long_segments) | segments of any lengths, by offsets |
 //!
 //! The arithmetic is that of the crate `exact_sum`.
 
 pub mod column_sums;
+pub mod column_tile;
 pub mod columns;
 mod columns_again;
 pub mod format;

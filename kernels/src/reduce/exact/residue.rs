@@ -4,11 +4,11 @@ use core::marker::PhantomData;
 
 use cuda_std::atomic::{Atomic, Scope};
 use cuda_std::prelude::*;
-use exact_sum::{Leading, Outcome, Rounded, Specials, digit_of_long};
+use exact_sum::{Leading, Specials, digit_of_long};
 
 use super::grid::Grid;
 use super::rest::{Special, words};
-use super::result::Finish;
+use super::result::{Finish, result_of_limbs};
 use super::terms::each;
 
 /// An array of superaccumulators in global memory; 0 before a launch and after it.
@@ -85,13 +85,8 @@ impl<'a, G: Grid> Residues<'a, G> {
         }
         // Above the last limb is nothing but the sign.
         let is_negative = sum.carry < 0;
-        match specials.outcome() {
-            Outcome::Finite => {
-                F::of_leading(if is_negative { &negated } else { &sum }.leading(is_negative), G::UNIT, count)
-            }
-            Outcome::Infinity { is_negative } => F::Output::infinity(is_negative),
-            Outcome::Nan => F::Output::NAN,
-        }
+        let leading = if is_negative { &negated } else { &sum }.leading(is_negative);
+        result_of_limbs::<F, G>(specials, leading, count)
     }
 }
 

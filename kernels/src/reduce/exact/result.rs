@@ -245,8 +245,14 @@ fn of_limbs<F: Finish, G: Grid>(piece: Piece, rest: Rest<G>, count: u64) -> F::O
     ] {
         specials = if rest.word(G::LIMBS + special as u32) == 0 { specials } else { specials.or(found) };
     }
+    result_of_limbs::<F, G>(specials, rest.leading(), count)
+}
+
+/// The result of `count` elements whose sum has these highest bits, in the grid's units, if they are finite.
+#[inline(always)]
+pub fn result_of_limbs<F: Finish, G: Grid>(specials: Specials, leading: Leading, count: u64) -> F::Output {
     match specials.outcome() {
-        Outcome::Finite => F::of_leading(rest.leading(), G::UNIT, count),
+        Outcome::Finite => F::of_leading(leading, G::UNIT, count),
         Outcome::Infinity { is_negative } => F::Output::infinity(is_negative),
         Outcome::Nan => F::Output::NAN,
     }
