@@ -134,18 +134,16 @@ fn every_kernel_is_there() {
     add("spans_anywhere_Mean", &INTEGERS, &[]);
     add("spans_anywhere_Norm", &INTEGERS, &[]);
     add("spans_anywhere_Product", &FLOATS, &[]);
-    for kernel in ["exact_spans", "exact_rows", "exact_segments", "exact_long_segments"] {
-        for operator in ["Sum", "Mean", "SumOfSquares", "Norm"] {
-            add(&format!("{kernel}_{operator}"), &FLOATS, &[]);
+    for kernel in ["exact_spans", "exact_rows", "exact_columns", "exact_segments", "exact_long_segments"] {
+        let squares = if kernel.ends_with("segments") { &FLOATS[..] } else { &["f32", "f16", "bf16"] };
+        for (operator, types) in [("Sum", &FLOATS[..]), ("Mean", &FLOATS), ("SumOfSquares", squares), ("Norm", squares)]
+        {
+            add(&format!("{kernel}_{operator}"), types, &[]);
         }
         add(&format!("{kernel}_SumInF64"), &["f32"], &[]);
     }
-    for operator in ["Sum", "Mean"] {
-        add(&format!("exact_columns_{operator}"), &FLOATS, &[]);
-    }
-    add("exact_columns_SumInF64", &["f32"], &[]);
     for operator in ["SumOfSquares", "Norm"] {
-        add(&format!("exact_columns_{operator}"), &["f32", "f16", "bf16"], &[]);
+        add(&format!("exact_spans_of_two_terms_{operator}"), &["f64"], &[]);
     }
     add("exact_pairs_Dot", &FLOATS, &[]);
     add("pairs_Dot", &INTEGERS, &[]);

@@ -186,4 +186,32 @@ impl Leading {
         let zeros = magnitude.leading_zeros();
         Self { is_negative: value < 0, bits: magnitude << zeros, position: position - zeros as i32, is_inexact: false }
     }
+    /// Those of `a * 2^i + b * 2^j`, of two numbers of at most 120 bits, unless `i` and `j` are 128 or more apart.
+    #[inline]
+    pub fn of_two(a: (i128, u32), b: (i128, u32)) -> Option<Self> {
+        let ((above, i), (below, j)) = if a.1 >= b.1 { (a, b) } else { (b, a) };
+        let distance = i - j;
+        if distance >= 128 {
+            return None;
+        }
+        // Two words of 128 bits, the upper one with the sign.
+        let carried = if distance == 0 { above >> 127 } else { above >> (128 - distance) };
+        let (low, has_carry) = ((above << distance) as u128).overflowing_add(below as u128);
+        let high = carried + (below >> 127) + i128::from(has_carry);
+        let is_negative = high < 0;
+        let (low, high) = match is_negative {
+            true => (low.wrapping_neg(), (!high as u128).wrapping_add(u128::from(low == 0))),
+            false => (low, high as u128),
+        };
+        let position = j as i32;
+        if high == 0 {
+            let zeros = low.leading_zeros();
+            let bits = if low == 0 { return Some(Self::ZERO) } else { low << zeros };
+            return Some(Self { is_negative, bits, position: position - zeros as i32, is_inexact: false });
+        }
+        let zeros = high.leading_zeros();
+        let (bits, is_inexact) =
+            if zeros == 0 { (high, low != 0) } else { (high << zeros | low >> (128 - zeros), low << zeros != 0) };
+        Some(Self { is_negative, bits, position: position + 128 - zeros as i32, is_inexact })
+    }
 }

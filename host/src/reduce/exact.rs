@@ -8,7 +8,7 @@ use kernels::reduce::exact::columns::{BLOCKS_AT_ONCE, exact_columns, rows_in_fli
 use kernels::reduce::exact::long_segments::exact_long_segments;
 use kernels::reduce::exact::rows::{self, exact_rows, least_lanes};
 use kernels::reduce::exact::segments::exact_segments;
-use kernels::reduce::exact::spans::{PACKS_IN_FLIGHT, exact_spans, words_of_residue};
+use kernels::reduce::exact::spans::{PACKS_IN_FLIGHT, boxes, exact_spans, exact_spans_of_two_terms, words_of_residue};
 
 use super::plan::{AtOnce, Blocks, Tiles};
 use super::private::Token;
@@ -32,27 +32,28 @@ type ColumnsParameters<T, R> =
 
 /// The kernels of an operator whose results are exact sums, or made of them, and rounded once.
 struct ExactKernels<T: Element, R: Plain> {
-    spans: AnyBlock<SpansParameters<T, R>>,
-    rows: Kernel<RowsParameters<T, R>>,
+    /// The kernel for spans, and how many blocks of 256 threads of it a multiprocessor runs at once.
+    spans: (AnyBlock<SpansParameters<T, R>>, usize),
+    /// The kernel for short rows. If there is none, they are spans.
+    rows: Option<Kernel<RowsParameters<T, R>>>,
     /// The kernel for columns. If there is none, columns are transposed.
     columns: Option<Kernel<ColumnsParameters<T, R>>>,
     /// Words of a residue.
     words: usize,
+    /// Mailboxes of a span's part.
+    boxes: usize,
 }
 
 macro_rules! exact_reductions {
-    ($($operator:ident of $($type:ident)*, to $output:ident, $columns:ident;)*) => {$($(
+    ($($operator:ident of $($type:ident)*, to $output:ident, $kernels:ident;)*) => {$($(
         impl Reduction<$type> for $operator {
             type Output = $output;
 
             fn plan(shape: Shape, _: Token) -> Result<Planned<$type, $output>, Error> {
-                // SAFETY: whoever has it cannot launch it: only `Exact` does.
-                let spans = unsafe { exact_spans::handle::<Self, $type>() };
-                // SAFETY: as above.
-                let rows = unsafe { exact_rows::handle::<Self, $type>() };
-                let columns = exact_reductions!($columns, $operator, $type);
-                let words = words_of_residue::<Self, $type>();
-                Exact::plan(ExactKernels { spans, rows, columns, words }, shape)
+                let (words, boxes) = (words_of_residue::<Self, $type>(), boxes::<Self, $type>());
+                // SAFETY: whoever has them cannot launch them: only `Exact` does.
+                let (spans, rows, columns) = unsafe { exact_reductions!($kernels, $type) };
+                Exact::plan(ExactKernels { spans, rows, columns, words, boxes }, shape)
             }
 
             fn segment_kernels(_: Token) -> SegmentKernels<$type, $output> {
@@ -65,25 +66,28 @@ macro_rules! exact_reductions {
             }
         }
     )*)*};
-    (as_they_are, $operator:ident, $type:ident) => {
-        // SAFETY: as above.
-        Some(unsafe { exact_columns::handle::<$operator, $type>() })
+    (one_term, $type:ident) => {
+        (
+            (exact_spans::handle::<Self, $type>(), 3),
+            Some(exact_rows::handle::<Self, $type>()),
+            Some(exact_columns::handle::<Self, $type>()),
+        )
     };
-    (transposed, $operator:ident, $type:ident) => {
-        None
+    (two_terms, $type:ident) => {
+        ((exact_spans_of_two_terms::handle::<Self, $type>(), 2), None, None)
     };
 }
 
 exact_reductions! {
-    Sum of f32 f16 bf16, to f32, as_they_are;
-    Sum of f64, to f64, as_they_are;
-    SumInF64 of f32, to f64, as_they_are;
-    Mean of f32 f16 bf16, to f32, as_they_are;
-    Mean of f64, to f64, as_they_are;
-    SumOfSquares of f32 f16 bf16, to f32, as_they_are;
-    SumOfSquares of f64, to f64, transposed;
-    Norm of f32 f16 bf16, to f32, as_they_are;
-    Norm of f64, to f64, transposed;
+    Sum of f32 f16 bf16, to f32, one_term;
+    Sum of f64, to f64, one_term;
+    SumInF64 of f32, to f64, one_term;
+    Mean of f32 f16 bf16, to f32, one_term;
+    Mean of f64, to f64, one_term;
+    SumOfSquares of f32 f16 bf16, to f32, one_term;
+    SumOfSquares of f64, to f64, two_terms;
+    Norm of f32 f16 bf16, to f32, one_term;
+    Norm of f64, to f64, two_terms;
 }
 
 /// The operation's name, for messages.
@@ -124,16 +128,17 @@ enum Plan {
 }
 
 impl Plan {
-    /// That of rows, or of spans.
-    fn of_spans(spans: usize, len: usize, pitch: usize, size: usize) -> Self {
+    /// That of rows, if there is a kernel for short ones, or of spans.
+    fn of_spans<T: Element, R: Plain>(kernels: &ExactKernels<T, R>, spans: usize, len: usize, pitch: usize) -> Self {
+        let size = size_of::<T>();
         if spans == 0 {
             Self::Nothing
-        } else if spans > 1 && len > 0 && Lanes::take(len, size) {
+        } else if kernels.rows.is_some() && spans > 1 && len > 0 && Lanes::take(len, size) {
             Self::Rows { rows: spans, len, pitch }
         } else {
             // Nothing is where the pitch says; and where that would be may be beyond any address.
             let pitch = if len == 0 { 0 } else { pitch };
-            Self::Spans { spans, len, pitch, blocks: Blocks::exact(spans, len, size, PACKS_IN_FLIGHT, 3) }
+            Self::Spans { spans, len, pitch, blocks: Blocks::exact(spans, len, size, PACKS_IN_FLIGHT, kernels.spans.1) }
         }
     }
 }
@@ -144,8 +149,8 @@ impl<T: Element, R: Plain> Exact<T, R> {
         let size = size_of::<T>();
         let mut transposed = None;
         let plan = match shape.kind {
-            Kind::Spans { spans, len, pitch } => Plan::of_spans(spans, len, pitch, size),
-            Kind::Columns { .. } if shape.elements_each() == 0 => Plan::of_spans(shape.outputs(), 0, 0, size),
+            Kind::Spans { spans, len, pitch } => Plan::of_spans(&kernels, spans, len, pitch),
+            Kind::Columns { .. } if shape.elements_each() == 0 => Plan::of_spans(&kernels, shape.outputs(), 0, 0),
             Kind::Columns { .. } if shape.outputs() == 0 => Plan::Nothing,
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => match kernels.columns {
                 Some(_) => {
@@ -158,7 +163,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                 None => {
                     let turned = Transposition::new(rows, columns).batch(batches).with_input_pitch(pitch)?;
                     transposed = Some((turned, shape.elements().unwrap_or(usize::MAX), batches * rows * columns));
-                    Plan::of_spans(batches * columns, rows, rows, size)
+                    Plan::of_spans(&kernels, batches * columns, rows, rows)
                 }
             },
         };
@@ -181,15 +186,16 @@ impl<T: Element, R: Plain> Exact<T, R> {
             Plan::Spans { spans, len, pitch, blocks } => {
                 let Blocks { parts, tiles, longer, threads } = blocks;
                 let arguments = (input, len, pitch, parts, tiles, longer, mailboxes, residues, output);
-                gpu.launch(kernels.spans.with_block(threads), grid(blocks.grid(spans), OPERATION)?, arguments)
+                gpu.launch(kernels.spans.0.with_block(threads), grid(blocks.grid(spans), OPERATION)?, arguments)
             }
             Plan::Rows { rows, len, pitch } => {
+                let Some(kernel) = kernels.rows else { return Ok(()) };
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
                 let has_singles = !(is_even && input.device_address().is_multiple_of(16));
                 let Lanes { lanes, packs, rows_of_block } = Lanes::of(len, size, has_singles);
                 let grid = grid((rows.div_ceil(rows_of_block), 1), OPERATION)?;
                 let (lanes, packs) = (lanes.ilog2(), packs.ilog2());
-                gpu.launch(kernels.rows, grid, (input, rows, len, pitch, lanes, packs, u32::from(has_singles), output))
+                gpu.launch(kernel, grid, (input, rows, len, pitch, lanes, packs, u32::from(has_singles), output))
             }
             Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
                 let Some(kernel) = kernels.columns else { return Ok(()) };
@@ -211,7 +217,7 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
         let words = self.kernels.words;
         let room = match self.plan {
             Plan::Nothing | Plan::Rows { .. } => Room::default(),
-            Plan::Spans { spans, blocks, .. } => blocks.room(spans, 1, words),
+            Plan::Spans { spans, blocks, .. } => blocks.room(spans, self.kernels.boxes, words),
             Plan::Columns { batches, columns, tiles, .. } => {
                 let shared = if tiles.parts > 1 { batches } else { 0 };
                 let tickets = shared * if tiles.abreast == 1 { tiles.count(columns) } else { 1 };

@@ -5,7 +5,7 @@ use cuda_std::global::{Global, GlobalMut};
 use cuda_std::mailbox;
 use half::{bf16, f16};
 use kernels::ops::{Dot, Operator};
-use kernels::reduce::exact::spans::{PAIRS_IN_FLIGHT, exact_pairs, words_of_pairs_residue};
+use kernels::reduce::exact::spans::{PAIRS_IN_FLIGHT, boxes_of_pairs, exact_pairs, words_of_pairs_residue};
 use kernels::reduce::pairs::{self, PACKS_IN_FLIGHT};
 
 use super::plan::Blocks;
@@ -43,7 +43,7 @@ pub enum PairKernel<T: Element, R: Plain> {
     /// Mailboxes that a state takes.
     InOrder { kernel: AnyBlock<PairsParameters<T, R>>, boxes: usize },
     /// Exact sums, and the words of a residue.
-    Exact { kernel: AnyBlock<ExactPairsParameters<T, R>>, words: usize },
+    Exact { kernel: AnyBlock<ExactPairsParameters<T, R>>, boxes: usize, words: usize },
 }
 
 macro_rules! dots {
@@ -66,9 +66,9 @@ macro_rules! exact_dots {
             type Output = $output;
 
             fn pairs(_: Token) -> PairKernel<$type, $output> {
-                let words = words_of_pairs_residue::<Dot, $type>();
+                let (boxes, words) = (boxes_of_pairs::<Dot, $type>(), words_of_pairs_residue::<Dot, $type>());
                 // SAFETY: as above.
-                PairKernel::Exact { kernel: unsafe { exact_pairs::handle::<Dot, $type>() }, words }
+                PairKernel::Exact { kernel: unsafe { exact_pairs::handle::<Dot, $type>() }, boxes, words }
             }
         }
     )*};
@@ -227,7 +227,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
     fn room(&self) -> Room {
         let (boxes, words) = match self.kernel {
             PairKernel::InOrder { boxes, .. } => (boxes, 0),
-            PairKernel::Exact { words, .. } => (1, words),
+            PairKernel::Exact { boxes, words, .. } => (boxes, words),
         };
         self.blocks.map_or(Room::default(), |blocks| blocks.room(self.spans, boxes, words))
     }

@@ -1,7 +1,7 @@
 //! Quotients and roots by one instruction of `f64`, beside the exact ones.
 
-use exact_sum::Leading;
 use exact_sum::round::{self, Rounded};
+use exact_sum::{Leading, Limbs};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -116,4 +116,30 @@ fn numbers_near_to_a_single_are_rounded_to_it() {
     assert_eq!(round::single_near(0.0).map(f32::to_bits), Some(0));
     assert_eq!(round::single_near(f64::NAN), None);
     assert_eq!(round::single_near(f64::from(f32::MIN_POSITIVE) / 2.0), None);
+}
+
+/// The highest bits of two integers' sum are those that limbs have, wherever the two are.
+#[test]
+fn leading_bits_of_two_are_those_of_limbs() {
+    let mut rng = SmallRng::seed_from_u64(35);
+    for case in 0..times(50_000, 5_000_000) {
+        let mut number = || {
+            let bits = rng.random::<i128>() >> rng.random_range(8..128);
+            let value = bits >> (bits.trailing_zeros().min(rng.random_range(0..100)));
+            (if case % 11 == 0 { value.signum() << rng.random_range(0..119) } else { value }, rng.random_range(0..200))
+        };
+        let (a, mut b) = (number(), number());
+        if case % 5 == 0 {
+            // They cancel, but for little or nothing.
+            b = (-a.0 + i128::from(rng.random_range(-1_i8..2)), a.1);
+        }
+        let mut limbs = Limbs::<16>::ZERO;
+        limbs.add(a.0, a.1);
+        limbs.add(b.0, b.1);
+        let found = Leading::of_two(a, b);
+        assert_eq!(found.is_none(), a.1.abs_diff(b.1) >= 128);
+        if let Some(found) = found {
+            assert_eq!(found, limbs.leading(), "{a:?} and {b:?}");
+        }
+    }
 }

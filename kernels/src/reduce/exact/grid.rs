@@ -16,6 +16,8 @@ pub trait Grid: Copy + 'static {
     const LIMBS: u32;
     /// Room for the words of all warps of a block.
     type Words: SharedWords;
+    /// Whether terms come in pairs: a rounded product, and what rounding took.
+    const HAS_LOW: bool = false;
 
     /// The exponent of the lowest window: the unit of its lower bin is the grid's.
     const LOWEST: i32 = Self::UNIT + 2 * <Self::Format as Binary>::MANTISSA as i32 - 1;
@@ -32,6 +34,12 @@ pub trait Grid: Copy + 'static {
         (window.exponent() - Self::LOWEST) as u32
     }
 
+    /// The window of second terms beside one of the first: they are smaller by a mantissa.
+    #[inline(always)]
+    fn window_of_low(window: Window<Self::Format>) -> Window<Self::Format> {
+        Self::window(window.exponent() - <Self::Format as Binary>::MANTISSA as i32)
+    }
+
     /// The window of what terms leave that are in this one.
     #[inline(always)]
     fn below(window: Window<Self::Format>) -> Window<Self::Format> {
@@ -40,7 +48,10 @@ pub trait Grid: Copy + 'static {
 }
 
 macro_rules! grids {
-    ($($(#[$doc:meta])* $name:ident: $format:ident, $unit:literal, below $top:literal, $limbs:expr;)*) => {$(
+    (pairs) => {
+        true
+    };
+    ($($(#[$doc:meta])* $name:ident: $format:ident, $unit:literal, below $top:literal, $limbs:expr $(, $low:ident)?;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
         pub struct $name;
@@ -49,6 +60,7 @@ macro_rules! grids {
             type Format = $format;
             const UNIT: i32 = $unit;
             const LIMBS: u32 = $limbs as u32;
+            $(const HAS_LOW: bool = grids!($low);)?
             type Words = SharedArray<i64, { MOST_WARPS * ($limbs + OTHER_WORDS) }>;
         }
 
@@ -69,5 +81,5 @@ grids! {
     /// Of `f64`.
     Doubles: f64, -1074, below 1022, DOUBLE_LIMBS;
     /// Of products of two `f64`, as one or two `f64`, and as integers where they are beyond.
-    DoubleProducts: f64, -2148, below 2048, DOUBLE_PRODUCT_LIMBS + 1;
+    DoubleProducts: f64, -2148, below 2048, DOUBLE_PRODUCT_LIMBS + 1, pairs;
 }

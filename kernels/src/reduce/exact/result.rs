@@ -230,6 +230,24 @@ pub fn result_of<F: Finish, G: Grid>(piece: Piece, rest: Rest<G>, count: u64) ->
     }
 }
 
+/// The result of `count` elements whose sum is two pieces, of first and of second terms, and, if the first says so, the
+/// limbs of this warp's rest. All lanes of the warp come here with the same pieces.
+#[inline(always)]
+pub fn result_of_both<F: Finish, G: Grid>(piece: Piece, low: Piece, rest: Rest<G>, count: u64) -> F::Output {
+    if !G::HAS_LOW {
+        return result_of::<F, G>(piece, rest, count);
+    }
+    let both = Leading::of_two((piece.value, piece.position), (low.value, low.position));
+    match both {
+        Some(leading) if !piece.has_limbs => F::of_leading(leading, G::UNIT, count),
+        _ => {
+            sync_warp(FULL_MASK);
+            rest.add(|k| digit_of_long(low.value, low.position, k));
+            of_limbs::<F, G>(piece, rest, count)
+        }
+    }
+}
+
 /// The result of the sum of a piece and of limbs. Out of line: it is not often needed.
 #[cold]
 #[inline(never)]

@@ -38,7 +38,7 @@ pub const fn least_lanes(size: usize) -> u32 {
 /// `has_singles` is not 0 if a row may have elements beside whole packs, or not begin at a multiple of 16 bytes: then
 /// there are [`least_lanes`].
 #[kernel(
-    instances = [Sum, Mean, SumOfSquares, Norm] x [f32, f64, f16, bf16] + [SumInF64] x [f32],
+    instances = [Sum, Mean] x [f32, f64, f16, bf16] + [SumOfSquares, Norm] x [f32, f16, bf16] + [SumInF64] x [f32],
     block = BLOCK,
     min_blocks = 8,
     early

@@ -11,7 +11,7 @@ use half::{bf16, f16};
 use super::grid::Grid;
 use super::pieces::{Piece, PiecesOfWarps, add, fold_block, fold_pieces};
 use super::rest::{MOST_WARPS, Rest, declare_rest, warp_id, words};
-use super::result::{ExactOperator, ExactPairOperator, Finish, result_of};
+use super::result::{ExactOperator, ExactPairOperator, Finish, result_of_both};
 use super::terms::{Float, Inputs, One, Summand, Terms, Two};
 use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Dot, Mean, Norm, Sum, SumInF64, SumOfSquares};
@@ -24,6 +24,16 @@ pub const PACKS_IN_FLIGHT: usize = 4;
 
 /// The same of two inputs, of each.
 pub const PAIRS_IN_FLIGHT: usize = 2;
+
+/// Mailboxes of a span's part.
+pub const fn boxes<O: ExactOperator<T>, T: Summand>() -> usize {
+    boxes_of_part::<O::Terms>()
+}
+
+/// [`boxes`] of two inputs.
+pub const fn boxes_of_pairs<O: ExactPairOperator<T>, T: Summand>() -> usize {
+    boxes_of_part::<O::Terms>()
+}
 
 /// Words of a span's residue: limbs, and how often there was something that is not finite.
 pub const fn words_of_residue<O: ExactOperator<T>, T: Summand>() -> usize {
@@ -41,15 +51,36 @@ pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Summand>() -> us
 /// limb: integers, so that it does not matter who is first. Both are 0 before and after.
 ///
 /// # Safety
-/// As of [`spans`](fn@crate::reduce::spans::spans), with a mailbox for each part, and [`words_of_residue`] words of
+/// As of [`spans`](fn@crate::reduce::spans::spans), with [`boxes`] mailboxes for each part, and [`words_of_residue`] words of
 /// `residues` for each span, if there is more than one part. A block has at most 512 threads.
 #[kernel(
-    instances = [Sum, Mean, SumOfSquares, Norm] x [f32, f64, f16, bf16] + [SumInF64] x [f32],
+    instances = [Sum, Mean] x [f32, f64, f16, bf16] + [SumOfSquares, Norm] x [f32, f16, bf16] + [SumInF64] x [f32],
     max_threads = 768,
     min_blocks = 1,
     early
 )]
 pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
+    input: Global<T>,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    tiles: u32,
+    longer: u32,
+    mailboxes: GlobalMut<[u64; 2]>,
+    residues: GlobalMut<i64>,
+    output: GlobalMut<<O as ExactOperator<T>>::Output>,
+) {
+    let part = Part::of_block(parts, tiles, longer);
+    let shared = Shared { mailboxes: &mailboxes, residues: &residues };
+    sum_part::<O::Terms, _, O::Finish, PACKS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, &output);
+}
+
+/// [`exact_spans`](fn@exact_spans) of elements that have two terms, which need more registers.
+///
+/// # Safety
+/// As there.
+#[kernel(instances = [SumOfSquares, Norm] x [f64], max_threads = 512, min_blocks = 1, early)]
+pub unsafe fn exact_spans_of_two_terms<O: ExactOperator<T>, T: Summand>(
     input: Global<T>,
     len: usize,
     pitch: usize,
@@ -116,11 +147,16 @@ fn sum_part<K: Terms, I: Inputs<K>, F: Finish<Output: Plain>, const PACKS: usize
     let sum = sum_tiles::<K, I, PACKS>(inputs, start, len, run, &rest);
     part.admit_next_grid_at_last();
     let mut piece = fold_block(sum, pieces, &rest);
+    let mut low = Piece::ZERO;
+    if K::Grid::HAS_LOW {
+        low = fold_block(sum.of_low(), shared_array!([u64; 2]; 2 * MOST_WARPS), &rest);
+        piece.has_limbs |= low.has_limbs;
+    }
     let (warp, warps) = (warp_id(), thread::block_dim_x() / 32);
     let mut others_have_limbs = false;
     let first_word = part.span * words::<K::Grid>() as usize;
     if parts > 1 {
-        let first = part.span * parts as usize;
+        let boxes = Boxes { mailboxes, first: part.span * parts as usize, step: boxes_of_part::<K>() };
         // The last part's block waits for the others, which have been started before it.
         if part.part + 1 < parts {
             if warp == 0 {
@@ -135,18 +171,23 @@ fn sum_part<K: Terms, I: Inputs<K>, F: Finish<Output: Plain>, const PACKS: usize
                     atomic::fence(Scope::Device);
                 }
                 if lane_id() == 0 {
-                    let (bits, place) = (piece.to_bits(), first + part.part as usize);
-                    mailbox::post_tagged(mailboxes, place, (bits >> 64) as u64, bits as u64 | IS_THERE);
+                    boxes.post(part.part, 0, piece);
+                    if K::Grid::HAS_LOW {
+                        boxes.post(part.part, 1, low);
+                    }
                 }
             }
             return;
         }
         // Its own limbs stay where they are.
         let keeps_limbs = piece.has_limbs;
-        let own = Piece { has_limbs: false, ..piece };
-        piece = sum_parts(own, parts - 1, first, mailboxes, shared_array!([u64; 2]; 2 * MOST_WARPS), &rest);
-        others_have_limbs = piece.has_limbs;
-        piece.has_limbs |= keeps_limbs;
+        let own = |piece| Piece { has_limbs: false, ..piece };
+        piece = sum_parts(own(piece), parts - 1, &boxes, 0, shared_array!([u64; 2]; 2 * MOST_WARPS), &rest);
+        if K::Grid::HAS_LOW {
+            low = sum_parts(own(low), parts - 1, &boxes, 1, shared_array!([u64; 2]; 2 * MOST_WARPS), &rest);
+        }
+        others_have_limbs = piece.has_limbs | low.has_limbs;
+        piece.has_limbs = others_have_limbs | keeps_limbs;
     }
     if warp == 0 {
         if piece.has_limbs {
@@ -159,12 +200,36 @@ fn sum_part<K: Terms, I: Inputs<K>, F: Finish<Output: Plain>, const PACKS: usize
                 word
             });
         }
-        let result = result_of::<F, K::Grid>(piece, rest, len as u64);
+        let result = result_of_both::<F, K::Grid>(piece, low, rest, len as u64);
         if lane_id() == 0 {
             output.store(part.span, result);
         }
     }
 }
+
+/// Mailboxes of each part of a span, for one piece each.
+const fn boxes_of_part<K: Terms>() -> usize {
+    if K::Grid::HAS_LOW { 2 } else { 1 }
+}
+
+/// The mailboxes of a span's parts.
+struct Boxes<'a> {
+    mailboxes: &'a GlobalMut<'a, [u64; 2]>,
+    /// The number of the first part, of all spans' parts.
+    first: usize,
+    /// Mailboxes of a part.
+    step: usize,
+}
+
+impl Boxes<'_> {
+    /// Leaves a piece of a part in one of its mailboxes.
+    #[inline(always)]
+    fn post(&self, part: u32, which: usize, piece: Piece) {
+        let (bits, place) = (piece.to_bits(), (self.first + part as usize) * self.step + which);
+        mailbox::post_tagged(self.mailboxes, place, (bits >> 64) as u64, bits as u64 | IS_THERE);
+    }
+}
+
 /// A bit that is 1 in all pieces in mailboxes: the one of NaN, of which limbs know.
 const IS_THERE: u64 = 1 << 12;
 
@@ -188,6 +253,12 @@ pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const PACKS: usize>(
     } else {
         sum_run::<K, I, PACKS, 2, 8>(inputs, start, len, run, rest)
     }
+}
+
+/// How far a first window is above what its first elements need. Products differ more than elements do, and a tile that
+/// has a larger one takes long where there are two terms.
+const fn headroom_of<K: Terms>() -> i32 {
+    if K::Grid::HAS_LOW { 4 } else { 0 }
 }
 
 /// [`sum_tiles`], and of tiles that are not ordinary `FEW` vectors at once, which have `TERMS` terms.
@@ -230,7 +301,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const PACKS: usize, const FEW: usize, const T
     issue_loads();
     let mut sum = WarpSum::in_window(match K::WINDOW {
         Some(exponent) => exponent,
-        None => window_above::<Float<K>>(largest_of_warp::<K, I, PACKS>(&packs)),
+        None => window_above::<Float<K>>(largest_of_warp::<K, I, PACKS>(&packs)) + headroom_of::<K>(),
     });
     loop {
         // Tiles whose elements are in the window, the next one on its way meanwhile.
@@ -289,8 +360,8 @@ fn sum_run<K: Terms, I: Inputs<K>, const PACKS: usize, const FEW: usize, const T
 fn sum_parts<G: Grid>(
     own: Piece,
     others: u32,
-    first: usize,
-    mailboxes: &GlobalMut<[u64; 2]>,
+    boxes: &Boxes<'_>,
+    which: usize,
     pieces: PiecesOfWarps,
     rest: &Rest<G>,
 ) -> Piece {
@@ -300,8 +371,8 @@ fn sum_parts<G: Grid>(
     let mut i = thread.wrapping_sub(threads - waiting);
     while warp_vote_any(FULL_MASK, i < others) {
         let has_one = i < others;
-        let place = first + if has_one { i as usize } else { 0 };
-        let (high, low) = mailbox::take_tagged_by_warp(mailboxes, place, has_one);
+        let place = (boxes.first + if has_one { i as usize } else { 0 }) * boxes.step + which;
+        let (high, low) = mailbox::take_tagged_by_warp(boxes.mailboxes, place, has_one);
         let bits = u128::from(high) << 64 | u128::from(low & !IS_THERE);
         let of_part = if has_one { Piece::from_bits(bits) } else { Piece::ZERO };
         sum = add(sum, of_part, rest);

@@ -20,6 +20,9 @@ pub struct WarpSum<G: Grid> {
     own: Accumulator<G::Format>,
     /// All before, in units of the window.
     value: ValueOf<G>,
+    /// Both for second terms, if there are some: they have a window of their own, a bin below.
+    own_low: Accumulator<G::Format>,
+    low: ValueOf<G>,
     /// As [`WarpSum::in_rest`] gives it.
     in_rest: u32,
 }
@@ -64,6 +67,20 @@ pub fn extract<K: Terms>(window: Window<Float<K>>, bins: Bins<Float<K>>, item: K
     if K::HAS_LOW { window.extract(bins, K::low(item, term)) } else { bins }
 }
 
+/// Both bins with the terms of an item: the second in a window of its own.
+#[inline(always)]
+fn extract_both<K: Terms>(
+    [window, window_of_low]: [Window<Float<K>>; 2],
+    [bins, low]: [Bins<Float<K>>; 2],
+    item: K::Item,
+) -> (Bins<Float<K>>, Bins<Float<K>>) {
+    if !K::HAS_LOW {
+        return (extract::<K>(window, bins, item), low);
+    }
+    let term = K::term(item);
+    (window.extract(bins, term), window_of_low.extract(low, K::low(item, term)))
+}
+
 /// Terms of so many items.
 #[inline(always)]
 pub const fn terms<K: Terms>(items: usize) -> u32 {
@@ -74,26 +91,46 @@ impl<G: Grid> WarpSum<G> {
     /// The sum of nothing, in the window of terms below `2^exponent`.
     #[inline(always)]
     pub fn in_window(exponent: i32) -> Self {
-        Self { own: Accumulator::in_window(G::window(exponent).exponent()), value: Value::ZERO, in_rest: 0 }
+        let window = G::window(exponent);
+        let own = Accumulator::in_window(window.exponent());
+        let own_low = Accumulator::in_window(G::window_of_low(window).exponent());
+        Self { own, value: Value::ZERO, own_low, low: Value::ZERO, in_rest: 0 }
+    }
+
+    /// The same sum, with nothing in bins.
+    #[inline(always)]
+    fn drained(self) -> Self {
+        let (own, own_low) = (self.own.emptied(), self.own_low.emptied());
+        Self { value: self.end(), own, low: self.end_of_low(), own_low, ..self }
     }
 
     /// Adds the terms of `vectors`, if the sum has room for all of them, and exactly; whether it has. If not,
     /// nothing is added.
     #[inline(always)]
     pub fn take<K: Terms<Grid = G>, I: Inputs<K>, const N: usize>(&mut self, vectors: [I::Vectors; N]) -> bool {
-        let count = terms::<K>(N * items_of_vector::<K>());
+        let count = (N * items_of_vector::<K>()) as u32;
         let mut has_room = true;
         if !self.own.has_room(count) {
-            self.value = self.end();
-            self.own = self.own.emptied();
-            has_room = !self.value.is_full();
+            *self = self.drained();
+            has_room = !(self.value.is_full() | self.low.is_full());
         }
         let (window, mut bins) = (self.own.window(), Bins::EMPTY);
-        each::<N>(|k| I::each(vectors[k], |_, item| bins = extract::<K>(window, bins, item)));
+        let (window_of_low, mut low) = (self.own_low.window(), Bins::EMPTY);
+        each::<N>(|k| {
+            I::each(vectors[k], |_, item| {
+                (bins, low) = extract_both::<K>([window, window_of_low], [bins, low], item);
+            });
+        });
         // Now, as all elements would have to be kept for a later addition.
         self.own = self.own.with(bins, count).map_words(G::Format::now);
-        if warp_vote_any(FULL_MASK, !(bins.is_exact() & has_room)) {
+        if G::HAS_LOW {
+            self.own_low = self.own_low.with(low, count).map_words(G::Format::now);
+        }
+        if warp_vote_any(FULL_MASK, !(bins.is_exact() & low.is_exact() & has_room)) {
             self.own = self.own.without(bins, count);
+            if G::HAS_LOW {
+                self.own_low = self.own_low.without(low, count);
+            }
             return false;
         }
         true
@@ -174,8 +211,7 @@ impl<G: Grid> WarpSum<G> {
     /// in the window that was there, and left nothing.
     #[inline(always)]
     pub fn take_terms<const N: usize>(&mut self, mut left: [G::Format; N], keeps_window: bool, rest: &Rest<G>) -> bool {
-        self.value = self.end();
-        self.own = self.own.emptied();
+        *self = self.drained();
         let mut largest = largest_of(&left);
         let mut is_exact = true;
         let highest = Window::<G::Format>::HIGHEST;
@@ -193,7 +229,7 @@ impl<G: Grid> WarpSum<G> {
         if !keeps_window && ((needed > exponent) | (needed + NEAR < exponent)) {
             exponent = G::window(needed).exponent();
         }
-        let is_full = warp_vote_any(FULL_MASK, self.value.is_full());
+        let is_full = warp_vote_any(FULL_MASK, self.value.is_full() | self.low.is_full());
         if is_full || exponent != before.exponent() {
             self.end_in_limbs(rest);
             *self = Self { in_rest: IN_LIMBS, ..Self::in_window(exponent) };
@@ -210,8 +246,11 @@ impl<G: Grid> WarpSum<G> {
             (value, has_residual) = extract_all::<G, N>(window, &mut left);
             self.in_rest |= rest.add_below(value.sum_of_lanes().wide() as i64, G::position(window));
         }
+        // Second terms, which are always below the window here, have one of their own elsewhere.
+        let mut is_expected = G::HAS_LOW;
         while has_residual {
-            is_exact = false;
+            is_exact &= is_expected;
+            is_expected = false;
             window = G::below(window);
             let value;
             (value, has_residual) = extract_all::<G, N>(window, &mut left);
@@ -225,9 +264,36 @@ impl<G: Grid> WarpSum<G> {
     /// Adds the lanes' sums to limbs.
     #[inline(always)]
     pub fn end_in_limbs(self, rest: &Rest<G>) {
+        self.with_low_in_limbs(rest);
         let sum = self.end().sum_of_lanes();
         rest.add(|k| sum.digit(self.position(), k));
         rest.add_below_to_limbs(G::position(G::below(self.own.window())));
+    }
+
+    /// The same sum, but for that of second terms, which goes to limbs.
+    #[inline(always)]
+    pub fn with_low_in_limbs(self, rest: &Rest<G>) -> Self {
+        if !G::HAS_LOW {
+            return self;
+        }
+        let low = self.end_of_low().sum_of_lanes();
+        let position = G::position(self.own_low.window());
+        rest.add(|k| low.digit(position, k));
+        let (own_low, in_rest) = (self.own_low.emptied(), self.in_rest | IN_LIMBS);
+        Self { own_low, low: Value::ZERO, in_rest, ..self }
+    }
+
+    /// The sum of second terms.
+    #[inline(always)]
+    pub fn of_low(self) -> Self {
+        let Self { own, own_low, low, .. } = self;
+        Self { own: own_low, value: low, own_low: own.emptied(), low: Value::ZERO, in_rest: 0 }
+    }
+
+    /// The lanes' sums of second terms, in units of their window.
+    #[inline(always)]
+    fn end_of_low(self) -> ValueOf<G> {
+        if G::HAS_LOW { self.low.plus(Value::of(self.own_low.value())) } else { self.low }
     }
 
     /// The lanes' sums, in units of the window at [`WarpSum::position`].
