@@ -79,6 +79,19 @@ fn permuted<T: Exact>(len: usize, source: &mut SmallRng) {
     check(&all, "shuffled");
 }
 
+/// Otherwise the tests below would pass for sums that round.
+#[test]
+fn additions_of_floats_depend_on_the_order_of_these_elements() {
+    let mut source = SmallRng::seed_from_u64(49);
+    let loops = |all: &[f64]| [all.iter().sum::<f64>(), all.iter().rev().sum::<f64>()];
+    let [forward, backward] = loops(&elements::<f64>(3000, &mut source));
+    assert_ne!(forward, backward);
+    let singles = elements::<f32>(3000, &mut source);
+    assert_ne!(singles.iter().sum::<f32>(), singles.iter().rev().sum::<f32>());
+    let [forward, backward] = loops(&singles.iter().copied().map(f64::from).collect::<Vec<_>>());
+    assert_ne!(forward, backward, "nor does f64 hold them");
+}
+
 #[test]
 fn any_permutation_has_the_same_bits() {
     let mut source = SmallRng::seed_from_u64(50);
