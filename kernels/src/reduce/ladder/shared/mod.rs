@@ -26,7 +26,7 @@
 //!
 //! Lengths are free: past the end of the input a thread takes the neutral element.
 
-mod block_run;
+mod block_segment;
 mod rung1_divergent_modulo;
 mod rung2_strided_index;
 mod rung3_sequential;
