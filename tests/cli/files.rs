@@ -28,6 +28,18 @@ fn sums_of_files() {
     assert_eq!(bench(&["sum", "--input", &nan]).status.code(), Some(0));
 }
 
+/// The rung of the library's kernel gives the exact sum; a rung that adds floats rounds each addition.
+#[test]
+fn the_exact_rung_loses_nothing() {
+    let files = Files::new();
+    let cancelling = [1e20_f32, 1.0, -1e20, 3.0].repeat(50);
+    let file = files.write("cancelling.npy", &npy("<f4", false, "(200,)", &floats(&cancelling)));
+    let sum_by = |arguments: &[&str]| stdout(&bench(&[&["sum", "--input", &file], arguments].concat()));
+    assert!(sum_by(&["--rung", "exact_spans"]).contains("sum = 200.0\n"));
+    assert!(sum_by(&[]).contains("sum = 200.0\n"));
+    assert!(sum_by(&["--rung", "single_launch"]).contains("sum = 150.0\n"));
+}
+
 #[test]
 fn sums_that_are_no_finite_number() {
     let files = Files::new();

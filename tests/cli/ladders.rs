@@ -15,6 +15,7 @@ fn all_ladders_in_a_table_each() {
         "Transpose of 70 x 50 f32",
         "divergent_modulo",
         "single_launch",
+        "exact_spans",
         "tiled_padded",
         "right",
         "conflicts",
@@ -45,7 +46,7 @@ fn a_ladder_for_machines() {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(report["sections"][0]["rows"].as_array().expect("rows").len(), 9);
     let rows = report["sections"][1]["rows"].as_array().expect("rows");
-    assert_eq!(rows.len(), 10);
+    assert_eq!(rows.len(), 10, "integers have no exact rung");
     for row in rows {
         assert_eq!(row["correct"], true, "{row}");
         assert!(row["median_us"].as_f64().unwrap() > 0.0, "{row}");
@@ -71,6 +72,10 @@ fn one_rung_of_a_ladder() {
     let (numbers, sides) = (["--n", "100"].as_slice(), ["--rows", "9", "--cols", "7"].as_slice());
     let of = |arguments: &[&str], sizes: &[&[&str]]| kernels(&[arguments, &sizes.concat()].concat());
     assert_eq!(of(&["reduce", "--rung", "unroll4"], &[numbers]), ["Sum in global memory,100 f32,unroll4"]);
+    assert_eq!(
+        of(&["reduce", "--rung", "exact_spans", "--dtype", "f64"], &[numbers]),
+        ["Sum in shared memory,100 f64,exact_spans"]
+    );
     assert_eq!(of(&["transpose", "--rung", "tiled_8"], &[sides]), ["Transpose,9 x 7 f32,tiled_8"]);
     assert_eq!(of(&["control-flow", "--rung", "sync_or"], &[numbers]), ["Control flow,100 u32,sync_or"]);
     // Two families have a rung of this name.

@@ -6,6 +6,8 @@
 //! |---|---|
 //! | `partials` | reductions whose blocks leave states for each other |
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
+//! | `exact` | exact sums in the executor, against those on the host |
+//! | `exact_consequences` | that the elements alone decide an exact sum's bits |
 //! | `soundness` | what several threads, faults and kernels of any kind may do to one device |
 //! | `simt` | the ladders and the device library in the executor |
 //! | `counters` | what the executor counts |
@@ -16,6 +18,7 @@
 mod corpus;
 mod counters;
 mod exact;
+mod exact_consequences;
 mod examples;
 mod partials;
 mod ptx;

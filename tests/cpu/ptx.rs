@@ -293,7 +293,7 @@ fn shared_memory_is_never_reached_by_a_generic_address() {
 }
 
 #[test]
-fn the_production_sum_loads_16_bytes_at_once() {
+fn single_launch_loads_16_bytes_at_once() {
     for (name, words) in
         [("single_launch_f32", 1), ("single_launch_i32", 1), ("single_launch_f64", 2), ("single_launch_i64", 2)]
     {

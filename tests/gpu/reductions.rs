@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng};
 use test_support::reductions::data::KINDS;
 use test_support::reductions::shapes::Form;
 use test_support::reductions::{Case, Pair, dots};
-use test_support::reference::Sum;
+use test_support::reference::{Sum, check_rung};
 use test_support::{executor, sizes};
 use warpfold::ladder::{BLOCKS, ReduceRung};
 use warpfold::{Buffer, Error, Gpu};
@@ -34,12 +34,12 @@ pub fn sums<T: Sum>(gpu: &Gpu, rung: ReduceRung) -> Result<(), Failed> {
     for len in lengths() {
         let numbers: Vec<T> = (0..len).map(|_| T::random(&mut source)).collect();
         let (on_gpu, on_executor) = (gpu.upload(&numbers)?, executor.upload(&numbers)?);
-        let blocks: &[usize] = if rung == ReduceRung::SingleLaunch { &[512] } else { &BLOCKS };
+        let blocks: &[usize] = if rung.has_own_block() { &[512] } else { &BLOCKS };
         for &block in blocks {
             let case = format!("{len} numbers, blocks of {block}");
             let found = sum_by(gpu, rung, block, &on_gpu)?;
-            T::check(found, &numbers).map_err(|difference| format!("{case}: {difference}"))?;
-            // The executor is slow: long inputs are compared for one block, the longest for the kernel of the library.
+            check_rung(rung, found, &numbers).map_err(|difference| format!("{case}: {difference}"))?;
+            // The executor is slow: long inputs are compared for one block, the longest for one rung.
             let is_compared = match len {
                 LONGEST => rung == ReduceRung::SingleLaunch,
                 _ => len < 20_000 || block == 512,

@@ -1,16 +1,14 @@
 //! The reduction ladders, by name.
 
-use std::mem::size_of;
-
 use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use kernels::ops::Number;
-use kernels::reduce::device::{self, MAX_BLOCKS, blocks_for};
+use kernels::reduce::device::{self, MAX_BLOCKS};
 use kernels::reduce::ladder::{global, shared};
 
 use super::single_launch::{self, SingleLaunch};
 use super::{find, grid_of};
-use crate::{Buffer, Error, Gpu};
+use crate::{Buffer, Element, Error, Gpu, Reducer, Shape, ops};
 
 /// The block sizes that every rung with a choice has an instance for.
 pub const BLOCKS: [usize; 5] = [64, 128, 256, 512, 1024];
@@ -33,6 +31,9 @@ pub trait LadderElement: Number {
     fn reading(rung: ReduceRung, block: usize) -> Option<Reading<Self>>;
     #[doc(hidden)]
     fn in_place(rung: ReduceRung, block: usize) -> Option<InPlace<Self>>;
+    /// The library's exact sum of `len` elements, planned as [`Gpu::sum`] plans it.
+    #[doc(hidden)]
+    fn exact(gpu: &Gpu, len: usize) -> Result<Reducer<Self, Self>, Error>;
 }
 
 macro_rules! by_block {
@@ -49,8 +50,12 @@ macro_rules! by_block {
 }
 
 macro_rules! reading {
-    ($type:ty, zero $zero:literal) => {
+    ($type:ty, $exact:ident, zero $zero:literal) => {
         const ZERO: Self = $zero;
+
+        fn exact(gpu: &Gpu, len: usize) -> Result<Reducer<Self, Self>, Error> {
+            $exact(gpu, len)
+        }
 
         fn single_launch() -> Kernel<single_launch::Parameters<Self>> {
             device::single_launch::handle::<$type>()
@@ -74,9 +79,9 @@ macro_rules! reading {
 }
 
 macro_rules! in_both_memories {
-    ($($type:ty, zero $zero:literal;)*) => {$(
+    ($($type:ty, $exact:ident, zero $zero:literal;)*) => {$(
         impl LadderElement for $type {
-            reading!($type, zero $zero);
+            reading!($type, $exact, zero $zero);
 
             fn in_place(rung: ReduceRung, block: usize) -> Option<InPlace<Self>> {
                 if !BLOCKS.contains(&block) {
@@ -103,9 +108,9 @@ macro_rules! in_both_memories {
 }
 
 macro_rules! in_shared_memory {
-    ($($type:ty, zero $zero:literal;)*) => {$(
+    ($($type:ty, $exact:ident, zero $zero:literal;)*) => {$(
         impl LadderElement for $type {
-            reading!($type, zero $zero);
+            reading!($type, $exact, zero $zero);
 
             fn in_place(_: ReduceRung, _: usize) -> Option<InPlace<Self>> {
                 None
@@ -115,12 +120,29 @@ macro_rules! in_shared_memory {
 }
 
 in_both_memories! {
-    f32, zero 0.0;
-    i32, zero 0;
+    f32, by_library, zero 0.0;
+    i32, no_exact_sum, zero 0;
 }
 in_shared_memory! {
-    f64, zero 0.0;
-    i64, zero 0;
+    f64, by_library, zero 0.0;
+    i64, no_exact_sum, zero 0;
+}
+
+/// The reducer of all `len` elements: the plan and the kernel of [`Gpu::sum`].
+fn by_library<T: Number>(gpu: &Gpu, len: usize) -> Result<Reducer<T, T>, Error>
+where
+    ops::Sum: crate::Reduction<T, Output = T>,
+{
+    gpu.reducer(ops::Sum, Shape::all(len))
+}
+
+/// The error for integers, whose sums are exact by every rung.
+fn no_exact_sum<T: Number>(_: &Gpu, _: usize) -> Result<Reducer<T, T>, Error> {
+    Err(Error::NoSuchRung {
+        what: "kernel for exact sums of",
+        value: std::any::type_name::<T>().to_owned(),
+        allowed: vec!["f32".to_owned(), "f64".to_owned()],
+    })
 }
 
 /// The rungs of the reduction ladders, from the first to the last. Each is named as its kernel in
@@ -148,6 +170,7 @@ pub enum ReduceRung {
     WarpShuffle,
     Vectorized,
     SingleLaunch,
+    ExactSpans,
 }
 
 impl ReduceRung {
@@ -164,8 +187,8 @@ impl ReduceRung {
         Self::Unroll8CompleteConst,
     ];
 
-    /// The ladder in shared memory, and on to the kernel that [`Gpu::sum`] uses.
-    pub const SHARED: [Self; 10] = [
+    /// The ladder in shared memory, and on to the kernel that [`Gpu::sum`] launches for floats.
+    pub const SHARED: [Self; 11] = [
         Self::DivergentModulo,
         Self::StridedIndex,
         Self::Sequential,
@@ -176,6 +199,7 @@ impl ReduceRung {
         Self::WarpShuffle,
         Self::Vectorized,
         Self::SingleLaunch,
+        Self::ExactSpans,
     ];
 
     /// All of both ladders.
@@ -205,6 +229,7 @@ impl ReduceRung {
             Self::WarpShuffle => "warp_shuffle",
             Self::Vectorized => "vectorized",
             Self::SingleLaunch => "single_launch",
+            Self::ExactSpans => "exact_spans",
         }
     }
 
@@ -230,6 +255,7 @@ impl ReduceRung {
             Self::WarpShuffle => "registers instead of shared memory",
             Self::Vectorized => "16-byte loads, several in flight",
             Self::SingleLaunch => "the last block folds the partials",
+            Self::ExactSpans => "integers instead of floats: exact",
         }
     }
 
@@ -247,6 +273,17 @@ impl ReduceRung {
         Self::GLOBAL.contains(&self)
     }
 
+    /// Whether the rung's sum is the exact one, rounded once. Floats alone have it: sums of integers are exact by every
+    /// rung.
+    pub fn is_exact(self) -> bool {
+        self == Self::ExactSpans
+    }
+
+    /// Whether the rung's block is not the caller's choice.
+    pub fn has_own_block(self) -> bool {
+        matches!(self, Self::SingleLaunch | Self::ExactSpans)
+    }
+
     /// How many blocks of `block` threads fold `len` elements.
     fn blocks(self, len: usize, block: usize) -> usize {
         let elements_per_block = match self {
@@ -257,7 +294,7 @@ impl ReduceRung {
         };
         let blocks = len.div_ceil(elements_per_block).max(1);
         match self {
-            // As many threads as the production kernel has at most, whatever the block; and one block to end with.
+            // As many threads as `single_launch` has at most, whatever the block; and one block to end with.
             Self::GridStride | Self::WarpShuffle | Self::Vectorized => {
                 if len <= MAX_BLOCKS * device::BLOCK / 64 {
                     1
@@ -271,7 +308,7 @@ impl ReduceRung {
 
     /// Makes ready to sum `len` elements by this rung: allocates all that it needs.
     ///
-    /// `block` chooses among [`BLOCKS`]; `single_launch` has its own and ignores it.
+    /// `block` chooses among [`BLOCKS`]; a rung that [has its own](ReduceRung::has_own_block) ignores it.
     ///
     /// # Errors
     /// There is no instance for that type or block, or no memory.
@@ -288,6 +325,8 @@ impl ReduceRung {
         };
         let steps = if self == Self::SingleLaunch {
             Steps::Single(SingleLaunch::new(gpu)?)
+        } else if self == Self::ExactSpans {
+            Steps::Exact { reducer: T::exact(gpu, len)?, output: gpu.zeroed(1)? }
         } else if self.is_in_place() {
             let kernel = T::in_place(self, block).ok_or_else(|| no_instance::<T>(block))?;
             Steps::InPlace { kernel, scratch: gpu.zeroed(len)?, stages: stages(kernel.id())? }
@@ -300,16 +339,17 @@ impl ReduceRung {
 }
 
 /// A sum by one rung, ready to be started as often as one likes.
-pub struct Reduction<T: 'static> {
+pub struct Reduction<T: Element> {
     len: usize,
     steps: Steps<T>,
 }
 
 /// The same kernel again and again, each time over the partials of the time before; or one launch.
-enum Steps<T: 'static> {
+enum Steps<T: Element> {
     Reading { kernel: Reading<T>, stages: Vec<Buffer<T>> },
     InPlace { kernel: InPlace<T>, scratch: Buffer<T>, stages: Vec<Buffer<T>> },
     Single(SingleLaunch<T>),
+    Exact { reducer: Reducer<T, T>, output: Buffer<T> },
 }
 
 impl<T: LadderElement> Reduction<T> {
@@ -335,6 +375,7 @@ impl<T: LadderElement> Reduction<T> {
         self.check(input)?;
         match &mut self.steps {
             Steps::Single(single) => single.start(gpu, input),
+            Steps::Exact { reducer, output } => reducer.start(input, output),
             Steps::Reading { kernel, stages } => {
                 let mut source = input;
                 for partials in stages {
@@ -376,6 +417,7 @@ impl<T: LadderElement> Reduction<T> {
         }
         match &self.steps {
             Steps::Single(single) => single.finish(gpu),
+            Steps::Exact { output, .. } => Ok(gpu.download(output)?[0]),
             Steps::Reading { stages, .. } | Steps::InPlace { stages, .. } => match stages.last() {
                 Some(last) => Ok(gpu.download(last)?[0]),
                 None => Ok(T::ZERO),
@@ -386,16 +428,8 @@ impl<T: LadderElement> Reduction<T> {
     /// Launches that one sum takes.
     pub fn launches(&self) -> usize {
         match &self.steps {
-            Steps::Single(_) => 1,
+            Steps::Single(_) | Steps::Exact { .. } => 1,
             Steps::Reading { stages, .. } | Steps::InPlace { stages, .. } => stages.len(),
-        }
-    }
-
-    /// Blocks of the first launch.
-    pub fn blocks(&self) -> usize {
-        match &self.steps {
-            Steps::Single(_) => blocks_for(self.len, size_of::<T>()),
-            Steps::Reading { stages, .. } | Steps::InPlace { stages, .. } => stages.first().map_or(0, Buffer::len),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The last rung of the reduction ladder, which needs more than its partials.
+//! The rung `single_launch`, which needs more than its partials.
 
 use std::mem::size_of;
 

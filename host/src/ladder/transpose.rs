@@ -84,13 +84,13 @@ impl TransposeRung {
             Self::Serial => "one thread",
             Self::PerRow => "a thread a row: scattered reads",
             Self::PerElement => "a thread an element: scattered writes",
-            Self::Tiled8 => "a tile turns in shared memory",
+            Self::Tiled8 => "a tile is transposed in shared memory",
             Self::Tiled16 => "longer rows",
             Self::Tiled32 => "full lines, and 32-way bank conflicts",
             Self::TiledPadded => "one unused column: no bank conflicts",
             Self::TiledRows => "four elements a thread",
             Self::Diagonal => "blocks along a diagonal",
-            Self::Vectorized => "16-byte accesses, turned in registers",
+            Self::Vectorized => "16-byte accesses, transposed in registers",
         }
     }
 
@@ -102,7 +102,7 @@ impl TransposeRung {
         find(&Self::ALL, name, Self::name)
     }
 
-    /// Whether the rung copies the matrix as it is: a bound for those that turn it.
+    /// Whether the rung copies the matrix as it is: a bound for those that transpose it.
     pub fn is_copy(self) -> bool {
         matches!(self, Self::CopyRow | Self::CopyColumn)
     }

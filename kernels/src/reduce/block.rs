@@ -1,11 +1,11 @@
-//! The sum of the values that the threads of a block hold.
+//! The sum over the threads of a block, by shuffles: for the ladder's rungs from `warp_shuffle` on.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, warp_shuffle_down};
 
 use crate::ops::Number;
 
-/// One place for each warp that a block can have.
+/// An element for each warp that a block may have.
 pub type WarpSums<T> = SharedArray<T, 32>;
 
 /// The sum over the warp, in lane 0: five shuffles, no memory.
@@ -20,10 +20,10 @@ pub fn sum_of_warp<T: Number>(value: T) -> T {
     sum
 }
 
-/// The sum over a block of `BLOCK` threads, a multiple of 32, in thread 0. `sums` is scratch memory; a barrier must
-/// stand between two uses of it.
+/// The sum over a block of `BLOCK` threads, a multiple of 32, in thread 0.
 ///
-/// Each warp folds by shuffles and leaves its sum in shared memory; the first warp folds those.
+/// Each warp reduces by shuffles and stores its sum to shared memory; the first warp reduces those. `sums` is that
+/// memory: a barrier must stand between two uses of it.
 #[inline(always)]
 pub fn sum_of_block<T: Number, const BLOCK: usize>(value: T, sums: &WarpSums<T>) -> T {
     let thread = thread::index_in_block::<BLOCK>();

@@ -1,4 +1,4 @@
-//! The sum of a whole buffer in one launch.
+//! The rung `single_launch`: a sum of a whole buffer in one launch, by additions of floats.
 
 use cuda_std::atomic::{self, Scope};
 use cuda_std::prelude::*;
@@ -9,25 +9,25 @@ use crate::ops::Number;
 /// Threads of a block.
 pub const BLOCK: usize = 512;
 
-/// 16-byte packs that a thread has in flight at once.
-const PACKS_IN_FLIGHT: usize = 4;
+/// 16-byte vectors that a thread has in flight at once.
+const VECTORS_IN_FLIGHT: usize = 4;
 
-/// The most blocks that are launched.
+/// The most blocks of a launch.
 ///
-/// Blocks beyond those that a device runs at once only wait for them: 528 are four for each of an H200's 132
-/// multiprocessors, which had the highest bandwidth from 2^28 elements on (see `docs/benchmarks/h200.md`). The number
-/// is the same for every device, because it is part of the order of additions.
+/// 528 are four for each of an H200's 132 multiprocessors, of which two run at once. Of the numbers of blocks tried
+/// with this kernel on an H200, 528 had the highest bandwidth at 2^28 and 2^30 elements, by 0.4 % at most over 264
+/// (`docs/benchmarks/h200.md`). Other devices have the same number, because it is part of the order of additions.
 pub const MAX_BLOCKS: usize = 528;
 
-/// How many blocks fold `len` elements of `size` bytes: a function of these two alone, so that the sum's order, and its
-/// bits, are the same on every machine.
+/// How many blocks sum `len` elements of `size` bytes: a function of these two alone, so that the order of additions,
+/// and with it the result's bits, are the same on every device.
 ///
-/// One for each round of loads, up to two for each multiprocessor of an H200; then as many as have eight rounds each,
-/// so that starting a block costs little beside what it loads.
+/// One block for each round of loads, up to 264: two for each multiprocessor of an H200. From there on one for each
+/// eight rounds, so that starting a block costs little beside what it loads, up to [`MAX_BLOCKS`].
 pub const fn blocks_for(len: usize, size: usize) -> usize {
     const TWO_EACH: usize = 264;
     const ROUNDS_EACH: usize = 8;
-    let elements_per_round = BLOCK * PACKS_IN_FLIGHT * (16 / size);
+    let elements_per_round = BLOCK * VECTORS_IN_FLIGHT * (16 / size);
     let rounds = len.div_ceil(elements_per_round);
     if rounds == 0 {
         1
@@ -42,25 +42,26 @@ pub const fn blocks_for(len: usize, size: usize) -> usize {
     }
 }
 
-/// The last rung: the whole sum in one launch, and the kernel behind `Gpu::sum`.
+/// Rung 10: the whole sum in one launch, by additions of floats.
 ///
 /// - *Loads are 16 bytes wide*, four of them in flight in each thread before the first addition, and a warp's are
-///   consecutive. What bounds a sum is how many bytes are on their way from memory (Little's law), and this is what
-///   puts them there.
-/// - *Blocks stride over the input* so that a few hundred blocks fold any length: each thread adds in registers, and
-///   shared memory is touched once for each block.
-/// - *Warps fold by shuffles.*
-/// - *The last block to finish folds the partials.* Each block writes its sum, then draws a ticket; who draws the last
-///   one knows that all sums are written. That saves a second launch, which costs more than the whole sum of a short
-///   input. The ticket goes back to 0 by itself ([`atomic::inc`]).
+///   consecutive. A sum is bound by the bytes in flight (Little's law).
+/// - *Blocks stride over the input*, so that a few hundred blocks sum any length: each thread adds in registers, and
+///   shared memory is accessed once for each block.
+/// - *Warps reduce by shuffles.*
+/// - *The last block to finish adds the partials.* Each block writes its sum, then draws a ticket; the block that draws
+///   the last ticket knows that all sums are written. **Saves:** the second launch. The ticket wraps to 0
+///   ([`atomic::inc`]), ready for the next launch. **Counters:** blocks, time.
 ///
-/// The order of additions is fixed by length and type: packs go to threads by index, a thread adds lane by lane, and
-/// the partials are folded in block order, whichever block comes last. An address that is not a multiple of 16 changes
-/// the instructions, not the order.
+/// Each addition rounds, so the result depends on the order of additions. This kernel fixes the order by length and
+/// type: vectors go to threads by index, a thread adds element by element, and the partials are added in block order,
+/// whichever block comes last. An address that is not a multiple of 16 changes the loads, not the order. The result is
+/// still that of one order among many, and [`MAX_BLOCKS`] can never change without changing it. The next rung,
+/// [`exact_spans`](fn@crate::reduce::exact::spans::exact_spans), is the kernel of the library: it adds integers.
 ///
-/// `partials` has a place for each block, `ticket` is one 0, `output` one element.
+/// `partials` has an element for each block, `ticket` is one 0, `output` one element.
 ///
-/// Sources: the ticket is `threadFenceReduction` in NVIDIA's samples; the rest is past the seeds.
+/// Source: past the seeds; the ticket is `threadFenceReduction` in NVIDIA's samples.
 #[kernel(instances = [f32, f64, i32, i64], block = BLOCK)]
 pub fn single_launch<T: Number>(
     input: Global<T>,
@@ -96,7 +97,7 @@ pub fn single_launch<T: Number>(
     let mut sum = T::NEUTRAL;
     let mut i = thread;
     while i < blocks {
-        // The other blocks wrote these during this launch: L1 may not answer for them.
+        // Volatile: other blocks wrote these during this launch, and L1 may hold old values.
         sum = sum.plus(partials.load_volatile(i));
         i += BLOCK;
     }
@@ -106,12 +107,13 @@ pub fn single_launch<T: Number>(
     }
 }
 
-/// What one thread adds in a grid of blocks of `BLOCK` threads: rounds of [`PACKS_IN_FLIGHT`] packs that lie a block
-/// apart, each round a whole grid's behind the last; then the elements behind the last whole pack, one for each of the
-/// first threads.
+/// The sum of a thread's elements, in a grid of blocks of `BLOCK` threads.
+///
+/// A round is [`VECTORS_IN_FLIGHT`] vectors, a block's threads apart; the next round is a grid's stride behind it. The
+/// elements past the last whole vector go to the first threads, one each.
 #[inline(always)]
 pub(super) fn sum_of_thread<T: Number, const BLOCK: usize>(input: &Global<T>) -> T {
-    // Two loops, so that the one with wide loads tests nothing.
+    // Two loops, so that the one with 16-byte loads needs no test of the alignment.
     if input.elements_to_alignment() == 0 {
         sum_of_thread_by::<T, BLOCK, true>(input)
     } else {
@@ -121,26 +123,26 @@ pub(super) fn sum_of_thread<T: Number, const BLOCK: usize>(input: &Global<T>) ->
 
 #[inline(always)]
 fn sum_of_thread_by<T: Number, const BLOCK: usize, const ALIGNED: bool>(input: &Global<T>) -> T {
-    let first = thread::block_idx_x() as usize * BLOCK * PACKS_IN_FLIGHT + thread::index_in_block::<BLOCK>();
-    let stride = thread::grid_dim_x() as usize * BLOCK * PACKS_IN_FLIGHT;
+    let first = thread::block_idx_x() as usize * BLOCK * VECTORS_IN_FLIGHT + thread::index_in_block::<BLOCK>();
+    let stride = thread::grid_dim_x() as usize * BLOCK * VECTORS_IN_FLIGHT;
     let lanes = T::Pack::LEN;
     let packs = input.len() / lanes;
     // SAFETY: at every call below, `pack` is less than `packs`.
     let load = |pack: usize| unsafe { load_pack::<T, ALIGNED>(input, pack * lanes) };
 
-    let mut sums = [neutral_pack::<T>(); PACKS_IN_FLIGHT];
+    let mut sums = [neutral_pack::<T>(); VECTORS_IN_FLIGHT];
     let mut pack = first;
-    while pack + (PACKS_IN_FLIGHT - 1) * BLOCK < packs {
+    while pack + (VECTORS_IN_FLIGHT - 1) * BLOCK < packs {
         let loaded = [load(pack), load(pack + BLOCK), load(pack + 2 * BLOCK), load(pack + 3 * BLOCK)];
         let mut i = 0;
-        while i < PACKS_IN_FLIGHT {
+        while i < VECTORS_IN_FLIGHT {
             sums[i] = plus_pack::<T>(sums[i], loaded[i]);
             i += 1;
         }
         pack += stride;
     }
     let mut i = 0;
-    while i < PACKS_IN_FLIGHT {
+    while i < VECTORS_IN_FLIGHT {
         if pack + i * BLOCK < packs {
             sums[i] = plus_pack::<T>(sums[i], load(pack + i * BLOCK));
         }
@@ -154,14 +156,14 @@ fn sum_of_thread_by<T: Number, const BLOCK: usize, const ALIGNED: bool>(input: &
         sum = sum.plus(all.get(lane));
         lane += 1;
     }
-    // `first` counts up from 0 over the first block's threads, and there are fewer such elements than those.
+    // `first` is the thread's index in the grid's first block, which has more threads than there are such elements.
     sum.plus(input.load_or(packs * lanes + first, T::NEUTRAL))
 }
 
-/// The pack that begins at `start`: in one load, or an element at a time where addresses are not multiples of 16.
+/// The vector that begins at `start`: in one load, or an element at a time where addresses are not multiples of 16.
 ///
 /// # Safety
-/// The pack is inside of the view, and if it is said to be `ALIGNED`, so is the view.
+/// The vector is inside of the view. If `ALIGNED`, the view begins at a multiple of 16 bytes.
 #[inline(always)]
 unsafe fn load_pack<T: Number, const ALIGNED: bool>(input: &Global<T>, start: usize) -> T::Pack {
     if ALIGNED {

@@ -160,7 +160,9 @@ fn assert_requests(run: impl FnOnce() -> Result<Profile, Error>, part: u64, all:
 #[test]
 fn every_request_and_sector_is_one_of_an_h200() {
     let (gpu, all) = (unchecked(), measured_requests());
-    for rung in ReduceRung::all() {
+    // `exact_spans` is not in the table: its requests depend on the data.
+    let sums = || ReduceRung::all().filter(|rung| !rung.is_exact());
+    for rung in sums() {
         // Where the grid stops to grow, a block's part depends on the length. Else all blocks do the same.
         let grid_stops = matches!(rung.name(), "grid_stride" | "warp_shuffle" | "vectorized" | "single_launch");
         let part = if grid_stops { 1 } else { 64 };
@@ -176,7 +178,7 @@ fn every_request_and_sector_is_one_of_an_h200() {
     for rung in ControlFlowRung::ALL {
         assert_requests(|| gpu.profile(|| rung.start(&gpu, &words, &mut result)), 64, &all);
     }
-    let rungs = ReduceRung::all().count() + TransposeRung::ALL.len() + ControlFlowRung::ALL.len();
+    let rungs = sums().count() + TransposeRung::ALL.len() + ControlFlowRung::ALL.len();
     assert_eq!(all.len(), rungs, "each row is of another rung");
 }
 

@@ -4,7 +4,8 @@ use std::fmt::Debug;
 
 use rand::Rng;
 use rand::rngs::SmallRng;
-use warpfold::ladder::LadderElement;
+use warpfold::exact::ExactSum;
+use warpfold::ladder::{LadderElement, ReduceRung};
 
 /// A number whose sums are checked.
 pub trait Sum: LadderElement + Debug {
@@ -18,8 +19,22 @@ pub trait Sum: LadderElement + Debug {
     /// It is not; the message says what it should have been.
     fn check(sum: Self, numbers: &[Self]) -> Result<(), String>;
 
+    /// Whether `sum` is the exact sum of `numbers`, rounded once.
+    ///
+    /// # Errors
+    /// It is not; the message says what it should have been.
+    fn check_exact(sum: Self, numbers: &[Self]) -> Result<(), String>;
+
     /// All of its bits.
     fn bits(self) -> u64;
+}
+
+/// Whether `sum` is what a rung should give for `numbers`: of an exact rung the exact sum.
+///
+/// # Errors
+/// It is not; the message says what it should have been.
+pub fn check_rung<T: Sum>(rung: ReduceRung, sum: T, numbers: &[T]) -> Result<(), String> {
+    if rung.is_exact() { T::check_exact(sum, numbers) } else { T::check(sum, numbers) }
 }
 
 macro_rules! floats {
@@ -52,6 +67,12 @@ macro_rules! floats {
                 if off <= bound { Ok(()) } else { Err(format!("{sum:?}, the CPU has {exact:?}: {off:e} off, allowed {bound:e}")) }
             }
 
+            fn check_exact(sum: Self, numbers: &[Self]) -> Result<(), String> {
+                let exact = numbers.iter().copied().collect::<ExactSum<Self>>().value();
+                let is_same = sum.to_bits() == exact.to_bits() || sum.is_nan() && exact.is_nan();
+                if is_same { Ok(()) } else { Err(format!("{sum:?}, the exact sum is {exact:?}")) }
+            }
+
             fn bits(self) -> u64 {
                 self.to_bits().into()
             }
@@ -69,6 +90,10 @@ macro_rules! integers {
             fn check(sum: Self, numbers: &[Self]) -> Result<(), String> {
                 let exact = numbers.iter().fold(0, |sum: Self, &x| sum.wrapping_add(x));
                 if sum == exact { Ok(()) } else { Err(format!("{sum}, the CPU has {exact}")) }
+            }
+
+            fn check_exact(sum: Self, numbers: &[Self]) -> Result<(), String> {
+                Self::check(sum, numbers)
             }
 
             fn bits(self) -> u64 {

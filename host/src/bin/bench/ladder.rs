@@ -12,7 +12,7 @@ use crate::measure::{Plan, copy_ceiling, progress};
 use crate::memory::{Need, bytes_of};
 use crate::number;
 use crate::outcome::{Missing, Outcome};
-use crate::reduce::{expected_by_rung, first_wrong};
+use crate::reduce::{Extent, Operator, expected as expected_exactly, expected_by_rung, first_wrong};
 use crate::report::{Device, Measured, Place, Report, Scale, Section};
 
 /// What to run; of nothing that is named, all.
@@ -46,9 +46,11 @@ impl Rungs {
         // All rungs are those that this type has; one by name is tried, and if the type has it not, that is the error.
         let has_global = choice.rung.is_some() || matches!(dtype, ElementType::F32 | ElementType::I32);
         let global = ReduceRung::GLOBAL.into_iter().filter(|_| has_global);
+        let has_exact = choice.rung.is_some() || dtype.is_float();
+        let shared = ReduceRung::SHARED.into_iter().filter(|rung| has_exact || !rung.is_exact());
         let rungs = Self {
             global: global.filter(|rung| wanted(Family::Reduce, rung.name())).collect(),
-            shared: ReduceRung::SHARED.into_iter().filter(|rung| wanted(Family::Reduce, rung.name())).collect(),
+            shared: shared.filter(|rung| wanted(Family::Reduce, rung.name())).collect(),
             transpose: TransposeRung::ALL.into_iter().filter(|rung| wanted(Family::Transpose, rung.name())).collect(),
             control_flow: ControlFlowRung::ALL
                 .into_iter()
@@ -73,7 +75,7 @@ impl Rungs {
         Uses {
             numbers: has_sums || !self.control_flow.is_empty(),
             dtype: has_sums,
-            block: sums.any(|&rung| rung != ReduceRung::SingleLaunch),
+            block: sums.any(|&rung| !rung.has_own_block()),
             sides: !self.transpose.is_empty(),
         }
     }
@@ -214,7 +216,12 @@ impl Bench<'_> {
         numbers: &[T],
     ) -> anyhow::Result<()> {
         let (gpu, plan) = (self.gpu, self.plan);
+        // The numbers are whole, and so few and small that no rung rounds.
         let expected = [expected_by_rung(numbers)?.exact()];
+        let exact = match rungs.iter().any(|rung| rung.is_exact()) {
+            true => expected_exactly(Operator::Sum, &Extent::all(numbers.len()), &[], numbers)?,
+            false => Vec::new(),
+        };
         let bytes = size_of_val(numbers);
         let inputs = Inputs::new(gpu, plan, numbers, 0)?;
         let section = Section::new(family, format!("{} {}", numbers.len(), T::TYPE));
@@ -230,7 +237,7 @@ impl Bench<'_> {
             let _range = plan.range(rung.name());
             let profile = self.first(|| reductions[0].start(gpu, inputs.buffer(0)))?;
             let sum = reductions[0].finish(gpu)?;
-            let wrong = first_wrong(&[sum], &expected);
+            let wrong = first_wrong(&[sum], if rung.is_exact() { &exact } else { &expected });
             let timing = plan.time(gpu, &mut |i| reductions[i % copies].start(gpu, inputs.buffer(i)))?;
             let launches = reductions[0].launches();
             let place = if Some(&rung) == rungs.first() { Place::First } else { Place::Next };

@@ -64,8 +64,9 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
         (None, None) => bail!("there is no GPU here: name an architecture, such as --arch sm_90"),
     };
     let kernels = Kernels::of(arguments.ptx.as_deref(), multiprocessor.compute)?;
-    let entries: Vec<String> =
-        kernels.entries.iter().filter(|at| is_instance(at, &arguments.kernel)).cloned().collect();
+    let rung = ReduceRung::from_name(&arguments.kernel).ok();
+    let kernel: &str = rung.map_or(&arguments.kernel, |rung| kernel_of_sum(rung));
+    let entries: Vec<String> = kernels.entries.iter().filter(|at| is_instance(at, kernel)).cloned().collect();
     ensure!(
         !entries.is_empty(),
         "there is no kernel `{}`: `cargo xtask build-ptx` lists them; a type may be added, as in sequential_f32",
@@ -197,6 +198,14 @@ fn is_instance(entry: &str, kernel: &str) -> bool {
     })
 }
 
+/// The name that the entries of a rung begin with: of the library's kernel also the operator's.
+fn kernel_of_sum(rung: ReduceRung) -> &'static str {
+    match rung {
+        ReduceRung::ExactSpans => "exact_spans_Sum",
+        rung => rung.name(),
+    }
+}
+
 /// The ladder that an entry belongs to, as `bench ladder` names it.
 fn family(entry: &str) -> &'static str {
     // The sums by this name have the block in theirs, the transpose has no choice of one.
@@ -207,7 +216,7 @@ fn family(entry: &str) -> &'static str {
     let kernel_of = |rung: TransposeRung| rung.name().trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
     if ReduceRung::GLOBAL.iter().any(|rung| is_instance(entry, rung.name())) {
         "Sum in global memory"
-    } else if ReduceRung::SHARED.iter().any(|rung| is_instance(entry, rung.name())) {
+    } else if ReduceRung::SHARED.iter().any(|&rung| is_instance(entry, kernel_of_sum(rung))) {
         "Sum in shared memory"
     } else if TransposeRung::ALL.iter().any(|&rung| is_instance(entry, kernel_of(rung))) {
         "Transpose"
@@ -360,6 +369,8 @@ mod tests {
             ("tiled_padded_f32_32", "Transpose"),
             ("vectorized_f32_256", "Sum in shared memory"),
             ("single_launch_f32", "Sum in shared memory"),
+            ("exact_spans_Sum_f32", "Sum in shared memory"),
+            ("exact_spans_SumInF64_f32", "Library"),
             ("unroll8_f32", "Sum in global memory"),
             ("sync_count", "Control flow"),
         ] {

@@ -39,10 +39,10 @@ pub struct SumArguments {
 
 pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Result<Outcome> {
     let rung = arguments.rung.as_deref().map(ReduceRung::from_name).transpose()?;
-    let has_own_block = rung.is_none_or(|rung| rung == ReduceRung::SingleLaunch);
+    let has_own_block = rung.is_none_or(ReduceRung::has_own_block);
     refuse_unused(
         &[("--block", has_own_block && arguments.numbers.block.is_some())],
-        "the library's sum and `single_launch` have a block of their own",
+        "the library's sum, `single_launch` and `exact_spans` have a block of their own",
     )?;
     arguments.file.check_output()?;
     let plan = Plan::new(gpu, output)?;
@@ -164,10 +164,13 @@ impl Bench<'_> {
         block: usize,
         numbers: &[T],
     ) -> anyhow::Result<Summed> {
-        let Self { gpu, plan, is_random, .. } = self;
+        let Self { gpu, plan, extent, is_random } = self;
         let inputs = Inputs::new(gpu, plan, numbers, 0)?;
-        let near = expected_by_rung(numbers)?;
-        let expected = if *is_random { near.exact() } else { near };
+        let expected = match (rung.is_exact(), is_random) {
+            (true, _) => expected(Operator::Sum, extent, &[], numbers)?,
+            (false, true) => vec![expected_by_rung(numbers)?.exact()],
+            (false, false) => vec![expected_by_rung(numbers)?],
+        };
         let mut reduction = rung.prepare::<T>(gpu, numbers.len(), block)?;
         reduction.load(gpu, inputs.buffer(0))?;
         let _range = plan.range(rung.name());
@@ -179,7 +182,7 @@ impl Bench<'_> {
         let sum = reduction.finish(gpu)?;
         let timing = plan.time(gpu, &mut |i| start(&mut reduction, i))?;
         Ok(Summed {
-            wrong: first_wrong(&[sum], &[expected]),
+            wrong: first_wrong(&[sum], &expected),
             results: Array::of_list(vec![sum]),
             launches: reduction.launches(),
             timing,

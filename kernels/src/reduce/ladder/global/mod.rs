@@ -1,8 +1,8 @@
 //! Reductions in global memory, in place: the ladder of seed 000.
 //!
-//! A block takes a run of `data`, one, two, four or eight elements for each thread, folds it onto its first element,
-//! and copies that to `partials` at its block's index. `data` is overwritten: the host gives a rung a scratch copy. The
-//! host launches the same rung over the partials until one number is left.
+//! A block reduces a contiguous segment of `data`, one, two, four or eight elements for each thread, to its first
+//! element, and copies that to `partials` at its block's index. `data` is overwritten: the host gives a rung a scratch
+//! copy. The host launches the same rung over the partials until one number is left.
 //!
 //! | rung | changes | removes |
 //! |---|---|---|
@@ -37,9 +37,9 @@ use cuda_std::prelude::*;
 
 use crate::ops::Number;
 
-/// Where the block's run begins, if each thread has `each` elements.
+/// The first index of the block's segment, if each thread has `each` elements.
 #[inline(always)]
-fn start_of_run(each: usize) -> usize {
+fn start_of_segment(each: usize) -> usize {
     thread::block_idx_x() as usize * thread::block_dim_x() as usize * each
 }
 
@@ -75,7 +75,7 @@ fn gather<T: Number, const EACH: usize>(data: &GlobalMut<T>, start: usize) {
     thread::sync_threads();
 }
 
-/// Folds the run by halves, down to its first `last` elements.
+/// Reduces the segment by halves, down to its first `last` elements.
 #[inline(always)]
 fn fold_by_halves<T: Number>(data: &GlobalMut<T>, start: usize, last: usize) {
     let thread = thread::thread_idx_x() as usize;
@@ -89,7 +89,7 @@ fn fold_by_halves<T: Number>(data: &GlobalMut<T>, start: usize, last: usize) {
     }
 }
 
-/// Thread 0 hands on the run's sum.
+/// Thread 0 copies the segment's sum to the partials.
 #[inline(always)]
 fn finish<T: Number>(data: &GlobalMut<T>, partials: &GlobalMut<T>, start: usize) {
     if thread::thread_idx_x() == 0 {

@@ -1,17 +1,17 @@
 use cuda_std::prelude::*;
 
-use super::{finish, fold_by_halves, start_of_run};
+use super::{finish, fold_by_halves, start_of_segment};
 use crate::ops::Number;
 
 /// Rung 3: the stride starts at half the block and halves, so that neighbours read neighbours.
 ///
-/// Thread `t` adds element `t + stride` to element `t`: a warp's loads are one run of addresses, four whole sectors.
+/// Thread `t` adds element `t + stride` to element `t`: a warp's addresses are consecutive, four whole sectors.
 /// **Saves:** three of four loaded sectors. **Counter:** load efficiency (the seed: 98 %).
 ///
 /// Source: seed 000's table, third row.
 #[kernel(instances = [f32, i32])]
 pub fn interleaved<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
-    let start = start_of_run(1);
+    let start = start_of_segment(1);
     fold_by_halves(&data, start, 1);
     finish(&data, &partials, start);
 }

@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::{finish, fold_by_halves, gather, start_of_run};
+use super::{finish, fold_by_halves, gather, start_of_segment};
 use crate::ops::Number;
 
 /// Rung 4: each thread first adds two elements, so that there are half as many blocks.
@@ -11,7 +11,7 @@ use crate::ops::Number;
 /// Source: seed 000, `reduceUnroll2`.
 #[kernel(instances = [f32, i32])]
 pub fn unroll2<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
-    let start = start_of_run(2);
+    let start = start_of_segment(2);
     gather::<T, 2>(&data, start);
     fold_by_halves(&data, start, 1);
     finish(&data, &partials, start);
@@ -22,7 +22,7 @@ pub fn unroll2<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
 /// Source: seed 000 (its picture of the results; the code is the pattern of `reduceUnroll2`).
 #[kernel(instances = [f32, i32])]
 pub fn unroll4<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
-    let start = start_of_run(4);
+    let start = start_of_segment(4);
     gather::<T, 4>(&data, start);
     fold_by_halves(&data, start, 1);
     finish(&data, &partials, start);
@@ -35,7 +35,7 @@ pub fn unroll4<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
 /// Source: seed 000, "unroll 8".
 #[kernel(instances = [f32, i32])]
 pub fn unroll8<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
-    let start = start_of_run(8);
+    let start = start_of_segment(8);
     gather::<T, 8>(&data, start);
     fold_by_halves(&data, start, 1);
     finish(&data, &partials, start);

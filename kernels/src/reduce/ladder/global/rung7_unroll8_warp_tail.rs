@@ -1,7 +1,7 @@
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
 
-use super::{finish, fold_by_halves, gather, start_of_run};
+use super::{finish, fold_by_halves, gather, start_of_segment};
 use crate::ops::Number;
 
 /// Rung 7: the last 64 elements are folded by one warp, through volatile memory and without the block's barrier.
@@ -13,14 +13,14 @@ use crate::ops::Number;
 /// Source: seed 000, `reduceUnrollWarp8`.
 #[kernel(instances = [f32, i32])]
 pub fn unroll8_warp_tail<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
-    let start = start_of_run(8);
+    let start = start_of_segment(8);
     gather::<T, 8>(&data, start);
     fold_by_halves(&data, start, 64);
     fold_last_warp(&data, start);
     finish(&data, &partials, start);
 }
 
-/// Folds the run's first 64 elements onto its first, by the first warp.
+/// Reduces the segment's first 64 elements to its first, by the first warp.
 ///
 /// As in shared memory: volatile keeps values out of registers, and does not order lanes, which since Volta are not in
 /// lock-step. The warp's barrier between the reads and the writes of a step, and after the writes, does.

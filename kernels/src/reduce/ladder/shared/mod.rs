@@ -1,8 +1,8 @@
-//! Reductions in shared memory: the ladder of seeds 002 and 003, and on to what the library uses.
+//! Reductions in shared memory: the ladder of seeds 002 and 003, and on to the kernel that the library launches.
 //!
-//! Every rung does the same work. A block takes a run of the input, one element or two for each thread, folds it to one
-//! number in shared memory, and writes that to `partials` at its block's index. The host launches the same rung over
-//! the partials until one number is left.
+//! All rungs but the last two do the same work. A block reduces a contiguous segment of the input (from
+//! [`grid_stride`](fn@grid_stride) on, elements that are a grid apart) to one number, and writes that to `partials` at
+//! its block's index. The host launches the same rung over the partials until one number is left.
 //!
 //! | rung | changes | removes |
 //! |---|---|---|
@@ -15,11 +15,18 @@
 //! | [`grid_stride`](fn@grid_stride) | few blocks, each over the whole input | starting blocks |
 //! | [`warp_shuffle`](fn@warp_shuffle) | registers instead of shared memory | barriers |
 //! | [`vectorized`](fn@vectorized) | 16-byte loads, several in flight | waiting for memory |
-//! | [`single_launch`](fn@crate::reduce::device::single_launch) | the last block folds the partials | the second launch |
+//! | [`single_launch`] | the last block adds the partials | the second launch |
+//! | [`exact_spans`] | integers instead of floats | rounding, and the order of additions |
+//!
+//! [`single_launch`]: fn@crate::reduce::device::single_launch
+//! [`exact_spans`]: fn@crate::reduce::exact::spans::exact_spans
+//!
+//! The last rung is the library's own kernel, launched as [`Sum`](crate::ops::Sum) of a whole input: for floats alone,
+//! since sums of integers are exact by every rung.
 //!
 //! Lengths are free: past the end of the input a thread takes the neutral element.
 
-mod block_run;
+mod block_segment;
 mod rung1_divergent_modulo;
 mod rung2_strided_index;
 mod rung3_sequential;

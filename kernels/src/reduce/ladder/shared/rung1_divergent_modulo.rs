@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::block_run::{load_one, store_first};
+use super::block_segment::{load_one, store_first};
 use crate::ops::Number;
 
 /// Rung 1: thread `t` works in a step if `t` is a multiple of twice the stride.

@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::block_run::{load_one, store_first};
+use super::block_segment::{load_one, store_first};
 use crate::ops::Number;
 
 /// Rung 2: the same additions, by the first threads of the block instead of scattered ones.

@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::block_run::{load_one, store_first};
+use super::block_segment::{load_one, store_first};
 use crate::ops::Number;
 
 /// Rung 3: the stride starts at half the block and halves, so that neighbours read neighbours.

@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::block_run::store_first;
+use super::block_segment::store_first;
 use super::rung3_sequential::fold_halves;
 use crate::ops::Number;
 
@@ -19,7 +19,7 @@ pub fn first_add_on_load<T: Number, const BLOCK: usize>(input: Global<T>, partia
     store_first(&tile, &partials);
 }
 
-/// Loads the block's run of `2 * BLOCK` elements, adds those that lie a block apart, and waits for all of them.
+/// Loads the block's segment of `2 * BLOCK` elements, adds those that are `BLOCK` apart, and waits at a barrier.
 #[inline(always)]
 pub(super) fn load_two<T: Number, const BLOCK: usize>(tile: &SharedArray<T, BLOCK>, input: &Global<T>) {
     let thread = thread::index_in_block::<BLOCK>();

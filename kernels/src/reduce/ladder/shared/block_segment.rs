@@ -1,4 +1,4 @@
-//! What the rungs with a run of the input for each block begin and end with.
+//! The first loads and the last store of the rungs whose blocks have a contiguous segment each.
 //!
 //! A rung's file shows what the rung changes. Loading and the last store are here, so that they stand once; what a rung
 //! adds and later ones keep stands in that rung's file (`load_two` in rung 4, `fold_last_warp` in rung 5, ...).
@@ -7,7 +7,7 @@ use cuda_std::prelude::*;
 
 use crate::ops::Number;
 
-/// Loads the block's run of `BLOCK` elements to `tile`, an element a thread, and waits for all of them.
+/// Loads the block's segment of `BLOCK` elements to `tile`, an element a thread, and waits at a barrier.
 ///
 /// Inlined always, as is everything with a barrier in it: a call is where the compiler could move or copy one.
 #[inline(always)]
