@@ -150,6 +150,10 @@ pub enum Error {
         segment: u64,
     },
 
+    /// An exact sum would have more elements than it has room for.
+    #[error(transparent)]
+    TooManyElements(#[from] exact_sum::TooManyElements),
+
     /// An operator has no kernel for a shape.
     #[error("{operator} has no kernel for {shape}: give one in its `Kernels`")]
     NoReductionKernel {

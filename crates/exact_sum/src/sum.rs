@@ -13,7 +13,7 @@ use crate::round::{self, Rounded};
 pub const MOST_ELEMENTS: u64 = 1 << 50;
 
 /// Limbs of some number.
-pub trait Superaccumulator: Copy + Default {
+pub trait Superaccumulator: Copy + Default + fmt::Debug {
     /// How many there are.
     const LEN: usize;
     /// [`Limbs::add`].

@@ -27,7 +27,7 @@
 //! ```
 //!
 //! Segments of any lengths have their offsets in the device's memory: [`SegmentReducer`]. Two inputs have a dot product:
-//! [`Gpu::dot`](crate::Gpu::dot).
+//! [`Gpu::dot`](crate::Gpu::dot). Sums of floats that go on stay on the device as [`ExactSums`].
 //!
 //! **Bits.** A sum, mean, sum of squares, norm or dot product of floats is exact, and rounded once, to nearest even:
 //! it does not depend on the order of the elements, the alignment, the layout, the rows beside it, or the device.
@@ -53,6 +53,7 @@ mod plan;
 mod reducer;
 mod segments;
 mod shape;
+mod states;
 mod workspace;
 
 use cuda_std::element::{Element, Plain};
@@ -65,6 +66,7 @@ pub use pairs::{PairReducer, PairReduction};
 pub use reducer::Reducer;
 pub use segments::SegmentReducer;
 pub use shape::Shape;
+pub use states::{ExactElement, ExactSums};
 pub(crate) use workspace::Workspaces;
 
 use reducer::Planned;

@@ -15,6 +15,7 @@
 //! | [`columns`](mod@columns), `columns_again` | columns; columns whose elements are in no window |
 //! | [`column_sums`] | what a thread sums of its columns |
 //! | [`residue`] | sums that blocks share, in global memory |
+//! | [`states`] | sums that stay in global memory, to which launches add |
 //! | [`segments`](mod@segments), [`long_segments`](mod@long_segments) | segments of any lengths, by offsets |
 //!
 //! The arithmetic is that of the crate `exact_sum`.
@@ -32,6 +33,7 @@ pub mod result;
 pub mod rows;
 pub mod segments;
 pub mod spans;
+pub mod states;
 pub mod terms;
 pub mod warp_sum;
 pub mod wide_sum;
