@@ -49,8 +49,8 @@ fn recordings_add() {
     exact_sums::recorded(&Gpu::simt()).unwrap();
 }
 
-/// Limbs keep their bits, whatever is added and how often: the largest numbers of one sign, and what several blocks have
-/// in limbs.
+/// Limbs keep their bits, whatever is added and how often: the largest numbers of one sign, and what several blocks
+/// have in limbs.
 #[test]
 fn limbs_keep_their_bits() {
     // SAFETY: they are launched with the arguments of one span, all of the input, and of its state.

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `partials` | reductions whose blocks leave states for each other |
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
-//! | `exact`, `exact_sums` | exact sums of floats, and those that stay on the device |
+//! | `exact`, `exact_sums`, `exact_terms` | exact sums of floats, that stay on the device, of custom terms |
 //! | `soundness` | what several threads, faults and kernels of any kind may do to one device |
 //! | `simt` | the ladders and the device library in the executor |
 //! | `counters` | what the executor counts |
@@ -18,6 +18,7 @@ mod corpus;
 mod counters;
 mod exact;
 mod exact_sums;
+mod exact_terms;
 mod examples;
 mod partials;
 mod ptx;

@@ -54,6 +54,7 @@ mod reducer;
 mod segments;
 mod shape;
 mod states;
+mod terms;
 mod workspace;
 
 use cuda_std::element::{Element, Plain};
@@ -67,6 +68,7 @@ pub use reducer::Reducer;
 pub use segments::SegmentReducer;
 pub use shape::Shape;
 pub use states::{ExactElement, ExactSums};
+pub use terms::{TermKernels, TermsParameters};
 pub(crate) use workspace::Workspaces;
 
 use reducer::Planned;
@@ -94,7 +96,7 @@ pub type ColumnsParameters<O, T> =
 ///
 /// Those of [`crate::ops`] are there by themselves ([`Reduction`]). For a custom operator, write kernels that call the
 /// engines of `kernels::reduce`, and give the result to [`Gpu::reducer_by`](crate::Gpu::reducer_by);
-/// `examples/operator` does.
+/// `examples/operator` does. Exact sums of custom terms have [`TermKernels`].
 ///
 /// Engines check no access, so a kernel that calls one is an `unsafe fn`, and so is its `handle`. What that asks for is kept here:
 /// the kernels can be had from nowhere else, and are launched with arguments that their engine takes, for views that have all

@@ -10,6 +10,7 @@
 //! | [`rest`] | what has no room in its lanes' integers |
 //! | [`pieces`] | how sums of lanes, warps and blocks become one |
 //! | [`result`] | what is made of the sum: a float, a mean, a norm |
+//! | [`custom`] | whole inputs and long rows of custom terms |
 //! | [`spans`](mod@spans) | whole inputs and long rows, of one input or two |
 //! | [`rows`] | short rows |
 //! | [`columns`](mod@columns), `columns_again` | columns; columns whose elements are in no window |
@@ -23,6 +24,7 @@
 pub mod column_sums;
 pub mod columns;
 mod columns_again;
+pub mod custom;
 pub mod format;
 pub mod grid;
 pub mod long_segments;

@@ -73,8 +73,8 @@ impl<G: Grid> LaneSum<G> {
     }
 }
 
-/// Extracts terms that are in a window: their sum, in its units, and whether one has left something. What they have left
-/// is in their place.
+/// Extracts terms that are in a window: their sum, in its units, and whether one has left something. What they have
+/// left is in their place.
 #[inline(always)]
 fn extract_all<G: Grid, const N: usize>(
     window: Window<G::Format>,

@@ -51,9 +51,9 @@ pub const fn excess(limb: i64) -> i64 {
 
 /// Adds to limb `k` of a state whose words begin at `first`, less than `2^39`, and passes the carry on.
 ///
-/// Whichever thread moves a limb to another [`excess`] takes the difference out again, and adds it to the limb above. So
-/// a limb's excess is always what threads have not yet taken out of it, and 0 at the end of a launch, in whatever order
-/// they come. What the limbs stand for is not changed by it.
+/// A thread whose addition changes a limb's [`excess`] takes the difference out of the limb, and adds it to the limb
+/// above. So the excess of a limb is always what threads have not yet taken out, and 0 at the end of a launch, in
+/// whatever order they come. The number that the limbs stand for stays the same.
 #[inline(always)]
 pub fn add_to_limb(states: &GlobalMut<i64>, first: usize, limbs: u32, k: u32, amount: i64) {
     let (mut k, mut amount) = (k, amount);

@@ -1,5 +1,7 @@
 //! Exact sums that stay on the device and go on.
 
+mod columns;
+
 use std::fmt;
 
 use cuda_std::element::{Element, Plain};
@@ -10,11 +12,13 @@ use kernels::ops::{Mean, Sum};
 use kernels::reduce::exact::rest::Special;
 use kernels::reduce::exact::spans::PACKS_IN_FLIGHT;
 use kernels::reduce::exact::states::all::{BLOCK, exact_state_values, exact_states_merge};
-use kernels::reduce::exact::states::columns::{self, exact_states_of_columns, exact_states_of_columns_in_f64};
+use kernels::reduce::exact::states::columns::{exact_states_of_columns, exact_states_of_columns_in_f64};
 use kernels::reduce::exact::states::rows::exact_states_of_rows;
 use kernels::reduce::exact::states::spans::exact_states_of_spans;
 use kernels::reduce::exact::states::words_of_state;
 use kernels::reduce::exact::terms;
+
+use columns::Columns;
 
 use super::exact::Lanes;
 use super::plan::Blocks;
@@ -22,7 +26,7 @@ use super::private::Token;
 use super::reducer::{check_elements, check_input, grid};
 use super::shape::Kind;
 use super::{Residues, Shape};
-use crate::{AnyBlock, Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
+use crate::{AnyBlock, Buffer, Error, Gpu, Kernel, View, ViewMut};
 
 /// The operation's name, for messages.
 const OPERATION: &str = "add to exact sums";
@@ -370,50 +374,9 @@ impl<T: ExactElement> ExactSums<T> {
     }
 }
 
-/// How threads share columns. It does not change the sums.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Columns {
-    /// Threads that a part of a column has.
-    folded: usize,
-    rows_of_part: usize,
-    /// Blocks of a part, and parts.
-    tiles: usize,
-    parts: usize,
-}
-
-impl Columns {
-    /// Those of `batches` matrices of `rows` rows of `columns` elements, at least one of each.
-    fn of(batches: usize, rows: usize, columns: usize) -> Self {
-        /// Blocks that are enough to keep a device busy.
-        const ENOUGH: usize = 8 * MULTIPROCESSORS;
-        let folded = (columns::BLOCK / columns).clamp(1, rows.div_ceil(columns::AT_ONCE));
-        let tiles = (columns * folded).div_ceil(columns::BLOCK);
-        // What a thread adds at once is not divided.
-        let least = folded * columns::AT_ONCE;
-        let parts = (ENOUGH / tiles.saturating_mul(batches)).clamp(1, rows.div_ceil(least));
-        let rows_of_part = rows.div_ceil(least).div_ceil(parts) * least;
-        Self { folded, rows_of_part, tiles, parts: rows.div_ceil(rows_of_part) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parts_have_all_rows() {
-        for batches in [1, 3, 5000] {
-            for rows in [1, 7, 8, 9, 100, 4096, 1_000_003] {
-                for columns in [1, 2, 3, 200, 256, 257, 5000, 1 << 20] {
-                    let Columns { folded, rows_of_part, tiles, parts } = Columns::of(batches, rows, columns);
-                    let case = format!("{batches} x {rows} x {columns}");
-                    assert!((parts - 1) * rows_of_part < rows && rows <= parts * rows_of_part, "{case}");
-                    assert!(tiles * columns::BLOCK >= columns * folded && folded <= columns::BLOCK, "{case}");
-                    assert!(rows_of_part.is_multiple_of(folded * columns::AT_ONCE), "{case}");
-                }
-            }
-        }
-    }
 
     #[test]
     fn a_state_ends_with_its_other_words() {
