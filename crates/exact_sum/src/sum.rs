@@ -364,6 +364,7 @@ fn special<F: Binary>(element: F) -> Specials {
 
 macro_rules! as_a_sum {
     ($($sum:ident from $item:ty, $add:expr, $limbs:ident;)*) => {$(
+        /// Panics as `add` does: where there would be more than [`MOST_ELEMENTS`].
         impl<T: Summand> Extend<$item> for $sum<T> {
             fn extend<I: IntoIterator<Item = $item>>(&mut self, elements: I) {
                 elements.into_iter().for_each(|element| ($add)(self, element));

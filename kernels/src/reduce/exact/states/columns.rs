@@ -5,7 +5,7 @@ use cuda_std::prelude::*;
 use half::{bf16, f16};
 
 use super::States;
-use super::lane_sum::{LaneSum, Others};
+use super::lane_sum::{LaneSum, Sink};
 use crate::reduce::exact::grid::Grid;
 use crate::reduce::exact::rest::Special;
 use crate::reduce::exact::terms::{Elements, Summand, Terms, each};
@@ -79,8 +79,8 @@ struct Matrix {
 fn add_columns<T: Summand>(input: &Global<T>, matrix: Matrix, states: States<'_, T::Grid>) {
     let Matrix { rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts } = matrix;
     let block = thread::block_idx_x();
-    let (tile, others) = (block % tiles, block / tiles);
-    let (part, batch) = ((others % parts) as usize, (others / parts) as usize);
+    let (tile, rest) = (block % tiles, block / tiles);
+    let (part, batch) = ((rest % parts) as usize, (rest / parts) as usize);
     let place = tile as usize * BLOCK + thread::index_in_block::<BLOCK>();
     let step = folded as usize;
     if place >= columns * step {
@@ -90,7 +90,7 @@ fn add_columns<T: Summand>(input: &Global<T>, matrix: Matrix, states: States<'_,
     let begin = part * rows_of_part;
     let end = if rows - begin < rows_of_part { rows } else { begin + rows_of_part };
 
-    let others = ToState { states, state: batch * columns + column };
+    let sink = ToState { states, state: batch * columns + column };
     let mut sum = LaneSum::<T::Grid>::in_window(Elements::<T>::WINDOW.unwrap_or(T::Grid::LOWEST));
     let start = batch * batch_pitch + column;
     let mut row = begin + first;
@@ -105,22 +105,22 @@ fn add_columns<T: Summand>(input: &Global<T>, matrix: Matrix, states: States<'_,
             items[k] = if is_there { item } else { T::default() };
         });
         issue_loads();
-        sum.take(items.map(|item| item.float()), &others);
+        sum.take(items.map(|item| item.float()), &sink);
         row += AT_ONCE * step;
     }
-    sum.end(&others);
+    sum.end(&sink);
     if part == 0 && first == 0 {
-        others.states.count(others.state, rows);
+        sink.states.count(sink.state, rows);
     }
 }
 
-/// A state, to which a lane adds what has no room in its sum.
+/// The state of a lane's column.
 struct ToState<'a, G: Grid> {
     states: States<'a, G>,
     state: usize,
 }
 
-impl<G: Grid> Others for ToState<'_, G> {
+impl<G: Grid> Sink for ToState<'_, G> {
     #[inline(always)]
     fn add(&self, value: i128, position: u32) {
         self.states.add(self.state, value, position);

@@ -15,8 +15,8 @@ pub struct LaneSum<G: Grid> {
     value: <G::Format as Format>::Value,
 }
 
-/// Where goes what has no room in a lane's sum.
-pub trait Others {
+/// Takes what a lane's integer has no room for.
+pub trait Sink {
     /// Adds `value * 2^position`.
     fn add(&self, value: i128, position: u32);
     /// Adds something that is not finite.
@@ -32,27 +32,27 @@ impl<G: Grid> LaneSum<G> {
 
     /// Adds any terms.
     #[inline(always)]
-    pub fn take<const N: usize>(&mut self, terms: [G::Format; N], others: &impl Others) {
+    pub fn take<const N: usize>(&mut self, terms: [G::Format; N], sink: &impl Sink) {
         let mut bins = Bins::EMPTY;
         each::<N>(|i| bins = self.window.extract(bins, terms[i]));
         if bins.is_exact() && !self.value.is_full() {
             self.value = self.value.plus(Value::of(self.window.drain(bins.upper, bins.lower, N as u32)));
         } else {
-            self.take_any(terms, others);
+            self.take_any(terms, sink);
         }
     }
 
-    /// Adds terms in the window of the largest; what they leave in the windows below goes to the others.
+    /// Adds terms in the window of the largest; what they leave goes to the windows below, and from there to the sink.
     #[inline(always)]
-    fn take_any<const N: usize>(&mut self, mut left: [G::Format; N], others: &impl Others) {
+    fn take_any<const N: usize>(&mut self, mut left: [G::Format; N], sink: &impl Sink) {
         /// Terms that are far below the window leave too much.
         const NEAR: i32 = 8;
         if G::Format::exponent_above(largest_of(&left)) > Window::<G::Format>::HIGHEST {
-            take_large::<G, N>(&mut left, others);
+            take_large::<G, N>(&mut left, sink);
         }
         let (needed, exponent) = (window_above::<G::Format>(largest_of(&left)), self.window.exponent());
         if (needed > exponent) | (needed + NEAR < exponent) | self.value.is_full() {
-            self.end(others);
+            self.end(sink);
             *self = Self::in_window(needed);
         }
         let mut window = self.window;
@@ -62,14 +62,14 @@ impl<G: Grid> LaneSum<G> {
             window = G::below(window);
             let value;
             (value, has_residual) = extract_all::<G, N>(window, &mut left);
-            others.add(value.wide(), G::position(window));
+            sink.add(value.wide(), G::position(window));
         }
     }
 
-    /// Adds the sum to the others.
+    /// Adds the sum to the sink.
     #[inline(always)]
-    pub fn end(&self, others: &impl Others) {
-        others.add(self.value.wide(), G::position(self.window));
+    pub fn end(&self, sink: &impl Sink) {
+        sink.add(self.value.wide(), G::position(self.window));
     }
 }
 
@@ -85,9 +85,9 @@ fn extract_all<G: Grid, const N: usize>(
     (Value::of(window.drain(bins.upper, bins.lower, N as u32)), bins.has_residual())
 }
 
-/// Adds to the others the terms that no window has, and what is not finite; leaves zeros in their place.
+/// Adds to the sink the terms that no window has, and what is not finite; leaves zeros in their place.
 #[inline(always)]
-fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], others: &impl Others) {
+fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], sink: &impl Sink) {
     let mut sum = 0_i64;
     let (mut has_nan, mut has_infinity, mut has_negative_infinity) = (false, false, false);
     each::<N>(|i| {
@@ -100,12 +100,12 @@ fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], others: &impl
         sum += if is_large & is_finite { units } else { 0 };
         terms[i] = if is_large { G::Format::default() } else { term };
     });
-    others.add(sum.into(), (G::Format::LARGE - G::UNIT) as u32);
+    sink.add(sum.into(), (G::Format::LARGE - G::UNIT) as u32);
     for (special, is_there) in
         [(Special::Nan, has_nan), (Special::Infinity, has_infinity), (Special::NegativeInfinity, has_negative_infinity)]
     {
         if is_there {
-            others.add_special(special);
+            sink.add_special(special);
         }
     }
 }
