@@ -150,6 +150,17 @@ pub enum Error {
         segment: u64,
     },
 
+    /// An exact sum would have more elements than it has room for.
+    #[error(transparent)]
+    TooManyElements(#[from] exact_sum::TooManyElements),
+
+    /// A custom term of an exact sum is not 0 of 0.
+    #[error("{operator} has a term of 0 that is not 0: threads without an element take zeros, which would be summed")]
+    TermOfZero {
+        /// The operator.
+        operator: &'static str,
+    },
+
     /// An operator has no kernel for a shape.
     #[error("{operator} has no kernel for {shape}: give one in its `Kernels`")]
     NoReductionKernel {

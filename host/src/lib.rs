@@ -41,7 +41,7 @@ pub mod reduce;
 mod transpose;
 mod watch;
 
-pub use reduce::{PairReducer, PairReduction, Reducer, Reduction, SegmentReducer, Shape};
+pub use reduce::{ExactElement, ExactSums, PairReducer, PairReduction, Reducer, Reduction, SegmentReducer, Shape};
 #[doc(inline)]
 pub use transpose::{ScaledElement, Scaling, Transposition};
 

@@ -32,6 +32,7 @@ fn vecadd_adds_by_a_kernel_crate_of_its_own() {
 fn operator_reduces_by_an_operator_of_its_own() {
     let text = run("operator");
     assert!(text.contains("the peaks are right: 7.5 of all"), "{text}");
+    assert!(text.contains("the exact sum of magnitudes is right"), "{text}");
 }
 
 /// The commands of `docs/examples.md` up to the build, which would take minutes.

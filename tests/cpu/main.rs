@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `partials` | reductions whose blocks leave states for each other |
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
-//! | `exact` | exact sums in the executor, against those on the host |
+//! | `exact`, `exact_sums`, `exact_terms` | exact sums of floats, that stay on the device, of custom terms |
 //! | `exact_consequences` | that the elements alone decide an exact sum's bits |
 //! | `soundness` | what several threads, faults and kernels of any kind may do to one device |
 //! | `simt` | the ladders and the device library in the executor |
@@ -19,6 +19,8 @@ mod corpus;
 mod counters;
 mod exact;
 mod exact_consequences;
+mod exact_sums;
+mod exact_terms;
 mod examples;
 mod partials;
 mod ptx;

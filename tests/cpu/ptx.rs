@@ -146,6 +146,14 @@ fn every_kernel_is_there() {
         add(&format!("exact_spans_of_two_terms_{operator}"), &["f64"], &[]);
     }
     add("exact_pairs_Dot", &FLOATS, &[]);
+    for kernel in ["exact_states_of_spans", "exact_states_of_rows"] {
+        add(kernel, &FLOATS, &[]);
+    }
+    add("exact_states_of_columns", &["f32", "f16", "bf16"], &[]);
+    add("exact_states_of_columns_in_f64", &["f64"], &[]);
+    for operator in ["Sum", "Mean"] {
+        add(&format!("exact_state_values_{operator}"), &["f32", "f64"], &[]);
+    }
     add("pairs_Dot", &INTEGERS, &[]);
     expected.extend(
         [
@@ -158,6 +166,7 @@ fn every_kernel_is_there() {
             "sync_and",
             "sync_or",
             "warps_of_cube",
+            "exact_states_merge",
         ]
         .map(str::to_owned),
     );

@@ -17,7 +17,7 @@ use test_support::reductions::{PAIRS, dots, large};
 use test_support::soak::soak;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
-use test_support::{device_library, exact, executor, first_gpu, large_transposes, orders};
+use test_support::{device_library, exact, exact_sums, executor, first_gpu, large_transposes, orders};
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
 use warpfold::ops::Sum;
@@ -181,6 +181,26 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
                 exact::segments(gpu, &any, &exact::ALL, &mut source)?;
             }
             Ok(exact::segments_leave_workspaces_clean(gpu)?)
+        }),
+    );
+    add(
+        "exact sums that go on".into(),
+        Box::new(|gpu| {
+            let mut source = SmallRng::seed_from_u64(42);
+            for len in [0, 1, 127, 4096, if is_sanitized() { 50_001 } else { 3_000_003 }] {
+                exact_sums::parts(gpu, len, &mut source)?;
+            }
+            for (outputs, most) in [(0, 5), (1, 30_000), (3, 9000), (24, 40), (700, 600), (5000, 70)] {
+                let most = if is_sanitized() { most / 10 + 1 } else { most };
+                exact_sums::shapes(gpu, outputs, most, &mut source)?;
+            }
+            for _ in 0..if is_sanitized() { 3 } else { 100 } {
+                let outputs = source.random_range(1..300);
+                exact_sums::shapes(gpu, outputs, source.random_range(1..2000), &mut source)?;
+            }
+            exact_sums::errors(gpu)?;
+            exact_sums::recorded(&gpu.fork()?)?;
+            Ok(exact_sums::many_additions(gpu, if is_sanitized() { 20 } else { 1000 })?)
         }),
     );
     for (name, run) in device_library::RUNS {

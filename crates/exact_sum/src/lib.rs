@@ -23,6 +23,7 @@ pub mod bytes;
 mod compact;
 mod digit;
 mod limbs;
+mod parts;
 pub mod round;
 mod sum;
 mod window;

@@ -13,7 +13,7 @@ use crate::round::{self, Rounded};
 pub const MOST_ELEMENTS: u64 = 1 << 50;
 
 /// Limbs of some number.
-pub trait Superaccumulator: Copy + Default {
+pub trait Superaccumulator: Copy + Default + fmt::Debug {
     /// How many there are.
     const LEN: usize;
     /// [`Limbs::add`].
@@ -364,6 +364,7 @@ fn special<F: Binary>(element: F) -> Specials {
 
 macro_rules! as_a_sum {
     ($($sum:ident from $item:ty, $add:expr, $limbs:ident;)*) => {$(
+        /// Panics as `add` does: where there would be more than [`MOST_ELEMENTS`].
         impl<T: Summand> Extend<$item> for $sum<T> {
             fn extend<I: IntoIterator<Item = $item>>(&mut self, elements: I) {
                 elements.into_iter().for_each(|element| ($add)(self, element));

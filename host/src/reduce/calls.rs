@@ -123,7 +123,8 @@ calls! {
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     ///
-    /// A sum that goes on, or is stored, is [`warpfold::exact::ExactSum`](crate::exact::ExactSum), on the host.
+    /// A sum that goes on, or is stored, is [`warpfold::exact::ExactSum`](crate::exact::ExactSum) on the host
+    /// ([`Gpu::partial_sum`]), and [`ExactSums`](crate::ExactSums) on the device.
     sum by Sum;
     /// The product, of nothing 1: of integers in 64 bits, of `f16` and `bf16` in `f32`. See [`Product`].
     product by Product;

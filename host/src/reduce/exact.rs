@@ -248,22 +248,22 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
 
 /// How lanes take short rows. It does not change the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Lanes {
+pub(super) struct Lanes {
     /// Lanes of a row.
-    lanes: u32,
+    pub lanes: u32,
     /// Packs of a row that each of them has.
-    packs: u32,
-    rows_of_block: usize,
+    pub packs: u32,
+    pub rows_of_block: usize,
 }
 
 impl Lanes {
     /// Whether lanes take rows of `len` elements of `size` bytes; longer ones are taken by blocks.
-    fn take(len: usize, size: usize) -> bool {
+    pub fn take(len: usize, size: usize) -> bool {
         len / (16 / size) <= 32 * rows::PACKS
     }
 
     /// Those of such rows, which may have singles beside whole packs.
-    fn of(len: usize, size: usize, has_singles: bool) -> Self {
+    pub fn of(len: usize, size: usize, has_singles: bool) -> Self {
         /// Lanes that take a row before one of them takes two packs of it: what they load is beside each other.
         const COALESCED: usize = 4;
         let packs_of_row = len / (16 / size);

@@ -27,7 +27,7 @@
 //! ```
 //!
 //! Segments of any lengths have their offsets in the device's memory: [`SegmentReducer`]. Two inputs have a dot product:
-//! [`Gpu::dot`](crate::Gpu::dot).
+//! [`Gpu::dot`](crate::Gpu::dot). Sums of floats that go on stay on the device as [`ExactSums`].
 //!
 //! **Bits.** A sum, mean, sum of squares, norm or dot product of floats is exact, and rounded once, to nearest even:
 //! it does not depend on the order of the elements, the alignment, the layout, the rows beside it, or the device.
@@ -53,6 +53,8 @@ mod plan;
 mod reducer;
 mod segments;
 mod shape;
+mod states;
+mod terms;
 mod workspace;
 
 use cuda_std::element::{Element, Plain};
@@ -65,6 +67,8 @@ pub use pairs::{PairReducer, PairReduction};
 pub use reducer::Reducer;
 pub use segments::SegmentReducer;
 pub use shape::Shape;
+pub use states::{ExactElement, ExactSums};
+pub use terms::{TermKernels, TermsParameters};
 pub(crate) use workspace::Workspaces;
 
 use reducer::Planned;
@@ -92,7 +96,7 @@ pub type ColumnsParameters<O, T> =
 ///
 /// Those of [`crate::ops`] are there by themselves ([`Reduction`]). For a custom operator, write kernels that call the
 /// engines of `kernels::reduce`, and give the result to [`Gpu::reducer_by`](crate::Gpu::reducer_by);
-/// `examples/operator` does.
+/// `examples/operator` does. Exact sums of custom terms have [`TermKernels`].
 ///
 /// Engines check no access, so a kernel that calls one is an `unsafe fn`, and so is its `handle`. What that asks for is kept here:
 /// the kernels can be had from nowhere else, and are launched with arguments that their engine takes, for views that have all

@@ -3,6 +3,7 @@
 pub mod calls;
 pub mod device_library;
 pub mod exact;
+pub mod exact_sums;
 pub mod large_transposes;
 pub mod orders;
 pub mod reductions;

@@ -1,8 +1,10 @@
-//! An operator of one's own: the largest absolute value, NaN left out. warpfold's engine does the rest.
+//! Custom operators: the largest absolute value, and the exact sum of absolute values, NaN left out. warpfold's engines
+//! do the rest.
 #![no_std]
 
 use cuda_std::prelude::*;
 use kernels::ops::Operator;
+use kernels::reduce::exact::custom::{ExactTerm, sum_terms};
 use kernels::reduce::spans::{PACKS_IN_FLIGHT, fold_spans};
 
 /// The largest absolute value of those that are numbers.
@@ -41,4 +43,36 @@ pub unsafe fn peak(
 ) {
     // SAFETY: the arguments are the engine's.
     unsafe { fold_spans::<Peak, f32, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output) };
+}
+
+/// The absolute value of what is a number: summed exactly.
+pub struct Magnitude;
+
+impl ExactTerm for Magnitude {
+    type Element = f32;
+    type Term = f32;
+
+    fn term(x: f32) -> f32 {
+        if x.is_nan() { 0.0 } else { x.abs() }
+    }
+}
+
+/// The kernel for the exact sum over whole buffers and long rows, which is rounded once, to `f32`.
+///
+/// # Safety
+/// The arguments are those that `warpfold::reduce::TermKernels` launches it with: nothing here checks them.
+#[kernel(max_threads = 768, min_blocks = 1, early)]
+pub unsafe fn sum_of_magnitudes(
+    input: Global<f32>,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    tiles: u32,
+    longer: u32,
+    mailboxes: GlobalMut<[u64; 2]>,
+    residues: GlobalMut<i64>,
+    output: GlobalMut<f32>,
+) {
+    // SAFETY: the arguments are the engine's.
+    unsafe { sum_terms::<Magnitude, _>(&input, len, pitch, parts, tiles, longer, &mailboxes, &residues, &output) };
 }

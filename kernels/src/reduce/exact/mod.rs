@@ -10,11 +10,13 @@
 //! | [`rest`] | what has no room in its lanes' integers |
 //! | [`pieces`] | how sums of lanes, warps and blocks become one |
 //! | [`result`] | what is made of the sum: a float, a mean, a norm |
+//! | [`custom`] | whole inputs and long rows of custom terms |
 //! | [`spans`](mod@spans) | whole inputs and long rows, of one input or two |
 //! | [`rows`] | short rows |
 //! | [`columns`](mod@columns), `columns_again` | columns; columns whose elements are in no window |
 //! | [`column_sums`], [`column_tile`] | what a thread sums of its columns; their elements |
 //! | [`residue`] | sums that blocks share, in global memory |
+//! | [`states`] | sums that stay in global memory, to which launches add |
 //! | [`segments`](mod@segments), [`long_segments`](mod@long_segments) | segments of any lengths, by offsets |
 //!
 //! The arithmetic is that of the crate `exact_sum`.
@@ -23,6 +25,7 @@ pub mod column_sums;
 pub mod column_tile;
 pub mod columns;
 mod columns_again;
+pub mod custom;
 pub mod format;
 pub mod grid;
 pub mod long_segments;
@@ -33,6 +36,7 @@ pub mod result;
 pub mod rows;
 pub mod segments;
 pub mod spans;
+pub mod states;
 pub mod terms;
 pub mod warp_sum;
 pub mod wide_sum;

@@ -54,40 +54,52 @@ impl<'a, G: Grid> Residues<'a, G> {
     /// What is made of a residue, the sum of `count` elements, by one thread. The residue is 0 afterwards.
     #[inline(always)]
     pub fn finish<F: Finish>(&self, residue: usize, count: u64) -> F::Output {
-        /// Words that are on their way at once.
-        const AT_ONCE: u32 = 8;
-        let (mut sum, mut negated) = (Digits::NONE, Digits::NONE);
-        let mut specials = Specials::NONE;
-        let mut first = 0;
-        while first < words::<G>() {
-            let mut of_words = [0; AT_ONCE as usize];
-            each::<{ AT_ONCE as usize }>(|j| {
-                let k = first + j as u32;
-                // Another block's, who has added by atomic operations: no line of L1 is taken for it.
-                of_words[j] = if k < words::<G>() { self.words.load_volatile(Self::place(residue, k)) } else { 0 };
-            });
-            each::<{ AT_ONCE as usize }>(|j| {
-                let (k, word) = (first + j as u32, of_words[j]);
-                if word != 0 {
-                    self.words.store_volatile(Self::place(residue, k), 0);
-                }
-                if k < G::LIMBS {
-                    sum.push(word);
-                    negated.push(-word);
-                } else if word != 0 {
-                    specials = specials.or(match k - G::LIMBS {
-                        k if k == Special::Nan as u32 => Specials::nan(),
-                        k => Specials::infinity(k == Special::NegativeInfinity as u32),
-                    });
-                }
-            });
-            first += AT_ONCE;
-        }
-        // Above the last limb is nothing but the sign.
-        let is_negative = sum.carry < 0;
-        let leading = if is_negative { &negated } else { &sum }.leading(is_negative);
-        result_of_limbs::<F, G>(specials, leading, count)
+        // Another block's, who has added by atomic operations: no line of L1 is taken for it.
+        let load = |k| self.words.load_volatile(Self::place(residue, k));
+        finish_words::<F, G>(load, |k| self.words.store_volatile(Self::place(residue, k), 0), count)
     }
+}
+
+/// What is made of the sum of `count` elements whose word `k` is `load(k)`, by one thread. `clear` is called with the
+/// number of each word that is not 0.
+#[inline(always)]
+pub(super) fn finish_words<F: Finish, G: Grid>(
+    load: impl Fn(u32) -> i64,
+    clear: impl Fn(u32),
+    count: u64,
+) -> F::Output {
+    /// Words that are on their way at once.
+    const AT_ONCE: u32 = 8;
+    let (mut sum, mut negated) = (Digits::NONE, Digits::NONE);
+    let mut specials = Specials::NONE;
+    let mut first = 0;
+    while first < words::<G>() {
+        let mut of_words = [0; AT_ONCE as usize];
+        each::<{ AT_ONCE as usize }>(|j| {
+            let k = first + j as u32;
+            of_words[j] = if k < words::<G>() { load(k) } else { 0 };
+        });
+        each::<{ AT_ONCE as usize }>(|j| {
+            let (k, word) = (first + j as u32, of_words[j]);
+            if word != 0 {
+                clear(k);
+            }
+            if k < G::LIMBS {
+                sum.push(word);
+                negated.push(-word);
+            } else if word != 0 {
+                specials = specials.or(match k - G::LIMBS {
+                    k if k == Special::Nan as u32 => Specials::nan(),
+                    k => Specials::infinity(k == Special::NegativeInfinity as u32),
+                });
+            }
+        });
+        first += AT_ONCE;
+    }
+    // Above the last limb is nothing but the sign.
+    let is_negative = sum.carry < 0;
+    let leading = if is_negative { &negated } else { &sum }.leading(is_negative);
+    result_of_limbs::<F, G>(specials, leading, count)
 }
 
 /// A number's digits of 32 bits as they come, the lowest first: the five highest of those so far that are not 0.

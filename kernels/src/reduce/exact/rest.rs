@@ -265,7 +265,7 @@ impl<G: Grid> Rest<G> {
 
     /// Brings all limbs but the last into `0..2^32`: what a limb has too much goes to the one above, until none has.
     #[inline(always)]
-    fn pass_carries(&self) {
+    pub fn pass_carries(&self) {
         loop {
             let mut limbs = [0; MOST_WORDS_OF_LANE];
             let mut has_carry = false;

@@ -55,10 +55,14 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
 ) {
     let rest: Rest<GridOf<O, T>> = declare_rest!();
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
+    let put = |row: usize, value: i128, position: u32| {
+        let exponent = GridOf::<O, T>::UNIT + position as i32;
+        output.store(row, O::Finish::of_integer::<GridOf<O, T>>(value, exponent, rows.len as u64));
+    };
     // Two functions, as what only one of them needs is in the other's way.
     let again = match has_singles {
-        0 => sum_rows::<O, T, false>(&input, &rows, &output),
-        _ => sum_rows::<O, T, true>(&input, &rows, &output),
+        0 => sum_rows::<O::Terms, T, false>(&input, &rows, &put),
+        _ => sum_rows::<O::Terms, T, true>(&input, &rows, &put),
     };
     if again.map(|of_set| of_set != 0).contains(&true) {
         sum_again::<O, T>(input, rows, again, rest, output);
@@ -70,11 +74,11 @@ pub(super) type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
 
 /// The rows of a warp.
 #[derive(Clone, Copy)]
-struct Rows {
+pub(super) struct Rows {
     rows: usize,
-    len: usize,
+    pub len: usize,
     pitch: usize,
-    lanes_log: u32,
+    pub lanes_log: u32,
     packs_log: u32,
     first: usize,
 }
@@ -82,14 +86,14 @@ struct Rows {
 impl Rows {
     /// Those of this warp; the parameters are the kernel's.
     #[inline(always)]
-    fn of_warp(rows: usize, len: usize, pitch: usize, lanes_log: u32, packs_log: u32) -> Self {
+    pub fn of_warp(rows: usize, len: usize, pitch: usize, lanes_log: u32, packs_log: u32) -> Self {
         let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread::thread_idx_x() as usize / 32;
         Self { rows, len, pitch, lanes_log, packs_log, first: warp << (5 - lanes_log + PACKS.ilog2() - packs_log) }
     }
 
     /// The row that group `group` of lanes has its pack `k` of.
     #[inline(always)]
-    fn row(&self, k: usize, group: u32) -> usize {
+    pub fn row(&self, k: usize, group: u32) -> usize {
         self.first + ((k as u32 >> self.packs_log << (5 - self.lanes_log)) + group) as usize
     }
 
@@ -106,23 +110,24 @@ impl Rows {
 
     /// The first element and the length of a row; of one behind the last the length is 0.
     #[inline(always)]
-    fn span(&self, row: usize) -> (usize, usize) {
+    pub fn span(&self, row: usize) -> (usize, usize) {
         if row < self.rows { (row * self.pitch, self.len) } else { (0, 0) }
     }
 
     /// A bit for each lane of a group.
     #[inline(always)]
-    fn mask(&self, group: u32) -> u32 {
+    pub fn mask(&self, group: u32) -> u32 {
         (u32::MAX >> (32 - self.lanes())) << (group << self.lanes_log)
     }
 }
 
-/// Sums a warp's rows; for each pack of a lane, which lanes have something that was not in the window.
+/// Sums a warp's rows: calls `put` with the number of a row, its sum, and the position of the sum's unit. For each pack
+/// of a lane, which lanes have something that was not in the window.
 #[inline(always)]
-fn sum_rows<O: ExactOperator<T>, T: Summand, const SINGLES: bool>(
+pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLES: bool>(
     input: &Global<T>,
     rows: &Rows,
-    output: &GlobalMut<O::Output>,
+    put: &impl Fn(usize, i128, u32),
 ) -> [u32; PACKS] {
     let group = lane_id() >> rows.lanes_log;
     let load = |k: usize| {
@@ -132,17 +137,17 @@ fn sum_rows<O: ExactOperator<T>, T: Summand, const SINGLES: bool>(
     };
     let of_lane = [load(0), load(1), load(2), load(3)];
     issue_loads();
-    let exponent = match <O::Terms as Terms>::WINDOW {
+    let exponent = match K::WINDOW {
         Some(exponent) => exponent,
         None => {
-            let mut largest = Float::<O::Terms>::default();
-            each::<PACKS>(|k| largest = largest.max(of_lane[k].largest::<O::Terms, SINGLES>()));
-            window_above::<Float<O::Terms>>(u32::reduce_max(FULL_MASK, largest.high_word()))
+            let mut largest = Float::<K>::default();
+            each::<PACKS>(|k| largest = largest.max(of_lane[k].largest::<K, SINGLES>()));
+            window_above::<Float<K>>(u32::reduce_max(FULL_MASK, largest.high_word()))
         }
     };
-    let window = GridOf::<O, T>::window(exponent);
-    let (mut sums, mut are_exact) = ([<Float<O::Terms> as Format>::Value::ZERO; PACKS], [true; PACKS]);
-    each::<PACKS>(|k| (sums[k], are_exact[k]) = of_lane[k].sum::<O::Terms, SINGLES>(window));
+    let window = K::Grid::window(exponent);
+    let (mut sums, mut are_exact) = ([<Float<K> as Format>::Value::ZERO; PACKS], [true; PACKS]);
+    each::<PACKS>(|k| (sums[k], are_exact[k]) = of_lane[k].sum::<K, SINGLES>(window));
     if rows.packs_log > 0 {
         (sums[0], sums[2]) = (sums[0].plus(sums[1]), sums[2].plus(sums[3]));
         (are_exact[0], are_exact[2]) = (are_exact[0] & are_exact[1], are_exact[2] & are_exact[3]);
@@ -162,9 +167,7 @@ fn sum_rows<O: ExactOperator<T>, T: Summand, const SINGLES: bool>(
             let row = rows.row(k, group);
             let is_first = lane_id() & (rows.lanes() - 1) == 0;
             if is_first && row < rows.rows && again[k] & rows.mask(group) == 0 {
-                let exponent = GridOf::<O, T>::UNIT + GridOf::<O, T>::position(window) as i32;
-                let result = O::Finish::of_integer::<GridOf<O, T>>(sum.wide(), exponent, rows.len as u64);
-                output.store(row, result);
+                put(row, sum.wide(), K::Grid::position(window));
             }
         }
     });
@@ -221,7 +224,7 @@ pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand>(
 
 /// The sum of `len` elements from `start` on, of which each lane takes `N` at once, which have at most four terms.
 #[inline(always)]
-fn sum_items<O: ExactOperator<T>, T: Summand, const N: usize>(
+pub(super) fn sum_items<O: ExactOperator<T>, T: Summand, const N: usize>(
     input: &Global<T>,
     start: usize,
     len: usize,

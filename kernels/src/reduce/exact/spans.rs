@@ -121,14 +121,14 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
 }
 
 /// What blocks of a span share.
-struct Shared<'a> {
-    mailboxes: &'a GlobalMut<'a, [u64; 2]>,
-    residues: &'a GlobalMut<'a, i64>,
+pub(super) struct Shared<'a> {
+    pub mailboxes: &'a GlobalMut<'a, [u64; 2]>,
+    pub residues: &'a GlobalMut<'a, i64>,
 }
 
 /// Sums a part of a span; in the last part's block all of it.
 #[inline(always)]
-fn sum_part<K: Terms, I: Inputs<K>, F: Finish<Output: Plain>, const PACKS: usize>(
+pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish<Output: Plain>, const PACKS: usize>(
     inputs: I,
     part: Part,
     len: usize,

@@ -67,14 +67,14 @@ pub fn extract<K: Terms>(window: Window<Float<K>>, bins: Bins<Float<K>>, item: K
     if K::HAS_LOW { window.extract(bins, K::low(item, term)) } else { bins }
 }
 
-/// Both bins with the terms of an item: the second in a window of its own.
+/// Both bins with the terms of an item: the second in a window of its own, if the grid's terms come in pairs.
 #[inline(always)]
 fn extract_both<K: Terms>(
     [window, window_of_low]: [Window<Float<K>>; 2],
     [bins, low]: [Bins<Float<K>>; 2],
     item: K::Item,
 ) -> (Bins<Float<K>>, Bins<Float<K>>) {
-    if !K::HAS_LOW {
+    if !K::Grid::HAS_LOW {
         return (extract::<K>(window, bins, item), low);
     }
     let term = K::term(item);
@@ -108,7 +108,8 @@ impl<G: Grid> WarpSum<G> {
     /// nothing is added.
     #[inline(always)]
     pub fn take<K: Terms<Grid = G>, I: Inputs<K>, const N: usize>(&mut self, vectors: [I::Vectors; N]) -> bool {
-        let count = (N * items_of_vector::<K>()) as u32;
+        let items = N * items_of_vector::<K>();
+        let count = if G::HAS_LOW { items as u32 } else { terms::<K>(items) };
         let mut has_room = true;
         if !self.own.has_room(count) {
             *self = self.drained();

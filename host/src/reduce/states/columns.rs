@@ -1,0 +1,51 @@
+//! How threads share columns that are added to states.
+
+use kernels::reduce::exact::states::columns::{AT_ONCE, BLOCK};
+
+use crate::MULTIPROCESSORS;
+
+/// How threads share columns. It does not change the sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Columns {
+    /// Threads that a part of a column has.
+    pub folded: usize,
+    pub rows_of_part: usize,
+    /// Blocks of a part, and parts.
+    pub tiles: usize,
+    pub parts: usize,
+}
+
+impl Columns {
+    /// Those of `batches` matrices of `rows` rows of `columns` elements, at least one of each.
+    pub fn of(batches: usize, rows: usize, columns: usize) -> Self {
+        /// Blocks that are enough to keep a device busy.
+        const ENOUGH: usize = 8 * MULTIPROCESSORS;
+        let folded = (BLOCK / columns).clamp(1, rows.div_ceil(AT_ONCE));
+        let tiles = (columns * folded).div_ceil(BLOCK);
+        // What a thread adds at once is not divided.
+        let least = folded * AT_ONCE;
+        let parts = (ENOUGH / tiles.saturating_mul(batches)).clamp(1, rows.div_ceil(least));
+        let rows_of_part = rows.div_ceil(least).div_ceil(parts) * least;
+        Self { folded, rows_of_part, tiles, parts: rows.div_ceil(rows_of_part) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_all_rows() {
+        for batches in [1, 3, 5000] {
+            for rows in [1, 7, 8, 9, 100, 4096, 1_000_003] {
+                for columns in [1, 2, 3, 200, 256, 257, 5000, 1 << 20] {
+                    let Columns { folded, rows_of_part, tiles, parts } = Columns::of(batches, rows, columns);
+                    let case = format!("{batches} x {rows} x {columns}");
+                    assert!((parts - 1) * rows_of_part < rows && rows <= parts * rows_of_part, "{case}");
+                    assert!(tiles * BLOCK >= columns * folded && folded <= BLOCK, "{case}");
+                    assert!(rows_of_part.is_multiple_of(folded * AT_ONCE), "{case}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Exact sums that stay on the device and go on.
+
+mod columns;
+
+use std::fmt;
+
+use cuda_std::element::{Element, Plain};
+use cuda_std::global::{Global, GlobalMut};
+use exact_sum::{ExactSum, MOST_ELEMENTS, Specials, Summand, TooManyElements};
+use half::{bf16, f16};
+use kernels::ops::{Mean, Sum};
+use kernels::reduce::exact::rest::Special;
+use kernels::reduce::exact::spans::PACKS_IN_FLIGHT;
+use kernels::reduce::exact::states::all::{BLOCK, exact_state_values, exact_states_merge};
+use kernels::reduce::exact::states::columns::{exact_states_of_columns, exact_states_of_columns_in_f64};
+use kernels::reduce::exact::states::rows::exact_states_of_rows;
+use kernels::reduce::exact::states::spans::exact_states_of_spans;
+use kernels::reduce::exact::states::words_of_state;
+use kernels::reduce::exact::terms;
+
+use columns::Columns;
+
+use super::exact::Lanes;
+use super::plan::Blocks;
+use super::private::Token;
+use super::reducer::{check_elements, check_input, grid};
+use super::shape::Kind;
+use super::{Residues, Shape};
+use crate::{AnyBlock, Buffer, Error, Gpu, Kernel, View, ViewMut};
+
+/// The operation's name, for messages.
+const OPERATION: &str = "add to exact sums";
+
+/// A type of elements whose sums are exact: `f16`, `bf16`, `f32` or `f64`.
+///
+/// Nobody else can implement it.
+pub trait ExactElement: Element + Summand<Sum: Plain> {
+    /// The kernels for states.
+    #[doc(hidden)]
+    fn states(_: Token) -> StateKernels<Self>;
+}
+
+/// The parameters of [`exact_states_of_spans`](fn@exact_states_of_spans).
+type SpansParameters<T> = (Global<'static, T>, usize, usize, u32, u32, u32, Residues);
+
+/// The parameters of [`exact_states_of_rows`](fn@exact_states_of_rows).
+type RowsParameters<T> = (Global<'static, T>, usize, usize, usize, u32, u32, u32, Residues);
+
+/// The parameters of [`exact_states_of_columns`](fn@exact_states_of_columns).
+type ColumnsParameters<T> = (Global<'static, T>, usize, usize, usize, usize, u32, usize, u32, u32, Residues);
+
+/// The parameters of [`exact_state_values`](fn@exact_state_values).
+type ValuesParameters<R> = (Global<'static, i64>, GlobalMut<'static, R>);
+
+/// The kernels for states of sums of one type.
+#[doc(hidden)]
+pub struct StateKernels<T: ExactElement> {
+    spans: AnyBlock<SpansParameters<T>>,
+    rows: Kernel<RowsParameters<T>>,
+    columns: Kernel<ColumnsParameters<T>>,
+    values: Kernel<ValuesParameters<T::Sum>>,
+    means: Kernel<ValuesParameters<T::Sum>>,
+    /// Words of a state: limbs, one for each kind of what is not finite, and the number of elements.
+    words: usize,
+}
+
+macro_rules! exact_elements {
+    ($($type:ident to $sum:ident, $columns:ident;)*) => {$(
+        impl ExactElement for $type {
+            fn states(_: Token) -> StateKernels<Self> {
+                // SAFETY: whoever has them cannot launch them: only `ExactSums` does, with what it has checked.
+                let (spans, rows, columns) = unsafe {
+                    (
+                        exact_states_of_spans::handle::<Self>(),
+                        exact_states_of_rows::handle::<Self>(),
+                        $columns::handle::<Self>(),
+                    )
+                };
+                // The sums of `f16` and `bf16` are sums of `f32`.
+                let (values, means) =
+                    (exact_state_values::handle::<Sum, $sum>(), exact_state_values::handle::<Mean, $sum>());
+                let words = words_of_state::<<Self as terms::Summand>::Grid>();
+                StateKernels { spans, rows, columns, values, means, words }
+            }
+        }
+    )*};
+}
+
+exact_elements! {
+    f16 to f32, exact_states_of_columns;
+    bf16 to f32, exact_states_of_columns;
+    f32 to f32, exact_states_of_columns;
+    f64 to f64, exact_states_of_columns_in_f64;
+}
+
+/// Words of a state beside its limbs.
+const OTHER_WORDS: usize = 4;
+
+/// Exact sums on a device that go on: each has the exact sum of all elements that were added to it so far, and is
+/// rounded only where its value is asked for.
+///
+/// The sums do not depend on how the elements were divided among additions, sums that were merged, or devices: merged
+/// sums of parts have the bits of the sum of the whole. On the host each of them is an [`ExactSum`].
+///
+/// ```
+/// use warpfold::{Gpu, Shape};
+///
+/// let gpu = Gpu::first_or_simt()?;
+/// // The columns' sums of a matrix that comes in two parts, as two ranks would have them.
+/// let mut sums = gpu.exact_sums::<f32>(2)?;
+/// sums.add(&gpu.upload(&[1e20_f32, 1.0, 3.0, 2.0])?, Shape::columns(2, 2))?;
+/// let mut others = gpu.exact_sums::<f32>(2)?;
+/// others.add(&gpu.upload(&[-1e20_f32, 4.0])?, Shape::columns(1, 2))?;
+/// sums.merge(&others)?;
+/// assert_eq!(gpu.download(&sums.values()?)?, [3.0, 7.0]);
+///
+/// // To another device, or a file, by the host.
+/// let bytes = sums.download()?[0].to_bytes();
+/// let sum = warpfold::exact::ExactSum::<f32>::from_bytes(&bytes).expect("a sum");
+/// let again = gpu.upload_exact_sums(&[sum])?;
+/// assert_eq!(gpu.download(&again.values()?)?, [3.0]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// Each sum has room for 2^50 elements: more are an [`Error::TooManyElements`] before anything is added. The check
+/// counts the elements of the sum that has most of them; where sums with most elements in different places are merged,
+/// that may be less than 2^50. What a [`Recording`](crate::Recording) adds counts once there, and each time where the
+/// sums are downloaded.
+///
+/// A sum takes 128 bytes of the device's memory, of `f64` 576.
+pub struct ExactSums<T: ExactElement> {
+    gpu: Gpu,
+    kernels: StateKernels<T>,
+    words: Buffer<i64>,
+    len: usize,
+    /// No sum has more elements.
+    most: u64,
+}
+
+impl<T: ExactElement> fmt::Debug for ExactSums<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExactSums")
+            .field("len", &self.len)
+            .field("address", &self.words.view().device_address())
+            .finish()
+    }
+}
+
+impl Gpu {
+    /// The exact sum of a view as the host's state, which goes on: it merges with sums of other views, of other devices
+    /// or of the host, is stored, and is rounded where its [value](ExactSum::value) is asked for.
+    ///
+    /// ```
+    /// use warpfold::Gpu;
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// let mut sum = gpu.partial_sum(&gpu.upload(&[1e20_f32, 1.0])?)?;
+    /// sum.merge(&gpu.partial_sum(&gpu.upload(&[3.0_f32, -1e20])?)?)?;
+    /// assert_eq!((sum.value(), sum.count()), (4.0, 4));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The view is another device's, there is no memory for a state, or work before has failed.
+    pub fn partial_sum<'a, T: ExactElement>(&self, input: impl Into<View<'a, T>>) -> Result<ExactSum<T>, Error> {
+        let (mut sums, input) = (self.exact_sums(1)?, input.into());
+        sums.add(input, Shape::all(input.len()))?;
+        Ok(sums.download()?[0])
+    }
+
+    /// `len` exact sums of nothing on this device, to which [`ExactSums::add`] adds.
+    ///
+    /// # Errors
+    /// The device has not that much memory.
+    pub fn exact_sums<T: ExactElement>(&self, len: usize) -> Result<ExactSums<T>, Error> {
+        let kernels = T::states(Token);
+        let size = kernels.words * size_of::<i64>();
+        let words = len.checked_mul(kernels.words).ok_or(Error::ShapeOverflow { rows: 1, columns: len, size })?;
+        Ok(ExactSums { gpu: self.clone(), kernels, words: self.zeroed(words)?, len, most: 0 })
+    }
+
+    /// The host's exact sums on this device, where they go on.
+    ///
+    /// # Errors
+    /// The device has not that much memory.
+    pub fn upload_exact_sums<T: ExactElement>(&self, sums: &[ExactSum<T>]) -> Result<ExactSums<T>, Error> {
+        let kernels = T::states(Token);
+        let mut words = Vec::with_capacity(sums.len() * kernels.words);
+        for sum in sums {
+            let first = words.len();
+            words.extend(sum.limbs());
+            words.resize(first + kernels.words, 0);
+            let limbs = first + kernels.words - OTHER_WORDS;
+            for (special, specials) in SPECIALS {
+                let has_it = sum.specials().or(specials) == sum.specials();
+                words[limbs + special as usize] = has_it.into();
+            }
+            // At most 2^50.
+            words[first + kernels.words - 1] = sum.count() as i64;
+        }
+        let most = sums.iter().map(ExactSum::count).max().unwrap_or(0);
+        Ok(ExactSums { gpu: self.clone(), kernels, words: self.upload(&words)?, len: sums.len(), most })
+    }
+}
+
+/// What is not finite, in the order of a state's words.
+const SPECIALS: [(Special, Specials); 3] = [
+    (Special::Nan, Specials::nan()),
+    (Special::Infinity, Specials::infinity(false)),
+    (Special::NegativeInfinity, Specials::infinity(true)),
+];
+
+impl<T: ExactElement> ExactSums<T> {
+    /// How many sums there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Makes all of them sums of nothing.
+    ///
+    /// # Errors
+    /// The device does not take the work.
+    pub fn clear(&mut self) -> Result<(), Error> {
+        self.gpu.fill_bytes(&self.words, 0)?;
+        self.most = 0;
+        Ok(())
+    }
+
+    /// Adds what the shape says of `input`: all of it, or each row, column or segment, to the sum of the same number.
+    /// Work on the device, behind all that was started before; the host does not wait.
+    ///
+    /// # Errors
+    /// The shape has not as many outputs as there are sums, `input` is shorter than the shape (what is behind that is
+    /// left alone) or another device's, or a sum would have more than 2^50 elements: nothing is added. The launch is
+    /// refused.
+    pub fn add<'a>(&mut self, input: impl Into<View<'a, T>>, shape: Shape) -> Result<(), Error> {
+        let input = input.into();
+        check_elements::<T>(shape)?;
+        check_input(&self.gpu, shape, input)?;
+        self.check_len("the shape's outputs", shape.outputs())?;
+        let most = self.most_with(shape.elements_each() as u64)?;
+        if self.len > 0 && shape.elements_each() > 0 {
+            self.launch_add(input, shape)?;
+        }
+        self.most = most;
+        Ok(())
+    }
+
+    fn launch_add(&mut self, input: View<'_, T>, shape: Shape) -> Result<(), Error> {
+        let Self { gpu, kernels, words, .. } = self;
+        let (size, states) = (size_of::<T>(), words.view_mut());
+        match shape.kind {
+            Kind::Spans { spans, len, pitch } if spans > 1 && Lanes::take(len, size) => {
+                let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
+                let has_singles = !(is_even && input.device_address().is_multiple_of(16));
+                let Lanes { lanes, packs, rows_of_block } = Lanes::of(len, size, has_singles);
+                let grid = grid((spans.div_ceil(rows_of_block), 1), OPERATION)?;
+                let (lanes, packs) = (lanes.ilog2(), packs.ilog2());
+                gpu.launch(kernels.rows, grid, (input, spans, len, pitch, lanes, packs, u32::from(has_singles), states))
+            }
+            Kind::Spans { spans, len, pitch } => {
+                let blocks = Blocks::exact(spans, len, size, PACKS_IN_FLIGHT, 3);
+                let Blocks { parts, tiles, longer, threads } = blocks;
+                let arguments = (input, len, pitch, parts, tiles, longer, states);
+                gpu.launch(kernels.spans.with_block(threads), grid(blocks.grid(spans), OPERATION)?, arguments)
+            }
+            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
+                let Columns { folded, rows_of_part, tiles, parts } = Columns::of(batches, rows, columns);
+                let blocks = tiles.saturating_mul(parts).saturating_mul(batches);
+                let grid = grid((blocks, 1), OPERATION)?;
+                // No more than the grid has blocks; and threads of one block.
+                let (folded, tiles, parts) = (folded as u32, tiles as u32, parts as u32);
+                let arguments = (input, rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts, states);
+                gpu.launch(kernels.columns, grid, arguments)
+            }
+        }
+    }
+
+    /// Adds the elements of other sums, each to the sum of the same number. Work on the device, as [`ExactSums::add`].
+    ///
+    /// # Errors
+    /// There are more or fewer of the others, they are another device's, or a sum would have more than 2^50 elements:
+    /// nothing is added. The launch is refused.
+    pub fn merge(&mut self, others: &Self) -> Result<(), Error> {
+        self.check_len("the other sums", others.len)?;
+        let most = self.most_with(others.most)?;
+        let (words, from) = (self.kernels.words as u32, others.words.view());
+        if !from.is_empty() {
+            let grid = grid((from.len().div_ceil(BLOCK), 1), OPERATION)?;
+            let arguments = (words, words - OTHER_WORDS as u32, from, self.words.view_mut());
+            self.gpu.launch(exact_states_merge::handle(), grid, arguments)?;
+        }
+        self.most = most;
+        Ok(())
+    }
+
+    /// Each sum, rounded once: to `f32`, or of `f64` to `f64`. The sums go on.
+    ///
+    /// # Errors
+    /// There is no memory for them, or the launch is refused.
+    pub fn values(&self) -> Result<Buffer<T::Sum>, Error> {
+        let mut values = self.gpu.zeroed(self.len)?;
+        self.values_into(&mut values)?;
+        Ok(values)
+    }
+
+    /// Each mean, rounded once; of nothing NaN. The sums go on.
+    ///
+    /// # Errors
+    /// As [`ExactSums::values`].
+    pub fn means(&self) -> Result<Buffer<T::Sum>, Error> {
+        let mut means = self.gpu.zeroed(self.len)?;
+        self.means_into(&mut means)?;
+        Ok(means)
+    }
+
+    /// [`ExactSums::values`] to memory that exists.
+    ///
+    /// # Errors
+    /// `output` has not as many elements as there are sums, or is another device's; the launch is refused.
+    pub fn values_into<'o>(&self, output: impl Into<ViewMut<'o, T::Sum>>) -> Result<(), Error> {
+        self.round(self.kernels.values, output.into())
+    }
+
+    /// [`ExactSums::means`] to memory that exists.
+    ///
+    /// # Errors
+    /// As [`ExactSums::values_into`].
+    pub fn means_into<'o>(&self, output: impl Into<ViewMut<'o, T::Sum>>) -> Result<(), Error> {
+        self.round(self.kernels.means, output.into())
+    }
+
+    fn round(&self, kernel: Kernel<ValuesParameters<T::Sum>>, output: ViewMut<'_, T::Sum>) -> Result<(), Error> {
+        self.check_len("the output", output.len())?;
+        if self.len == 0 {
+            return Ok(());
+        }
+        self.gpu.launch(kernel, grid((self.len.div_ceil(BLOCK), 1), OPERATION)?, (self.words.view(), output))
+    }
+
+    /// The sums as the host's, after all work on them that was started before.
+    ///
+    /// # Errors
+    /// Work before has failed; or recordings have added more than 2^50 elements to a sum.
+    pub fn download(&self) -> Result<Vec<ExactSum<T>>, Error> {
+        let of_state = |words: &[i64]| {
+            let (limbs, others) = words.split_at(words.len() - OTHER_WORDS);
+            let of = |specials: Specials, (special, of_special): (Special, Specials)| {
+                if others[special as usize] == 0 { specials } else { specials.or(of_special) }
+            };
+            let specials = SPECIALS.into_iter().fold(Specials::NONE, of);
+            ExactSum::from_limbs(limbs.iter().copied(), specials, others[OTHER_WORDS - 1] as u64)
+        };
+        let words = self.gpu.download(&self.words)?;
+        Ok(words.chunks_exact(self.kernels.words).map(of_state).collect::<Result<_, _>>()?)
+    }
+
+    fn check_len(&self, what: &'static str, found: usize) -> Result<(), Error> {
+        if found == self.len {
+            return Ok(());
+        }
+        Err(Error::Length { operation: OPERATION, what, found, expected: self.len })
+    }
+
+    /// The most elements that a sum has with so many further ones, if it has room for them.
+    fn most_with(&self, further: u64) -> Result<u64, TooManyElements> {
+        let count = self.most.saturating_add(further);
+        if count > MOST_ELEMENTS { Err(TooManyElements { count }) } else { Ok(count) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_ends_with_its_other_words() {
+        assert_eq!((f32::states(Token).words, f64::states(Token).words), (16, 72));
+        assert_eq!(SPECIALS.map(|(special, _)| special as usize), [0, 1, 2]);
+    }
+}

@@ -1,0 +1,107 @@
+//! Exact sums of custom terms.
+
+use std::marker::PhantomData;
+
+use cuda_std::global::{Global, GlobalMut};
+use exact_sum::Binary;
+use kernels::reduce::exact::custom::{ExactTerm, words_of_residue};
+use kernels::reduce::exact::result;
+use kernels::reduce::exact::spans::PACKS_IN_FLIGHT;
+
+use super::plan::Blocks;
+use super::reducer::{Launches, Planned, Reducer, check_elements, grid};
+use super::shape::Kind;
+use super::workspace::{Room, Workspace};
+use super::{Mailboxes, Residues, Shape};
+use crate::{AnyBlock, Element, Error, Gpu, View, ViewMut};
+
+/// The parameters of a kernel that calls [`sum_terms`](kernels::reduce::exact::custom::sum_terms).
+pub type TermsParameters<T, R> =
+    (Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Residues, GlobalMut<'static, R>);
+
+/// The kernel of an exact sum of custom terms, which is rounded to `R`.
+///
+/// Write an [`ExactTerm`], and a kernel whose body is [`sum_terms`] of it, and give the kernel's handle to
+/// [`Gpu::exact_reducer_by`]; `examples/operator` does. The kernel takes whole inputs and rows, short ones slowly. What
+/// it asks for as an `unsafe fn` is kept here, as by [`Kernels`](super::Kernels).
+///
+/// [`sum_terms`]: kernels::reduce::exact::custom::sum_terms
+pub struct TermKernels<E: ExactTerm, R: result::Result> {
+    name: &'static str,
+    spans: AnyBlock<TermsParameters<E::Element, R>>,
+    term: PhantomData<E>,
+}
+
+impl<E: ExactTerm, R: result::Result> TermKernels<E, R> {
+    /// The term `E`, by a kernel that calls [`sum_terms`] of it, or takes any arguments. `name` is for messages: `the
+    /// sum of magnitudes`.
+    ///
+    /// [`sum_terms`]: kernels::reduce::exact::custom::sum_terms
+    ///
+    /// # Errors
+    /// The term of 0 is not 0.
+    pub fn new(name: &'static str, spans: AnyBlock<TermsParameters<E::Element, R>>) -> Result<Self, Error> {
+        let zero = E::Element::default();
+        let term = E::term(zero);
+        if term.is_zero() && (!E::HAS_LOW || E::low(zero, term).is_zero()) {
+            Ok(Self { name, spans, term: PhantomData })
+        } else {
+            Err(Error::TermOfZero { operator: name })
+        }
+    }
+}
+
+impl Gpu {
+    /// [`Gpu::reducer`] by an exact sum of custom terms.
+    ///
+    /// # Errors
+    /// As there; and the shape is one of columns, for which there is no kernel.
+    pub fn exact_reducer_by<E: ExactTerm, R: result::Result>(
+        &self,
+        kernels: TermKernels<E, R>,
+        shape: Shape,
+    ) -> Result<Reducer<E::Element, R>, Error> {
+        check_elements::<E::Element>(shape)?;
+        let Kind::Spans { spans, len, pitch } = shape.kind else {
+            return Err(Error::NoReductionKernel { operator: kernels.name, shape: "columns" });
+        };
+        // Nothing is where the pitch says; and where that would be may be beyond any address.
+        let pitch = if len == 0 { 0 } else { pitch };
+        let blocks = (spans > 0).then(|| Blocks::exact(spans, len, size_of::<E::Element>(), PACKS_IN_FLIGHT, 3));
+        let planned = OfTerms { kernel: kernels.spans, words: words_of_residue::<E>(), spans, len, pitch, blocks };
+        Reducer::new(self, shape, Planned::new(planned))
+    }
+}
+
+/// A shape's reduction by an exact sum of custom terms.
+struct OfTerms<T: Element, R: result::Result> {
+    kernel: AnyBlock<TermsParameters<T, R>>,
+    /// Words of a residue.
+    words: usize,
+    spans: usize,
+    len: usize,
+    pitch: usize,
+    /// None if there is no output.
+    blocks: Option<Blocks>,
+}
+
+impl<T: Element, R: result::Result> Launches<T, R> for OfTerms<T, R> {
+    fn room(&self) -> Room {
+        self.blocks.map_or(Room::default(), |blocks| blocks.room(self.spans, 1, self.words))
+    }
+
+    fn launch(
+        &self,
+        gpu: &Gpu,
+        workspace: &mut Workspace,
+        input: View<'_, T>,
+        output: ViewMut<'_, R>,
+    ) -> Result<(), Error> {
+        let Some(blocks) = self.blocks else { return Ok(()) };
+        let Blocks { parts, tiles, longer, threads } = blocks;
+        let Workspace { mailboxes, residues, .. } = workspace;
+        let (mailboxes, residues) = (mailboxes.view_mut(), residues.view_mut());
+        let arguments = (input, self.len, self.pitch, parts, tiles, longer, mailboxes, residues, output);
+        gpu.launch(self.kernel.with_block(threads), grid(blocks.grid(self.spans), "reduce")?, arguments)
+    }
+}

@@ -1,0 +1,125 @@
+//! Exact sums of custom terms: the engine that a kernel of another crate calls.
+
+use core::marker::PhantomData;
+
+use cuda_std::prelude::*;
+
+use super::format::Format;
+use super::grid::{Doubles, Grid, Singles};
+use super::rest::words;
+use super::result::{Itself, Result};
+use super::spans::{PACKS_IN_FLIGHT, Shared, sum_part};
+use super::terms::{Float, One, Terms};
+use super::warp_sum::{items_of_vector, terms};
+use crate::reduce::spans::Part;
+
+/// What is summed of each element, exactly: `|x|`, `x` where a condition holds, a product.
+///
+/// ```
+/// use kernels::reduce::exact::custom::ExactTerm;
+///
+/// /// Squares of `f32`, which are exact in `f64`.
+/// struct Square;
+///
+/// impl ExactTerm for Square {
+///     type Element = f32;
+///     type Term = f64;
+///     fn term(x: f32) -> f64 {
+///         f64::from(x) * f64::from(x)
+///     }
+/// }
+/// assert_eq!(Square::term(3.0), 9.0);
+/// ```
+///
+/// The sum of the terms is exact, whatever they are, and rounded once: no order changes it. A term is a function of its
+/// element alone, the same on every device if it uses only operations that are (not `sin`, say).
+pub trait ExactTerm: 'static {
+    /// What the input has, of at least 16 bits; of at least 32 bits where there are two terms.
+    type Element: Element;
+    /// `f32` or `f64`, which takes longer.
+    type Term: TermFormat;
+    /// Whether an element has a second term.
+    const HAS_LOW: bool = false;
+
+    /// The term. That of 0 is 0: zeros are what threads without an element take.
+    fn term(element: Self::Element) -> Self::Term;
+
+    /// The second term, if there is one: what rounding took off the first, say. It is summed as the first one is.
+    #[inline(always)]
+    fn low(element: Self::Element, term: Self::Term) -> Self::Term {
+        let _ = element;
+        term
+    }
+}
+
+/// A format of terms: `f32` or `f64`.
+pub trait TermFormat: Format {
+    /// What terms are multiples of.
+    type Grid: Grid<Format = Self>;
+}
+
+impl TermFormat for f32 {
+    type Grid = Singles;
+}
+
+impl TermFormat for f64 {
+    type Grid = Doubles;
+}
+
+/// The terms of an [`ExactTerm`].
+struct Custom<E>(PhantomData<E>);
+
+// By hand: a derive would ask for `E: Copy`.
+impl<E> Clone for Custom<E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<E> Copy for Custom<E> {}
+
+impl<E: ExactTerm> Terms for Custom<E> {
+    type Grid = <E::Term as TermFormat>::Grid;
+    type Element = E::Element;
+    type Item = E::Element;
+    const WINDOW: Option<i32> = None;
+    const HAS_LOW: bool = E::HAS_LOW;
+
+    #[inline(always)]
+    fn term(item: E::Element) -> Float<Self> {
+        E::term(item)
+    }
+    #[inline(always)]
+    fn low(item: E::Element, term: Float<Self>) -> Float<Self> {
+        E::low(item, term)
+    }
+}
+
+/// Words of a row's residue, which blocks share.
+pub const fn words_of_residue<E: ExactTerm>() -> usize {
+    words::<<E::Term as TermFormat>::Grid>() as usize
+}
+
+/// The body of a kernel that sums the terms of whole inputs and long rows: its parameters are this function's.
+///
+/// # Safety
+/// As of [`exact_spans`](fn@super::spans::exact_spans), with [`words_of_residue`].
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "they are a kernel's")]
+pub unsafe fn sum_terms<E: ExactTerm, R: Result>(
+    input: &Global<E::Element>,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    tiles: u32,
+    longer: u32,
+    mailboxes: &GlobalMut<[u64; 2]>,
+    residues: &GlobalMut<i64>,
+    output: &GlobalMut<R>,
+) {
+    const {
+        assert!(terms::<Custom<E>>(items_of_vector::<Custom<E>>()) <= 8, "elements of fewer bits than a term allows");
+    }
+    let part = Part::of_block(parts, tiles, longer);
+    let shared = Shared { mailboxes, residues };
+    sum_part::<Custom<E>, _, Itself<R>, PACKS_IN_FLIGHT>(One(input), part, len, pitch, parts, shared, output);
+}

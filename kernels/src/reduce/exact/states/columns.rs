@@ -1,0 +1,132 @@
+//! Adds columns to states, one by each lane.
+
+use cuda_std::global::issue_loads;
+use cuda_std::prelude::*;
+use half::{bf16, f16};
+
+use super::States;
+use super::lane_sum::{LaneSum, Sink};
+use crate::reduce::exact::grid::Grid;
+use crate::reduce::exact::rest::Special;
+use crate::reduce::exact::terms::{Elements, Summand, Terms, each};
+
+/// Threads of a block.
+pub const BLOCK: usize = 256;
+
+/// Elements of a column that a thread loads and adds at once.
+pub const AT_ONCE: usize = 8;
+
+/// Adds each column of `batches` matrices to the state of the same number.
+///
+/// A thread has one column, or each `folded`th row of it, of one part of `rows_of_part` rows. `tiles` blocks have all
+/// threads of a part, `tiles * parts` those of a matrix. Neighbouring threads load neighbouring elements.
+///
+/// # Safety
+/// The views have all elements that are named: accesses are not checked. `tiles`, `parts`, `folded` and `rows_of_part`
+/// are not 0.
+#[kernel(instances = [f32, f16, bf16], block = BLOCK, min_blocks = 4)]
+pub unsafe fn exact_states_of_columns<T: Summand>(
+    input: Global<T>,
+    rows: usize,
+    columns: usize,
+    pitch: usize,
+    batch_pitch: usize,
+    folded: u32,
+    rows_of_part: usize,
+    tiles: u32,
+    parts: u32,
+    states: GlobalMut<i64>,
+) {
+    let matrix = Matrix { rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts };
+    add_columns(&input, matrix, States::<T::Grid>::new(states));
+}
+
+/// [`exact_states_of_columns`](fn@exact_states_of_columns) of terms that are `f64`, which need more registers.
+///
+/// # Safety
+/// As there.
+#[kernel(instances = [f64], block = BLOCK, min_blocks = 3)]
+pub unsafe fn exact_states_of_columns_in_f64<T: Summand>(
+    input: Global<T>,
+    rows: usize,
+    columns: usize,
+    pitch: usize,
+    batch_pitch: usize,
+    folded: u32,
+    rows_of_part: usize,
+    tiles: u32,
+    parts: u32,
+    states: GlobalMut<i64>,
+) {
+    let matrix = Matrix { rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts };
+    add_columns(&input, matrix, States::<T::Grid>::new(states));
+}
+
+/// The kernel's parameters: what is added, and how it is shared.
+#[derive(Clone, Copy)]
+struct Matrix {
+    rows: usize,
+    columns: usize,
+    pitch: usize,
+    batch_pitch: usize,
+    folded: u32,
+    rows_of_part: usize,
+    tiles: u32,
+    parts: u32,
+}
+
+#[inline(always)]
+fn add_columns<T: Summand>(input: &Global<T>, matrix: Matrix, states: States<'_, T::Grid>) {
+    let Matrix { rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts } = matrix;
+    let block = thread::block_idx_x();
+    let (tile, rest) = (block % tiles, block / tiles);
+    let (part, batch) = ((rest % parts) as usize, (rest / parts) as usize);
+    let place = tile as usize * BLOCK + thread::index_in_block::<BLOCK>();
+    let step = folded as usize;
+    if place >= columns * step {
+        return;
+    }
+    let (first, column) = if step == 1 { (0, place) } else { (place / columns, place % columns) };
+    let begin = part * rows_of_part;
+    let end = if rows - begin < rows_of_part { rows } else { begin + rows_of_part };
+
+    let sink = ToState { states, state: batch * columns + column };
+    let mut sum = LaneSum::<T::Grid>::in_window(Elements::<T>::WINDOW.unwrap_or(T::Grid::LOWEST));
+    let start = batch * batch_pitch + column;
+    let mut row = begin + first;
+    while row < end {
+        let mut items = [T::default(); AT_ONCE];
+        each::<AT_ONCE>(|k| {
+            let of_item = row + k * step;
+            // The first one again where there is no other: a load without a branch.
+            let is_there = of_item < end;
+            // SAFETY: the row is one of the matrix, as is `row`, and the matrix is inside of the input.
+            let item = unsafe { input.load_unchecked(start + if is_there { of_item } else { row } * pitch) };
+            items[k] = if is_there { item } else { T::default() };
+        });
+        issue_loads();
+        sum.take(items.map(|item| item.float()), &sink);
+        row += AT_ONCE * step;
+    }
+    sum.end(&sink);
+    if part == 0 && first == 0 {
+        sink.states.count(sink.state, rows);
+    }
+}
+
+/// The state of a lane's column.
+struct ToState<'a, G: Grid> {
+    states: States<'a, G>,
+    state: usize,
+}
+
+impl<G: Grid> Sink for ToState<'_, G> {
+    #[inline(always)]
+    fn add(&self, value: i128, position: u32) {
+        self.states.add(self.state, value, position);
+    }
+    #[inline(always)]
+    fn add_special(&self, special: Special) {
+        self.states.add_special(self.state, special);
+    }
+}

@@ -1,0 +1,111 @@
+//! Exact sums by one lane, which needs no other.
+
+use exact_sum::{Binary, Bins, Window};
+
+use crate::reduce::exact::format::{Format, Value};
+use crate::reduce::exact::grid::Grid;
+use crate::reduce::exact::rest::Special;
+use crate::reduce::exact::terms::each;
+use crate::reduce::exact::warp_sum::{largest_of, window_above};
+
+/// What a lane has summed, in a window of its own, of any terms.
+#[derive(Clone, Copy)]
+pub struct LaneSum<G: Grid> {
+    window: Window<G::Format>,
+    value: <G::Format as Format>::Value,
+}
+
+/// Takes what a lane's integer has no room for.
+pub trait Sink {
+    /// Adds `value * 2^position`.
+    fn add(&self, value: i128, position: u32);
+    /// Adds something that is not finite.
+    fn add_special(&self, special: Special);
+}
+
+impl<G: Grid> LaneSum<G> {
+    /// The sum of nothing, in the window of terms below `2^exponent`.
+    #[inline(always)]
+    pub fn in_window(exponent: i32) -> Self {
+        Self { window: G::window(exponent), value: Value::ZERO }
+    }
+
+    /// Adds any terms.
+    #[inline(always)]
+    pub fn take<const N: usize>(&mut self, terms: [G::Format; N], sink: &impl Sink) {
+        let mut bins = Bins::EMPTY;
+        each::<N>(|i| bins = self.window.extract(bins, terms[i]));
+        if bins.is_exact() && !self.value.is_full() {
+            self.value = self.value.plus(Value::of(self.window.drain(bins.upper, bins.lower, N as u32)));
+        } else {
+            self.take_any(terms, sink);
+        }
+    }
+
+    /// Adds terms in the window of the largest; what they leave goes to the windows below, and from there to the sink.
+    #[inline(always)]
+    fn take_any<const N: usize>(&mut self, mut left: [G::Format; N], sink: &impl Sink) {
+        /// Terms that are far below the window leave too much.
+        const NEAR: i32 = 8;
+        if G::Format::exponent_above(largest_of(&left)) > Window::<G::Format>::HIGHEST {
+            take_large::<G, N>(&mut left, sink);
+        }
+        let (needed, exponent) = (window_above::<G::Format>(largest_of(&left)), self.window.exponent());
+        if (needed > exponent) | (needed + NEAR < exponent) | self.value.is_full() {
+            self.end(sink);
+            *self = Self::in_window(needed);
+        }
+        let mut window = self.window;
+        let (value, mut has_residual) = extract_all::<G, N>(window, &mut left);
+        self.value = self.value.plus(value);
+        while has_residual {
+            window = G::below(window);
+            let value;
+            (value, has_residual) = extract_all::<G, N>(window, &mut left);
+            sink.add(value.wide(), G::position(window));
+        }
+    }
+
+    /// Adds the sum to the sink.
+    #[inline(always)]
+    pub fn end(&self, sink: &impl Sink) {
+        sink.add(self.value.wide(), G::position(self.window));
+    }
+}
+
+/// Extracts terms that are in a window: their sum, in its units, and whether one has left something. What they have
+/// left is in their place.
+#[inline(always)]
+fn extract_all<G: Grid, const N: usize>(
+    window: Window<G::Format>,
+    left: &mut [G::Format; N],
+) -> (<G::Format as Format>::Value, bool) {
+    let mut bins = Bins::EMPTY;
+    each::<N>(|i| left[i] = window.extract_from(&mut bins, left[i]));
+    (Value::of(window.drain(bins.upper, bins.lower, N as u32)), bins.has_residual())
+}
+
+/// Adds to the sink the terms that no window has, and what is not finite; leaves zeros in their place.
+#[inline(always)]
+fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], sink: &impl Sink) {
+    let mut sum = 0_i64;
+    let (mut has_nan, mut has_infinity, mut has_negative_infinity) = (false, false, false);
+    each::<N>(|i| {
+        let term = terms[i];
+        let (is_large, is_finite) = (term.magnitude() > Window::<G::Format>::HIGHEST, term.is_finite());
+        has_nan |= term.is_nan();
+        has_infinity |= !is_finite & !term.is_nan() & !term.is_negative();
+        has_negative_infinity |= !is_finite & !term.is_nan() & term.is_negative();
+        let units = term.large_units();
+        sum += if is_large & is_finite { units } else { 0 };
+        terms[i] = if is_large { G::Format::default() } else { term };
+    });
+    sink.add(sum.into(), (G::Format::LARGE - G::UNIT) as u32);
+    for (special, is_there) in
+        [(Special::Nan, has_nan), (Special::Infinity, has_infinity), (Special::NegativeInfinity, has_negative_infinity)]
+    {
+        if is_there {
+            sink.add_special(special);
+        }
+    }
+}

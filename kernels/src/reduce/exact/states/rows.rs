@@ -1,0 +1,79 @@
+//! Adds short rows to states, a row by a few lanes.
+
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, lane_id, sync_warp};
+use half::{bf16, f16};
+
+use super::States;
+use crate::ops::Sum;
+use crate::reduce::exact::pieces::fold_warp;
+use crate::reduce::exact::rest::{Rest, declare_rest};
+use crate::reduce::exact::rows::{BLOCK, PACKS, Rows, sum_items, sum_rows};
+
+use crate::reduce::exact::terms::{Elements, Summand};
+
+/// Adds each row to the state of the same number.
+///
+/// # Safety
+/// As of [`exact_rows`](fn@crate::reduce::exact::rows::exact_rows), but that there is a state for each row instead of
+/// an output.
+#[kernel(instances = [f32, f64, f16, bf16], block = BLOCK, min_blocks = 5)]
+pub unsafe fn exact_states_of_rows<T: Summand>(
+    input: Global<T>,
+    rows: usize,
+    len: usize,
+    pitch: usize,
+    lanes_log: u32,
+    packs_log: u32,
+    has_singles: u32,
+    states: GlobalMut<i64>,
+) {
+    let rest: Rest<T::Grid> = declare_rest!();
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
+    let put = |row: usize, value: i128, position: u32| {
+        let states = States::<T::Grid>::new(states);
+        states.add(row, value, position);
+        states.count(row, rows.len);
+    };
+    // Two functions, as what only one of them needs is in the other's way.
+    let again = match has_singles {
+        0 => sum_rows::<Elements<T>, T, false>(&input, &rows, &put),
+        _ => sum_rows::<Elements<T>, T, true>(&input, &rows, &put),
+    };
+    if again.map(|of_set| of_set != 0).contains(&true) {
+        add_again::<T>(input, rows, again, rest, states);
+    }
+}
+
+/// Adds rows that are not in a window, of any elements, by all lanes of a warp. Out of line.
+#[cold]
+#[inline(never)]
+fn add_again<T: Summand>(
+    input: Global<T>,
+    rows: Rows,
+    again: [u32; PACKS],
+    rest: Rest<T::Grid>,
+    states: GlobalMut<i64>,
+) {
+    let states = States::<T::Grid>::new(states);
+    let mut k = 0;
+    while k < PACKS {
+        let mut not_exact = again[k];
+        while not_exact != 0 {
+            let group = not_exact.trailing_zeros() >> rows.lanes_log;
+            let row = rows.row(k, group);
+            let (start, len) = rows.span(row);
+            let rest = rest.begin();
+            let sum = sum_items::<Sum, T, 4>(&input, start, len, &rest);
+            let piece = fold_warp(sum, &rest);
+            states.add_piece(row, piece, rest);
+            if lane_id() == 0 {
+                states.count(row, len);
+            }
+            // Before the words are another row's.
+            sync_warp(FULL_MASK);
+            not_exact &= !rows.mask(group);
+        }
+        k += 1;
+    }
+}

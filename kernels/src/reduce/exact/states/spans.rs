@@ -1,0 +1,46 @@
+//! Adds whole inputs and long rows to states, a row by one block or several.
+
+use cuda_std::prelude::*;
+use cuda_std::warp::lane_id;
+use half::{bf16, f16};
+
+use super::States;
+use crate::reduce::exact::pieces::fold_block;
+use crate::reduce::exact::rest::{MOST_WARPS, Rest, declare_rest, warp_id};
+use crate::reduce::exact::spans::{PACKS_IN_FLIGHT, sum_tiles};
+use crate::reduce::exact::terms::{Elements, One, Summand};
+use crate::reduce::spans::Part;
+
+/// Adds each row of `len` elements, which begin `pitch` elements apart, to the state of the same number.
+///
+/// # Safety
+/// As of [`spans`](fn@crate::reduce::spans::spans), but that there is a state for each row instead of an output, and no
+/// mailbox. A block has at most 512 threads.
+#[kernel(instances = [f32, f64, f16, bf16], max_threads = 768, min_blocks = 1)]
+pub unsafe fn exact_states_of_spans<T: Summand>(
+    input: Global<T>,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    tiles: u32,
+    longer: u32,
+    states: GlobalMut<i64>,
+) {
+    let part = Part::of_block(parts, tiles, longer);
+    let pieces = shared_array!([u64; 2]; 2 * MOST_WARPS);
+    let rest: Rest<T::Grid> = declare_rest!();
+    let rest = rest.begin();
+    let start = part.span * pitch;
+    let sum = sum_tiles::<Elements<T>, _, PACKS_IN_FLIGHT>(One(&input), start, len, part.run(), &rest);
+    let piece = fold_block(sum, pieces, &rest);
+    if warp_id() == 0 {
+        let states = States::new(states);
+        if piece.has_limbs {
+            rest.gather(thread::block_dim_x() / 32, |_| 0);
+        }
+        states.add_piece(part.span, piece, rest);
+        if part.part == 0 && lane_id() == 0 {
+            states.count(part.span, len);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Exact sums that stay on the device, in the executor.
+
+use cuda_std::global::{Global, GlobalMut};
+use kernels::reduce::exact::grid::{Doubles, Grid, Singles};
+use kernels::reduce::exact::states::{LIMB_BITS, spans::exact_states_of_spans, words_of_state};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use test_support::exact::{self, Data, Exact};
+use test_support::{exact_sums, times};
+use warpfold::exact::{ExactSum, Specials};
+use warpfold::{Gpu, Kernel, Schedule, SimtOptions};
+
+#[test]
+fn parts_are_merged_to_the_whole() {
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(50));
+    for len in [0, 1, 5, 127, 1000] {
+        exact_sums::parts(&gpu, len, &mut source).unwrap();
+    }
+    let (count, most) = times((1, 20_000), (40, 200_000));
+    for _ in 0..count {
+        exact_sums::parts(&gpu, source.random_range(0..most), &mut source).unwrap();
+    }
+}
+
+#[test]
+fn sums_of_all_shapes_go_on() {
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(51));
+    for (outputs, most) in [(0, 5), (1, 3000), (2, 700), (3, 100), (9, 1), (24, 40), (40, 130), (300, 20), (700, 9)] {
+        exact_sums::shapes(&gpu, outputs, most, &mut source).unwrap();
+    }
+    for _ in 0..times(4, 200) {
+        let outputs = source.random_range(1..60);
+        exact_sums::shapes(&gpu, outputs, source.random_range(1..300), &mut source).unwrap();
+    }
+}
+
+/// Blocks and lanes add to the same states; the checks find no race, and the sums are right, in any order.
+#[test]
+fn any_order_of_lanes_is_right() {
+    for seed in 0..times(3, 30) {
+        let gpu = Gpu::simt_with(SimtOptions { checks: true, schedule: Schedule::Seed(seed) });
+        let mut source = SmallRng::seed_from_u64(seed);
+        exact_sums::shapes(&gpu, 6, 300, &mut source).unwrap();
+        exact_sums::shapes(&gpu, 1, 9000, &mut source).unwrap();
+    }
+}
+
+#[test]
+fn a_thousand_additions_have_room() {
+    exact_sums::many_additions(&Gpu::simt(), 1000).unwrap();
+}
+
+#[test]
+fn what_is_no_addition_is_an_error() {
+    exact_sums::errors(&Gpu::simt()).unwrap();
+}
+
+#[test]
+fn recordings_add() {
+    exact_sums::recorded(&Gpu::simt()).unwrap();
+}
+
+/// Limbs keep their bits, whatever is added and how often: the largest numbers of one sign, and what several blocks
+/// have in limbs.
+#[test]
+fn limbs_keep_their_bits() {
+    // SAFETY: they are launched with the arguments of one span, all of the input, and of its state.
+    let (singles, doubles) =
+        unsafe { (exact_states_of_spans::handle::<f32>(), exact_states_of_spans::handle::<f64>()) };
+    limbs_of::<f32, Singles>(singles.with_block(32));
+    limbs_of::<f64, Doubles>(doubles.with_block(32));
+}
+
+/// The parameters of [`exact_states_of_spans`].
+type Parameters<T> = (Global<'static, T>, usize, usize, u32, u32, u32, GlobalMut<'static, i64>);
+
+fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<Parameters<T>>) {
+    const PARTS: u32 = 3;
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(52));
+    let len = PARTS as usize * 32 * 4 * (16 / size_of::<T>());
+    for data in [Data::AtTheEdge, Data::AnyFinite, Data::Uniform] {
+        let mut elements = exact::numbers::<T>(data, len, &mut source);
+        if let Data::AtTheEdge = data {
+            elements.fill(T::nearest(-T::GREATEST));
+        }
+        let input = gpu.upload(&elements).unwrap();
+        let mut state = gpu.zeroed::<i64>(words_of_state::<G>()).unwrap();
+        let (of_one, mut right) = (elements.iter().copied().collect::<ExactSum<T>>(), ExactSum::<T>::new());
+        let mut largest = 0;
+        for launch in 0..1000 {
+            gpu.launch(kernel, (PARTS, 1), (input.view(), len, 0, PARTS, 1, 0, state.view_mut())).unwrap();
+            right.merge(&of_one).unwrap();
+            if launch % 50 == 49 {
+                let words = gpu.download(&state).unwrap();
+                let limbs = &words[..G::LIMBS as usize];
+                largest = limbs.iter().fold(largest, |largest: u64, limb| largest.max(limb.unsigned_abs()));
+                assert!(largest <= 1 << (LIMB_BITS - 1), "{limbs:?} after {launch} launches");
+                let found = ExactSum::<T>::from_limbs(limbs.iter().copied(), Specials::NONE, right.count()).unwrap();
+                assert_eq!(found, right, "{} of {data:?} after {launch} launches", T::NAME);
+            }
+        }
+        // Carries were passed on late, and were passed on.
+        assert!(largest > 1 << 33, "limbs were not late: {largest:x}");
+    }
+}

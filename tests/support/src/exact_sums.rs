@@ -1,0 +1,294 @@
+//! Exact sums that stay on the device, beside those of the host and of the same elements in one call.
+
+use half::{bf16, f16};
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use warpfold::exact::{ExactSum, MOST_ELEMENTS, Specials, TooManyElements};
+use warpfold::{Error, ExactElement, ExactSums, Gpu, Shape, View};
+
+use crate::exact::{ALL, Data, Exact, numbers};
+
+/// A type of both kinds: of data, and of sums that go on.
+pub trait Going: Exact + ExactElement + Send + Sync {
+    /// The sum in one call.
+    fn whole(gpu: &Gpu, view: View<'_, Self>) -> Result<Self::Sum, Error>;
+}
+
+macro_rules! going {
+    ($($type:ident)*) => {$(
+        impl Going for $type {
+            fn whole(gpu: &Gpu, view: View<'_, Self>) -> Result<Self::Sum, Error> {
+                gpu.sum(view)
+            }
+        }
+    )*};
+}
+
+going!(f32 f64 f16 bf16);
+
+fn text(error: Error) -> String {
+    error.to_string()
+}
+
+fn bits<R: Into<f64>>(x: R) -> u64 {
+    let x: f64 = x.into();
+    if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() }
+}
+
+fn equal<V: PartialEq + std::fmt::Debug>(found: V, expected: V, what: &str) -> Result<(), String> {
+    if found == expected { Ok(()) } else { Err(format!("{what} is {found:?}, and {expected:?} is right")) }
+}
+
+/// Parts of an input of each kind of data and each type, merged in any order on the host and on the device.
+///
+/// # Errors
+/// A sum is not that of the whole, or an error that should not be.
+pub fn parts(gpu: &Gpu, len: usize, source: &mut SmallRng) -> Result<(), String> {
+    for data in ALL {
+        parts_of::<f32>(gpu, data, len, source)?;
+        parts_of::<f64>(gpu, data, len, source)?;
+        parts_of::<f16>(gpu, data, len, source)?;
+        parts_of::<bf16>(gpu, data, len, source)?;
+    }
+    Ok(())
+}
+
+fn parts_of<T: Going>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRng) -> Result<(), String> {
+    let case = format!("{len} {} of {data:?}", T::NAME);
+    let elements = numbers::<T>(data, len, source);
+    let input = gpu.upload(&elements).map_err(text)?;
+    let right: ExactSum<T> = elements.iter().copied().collect();
+    let whole = gpu.partial_sum(&input).map_err(text)?;
+    equal(whole, right, &format!("the sum of {case}"))?;
+
+    // Cuts at any places, also twice at one, so that a part is empty.
+    let mut cuts: Vec<usize> = (0..source.random_range(1..6)).map(|_| source.random_range(0..=len)).collect();
+    cuts.extend([0, len, len / 2, len / 2]);
+    cuts.sort_unstable();
+    let mut parts: Vec<(usize, usize)> = cuts.windows(2).map(|cut| (cut[0], cut[1] - cut[0])).collect();
+    parts.shuffle(source);
+    let mut on_host = ExactSum::new();
+    let mut on_device = gpu.exact_sums::<T>(1).map_err(text)?;
+    for &(start, len) in &parts {
+        let view = input.view().slice(start, len).map_err(text)?;
+        let part = gpu.partial_sum(view).map_err(text)?;
+        on_host.merge(&part).map_err(|error| error.to_string())?;
+        // By either way.
+        if source.random() {
+            on_device.add(view, Shape::all(len)).map_err(text)?;
+        } else {
+            on_device.merge(&gpu.upload_exact_sums(&[part]).map_err(text)?).map_err(text)?;
+        }
+    }
+    equal(on_host, right, &format!("the sum of {} parts of {case}", parts.len()))?;
+    let found = on_device.download().map_err(text)?;
+    equal(found, vec![right], &format!("the device's sum of {} parts of {case}", parts.len()))?;
+    let value = bits(gpu.download(&on_device.values().map_err(text)?).map_err(text)?[0]);
+    let in_one_call = bits(T::whole(gpu, input.view()).map_err(text)?);
+    equal(value, in_one_call, &format!("the value of {} parts of {case}", parts.len()))?;
+    equal(bits(on_host.value()), in_one_call, &format!("the host's value of {} parts of {case}", parts.len()))
+}
+
+/// Which elements go to an output of a shape, and how many elements its view has.
+struct Layout {
+    shape: Shape,
+    len: usize,
+    output: Box<dyn Fn(usize) -> Option<usize>>,
+}
+
+/// Shapes of `outputs` outputs of up to `most` elements each.
+fn layouts(outputs: usize, most: usize, source: &mut SmallRng) -> Result<Vec<Layout>, Error> {
+    let mut all = Vec::new();
+    let mut add = |shape: Shape, len: usize, output: Box<dyn Fn(usize) -> Option<usize>>| {
+        all.push(Layout { shape, len, output });
+    };
+    let (each, gap) = (source.random_range(0..=most), source.random_range(1..9));
+    add(Shape::rows(outputs, each), outputs * each, Box::new(move |i| Some(i / each)));
+    let pitch = each + gap;
+    let of_row = move |i: usize| (i % pitch < each).then_some(i / pitch);
+    add(Shape::rows(outputs, each).with_pitch(pitch)?, outputs * pitch, Box::new(of_row));
+    let rows = source.random_range(0..=most);
+    add(Shape::columns(rows, outputs), rows * outputs, Box::new(move |i| Some(i % outputs)));
+    let pitch = outputs + gap;
+    let of_column = move |i: usize| (i % pitch < outputs).then_some(i % pitch);
+    add(Shape::columns(rows, outputs).with_pitch(pitch)?, rows * pitch, Box::new(of_column));
+    if outputs.is_multiple_of(3) {
+        let (rows, columns) = (source.random_range(1..=most), outputs / 3);
+        let of_axis = move |i: usize| Some(i / (rows * columns) * columns + i % columns);
+        add(Shape::axis(&[3, rows, columns], 1)?, outputs * rows, Box::new(of_axis));
+    }
+    Ok(all)
+}
+
+/// Additions of inputs of several shapes and data to `outputs` sums each, of up to `most` elements each.
+///
+/// # Errors
+/// As [`parts`].
+pub fn shapes(gpu: &Gpu, outputs: usize, most: usize, source: &mut SmallRng) -> Result<(), String> {
+    shapes_of::<f32>(gpu, outputs, most, source)?;
+    shapes_of::<f64>(gpu, outputs, most, source)?;
+    shapes_of::<f16>(gpu, outputs, most, source)?;
+    shapes_of::<bf16>(gpu, outputs, most, source)
+}
+
+fn shapes_of<T: Going>(gpu: &Gpu, outputs: usize, most: usize, source: &mut SmallRng) -> Result<(), String> {
+    let mut right = vec![ExactSum::<T>::new(); outputs];
+    let mut sums = [gpu.exact_sums::<T>(outputs).map_err(text)?, gpu.exact_sums::<T>(outputs).map_err(text)?];
+    let mut case = format!("{outputs} sums of {}", T::NAME);
+    for Layout { shape, len, output } in layouts(outputs, most, source).map_err(text)? {
+        // Mostly finite: what is NaN once is NaN for good.
+        let kinds = if source.random_range(0..8) == 0 { ALL.len() } else { ALL.len() - 3 };
+        let data = ALL[source.random_range(0..kinds)];
+        let elements = numbers::<T>(data, len + 3, source);
+        // Not where memory begins.
+        let offset = source.random_range(0..4);
+        let input = gpu.upload(&elements).map_err(text)?;
+        let view = input.view().slice(offset, len).map_err(text)?;
+        sums[source.random_range(0..2)].add(view, shape).map_err(text)?;
+        for (i, &element) in elements[offset..offset + len].iter().enumerate() {
+            if let Some(output) = output(i) {
+                right[output].add(element);
+            }
+        }
+        case += &format!(", {shape:?} of {data:?}");
+    }
+    let [mut sums, others] = sums;
+    sums.merge(&others).map_err(text)?;
+    check(gpu, &sums, &right, &case)?;
+    // Up again, and further.
+    let again = gpu.upload_exact_sums(&right).map_err(text)?;
+    check(gpu, &again, &right, &format!("{case}, uploaded"))?;
+    sums.merge(&again).map_err(text)?;
+    let twice: Vec<ExactSum<T>> = right.iter().map(|sum| twice(*sum)).collect();
+    check(gpu, &sums, &twice, &format!("{case}, twice"))?;
+    sums.clear().map_err(text)?;
+    check(gpu, &sums, &vec![ExactSum::new(); outputs], &format!("{case}, cleared"))
+}
+
+fn twice<T: Going>(sum: ExactSum<T>) -> ExactSum<T> {
+    let mut both = sum;
+    both.merge(&sum).expect("few elements");
+    both
+}
+
+/// Whether sums on the device are these, and their values and means those.
+fn check<T: Going>(gpu: &Gpu, sums: &ExactSums<T>, right: &[ExactSum<T>], case: &str) -> Result<(), String> {
+    let found = sums.download().map_err(text)?;
+    let values = gpu.download(&sums.values().map_err(text)?).map_err(text)?;
+    let means = gpu.download(&sums.means().map_err(text)?).map_err(text)?;
+    equal(found.len(), right.len(), &format!("the number of {case}"))?;
+    for (i, right) in right.iter().enumerate() {
+        equal(found[i], *right, &format!("sum {i} of {case}"))?;
+        equal(bits(values[i]), bits(right.value()), &format!("value {i} of {case}"))?;
+        equal(bits(means[i]), bits(right.mean::<T::Sum>()), &format!("mean {i} of {case}"))?;
+    }
+    Ok(())
+}
+
+/// Many additions to the same sums, of all that makes limbs grow: `launches` of each of several shapes.
+///
+/// # Errors
+/// As [`parts`].
+pub fn many_additions(gpu: &Gpu, launches: usize) -> Result<(), String> {
+    many_of::<f32>(gpu, launches)?;
+    many_of::<f64>(gpu, launches)
+}
+
+fn many_of<T: Going>(gpu: &Gpu, launches: usize) -> Result<(), String> {
+    let mut source = SmallRng::seed_from_u64(8);
+    let greatest = T::nearest(T::GREATEST);
+    for data in [Data::AnyFinite, Data::AtTheEdge, Data::Wide] {
+        let mut elements = numbers::<T>(data, 40, &mut source);
+        // Once of one sign, so that limbs grow all in one direction.
+        if let Data::AtTheEdge = data {
+            elements.fill(greatest);
+        }
+        let input = gpu.upload(&elements).map_err(text)?;
+        let of_output = |output: &dyn Fn(usize) -> usize| {
+            let mut sums = vec![ExactSum::<T>::new(); 4];
+            elements.iter().enumerate().for_each(|(i, &element)| sums[output(i)].add(element));
+            sums
+        };
+        let (of_rows, of_columns) = (of_output(&|i| i / 10), of_output(&|i| i % 4));
+        let mut sums = gpu.exact_sums::<T>(4).map_err(text)?;
+        let mut right = vec![ExactSum::<T>::new(); 4];
+        for _ in 0..launches {
+            sums.add(&input, Shape::rows(4, 10)).map_err(text)?;
+            sums.add(&input, Shape::columns(10, 4)).map_err(text)?;
+            for (k, sum) in right.iter_mut().enumerate() {
+                sum.merge(&of_rows[k]).and_then(|()| sum.merge(&of_columns[k])).map_err(|error| error.to_string())?;
+            }
+        }
+        check(gpu, &sums, &right, &format!("{launches} additions of {} of {data:?}", T::NAME))?;
+    }
+    Ok(())
+}
+
+/// What is no addition is a typed error, and changes nothing.
+///
+/// # Errors
+/// Something else came back.
+pub fn errors(gpu: &Gpu) -> Result<(), String> {
+    let input = gpu.upload(&[1.0_f32; 12]).map_err(text)?;
+    let mut sums = gpu.exact_sums::<f32>(3).map_err(text)?;
+    sums.add(&input, Shape::rows(3, 4)).map_err(text)?;
+    let is_length = |found: Result<(), Error>, numbers: (usize, usize)| match found {
+        Err(Error::Length { found, expected, .. }) => equal((found, expected), numbers, "the lengths of an error"),
+        other => Err(format!("an error was to say that {} are not {}: {other:?}", numbers.0, numbers.1)),
+    };
+    is_length(sums.add(&input, Shape::rows(4, 3)), (4, 3))?;
+    is_length(sums.add(&input, Shape::columns(3, 4)), (4, 3))?;
+    is_length(sums.add(&input, Shape::rows(3, 5)), (12, 15))?;
+    is_length(sums.merge(&gpu.exact_sums(2).map_err(text)?), (2, 3))?;
+    is_length(sums.values_into(&mut gpu.zeroed(4).map_err(text)?), (4, 3))?;
+    is_length(sums.means_into(&mut gpu.zeroed(0).map_err(text)?), (0, 3))?;
+
+    // Room for three elements more.
+    let nearly = |count| ExactSum::<f32>::from_limbs([7], Specials::NONE, count).expect("not too many");
+    let mut full = gpu.upload_exact_sums(&[nearly(1), nearly(MOST_ELEMENTS - 3), nearly(0)]).map_err(text)?;
+    let before = full.download().map_err(text)?;
+    let is_too_many = |found: Result<(), Error>, most: u64| match found {
+        Err(Error::TooManyElements(TooManyElements { count })) => equal(count, most, "the elements of an error"),
+        other => Err(format!("an error was to say that {most} elements are too many: {other:?}")),
+    };
+    is_too_many(full.add(&input, Shape::rows(3, 4)), MOST_ELEMENTS + 1)?;
+    is_too_many(full.merge(&sums), MOST_ELEMENTS + 1)?;
+    equal(full.download().map_err(text)?, before, "what was not added to")?;
+    full.add(&input, Shape::rows(3, 3)).map_err(text)?;
+    equal(full.download().map_err(text)?[1].count(), MOST_ELEMENTS, "the number of elements")?;
+
+    let elsewhere = Gpu::simt();
+    let other = elsewhere.upload(&[1.0_f32; 12]).map_err(text)?;
+    let others = elsewhere.exact_sums::<f32>(3).map_err(text)?;
+    for found in [sums.add(&other, Shape::rows(3, 4)), sums.merge(&others)] {
+        if !matches!(found, Err(Error::OtherDevice { .. })) {
+            return Err(format!("another device's memory was to be an error: {found:?}"));
+        }
+    }
+    check(gpu, &sums, &[ExactSum::from_iter([1.0; 4]); 3], "the sums after errors")
+}
+
+/// A recording that adds, merges and rounds, started several times.
+///
+/// # Errors
+/// As [`parts`].
+pub fn recorded(gpu: &Gpu) -> Result<(), String> {
+    let input = gpu.upload(&[1e20_f32, 1.0, -1e20, 2.0]).map_err(text)?;
+    let mut sums = gpu.exact_sums::<f32>(2).map_err(text)?;
+    let mut all = gpu.exact_sums::<f32>(2).map_err(text)?;
+    let mut values = gpu.zeroed::<f32>(2).map_err(text)?;
+    let work = || {
+        sums.add(&input, Shape::columns(2, 2))?;
+        all.merge(&sums)?;
+        all.values_into(&mut values)
+    };
+    let recording = gpu.record(work).map_err(text)?;
+    for _ in 0..3 {
+        recording.start().map_err(text)?;
+    }
+    // Three sums of 0 and 3, which are merged after each addition: once, twice and three times.
+    equal(gpu.download(&values).map_err(text)?, vec![0.0, 18.0], "the values of a recording")?;
+    let counts: Vec<u64> = all.download().map_err(text)?.iter().map(ExactSum::count).collect();
+    equal(counts, vec![12, 12], "the numbers of elements of a recording")
+}
