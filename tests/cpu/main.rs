@@ -4,6 +4,7 @@
 //!
 //! | module | what is tested |
 //! |---|---|
+//! | `by_length` | orders of combining that the length alone decides |
 //! | `partials` | reductions whose blocks leave states for each other |
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
 //! | `soundness` | what several threads, faults and kernels of any kind may do to one device |
@@ -13,6 +14,7 @@
 //! | `ptx` | the PTX itself |
 //! | `examples` | the examples, as a person runs them |
 
+mod by_length;
 mod corpus;
 mod counters;
 mod exact;

@@ -1,10 +1,13 @@
-//! Which kernel reduces a shape, and in how many blocks: a function of the shape, the element and the operator alone, never
-//! of the device, because it is part of the order in which elements are combined. (Not of exact sums: their blocks
-//! may be any.)
+//! Which kernel reduces a shape, and in how many blocks.
+//!
+//! These are part of the order in which elements are combined. An operator that keeps an order has those of one span or
+//! column of the same length, so the order is a function of the length and the types. Others have what is fastest for the shape.
+//! Neither depends on the device.
 
 use cuda_std::element::Plain;
 use cuda_std::mailbox;
-use kernels::reduce::{columns, rows, spans};
+use kernels::reduce::columns::{self, in_order::Order};
+use kernels::reduce::{rows, spans};
 
 use super::shape::Kind;
 use super::workspace::Room;
@@ -50,19 +53,21 @@ pub(super) enum Plan {
         abreast: u32,
         lanes: u32,
         parts: u32,
+        /// Matrices of which a block has a tile.
+        batches_of_block: usize,
     },
 }
 
 impl Plan {
-    /// How elements of `size` bytes of this kind are reduced to states of `size_of_state`; `has_rows` says whether there is a
-    /// kernel for short rows.
-    pub(super) fn of(kind: Kind, size: usize, size_of_state: usize, has_rows: bool) -> Self {
+    /// How `elements` of this kind are reduced.
+    pub(super) fn of(kind: Kind, elements: Elements) -> Self {
+        let Elements { size, size_of_state, has_rows, is_any_order } = elements;
         match kind {
             Kind::Spans { spans: 0, .. } => Self::Nothing,
             Kind::Columns { batches, columns, .. } if batches == 0 || columns == 0 => Self::Nothing,
             Kind::Spans { spans, len, pitch } => {
                 let packs = len.div_ceil(16 / size);
-                if has_rows && packs <= PACKS_OF_A_SHORT_ROW && spans > 1 {
+                if has_rows && packs <= PACKS_OF_A_SHORT_ROW && (spans > 1 || !is_any_order) {
                     let lanes = rows::lanes_of_row(packs);
                     let rows_of_block =
                         rows_of_block(spans, rows::rows_of_block(len, pitch, lanes, size), lanes) as u32;
@@ -70,14 +75,21 @@ impl Plan {
                 }
                 // Nothing is where the pitch says; and where that would be may be beyond any address.
                 let pitch = if len == 0 { 0 } else { pitch };
-                Self::Spans { spans, len, pitch, blocks: Blocks::in_order(spans, len, size, spans::PACKS_IN_FLIGHT) }
+                // In the order of one that is alone.
+                let beside = if is_any_order { spans } else { 1 };
+                Self::Spans { spans, len, pitch, blocks: Blocks::of_spans(beside, len, size, spans::PACKS_IN_FLIGHT) }
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                let at_once = AtOnce { rows: columns::rows_in_flight(size, size_of_state), blocks: SMALL_BLOCKS };
-                let Tiles { abreast, lanes, parts } = Tiles::of(rows, columns, batches, size, at_once);
+                let in_flight = columns::rows_in_flight(size, size_of_state);
+                let (Tiles { abreast, lanes, parts }, batches_of_block) = if is_any_order {
+                    let at_once = AtOnce { rows: in_flight, blocks: SMALL_BLOCKS };
+                    (Tiles::of(rows, columns, batches, size, at_once), 1)
+                } else {
+                    Tiles::in_order(rows, columns, in_flight)
+                };
                 // What separates nothing shall not look like bad alignment.
                 let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
-                Self::Columns { batches, rows, columns, pitch, batch_pitch, abreast, lanes, parts }
+                Self::Columns { batches, rows, columns, pitch, batch_pitch, abreast, lanes, parts, batches_of_block }
             }
         }
     }
@@ -85,7 +97,9 @@ impl Plan {
     /// What the blocks need to leave states of type `S` for each other.
     pub(super) fn room<S: Plain>(&self) -> Room {
         match *self {
-            Self::Spans { spans, blocks, .. } => blocks.room(spans, mailbox::boxes_of::<S>(), 0),
+            Self::Spans { spans, blocks, .. } => {
+                blocks.room(blocks.spans_of_launch(spans), mailbox::boxes_of::<S>(), 0)
+            }
             Self::Columns { batches, columns, abreast, lanes, parts, .. } if parts > 1 => {
                 let abreast = abreast as usize;
                 let tiles = tiles_of_columns(columns * abreast, lanes as usize);
@@ -99,17 +113,30 @@ impl Plan {
         }
     }
 
-    /// Blocks in each direction of the grid.
+    /// Blocks in each direction of the grid: the largest, if there are several launches.
     pub(super) fn grid(&self) -> (usize, usize) {
         match *self {
             Self::Nothing => (0, 0),
-            Self::Spans { spans, blocks, .. } => blocks.grid(spans),
+            Self::Spans { spans, blocks, .. } => blocks.grid(blocks.spans_of_launch(spans)),
             Self::Rows { rows, rows_of_block, .. } => (rows.div_ceil(rows_of_block as usize), 1),
-            Self::Columns { batches, columns, abreast, lanes, parts, .. } => {
-                (tiles_of_columns(columns * abreast as usize, lanes as usize) * parts as usize * batches, 1)
+            Self::Columns { batches, columns, abreast, lanes, parts, batches_of_block, .. } => {
+                let tiles = tiles_of_columns(columns * abreast as usize, lanes as usize);
+                (tiles * parts as usize * batches.div_ceil(batches_of_block), 1)
             }
         }
     }
+}
+
+/// What is reduced, and by what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Elements {
+    /// Bytes of an element, and of a state.
+    pub size: usize,
+    pub size_of_state: usize,
+    /// Whether there is a kernel for short rows.
+    pub has_rows: bool,
+    /// Whether the operator's results are the same [in any order](kernels::ops::Operator::ANY_ORDER).
+    pub is_any_order: bool,
 }
 
 /// How blocks reduce long spans.
@@ -123,9 +150,9 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Those that fold `spans` spans of `len` elements of `size` bytes in the order of a tree, of which a thread has so
-    /// many vectors in flight.
-    pub(super) fn in_order(spans: usize, len: usize, size: usize, in_flight: usize) -> Self {
+    /// Those that fold `spans` spans of `len` elements of `size` bytes by an [operator](kernels::ops::Operator), of which a
+    /// thread has so many vectors in flight.
+    pub(super) fn of_spans(spans: usize, len: usize, size: usize, in_flight: usize) -> Self {
         let threads = threads_of_span(len.div_ceil(16 / size), spans, in_flight);
         // The last one may be less than a tile.
         let tiles = len.div_ceil(threads * in_flight * (16 / size));
@@ -159,6 +186,13 @@ impl Blocks {
         Room { mailboxes: self.parts as usize * shared * boxes, residues: words * shared, ..Room::default() }
     }
 
+    /// How many of `spans` spans a launch folds: all, unless blocks share a span, and a grid is not as high as there are
+    /// spans.
+    pub(super) fn spans_of_launch(&self, spans: usize) -> usize {
+        const HIGHEST_GRID: usize = 65_535;
+        if self.parts > 1 { spans.min(HIGHEST_GRID) } else { spans }
+    }
+
     /// Blocks in each direction of the grid.
     pub(super) fn grid(&self, spans: usize) -> (usize, usize) {
         if self.parts > 1 { (self.parts as usize, spans) } else { (spans, 1) }
@@ -190,14 +224,23 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    /// Those of `batches` matrices of `rows` rows of `columns` elements of `size` bytes.
+    /// Those of `batches` matrices of `rows` rows of `columns` elements of `size` bytes, in any order.
     pub(super) fn of(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
         let abreast = rows_abreast(rows, columns, batches, size, at_once);
         let (lanes, parts) = blocks_of_columns(rows / abreast, columns * abreast, batches, at_once);
         Self { abreast: abreast as u32, lanes: lanes as u32, parts: parts as u32 }
     }
 
-    /// Those for an operator that needs no order. If [`Tiles::of`] gives fewer blocks than the device runs at once,
+    /// Those of matrices of `rows` rows by an operator that keeps an order: parts by the number of rows alone. And how
+    /// many matrices a block has a tile of.
+    fn in_order(rows: usize, columns: usize, in_flight: usize) -> (Self, usize) {
+        let order = Order::of(rows, in_flight);
+        let lanes = order.lanes(columns.div_ceil(columns::COLUMNS).next_power_of_two());
+        let tiles = Self { abreast: 1, lanes: lanes as u32, parts: order.parts(rows) as u32 };
+        (tiles, order.batches_of_block(lanes))
+    }
+
+    /// Those for exact sums. If [`Tiles::of`] gives fewer blocks than the device runs at once,
     /// tiles are two or four times as wide, if that gives more blocks.
     pub(super) fn filling(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
         let first = Self::of(rows, columns, batches, size, at_once);
@@ -320,8 +363,17 @@ fn parts_of_span(tiles: usize, spans: usize) -> usize {
 mod tests {
     use super::*;
 
+    /// In any order.
+    fn plan(kind: Kind, size: usize) -> Plan {
+        Plan::of(kind, Elements { size, size_of_state: 8, has_rows: true, is_any_order: true })
+    }
+
+    fn in_order(kind: Kind, size: usize) -> Plan {
+        Plan::of(kind, Elements { size, size_of_state: 8, has_rows: true, is_any_order: false })
+    }
+
     fn spans(spans: usize, len: usize, size: usize) -> Plan {
-        Plan::of(Kind::Spans { spans, len, pitch: len }, size, 8, true)
+        plan(Kind::Spans { spans, len, pitch: len }, size)
     }
 
     #[test]
@@ -352,11 +404,14 @@ mod tests {
             Kind::Spans { spans: 1 << 33, len: 3, pitch: 3 },
             Kind::Spans { spans: 264, len: 1 << 24, pitch: 1 << 24 },
             Kind::Spans { spans: 1 << 20, len: 1 << 16, pitch: 1 << 16 },
+            Kind::Spans { spans: 1 << 20, len: 1 << 17, pitch: 1 << 17 },
             Kind::Columns { batches: 1 << 20, rows: 1 << 10, columns: 3, pitch: 3, batch_pitch: 3 << 10 },
             Kind::Columns { batches: 1, rows: 16, columns: 1 << 34, pitch: 1 << 34, batch_pitch: 1 << 38 },
         ] {
-            let (x, y) = Plan::of(kind, 1, 8, true).grid();
+            let (x, y) = plan(kind, 1).grid();
             assert!(x < 1 << 31 && y <= 65535, "{kind:?}: {x} x {y}");
+            let (x, y) = in_order(kind, 1).grid();
+            assert!(x < 1 << 31 && y <= 65535, "in order, {kind:?}: {x} x {y}");
         }
     }
 
@@ -387,7 +442,7 @@ mod tests {
     fn rows_stand_abreast_where_blocks_share_them() {
         let abreast = |rows: usize, columns: usize| {
             let kind = Kind::Columns { batches: 1, rows, columns, pitch: columns, batch_pitch: rows * columns };
-            match Plan::of(kind, 4, 8, true) {
+            match plan(kind, 4) {
                 Plan::Columns { abreast, .. } => abreast,
                 other => panic!("{other:?}"),
             }
@@ -453,9 +508,9 @@ mod tests {
 
     #[test]
     fn plans_of_columns_are_what_was_measured() {
-        let plan = |rows, columns, batches, size| {
+        let tiles = |rows, columns, batches, size| {
             let kind = Kind::Columns { batches, rows, columns, pitch: columns, batch_pitch: rows * columns };
-            match Plan::of(kind, size, 8, true) {
+            match plan(kind, size) {
                 Plan::Columns { abreast, lanes, parts, .. } => (abreast, lanes, parts),
                 other => panic!("{other:?}"),
             }
@@ -463,13 +518,39 @@ mod tests {
         let single =
             [(1 << 22, 1), (1 << 16, 33), (65_535, 33), (3000, 127), (1 << 14, 1 << 14), (100, 5), (20_000, 12)];
         assert_eq!(
-            single.map(|(rows, columns)| plan(rows, columns, 1, 4)),
+            single.map(|(rows, columns)| tiles(rows, columns, 1, 4)),
             [(1024, 16, 33), (32, 16, 31), (16, 16, 58), (8, 16, 6), (1, 16, 2), (1, 2, 1), (1, 4, 79)]
         );
         assert_eq!(
-            [(1, 1), (2, 8), (300, 8)].map(|(batches, size)| plan(5000, 100, batches, size)),
+            [(1, 1), (2, 8), (300, 8)].map(|(batches, size)| tiles(5000, 100, batches, size)),
             [(1, 16, 40), (1, 16, 79), (1, 16, 1)]
         );
+    }
+
+    #[test]
+    fn an_order_depends_on_the_length_alone() {
+        for size in [1, 2, 4, 8] {
+            for len in [0, 1, 17, 128, 129, 500, 3000, 1 << 15, 1 << 20, (1 << 24) + 5] {
+                let of_spans = |spans: usize, pitch: usize| match in_order(Kind::Spans { spans, len, pitch }, size) {
+                    Plan::Rows { lanes, .. } => (lanes, None),
+                    Plan::Spans { blocks, .. } => (0, Some(blocks)),
+                    other => panic!("{other:?}"),
+                };
+                let of_columns = |batches: usize, columns: usize| {
+                    let kind =
+                        Kind::Columns { batches, rows: len, columns, pitch: columns, batch_pitch: len * columns };
+                    match in_order(kind, size) {
+                        // Which lanes there are is nothing to the order.
+                        Plan::Columns { abreast, parts, .. } => (abreast, parts),
+                        other => panic!("{other:?}"),
+                    }
+                };
+                for others in [2, 3, 528, 10_000, 1 << 20] {
+                    assert_eq!(of_spans(1, len), of_spans(others, len + others % 2), "{others} of {len}");
+                    assert_eq!(of_columns(1, 1), of_columns(3, others), "{others} of {len}");
+                }
+            }
+        }
     }
 
     #[test]

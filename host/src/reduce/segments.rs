@@ -82,7 +82,8 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
 /// of nothing: a sum 0, a product 1, a mean NaN, a minimum the largest value and a maximum the smallest (of floats the
 /// infinities), the place of one [`u64::MAX`].
 ///
-/// A segment's bits depend on its own elements alone.
+/// A segment's bits depend on its own elements alone. An operator that keeps an order keeps one for segments by offsets,
+/// which may be another than for a row of the same length.
 ///
 /// Made by [`Gpu::segment_reducer`].
 ///

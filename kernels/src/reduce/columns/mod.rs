@@ -1,6 +1,7 @@
 //! Columns, each folded by a column of threads.
 
 mod fold;
+pub mod in_order;
 mod partials;
 pub(in crate::reduce) mod place;
 pub(in crate::reduce) mod store;
@@ -11,10 +12,11 @@ use half::{bf16, f16};
 use super::fold::is_last_block;
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumOfSquares, WrappingSum,
+    Sum, SumOfSquares, WrappingSum, constant,
 };
 use fold::{Part, fold_threads};
-use partials::Partials;
+use in_order::InOrder;
+use partials::{Partials, threads_over};
 use place::{Place, four, load_wide};
 use store::store_many_outputs;
 
@@ -53,6 +55,32 @@ const fn rows_of_partials(abreast: usize, parts: usize) -> usize {
     parts + (abreast > 1) as usize
 }
 
+/// The matrices whose columns are reduced; the fields are the kernel's parameters.
+struct Matrices<'a, T> {
+    input: &'a Global<'a, T>,
+    rows: usize,
+    columns: usize,
+    pitch: usize,
+    batch_pitch: usize,
+}
+
+impl<T: Element> Matrices<'_, T> {
+    /// Whether a thread's columns are one access of several elements: in every row of every matrix, or in none. So all threads
+    /// access memory in the same way.
+    #[inline(always)]
+    fn are_wide(&self, abreast: usize) -> bool {
+        let &Self { input, columns, pitch, batch_pitch, .. } = self;
+        let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
+        let is_even = |columns: usize, pitch: usize| {
+            columns.is_multiple_of(COLUMNS) && (pitch * size_of::<T>()).is_multiple_of(access)
+        };
+        // Accesses may reach from one row to the next, if nothing is between these.
+        input.is_aligned_to(0, access)
+            && (batch_pitch * size_of::<T>()).is_multiple_of(access)
+            && (is_even(columns, pitch) || (pitch == columns && is_even(columns * abreast, pitch * abreast)))
+    }
+}
+
 /// One place for each column of each thread.
 type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
 
@@ -70,6 +98,8 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
 ///   row of so many times the columns, and what is folded of one column in its places there meets at the end.
 /// - *Many rows are in flight* in each thread before the first is used.
 /// - *States meet once*: threads over the same columns in shared memory, blocks by partials that the last of them folds.
+///
+/// An operator that keeps an order has another one: [`in_order`], in which no rows stand abreast.
 ///
 /// If there is more than one part, each batch has [`partials_of`] places in `partials`, and [`tickets_of`] in `tickets`, which are
 /// 0. Only then do rows stand abreast, by a power of two. Blocks count up through tiles, then parts, then batches.
@@ -111,15 +141,15 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     let (part, batch) = if parts == 1 { (0, block) } else { (block % parts, block / parts) };
     let (tile, part, batch) = (tile as usize, part as usize, batch as usize);
     let (lanes, abreast) = (lanes as usize, abreast as usize);
-    // Every row of every matrix, or none: so the same access for all threads.
-    let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
-    let is_even = |columns: usize, pitch: usize| {
-        columns.is_multiple_of(COLUMNS) && (pitch * size_of::<T>()).is_multiple_of(access)
-    };
-    // Accesses may reach from one row to the next, if nothing is between these.
-    let is_wide = input.is_aligned_to(0, access)
-        && (batch_pitch * size_of::<T>()).is_multiple_of(access)
-        && (is_even(columns, pitch) || (pitch == columns && is_even(columns * abreast, pitch * abreast)));
+    let matrices = Matrices { input: &input, rows, columns, pitch, batch_pitch };
+    if !constant!(O::ANY_ORDER) {
+        let (partials, tickets, output) = (&partials, &tickets, &output);
+        let blocks = InOrder { lanes, tiles: tiles as usize, parts: parts as usize, partials, tickets, output };
+        // SAFETY: as promised by the caller.
+        unsafe { blocks.fold::<O, T>(&matrices, tile, part, batch, &scratch, &drawn) };
+        return;
+    }
+    let is_wide = matrices.are_wide(abreast);
     let thread = thread::index_in_block::<BLOCK>();
     let place = Place::of_thread(thread, tile, lanes, columns, abreast, size_of::<T>(), is_wide);
     let at = four(|c| place.offset(c, pitch));
@@ -167,7 +197,7 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     let parts = parts as usize;
     let of_tile = lanes * COLUMNS;
     let finish = |column: usize, state| output.store(batch * columns + column, O::finish(state, rows as u64));
-    partials.fold::<O, T>(parts, tile * of_tile, of_tile, &scratch, |column, state| {
+    partials.fold::<O, T>(parts, tile * of_tile, of_tile, threads_over(of_tile), &scratch, |column, state| {
         if abreast == 1 {
             finish(column, state);
         } else {
@@ -176,7 +206,7 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     });
     if abreast > 1 && is_last_block(&tickets, ticket + tiles as usize, tiles, &drawn) {
         let of_rows_abreast = Partials { first: (first + parts) * abreast, columns, ..partials };
-        of_rows_abreast.fold::<O, T>(abreast, 0, columns, &scratch, finish);
+        of_rows_abreast.fold::<O, T>(abreast, 0, columns, threads_over(columns), &scratch, finish);
     }
 }
 
