@@ -186,4 +186,40 @@ impl Leading {
         let zeros = magnitude.leading_zeros();
         Self { is_negative: value < 0, bits: magnitude << zeros, position: position - zeros as i32, is_inexact: false }
     }
+
+    /// Those of an integer of so many words, the lowest first.
+    #[inline]
+    pub fn of_words<const N: usize>(words: [u64; N]) -> Self {
+        const { assert!(N >= 2) };
+        let (mut words, mut position, mut k) = (words, 64 * (N as i32 - 2), 1);
+        // The highest word to the last place. By constant places: an array that is indexed otherwise lies in memory.
+        while k < N {
+            if words[N - 1] == 0 {
+                let mut i = N - 1;
+                while i > 0 {
+                    words[i] = words[i - 1];
+                    i -= 1;
+                }
+                words[0] = 0;
+                position -= 64;
+            }
+            k += 1;
+        }
+        if words[N - 1] == 0 {
+            return Self::ZERO;
+        }
+        let zeros = words[N - 1].leading_zeros();
+        let (mut bits, mut is_inexact) = ((words[N - 1] as u128) << 64 | words[N - 2] as u128, false);
+        bits <<= zeros;
+        if N > 2 {
+            bits |= ((words[N - 3] as u128) << zeros) >> 64;
+            is_inexact = words[N - 3] << zeros != 0;
+            let mut i = 0;
+            while i + 3 < N {
+                is_inexact |= words[i] != 0;
+                i += 1;
+            }
+        }
+        Self { is_negative: false, bits, position: position - zeros as i32, is_inexact }
+    }
 }
