@@ -1,5 +1,6 @@
 //! Columns of an operator that keeps an order, which is a function of the number of rows.
 
+use cuda_std::hint::compute_anew;
 use cuda_std::prelude::*;
 
 use super::fold::Rows;
@@ -13,9 +14,9 @@ use crate::reduce::fold::is_last_block;
 /// The order in which the rows of a column are combined: a function of their number and of how many a thread has in
 /// flight, which depends on the types.
 ///
-/// The rows are cut into parts of equal length, a part into [`Order::chains`] chains: every so many rows are one chain's. The
-/// rows of a chain are combined one after the other, `passes` chains one after the other, what comes of these in a tree, and the
-/// parts' states in [`threads_of_partials`] chains and a tree.
+/// The rows are cut into parts of equal length, a part into [`Order::chains`] chains: every so many rows are one
+/// chain's. The rows of a chain are combined one after the other, `passes` chains one after the other, what comes of
+/// these in a tree, and the parts' states in [`threads_of_partials`] chains and a tree.
 ///
 /// How many threads do it depends on how many columns there are: a thread has a chain, or `passes` of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +32,9 @@ pub struct Order {
 impl Order {
     /// That of `rows` rows, of which a thread has `in_flight` in flight.
     ///
-    /// A leaf has at least four rounds of loads, so that its fold is a small part of the work. The parts are about a quarter
-    /// of the root of the number of rows: enough to fill a device with a few columns, and few enough for one block to fold
-    /// their states.
+    /// A leaf has at least four rounds of loads, so that its fold is a small part of the work. The parts are about a
+    /// quarter of the root of the number of rows: enough to fill a device with a few columns, and few enough for one
+    /// block to fold their states.
     #[inline(always)]
     pub const fn of(rows: usize, in_flight: usize) -> Self {
         const LEAVES: usize = 16;
@@ -61,7 +62,8 @@ impl Order {
 
     /// The lanes of a row of threads, where `needed` of them, a power of two, have all columns.
     ///
-    /// With several parts, a block's threads fold one: 16 lanes, or 4 where so few columns would leave most of the 16 without any.
+    /// With several parts, a block's threads fold one: 16 lanes, or 4 where so few columns would leave most of the 16
+    /// without any.
     pub const fn lanes(self, needed: usize) -> usize {
         let most = BLOCK / self.leaves;
         if self.passes > 1 {
@@ -99,8 +101,9 @@ pub(super) struct InOrder<'a, S, R> {
 }
 
 impl<S: Plain, R: Plain> InOrder<'_, S, R> {
-    /// Folds part `part` of the columns of tile `tile`, and writes their results if no other block has a part of them, or the
-    /// others are done. `block` is the number of the matrix, or of so many matrices as [`Order::batches_of_block`] says.
+    /// Folds part `part` of the columns of tile `tile`, and writes their results if no other block has a part of them,
+    /// or the others are done. `block` is the number of the matrix, or of so many matrices as
+    /// [`Order::batches_of_block`] says.
     ///
     /// # Safety
     /// As said of [`columns`](fn@super::columns).
@@ -139,11 +142,17 @@ impl<S: Plain, R: Plain> InOrder<'_, S, R> {
             let load = |row: usize| unsafe { load_wide(input, start + row * pitch, at) };
             own.fold::<O, T>(load, scratch)
         } else {
-            // SAFETY: the column is in the row.
-            let load = |row: usize| four(|c| unsafe { input.load_unchecked(start + row * pitch + at[c]) });
+            let load = |row: usize| {
+                // Anew: where each of a round's elements is would be kept from round to round.
+                let row = compute_anew(start + row * pitch);
+                // SAFETY: the column is in the row.
+                four(|c| unsafe { input.load_unchecked(row + at[c]) })
+            };
             own.fold::<O, T>(load, scratch)
         };
         let states = own.fold_threads::<O, T>(states, scratch);
+        // Anew, as above.
+        let place = Place::of_thread(compute_anew(thread), tile, lanes, columns, 1, size_of::<T>(), is_wide);
         if parts == 1 {
             if chain == 0 && has_matrix {
                 store_results::<T, _>(four(|c| O::finish(states[c], rows as u64)), output, batch * columns, &place);
@@ -189,7 +198,11 @@ impl Chains {
         let chains = self.order.chains();
         let mut chain = self.chain;
         loop {
-            let rows = Rows { first: self.begin + chain, end: self.end, step: chains, beside: [0; super::COLUMNS] };
+            // Anew: what the rows in flight are apart would be kept from pass to pass, in more registers than there
+            // are.
+            let step = compute_anew(chains);
+            let first = compute_anew(self.begin + chain);
+            let rows = Rows { first, end: self.end, step, beside: [0; super::COLUMNS] };
             let further = rows.fold::<O, T>(&load);
             let states = if chain < self.height {
                 further

@@ -40,6 +40,16 @@ pub const fn rows_in_flight(size: usize, size_of_state: usize) -> usize {
     }
 }
 
+/// Blocks of a multiprocessor, whose threads have the registers that they need: of large states, and of two loops in
+/// each other for an [order](in_order), fewer.
+pub const fn blocks_at_once(size_of_state: usize, is_any_order: bool) -> usize {
+    match (size_of_state, is_any_order) {
+        (32, _) => 2,
+        (_, true) => 4,
+        (_, false) => 3,
+    }
+}
+
 /// States that `parts` blocks leave for each other of a matrix with so many columns: one of each column from each, and
 /// one more where rows stand abreast.
 pub const fn partials_of(columns: usize, abreast: usize, parts: usize) -> usize {
@@ -65,8 +75,8 @@ struct Matrices<'a, T> {
 }
 
 impl<T: Element> Matrices<'_, T> {
-    /// Whether a thread's columns are one access of several elements: in every row of every matrix, or in none. So all threads
-    /// access memory in the same way.
+    /// Whether a thread's columns are one access of several elements: in every row of every matrix, or in none. So all
+    /// threads access memory in the same way.
     #[inline(always)]
     fn are_wide(&self, abreast: usize) -> bool {
         let &Self { input, columns, pitch, batch_pitch, .. } = self;
@@ -115,7 +125,7 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
         + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
         + [WrappingSum] x [u8, u16, u32],
     block = BLOCK,
-    min_blocks = 4,
+    min_blocks = blocks_at_once(size_of::<<O as Operator<T>>::State>(), <O as Operator<T>>::ANY_ORDER),
     early, erase = crate::ops::Erased
 )]
 pub unsafe fn columns<O: Operator<T>, T: Element>(

@@ -33,9 +33,9 @@ impl<S: Plain> Partials<'_, S> {
         self.states.store_volatile((self.first + row) * self.columns + column, state);
     }
 
-    /// Folds the `rows` rows, over up to `width` columns from column `begin` on, and does `work` with each column and its state.
-    /// All threads of the block come here: `high` rows (a power of two) of `wide` threads fold so many columns at once; the last
-    /// threads may be in none.
+    /// Folds the `rows` rows, over up to `width` columns from column `begin` on, and does `work` with each column and
+    /// its state. All threads of the block come here: `high` rows (a power of two) of `wide` threads fold so many
+    /// columns at once; the last threads may be in none.
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "which states, and by which threads")]
     pub(super) fn fold<O: Operator<T, State = S>, T: Element>(
@@ -94,7 +94,8 @@ impl<S: Plain> Partials<'_, S> {
     }
 }
 
-/// Rows of threads over up to `width` columns: all columns at once, if a block has a thread for each, and as many rows as fit.
+/// Rows of threads over up to `width` columns: all columns at once, if a block has a thread for each, and as many rows
+/// as fit.
 #[inline(always)]
 pub(super) fn threads_over(width: usize) -> (u32, u32) {
     let wide = if width < BLOCK { width as u32 } else { BLOCK as u32 };
