@@ -25,7 +25,7 @@ pub fn mean(sum: i128, count: u64) -> f64 {
         if exponent < 0 { (magnitude << -exponent).cmp(&product) } else { magnitude.cmp(&(product << exponent)) }
     };
     // A longer count would make the products too long.
-    let is_short = magnitude < SHORT && magnitude >= EXACT && u128::from(count) < EXACT;
+    let is_short = (EXACT..SHORT).contains(&magnitude) && u128::from(count) < EXACT;
     match if is_short { corrected(guess, compare) } else { None } {
         Some(mean) => mean * sign(sum),
         None => <f64 as Rounded>::round(divide(Leading::of(sum, 0), count), 0),
@@ -68,8 +68,8 @@ fn nearly(magnitude: u128) -> f64 {
     (magnitude >> dropped) as u64 as f64 * f64::from_bits(u64::from(1023 + dropped) << 52)
 }
 
-/// The `f64` that is nearest to a number which is positive and normal, of two that are as near the even one; `guess` is wrong
-/// by a few of its last places. `compare` compares the number with an integer times a power of two.
+/// The `f64` that is nearest to a number which is positive and normal, of two that are as near the even one; `guess`
+/// is wrong by a few of its last places. `compare` compares the number with an integer times a power of two.
 ///
 /// None if the guess is so near to a power of two that the distances of its neighbours may differ.
 #[inline(always)]
@@ -78,7 +78,7 @@ fn corrected(guess: f64, compare: impl Fn(u64, i32) -> Ordering) -> Option<f64> 
     const NEAR: u64 = 8;
     let field = guess.to_bits() >> 52;
     let mut mantissa = guess.to_bits() % HIDDEN + HIDDEN;
-    if mantissa < HIDDEN + NEAR || mantissa > 2 * HIDDEN - NEAR {
+    if !(HIDDEN + NEAR..2 * HIDDEN - NEAR).contains(&mantissa) {
         return None;
     }
     let exponent = field as i32 - 1023 - 52;

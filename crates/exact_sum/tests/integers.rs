@@ -18,7 +18,8 @@ fn half_way(x: f64, y: f64) -> (BigInt, i32) {
     ((x << (of_x - exponent)) + (y << (of_y - exponent)), exponent - 1)
 }
 
-/// Whether `found` is the nearest float to a number that is compared by `compare(integer, exponent)`, of two the even one.
+/// Whether `found` is the nearest float to a number that is compared by `compare(integer, exponent)`, of two the even
+/// one.
 fn is_nearest(found: f64, compare: impl Fn(BigInt, i32) -> std::cmp::Ordering) -> bool {
     let is_even = found.to_bits().is_multiple_of(2);
     let (below, above) = (half_way(found.next_down(), found), half_way(found, found.next_up()));

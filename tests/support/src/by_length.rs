@@ -265,8 +265,8 @@ fn columns_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(
             let found = same(batches, columns, pad, offset).map_err(failed)?;
             match found.chunks(expected.len()).position(|bits| bits != expected) {
                 Some(column) => Err(format!(
-                    "column {column} of {batches} x {columns}, of {rows} {}, {pad} apart, {offset} behind 16 bytes: other \
-                     bits than alone",
+                    "column {column} of {batches} x {columns}, of {rows} {}, {pad} apart, {offset} behind 16 bytes: \
+                     other bits than alone",
                     std::any::type_name::<T>()
                 )),
                 None => Ok(()),
