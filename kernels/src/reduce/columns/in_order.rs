@@ -16,7 +16,7 @@ use crate::reduce::fold::is_last_block;
 ///
 /// The rows are cut into parts of equal length, a part into [`Order::chains`] chains: every so many rows are one
 /// chain's. The rows of a chain are combined one after the other, `passes` chains one after the other, what comes of
-/// these in a tree, and the parts' states in [`threads_of_partials`] chains and a tree.
+/// these in a tree, and the parts' states in a few chains and a tree.
 ///
 /// How many threads do it depends on how many columns there are: a thread has a chain, or `passes` of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
