@@ -4,6 +4,7 @@
 //!
 //! | module | what is tested |
 //! |---|---|
+//! | `by_length` | orders of combining that the length alone decides |
 //! | `partials` | reductions whose blocks leave states for each other |
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
 //! | `exact`, `exact_sums`, `exact_terms` | exact sums of floats, that stay on the device, of custom terms |
@@ -15,6 +16,7 @@
 //! | `ptx` | the PTX itself |
 //! | `examples` | the examples, as a person runs them |
 
+mod by_length;
 mod corpus;
 mod counters;
 mod exact;

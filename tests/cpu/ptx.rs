@@ -130,9 +130,7 @@ fn every_kernel_is_there() {
     }
     add("tiled", &["f32"], &[8, 16, 32]);
     add("tiled_padded", &["f32"], &[8, 16, 32]);
-    // Those that keep to an order, whatever the type, and those that do so only for numbers that are rounded.
-    add("spans_anywhere_Mean", &INTEGERS, &[]);
-    add("spans_anywhere_Norm", &INTEGERS, &[]);
+    // Those that keep an order.
     add("spans_anywhere_Product", &FLOATS, &[]);
     for kernel in ["exact_spans", "exact_rows", "exact_columns", "exact_segments", "exact_long_segments"] {
         let squares = if kernel.ends_with("segments") { &FLOATS[..] } else { &["f32", "f16", "bf16"] };

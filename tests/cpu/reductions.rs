@@ -2,9 +2,11 @@
 
 use proptest::prelude::*;
 use test_support::reductions::data::{KINDS, Kind};
+use test_support::reductions::reference::Operator;
 use test_support::reductions::shapes::Form;
+use test_support::reductions::value::Value;
 use test_support::reductions::{Case, PAIRS, Pair, dots, large};
-use warpfold::{Error, Gpu, Shape, ops};
+use warpfold::{Element, Error, Gpu, Reduction, Shape, ops};
 
 fn any_pair() -> impl Strategy<Value = &'static Pair> {
     prop::sample::select((0..PAIRS.len()).collect::<Vec<_>>()).prop_map(|i| &PAIRS[i])
@@ -124,6 +126,47 @@ fn every_element_of_the_last_tiles_is_folded_once() {
             };
             assert_eq!(bits_at(0), bits_at(1), "{pair:?} of {len}");
         }
+    }
+}
+
+/// A mean and a norm of integers, against those of long integers.
+fn check_mean_and_norm<T: Element>(gpu: &Gpu, numbers: &[T])
+where
+    ops::Mean: Reduction<T, Output = f64>,
+    ops::Norm: Reduction<T, Output = f64>,
+    Value: From<T>,
+{
+    let (input, dtype) = (gpu.upload(numbers).unwrap(), std::any::type_name::<T>());
+    let values: Vec<Value> = numbers.iter().map(|&x| x.into()).collect();
+    for (operator, found) in [(Operator::Mean, gpu.mean(&input).unwrap()), (Operator::Norm, gpu.norm(&input).unwrap())]
+    {
+        let expected = operator.expected(dtype, &values)[0];
+        let len = numbers.len();
+        assert!(expected.is(Value::Float(found)), "{operator:?} of {len} {dtype}: {found:e}, should be {expected:?}");
+    }
+}
+
+#[test]
+fn means_and_norms_of_integers_are_rounded_once() {
+    let gpu = Gpu::simt();
+    for len in [1, 2, 3, 7, 100, 4099, 70_001] {
+        check_mean_and_norm(&gpu, &vec![i8::MIN; len]);
+        check_mean_and_norm(&gpu, &vec![u8::MAX; len]);
+        check_mean_and_norm(&gpu, &vec![i16::MIN; len]);
+        check_mean_and_norm(&gpu, &vec![u16::MAX; len]);
+        check_mean_and_norm(&gpu, &vec![i32::MIN; len]);
+        check_mean_and_norm(&gpu, &vec![u32::MAX; len]);
+        check_mean_and_norm(&gpu, &vec![i64::MIN; len]);
+        check_mean_and_norm(&gpu, &vec![u64::MAX; len]);
+        // Of both signs: what is left is little of what was added.
+        check_mean_and_norm(&gpu, &(0..len as i64).map(|i| (i64::MAX - i) * (1 - 2 * (i % 2))).collect::<Vec<_>>());
+    }
+    // Half way between two floats, the even one is below or above.
+    for number in [(1_i64 << 53) + 1, (1 << 53) + 3, (1 << 60) + (1 << 7), (1 << 60) + 3 * (1 << 7)] {
+        check_mean_and_norm(&gpu, &[number]);
+        check_mean_and_norm(&gpu, &[-number; 4]);
+        check_mean_and_norm(&gpu, &[number, number + 1, number - 1]);
+        check_mean_and_norm(&gpu, &[number, number + 1]);
     }
 }
 

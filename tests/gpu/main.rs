@@ -17,7 +17,7 @@ use test_support::reductions::{PAIRS, dots, large};
 use test_support::soak::soak;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
-use test_support::{device_library, exact, exact_sums, executor, first_gpu, large_transposes, orders};
+use test_support::{by_length, device_library, exact, exact_sums, executor, first_gpu, large_transposes, orders};
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
 use warpfold::ops::Sum;
@@ -263,6 +263,8 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     if !is_sanitized() {
         add("ten million empty segments".into(), Box::new(|gpu| large::empty_segments(gpu).map_err(Failed::from)));
     }
+    add("products of rows of one length".into(), Box::new(|gpu| Ok(by_length::products_of_rows(gpu)?)));
+    add("products of columns of one length".into(), Box::new(|gpu| Ok(by_length::products_of_columns(gpu)?)));
     for &(dtype, check) in dots::CHECKS {
         add(format!("dot product of {dtype}"), Box::new(move |gpu| dot_products(gpu, check)));
     }

@@ -25,9 +25,9 @@ use num_complex::Complex;
 /// ```
 ///
 /// # Safety
-/// All of the above holds, and the size is 1, 2, 4, 8 or 16 bytes, which is also at least the alignment.
+/// All of the above holds, and the size is 1, 2, 4, 8, 16 or 32 bytes, which is also at least the alignment.
 pub unsafe trait Plain: Copy + Send + Sync + 'static {
-    /// Its bits in two words; the second is 0 if the first holds them all.
+    /// Its bits in two words, of 32 bytes the first 16; the second is 0 if the first holds them all.
     #[inline(always)]
     fn to_pair(self) -> [u64; 2] {
         // SAFETY: each arm reads exactly the bytes of `Self`, none of which is padding.
@@ -42,7 +42,30 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
         }
     }
 
+    /// Its bits in four words; those behind the last are 0.
+    #[inline(always)]
+    fn to_four_words(self) -> [u64; 4] {
+        match size_of::<Self>() {
+            // SAFETY: reads exactly the bytes of `Self`, none of which is padding.
+            32 => unsafe { transmute_copy(&self) },
+            _ => {
+                let [low, high] = self.to_pair();
+                [low, high, 0, 0]
+            }
+        }
+    }
+
     /// The value of such bits.
+    #[inline(always)]
+    fn from_four_words(words: [u64; 4]) -> Self {
+        match size_of::<Self>() {
+            // SAFETY: makes exactly the bytes of a `Self`, any of which are one.
+            32 => unsafe { transmute_copy(&words) },
+            _ => Self::from_pair([words[0], words[1]]),
+        }
+    }
+
+    /// The value of such bits, of up to 16 bytes.
     #[inline(always)]
     fn from_pair(pair: [u64; 2]) -> Self {
         match size_of::<Self>() {
@@ -203,6 +226,9 @@ arrays! {
 
 // SAFETY: an integer of 16 bytes, any of which are one.
 unsafe impl Plain for i128 {}
+
+// SAFETY: 32 bytes of numbers, without padding.
+unsafe impl Plain for [u64; 4] {}
 
 // SAFETY: two numbers one behind the other (it is `repr(C)`), which have no padding between them.
 unsafe impl Plain for Complex<f32> {}

@@ -14,7 +14,7 @@ use crate::machine;
 pub struct Sizes {
     /// Of an element: 1, 2, 4 or 8.
     pub element: usize,
-    /// Of a state: 1, 2, 4, 8 or 16.
+    /// Of a state: 1, 2, 4, 8, 16 or 32.
     pub state: usize,
     /// Of an output: 1, 2, 4, 8 or 16.
     pub output: usize,
@@ -76,5 +76,5 @@ pub use __on_gpu_or_cpu as on_gpu_or_cpu;
 #[inline(always)]
 pub fn same_bits<A: Plain, B: Plain>(value: A) -> B {
     const { assert!(size_of::<A>() == size_of::<B>()) };
-    B::from_pair(value.to_pair())
+    B::from_four_words(value.to_four_words())
 }

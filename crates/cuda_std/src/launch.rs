@@ -376,7 +376,8 @@ const fn by_state<K: BySizes, E: Erase<O, T>, O, T, B: Element>(sizes: Sizes) ->
         2 => by_output::<K, E, O, T, B, u16>(sizes),
         4 => by_output::<K, E, O, T, B, u32>(sizes),
         8 => by_output::<K, E, O, T, B, u64>(sizes),
-        _ => by_output::<K, E, O, T, B, u128>(sizes),
+        16 => by_output::<K, E, O, T, B, u128>(sizes),
+        _ => by_output::<K, E, O, T, B, [u64; 4]>(sizes),
     }
 }
 

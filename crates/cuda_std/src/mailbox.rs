@@ -2,7 +2,7 @@
 //!
 //! A mailbox is 16 bytes, a word and whether it is there, which are written and read at once: so whoever sees the one
 //! sees the other, and no fence is needed. That is a way to memory and a way back less than by an atomic ticket. A
-//! value of two words takes two mailboxes, which are looked at together.
+//! value of two or four words takes as many mailboxes, which are looked at together.
 //!
 //! Whoever takes the value leaves the mailboxes empty, ready for the next launch. Mailboxes begin as zeros.
 //!
@@ -19,21 +19,15 @@ use crate::warp::{FULL_MASK, warp_vote_all};
 
 /// How many mailboxes a value of this type takes.
 pub const fn boxes_of<V: Plain>() -> usize {
-    if size_of::<V>() <= 8 { 1 } else { 2 }
+    if size_of::<V>() <= 8 { 1 } else { size_of::<V>() / 8 }
 }
 
 /// Leaves `value` as the `i`-th of its type, which must not be there yet. Traps outside of the view.
 #[inline(always)]
 #[track_caller]
 pub fn post<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, value: V) {
-    let [word, further] = value.to_pair();
-    let first = i * boxes_of::<V>();
-    // SAFETY: `place` has checked the index.
-    unsafe { machine::store_both(mailboxes.place(first), [word, 1]) }
-    if boxes_of::<V>() == 2 {
-        // SAFETY: as above.
-        unsafe { machine::store_both(mailboxes.place(first + 1), [further, 1]) }
-    }
+    let [first, second, third, fourth] = value.to_four_words();
+    store::<V>(mailboxes, i, [[first, 1], [second, 1], [third, 1], [fourth, 1]]);
 }
 
 /// Leaves a word and its tag, which is not 0, in mailbox `i`, which must be empty. Traps outside of the view.
@@ -82,7 +76,7 @@ pub fn take_by_warp<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, wan
     if wants {
         empty::<V>(mailboxes, i);
     }
-    value.unwrap_or_else(|| V::from_pair([0, 0]))
+    value.unwrap_or_else(|| V::from_four_words([0; 4]))
 }
 
 /// Waits for a word and its tag in mailbox `i`, and takes both; by each lane of a warp that `wants` one, as
@@ -111,28 +105,46 @@ pub fn take_tagged_by_warp(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, wants:
 #[inline(always)]
 #[track_caller]
 fn look<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize) -> Option<V> {
-    let first = mailboxes.place(i * boxes_of::<V>());
-    // SAFETY: `place` has checked the index.
-    let [word, is_there] = unsafe { machine::load_both(first) };
-    let [further, is_all_there] = if boxes_of::<V>() == 1 {
-        [0, 1]
-    } else {
-        let last = mailboxes.place(i * boxes_of::<V>() + 1);
-        // SAFETY: as above.
-        unsafe { machine::load_both(last) }
-    };
-    ((is_there != 0) & (is_all_there != 0)).then(|| V::from_pair([word, further]))
+    let ([first, a], [second, b]) = (load_word::<V>(mailboxes, i, 0), load_word::<V>(mailboxes, i, 1));
+    let ([third, c], [fourth, d]) = (load_word::<V>(mailboxes, i, 2), load_word::<V>(mailboxes, i, 3));
+    let are_there = (a != 0) & (b != 0) & (c != 0) & (d != 0);
+    are_there.then(|| V::from_four_words([first, second, third, fourth]))
 }
 
 /// Leaves no `i`-th value.
 #[inline(always)]
 #[track_caller]
 fn empty<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize) {
-    let first = i * boxes_of::<V>();
+    store::<V>(mailboxes, i, [[0; 2]; 4]);
+}
+
+/// Fills the mailboxes of the `i`-th value with the first of `words`, as many as there are.
+#[inline(always)]
+#[track_caller]
+fn store<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, words: [[u64; 2]; 4]) {
+    store_word::<V>(mailboxes, i, 0, words[0]);
+    store_word::<V>(mailboxes, i, 1, words[1]);
+    store_word::<V>(mailboxes, i, 2, words[2]);
+    store_word::<V>(mailboxes, i, 3, words[3]);
+}
+
+/// Mailbox `k` of the `i`-th value; one that is there, if the value has not as many.
+#[inline(always)]
+#[track_caller]
+fn load_word<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, k: usize) -> [u64; 2] {
+    if k >= boxes_of::<V>() {
+        return [0, 1];
+    }
     // SAFETY: `place` has checked the index.
-    unsafe { machine::store_both(mailboxes.place(first), [0, 0]) };
-    if boxes_of::<V>() == 2 {
-        // SAFETY: as above.
-        unsafe { machine::store_both(mailboxes.place(first + 1), [0, 0]) };
+    unsafe { machine::load_both(mailboxes.place(i * boxes_of::<V>() + k)) }
+}
+
+/// Fills mailbox `k` of the `i`-th value, if the value has as many.
+#[inline(always)]
+#[track_caller]
+fn store_word<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, k: usize, word: [u64; 2]) {
+    if k < boxes_of::<V>() {
+        // SAFETY: `place` has checked the index.
+        unsafe { machine::store_both(mailboxes.place(i * boxes_of::<V>() + k), word) };
     }
 }

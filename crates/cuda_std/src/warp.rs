@@ -94,32 +94,33 @@ pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, w
     (T::from_bits(bits), delta < width && lane_id() % width + delta < width)
 }
 
-/// [`warp_shuffle_down`] of any plain value, of up to 16 bytes: the value of the lane `delta` above, within segments of
+/// [`warp_shuffle_down`] of any plain value: the value of the lane `delta` above, within segments of
 /// `width` lanes; where there is none, the caller's own.
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_down_plain<T: Plain>(mask: u32, value: T, delta: u32, width: u32) -> T {
     let here = machine::here();
-    by_halves(value, |half, words| machine::shuffle_down(here, mask, half, delta, width, words))
+    by_words(value, |half, words| machine::shuffle_down(here, mask, half, delta, width, words))
 }
 
-/// [`warp_shuffle_xor`] of any plain value, of up to 16 bytes.
+/// [`warp_shuffle_xor`] of any plain value.
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_xor_plain<T: Plain>(mask: u32, value: T, lanes: u32, width: u32) -> T {
     let here = machine::here();
-    by_halves(value, |half, words| machine::shuffle_xor(here, mask, half, lanes, width, words))
+    by_words(value, |half, words| machine::shuffle_xor(here, mask, half, lanes, width, words))
 }
 
-/// Moves a value as one word of 32 or 64 bits, or as two of 64.
+/// Moves a value as one word of 32 or 64 bits, or as two or four of 64.
 #[inline(always)]
 #[track_caller]
-fn by_halves<T: Plain>(value: T, shuffle: impl Fn(u64, usize) -> u64) -> T {
-    let [low, high] = value.to_pair();
+fn by_words<T: Plain>(value: T, shuffle: impl Fn(u64, usize) -> u64) -> T {
+    let [low, high, third, fourth] = value.to_four_words();
     match size_of::<T>() {
         1 | 2 | 4 => T::from_word(shuffle(low, 1)),
         8 => T::from_word(shuffle(low, 2)),
-        _ => T::from_pair([shuffle(low, 2), shuffle(high, 2)]),
+        16 => T::from_pair([shuffle(low, 2), shuffle(high, 2)]),
+        _ => T::from_four_words([shuffle(low, 2), shuffle(high, 2), shuffle(third, 2), shuffle(fourth, 2)]),
     }
 }
 

@@ -11,6 +11,7 @@
 //! | [`Compact`] | what threads and blocks exchange: an integer and its position |
 //! | [`Limbs`] | a superaccumulator with room for any sum, for what has no room elsewhere |
 //! | [`round`] | the one rounding, also of a mean and of a norm |
+//! | [`integers`] | means and norms of integers |
 #![no_std]
 
 #[cfg(feature = "host")]
@@ -22,6 +23,7 @@ mod binary;
 pub mod bytes;
 mod compact;
 mod digit;
+pub mod integers;
 mod limbs;
 mod parts;
 pub mod round;

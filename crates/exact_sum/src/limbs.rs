@@ -186,6 +186,7 @@ impl Leading {
         let zeros = magnitude.leading_zeros();
         Self { is_negative: value < 0, bits: magnitude << zeros, position: position - zeros as i32, is_inexact: false }
     }
+
     /// Those of `a * 2^i + b * 2^j`, of two numbers of at most 120 bits, unless `i` and `j` are 128 or more apart.
     #[inline]
     pub fn of_two(a: (i128, u32), b: (i128, u32)) -> Option<Self> {
@@ -203,15 +204,49 @@ impl Leading {
             true => (low.wrapping_neg(), (!high as u128).wrapping_add(u128::from(low == 0))),
             false => (low, high as u128),
         };
-        let position = j as i32;
-        if high == 0 {
-            let zeros = low.leading_zeros();
-            let bits = if low == 0 { return Some(Self::ZERO) } else { low << zeros };
-            return Some(Self { is_negative, bits, position: position - zeros as i32, is_inexact: false });
+        let words = [low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64];
+        let magnitude = Self::of_words(words);
+        let is_nothing = magnitude.bits == 0;
+        Some(if is_nothing {
+            magnitude
+        } else {
+            Self { is_negative, position: magnitude.position + j as i32, ..magnitude }
+        })
+    }
+
+    /// Those of an integer of so many words, the lowest first.
+    #[inline]
+    pub fn of_words<const N: usize>(words: [u64; N]) -> Self {
+        const { assert!(N >= 2) };
+        let (mut words, mut position, mut k) = (words, 64 * (N as i32 - 2), 1);
+        // The highest word to the last place. By constant places: an array that is indexed otherwise lies in memory.
+        while k < N {
+            if words[N - 1] == 0 {
+                let mut i = N - 1;
+                while i > 0 {
+                    words[i] = words[i - 1];
+                    i -= 1;
+                }
+                words[0] = 0;
+                position -= 64;
+            }
+            k += 1;
         }
-        let zeros = high.leading_zeros();
-        let (bits, is_inexact) =
-            if zeros == 0 { (high, low != 0) } else { (high << zeros | low >> (128 - zeros), low << zeros != 0) };
-        Some(Self { is_negative, bits, position: position + 128 - zeros as i32, is_inexact })
+        if words[N - 1] == 0 {
+            return Self::ZERO;
+        }
+        let zeros = words[N - 1].leading_zeros();
+        let (mut bits, mut is_inexact) = ((words[N - 1] as u128) << 64 | words[N - 2] as u128, false);
+        bits <<= zeros;
+        if N > 2 {
+            bits |= ((words[N - 3] as u128) << zeros) >> 64;
+            is_inexact = words[N - 3] << zeros != 0;
+            let mut i = 0;
+            while i + 3 < N {
+                is_inexact |= words[i] != 0;
+                i += 1;
+            }
+        }
+        Self { is_negative: false, bits, position: position - zeros as i32, is_inexact }
     }
 }

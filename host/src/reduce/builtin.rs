@@ -9,7 +9,7 @@ use kernels::ops::{
 use kernels::reduce::{
     columns::columns,
     rows::rows,
-    segments::{long_segments, segments},
+    segments::{long_segments, places_of_partial, segments},
     spans::{spans, spans_anywhere},
 };
 
@@ -47,7 +47,10 @@ macro_rules! reductions {
                 unsafe {
                     SegmentKernels {
                         segments: segments::handle::<Self, $type>(),
-                        long_segments: LongSegments::InOrder(long_segments::handle::<Self, $type>()),
+                        long_segments: LongSegments::InOrder {
+                            kernel: long_segments::handle::<Self, $type>(),
+                            places: places_of_partial(size_of::<<Self as Operator<$type>>::State>()),
+                        },
                     }
                 }
             }
@@ -98,9 +101,9 @@ reductions! {
     Sum, "the sum", in_any_order of i8 i16 i32 i64 u8 u16 u32;
     Product, "the product", in_order of f32 f64 f16 bf16;
     Product, "the product", in_any_order of i8 i16 i32 i64 u8 u16 u32;
-    Mean, "the mean", in_order of i8 i16 i32 i64 u8 u16 u32 u64;
+    Mean, "the mean", in_any_order of i8 i16 i32 i64 u8 u16 u32 u64;
     SumOfSquares, "the sum of squares", in_any_order of i8 i16 i32 i64 u8 u16 u32;
-    Norm, "the norm", in_order of i8 i16 i32 i64 u8 u16 u32 u64;
+    Norm, "the norm", in_any_order of i8 i16 i32 i64 u8 u16 u32 u64;
     Min, "the minimum", in_any_order of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
     Max, "the maximum", in_any_order of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
     MinMax, "the minimum and maximum", in_any_order of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;

@@ -128,11 +128,11 @@ calls! {
     sum by Sum;
     /// The product, of nothing 1: of integers in 64 bits, of `f16` and `bf16` in `f32`. See [`Product`].
     product by Product;
-    /// The mean, of nothing NaN: of floats the exact sum over the number of elements, rounded once. See [`Mean`].
+    /// The mean, of nothing NaN: the exact sum over the number of elements, rounded once. See [`Mean`].
     mean by Mean;
     /// The sum of squares, of nothing 0: of floats the exact one, rounded once. See [`SumOfSquares`].
     sum_of_squares by SumOfSquares;
-    /// The Euclidean norm, of nothing 0: of floats the exact one, rounded once. See [`Norm`].
+    /// The Euclidean norm, of nothing 0: the exact one, rounded once. See [`Norm`].
     ///
     /// ```
     /// use warpfold::Gpu;

@@ -31,9 +31,11 @@
 //!
 //! **Bits.** A sum, mean, sum of squares, norm or dot product of floats is exact, and rounded once, to nearest even:
 //! it does not depend on the order of the elements, the alignment, the layout, the rows beside it, or the device.
-//! Products of floats, means and norms of integers, and custom operators have an order that is a function of the
-//! shape and the element's type. So all results' bits are equal on every device, in every run and on every stream, in
-//! the executor, and at every alignment; and NaN is always the same one.
+//! Means and norms of integers are exact, and rounded once to `f64`. Products of floats and custom operators have an
+//! order that is a function of three things: the number of elements that are reduced to the result, the types, and
+//! whether the elements are neighbours (a row, all of an input), a column, or a segment by offsets. So all results'
+//! bits are equal on every device, in every run and on every stream, in the executor, at every alignment, and whatever
+//! rows or columns are beside; and NaN is always the same one.
 //!
 //! **Nothing.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. A minimum, a
 //! maximum and the place of one are an [`Error::Empty`] if there is an output that would need one.

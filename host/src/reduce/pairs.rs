@@ -218,7 +218,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         // Nothing is where the pitch says; and where that would be may be beyond any address.
         let (size, pitch) = (size_of::<T>(), if len == 0 { 0 } else { pitch });
         let blocks = (spans > 0).then(|| match kernel {
-            PairKernel::InOrder { .. } => Blocks::in_order(spans, len, size, PACKS_IN_FLIGHT),
+            PairKernel::InOrder { .. } => Blocks::of_spans(spans, len, size, PACKS_IN_FLIGHT),
             PairKernel::Exact { .. } => Blocks::exact(spans, len, size, PAIRS_IN_FLIGHT, 2),
         });
         Ok(Self { kernel, shape, spans, len, pitch, blocks })

@@ -1,10 +1,13 @@
-//! Which kernel reduces a shape, and in how many blocks: a function of the shape, the element and the operator alone, never
-//! of the device, because it is part of the order in which elements are combined. (Not of exact sums: their blocks
-//! may be any.)
+//! Which kernel reduces a shape, and in how many blocks.
+//!
+//! These are part of the order in which elements are combined. An operator that keeps an order has those of one span
+//! or column of the same length, so the order is a function of the length and the types. Others have what is fastest
+//! for the shape. Neither depends on the device.
 
 use cuda_std::element::Plain;
 use cuda_std::mailbox;
-use kernels::reduce::{columns, rows, spans};
+use kernels::reduce::columns::{self, in_order::Order};
+use kernels::reduce::{rows, spans};
 
 use super::shape::Kind;
 use super::workspace::Room;
@@ -50,19 +53,21 @@ pub(super) enum Plan {
         abreast: u32,
         lanes: u32,
         parts: u32,
+        /// Matrices of which a block has a tile.
+        batches_of_block: usize,
     },
 }
 
 impl Plan {
-    /// How elements of `size` bytes of this kind are reduced to states of `size_of_state`; `has_rows` says whether there is a
-    /// kernel for short rows.
-    pub(super) fn of(kind: Kind, size: usize, size_of_state: usize, has_rows: bool) -> Self {
+    /// How `elements` of this kind are reduced.
+    pub(super) fn of(kind: Kind, elements: Elements) -> Self {
+        let Elements { size, size_of_state, has_rows, is_any_order } = elements;
         match kind {
             Kind::Spans { spans: 0, .. } => Self::Nothing,
             Kind::Columns { batches, columns, .. } if batches == 0 || columns == 0 => Self::Nothing,
             Kind::Spans { spans, len, pitch } => {
                 let packs = len.div_ceil(16 / size);
-                if has_rows && packs <= PACKS_OF_A_SHORT_ROW && spans > 1 {
+                if has_rows && packs <= PACKS_OF_A_SHORT_ROW && (spans > 1 || !is_any_order) {
                     let lanes = rows::lanes_of_row(packs);
                     let rows_of_block =
                         rows_of_block(spans, rows::rows_of_block(len, pitch, lanes, size), lanes) as u32;
@@ -70,14 +75,21 @@ impl Plan {
                 }
                 // Nothing is where the pitch says; and where that would be may be beyond any address.
                 let pitch = if len == 0 { 0 } else { pitch };
-                Self::Spans { spans, len, pitch, blocks: Blocks::in_order(spans, len, size, spans::PACKS_IN_FLIGHT) }
+                // In the order of one that is alone.
+                let beside = if is_any_order { spans } else { 1 };
+                Self::Spans { spans, len, pitch, blocks: Blocks::of_spans(beside, len, size, spans::PACKS_IN_FLIGHT) }
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                let at_once = AtOnce { rows: columns::rows_in_flight(size, size_of_state), blocks: SMALL_BLOCKS };
-                let Tiles { abreast, lanes, parts } = Tiles::of(rows, columns, batches, size, at_once);
+                let in_flight = columns::rows_in_flight(size, size_of_state);
+                let (Tiles { abreast, lanes, parts }, batches_of_block) = if is_any_order {
+                    let at_once = AtOnce { rows: in_flight, blocks: SMALL_BLOCKS };
+                    (Tiles::of(rows, columns, batches, size, at_once), 1)
+                } else {
+                    Tiles::in_order(rows, columns, in_flight)
+                };
                 // What separates nothing shall not look like bad alignment.
                 let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
-                Self::Columns { batches, rows, columns, pitch, batch_pitch, abreast, lanes, parts }
+                Self::Columns { batches, rows, columns, pitch, batch_pitch, abreast, lanes, parts, batches_of_block }
             }
         }
     }
@@ -85,12 +97,17 @@ impl Plan {
     /// What the blocks need to leave states of type `S` for each other.
     pub(super) fn room<S: Plain>(&self) -> Room {
         match *self {
-            Self::Spans { spans, blocks, .. } => blocks.room(spans, mailbox::boxes_of::<S>(), 0),
+            Self::Spans { spans, blocks, .. } => {
+                blocks.room(blocks.spans_of_launch(spans), mailbox::boxes_of::<S>(), 0)
+            }
             Self::Columns { batches, columns, abreast, lanes, parts, .. } if parts > 1 => {
                 let abreast = abreast as usize;
                 let tiles = tiles_of_columns(columns * abreast, lanes as usize);
                 Room {
-                    partials: batches * columns::partials_of(columns, abreast, parts as usize),
+                    // A place has 16 bytes.
+                    partials: batches
+                        * columns::partials_of(columns, abreast, parts as usize)
+                        * size_of::<S>().div_ceil(16),
                     tickets: batches * columns::tickets_of(tiles, abreast),
                     ..Room::default()
                 }
@@ -99,17 +116,30 @@ impl Plan {
         }
     }
 
-    /// Blocks in each direction of the grid.
+    /// Blocks in each direction of the grid: the largest, if there are several launches.
     pub(super) fn grid(&self) -> (usize, usize) {
         match *self {
             Self::Nothing => (0, 0),
-            Self::Spans { spans, blocks, .. } => blocks.grid(spans),
+            Self::Spans { spans, blocks, .. } => blocks.grid(blocks.spans_of_launch(spans)),
             Self::Rows { rows, rows_of_block, .. } => (rows.div_ceil(rows_of_block as usize), 1),
-            Self::Columns { batches, columns, abreast, lanes, parts, .. } => {
-                (tiles_of_columns(columns * abreast as usize, lanes as usize) * parts as usize * batches, 1)
+            Self::Columns { batches, columns, abreast, lanes, parts, batches_of_block, .. } => {
+                let tiles = tiles_of_columns(columns * abreast as usize, lanes as usize);
+                (tiles * parts as usize * batches.div_ceil(batches_of_block), 1)
             }
         }
     }
+}
+
+/// What is reduced, and by what.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Elements {
+    /// Bytes of an element, and of a state.
+    pub size: usize,
+    pub size_of_state: usize,
+    /// Whether there is a kernel for short rows.
+    pub has_rows: bool,
+    /// Whether the operator's results are the same [in any order](kernels::ops::Operator::ANY_ORDER).
+    pub is_any_order: bool,
 }
 
 /// How blocks reduce long spans.
@@ -123,9 +153,9 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Those that fold `spans` spans of `len` elements of `size` bytes in the order of a tree, of which a thread has so
-    /// many vectors in flight.
-    pub(super) fn in_order(spans: usize, len: usize, size: usize, in_flight: usize) -> Self {
+    /// Those that fold `spans` spans of `len` elements of `size` bytes by an [operator](kernels::ops::Operator), of
+    /// which a thread has so many vectors in flight.
+    pub(super) fn of_spans(spans: usize, len: usize, size: usize, in_flight: usize) -> Self {
         let threads = threads_of_span(len.div_ceil(16 / size), spans, in_flight);
         // The last one may be less than a tile.
         let tiles = len.div_ceil(threads * in_flight * (16 / size));
@@ -159,6 +189,13 @@ impl Blocks {
         Room { mailboxes: self.parts as usize * shared * boxes, residues: words * shared, ..Room::default() }
     }
 
+    /// How many of `spans` spans a launch folds: all, unless blocks share a span, and a grid is not as high as there
+    /// are spans.
+    pub(super) fn spans_of_launch(&self, spans: usize) -> usize {
+        const HIGHEST_GRID: usize = 65_535;
+        if self.parts > 1 { spans.min(HIGHEST_GRID) } else { spans }
+    }
+
     /// Blocks in each direction of the grid.
     pub(super) fn grid(&self, spans: usize) -> (usize, usize) {
         if self.parts > 1 { (self.parts as usize, spans) } else { (spans, 1) }
@@ -190,14 +227,23 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    /// Those of `batches` matrices of `rows` rows of `columns` elements of `size` bytes.
+    /// Those of `batches` matrices of `rows` rows of `columns` elements of `size` bytes, in any order.
     pub(super) fn of(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
         let abreast = rows_abreast(rows, columns, batches, size, at_once);
         let (lanes, parts) = blocks_of_columns(rows / abreast, columns * abreast, batches, at_once);
         Self { abreast: abreast as u32, lanes: lanes as u32, parts: parts as u32 }
     }
 
-    /// Those for an operator that needs no order. If [`Tiles::of`] gives fewer blocks than the device runs at once,
+    /// Those of matrices of `rows` rows by an operator that keeps an order: parts by the number of rows alone. And how
+    /// many matrices a block has a tile of.
+    fn in_order(rows: usize, columns: usize, in_flight: usize) -> (Self, usize) {
+        let order = Order::of(rows, in_flight);
+        let lanes = order.lanes(columns.div_ceil(columns::COLUMNS).next_power_of_two());
+        let tiles = Self { abreast: 1, lanes: lanes as u32, parts: order.parts(rows) as u32 };
+        (tiles, order.batches_of_block(lanes))
+    }
+
+    /// Those for exact sums. If [`Tiles::of`] gives fewer blocks than the device runs at once,
     /// tiles are two or four times as wide, if that gives more blocks.
     pub(super) fn filling(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
         let first = Self::of(rows, columns, batches, size, at_once);
@@ -317,177 +363,4 @@ fn parts_of_span(tiles: usize, spans: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn spans(spans: usize, len: usize, size: usize) -> Plan {
-        Plan::of(Kind::Spans { spans, len, pitch: len }, size, 8, true)
-    }
-
-    #[test]
-    fn parts_are_all_tiles_once() {
-        for size in [1, 2, 4, 8] {
-            for len in [1_usize, 100, 5000, 1 << 16, (1 << 20) + 3, 1 << 30, (1 << 32) + 7] {
-                for count in [1, 3, 100] {
-                    let Plan::Spans { blocks: Blocks { parts, tiles, longer, threads }, .. } = spans(count, len, size)
-                    else {
-                        continue;
-                    };
-                    let all = tiles as usize * parts as usize + longer as usize;
-                    assert_eq!(
-                        all,
-                        len.div_ceil(spans::tile(threads as usize, size)),
-                        "{count} x {len} of {size} bytes"
-                    );
-                    assert!(longer < parts && (threads as usize).is_power_of_two() && threads <= 512);
-                    assert!(parts == 1 || tiles > 0, "no part is empty");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_grid_is_one_that_devices_take() {
-        for kind in [
-            Kind::Spans { spans: 1 << 33, len: 3, pitch: 3 },
-            Kind::Spans { spans: 264, len: 1 << 24, pitch: 1 << 24 },
-            Kind::Spans { spans: 1 << 20, len: 1 << 16, pitch: 1 << 16 },
-            Kind::Columns { batches: 1 << 20, rows: 1 << 10, columns: 3, pitch: 3, batch_pitch: 3 << 10 },
-            Kind::Columns { batches: 1, rows: 16, columns: 1 << 34, pitch: 1 << 34, batch_pitch: 1 << 38 },
-        ] {
-            let (x, y) = Plan::of(kind, 1, 8, true).grid();
-            assert!(x < 1 << 31 && y <= 65535, "{kind:?}: {x} x {y}");
-        }
-    }
-
-    #[test]
-    fn a_sum_fills_the_device_once() {
-        let parts = |len: usize| match spans(1, len, 4) {
-            Plan::Spans { blocks, .. } => blocks.parts,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!([parts(1 << 10), parts(1 << 14), parts(1 << 16), parts(1 << 18)], [1, 1, 16, 64]);
-        assert_eq!([parts(1 << 20), parts(1 << 24), parts(1 << 30)], [128, 264, 264]);
-    }
-
-    #[test]
-    fn columns_have_long_runs_where_there_are_many_and_few_partials_where_there_are_few() {
-        let at_once = AtOnce { rows: 4, blocks: SMALL_BLOCKS };
-        let lanes = |rows, columns| lanes_of_columns(rows, columns, 1, at_once);
-        assert_eq!(lanes(256, 1 << 20), 128);
-        assert_eq!(lanes(16, 1 << 24), 256);
-        assert_eq!(lanes(1 << 14, 1 << 14), 16);
-        assert_eq!(lanes(1 << 20, 256), 16);
-        assert_eq!(lanes(1_000_003, 127), 32);
-        assert_eq!(lanes(1 << 24, 16), 4);
-        assert_eq!(lanes(0, 1), 1);
-    }
-
-    #[test]
-    fn rows_stand_abreast_where_blocks_share_them() {
-        let abreast = |rows: usize, columns: usize| {
-            let kind = Kind::Columns { batches: 1, rows, columns, pitch: columns, batch_pitch: rows * columns };
-            match Plan::of(kind, 4, 8, true) {
-                Plan::Columns { abreast, .. } => abreast,
-                other => panic!("{other:?}"),
-            }
-        };
-        let of_many = [1, 2, 16, 100, 127, 256, 512, 1000].map(|columns| abreast(1 << 22, columns));
-        assert_eq!(of_many, [1024, 512, 64, 16, 32, 4, 2, 4], "whole lines, and columns for many tiles");
-        assert_eq!(abreast(1 << 14, 127), 8, "many partials of little to read");
-        assert_eq!([abreast(1 << 20, 1024), abreast(1 << 20, 1056)], [1, 1], "whole lines");
-        assert_eq!(abreast(1 << 12, 256), 1, "few partials");
-        assert_eq!(abreast(16, 127), 1, "a block has all rows");
-        assert_eq!([abreast(1 << 20, 1001), abreast(1 << 20, 5001)], [16, 1], "a block folds all columns at the end");
-    }
-
-    #[test]
-    fn tiles_fill_the_device() {
-        let at_once = AtOnce { rows: 4, blocks: 396 };
-        let of = |rows, columns| {
-            let Tiles { lanes, parts, .. } = Tiles::filling(rows, columns, 1, 4, at_once);
-            (lanes, parts)
-        };
-        assert_eq!(of(1 << 14, 1 << 14), (32, 3), "not 256 blocks");
-        assert_eq!([of(256, 1 << 20), of(16, 1 << 24)], [(128, 1), (256, 1)], "more than enough");
-        assert_eq!(of(100, 8), (2, 1), "too little for more");
-    }
-
-    #[test]
-    fn a_block_has_room_for_its_rows() {
-        for size in [1, 2, 4, 8] {
-            for len in 1..=PACKS_OF_A_SHORT_ROW * (16 / size) {
-                for pitch in [len, len + 1, len + 100] {
-                    let lanes = rows::lanes_of_row(len.div_ceil(16 / size));
-                    let most = rows::rows_of_block(len, pitch, lanes, size);
-                    assert!(most > 0 && lanes * 4 * (16 / size) >= len, "{len} of {size} bytes");
-                    let (packs, room) = match pitch == len {
-                        true => ((most * len).div_ceil(16 / size), rows::BLOCK * rows::PACKS_EACH),
-                        false => (most * rows::packs_of_row(len, size), rows::PACKS_WITH_GAPS),
-                    };
-                    assert!(packs <= room, "{most} rows of {len} of {size} bytes");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn short_rows_have_a_lane_for_four_packs() {
-        assert!(matches!(spans(1000, 16, 4), Plan::Rows { lanes: 1, rows_of_block: 64, .. }));
-        assert!(matches!(spans(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_of_block: 1024, .. }));
-        assert!(matches!(spans(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 8, .. }));
-        assert!(matches!(spans(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_of_block: 2, .. }));
-        assert!(matches!(spans(1000, 4096, 4), Plan::Spans { blocks: Blocks { parts: 1, threads: 128, .. }, .. }));
-    }
-
-    #[test]
-    fn very_many_long_spans_have_two_rounds_each() {
-        let threads = |count: usize, len: usize, size: usize| match spans(count, len, size) {
-            Plan::Spans { blocks, .. } => blocks.threads,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!([8, 4, 2, 1].map(|size| threads(1 << 14, 1 << 14, size)), [512, 256, 128, 128]);
-        assert_eq!([1 << 10, 1 << 20].map(|len| threads(1 << 14, len, 4)), [32, 512]);
-        assert_eq!(threads(1000, 1 << 14, 8), 128, "few blocks at the end would be many of all");
-    }
-
-    #[test]
-    fn plans_of_columns_are_what_was_measured() {
-        let plan = |rows, columns, batches, size| {
-            let kind = Kind::Columns { batches, rows, columns, pitch: columns, batch_pitch: rows * columns };
-            match Plan::of(kind, size, 8, true) {
-                Plan::Columns { abreast, lanes, parts, .. } => (abreast, lanes, parts),
-                other => panic!("{other:?}"),
-            }
-        };
-        let single =
-            [(1 << 22, 1), (1 << 16, 33), (65_535, 33), (3000, 127), (1 << 14, 1 << 14), (100, 5), (20_000, 12)];
-        assert_eq!(
-            single.map(|(rows, columns)| plan(rows, columns, 1, 4)),
-            [(1024, 16, 33), (32, 16, 31), (16, 16, 58), (8, 16, 6), (1, 16, 2), (1, 2, 1), (1, 4, 79)]
-        );
-        assert_eq!(
-            [(1, 1), (2, 8), (300, 8)].map(|(batches, size)| plan(5000, 100, batches, size)),
-            [(1, 16, 40), (1, 16, 79), (1, 16, 1)]
-        );
-    }
-
-    #[test]
-    fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
-        for size in [2, 4, 8] {
-            for len in [1, 100, 8192, 8193, 16384, 16385, (1 << 20) + 3, (1 << 32) + 7] {
-                let Blocks { parts, tiles, longer, threads } = Blocks::exact(1, len, size, spans::PACKS_IN_FLIGHT, 3);
-                let tile = threads as usize * spans::PACKS_IN_FLIGHT * 16 / size;
-                let all = tiles as usize * parts as usize + longer as usize;
-                assert_eq!(all, len.div_ceil(tile), "{len} of {size} bytes");
-                assert!(longer < parts && tiles > 0 && threads.is_power_of_two());
-            }
-        }
-    }
-
-    #[test]
-    fn long_inputs_fill_the_device_once() {
-        let parts = |len| Blocks::exact(1, len, 4, spans::PACKS_IN_FLIGHT, 3).parts;
-        assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 20, 1 << 30].map(parts), [1, 1, 4, 256, 396]);
-    }
-}
+mod tests;

@@ -4,7 +4,7 @@ use cuda_std::element::{Element, Plain};
 use kernels::ops::Operator;
 use kernels::reduce::rows::packs_of_row;
 
-use super::plan::{Blocks, Plan, tiles_of_columns};
+use super::plan::{Blocks, Elements, Plan, tiles_of_columns};
 use super::workspace::{Room, Workspace};
 use super::{Kernels, Shape};
 use crate::{Error, Gpu, View, ViewMut};
@@ -140,7 +140,13 @@ pub(super) fn plan_by<O: Operator<T>, T: Element>(
     if shape.elements_each() == 0 && shape.outputs() > 0 && !O::HAS_EMPTY {
         return Err(Error::Empty { operator: kernels.name });
     }
-    let plan = Plan::of(shape.kind, size_of::<T>(), size_of::<O::State>(), kernels.rows.is_some());
+    let elements = Elements {
+        size: size_of::<T>(),
+        size_of_state: size_of::<O::State>(),
+        has_rows: kernels.rows.is_some(),
+        is_any_order: O::ANY_ORDER,
+    };
+    let plan = Plan::of(shape.kind, elements);
     Ok(Planned::new(ByOperator { kernels, plan }))
 }
 
@@ -160,21 +166,29 @@ impl<O: Operator<T>, T: Element> Launches<T, O::Output> for ByOperator<O, T> {
         gpu: &Gpu,
         workspace: &mut Workspace,
         input: View<'_, T>,
-        output: ViewMut<'_, O::Output>,
+        mut output: ViewMut<'_, O::Output>,
     ) -> Result<(), Error> {
         let Self { kernels, plan } = self;
         let grid = grid(plan.grid(), OPERATION)?;
         match *plan {
             Plan::Nothing => Ok(()),
-            Plan::Spans { spans, len, pitch, blocks: Blocks { parts, tiles, longer, threads } } => {
+            Plan::Spans { spans, len, pitch, blocks } => {
                 let bytes_between = if spans > 1 { pitch.saturating_mul(size_of::<T>()) } else { 0 };
                 let is_aligned = input.device_address().is_multiple_of(16) && bytes_between.is_multiple_of(16);
-                let arguments = (input, len, pitch, parts, tiles, longer, workspace.mailboxes.view_mut(), output);
                 let kernel = match kernels.spans_anywhere {
                     Some(kernel) if !is_aligned => kernel,
                     _ => kernels.spans,
                 };
-                gpu.launch(kernel.with_block(threads), grid, arguments)
+                let each = blocks.spans_of_launch(spans);
+                for first in (0..spans).step_by(each) {
+                    let count = each.min(spans - first);
+                    let output = output.reborrow().slice(first, count)?;
+                    let (input, mailboxes) = (input.behind(first * pitch)?, workspace.mailboxes.view_mut());
+                    let Blocks { parts, tiles, longer, threads } = blocks;
+                    let arguments = (input, len, pitch, parts, tiles, longer, mailboxes, output);
+                    gpu.launch(kernel.with_block(threads), self::grid(blocks.grid(count), OPERATION)?, arguments)?;
+                }
+                Ok(())
             }
             Plan::Rows { rows, len, pitch, lanes, rows_of_block } => {
                 let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;
@@ -197,4 +211,35 @@ impl<O: Operator<T>, T: Element> Launches<T, O::Output> for ByOperator<O, T> {
 
 fn no_kernel(operator: &'static str, shape: &'static str) -> Error {
     Error::NoReductionKernel { operator, shape }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernels::ops::Product;
+    use kernels::reduce::spans::spans;
+
+    use super::*;
+    use crate::SimtOptions;
+
+    #[test]
+    fn there_may_be_more_shared_spans_than_a_grid_is_high() {
+        const SPANS: usize = 65_537;
+        const LEN: usize = 257;
+        let gpu = Gpu::simt_with(SimtOptions { checks: false, ..SimtOptions::default() });
+        // SAFETY: only plans launch it.
+        let kernels: Kernels<Product, _> = Kernels::new("the product", unsafe { spans::handle::<Product, f64>() });
+        // One of two parts is a tile, the other one element.
+        let blocks = Blocks { parts: 2, tiles: 1, longer: 0, threads: 32 };
+        let plan = Plan::Spans { spans: SPANS, len: LEN, pitch: LEN, blocks };
+        let planned: Planned<f64, f64> = Planned::new(ByOperator { kernels, plan });
+        let mut numbers = vec![1.0; SPANS * LEN];
+        numbers.chunks_mut(LEN).zip(1..).for_each(|(span, number)| span[LEN - 1] = f64::from(number));
+        let input = gpu.upload(&numbers).unwrap();
+        let mut output = gpu.zeroed(SPANS).unwrap();
+        let mut workspace = Workspace::new(&gpu, planned.room()).unwrap();
+        let shape = Shape::rows(SPANS, LEN);
+        planned.start(&gpu, shape, &mut workspace, input.view(), output.view_mut()).unwrap();
+        let found = gpu.download(&output).unwrap();
+        assert!(found.into_iter().eq((1..=SPANS).map(|number| number as f64)));
+    }
 }

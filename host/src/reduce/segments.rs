@@ -38,12 +38,10 @@ pub struct SegmentKernels<T: Element, R: Plain> {
 
 /// The kernel for long segments.
 pub(super) enum LongSegments<T: Element, R: Plain> {
-    InOrder(Kernel<LongSegmentsParameters<T, R>>),
+    /// With the [places](segments::places_of_partial) that a state takes.
+    InOrder { kernel: Kernel<LongSegmentsParameters<T, R>>, places: usize },
     /// With the words of a residue.
-    Exact {
-        kernel: Kernel<ExactLongSegmentsParameters<T, R>>,
-        words: usize,
-    },
+    Exact { kernel: Kernel<ExactLongSegmentsParameters<T, R>>, words: usize },
 }
 
 impl<T: Element, R: Plain> SegmentKernels<T, R> {
@@ -56,7 +54,7 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
         // SAFETY: views of elements and results of the same sizes and bits, and all else unchanged.
         unsafe {
             let long_segments = match self.long_segments {
-                LongSegments::InOrder(kernel) => LongSegments::InOrder(kernel.taken_as()),
+                LongSegments::InOrder { kernel, places } => LongSegments::InOrder { kernel: kernel.taken_as(), places },
                 LongSegments::Exact { kernel, words } => LongSegments::Exact { kernel: kernel.taken_as(), words },
             };
             SegmentKernels { segments: self.segments.taken_as(), long_segments }
@@ -67,7 +65,7 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
     /// second one. And blocks of the second.
     fn at_once(&self) -> (usize, usize) {
         let (warps, blocks) = match self.long_segments {
-            LongSegments::InOrder(_) => (64, 4),
+            LongSegments::InOrder { .. } => (64, 4),
             LongSegments::Exact { .. } => (32, 3),
         };
         (warps * MULTIPROCESSORS, blocks * MULTIPROCESSORS)
@@ -82,7 +80,8 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
 /// of nothing: a sum 0, a product 1, a mean NaN, a minimum the largest value and a maximum the smallest (of floats the
 /// infinities), the place of one [`u64::MAX`].
 ///
-/// A segment's bits depend on its own elements alone.
+/// A segment's bits depend on its own elements alone. An operator that keeps an order keeps one for segments by
+/// offsets, which may be another than for a row of the same length.
 ///
 /// Made by [`Gpu::segment_reducer`].
 ///
@@ -136,9 +135,9 @@ impl Gpu {
         // Without an element that one warp does not fold there is nothing to queue.
         let has_long = elements > segments::WARP_PACKS * (16 / size);
         let room = if has_long { segments::most_chunks(elements, size) } else { 0 };
-        let residues = match kernels.long_segments {
-            LongSegments::InOrder(_) => 0,
-            LongSegments::Exact { words, .. } => residues(elements, size) * words,
+        let (places, residues) = match kernels.long_segments {
+            LongSegments::InOrder { places, .. } => (places, 0),
+            LongSegments::Exact { words, .. } => (1, residues(elements, size) * words),
         };
         let machine = self.machine();
         Ok(SegmentReducer {
@@ -148,7 +147,7 @@ impl Gpu {
             elements,
             chunks: self.zeroed(room * segments::PLACES_OF_CHUNK)?,
             notes: Buffer::workspace(&machine, 2)?,
-            partials: self.zeroed(room)?,
+            partials: self.zeroed(room * places)?,
             tickets: Buffer::workspace(&machine, 1 + room)?,
             residues: Buffer::workspace(&machine, residues)?,
         })
@@ -253,7 +252,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         let grid = blocks.min(self.partials.len()) as u32;
         let (chunks, partials) = (self.chunks.view(), self.partials.view_mut());
         match self.kernels.long_segments {
-            LongSegments::InOrder(kernel) => {
+            LongSegments::InOrder { kernel, .. } => {
                 self.gpu.launch(kernel, grid, (input, chunks, notes, partials, tickets, output))
             }
             LongSegments::Exact { kernel, .. } => {

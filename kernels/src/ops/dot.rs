@@ -2,7 +2,6 @@
 
 use cuda_std::prelude::*;
 
-use super::compensated::Accumulator;
 use super::scalar::{Arithmetic, Integer};
 use super::{Operator, PairOperator, tree};
 
@@ -17,38 +16,37 @@ fn product<T: Integer>(a: T, b: T) -> T::Wide {
 }
 
 impl<T: Integer> Operator<T> for Dot {
-    type State = <T::Wide as Accumulator>::State;
+    type State = T::Wide;
     type Output = T::Wide;
-    const NEUTRAL: Self::State = <T::Wide as Accumulator>::NEUTRAL;
+    const NEUTRAL: T::Wide = T::NOTHING;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> Self::State {
-        product(element, element).held()
+        product(element, element)
     }
     #[inline(always)]
-    fn combine(a: Self::State, b: Self::State) -> Self::State {
-        T::Wide::add(a, b)
+    fn combine(a: T::Wide, b: T::Wide) -> T::Wide {
+        a.plus(b)
     }
     #[inline(always)]
-    fn finish(state: Self::State, count: u64) -> T::Wide {
-        T::Wide::total_of(state, count)
+    fn finish(state: T::Wide, _count: u64) -> T::Wide {
+        state
     }
 }
 
 impl<T: Integer> PairOperator<T> for Dot {
     #[inline(always)]
     fn lift_pair(a: T, b: T) -> Self::State {
-        product(a, b).held()
+        product(a, b)
     }
     #[inline(always)]
     fn gather_pairs(a: T::Pack, b: T::Pack) -> Self::State {
         let of = |i: usize| product(a.get(i), b.get(i));
-        let total = match T::Pack::LEN {
+        match T::Pack::LEN {
             2 => tree::<_, 2>(of, T::Wide::plus),
             4 => tree::<_, 4>(of, T::Wide::plus),
             8 => tree::<_, 8>(of, T::Wide::plus),
             _ => tree::<_, 16>(of, T::Wide::plus),
-        };
-        total.held()
+        }
     }
 }

@@ -18,13 +18,13 @@
 //! | [`Dot`] | two inputs | as [`Sum`] |
 //!
 //! Sums of floats, and what is made of them (`Sum`, `SumInF64`, `Mean`, `SumOfSquares`, `Norm`, `Dot`), are exact and
-//! rounded once: [`crate::reduce::exact`]. All others, and those of integers, are an [`Operator`].
+//! rounded once: [`crate::reduce::exact`]. All others, and those of integers, are an [`Operator`]; means and norms of
+//! integers are exact and rounded once, too.
 //!
 //! A custom operator is a type that implements [`Operator`]: the engines in [`crate::reduce`] take any.
 
 mod arg;
 mod bytes;
-mod compensated;
 mod dot;
 mod erased;
 mod extremes;
@@ -35,11 +35,11 @@ mod predicates;
 mod product;
 mod scalar;
 mod sum;
+mod totals;
 
 use cuda_std::prelude::*;
 
 pub use arg::{ArgMax, ArgMin};
-pub use compensated::Accumulator;
 pub use dot::Dot;
 pub use erased::Erased;
 pub use extremes::{Max, Min, MinMax};
@@ -50,11 +50,14 @@ pub use predicates::{All, Any, CountFinite, CountNan, CountNonzero};
 pub use product::Product;
 pub use scalar::{Float, Integer, Ordered, Scalar};
 pub use sum::{Mean, Sum, SumInF64, WrappingSum};
+pub use totals::{Squares, Total};
 
 /// A reduction of elements of type `T`: what becomes of one, how two results become one, and what is given out.
 ///
-/// The engines give each thread some of the elements and fold the threads' states in a tree whose shape depends on the
-/// number of elements alone, so `combine` must be associative and commutative up to rounding.
+/// The engines give each thread some of the elements and fold the threads' states in a tree, so `combine` must be
+/// associative and commutative up to rounding. The order of all this is a function of the number of elements that are
+/// reduced to a result, of the sizes of elements and states, and of whether the elements are neighbours, a column, or
+/// a segment by offsets; for an operator with [`Operator::ANY_ORDER`] also of what else is reduced.
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -99,9 +102,9 @@ pub trait Operator<T: Element>: Sized + 'static {
     /// which has to have some result and gets `finish(NEUTRAL, 0)`.
     const HAS_EMPTY: bool = true;
 
-    /// Whether what is given out is the same to the last bit in whatever order elements are combined. Then the engines may
-    /// choose an order by the input's address, and load from it as fast as from an aligned one; in the order that is otherwise
-    /// kept, counted from the first element, they have to cut each load out of two.
+    /// Whether what is given out is the same to the last bit in whatever order elements are combined. Then the engines
+    /// choose the order that is fastest for a shape and an address. In the order that is otherwise kept, they cut each
+    /// unaligned load out of two, and a block may have fewer rows or columns than it could fold.
     const ANY_ORDER: bool = false;
 
     /// [`Operator::NEUTRAL`] of an operator that may be [`Erased`].

@@ -1,9 +1,7 @@
 //! Sums of squares.
 
-use cuda_std::float::Float;
-
-use super::compensated::Accumulator;
 use super::scalar::{Arithmetic, Integer};
+use super::totals::{Squares, Total};
 use super::{Operator, tree};
 
 /// The sum of squares: of integers in 64 bits, wrapping past those; of floats the exact sum of the exact squares,
@@ -17,54 +15,55 @@ fn square<T: Arithmetic>(number: T) -> T {
 }
 
 impl<T: Integer> Operator<T> for SumOfSquares {
-    type State = <T::Wide as Accumulator>::State;
+    type State = T::Wide;
     type Output = T::Wide;
-    const NEUTRAL: Self::State = <T::Wide as Accumulator>::NEUTRAL;
+    const NEUTRAL: T::Wide = T::NOTHING;
     const ANY_ORDER: bool = true;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> Self::State {
-        square(T::wide(element.partial())).held()
+        square(T::wide(element.partial()))
     }
     #[inline(always)]
-    fn combine(a: Self::State, b: Self::State) -> Self::State {
-        T::Wide::add(a, b)
+    fn combine(a: T::Wide, b: T::Wide) -> T::Wide {
+        a.plus(b)
     }
     #[inline(always)]
-    fn finish(state: Self::State, count: u64) -> T::Wide {
-        T::Wide::total_of(state, count)
+    fn finish(state: T::Wide, _count: u64) -> T::Wide {
+        state
     }
     #[inline(always)]
     fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
-        tree::<_, LEN>(|i| square(T::wide(elements[i].partial())), T::Wide::plus).held()
+        tree::<_, LEN>(|i| square(T::wide(elements[i].partial())), T::Wide::plus)
     }
 }
 
-/// The Euclidean norm: the root of the sum of squares, of floats the exact one, rounded once; of integers in `f64`.
+/// The Euclidean norm: the root of the exact sum of squares, rounded once to nearest even; of integers to `f64`.
 ///
 /// No square of a float overflows or is too small, only the norm.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Norm;
 
 impl<T: Integer> Operator<T> for Norm {
-    type State = <f64 as Accumulator>::State;
+    type State = T::Squares;
     type Output = f64;
-    const NEUTRAL: Self::State = <f64 as Accumulator>::NEUTRAL;
+    const NEUTRAL: T::Squares = T::Squares::ZERO;
+    const ANY_ORDER: bool = true;
 
     #[inline(always)]
-    fn lift(element: T, _index: u64) -> Self::State {
-        square(element.real()).held()
+    fn lift(element: T, _index: u64) -> T::Squares {
+        T::squares([element])
     }
     #[inline(always)]
-    fn combine(a: Self::State, b: Self::State) -> Self::State {
-        f64::add(a, b)
+    fn combine(a: T::Squares, b: T::Squares) -> T::Squares {
+        a.plus(b)
     }
     #[inline(always)]
-    fn finish(state: Self::State, count: u64) -> f64 {
-        Float::sqrt(f64::total_of(state, count))
+    fn finish(state: T::Squares, _count: u64) -> f64 {
+        state.root()
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
-        tree::<_, LEN>(|i| square(elements[i].real()), f64::plus).held()
+    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Squares {
+        T::squares(elements)
     }
 }

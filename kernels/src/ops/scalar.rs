@@ -5,7 +5,7 @@ use cuda_std::float;
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 
-use super::compensated::Accumulator;
+use super::totals::{Squares, Total};
 use super::{bytes, tree};
 
 /// A number that every operator takes.
@@ -57,22 +57,24 @@ pub trait Float: Scalar {
 ///
 /// A sum of many goes `Self` -> [`Scalar::Partial`], in which a thread adds what it has in registers, ->
 /// [`Scalar::Wide`], in which everything further is added.
-pub trait Integer: Scalar<Wide: Accumulator> {
+pub trait Integer: Scalar {
     /// What elements are summed in for their mean.
-    type MeanSum: Accumulator;
+    type Total: Total + Into<i128>;
+    /// What their squares are summed in for their norm.
+    type Squares: Squares;
 
     /// What changes no sum.
     const ZERO: Self;
+    /// The same of [`Scalar::Wide`].
+    const NOTHING: Self::Wide;
     /// The sum, wrapping.
     fn plus_wrapping(self, other: Self) -> Self;
     /// The sum of `LEN` elements, a power of two up to 16; exact.
     fn sum<const LEN: usize>(elements: [Self; LEN]) -> Self::Partial;
-    /// Exact but for integers past 2^53.
-    fn real(self) -> f64;
-    /// As [`Integer::real`], or exact.
-    fn for_mean(self) -> Self::MeanSum;
-    /// A sum of `count` elements as a mean.
-    fn mean(sum: Self::MeanSum, count: u64) -> f64;
+    /// The sum of `LEN` elements as part of a longer one; exact.
+    fn total<const LEN: usize>(elements: [Self; LEN]) -> Self::Total;
+    /// The sum of their squares; exact.
+    fn squares<const LEN: usize>(elements: [Self; LEN]) -> Self::Squares;
 }
 
 /// Addition and multiplication; of integers both wrap.
@@ -265,7 +267,7 @@ fn words<const LEN: usize>(bytes: [u8; LEN]) -> [u32; 4] {
 }
 
 macro_rules! integers {
-    ($($type:ident by $partial:ident in $wide:ident, mean in $mean:ident;)*) => {$(
+    ($($type:ident by $partial:ident in $wide:ident, mean by $total:ident, norm by $squares:ty;)*) => {$(
         impl Scalar for $type {
             type Partial = $partial;
             type Wide = $wide;
@@ -314,8 +316,10 @@ macro_rules! integers {
         }
 
         impl Integer for $type {
-            type MeanSum = $mean;
+            type Total = $total;
+            type Squares = $squares;
             const ZERO: Self = 0;
+            const NOTHING: $wide = 0;
             #[inline(always)]
             fn plus_wrapping(self, other: Self) -> Self {
                 self.wrapping_add(other)
@@ -332,31 +336,37 @@ macro_rules! integers {
                 tree::<_, LEN>(|i| elements[i].partial(), Arithmetic::plus)
             }
             #[inline(always)]
-            fn real(self) -> f64 {
-                self as f64
+            fn total<const LEN: usize>(elements: [Self; LEN]) -> $total {
+                if size_of::<Self>() == 8 {
+                    return tree::<_, LEN>(|i| elements[i] as $total, Total::plus);
+                }
+                Self::sum(elements) as $total
             }
             #[inline(always)]
-            fn for_mean(self) -> $mean {
-                self as $mean
-            }
-            #[inline(always)]
-            fn mean(sum: $mean, count: u64) -> f64 {
-                (sum as f64 / count as f64).with_one_nan()
+            fn squares<const LEN: usize>(elements: [Self; LEN]) -> $squares {
+                let magnitude = |i: usize| elements[i].abs_diff(0);
+                // As short as they fit: of short elements there are many.
+                let short = |i: usize| (magnitude(i) as u32).wrapping_mul(magnitude(i) as u32);
+                match size_of::<Self>() {
+                    1 => Squares::of(tree::<_, LEN>(short, u32::wrapping_add).into()),
+                    2 => Squares::of(tree::<_, LEN>(|i| u64::from(short(i)), u64::wrapping_add)),
+                    _ => tree::<_, LEN>(|i| Squares::square(magnitude(i) as u64), Total::plus),
+                }
             }
         }
     )*};
 }
 
 integers! {
-    i8 by i32 in i64, mean in i64;
-    u8 by u32 in u64, mean in u64;
-    i16 by i32 in i64, mean in i64;
-    u16 by u32 in u64, mean in u64;
-    i32 by i64 in i64, mean in i64;
-    u32 by u64 in u64, mean in u64;
-    // A sum of these may be past 64 bits where their mean is not.
-    i64 by i64 in i64, mean in f64;
-    u64 by u64 in u64, mean in f64;
+    i8 by i32 in i64, mean by i64, norm by u64;
+    u8 by u32 in u64, mean by i64, norm by u64;
+    i16 by i32 in i64, mean by i64, norm by u128;
+    u16 by u32 in u64, mean by i64, norm by u128;
+    // 2^32 elements of 32 bits, or of 16 bits squared, are more than 64 bits hold.
+    i32 by i64 in i64, mean by i128, norm by u128;
+    u32 by u64 in u64, mean by i128, norm by u128;
+    i64 by i64 in i64, mean by i128, norm by [u64; 4];
+    u64 by u64 in u64, mean by i128, norm by [u64; 4];
 }
 
 macro_rules! floats {

@@ -1,8 +1,10 @@
 //! Sums and means.
 
-use super::compensated::Accumulator;
+use exact_sum::integers::mean;
+
+use super::Operator;
 use super::scalar::{Arithmetic, Integer};
-use super::{Operator, tree};
+use super::totals::Total;
 
 /// The sum: of integers in 64 bits, wrapping past those; of floats the exact sum, rounded once to nearest even, to
 /// `f32` of `f16`, `bf16` and `f32`.
@@ -13,26 +15,26 @@ use super::{Operator, tree};
 pub struct Sum;
 
 impl<T: Integer> Operator<T> for Sum {
-    type State = <T::Wide as Accumulator>::State;
+    type State = T::Wide;
     type Output = T::Wide;
-    const NEUTRAL: Self::State = <T::Wide as Accumulator>::NEUTRAL;
+    const NEUTRAL: T::Wide = T::NOTHING;
     const ANY_ORDER: bool = true;
 
     #[inline(always)]
     fn lift(element: T, _index: u64) -> Self::State {
-        T::wide(element.partial()).held()
+        T::wide(element.partial())
     }
     #[inline(always)]
-    fn combine(a: Self::State, b: Self::State) -> Self::State {
-        T::Wide::add(a, b)
+    fn combine(a: T::Wide, b: T::Wide) -> T::Wide {
+        a.plus(b)
     }
     #[inline(always)]
-    fn finish(state: Self::State, count: u64) -> T::Wide {
-        T::Wide::total_of(state, count)
+    fn finish(state: T::Wide, _count: u64) -> T::Wide {
+        state
     }
     #[inline(always)]
     fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
-        T::wide(T::sum(elements)).held()
+        T::wide(T::sum(elements))
     }
 }
 
@@ -64,30 +66,30 @@ impl<T: Integer> Operator<T> for WrappingSum {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SumInF64;
 
-/// The mean: of floats the exact sum over the number of elements, rounded once; of integers the sum, exact up to 32
-/// bits and in `f64` beyond, over the number of elements.
+/// The mean: the exact sum over the number of elements, rounded once to nearest even; of integers to `f64`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean;
 
 impl<T: Integer> Operator<T> for Mean {
-    type State = <T::MeanSum as Accumulator>::State;
+    type State = T::Total;
     type Output = f64;
-    const NEUTRAL: Self::State = <T::MeanSum as Accumulator>::NEUTRAL;
+    const NEUTRAL: T::Total = T::Total::ZERO;
+    const ANY_ORDER: bool = true;
 
     #[inline(always)]
-    fn lift(element: T, _index: u64) -> Self::State {
-        element.for_mean().held()
+    fn lift(element: T, _index: u64) -> T::Total {
+        T::total([element])
     }
     #[inline(always)]
-    fn combine(a: Self::State, b: Self::State) -> Self::State {
-        T::MeanSum::add(a, b)
+    fn combine(a: T::Total, b: T::Total) -> T::Total {
+        a.plus(b)
     }
     #[inline(always)]
-    fn finish(state: Self::State, count: u64) -> f64 {
-        T::mean(T::MeanSum::total_of(state, count), count)
+    fn finish(state: T::Total, count: u64) -> f64 {
+        mean(state.into(), count)
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
-        tree::<_, LEN>(|i| T::for_mean(elements[i]), T::MeanSum::plus).held()
+    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Total {
+        T::total(elements)
     }
 }

@@ -39,6 +39,11 @@ const MOST_CHUNKS: usize = 4 * 528;
 /// and length. The offsets themselves are not read again: who has them may have changed them meanwhile.
 pub const PLACES_OF_CHUNK: usize = 2;
 
+/// Places of 16 bytes that a chunk's state takes.
+pub const fn places_of_partial(size_of_state: usize) -> usize {
+    size_of_state.div_ceil(16)
+}
+
 /// Where [`segments`](fn@segments) writes how many chunks it has queued.
 pub const NOTE_OF_CHUNKS: usize = 0;
 
@@ -205,7 +210,7 @@ pub(super) fn queue_long<T: Element>(own: Segment, first: usize, chunks: &Global
 /// Reduces the segments that [`segments`](fn@segments) has left in `chunks`, to one output each. Blocks take chunks in
 /// turn; the last to finish one of a segment folds what all have made of it, in order.
 ///
-/// `partials` has a place for each chunk, and `tickets` one more, each 0.
+/// `partials` has [places](places_of_partial) for each chunk, and `tickets` one more, each 0.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -231,6 +236,7 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
     let warp_states = shared_array![O::State; 32];
     let drawn = shared_array![u32; 1];
     let thread = thread::index_in_block::<BLOCK>();
+    let places = places_of_partial(size_of::<O::State>());
     let queued = notes.load_volatile(NOTE_OF_CHUNKS) as usize;
     // More than there is room for: of offsets that are not in order, and told.
     let queued = if queued <= chunks.len() / PLACES_OF_CHUNK { queued } else { 0 };
@@ -260,11 +266,20 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
         } else {
             let first = at - part;
             if thread == 0 {
-                partials.store_volatile(at, settled(state).to_pair());
+                let [first, second, third, fourth] = settled(state).to_four_words();
+                partials.store_volatile(at * places, [first, second]);
+                if places > 1 {
+                    partials.store_volatile(at * places + 1, [third, fourth]);
+                }
             }
             if is_last_block(&tickets, 1 + first, parts as u32, &drawn) {
                 // The other blocks wrote these during this launch: L1 may not answer for them.
-                let partial = |i, _| O::State::from_pair(partials.load_volatile(first + i));
+                let partial = |i: usize, _| {
+                    let at = (first + i) * places;
+                    let [[first, second], [third, fourth]] =
+                        [partials.load_volatile(at), if places > 1 { partials.load_volatile(at + 1) } else { [0; 2] }];
+                    O::State::from_four_words([first, second, third, fourth])
+                };
                 let state = fold_partials::<O, T>(parts as u32, &warp_states, partial);
                 if thread == 0 {
                     output.store(segment, O::finish(state, len as u64));

@@ -83,7 +83,7 @@ pub unsafe fn spans<O: Operator<T>, T: Element>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [Mean, Norm] x [i8, i16, i32, i64, u8, u16, u32, u64] + [Product] x [f32, f64, f16, bf16],
+    instances = [Product] x [f32, f64, f16, bf16],
     max_threads = 512,
     min_blocks = 2,
     early, erase = crate::ops::Erased

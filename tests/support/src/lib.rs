@@ -1,5 +1,6 @@
 //! What the tests share: the test kernels' PTX, and runs of them on either machine.
 
+pub mod by_length;
 pub mod calls;
 pub mod device_library;
 pub mod exact;

@@ -26,49 +26,13 @@ impl Part<'_> {
     /// What this thread folds of these rows; `load` loads its elements of one.
     #[inline(always)]
     pub(super) fn fold<O: Operator<T>, T: Element>(&self, load: impl Fn(usize) -> [T; COLUMNS]) -> [O::State; COLUMNS] {
-        let step = self.place.rows * self.abreast;
-        let beside = four(|c| self.place.row_abreast(c));
-        let mut states = [constant!(O::NEUTRAL); COLUMNS];
-        let mut first = self.begin + self.place.row * self.abreast;
-        let in_flight = rows_in_flight(size_of::<T>(), size_of::<O::State>());
-        while in_flight == 8 && first + 7 * step < self.end {
-            let row = |k: usize| first + k * step;
-            let load = |k: usize| load(row(k));
-            let loaded = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
-            issue_loads();
-            states = four(|c| {
-                let of = |k: usize| loaded[k][c];
-                let column = [of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)];
-                O::combine(states[c], O::gather(column, |k| (row(k) + beside[c]) as u64))
-            });
-            first += 8 * step;
-        }
-        while in_flight >= 4 && first + 3 * step < self.end {
-            let row = |k: usize| first + k * step;
-            let loaded = [load(row(0)), load(row(1)), load(row(2)), load(row(3))];
-            issue_loads();
-            states = four(|c| {
-                let column = [loaded[0][c], loaded[1][c], loaded[2][c], loaded[3][c]];
-                O::combine(states[c], O::gather(column, |k| (row(k) + beside[c]) as u64))
-            });
-            first += 4 * step;
-        }
-        while in_flight == 2 && first + step < self.end {
-            let row = |k: usize| first + k * step;
-            let loaded = [load(row(0)), load(row(1))];
-            issue_loads();
-            states = four(|c| {
-                let column = [loaded[0][c], loaded[1][c]];
-                O::combine(states[c], O::gather(column, |k| (row(k) + beside[c]) as u64))
-            });
-            first += 2 * step;
-        }
-        while first < self.end {
-            let loaded = load(first);
-            states = four(|c| O::combine(states[c], O::lift(loaded[c], (first + beside[c]) as u64)));
-            first += step;
-        }
-        states
+        let rows = Rows {
+            first: self.begin + self.place.row * self.abreast,
+            end: self.end,
+            step: self.place.rows * self.abreast,
+            beside: four(|c| self.place.row_abreast(c)),
+        };
+        rows.fold::<O, T>(load)
     }
 
     /// `states` with the rows from the end on, which are fewer than stand abreast, and of which so many columns are left. The
@@ -86,6 +50,63 @@ impl Part<'_> {
         issue_loads();
         let index = |c: usize| (self.end + self.place.row_abreast(c)) as u64;
         four(|c| if is_left(c) { O::combine(states[c], O::lift(loaded[c], index(c))) } else { states[c] })
+    }
+}
+
+/// Rows that a thread folds: every `step`-th from the first on.
+pub(super) struct Rows {
+    pub(super) first: usize,
+    pub(super) end: usize,
+    pub(super) step: usize,
+    /// How many rows after these each of the thread's columns is, of rows abreast.
+    pub(super) beside: [usize; COLUMNS],
+}
+
+impl Rows {
+    /// The states of their elements; `load` loads the thread's elements of one row.
+    #[inline(always)]
+    pub(super) fn fold<O: Operator<T>, T: Element>(self, load: impl Fn(usize) -> [T; COLUMNS]) -> [O::State; COLUMNS] {
+        let Self { mut first, end, step, beside } = self;
+        let mut states = [constant!(O::NEUTRAL); COLUMNS];
+        let in_flight = rows_in_flight(size_of::<T>(), size_of::<O::State>());
+        while in_flight == 8 && first + 7 * step < end {
+            let row = |k: usize| first + k * step;
+            let load = |k: usize| load(row(k));
+            let loaded = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
+            issue_loads();
+            states = four(|c| {
+                let of = |k: usize| loaded[k][c];
+                let column = [of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)];
+                O::combine(states[c], O::gather(column, |k| (row(k) + beside[c]) as u64))
+            });
+            first += 8 * step;
+        }
+        while in_flight >= 4 && first + 3 * step < end {
+            let row = |k: usize| first + k * step;
+            let loaded = [load(row(0)), load(row(1)), load(row(2)), load(row(3))];
+            issue_loads();
+            states = four(|c| {
+                let column = [loaded[0][c], loaded[1][c], loaded[2][c], loaded[3][c]];
+                O::combine(states[c], O::gather(column, |k| (row(k) + beside[c]) as u64))
+            });
+            first += 4 * step;
+        }
+        while in_flight == 2 && first + step < end {
+            let row = |k: usize| first + k * step;
+            let loaded = [load(row(0)), load(row(1))];
+            issue_loads();
+            states = four(|c| {
+                let column = [loaded[0][c], loaded[1][c]];
+                O::combine(states[c], O::gather(column, |k| (row(k) + beside[c]) as u64))
+            });
+            first += 2 * step;
+        }
+        while first < end {
+            let loaded = load(first);
+            states = four(|c| O::combine(states[c], O::lift(loaded[c], (first + beside[c]) as u64)));
+            first += step;
+        }
+        states
     }
 }
 

@@ -1,6 +1,7 @@
 //! Columns, each folded by a column of threads.
 
 mod fold;
+pub mod in_order;
 mod partials;
 pub(in crate::reduce) mod place;
 pub(in crate::reduce) mod store;
@@ -11,10 +12,11 @@ use half::{bf16, f16};
 use super::fold::is_last_block;
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumOfSquares, WrappingSum,
+    Sum, SumOfSquares, WrappingSum, constant,
 };
 use fold::{Part, fold_threads};
-use partials::Partials;
+use in_order::InOrder;
+use partials::{Partials, threads_over};
 use place::{Place, four, load_wide};
 use store::store_many_outputs;
 
@@ -38,6 +40,16 @@ pub const fn rows_in_flight(size: usize, size_of_state: usize) -> usize {
     }
 }
 
+/// Blocks of a multiprocessor, whose threads have the registers that they need: of large states, and of two loops in
+/// each other for an [order](in_order), fewer.
+pub const fn blocks_at_once(size_of_state: usize, is_any_order: bool) -> usize {
+    match (size_of_state, is_any_order) {
+        (32, _) => 2,
+        (_, true) => 4,
+        (_, false) => 3,
+    }
+}
+
 /// States that `parts` blocks leave for each other of a matrix with so many columns: one of each column from each, and
 /// one more where rows stand abreast.
 pub const fn partials_of(columns: usize, abreast: usize, parts: usize) -> usize {
@@ -51,6 +63,32 @@ pub const fn tickets_of(tiles: usize, abreast: usize) -> usize {
 
 const fn rows_of_partials(abreast: usize, parts: usize) -> usize {
     parts + (abreast > 1) as usize
+}
+
+/// The matrices whose columns are reduced; the fields are the kernel's parameters.
+struct Matrices<'a, T> {
+    input: &'a Global<'a, T>,
+    rows: usize,
+    columns: usize,
+    pitch: usize,
+    batch_pitch: usize,
+}
+
+impl<T: Element> Matrices<'_, T> {
+    /// Whether a thread's columns are one access of several elements: in every row of every matrix, or in none. So all
+    /// threads access memory in the same way.
+    #[inline(always)]
+    fn are_wide(&self, abreast: usize) -> bool {
+        let &Self { input, columns, pitch, batch_pitch, .. } = self;
+        let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
+        let is_even = |columns: usize, pitch: usize| {
+            columns.is_multiple_of(COLUMNS) && (pitch * size_of::<T>()).is_multiple_of(access)
+        };
+        // Accesses may reach from one row to the next, if nothing is between these.
+        input.is_aligned_to(0, access)
+            && (batch_pitch * size_of::<T>()).is_multiple_of(access)
+            && (is_even(columns, pitch) || (pitch == columns && is_even(columns * abreast, pitch * abreast)))
+    }
 }
 
 /// One place for each column of each thread.
@@ -71,6 +109,8 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
 /// - *Many rows are in flight* in each thread before the first is used.
 /// - *States meet once*: threads over the same columns in shared memory, blocks by partials that the last of them folds.
 ///
+/// An operator that keeps an order has another one: [`in_order`], in which no rows stand abreast.
+///
 /// If there is more than one part, each batch has [`partials_of`] places in `partials`, and [`tickets_of`] in `tickets`, which are
 /// 0. Only then do rows stand abreast, by a power of two. Blocks count up through tiles, then parts, then batches.
 ///
@@ -85,7 +125,7 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
         + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
         + [WrappingSum] x [u8, u16, u32],
     block = BLOCK,
-    min_blocks = 4,
+    min_blocks = blocks_at_once(size_of::<<O as Operator<T>>::State>(), <O as Operator<T>>::ANY_ORDER),
     early, erase = crate::ops::Erased
 )]
 pub unsafe fn columns<O: Operator<T>, T: Element>(
@@ -111,15 +151,15 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     let (part, batch) = if parts == 1 { (0, block) } else { (block % parts, block / parts) };
     let (tile, part, batch) = (tile as usize, part as usize, batch as usize);
     let (lanes, abreast) = (lanes as usize, abreast as usize);
-    // Every row of every matrix, or none: so the same access for all threads.
-    let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
-    let is_even = |columns: usize, pitch: usize| {
-        columns.is_multiple_of(COLUMNS) && (pitch * size_of::<T>()).is_multiple_of(access)
-    };
-    // Accesses may reach from one row to the next, if nothing is between these.
-    let is_wide = input.is_aligned_to(0, access)
-        && (batch_pitch * size_of::<T>()).is_multiple_of(access)
-        && (is_even(columns, pitch) || (pitch == columns && is_even(columns * abreast, pitch * abreast)));
+    let matrices = Matrices { input: &input, rows, columns, pitch, batch_pitch };
+    if !constant!(O::ANY_ORDER) {
+        let (partials, tickets, output) = (&partials, &tickets, &output);
+        let blocks = InOrder { lanes, tiles: tiles as usize, parts: parts as usize, partials, tickets, output };
+        // SAFETY: as promised by the caller.
+        unsafe { blocks.fold::<O, T>(&matrices, tile, part, batch, &scratch, &drawn) };
+        return;
+    }
+    let is_wide = matrices.are_wide(abreast);
     let thread = thread::index_in_block::<BLOCK>();
     let place = Place::of_thread(thread, tile, lanes, columns, abreast, size_of::<T>(), is_wide);
     let at = four(|c| place.offset(c, pitch));
@@ -167,7 +207,7 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     let parts = parts as usize;
     let of_tile = lanes * COLUMNS;
     let finish = |column: usize, state| output.store(batch * columns + column, O::finish(state, rows as u64));
-    partials.fold::<O, T>(parts, tile * of_tile, of_tile, &scratch, |column, state| {
+    partials.fold::<O, T>(parts, tile * of_tile, of_tile, threads_over(of_tile), &scratch, |column, state| {
         if abreast == 1 {
             finish(column, state);
         } else {
@@ -176,7 +216,7 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     });
     if abreast > 1 && is_last_block(&tickets, ticket + tiles as usize, tiles, &drawn) {
         let of_rows_abreast = Partials { first: (first + parts) * abreast, columns, ..partials };
-        of_rows_abreast.fold::<O, T>(abreast, 0, columns, &scratch, finish);
+        of_rows_abreast.fold::<O, T>(abreast, 0, columns, threads_over(columns), &scratch, finish);
     }
 }
 

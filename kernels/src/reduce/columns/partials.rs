@@ -33,21 +33,21 @@ impl<S: Plain> Partials<'_, S> {
         self.states.store_volatile((self.first + row) * self.columns + column, state);
     }
 
-    /// Folds the `rows` rows, over up to `width` columns from column `begin` on, and does `work` with each column and its state.
-    /// All threads of the block come here.
+    /// Folds the `rows` rows, over up to `width` columns from column `begin` on, and does `work` with each column and
+    /// its state. All threads of the block come here: `high` rows (a power of two) of `wide` threads fold so many
+    /// columns at once; the last threads may be in none.
     #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "which states, and by which threads")]
     pub(super) fn fold<O: Operator<T, State = S>, T: Element>(
         &self,
         rows: usize,
         begin: usize,
         width: usize,
+        (wide, high): (u32, u32),
         scratch: &Scratch<S>,
         work: impl Fn(usize, S),
     ) {
         let thread = thread::index_in_block::<BLOCK>() as u32;
-        // Rows of threads, each over a column; the last threads may be in none. In the first of several chunks are all columns.
-        let wide = if width < BLOCK { width as u32 } else { BLOCK as u32 };
-        let high = 1 << (BLOCK as u32 / wide).ilog2();
         let (row, lane) = (thread / wide, (thread % wide) as usize);
         let mut past = 0;
         while past < width {
@@ -60,6 +60,10 @@ impl<S: Plain> Partials<'_, S> {
                 work(column, state);
             }
             past += wide as usize;
+            if high > 1 && past < width {
+                // Before what the threads left for each other is overwritten.
+                thread::sync_threads();
+            }
         }
     }
 
@@ -88,6 +92,14 @@ impl<S: Plain> Partials<'_, S> {
         }
         state
     }
+}
+
+/// Rows of threads over up to `width` columns: all columns at once, if a block has a thread for each, and as many rows
+/// as fit.
+#[inline(always)]
+pub(super) fn threads_over(width: usize) -> (u32, u32) {
+    let wide = if width < BLOCK { width as u32 } else { BLOCK as u32 };
+    (wide, 1 << (BLOCK as u32 / wide).ilog2())
 }
 
 /// The states over each column of `high` rows (a power of two) of `wide` threads, in the first of them: a tree, a barrier for each

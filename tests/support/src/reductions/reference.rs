@@ -1,5 +1,6 @@
-//! What each operator should give, computed in integers of 128 bits and in exact sums.
+//! What each operator should give, computed in integers of any length and in exact sums.
 
+use num_bigint::BigUint;
 use warpfold::exact::{ExactDot, ExactSum};
 
 use super::value::Value;
@@ -246,10 +247,10 @@ fn mean(dtype: &str, elements: &[Value]) -> Expected {
         let sum = exact_sum(elements);
         return Expected::float(if is_single(dtype) { sum.mean::<f32>().into() } else { sum.mean() });
     }
-    let n = elements.len() as f64;
-    let exact: i128 = elements.iter().map(|x| x.as_int()).sum();
-    let magnitude: f64 = elements.iter().map(|x| x.as_f64().abs()).sum();
-    Expected::Near(exact as f64 / n, 8.0 * f64::EPSILON * magnitude / n)
+    let sum: i128 = elements.iter().map(|x| x.as_int()).sum();
+    let (dividend, count) = (BigUint::from(sum.unsigned_abs()) << BITS_BELOW, BigUint::from(elements.len()));
+    let (quotient, rest) = (&dividend / &count, &dividend % &count);
+    Expected::Exactly(Value::Float(rounded(&quotient, rest > BigUint::ZERO) * if sum < 0 { -1.0 } else { 1.0 }))
 }
 
 fn norm(dtype: &str, elements: &[Value]) -> Expected {
@@ -257,9 +258,24 @@ fn norm(dtype: &str, elements: &[Value]) -> Expected {
         let squares = exact_squares(elements);
         return Expected::float(if is_single(dtype) { squares.root::<f32>().into() } else { squares.root() });
     }
-    let exact = elements.iter().map(|x| x.as_f64() * x.as_f64()).sum::<f64>().sqrt();
-    // The sum of squares is within 6u of itself, and its root within half of that and a rounding.
-    Expected::Near(exact, (3.0 + elements.len() as f64) * f64::EPSILON * exact)
+    let square = |x: &Value| BigUint::from(x.as_int().unsigned_abs()).pow(2);
+    let sum = elements.iter().map(square).sum::<BigUint>() << (2 * BITS_BELOW);
+    let root = sum.sqrt();
+    Expected::Exactly(Value::Float(rounded(&root, root.pow(2) != sum)))
+}
+
+/// Bits of a quotient or a root below 1, more than an `f64` keeps of a result that is not exact.
+const BITS_BELOW: usize = 128;
+
+/// `number / 2^BITS_BELOW`, and less than 1 more where something `is_left`: to nearest even.
+fn rounded(number: &BigUint, is_left: bool) -> f64 {
+    // What is below the highest 100 bits shows in the last of them alone: there it is no tie.
+    let dropped = number.bits().saturating_sub(100);
+    let kept = number >> dropped;
+    let is_inexact = is_left || &kept << dropped != *number;
+    let kept: u128 = kept.try_into().unwrap_or(u128::MAX);
+    // A conversion rounds to nearest even, and a power of two changes no digit.
+    (kept | u128::from(is_inexact)) as f64 * 2.0_f64.powi(dropped as i32 - BITS_BELOW as i32)
 }
 
 /// Whether `x` comes out of a minimum (or maximum) that `y` goes into too; zeros are equal.

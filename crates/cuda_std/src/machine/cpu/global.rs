@@ -9,6 +9,18 @@ use simt::lane::{self, Access, Space};
 use crate::element::{Packed, Plain};
 use crate::global::Fetch;
 
+/// [`lane::access`] of any plain value: of 32 bytes a GPU makes two accesses.
+#[inline(always)]
+#[track_caller]
+pub(super) fn access(space: Space, access: Access, address: usize, bytes: usize) {
+    if bytes == 32 {
+        lane::access(space, access, address, 16);
+        lane::access(space, access, address + 16, 16);
+    } else {
+        lane::access(space, access, address, bytes);
+    }
+}
+
 /// Reads global memory.
 ///
 /// # Safety
@@ -16,7 +28,7 @@ use crate::global::Fetch;
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn load<T: Plain>(place: *const T) -> T {
-    lane::access(Space::Global, Access::Load, place.addr(), size_of::<T>());
+    access(Space::Global, Access::Load, place.addr(), size_of::<T>());
     // SAFETY: as promised by the caller.
     unsafe { read(place) }
 }
@@ -49,7 +61,11 @@ unsafe fn read<T: Plain>(place: *const T) -> T {
                 let halves = place.cast::<AtomicU64>();
                 transmute_copy(&[(*halves).load(Ordering::Relaxed), (*halves.add(1)).load(Ordering::Relaxed)])
             }
-            _ => unreachable!("`Plain` types have 1, 2, 4, 8 or 16 bytes"),
+            32 => {
+                let words = place.cast::<AtomicU64>();
+                transmute_copy(&[0, 1, 2, 3].map(|k| (*words.add(k)).load(Ordering::Relaxed)))
+            }
+            _ => unreachable!("`Plain` types have 1, 2, 4, 8, 16 or 32 bytes"),
         }
     }
 }
@@ -61,7 +77,7 @@ unsafe fn read<T: Plain>(place: *const T) -> T {
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn store<T: Plain>(place: *mut T, value: T) {
-    lane::access(Space::Global, Access::Store, place.addr(), size_of::<T>());
+    access(Space::Global, Access::Store, place.addr(), size_of::<T>());
     // SAFETY: as promised by the caller; the width written is `T`'s.
     unsafe {
         match size_of::<T>() {
@@ -75,7 +91,12 @@ pub(crate) unsafe fn store<T: Plain>(place: *mut T, value: T) {
                 (*halves).store(low, Ordering::Relaxed);
                 (*halves.add(1)).store(high, Ordering::Relaxed);
             }
-            _ => unreachable!("`Plain` types have 1, 2, 4, 8 or 16 bytes"),
+            32 => {
+                let words: [u64; 4] = transmute_copy(&value);
+                let places = place.cast::<AtomicU64>();
+                words.iter().enumerate().for_each(|(k, &word)| (*places.add(k)).store(word, Ordering::Relaxed));
+            }
+            _ => unreachable!("`Plain` types have 1, 2, 4, 8, 16 or 32 bytes"),
         }
     }
 }

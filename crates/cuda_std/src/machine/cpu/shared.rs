@@ -4,6 +4,8 @@ use core::mem::size_of;
 
 use simt::lane::{self, Access, Space};
 
+use super::global::access;
+
 use crate::element::Plain;
 
 /// The address of shared memory.
@@ -32,7 +34,7 @@ pub(crate) fn shared_dynamic() -> (SharedAddress, usize) {
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn shared_load<T: Plain>(base: SharedAddress, offset: usize) -> T {
-    lane::access(Space::Shared, Access::Load, base.addr() + offset, size_of::<T>());
+    access(Space::Shared, Access::Load, base.addr() + offset, size_of::<T>());
     // SAFETY: as promised by the caller; the lanes of a block run on one core, so this is no race.
     unsafe { base.add(offset).cast::<T>().read() }
 }
@@ -44,7 +46,7 @@ pub(crate) unsafe fn shared_load<T: Plain>(base: SharedAddress, offset: usize) -
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn shared_store<T: Plain>(base: SharedAddress, offset: usize, value: T) {
-    lane::access(Space::Shared, Access::Store, base.addr() + offset, size_of::<T>());
+    access(Space::Shared, Access::Store, base.addr() + offset, size_of::<T>());
     // SAFETY: as promised by the caller; the lanes of a block run on one core, so this is no race.
     unsafe { base.add(offset).cast::<T>().write(value) }
 }
@@ -56,7 +58,7 @@ pub(crate) unsafe fn shared_store<T: Plain>(base: SharedAddress, offset: usize, 
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn shared_load_volatile<T: Plain>(base: SharedAddress, offset: usize) -> T {
-    lane::access(Space::Shared, Access::Load, base.addr() + offset, size_of::<T>());
+    access(Space::Shared, Access::Load, base.addr() + offset, size_of::<T>());
     // SAFETY: as promised by the caller.
     unsafe { base.add(offset).cast::<T>().read_volatile() }
 }
@@ -68,7 +70,7 @@ pub(crate) unsafe fn shared_load_volatile<T: Plain>(base: SharedAddress, offset:
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn shared_store_volatile<T: Plain>(base: SharedAddress, offset: usize, value: T) {
-    lane::access(Space::Shared, Access::Store, base.addr() + offset, size_of::<T>());
+    access(Space::Shared, Access::Store, base.addr() + offset, size_of::<T>());
     // SAFETY: as promised by the caller.
     unsafe { base.add(offset).cast::<T>().write_volatile(value) }
 }

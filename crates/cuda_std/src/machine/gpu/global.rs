@@ -181,6 +181,11 @@ pub(crate) unsafe fn load_volatile<T: Plain>(place: *const T) -> T {
                 let halves = place.cast::<u64>();
                 transmute_copy(&[halves.read_volatile(), halves.add(1).read_volatile()])
             }
+            32 => {
+                let words = place.cast::<u64>();
+                let read = |k: usize| words.add(k).read_volatile();
+                transmute_copy(&[read(0), read(1), read(2), read(3)])
+            }
             _ => place.read_volatile(),
         }
     }
@@ -203,6 +208,14 @@ pub(crate) unsafe fn store_volatile<T: Plain>(place: *mut T, value: T) {
                 let halves = place.cast::<u64>();
                 halves.write_volatile(low);
                 halves.add(1).write_volatile(high);
+            }
+            32 => {
+                let [first, second, third, fourth]: [u64; 4] = transmute_copy(&value);
+                let words = place.cast::<u64>();
+                words.write_volatile(first);
+                words.add(1).write_volatile(second);
+                words.add(2).write_volatile(third);
+                words.add(3).write_volatile(fourth);
             }
             _ => place.write_volatile(value),
         }

@@ -109,6 +109,12 @@ macro_rules! shared_access {
                         );
                         transmute_copy(&[a, b, c, d])
                     }
+                    32 => {
+                        let (a, b, c, d): (u64, u64, u64, u64);
+                        asm!(concat!("ld", $mode, ".shared.v2.b64 {{{}, {}}}, [{}];"), out(reg64) a, out(reg64) b, in(reg32) address, options($($options),*));
+                        asm!(concat!("ld", $mode, ".shared.v2.b64 {{{}, {}}}, [{}];"), out(reg64) c, out(reg64) d, in(reg32) address.wrapping_add(16), options($($options),*));
+                        transmute_copy(&[a, b, c, d])
+                    }
                     _ => trap(),
                 }
             }
@@ -146,6 +152,11 @@ macro_rules! shared_access {
                             concat!("st", $mode, ".shared.v4.b32 [{}], {{{}, {}, {}, {}}};"),
                             in(reg32) address, in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d, options(nostack, preserves_flags)
                         );
+                    }
+                    32 => {
+                        let [a, b, c, d]: [u64; 4] = transmute_copy(&value);
+                        asm!(concat!("st", $mode, ".shared.v2.b64 [{}], {{{}, {}}};"), in(reg32) address, in(reg64) a, in(reg64) b, options(nostack, preserves_flags));
+                        asm!(concat!("st", $mode, ".shared.v2.b64 [{}], {{{}, {}}};"), in(reg32) address.wrapping_add(16), in(reg64) c, in(reg64) d, options(nostack, preserves_flags));
                     }
                     _ => trap(),
                 }

@@ -1,5 +1,7 @@
 //! What an operator makes of some numbers, by the CPU.
 
+use exact_sum::integers;
+
 use super::cases::Operator;
 use crate::element::{Format, Number, Wide};
 use crate::number::Value;
@@ -73,7 +75,9 @@ impl Total {
 pub struct Tally<W> {
     count: u64,
     sum: Total,
-    squares: Total,
+    /// Of integers: the exact sum, and the sum of squares, of which the second is worth 2^128.
+    exact_sum: i128,
+    exact_squares: [u128; 2],
     /// The sum of absolute values, of finite numbers.
     magnitude: f64,
     /// Of integers, wrapping.
@@ -94,6 +98,12 @@ pub struct Tally<W> {
     exponents: f64,
 }
 
+/// The sum of two integers of 256 bits.
+fn long_sum(a: [u128; 2], b: [u128; 2]) -> [u128; 2] {
+    let (low, carry) = a[0].overflowing_add(b[0]);
+    [low, a[1] + b[1] + u128::from(carry)]
+}
+
 /// The index of no number.
 const NONE: u64 = u64::MAX;
 
@@ -102,7 +112,8 @@ impl<W: Wide> Tally<W> {
         Self {
             count: 0,
             sum: Total::default(),
-            squares: Total::default(),
+            exact_sum: 0,
+            exact_squares: [0; 2],
             magnitude: 0.0,
             wrapped_sum: W::ZERO,
             wrapped_squares: W::ZERO,
@@ -143,11 +154,13 @@ impl<W: Wide> Tally<W> {
         let real = x.to_f64();
         self.count += 1;
         self.sum.add(real);
-        self.squares.add(real * real);
         self.magnitude += if real.is_finite() { real.abs() } else { 0.0 };
         if !W::IS_FLOAT {
             self.wrapped_sum = self.wrapped_sum.plus(x);
             self.wrapped_squares = self.wrapped_squares.plus(x.times(x));
+            let exact = x.value().whole().unwrap_or(0);
+            self.exact_sum += exact;
+            self.exact_squares = long_sum(self.exact_squares, [exact.unsigned_abs().pow(2), 0]);
         }
         self.nonzero += u64::from(x != W::ZERO);
         if real.is_nan() {
@@ -181,7 +194,8 @@ impl<W: Wide> Tally<W> {
         Self {
             count: self.count + later.count,
             sum: self.sum.join(later.sum),
-            squares: self.squares.join(later.squares),
+            exact_sum: self.exact_sum + later.exact_sum,
+            exact_squares: long_sum(self.exact_squares, later.exact_squares),
             magnitude: self.magnitude + later.magnitude,
             wrapped_sum: self.wrapped_sum.plus(later.wrapped_sum),
             wrapped_squares: self.wrapped_squares.plus(later.wrapped_squares),
@@ -214,10 +228,11 @@ impl<W: Wide> Tally<W> {
             Operator::SumOfSquares | Operator::Dot => Expected::exactly(self.wrapped_squares.value()),
             Operator::Product if !W::IS_FLOAT => Expected::exactly(self.product.value()),
             Operator::WrappingSum => Expected::exactly(T::of_wide(self.wrapped_sum).value()),
-            Operator::Sum => self.near_sum(T::MEANS, 1.0),
-            Operator::SumInF64 => self.near_sum(Format::Double, 1.0),
-            Operator::Mean => self.near_sum(T::MEANS, self.count as f64),
-            Operator::Norm => self.near_norm(T::MEANS),
+            Operator::Sum => self.near_sum(T::MEANS),
+            Operator::SumInF64 => self.near_sum(Format::Double),
+            // Floats' means and norms have exact sums, not tallies.
+            Operator::Mean => Expected::exactly(Value::F64(integers::mean(self.exact_sum, self.count))),
+            Operator::Norm => Expected::exactly(Value::F64(self.norm())),
             Operator::Product => self.near_product(T::MEANS),
             Operator::Min | Operator::MinMax => extreme(self.min),
             Operator::Max => extreme(self.max),
@@ -233,24 +248,16 @@ impl<W: Wide> Tally<W> {
         [first].into_iter().chain(second)
     }
 
-    /// The sum over `divisor`. A sum of some of the numbers may be infinite where that of all is not.
-    fn near_sum(&self, format: Format, divisor: f64) -> Expected {
-        let value = format.round(format.round(self.sum.value()) / divisor);
-        let error = relative_error(format) * self.magnitude / divisor + format.least();
+    /// A sum of some of the numbers may be infinite where that of all is not.
+    fn near_sum(&self, format: Format) -> Expected {
+        let value = format.round(self.sum.value());
+        let error = relative_error(format) * self.magnitude + format.least();
         Expected::near(value, error, self.magnitude > format.largest())
     }
 
-    /// Each square is rounded, those of small numbers to multiples of the least.
-    fn error_of_squares(&self, format: Format) -> f64 {
-        relative_error(format) * self.squares.value() + self.count as f64 * format.least()
-    }
-
-    fn near_norm(&self, format: Format) -> Expected {
-        let squares = format.round(self.squares.value());
-        let (norm, error) = (squares.sqrt(), self.error_of_squares(format));
-        let (low, high) = ((squares - error).max(0.0).sqrt(), (squares + error).sqrt());
-        let error = (norm - low).max(high - norm) + relative_error(format) * norm;
-        Expected::near(format.round(norm), error, false)
+    fn norm(&self) -> f64 {
+        let [low, high] = self.exact_squares;
+        integers::norm_of_words([low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64])
     }
 
     /// A product of some of the factors may be infinite, or too small for all digits, where that of all is not.
@@ -263,7 +270,7 @@ impl<W: Wide> Tally<W> {
     }
 }
 
-/// What means and norms of integers may be off, over the sum of absolute values: vectors of up to 16 elements are
+/// What sums of floats by rungs may be off, over the sum of absolute values: vectors of up to 16 elements are
 /// added as they are, the rest with what rounding took. The CPU computes in `f64`.
 fn relative_error(format: Format) -> f64 {
     8.0 * format.rounding().max(f64::EPSILON)
@@ -300,6 +307,10 @@ mod tests {
         assert_eq!(whole(one(Operator::Product, &[u64::MAX, 2])), i128::from(u64::MAX - 1));
         // The mean does not wrap.
         assert!(one(Operator::Mean, &[i64::MAX; 4]).is(Value::F64(i64::MAX as f64)));
+        let third = one(Operator::Mean, &[0, 0, 1]);
+        assert!(third.is(Value::F64(1.0 / 3.0)) && !third.is(Value::F64((1.0_f64 / 3.0).next_up())));
+        assert!(one(Operator::Norm, &[3, 4]).is(Value::F64(5.0)));
+        assert!(one(Operator::Norm, &[i64::MIN; 16]).is(Value::F64(2.0_f64.powi(65))));
     }
 
     #[test]
@@ -327,9 +338,6 @@ mod tests {
         assert!(sum.is(Value::F64(1.0)) && sum.is(Value::F64(0.0)) && !sum.is(Value::F64(1e6)));
         let sum = one(Operator::Sum, &[0.1_f32; 10]);
         assert!(sum.is(Value::F32(1.0)) && sum.is(Value::F32(1.000_000_1)) && !sum.is(Value::F32(1.00001)));
-        assert!(
-            one(Operator::Norm, &[3, 4]).is(Value::F64(5.0)) && !one(Operator::Norm, &[3, 4]).is(Value::F64(5.001))
-        );
         // Sums of some of them are infinite.
         let sum = one(Operator::Sum, &[f32::MAX, f32::MAX, -f32::MAX]);
         assert!(sum.is(Value::F32(f32::MAX)) && sum.is(Value::F32(f32::INFINITY)));

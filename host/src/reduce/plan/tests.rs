@@ -1,0 +1,204 @@
+use super::*;
+
+/// In any order.
+fn plan(kind: Kind, size: usize) -> Plan {
+    Plan::of(kind, Elements { size, size_of_state: 8, has_rows: true, is_any_order: true })
+}
+
+fn in_order(kind: Kind, size: usize) -> Plan {
+    Plan::of(kind, Elements { size, size_of_state: 8, has_rows: true, is_any_order: false })
+}
+
+fn spans(spans: usize, len: usize, size: usize) -> Plan {
+    plan(Kind::Spans { spans, len, pitch: len }, size)
+}
+
+#[test]
+fn parts_are_all_tiles_once() {
+    for size in [1, 2, 4, 8] {
+        for len in [1_usize, 100, 5000, 1 << 16, (1 << 20) + 3, 1 << 30, (1 << 32) + 7] {
+            for count in [1, 3, 100] {
+                let Plan::Spans { blocks: Blocks { parts, tiles, longer, threads }, .. } = spans(count, len, size)
+                else {
+                    continue;
+                };
+                let all = tiles as usize * parts as usize + longer as usize;
+                assert_eq!(all, len.div_ceil(spans::tile(threads as usize, size)), "{count} x {len} of {size} bytes");
+                assert!(longer < parts && (threads as usize).is_power_of_two() && threads <= 512);
+                assert!(parts == 1 || tiles > 0, "no part is empty");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_grid_is_one_that_devices_take() {
+    for kind in [
+        Kind::Spans { spans: 1 << 33, len: 3, pitch: 3 },
+        Kind::Spans { spans: 264, len: 1 << 24, pitch: 1 << 24 },
+        Kind::Spans { spans: 1 << 20, len: 1 << 16, pitch: 1 << 16 },
+        Kind::Spans { spans: 1 << 20, len: 1 << 17, pitch: 1 << 17 },
+        Kind::Columns { batches: 1 << 20, rows: 1 << 10, columns: 3, pitch: 3, batch_pitch: 3 << 10 },
+        Kind::Columns { batches: 1, rows: 16, columns: 1 << 34, pitch: 1 << 34, batch_pitch: 1 << 38 },
+    ] {
+        let (x, y) = plan(kind, 1).grid();
+        assert!(x < 1 << 31 && y <= 65535, "{kind:?}: {x} x {y}");
+        let (x, y) = in_order(kind, 1).grid();
+        assert!(x < 1 << 31 && y <= 65535, "in order, {kind:?}: {x} x {y}");
+    }
+}
+
+#[test]
+fn a_sum_fills_the_device_once() {
+    let parts = |len: usize| match spans(1, len, 4) {
+        Plan::Spans { blocks, .. } => blocks.parts,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!([parts(1 << 10), parts(1 << 14), parts(1 << 16), parts(1 << 18)], [1, 1, 16, 64]);
+    assert_eq!([parts(1 << 20), parts(1 << 24), parts(1 << 30)], [128, 264, 264]);
+}
+
+#[test]
+fn columns_have_long_runs_where_there_are_many_and_few_partials_where_there_are_few() {
+    let at_once = AtOnce { rows: 4, blocks: SMALL_BLOCKS };
+    let lanes = |rows, columns| lanes_of_columns(rows, columns, 1, at_once);
+    assert_eq!(lanes(256, 1 << 20), 128);
+    assert_eq!(lanes(16, 1 << 24), 256);
+    assert_eq!(lanes(1 << 14, 1 << 14), 16);
+    assert_eq!(lanes(1 << 20, 256), 16);
+    assert_eq!(lanes(1_000_003, 127), 32);
+    assert_eq!(lanes(1 << 24, 16), 4);
+    assert_eq!(lanes(0, 1), 1);
+}
+
+#[test]
+fn rows_stand_abreast_where_blocks_share_them() {
+    let abreast = |rows: usize, columns: usize| {
+        let kind = Kind::Columns { batches: 1, rows, columns, pitch: columns, batch_pitch: rows * columns };
+        match plan(kind, 4) {
+            Plan::Columns { abreast, .. } => abreast,
+            other => panic!("{other:?}"),
+        }
+    };
+    let of_many = [1, 2, 16, 100, 127, 256, 512, 1000].map(|columns| abreast(1 << 22, columns));
+    assert_eq!(of_many, [1024, 512, 64, 16, 32, 4, 2, 4], "whole lines, and columns for many tiles");
+    assert_eq!(abreast(1 << 14, 127), 8, "many partials of little to read");
+    assert_eq!([abreast(1 << 20, 1024), abreast(1 << 20, 1056)], [1, 1], "whole lines");
+    assert_eq!(abreast(1 << 12, 256), 1, "few partials");
+    assert_eq!(abreast(16, 127), 1, "a block has all rows");
+    assert_eq!([abreast(1 << 20, 1001), abreast(1 << 20, 5001)], [16, 1], "a block folds all columns at the end");
+}
+
+#[test]
+fn tiles_fill_the_device() {
+    let at_once = AtOnce { rows: 4, blocks: 396 };
+    let of = |rows, columns| {
+        let Tiles { lanes, parts, .. } = Tiles::filling(rows, columns, 1, 4, at_once);
+        (lanes, parts)
+    };
+    assert_eq!(of(1 << 14, 1 << 14), (32, 3), "not 256 blocks");
+    assert_eq!([of(256, 1 << 20), of(16, 1 << 24)], [(128, 1), (256, 1)], "more than enough");
+    assert_eq!(of(100, 8), (2, 1), "too little for more");
+}
+
+#[test]
+fn a_block_has_room_for_its_rows() {
+    for size in [1, 2, 4, 8] {
+        for len in 1..=PACKS_OF_A_SHORT_ROW * (16 / size) {
+            for pitch in [len, len + 1, len + 100] {
+                let lanes = rows::lanes_of_row(len.div_ceil(16 / size));
+                let most = rows::rows_of_block(len, pitch, lanes, size);
+                assert!(most > 0 && lanes * 4 * (16 / size) >= len, "{len} of {size} bytes");
+                let (packs, room) = match pitch == len {
+                    true => ((most * len).div_ceil(16 / size), rows::BLOCK * rows::PACKS_EACH),
+                    false => (most * rows::packs_of_row(len, size), rows::PACKS_WITH_GAPS),
+                };
+                assert!(packs <= room, "{most} rows of {len} of {size} bytes");
+            }
+        }
+    }
+}
+
+#[test]
+fn short_rows_have_a_lane_for_four_packs() {
+    assert!(matches!(spans(1000, 16, 4), Plan::Rows { lanes: 1, rows_of_block: 64, .. }));
+    assert!(matches!(spans(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_of_block: 1024, .. }));
+    assert!(matches!(spans(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 8, .. }));
+    assert!(matches!(spans(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_of_block: 2, .. }));
+    assert!(matches!(spans(1000, 4096, 4), Plan::Spans { blocks: Blocks { parts: 1, threads: 128, .. }, .. }));
+}
+
+#[test]
+fn very_many_long_spans_have_two_rounds_each() {
+    let threads = |count: usize, len: usize, size: usize| match spans(count, len, size) {
+        Plan::Spans { blocks, .. } => blocks.threads,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!([8, 4, 2, 1].map(|size| threads(1 << 14, 1 << 14, size)), [512, 256, 128, 128]);
+    assert_eq!([1 << 10, 1 << 20].map(|len| threads(1 << 14, len, 4)), [32, 512]);
+    assert_eq!(threads(1000, 1 << 14, 8), 128, "few blocks at the end would be many of all");
+}
+
+#[test]
+fn plans_of_columns_are_what_was_measured() {
+    let tiles = |rows, columns, batches, size| {
+        let kind = Kind::Columns { batches, rows, columns, pitch: columns, batch_pitch: rows * columns };
+        match plan(kind, size) {
+            Plan::Columns { abreast, lanes, parts, .. } => (abreast, lanes, parts),
+            other => panic!("{other:?}"),
+        }
+    };
+    let single = [(1 << 22, 1), (1 << 16, 33), (65_535, 33), (3000, 127), (1 << 14, 1 << 14), (100, 5), (20_000, 12)];
+    assert_eq!(
+        single.map(|(rows, columns)| tiles(rows, columns, 1, 4)),
+        [(1024, 16, 33), (32, 16, 31), (16, 16, 58), (8, 16, 6), (1, 16, 2), (1, 2, 1), (1, 4, 79)]
+    );
+    assert_eq!(
+        [(1, 1), (2, 8), (300, 8)].map(|(batches, size)| tiles(5000, 100, batches, size)),
+        [(1, 16, 40), (1, 16, 79), (1, 16, 1)]
+    );
+}
+
+#[test]
+fn an_order_depends_on_the_length_alone() {
+    for size in [1, 2, 4, 8] {
+        for len in [0, 1, 17, 128, 129, 500, 3000, 1 << 15, 1 << 20, (1 << 24) + 5] {
+            let of_spans = |spans: usize, pitch: usize| match in_order(Kind::Spans { spans, len, pitch }, size) {
+                Plan::Rows { lanes, .. } => (lanes, None),
+                Plan::Spans { blocks, .. } => (0, Some(blocks)),
+                other => panic!("{other:?}"),
+            };
+            let of_columns = |batches: usize, columns: usize| {
+                let kind = Kind::Columns { batches, rows: len, columns, pitch: columns, batch_pitch: len * columns };
+                match in_order(kind, size) {
+                    // Which lanes there are is nothing to the order.
+                    Plan::Columns { abreast, parts, .. } => (abreast, parts),
+                    other => panic!("{other:?}"),
+                }
+            };
+            for others in [2, 3, 528, 10_000, 1 << 20] {
+                assert_eq!(of_spans(1, len), of_spans(others, len + others % 2), "{others} of {len}");
+                assert_eq!(of_columns(1, 1), of_columns(3, others), "{others} of {len}");
+            }
+        }
+    }
+}
+
+#[test]
+fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
+    for size in [2, 4, 8] {
+        for len in [1, 100, 8192, 8193, 16384, 16385, (1 << 20) + 3, (1 << 32) + 7] {
+            let Blocks { parts, tiles, longer, threads } = Blocks::exact(1, len, size, spans::PACKS_IN_FLIGHT, 3);
+            let tile = threads as usize * spans::PACKS_IN_FLIGHT * 16 / size;
+            let all = tiles as usize * parts as usize + longer as usize;
+            assert_eq!(all, len.div_ceil(tile), "{len} of {size} bytes");
+            assert!(longer < parts && tiles > 0 && threads.is_power_of_two());
+        }
+    }
+}
+
+#[test]
+fn long_inputs_fill_the_device_once() {
+    let parts = |len| Blocks::exact(1, len, 4, spans::PACKS_IN_FLIGHT, 3).parts;
+    assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 20, 1 << 30].map(parts), [1, 1, 4, 256, 396]);
+}

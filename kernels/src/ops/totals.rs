@@ -1,0 +1,105 @@
+//! What exact sums of integers, and of their squares, are held in.
+
+use cuda_std::float::Float;
+use cuda_std::prelude::*;
+use exact_sum::integers;
+
+/// An integer in which the sum of no input overflows that a memory has room for.
+pub trait Total: Plain {
+    /// The sum of nothing.
+    const ZERO: Self;
+    /// The sum.
+    fn plus(self, other: Self) -> Self;
+}
+
+/// A sum of squares.
+pub trait Squares: Total {
+    /// Of a short number.
+    fn of(number: u64) -> Self;
+    /// Of one element, of this magnitude.
+    fn square(magnitude: u64) -> Self;
+    /// The root, rounded to nearest even.
+    fn root(self) -> f64;
+}
+
+macro_rules! totals {
+    ($($type:ident)*) => {$(
+        impl Total for $type {
+            const ZERO: Self = 0;
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+        }
+    )*};
+}
+
+totals!(i64 i128 u64 u128);
+
+impl Squares for u64 {
+    #[inline(always)]
+    fn of(number: u64) -> Self {
+        number
+    }
+    #[inline(always)]
+    fn square(magnitude: u64) -> Self {
+        magnitude.wrapping_mul(magnitude)
+    }
+    #[inline(always)]
+    fn root(self) -> f64 {
+        integers::norm(self.into(), Float::sqrt)
+    }
+}
+
+impl Squares for u128 {
+    #[inline(always)]
+    fn of(number: u64) -> Self {
+        number.into()
+    }
+    /// Of a magnitude of up to 32 bits.
+    #[inline(always)]
+    fn square(magnitude: u64) -> Self {
+        magnitude.wrapping_mul(magnitude).into()
+    }
+    #[inline(always)]
+    fn root(self) -> f64 {
+        integers::norm(self, Float::sqrt)
+    }
+}
+
+impl Total for [u64; 4] {
+    const ZERO: Self = [0; 4];
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        let ([a, b, c, d], [e, f, g, h]) = (self, other);
+        let (low, high) = (pair(a, b), pair(c, d));
+        let (sum, carry) = low.overflowing_add(pair(e, f));
+        let further = high.wrapping_add(pair(g, h)).wrapping_add(carry.into());
+        [sum as u64, (sum >> 64) as u64, further as u64, (further >> 64) as u64]
+    }
+}
+
+impl Squares for [u64; 4] {
+    #[inline(always)]
+    fn of(number: u64) -> Self {
+        [number, 0, 0, 0]
+    }
+    #[inline(always)]
+    fn square(magnitude: u64) -> Self {
+        let square = u128::from(magnitude) * u128::from(magnitude);
+        [square as u64, (square >> 64) as u64, 0, 0]
+    }
+    #[inline(always)]
+    fn root(self) -> f64 {
+        match self {
+            [low, high, 0, 0] => integers::norm(pair(low, high), Float::sqrt),
+            _ => integers::norm_of_words(self),
+        }
+    }
+}
+
+/// Two words of an integer.
+#[inline(always)]
+fn pair(low: u64, high: u64) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}

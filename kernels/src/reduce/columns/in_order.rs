@@ -1,0 +1,307 @@
+//! Columns of an operator that keeps an order, which is a function of the number of rows.
+
+use cuda_std::hint::compute_anew;
+use cuda_std::prelude::*;
+
+use super::fold::Rows;
+use super::partials::Partials;
+use super::place::{Place, four, load_wide};
+use super::store::store_results;
+use super::{BLOCK, FEW_BLOCKS, Matrices, Scratch, rows_in_flight};
+use crate::ops::Operator;
+use crate::reduce::fold::is_last_block;
+
+/// The order in which the rows of a column are combined: a function of their number and of how many a thread has in
+/// flight, which depends on the types.
+///
+/// The rows are cut into parts of equal length, a part into [`Order::chains`] chains: every so many rows are one
+/// chain's. The rows of a chain are combined one after the other, `passes` chains one after the other, what comes of
+/// these in a tree, and the parts' states in a few chains and a tree.
+///
+/// How many threads do it depends on how many columns there are: a thread has a chain, or `passes` of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Order {
+    /// Leaves of the tree: a power of two up to 16.
+    pub leaves: usize,
+    /// Chains of each leaf: 1, or 4 if there are several parts.
+    pub passes: usize,
+    /// Rows of each part but the last, which has the rest; all if there is one part.
+    pub rows_of_part: usize,
+}
+
+impl Order {
+    /// That of `rows` rows, of which a thread has `in_flight` in flight.
+    ///
+    /// A leaf has at least four rounds of loads, so that its fold is a small part of the work. The parts are about a
+    /// quarter of the root of the number of rows: enough to fill a device with a few columns, and few enough for one
+    /// block to fold their states.
+    #[inline(always)]
+    pub const fn of(rows: usize, in_flight: usize) -> Self {
+        const LEAVES: usize = 16;
+        const ROUNDS: usize = 4;
+        let most_of_one_part = 2 * LEAVES * ROUNDS * in_flight;
+        if rows < most_of_one_part {
+            let rounds = rows / (ROUNDS * in_flight);
+            let leaves = if rounds > 0 { 1 << rounds.ilog2() } else { 1 };
+            return Self { leaves: if leaves < LEAVES { leaves } else { LEAVES }, passes: 1, rows_of_part: rows };
+        }
+        let (least, by_root) = (LEAVES * ROUNDS * in_flight, 4 << rows.ilog2().div_ceil(2));
+        Self { leaves: LEAVES, passes: ROUNDS, rows_of_part: if by_root > least { by_root } else { least } }
+    }
+
+    /// Chains of a part.
+    #[inline(always)]
+    pub const fn chains(self) -> usize {
+        self.leaves * self.passes
+    }
+
+    /// The parts of `rows` rows.
+    pub const fn parts(self, rows: usize) -> usize {
+        if rows <= self.rows_of_part { 1 } else { rows.div_ceil(self.rows_of_part) }
+    }
+
+    /// The lanes of a row of threads, where `needed` of them, a power of two, have all columns.
+    ///
+    /// With several parts, a block's threads fold one: 16 lanes, or 4 where so few columns would leave most of the 16
+    /// without any.
+    pub const fn lanes(self, needed: usize) -> usize {
+        let most = BLOCK / self.leaves;
+        if self.passes > 1 {
+            return if needed > 8 { most } else { BLOCK / self.chains() };
+        }
+        if needed < most { needed } else { most }
+    }
+
+    /// The matrices of which a block folds a tile, where a row of threads has so many lanes.
+    pub const fn batches_of_block(self, lanes: usize) -> usize {
+        BLOCK / lanes / self.rows_of_threads(BLOCK / lanes)
+    }
+
+    /// Of a block's rows of threads those that fold a part.
+    #[inline(always)]
+    const fn rows_of_threads(self, rows: usize) -> usize {
+        if rows >= self.chains() { self.chains() } else { self.leaves }
+    }
+}
+
+/// Rows of threads that fold `parts` partials.
+#[inline(always)]
+const fn threads_of_partials(parts: usize) -> u32 {
+    if parts <= 32 { 4 } else { 16 }
+}
+
+/// The blocks of a launch; the fields are the kernel's parameters.
+pub(super) struct InOrder<'a, S, R> {
+    pub lanes: usize,
+    pub tiles: usize,
+    pub parts: usize,
+    pub partials: &'a GlobalMut<'a, S>,
+    pub tickets: &'a GlobalMut<'a, u32>,
+    pub output: &'a GlobalMut<'a, R>,
+}
+
+impl<S: Plain, R: Plain> InOrder<'_, S, R> {
+    /// Folds part `part` of the columns of tile `tile`, and writes their results if no other block has a part of them,
+    /// or the others are done. `block` is the number of the matrix, or of so many matrices as
+    /// [`Order::batches_of_block`] says.
+    ///
+    /// # Safety
+    /// As said of [`columns`](fn@super::columns).
+    #[inline(always)]
+    pub unsafe fn fold<O: Operator<T, State = S, Output = R>, T: Element>(
+        &self,
+        matrices: &Matrices<T>,
+        tile: usize,
+        part: usize,
+        block: usize,
+        scratch: &Scratch<S>,
+        drawn: &SharedArray<u32, 1>,
+    ) {
+        let &Self { lanes, tiles, parts, tickets, output, .. } = self;
+        let &Matrices { input, rows, columns, pitch, batch_pitch } = matrices;
+        let order = Order::of(rows, rows_in_flight(size_of::<T>(), size_of::<S>()));
+        let thread = thread::index_in_block::<BLOCK>();
+        let is_wide = matrices.are_wide(1);
+        let place = Place::of_thread(thread, tile, lanes, columns, 1, size_of::<T>(), is_wide);
+        let height = order.rows_of_threads(place.rows);
+        let (matrix, chain) = (place.row >> height.trailing_zeros(), place.row & (height - 1));
+        let batch = block * (place.rows >> height.trailing_zeros()) + matrix;
+        let has_matrix = batch * columns < output.len();
+
+        let begin = part * order.rows_of_part;
+        let left = if has_matrix { rows - begin } else { 0 };
+        let end = begin + if left < order.rows_of_part { left } else { order.rows_of_part };
+        if thread::grid_dim_x() <= FEW_BLOCKS && end - begin <= 16 * order.leaves {
+            thread::admit_next_grid();
+        }
+        let own = Chains { begin, end, chain, height, order, lanes };
+        let (start, at) = (batch * batch_pitch, four(|c| place.offset(c, pitch)));
+        // A loop for each, since a branch around a load makes loads wait for each other.
+        let states = if is_wide {
+            // SAFETY: all rows are aligned, and with what an access takes of the next inside of the view.
+            let load = |row: usize| unsafe { load_wide(input, start + row * pitch, at) };
+            own.fold::<O, T>(load, scratch)
+        } else {
+            let load = |row: usize| {
+                // Anew: where each of a round's elements is would be kept from round to round.
+                let row = compute_anew(start + row * pitch);
+                // SAFETY: the column is in the row.
+                four(|c| unsafe { input.load_unchecked(row + at[c]) })
+            };
+            own.fold::<O, T>(load, scratch)
+        };
+        let states = own.fold_threads::<O, T>(states, scratch);
+        // Anew, as above.
+        let place = Place::of_thread(compute_anew(thread), tile, lanes, columns, 1, size_of::<T>(), is_wide);
+        if parts == 1 {
+            if chain == 0 && has_matrix {
+                store_results::<T, _>(four(|c| O::finish(states[c], rows as u64)), output, batch * columns, &place);
+            }
+            return;
+        }
+
+        let partials = Partials { states: self.partials, first: batch * parts, columns };
+        if chain == 0 {
+            place.each(|c| partials.store(part, place.column(c), states[c]));
+        }
+        if !is_last_block(tickets, batch * tiles + tile, parts as u32, drawn) {
+            return;
+        }
+        let (high, of_tile) = (threads_of_partials(parts), lanes * super::COLUMNS);
+        let threads = (BLOCK as u32 / high, high);
+        partials.fold::<O, T>(parts, tile * of_tile, of_tile, threads, scratch, |column, state| {
+            output.store(batch * columns + column, O::finish(state, rows as u64));
+        });
+    }
+}
+
+/// What a thread folds of a part.
+struct Chains {
+    /// The part's rows.
+    begin: usize,
+    end: usize,
+    /// The thread's chain, of `height` that the part's threads fold at once.
+    chain: usize,
+    height: usize,
+    order: Order,
+    lanes: usize,
+}
+
+impl Chains {
+    /// What this thread folds: a chain, or one of each pass.
+    #[inline(always)]
+    fn fold<O: Operator<T>, T: Element>(
+        &self,
+        load: impl Fn(usize) -> [T; super::COLUMNS],
+        scratch: &Scratch<O::State>,
+    ) -> [O::State; super::COLUMNS] {
+        let chains = self.order.chains();
+        let mut chain = self.chain;
+        loop {
+            // Anew: what the rows in flight are apart would be kept from pass to pass, in more registers than there
+            // are.
+            let step = compute_anew(chains);
+            let first = compute_anew(self.begin + chain);
+            let rows = Rows { first, end: self.end, step, beside: [0; super::COLUMNS] };
+            let further = rows.fold::<O, T>(&load);
+            let states = if chain < self.height {
+                further
+            } else {
+                // They have waited in shared memory, since registers are full of loads.
+                four(|c| O::combine(own(scratch, c), further[c]))
+            };
+            chain += self.height;
+            if chain >= chains {
+                return states;
+            }
+            keep(scratch, states);
+        }
+    }
+
+    /// The states over the part's threads, in the first of each column.
+    #[inline(always)]
+    fn fold_threads<O: Operator<T>, T: Element>(
+        &self,
+        states: [O::State; super::COLUMNS],
+        scratch: &Scratch<O::State>,
+    ) -> [O::State; super::COLUMNS] {
+        let Self { chain, height, lanes, order, .. } = *self;
+        if height == 1 {
+            return states;
+        }
+        let mut states = states;
+        // What the thread so many rows on has left.
+        let behind = |rows: usize, c: usize| scratch.load(c * BLOCK + thread::index_in_block::<BLOCK>() + rows * lanes);
+        keep(scratch, states);
+        if height > order.leaves {
+            thread::sync_threads();
+            if chain < order.leaves {
+                let mut rows = order.leaves;
+                while rows < height {
+                    states = four(|c| O::combine(states[c], behind(rows, c)));
+                    rows += order.leaves;
+                }
+                keep(scratch, states);
+            }
+        }
+        let mut half = order.leaves / 2;
+        while half > 0 {
+            thread::sync_threads();
+            if chain < half {
+                states = four(|c| O::combine(states[c], behind(half, c)));
+                keep(scratch, states);
+            }
+            half /= 2;
+        }
+        states
+    }
+}
+
+/// Leaves this thread's states in its places.
+#[inline(always)]
+fn keep<S: Plain>(scratch: &Scratch<S>, states: [S; super::COLUMNS]) {
+    four(|c| scratch.store(c * BLOCK + thread::index_in_block::<BLOCK>(), states[c]));
+}
+
+/// What this thread has left for its column `c`.
+#[inline(always)]
+fn own<S: Plain>(scratch: &Scratch<S>, c: usize) -> S {
+    scratch.load(c * BLOCK + thread::index_in_block::<BLOCK>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_a_quarter_of_the_root_at_most() {
+        let parts = |rows: usize| Order::of(rows, 4).parts(rows);
+        assert_eq!([0, 1, 100, 511, 512, 1000, 1 << 12].map(parts), [1, 1, 1, 1, 2, 4, 16]);
+        assert_eq!([1 << 14, 1 << 20, 1 << 22, 1 << 30].map(parts), [32, 256, 512, 8192]);
+    }
+
+    #[test]
+    fn each_chain_of_a_whole_part_has_whole_rounds() {
+        for in_flight in [2, 4, 8] {
+            for rows in [1000, 5000, 1 << 20, (1 << 33) + 5] {
+                let order = Order::of(rows, in_flight);
+                let is_whole = order.rows_of_part.is_multiple_of(order.chains() * in_flight);
+                assert!(order.parts(rows) == 1 || is_whole, "{rows} rows, {in_flight} in flight: {order:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_has_a_thread_for_each_leaf() {
+        for rows in [0, 1, 16, 33, 500, 513, 5000, 1 << 22] {
+            let order = Order::of(rows, 4);
+            for needed in [1, 2, 8, 16, 256, 1 << 20] {
+                let lanes = order.lanes(needed);
+                assert!(lanes.is_power_of_two() && BLOCK / lanes >= order.leaves, "{rows} rows, {needed} lanes");
+                let batches = order.batches_of_block(lanes);
+                assert!(batches == 1 || order.parts(rows) == 1, "several blocks share one matrix");
+                assert!(batches * order.leaves * lanes <= BLOCK);
+            }
+        }
+    }
+}

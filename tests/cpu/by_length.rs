@@ -1,0 +1,23 @@
+//! Operators that keep an order: the same bits for the same elements, however many rows or columns are beside them.
+
+use test_support::{by_length, executor};
+
+#[test]
+fn products_of_rows() {
+    by_length::products_of_rows(&executor()).unwrap();
+}
+
+#[test]
+fn products_of_columns() {
+    by_length::products_of_columns(&executor()).unwrap();
+}
+
+#[test]
+fn rows_of_a_custom_operator() {
+    by_length::traces_of_rows(&executor()).unwrap();
+}
+
+#[test]
+fn columns_of_a_custom_operator() {
+    by_length::traces_of_columns(&executor()).unwrap();
+}

@@ -1,0 +1,288 @@
+//! An order that is a function of the length alone: the same bits alone, among any others, and wherever elements lie.
+
+use cuda_std::prelude::*;
+use half::f16;
+use kernels::ops::Operator;
+use kernels::reduce::spans::{PACKS_IN_FLIGHT, fold_spans};
+use kernels::reduce::{columns, rows};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+use warpfold::reduce::Kernels;
+use warpfold::{Error, Gpu, Reduction, Shape, View, ops};
+
+use crate::reductions::data::{Kind, Random};
+use crate::reductions::value::Values;
+
+/// A word that tells in which order all elements were combined, and by which index each was lifted.
+pub struct Trace;
+
+impl Operator<f32> for Trace {
+    type State = u64;
+    type Output = u64;
+    const NEUTRAL: u64 = 0;
+
+    fn lift(element: f32, index: u64) -> u64 {
+        scattered(u64::from(element.to_bits()) ^ index << 32) | 1
+    }
+    fn combine(a: u64, b: u64) -> u64 {
+        match (a, b) {
+            (0, other) | (other, 0) => other,
+            _ => scattered(scattered(a) ^ b.rotate_left(7)) | 1,
+        }
+    }
+    fn finish(state: u64, count: u64) -> u64 {
+        scattered(state ^ count)
+    }
+}
+
+fn scattered(word: u64) -> u64 {
+    let word = (word ^ word >> 31).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    word ^ word >> 29
+}
+
+/// Its kernel.
+///
+/// # Safety
+/// The arguments are those of a plan.
+#[kernel(max_threads = 512)]
+pub unsafe fn trace(
+    input: Global<f32>,
+    len: usize,
+    pitch: usize,
+    parts: u32,
+    tiles: u32,
+    longer: u32,
+    mailboxes: GlobalMut<[u64; 2]>,
+    output: GlobalMut<u64>,
+) {
+    // SAFETY: the arguments are the engine's.
+    unsafe { fold_spans::<Trace, f32, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output) };
+}
+
+/// Its kernel for short rows.
+///
+/// # Safety
+/// The arguments are those of a plan.
+#[kernel(block = rows::BLOCK)]
+pub unsafe fn trace_rows(
+    input: Global<f32>,
+    count: usize,
+    len: u32,
+    pitch: usize,
+    lanes: u32,
+    rows_of_block: u32,
+    packs_of_row: u32,
+    output: GlobalMut<u64>,
+) {
+    // SAFETY: the arguments are the engine's.
+    unsafe { rows::rows::<Trace, f32>(input, count, len, pitch, lanes, rows_of_block, packs_of_row, output) };
+}
+
+/// Its kernel for columns.
+///
+/// # Safety
+/// The arguments are those of a plan.
+#[kernel(block = columns::BLOCK)]
+pub unsafe fn trace_columns(
+    input: Global<f32>,
+    rows: usize,
+    count: usize,
+    pitch: usize,
+    batch_pitch: usize,
+    abreast: u32,
+    lanes: u32,
+    tiles: u32,
+    parts: u32,
+    partials: GlobalMut<u64>,
+    tickets: GlobalMut<u32>,
+    output: GlobalMut<u64>,
+) {
+    // SAFETY: the arguments are the engine's.
+    unsafe {
+        columns::columns::<Trace, f32>(
+            input,
+            rows,
+            count,
+            pitch,
+            batch_pitch,
+            abreast,
+            lanes,
+            tiles,
+            parts,
+            partials,
+            tickets,
+            output,
+        )
+    };
+}
+
+/// The kernel for spans, and those for rows and columns if it `has_all`.
+fn trace_kernels(has_all: bool) -> Kernels<Trace, f32> {
+    // SAFETY: only the plans of `Kernels` launch them.
+    unsafe {
+        let kernels = Kernels::new("the trace", trace::handle());
+        if has_all { kernels.with_rows(trace_rows::handle()).with_columns(trace_columns::handle()) } else { kernels }
+    }
+}
+
+/// Reduces a view in a shape to the bits of the outputs.
+type Reduce<'a, T> = &'a dyn Fn(View<'_, T>, Shape) -> Result<Vec<u8>, Error>;
+
+/// Elements of a type and the reductions that are tried with them.
+fn products<T: Element + Random>(gpu: &Gpu) -> impl Fn(View<'_, T>, Shape) -> Result<Vec<u8>, Error>
+where
+    ops::Product: Reduction<T, Output: Values>,
+{
+    |view, shape| {
+        let outputs = gpu.download(&gpu.reduce_to_buffer(ops::Product, view, shape)?)?;
+        Ok(outputs.iter().flat_map(Values::bytes).collect())
+    }
+}
+
+fn traces(gpu: &Gpu, has_all: bool) -> impl Fn(View<'_, f32>, Shape) -> Result<Vec<u8>, Error> {
+    move |view, shape| {
+        let mut outputs = gpu.zeroed::<u64>(shape.outputs())?;
+        gpu.reducer_by(trace_kernels(has_all), shape)?.start(view, &mut outputs)?;
+        Ok(gpu.download(&outputs)?.into_iter().flat_map(u64::to_le_bytes).collect())
+    }
+}
+
+/// Elements whose product neither overflows nor vanishes.
+fn elements<T: Random>(len: usize) -> Vec<T> {
+    let mut source = SmallRng::seed_from_u64(len as u64);
+    (0..len).map(|_| T::random(Kind::NearOne, &mut source)).collect()
+}
+
+/// How much the tests may reduce at once, unless a shape of two rows or columns is more.
+const MOST_ELEMENTS: usize = 2_800_000;
+
+/// Products of rows of floats of every size are those of each row as a whole input.
+///
+/// # Errors
+/// One has other bits; or the library's.
+pub fn products_of_rows(gpu: &Gpu) -> Result<(), String> {
+    rows_of::<f32>(gpu, &products(gpu))?;
+    rows_of::<f64>(gpu, &products(gpu))?;
+    rows_of::<f16>(gpu, &products(gpu))
+}
+
+/// The same of a custom operator, with a kernel for short rows and without one. In the executor alone.
+///
+/// # Errors
+/// As [`products_of_rows`].
+pub fn traces_of_rows(gpu: &Gpu) -> Result<(), String> {
+    rows_of::<f32>(gpu, &traces(gpu, true))?;
+    rows_of::<f32>(gpu, &traces(gpu, false))
+}
+
+/// Products of columns of floats of every size are those of each column alone.
+///
+/// # Errors
+/// One has other bits; or the library's.
+pub fn products_of_columns(gpu: &Gpu) -> Result<(), String> {
+    columns_of::<f32>(gpu, &products(gpu))?;
+    columns_of::<f64>(gpu, &products(gpu))?;
+    columns_of::<f16>(gpu, &products(gpu))
+}
+
+/// The same of a custom operator. In the executor alone.
+///
+/// # Errors
+/// As [`products_of_columns`].
+pub fn traces_of_columns(gpu: &Gpu) -> Result<(), String> {
+    columns_of::<f32>(gpu, &traces(gpu, true))
+}
+
+fn rows_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), String> {
+    let pack = 16 / size_of::<T>();
+    let mut lengths = vec![0, 1, 2, 15, 16, 17, 31, 32, 33, 100];
+    // Packs; what a lane of a short row has; the longest short row; what one block has in one round, and what it has at
+    // most; tiles that are shared.
+    for packs in [1, 4, 8, 127, 128, 256, 1024, 4096, 4608, 9 * 512] {
+        lengths.extend([packs * pack - 1, packs * pack, packs * pack + 1]);
+    }
+    lengths.push(50_000 * pack + 3);
+    for len in lengths {
+        let numbers = elements::<T>(len);
+        let same = |rows: usize, pad: usize, offset: usize, shape: Shape| {
+            let mut all = vec![T::default(); offset];
+            for _ in 0..rows {
+                all.extend_from_slice(&numbers);
+                all.resize(all.len() + pad, T::default());
+            }
+            let buffer = gpu.upload(&all)?;
+            reduce(buffer.view().slice(offset, all.len() - offset)?, shape)
+        };
+        let failed = |error: Error| error.to_string();
+        let expected = same(1, 0, 0, Shape::all(len)).map_err(failed)?;
+        let check = |rows: usize, pad: usize, offset: usize| {
+            let shape = Shape::rows(rows, len).with_pitch(len + pad).map_err(failed)?;
+            let found = same(rows, pad, offset, shape).map_err(failed)?;
+            match found.chunks(expected.len()).position(|bits| bits != expected) {
+                Some(row) => Err(format!(
+                    "row {row} of {rows}, of {len} {}, {pad} apart, {offset} behind 16 bytes: other bits than alone",
+                    std::any::type_name::<T>()
+                )),
+                None => Ok(()),
+            }
+        };
+        for rows in [1, 2, 3, 528, 10_000] {
+            if rows < 4 || rows * len <= MOST_ELEMENTS {
+                check(rows, 0, 0)?;
+            }
+        }
+        for offset in 0..pack {
+            check(3, offset % 3, offset)?;
+            check(1, 0, offset)?;
+        }
+    }
+    Ok(())
+}
+
+fn columns_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), String> {
+    // Around what a thread has in flight; leaves of the tree; parts.
+    for rows in [0, 1, 2, 3, 4, 15, 16, 17, 31, 33, 64, 100, 255, 256, 257, 511, 512, 513, 1024, 1025, 4097, 20_000] {
+        let numbers = elements::<T>(rows);
+        let same = |batches: usize, columns: usize, pad: usize, offset: usize| {
+            let mut all = vec![T::default(); offset];
+            for _ in 0..batches {
+                for &number in &numbers {
+                    all.resize(all.len() + columns, number);
+                    all.resize(all.len() + pad, T::default());
+                }
+            }
+            let buffer = gpu.upload(&all)?;
+            let view = buffer.view().slice(offset, all.len() - offset)?;
+            let shape = match batches {
+                1 => Shape::columns(rows, columns).with_pitch(columns + pad)?,
+                _ => Shape::axis(&[batches, rows, columns], 1)?,
+            };
+            reduce(view, shape)
+        };
+        let failed = |error: Error| error.to_string();
+        let expected = same(1, 1, 0, 0).map_err(failed)?;
+        let check = |batches: usize, columns: usize, pad: usize, offset: usize| {
+            let found = same(batches, columns, pad, offset).map_err(failed)?;
+            match found.chunks(expected.len()).position(|bits| bits != expected) {
+                Some(column) => Err(format!(
+                    "column {column} of {batches} x {columns}, of {rows} {}, {pad} apart, {offset} behind 16 bytes: \
+                     other bits than alone",
+                    std::any::type_name::<T>()
+                )),
+                None => Ok(()),
+            }
+        };
+        for columns in [1, 2, 3, 4, 5, 16, 17, 33, 40, 64, 100, 257, 1030, 20_000] {
+            if columns < 6 || columns * rows <= MOST_ELEMENTS / 4 {
+                check(1, columns, 0, 0)?;
+                check(1, columns, 1, 1)?;
+            }
+        }
+        for (batches, columns) in [(2, 3), (3, 40), (70, 2), (300, 5)] {
+            if batches * columns * rows <= MOST_ELEMENTS / 4 {
+                check(batches, columns, 0, 0)?;
+            }
+        }
+    }
+    Ok(())
+}
