@@ -17,7 +17,7 @@ use crate::reduce::exact::terms::{Elements, Summand};
 /// # Safety
 /// As of [`exact_rows`](fn@crate::reduce::exact::rows::exact_rows), but that there is a state for each row instead of
 /// an output.
-#[kernel(instances = [f32, f64, f16, bf16], block = BLOCK, min_blocks = 5)]
+#[kernel(instances = [f32, f64, f16, bf16], block = BLOCK, min_blocks = 2)]
 pub unsafe fn exact_states_of_rows<T: Summand>(
     input: Global<T>,
     rows: usize,
