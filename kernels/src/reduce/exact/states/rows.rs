@@ -9,7 +9,6 @@ use crate::ops::Sum;
 use crate::reduce::exact::pieces::fold_warp;
 use crate::reduce::exact::rest::{Rest, declare_rest};
 use crate::reduce::exact::rows::{BLOCK, PACKS, Rows, sum_items, sum_rows};
-
 use crate::reduce::exact::terms::{Elements, Summand};
 
 /// Adds each row to the state of the same number.
