@@ -98,14 +98,15 @@ fn bins_of_long_columns_pass_carries() {
     let large = exact::numbers::<f64>(Data::Large, ROWS * COLUMNS, &mut source);
     let of_any = [(0..ROWS * COLUMNS).map(full).collect(), wide, large.iter().map(|x| x / 8192.0).collect::<Vec<_>>()];
     for (which, all) in of_any.into_iter().enumerate() {
-        let (input, mut sums) = (gpu.upload(&all).unwrap(), gpu.zeroed::<f64>(COLUMNS).unwrap());
+        let (input, mut sums) = (gpu.upload(&all).unwrap(), gpu.zeroed::<u8>(8 * COLUMNS).unwrap());
         let (mut none, mut no_tickets) = (gpu.zeroed(0).unwrap(), gpu.zeroed(0).unwrap());
         // SAFETY: the arguments are those of one matrix, of which one block has all.
         let kernel = unsafe { exact_columns::handle::<Sum, f64>() };
         let (residues, tickets) = (none.view_mut(), no_tickets.view_mut());
-        let arguments = (input.view(), ROWS, COLUMNS, COLUMNS, 0, 1, 2, 1, 1, residues, tickets, sums.view_mut());
+        let arguments = (input.view(), ROWS, COLUMNS, COLUMNS, 0, 1, 2, 1, 1, residues, tickets, 0, sums.view_mut());
         gpu.launch(kernel, (1, 1), arguments).unwrap();
-        for (column, sum) in gpu.download(&sums).unwrap().into_iter().enumerate() {
+        for (column, sum) in gpu.download(&sums).unwrap().chunks_exact(8).enumerate() {
+            let sum = f64::from_le_bytes(sum.try_into().unwrap());
             let right = (0..ROWS).map(|row| all[row * COLUMNS + column]).collect::<ExactSum<f64>>().value();
             assert_eq!(sum, right, "column {column} of data {which}");
         }
@@ -117,15 +118,16 @@ fn by_warps(gpu: &Gpu, numbers: &[f32], parts: u32) -> f32 {
     let input = gpu.upload(numbers).unwrap();
     let all = numbers.len().div_ceil(512) as u32;
     let mut boxes = gpu.zeroed::<[u64; 2]>(parts as usize).unwrap();
-    let (mut residues, mut sum) = (gpu.zeroed(words_of_residue::<Sum, f32>()).unwrap(), gpu.zeroed::<f32>(1).unwrap());
+    let (mut residues, mut sum) = (gpu.zeroed(words_of_residue::<Sum, f32>()).unwrap(), gpu.zeroed::<u8>(4).unwrap());
     // SAFETY: the arguments are those of one span, all of the input, for which there are mailboxes and a residue.
     let kernel = unsafe { exact_spans::handle::<Sum, f32>() }.with_block(32);
     let (mailboxes, limbs) = (boxes.view_mut(), residues.view_mut());
-    let arguments = (input.view(), numbers.len(), 0, parts, all / parts, all % parts, mailboxes, limbs, sum.view_mut());
+    let (tiles, longer, sum_of_all) = (all / parts, all % parts, sum.view_mut());
+    let arguments = (input.view(), numbers.len(), 0, parts, tiles, longer, mailboxes, limbs, 0, sum_of_all);
     gpu.launch(kernel, (parts, 1), arguments).unwrap();
     assert!(gpu.download(&residues).unwrap().iter().all(|&limb| limb == 0));
     assert!(gpu.download(&boxes).unwrap().iter().all(|&words| words == [0, 0]));
-    gpu.download(&sum).unwrap()[0]
+    f32::from_le_bytes(gpu.download(&sum).unwrap().try_into().unwrap())
 }
 
 /// The sum on the host.

@@ -211,14 +211,14 @@ fn by_blocks(gpu: &Gpu, numbers: &[f32], blocks: u32, threads: u32) -> u32 {
     assert!(blocks <= tiles, "each block has a tile");
     let mut mailboxes = gpu.zeroed::<[u64; 2]>(blocks as usize).unwrap();
     let mut residues = gpu.zeroed::<i64>(words_of_residue::<Sum, f32>()).unwrap();
-    let mut sum = gpu.zeroed::<f32>(1).unwrap();
+    let mut sum = gpu.zeroed::<u8>(4).unwrap();
     // SAFETY: the arguments are those of one input, with a mailbox for each block and one residue.
     let kernel = unsafe { exact_spans::handle::<Sum, f32>() }.with_block(threads);
     let (left, longer) = (mailboxes.view_mut(), tiles % blocks);
     let arguments =
-        (input.view(), numbers.len(), 0, blocks, tiles / blocks, longer, left, residues.view_mut(), sum.view_mut());
+        (input.view(), numbers.len(), 0, blocks, tiles / blocks, longer, left, residues.view_mut(), 0, sum.view_mut());
     gpu.launch(kernel, (blocks, 1), arguments).unwrap();
-    gpu.download(&sum).unwrap()[0].to_bits()
+    u32::from_le_bytes(gpu.download(&sum).unwrap().try_into().unwrap())
 }
 
 #[test]

@@ -239,6 +239,18 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
         Global { start: self.start, len: self.len, memory: PhantomData }
     }
 
+    /// The same memory as elements of another type. What is behind the last whole one is left out. Traps if the view is
+    /// not aligned for them.
+    #[inline(always)]
+    #[track_caller]
+    pub fn cast<U: Plain>(&self) -> GlobalMut<'a, U> {
+        if size_of::<U>() > size_of::<T>() && !(self.start as usize).is_multiple_of(size_of::<U>()) {
+            machine::misaligned_for("a view of global memory", size_of::<U>());
+        }
+        let bytes = self.len * size_of::<T>();
+        GlobalMut { start: self.start.cast(), len: bytes / size_of::<U>(), memory: PhantomData }
+    }
+
     /// How many elements there are.
     #[inline(always)]
     pub fn len(&self) -> usize {

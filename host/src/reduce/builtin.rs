@@ -15,14 +15,14 @@ use kernels::reduce::{
 
 use super::private::Token;
 use super::reducer::plan_by;
-use super::segments::LongSegments;
+use super::segments::OrderedSegmentKernels;
 use super::{Kernels, Planned, Reduction, SegmentKernels, Shape};
 use crate::Error;
 
 /// An operator whose kernels are those of the engines for any [`Operator`].
 trait OperatorKernels<T: Element>: Operator<T> {
     fn kernels() -> Kernels<Self, T>;
-    fn segment_kernels() -> SegmentKernels<T, Self::Output>;
+    fn segment_kernels() -> OrderedSegmentKernels<T, Self::Output>;
 }
 
 macro_rules! reductions {
@@ -42,15 +42,13 @@ macro_rules! reductions {
                     }
                 }
             }
-            fn segment_kernels() -> SegmentKernels<$type, Self::Output> {
+            fn segment_kernels() -> OrderedSegmentKernels<$type, Self::Output> {
                 // SAFETY: as above, of `SegmentKernels`.
                 unsafe {
-                    SegmentKernels {
+                    OrderedSegmentKernels {
                         segments: segments::handle::<Self, $type>(),
-                        long_segments: LongSegments::InOrder {
-                            kernel: long_segments::handle::<Self, $type>(),
-                            places: places_of_partial(size_of::<<Self as Operator<$type>>::State>()),
-                        },
+                        long_segments: long_segments::handle::<Self, $type>(),
+                        places: places_of_partial(size_of::<<Self as Operator<$type>>::State>()),
                     }
                 }
             }
@@ -64,7 +62,7 @@ macro_rules! reductions {
                 plan_by(<Self as OperatorKernels<$type>>::kernels(), shape)
             }
             fn segment_kernels(_: Token) -> SegmentKernels<$type, Self::Output> {
-                <Self as OperatorKernels<$type>>::segment_kernels()
+                SegmentKernels::InOrder(<Self as OperatorKernels<$type>>::segment_kernels())
             }
         }
     };
@@ -88,7 +86,7 @@ macro_rules! the_same {
                 // SAFETY: both do the same with the same bits, as the list below says of each pair.
                 unsafe { <$by as OperatorKernels<$same>>::kernels().taken_as($name) }
             }
-            fn segment_kernels() -> SegmentKernels<$type, Self::Output> {
+            fn segment_kernels() -> OrderedSegmentKernels<$type, Self::Output> {
                 // SAFETY: as above.
                 unsafe { <$by as OperatorKernels<$same>>::segment_kernels().taken_as() }
             }

@@ -3,9 +3,10 @@
 use cuda_std::element::{Element, Plain};
 use cuda_std::global::{Global, GlobalMut};
 use half::{bf16, f16};
-use kernels::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
+use kernels::ops::{InElementType, Mean, Norm, Sum, SumInF64, SumOfSquares};
 use kernels::reduce::exact::columns::{BLOCKS_AT_ONCE, exact_columns, rows_in_flight};
 use kernels::reduce::exact::long_segments::exact_long_segments;
+use kernels::reduce::exact::result::{DERIVED, IN_OTHER_FORMAT};
 use kernels::reduce::exact::rows::{self, exact_rows, least_lanes};
 use kernels::reduce::exact::segments::exact_segments;
 use kernels::reduce::exact::spans::{PACKS_IN_FLIGHT, boxes, exact_spans, exact_spans_of_two_terms, words_of_residue};
@@ -13,89 +14,105 @@ use kernels::reduce::exact::spans::{PACKS_IN_FLIGHT, boxes, exact_spans, exact_s
 use super::plan::{AtOnce, Blocks, Tiles};
 use super::private::Token;
 use super::reducer::{Launches, Planned, check_elements, grid};
-use super::segments::LongSegments;
+use super::segments::ExactSegmentKernels;
 use super::shape::Kind;
 use super::workspace::{Room, Workspace};
 use super::{Mailboxes, Reduction, Residues, SegmentKernels, Shape, Tickets};
 use crate::{AnyBlock, Error, Gpu, Kernel, MULTIPROCESSORS, Transposition, View, ViewMut};
 
+/// Results of any format.
+pub(super) type Results = GlobalMut<'static, u8>;
+
 /// The parameters of [`exact_spans`](fn@kernels::reduce::exact::spans::exact_spans).
-type SpansParameters<T, R> =
-    (Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Residues, GlobalMut<'static, R>);
+type SpansParameters<T> = (Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Residues, u32, Results);
 
 /// The parameters of [`exact_rows`](fn@kernels::reduce::exact::rows::exact_rows).
-type RowsParameters<T, R> = (Global<'static, T>, usize, usize, usize, u32, u32, u32, GlobalMut<'static, R>);
+type RowsParameters<T> = (Global<'static, T>, usize, usize, usize, u32, u32, u32, u32, Results);
 
 /// The parameters of [`exact_columns`](fn@kernels::reduce::exact::columns::exact_columns).
-type ColumnsParameters<T, R> =
-    (Global<'static, T>, usize, usize, usize, usize, u32, u32, u32, u32, Residues, Tickets, GlobalMut<'static, R>);
+type ColumnsParameters<T> =
+    (Global<'static, T>, usize, usize, usize, usize, u32, u32, u32, u32, Residues, Tickets, u32, Results);
 
-/// The kernels of an operator whose results are exact sums, or made of them, and rounded once.
-struct ExactKernels<T: Element, R: Plain> {
+/// The kernels of exact sums of some terms.
+struct ExactKernels<T: Element> {
     /// The kernel for spans, and how many blocks of 256 threads of it a multiprocessor runs at once.
-    spans: (AnyBlock<SpansParameters<T, R>>, usize),
+    spans: (AnyBlock<SpansParameters<T>>, usize),
     /// The kernel for short rows. If there is none, they are spans.
-    rows: Option<Kernel<RowsParameters<T, R>>>,
+    rows: Option<Kernel<RowsParameters<T>>>,
     /// The kernel for columns. If there is none, columns are transposed.
-    columns: Option<Kernel<ColumnsParameters<T, R>>>,
+    columns: Option<Kernel<ColumnsParameters<T>>>,
     /// Words of a residue.
     words: usize,
     /// Mailboxes of a span's part.
     boxes: usize,
+    /// What is made of the sums.
+    finish: u32,
 }
 
 macro_rules! exact_reductions {
-    ($($operator:ident of $($type:ident)*, to $output:ident, $kernels:ident;)*) => {$($(
+    ($($operator:ty: $terms:ident of $($type:ident)*, to $output:ident, $finish:expr, $kernels:ident;)*) => {$($(
         impl Reduction<$type> for $operator {
             type Output = $output;
 
             fn plan(shape: Shape, _: Token) -> Result<Planned<$type, $output>, Error> {
-                let (words, boxes) = (words_of_residue::<Self, $type>(), boxes::<Self, $type>());
+                let (words, boxes) = (words_of_residue::<$terms, $type>(), boxes::<$terms, $type>());
                 // SAFETY: whoever has them cannot launch them: only `Exact` does.
-                let (spans, rows, columns) = unsafe { exact_reductions!($kernels, $type) };
-                Exact::plan(ExactKernels { spans, rows, columns, words, boxes }, shape)
+                let (spans, rows, columns) = unsafe { exact_reductions!($kernels, $terms, $type) };
+                Exact::plan::<$output>(ExactKernels { spans, rows, columns, words, boxes, finish: $finish }, shape)
             }
 
             fn segment_kernels(_: Token) -> SegmentKernels<$type, $output> {
                 // SAFETY: whoever has it cannot launch it: only a `SegmentReducer` does.
-                let segments = unsafe { exact_segments::handle::<Self, $type>() };
+                let segments = unsafe { exact_segments::handle::<$terms, $type>() };
                 // SAFETY: as above.
-                let kernel = unsafe { exact_long_segments::handle::<Self, $type>() };
-                let long_segments = LongSegments::Exact { kernel, words: words_of_residue::<Self, $type>() };
-                SegmentKernels { segments, long_segments }
+                let long_segments = unsafe { exact_long_segments::handle::<$terms, $type>() };
+                SegmentKernels::Exact(ExactSegmentKernels {
+                    segments,
+                    long_segments,
+                    words: words_of_residue::<$terms, $type>(),
+                    finish: $finish,
+                })
             }
         }
     )*)*};
-    (one_term, $type:ident) => {
+    (one_term, $terms:ident, $type:ident) => {
         (
-            (exact_spans::handle::<Self, $type>(), 3),
-            Some(exact_rows::handle::<Self, $type>()),
-            Some(exact_columns::handle::<Self, $type>()),
+            (exact_spans::handle::<$terms, $type>(), 3),
+            Some(exact_rows::handle::<$terms, $type>()),
+            Some(exact_columns::handle::<$terms, $type>()),
         )
     };
-    (two_terms, $type:ident) => {
-        ((exact_spans_of_two_terms::handle::<Self, $type>(), 2), None, None)
+    (two_terms, $terms:ident, $type:ident) => {
+        ((exact_spans_of_two_terms::handle::<$terms, $type>(), 2), None, None)
     };
 }
 
 exact_reductions! {
-    Sum of f32 f16 bf16, to f32, one_term;
-    Sum of f64, to f64, one_term;
-    SumInF64 of f32, to f64, one_term;
-    Mean of f32 f16 bf16, to f32, one_term;
-    Mean of f64, to f64, one_term;
-    SumOfSquares of f32 f16 bf16, to f32, one_term;
-    SumOfSquares of f64, to f64, two_terms;
-    Norm of f32 f16 bf16, to f32, one_term;
-    Norm of f64, to f64, two_terms;
+    Sum: Sum of f32 f16 bf16, to f32, 0, one_term;
+    Sum: Sum of f64, to f64, 0, one_term;
+    SumInF64: Sum of f32, to f64, IN_OTHER_FORMAT, one_term;
+    InElementType<Sum>: Sum of f16, to f16, IN_OTHER_FORMAT, one_term;
+    InElementType<Sum>: Sum of bf16, to bf16, IN_OTHER_FORMAT, one_term;
+    Mean: Sum of f32 f16 bf16, to f32, DERIVED, one_term;
+    Mean: Sum of f64, to f64, DERIVED, one_term;
+    InElementType<Mean>: Sum of f16, to f16, DERIVED | IN_OTHER_FORMAT, one_term;
+    InElementType<Mean>: Sum of bf16, to bf16, DERIVED | IN_OTHER_FORMAT, one_term;
+    SumOfSquares: SumOfSquares of f32 f16 bf16, to f32, 0, one_term;
+    SumOfSquares: SumOfSquares of f64, to f64, 0, two_terms;
+    InElementType<SumOfSquares>: SumOfSquares of f16, to f16, IN_OTHER_FORMAT, one_term;
+    InElementType<SumOfSquares>: SumOfSquares of bf16, to bf16, IN_OTHER_FORMAT, one_term;
+    Norm: SumOfSquares of f32 f16 bf16, to f32, DERIVED, one_term;
+    Norm: SumOfSquares of f64, to f64, DERIVED, two_terms;
+    InElementType<Norm>: SumOfSquares of f16, to f16, DERIVED | IN_OTHER_FORMAT, one_term;
+    InElementType<Norm>: SumOfSquares of bf16, to bf16, DERIVED | IN_OTHER_FORMAT, one_term;
 }
 
 /// The operation's name, for messages.
 const OPERATION: &str = "reduce";
 
 /// A shape's reduction by exact sums.
-struct Exact<T: Element, R: Plain> {
-    kernels: ExactKernels<T, R>,
+struct Exact<T: Element> {
+    kernels: ExactKernels<T>,
     plan: Plan,
     /// How columns become rows, and the elements of the input and of its copy, if there is no kernel for columns.
     transposed: Option<(Transposition, usize, usize)>,
@@ -129,7 +146,7 @@ enum Plan {
 
 impl Plan {
     /// That of rows, if there is a kernel for short ones, or of spans.
-    fn of_spans<T: Element, R: Plain>(kernels: &ExactKernels<T, R>, spans: usize, len: usize, pitch: usize) -> Self {
+    fn of_spans<T: Element>(kernels: &ExactKernels<T>, spans: usize, len: usize, pitch: usize) -> Self {
         let size = size_of::<T>();
         if spans == 0 {
             Self::Nothing
@@ -143,8 +160,8 @@ impl Plan {
     }
 }
 
-impl<T: Element, R: Plain> Exact<T, R> {
-    fn plan(kernels: ExactKernels<T, R>, shape: Shape) -> Result<Planned<T, R>, Error> {
+impl<T: Element> Exact<T> {
+    fn plan<R: Plain>(kernels: ExactKernels<T>, shape: Shape) -> Result<Planned<T, R>, Error> {
         check_elements::<T>(shape)?;
         let size = size_of::<T>();
         let mut transposed = None;
@@ -176,16 +193,16 @@ impl<T: Element, R: Plain> Exact<T, R> {
         gpu: &Gpu,
         workspace: &mut Workspace,
         input: View<'_, T>,
-        output: ViewMut<'_, R>,
+        output: ViewMut<'_, u8>,
     ) -> Result<(), Error> {
-        let (kernels, size) = (&self.kernels, size_of::<T>());
+        let (kernels, finish, size) = (&self.kernels, self.kernels.finish, size_of::<T>());
         let Workspace { mailboxes, residues, tickets, .. } = workspace;
         let (mailboxes, residues, tickets) = (mailboxes.view_mut(), residues.view_mut(), tickets.view_mut());
         match self.plan {
             Plan::Nothing => Ok(()),
             Plan::Spans { spans, len, pitch, blocks } => {
                 let Blocks { parts, tiles, longer, threads } = blocks;
-                let arguments = (input, len, pitch, parts, tiles, longer, mailboxes, residues, output);
+                let arguments = (input, len, pitch, parts, tiles, longer, mailboxes, residues, finish, output);
                 gpu.launch(kernels.spans.0.with_block(threads), grid(blocks.grid(spans), OPERATION)?, arguments)
             }
             Plan::Rows { rows, len, pitch } => {
@@ -195,7 +212,8 @@ impl<T: Element, R: Plain> Exact<T, R> {
                 let Lanes { lanes, packs, rows_of_block } = Lanes::of(len, size, has_singles);
                 let grid = grid((rows.div_ceil(rows_of_block), 1), OPERATION)?;
                 let (lanes, packs) = (lanes.ilog2(), packs.ilog2());
-                gpu.launch(kernel, grid, (input, rows, len, pitch, lanes, packs, u32::from(has_singles), output))
+                let has_singles = u32::from(has_singles);
+                gpu.launch(kernel, grid, (input, rows, len, pitch, lanes, packs, has_singles, finish, output))
             }
             Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
                 let Some(kernel) = kernels.columns else { return Ok(()) };
@@ -204,15 +222,28 @@ impl<T: Element, R: Plain> Exact<T, R> {
                 let grid = grid((blocks, 1), OPERATION)?;
                 // No more than the grid has blocks.
                 let count = count as u32;
-                let arguments =
-                    (input, rows, columns, pitch, batch_pitch, abreast, lanes, count, parts, residues, tickets, output);
+                let arguments = (
+                    input,
+                    rows,
+                    columns,
+                    pitch,
+                    batch_pitch,
+                    abreast,
+                    lanes,
+                    count,
+                    parts,
+                    residues,
+                    tickets,
+                    finish,
+                    output,
+                );
                 gpu.launch(kernel, grid, arguments)
             }
         }
     }
 }
 
-impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
+impl<T: Element, R: Plain> Launches<T, R> for Exact<T> {
     fn room(&self) -> Room {
         let words = self.kernels.words;
         let room = match self.plan {
@@ -235,6 +266,7 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
         input: View<'_, T>,
         output: ViewMut<'_, R>,
     ) -> Result<(), Error> {
+        let output = output.cast::<u8>();
         let (Some((turned, elements, of_copy)), Some(mut copy)) = (self.transposed, workspace.copy.take()) else {
             return self.reduce(gpu, workspace, input, output);
         };

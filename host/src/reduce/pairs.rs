@@ -4,10 +4,12 @@ use cuda_std::element::{Element, Plain};
 use cuda_std::global::{Global, GlobalMut};
 use cuda_std::mailbox;
 use half::{bf16, f16};
-use kernels::ops::{Dot, Operator};
+use kernels::ops::{Dot, InElementType, Operator};
+use kernels::reduce::exact::result::IN_OTHER_FORMAT;
 use kernels::reduce::exact::spans::{PAIRS_IN_FLIGHT, boxes_of_pairs, exact_pairs, words_of_pairs_residue};
 use kernels::reduce::pairs::{self, PACKS_IN_FLIGHT};
 
+use super::exact::Results;
 use super::plan::Blocks;
 use super::private::Token;
 use super::reducer::{check_elements, grid};
@@ -23,8 +25,8 @@ type PairsParameters<T, R> =
     (Global<'static, T>, Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, GlobalMut<'static, R>);
 
 /// The parameters of [`exact_pairs`](fn@kernels::reduce::exact::spans::exact_pairs).
-type ExactPairsParameters<T, R> =
-    (Global<'static, T>, Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Residues, GlobalMut<'static, R>);
+type ExactPairsParameters<T> =
+    (Global<'static, T>, Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Residues, u32, Results);
 
 /// An operator of pairs of elements of type `T`.
 ///
@@ -42,8 +44,8 @@ pub trait PairReduction<T: Element>: Sized {
 pub enum PairKernel<T: Element, R: Plain> {
     /// Mailboxes that a state takes.
     InOrder { kernel: AnyBlock<PairsParameters<T, R>>, boxes: usize },
-    /// Exact sums, and the words of a residue.
-    Exact { kernel: AnyBlock<ExactPairsParameters<T, R>>, boxes: usize, words: usize },
+    /// Exact sums, the words of a residue, and what is made of the sums.
+    Exact { kernel: AnyBlock<ExactPairsParameters<T>>, boxes: usize, words: usize, finish: u32 },
 }
 
 macro_rules! dots {
@@ -61,21 +63,29 @@ macro_rules! dots {
 }
 
 macro_rules! exact_dots {
-    ($($type:ident to $output:ident)*) => {$(
-        impl PairReduction<$type> for Dot {
+    ($($operator:ty: $type:ident, to $output:ident, $finish:expr;)*) => {$(
+        impl PairReduction<$type> for $operator {
             type Output = $output;
 
             fn pairs(_: Token) -> PairKernel<$type, $output> {
                 let (boxes, words) = (boxes_of_pairs::<Dot, $type>(), words_of_pairs_residue::<Dot, $type>());
                 // SAFETY: as above.
-                PairKernel::Exact { kernel: unsafe { exact_pairs::handle::<Dot, $type>() }, boxes, words }
+                let kernel = unsafe { exact_pairs::handle::<Dot, $type>() };
+                PairKernel::Exact { kernel, boxes, words, finish: $finish }
             }
         }
     )*};
 }
 
 dots!(i8 i16 i32 i64 u8 u16 u32 u64);
-exact_dots!(f32 to f32 f16 to f32 bf16 to f32 f64 to f64);
+exact_dots! {
+    Dot: f32, to f32, 0;
+    Dot: f64, to f64, 0;
+    Dot: f16, to f32, 0;
+    Dot: bf16, to f32, 0;
+    InElementType<Dot>: f16, to f16, IN_OTHER_FORMAT;
+    InElementType<Dot>: bf16, to bf16, IN_OTHER_FORMAT;
+}
 
 /// A reduction of two inputs of one shape, with all the memory that it needs: starting it allocates nothing and waits for
 /// nothing. It reduces elements of type `T` to outputs of type `R`.
@@ -255,9 +265,9 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
                 let arguments = (x, y, len, pitch, parts, tiles, longer, mailboxes, output);
                 gpu.launch(kernel.with_block(threads), grid, arguments)
             }
-            PairKernel::Exact { kernel, .. } => {
-                let residues = workspace.residues.view_mut();
-                let arguments = (x, y, len, pitch, parts, tiles, longer, mailboxes, residues, output);
+            PairKernel::Exact { kernel, finish, .. } => {
+                let (residues, results) = (workspace.residues.view_mut(), output.cast::<u8>());
+                let arguments = (x, y, len, pitch, parts, tiles, longer, mailboxes, residues, *finish, results);
                 gpu.launch(kernel.with_block(threads), grid, arguments)
             }
         }

@@ -5,6 +5,7 @@ use cuda_std::global::{Global, GlobalMut};
 use kernels::reduce::exact::long_segments::residues;
 use kernels::reduce::segments::{self, NOTE_OF_FAULT};
 
+use super::exact::Results;
 use super::private::Token;
 use super::{Partials, Reduction, Residues, Tickets};
 use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
@@ -16,57 +17,68 @@ type Chunks = Global<'static, [u64; 2]>;
 type ChunksMut = GlobalMut<'static, [u64; 2]>;
 type Notes = GlobalMut<'static, u64>;
 
-/// The parameters of [`segments`](fn@kernels::reduce::segments::segments) and of
-/// [`exact_segments`](fn@kernels::reduce::exact::segments::exact_segments).
+/// The parameters of [`segments`](fn@kernels::reduce::segments::segments).
 type SegmentsParameters<T, R> =
     (Global<'static, T>, Global<'static, u64>, u32, ChunksMut, Notes, GlobalMut<'static, R>);
 
 /// The parameters of [`long_segments`](fn@kernels::reduce::segments::long_segments).
 type LongSegmentsParameters<T, R> = (Global<'static, T>, Chunks, Notes, Partials, Tickets, GlobalMut<'static, R>);
 
+/// The parameters of [`exact_segments`](fn@kernels::reduce::exact::segments::exact_segments).
+type ExactSegmentsParameters<T> = (Global<'static, T>, Global<'static, u64>, u32, ChunksMut, Notes, u32, Results);
+
 /// The parameters of [`exact_long_segments`](fn@kernels::reduce::exact::long_segments::exact_long_segments).
-type ExactLongSegmentsParameters<T, R> =
-    (Global<'static, T>, Chunks, Notes, Partials, Tickets, Residues, GlobalMut<'static, R>);
+type ExactLongSegmentsParameters<T> = (Global<'static, T>, Chunks, Notes, Partials, Tickets, Residues, u32, Results);
 
-/// The kernels of an operator for segments by offsets.
+/// The kernels of an operator for segments by offsets: one for all segments but long ones, which it queues, and one for
+/// those.
 #[doc(hidden)]
-pub struct SegmentKernels<T: Element, R: Plain> {
-    /// The kernel for all segments but long ones, which it queues.
+pub enum SegmentKernels<T: Element, R: Plain> {
+    InOrder(OrderedSegmentKernels<T, R>),
+    Exact(ExactSegmentKernels<T>),
+}
+
+/// Those of an operator that combines states.
+#[doc(hidden)]
+pub struct OrderedSegmentKernels<T: Element, R: Plain> {
     pub(super) segments: Kernel<SegmentsParameters<T, R>>,
-    pub(super) long_segments: LongSegments<T, R>,
+    pub(super) long_segments: Kernel<LongSegmentsParameters<T, R>>,
+    /// The [places](segments::places_of_partial) that a state takes.
+    pub(super) places: usize,
 }
 
-/// The kernel for long segments.
-pub(super) enum LongSegments<T: Element, R: Plain> {
-    /// With the [places](segments::places_of_partial) that a state takes.
-    InOrder { kernel: Kernel<LongSegmentsParameters<T, R>>, places: usize },
-    /// With the words of a residue.
-    Exact { kernel: Kernel<ExactLongSegmentsParameters<T, R>>, words: usize },
+/// Those of exact sums.
+#[doc(hidden)]
+pub struct ExactSegmentKernels<T: Element> {
+    pub(super) segments: Kernel<ExactSegmentsParameters<T>>,
+    pub(super) long_segments: Kernel<ExactLongSegmentsParameters<T>>,
+    /// Words of a residue.
+    pub(super) words: usize,
+    /// What is made of the sums.
+    pub(super) finish: u32,
 }
 
-impl<T: Element, R: Plain> SegmentKernels<T, R> {
+impl<T: Element, R: Plain> OrderedSegmentKernels<T, R> {
     /// The kernels as those of an operator of elements `U` with results `S`.
     ///
     /// # Safety
     /// That operator does with elements of type `U`, bit for bit, what this one does with those of type `T`.
-    pub(super) unsafe fn taken_as<U: Element, S: Plain>(self) -> SegmentKernels<U, S> {
+    pub(super) unsafe fn taken_as<U: Element, S: Plain>(self) -> OrderedSegmentKernels<U, S> {
         const { assert!(size_of::<T>() == size_of::<U>() && size_of::<R>() == size_of::<S>()) };
+        let Self { segments, long_segments, places } = self;
         // SAFETY: views of elements and results of the same sizes and bits, and all else unchanged.
-        unsafe {
-            let long_segments = match self.long_segments {
-                LongSegments::InOrder { kernel, places } => LongSegments::InOrder { kernel: kernel.taken_as(), places },
-                LongSegments::Exact { kernel, words } => LongSegments::Exact { kernel: kernel.taken_as(), words },
-            };
-            SegmentKernels { segments: self.segments.taken_as(), long_segments }
-        }
+        let (segments, long_segments) = unsafe { (segments.taken_as(), long_segments.taken_as()) };
+        OrderedSegmentKernels { segments, long_segments, places }
     }
+}
 
+impl<T: Element, R: Plain> SegmentKernels<T, R> {
     /// Warps of the first kernel that an H200 runs at once: the segments are spread over as many before a warp gets a
     /// second one. And blocks of the second.
     fn at_once(&self) -> (usize, usize) {
-        let (warps, blocks) = match self.long_segments {
-            LongSegments::InOrder { .. } => (64, 4),
-            LongSegments::Exact { .. } => (32, 3),
+        let (warps, blocks) = match self {
+            Self::InOrder(_) => (64, 4),
+            Self::Exact(_) => (32, 3),
         };
         (warps * MULTIPROCESSORS, blocks * MULTIPROCESSORS)
     }
@@ -135,9 +147,9 @@ impl Gpu {
         // Without an element that one warp does not fold there is nothing to queue.
         let has_long = elements > segments::WARP_PACKS * (16 / size);
         let room = if has_long { segments::most_chunks(elements, size) } else { 0 };
-        let (places, residues) = match kernels.long_segments {
-            LongSegments::InOrder { places, .. } => (places, 0),
-            LongSegments::Exact { words, .. } => (1, residues(elements, size) * words),
+        let (places, residues) = match &kernels {
+            SegmentKernels::InOrder(kernels) => (kernels.places, 0),
+            SegmentKernels::Exact(kernels) => (1, residues(elements, size) * kernels.words),
         };
         let machine = self.machine();
         Ok(SegmentReducer {
@@ -242,22 +254,34 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
             found: self.segments,
             expected: "more than a grid has blocks for".to_owned(),
         })?;
+        let has_long = !self.chunks.is_empty();
+        let long_grid = blocks.min(self.partials.len()) as u32;
+        let per_warp = per_warp as u32;
         let (chunks, notes) = (self.chunks.view_mut(), self.notes.view_mut());
-        let arguments = (input, offsets, per_warp as u32, chunks, notes, output.reborrow());
-        self.gpu.launch(self.kernels.segments, grid, arguments)?;
-        if self.chunks.is_empty() {
-            return Ok(());
-        }
-        let (notes, tickets) = (self.notes.view_mut(), self.tickets.view_mut());
-        let grid = blocks.min(self.partials.len()) as u32;
-        let (chunks, partials) = (self.chunks.view(), self.partials.view_mut());
-        match self.kernels.long_segments {
-            LongSegments::InOrder { kernel, .. } => {
-                self.gpu.launch(kernel, grid, (input, chunks, notes, partials, tickets, output))
+        match &self.kernels {
+            SegmentKernels::InOrder(kernels) => {
+                let arguments = (input, offsets, per_warp, chunks, notes, output.reborrow());
+                self.gpu.launch(kernels.segments, grid, arguments)?;
+                if !has_long {
+                    return Ok(());
+                }
+                let (notes, partials, tickets) =
+                    (self.notes.view_mut(), self.partials.view_mut(), self.tickets.view_mut());
+                let arguments = (input, self.chunks.view(), notes, partials, tickets, output);
+                self.gpu.launch(kernels.long_segments, long_grid, arguments)
             }
-            LongSegments::Exact { kernel, .. } => {
+            SegmentKernels::Exact(kernels) => {
+                let (finish, mut results) = (kernels.finish, output.cast::<u8>());
+                let arguments = (input, offsets, per_warp, chunks, notes, finish, results.reborrow());
+                self.gpu.launch(kernels.segments, grid, arguments)?;
+                if !has_long {
+                    return Ok(());
+                }
+                let (notes, partials, tickets) =
+                    (self.notes.view_mut(), self.partials.view_mut(), self.tickets.view_mut());
                 let residues = self.residues.view_mut();
-                self.gpu.launch(kernel, grid, (input, chunks, notes, partials, tickets, residues, output))
+                let arguments = (input, self.chunks.view(), notes, partials, tickets, residues, finish, results);
+                self.gpu.launch(kernels.long_segments, long_grid, arguments)
             }
         }
     }

@@ -5,6 +5,7 @@
 //! | [`Sum`] | all | `f32` of `f16`, `bf16` and `f32`; `f64`; 64 bits of integers |
 //! | [`WrappingSum`] | integers | the integers' own type |
 //! | [`SumInF64`] | `f32` | `f64` |
+//! | [`InElementType`] | `f16` and `bf16` | the elements' own type |
 //! | [`Product`] | all | as [`Sum`] |
 //! | [`Mean`] | all | `f32` of `f16`, `bf16` and `f32`; else `f64` |
 //! | [`SumOfSquares`] | all | as [`Sum`] |
@@ -49,7 +50,7 @@ pub use packs::gather_pack;
 pub use predicates::{All, Any, CountFinite, CountNan, CountNonzero};
 pub use product::Product;
 pub use scalar::{Float, Integer, Ordered, Scalar};
-pub use sum::{Mean, Sum, SumInF64, WrappingSum};
+pub use sum::{InElementType, Mean, Sum, SumInF64, WrappingSum};
 pub use totals::{Squares, Total};
 
 /// A reduction of elements of type `T`: what becomes of one, how two results become one, and what is given out.

@@ -66,6 +66,11 @@ impl<T: Integer> Operator<T> for WrappingSum {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SumInF64;
 
+/// The result of an exact operator ([`Sum`], [`Mean`], `SumOfSquares`, `Norm`, `Dot`) of `f16` or `bf16`, rounded once to
+/// the elements' own type instead of `f32`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InElementType<O>(pub O);
+
 /// The mean: the exact sum over the number of elements, rounded once to nearest even; of integers to `f64`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean;

@@ -5,11 +5,12 @@ mod columns;
 use std::fmt;
 
 use cuda_std::element::{Element, Plain};
-use cuda_std::global::{Global, GlobalMut};
+use cuda_std::global::Global;
 use exact_sum::{ExactSum, MOST_ELEMENTS, Specials, Summand, TooManyElements};
 use half::{bf16, f16};
-use kernels::ops::{Mean, Sum};
+use kernels::ops::Sum;
 use kernels::reduce::exact::rest::Special;
+use kernels::reduce::exact::result::DERIVED;
 use kernels::reduce::exact::spans::PACKS_IN_FLIGHT;
 use kernels::reduce::exact::states::all::{BLOCK, exact_state_values, exact_states_merge};
 use kernels::reduce::exact::states::columns::{exact_states_of_columns, exact_states_of_columns_in_f64};
@@ -20,7 +21,7 @@ use kernels::reduce::exact::terms;
 
 use columns::Columns;
 
-use super::exact::Lanes;
+use super::exact::{Lanes, Results};
 use super::plan::Blocks;
 use super::private::Token;
 use super::reducer::{check_elements, check_input, grid};
@@ -50,7 +51,7 @@ type RowsParameters<T> = (Global<'static, T>, usize, usize, usize, u32, u32, u32
 type ColumnsParameters<T> = (Global<'static, T>, usize, usize, usize, usize, u32, usize, u32, u32, Residues);
 
 /// The parameters of [`exact_state_values`](fn@exact_state_values).
-type ValuesParameters<R> = (Global<'static, i64>, GlobalMut<'static, R>);
+type ValuesParameters = (Global<'static, i64>, u32, Results);
 
 /// The kernels for states of sums of one type.
 #[doc(hidden)]
@@ -58,8 +59,7 @@ pub struct StateKernels<T: ExactElement> {
     spans: AnyBlock<SpansParameters<T>>,
     rows: Kernel<RowsParameters<T>>,
     columns: Kernel<ColumnsParameters<T>>,
-    values: Kernel<ValuesParameters<T::Sum>>,
-    means: Kernel<ValuesParameters<T::Sum>>,
+    values: Kernel<ValuesParameters>,
     /// Words of a state: limbs, one for each kind of what is not finite, and the number of elements.
     words: usize,
 }
@@ -77,10 +77,9 @@ macro_rules! exact_elements {
                     )
                 };
                 // The sums of `f16` and `bf16` are sums of `f32`.
-                let (values, means) =
-                    (exact_state_values::handle::<Sum, $sum>(), exact_state_values::handle::<Mean, $sum>());
+                let values = exact_state_values::handle::<Sum, $sum>();
                 let words = words_of_state::<<Self as terms::Summand>::Grid>();
-                StateKernels { spans, rows, columns, values, means, words }
+                StateKernels { spans, rows, columns, values, words }
             }
         }
     )*};
@@ -324,7 +323,7 @@ impl<T: ExactElement> ExactSums<T> {
     /// # Errors
     /// `output` has not as many elements as there are sums, or is another device's; the launch is refused.
     pub fn values_into<'o>(&self, output: impl Into<ViewMut<'o, T::Sum>>) -> Result<(), Error> {
-        self.round(self.kernels.values, output.into())
+        self.round(0, output.into())
     }
 
     /// [`ExactSums::means`] to memory that exists.
@@ -332,15 +331,16 @@ impl<T: ExactElement> ExactSums<T> {
     /// # Errors
     /// As [`ExactSums::values_into`].
     pub fn means_into<'o>(&self, output: impl Into<ViewMut<'o, T::Sum>>) -> Result<(), Error> {
-        self.round(self.kernels.means, output.into())
+        self.round(DERIVED, output.into())
     }
 
-    fn round(&self, kernel: Kernel<ValuesParameters<T::Sum>>, output: ViewMut<'_, T::Sum>) -> Result<(), Error> {
+    fn round(&self, finish: u32, output: ViewMut<'_, T::Sum>) -> Result<(), Error> {
         self.check_len("the output", output.len())?;
         if self.len == 0 {
             return Ok(());
         }
-        self.gpu.launch(kernel, grid((self.len.div_ceil(BLOCK), 1), OPERATION)?, (self.words.view(), output))
+        let (grid, results) = (grid((self.len.div_ceil(BLOCK), 1), OPERATION)?, output.cast::<u8>());
+        self.gpu.launch(self.kernels.values, grid, (self.words.view(), finish, results))
     }
 
     /// The sums as the host's, after all work on them that was started before.

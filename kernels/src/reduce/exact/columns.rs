@@ -16,11 +16,10 @@ use super::format::Format;
 use super::grid::Grid;
 use super::residue::Residues;
 use super::rest::{Rest, declare_rest};
-use super::result::{ExactOperator, Finish};
+use super::result::{Chosen, ExactOperator, Finish, Results};
 use super::terms::{Float, Summand, Terms, each};
-use crate::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
+use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::columns::place::{Place, four, load_wide};
-use crate::reduce::columns::store::store_results;
 use crate::reduce::columns::{BLOCK, COLUMNS, FEW_BLOCKS};
 use crate::reduce::fold::is_last_block;
 
@@ -48,7 +47,7 @@ pub const BLOCKS_AT_ONCE: usize = 2;
 /// column of each batch, of [`words_of_residue`](super::spans::words_of_residue) words, and in `tickets` one place for
 /// each batch if rows stand abreast, else one for each tile. Both are 0.
 #[kernel(
-    instances = [Sum, Mean] x [f32, f64, f16, bf16] + [SumOfSquares, Norm] x [f32, f16, bf16] + [SumInF64] x [f32],
+    instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     block = BLOCK,
     min_blocks = 2,
     early
@@ -65,10 +64,11 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Summand>(
     parts: u32,
     residues: GlobalMut<i64>,
     tickets: GlobalMut<u32>,
-    output: GlobalMut<<O as ExactOperator<T>>::Output>,
+    finish: u32,
+    output: GlobalMut<u8>,
 ) {
     let matrix = Matrix { rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts };
-    sum_columns::<O, T>(&input, &matrix, &residues, &tickets, &output);
+    sum_columns::<O, T>(&input, &matrix, &residues, &tickets, Results::chosen(finish, output));
 }
 
 /// What the terms are multiples of.
@@ -181,7 +181,7 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
     matrix: &Matrix,
     residues: &GlobalMut<i64>,
     tickets: &GlobalMut<u32>,
-    output: &GlobalMut<O::Output>,
+    results: Results<'_, Chosen<O::Terms>>,
 ) {
     let slots: Slots = shared_array!([u64; 2]; BLOCK * COLUMNS);
     let exponents: Exponents = shared_array!(u32; BLOCK * COLUMNS);
@@ -197,7 +197,7 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
     let shared = Residues::<GridOf<O, T>>::new(residues);
     let result = |sum: i128, window| {
         let (integer, position) = integer_and_position::<GridOf<O, T>>(sum, window);
-        O::Finish::of_integer::<GridOf<O, T>>(integer, GridOf::<O, T>::UNIT + position as i32, rows as u64)
+        results.finish.of_integer::<GridOf<O, T>>(integer, GridOf::<O, T>::UNIT + position as i32, rows as u64)
     };
     let mut is_again = false;
     if place.rows == 1 && parts == 1 {
@@ -208,7 +208,7 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
         });
         let finish = |c: usize| result(sums.values[c], sums.windows[c]);
         // Of a column that is not summed it is replaced later.
-        store_results::<T, _>([finish(0), finish(1), finish(2), finish(3)], output, share.output(0), &place);
+        results.store_columns([finish(0), finish(1), finish(2), finish(3)], share.output(0), &place);
     } else {
         each::<COLUMNS>(|c| store_slot(slots, c * BLOCK + thread, sums.values[c]));
         thread::sync_threads();
@@ -235,7 +235,7 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
                     let (integer, position) = integer_and_position::<GridOf<O, T>>(sum, window);
                     shared.add(to, integer, position);
                 } else {
-                    output.store(to, result(sum, window));
+                    results.store(to, result(sum, window));
                 }
             }
             c += place.rows;
@@ -243,7 +243,7 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
     }
     if thread::sync_threads_or(is_again.into()) != 0 {
         let memory = Memory { slots, list: exponents, rest };
-        sum_again::<O, T>(*input, share, memory, rows, if parts > 1 { Some(*residues) } else { None }, *output);
+        sum_again::<O, T>(*input, share, memory, rows, if parts > 1 { Some(*residues) } else { None }, results);
     }
     if parts == 1 {
         return;
@@ -260,8 +260,8 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
     let (first, end) = if abreast == 1 { (tile * of_tile, (tile + 1) * of_tile) } else { (0, columns) };
     let mut column = first + thread;
     while column < end && column < columns {
-        let result = shared.finish::<O::Finish>(batch * columns + column, rows as u64);
-        output.store(batch * columns + column, result);
+        let result = shared.finish(results.finish, batch * columns + column, rows as u64);
+        results.store(batch * columns + column, result);
         column += BLOCK;
     }
 }

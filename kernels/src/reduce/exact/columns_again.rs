@@ -11,7 +11,7 @@ use super::grid::Grid;
 use super::pieces::Piece;
 use super::residue::Residues;
 use super::rest::{Rest, warp_id};
-use super::result::{ExactOperator, result_of};
+use super::result::{Chosen, ExactOperator, Results, result_of};
 use super::terms::{Float, Summand, Terms, each};
 use super::wide_sum::{TERMS, WideSums};
 use crate::reduce::columns::{BLOCK, COLUMNS};
@@ -54,7 +54,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
     memory: Memory<GridOf<O, T>>,
     rows_of_matrix: usize,
     residues: Option<GlobalMut<i64>>,
-    output: GlobalMut<O::Output>,
+    results: Results<'_, Chosen<O::Terms>>,
 ) {
     const { assert!(!<O::Terms as Terms>::HAS_LOW) };
     let Memory { slots, list, rest } = memory;
@@ -122,9 +122,9 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
                 Rest::<GridOf<O, T>>::each_word(|word| residues.add_word(to, word, rest.word(word)));
             } else {
                 let piece = Piece { has_limbs: true, ..Piece::ZERO };
-                let value = result_of::<O::Finish, _>(piece, rest, rows_of_matrix as u64);
+                let value = result_of(results.finish, piece, rest, rows_of_matrix as u64);
                 if lane_id() == 0 {
-                    output.store(to, value);
+                    results.store(to, value);
                 }
             }
         }

@@ -7,7 +7,7 @@ use cuda_std::prelude::*;
 use super::format::Format;
 use super::grid::{Doubles, Grid, Singles};
 use super::rest::words;
-use super::result::{Itself, Result};
+use super::result::{Result, Results};
 use super::spans::{PACKS_IN_FLIGHT, Shared, sum_part};
 use super::terms::{Float, One, Terms};
 use super::warp_sum::{items_of_vector, terms};
@@ -121,5 +121,6 @@ pub unsafe fn sum_terms<E: ExactTerm, R: Result>(
     }
     let part = Part::of_block(parts, tiles, longer);
     let shared = Shared { mailboxes, residues };
-    sum_part::<Custom<E>, _, Itself<R>, PACKS_IN_FLIGHT>(One(input), part, len, pitch, parts, shared, output);
+    let results = Results::sums(*output);
+    sum_part::<Custom<E>, _, _, PACKS_IN_FLIGHT>(One(input), part, len, pitch, parts, shared, results);
 }

@@ -8,11 +8,11 @@ use half::{bf16, f16};
 use super::grid::Grid;
 use super::pieces::{Piece, PiecesOfWarps, add, fold_block, fold_pieces};
 use super::rest::{MOST_WARPS, Rest, declare_rest, warp_id, words};
-use super::result::{ExactOperator, result_of};
+use super::result::{Chosen, ExactOperator, Results, result_of};
 use super::rows::GridOf;
 use super::spans::{PACKS_IN_FLIGHT, sum_tiles};
 use super::terms::{One, Summand};
-use crate::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
+use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::fold::is_last_block;
 use crate::reduce::run::Run;
 use crate::reduce::segments::{BLOCK, CHUNK_TILES, NOTE_OF_CHUNKS, PLACES_OF_CHUNK, chunks, tiles_of_chunk};
@@ -37,7 +37,7 @@ pub const fn residues(len: usize, size: usize) -> usize {
 /// # Safety
 /// As of [`long_segments`](fn@crate::reduce::segments::long_segments).
 #[kernel(
-    instances = [Sum, Mean, SumOfSquares, Norm] x [f32, f64, f16, bf16] + [SumInF64] x [f32],
+    instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
     min_blocks = 3,
     early
@@ -49,10 +49,12 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
     partials: GlobalMut<[u64; 2]>,
     tickets: GlobalMut<u32>,
     residues: GlobalMut<i64>,
-    output: GlobalMut<<O as ExactOperator<T>>::Output>,
+    finish: u32,
+    output: GlobalMut<u8>,
 ) {
     let pieces = shared_array!([u64; 2]; 2 * MOST_WARPS);
     let drawn = shared_array![u32; 1];
+    let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
     let rest: Rest<GridOf<O, T>> = declare_rest!();
     const WARPS: u32 = (BLOCK / 32) as u32;
     let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id());
@@ -108,9 +110,9 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
                     word
                 });
             }
-            let result = result_of::<O::Finish, _>(piece, rest, len as u64);
+            let result = result_of(results.finish, piece, rest, len as u64);
             if lane_id() == 0 {
-                output.store(segment, result);
+                results.store(segment, result);
             }
         }
         // Before what the warps left for each other is overwritten.

@@ -53,10 +53,10 @@ impl<'a, G: Grid> Residues<'a, G> {
 
     /// What is made of a residue, the sum of `count` elements, by one thread. The residue is 0 afterwards.
     #[inline(always)]
-    pub fn finish<F: Finish>(&self, residue: usize, count: u64) -> F::Output {
+    pub fn finish<F: Finish>(&self, finish: F, residue: usize, count: u64) -> u64 {
         // Another block's, who has added by atomic operations: no line of L1 is taken for it.
         let load = |k| self.words.load_volatile(Self::place(residue, k));
-        finish_words::<F, G>(load, |k| self.words.store_volatile(Self::place(residue, k), 0), count)
+        finish_words::<F, G>(finish, load, |k| self.words.store_volatile(Self::place(residue, k), 0), count)
     }
 }
 
@@ -64,10 +64,11 @@ impl<'a, G: Grid> Residues<'a, G> {
 /// number of each word that is not 0.
 #[inline(always)]
 pub(super) fn finish_words<F: Finish, G: Grid>(
+    finish: F,
     load: impl Fn(u32) -> i64,
     clear: impl Fn(u32),
     count: u64,
-) -> F::Output {
+) -> u64 {
     /// Words that are on their way at once.
     const AT_ONCE: u32 = 8;
     let (mut sum, mut negated) = (Digits::NONE, Digits::NONE);
@@ -99,7 +100,7 @@ pub(super) fn finish_words<F: Finish, G: Grid>(
     // Above the last limb is nothing but the sign.
     let is_negative = sum.carry < 0;
     let leading = if is_negative { &negated } else { &sum }.leading(is_negative);
-    result_of_limbs::<F, G>(specials, leading, count)
+    result_of_limbs::<F, G>(finish, specials, leading, count)
 }
 
 /// A number's digits of 32 bits as they come, the lowest first: the five highest of those so far that are not 0.

@@ -1,6 +1,7 @@
 //! Exact sums of short rows: a few lanes take a row.
 
 use cuda_std::global::issue_loads;
+use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_vote_ballot};
 use exact_sum::{Bins, Window};
@@ -10,10 +11,10 @@ use super::format::{Format, Value};
 use super::grid::Grid;
 use super::pieces::fold_warp;
 use super::rest::{Rest, declare_rest};
-use super::result::{ExactOperator, Finish, result_of};
+use super::result::{Chosen, ExactOperator, Finish, Results, result_of};
 use super::terms::{Float, Inputs, One, Summand, Terms, each};
 use super::warp_sum::{WarpSum, extract, items_of_vector, largest, terms, window_above};
-use crate::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
+use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::run::elements_to_alignment;
 
 /// Threads of a block.
@@ -30,15 +31,15 @@ pub const fn least_lanes(size: usize) -> u32 {
 /// Reduces rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
 ///
 /// `2^lanes_log` lanes of a warp take a row, up to all 32, and as many rows beside each other as there are lanes. A
-/// lane has `2^packs_log` packs of a row, 1, 2 or 4; of as many rows that it has [`PACKS`] in all. All rows of a warp
-/// share a window. A row for which that does not do is summed again, by the whole warp.
+/// lane has `2^packs_log` packs of a row, 1, 2 or 4 (several only where four lanes or more take a row), of as many rows
+/// that it has [`PACKS`] in all. All rows of a warp share a window. A row for which that does not do is summed again, by the whole warp.
 ///
 /// # Safety
 /// The views have all elements that are named: accesses are not checked. The packs of a row's lanes hold it;
 /// `has_singles` is not 0 if a row may have elements beside whole packs, or not begin at a multiple of 16 bytes: then
 /// there are [`least_lanes`].
 #[kernel(
-    instances = [Sum, Mean] x [f32, f64, f16, bf16] + [SumOfSquares, Norm] x [f32, f16, bf16] + [SumInF64] x [f32],
+    instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     block = BLOCK,
     min_blocks = 8,
     early
@@ -51,13 +52,15 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
     lanes_log: u32,
     packs_log: u32,
     has_singles: u32,
-    output: GlobalMut<<O as ExactOperator<T>>::Output>,
+    finish: u32,
+    output: GlobalMut<u8>,
 ) {
     let rest: Rest<GridOf<O, T>> = declare_rest!();
+    let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
     let put = |row: usize, value: i128, position: u32| {
         let exponent = GridOf::<O, T>::UNIT + position as i32;
-        output.store(row, O::Finish::of_integer::<GridOf<O, T>>(value, exponent, rows.len as u64));
+        results.store(row, results.finish.of_integer::<GridOf<O, T>>(value, exponent, rows.len as u64));
     };
     // Two functions, as what only one of them needs is in the other's way.
     let again = match has_singles {
@@ -65,7 +68,7 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
         _ => sum_rows::<O::Terms, T, true>(&input, &rows, &put),
     };
     if again.map(|of_set| of_set != 0).contains(&true) {
-        sum_again::<O, T>(input, rows, again, rest, output);
+        sum_again::<O, T>(input, rows, again, rest, results);
     }
 }
 
@@ -158,20 +161,51 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLE
     let mut again = [0; PACKS];
     each::<PACKS>(|k| {
         if k & ((1 << rows.packs_log) - 1) == 0 {
-            let (mut sum, mut distance) = (sums[k], 1);
-            while distance < rows.lanes() {
-                sum = sum.plus(sum.of_lane_xor(distance));
-                distance *= 2;
-            }
             again[k] = warp_vote_ballot(FULL_MASK, !are_exact[k]);
-            let row = rows.row(k, group);
-            let is_first = lane_id() & (rows.lanes() - 1) == 0;
-            if is_first && row < rows.rows && again[k] & rows.mask(group) == 0 {
-                put(row, sum.wide(), K::Grid::position(window));
-            }
         }
     });
+    // Each lane of a group adds up half of the rows, then a quarter, as long as it has several: so each row is rounded
+    // and written by one lane, and as many lanes as can be do so at once.
+    let (lane, mut own, mut distance) = (lane_id(), 0, 1);
+    if rows.packs_log < 2 && rows.lanes() >= 2 {
+        let is_upper = lane & 1 != 0;
+        sums[0] = of_two(sums[0], sums[2], is_upper, 1);
+        (own, distance) = (if is_upper { 2 } else { 0 }, 2);
+        if rows.packs_log == 0 {
+            sums[1] = of_two(sums[1], sums[3], is_upper, 1);
+            if rows.lanes() >= 4 {
+                let is_upper = lane & 2 != 0;
+                sums[0] = of_two(sums[0], sums[1], is_upper, 2);
+                (own, distance) = (own + usize::from(is_upper), 4);
+            }
+        }
+    }
+    let is_first = lane & (rows.lanes() - 1) < distance;
+    let of_lane = if rows.packs_log > 0 { 1 } else { PACKS as u32 / distance };
+    while distance < rows.lanes() {
+        sums[0] = sums[0].plus(sums[0].of_lane_xor(distance));
+        distance *= 2;
+    }
+    let mut k = 0;
+    while k < of_lane {
+        k = keep_rolled(k);
+        let (of_rows, mut not_exact) = (own + k as usize, 0);
+        each::<PACKS>(|k| not_exact = if k == of_rows { again[k] } else { not_exact });
+        let row = rows.row(of_rows, group);
+        if is_first && row < rows.rows && not_exact & rows.mask(group) == 0 {
+            put(row, sums[0].wide(), K::Grid::position(window));
+        }
+        sums = [sums[1], sums[2], sums[3], sums[3]];
+        k += 1;
+    }
     again
+}
+
+/// The sum over this lane and the one `distance` away, of one of two values each: of the second in the `upper` lane.
+#[inline(always)]
+fn of_two<V: Value>(first: V, second: V, is_upper: bool, distance: u32) -> V {
+    let (own, given) = if is_upper { (second, first) } else { (first, second) };
+    own.plus(given.of_lane_xor(distance))
 }
 
 /// Sums rows again that are not in a window, of any elements, by all lanes of a warp. Out of line.
@@ -182,7 +216,7 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
     rows: Rows,
     again: [u32; PACKS],
     rest: Rest<GridOf<O, T>>,
-    output: GlobalMut<O::Output>,
+    results: Results<'_, Chosen<O::Terms>>,
 ) {
     let mut k = 0;
     while k < PACKS {
@@ -191,9 +225,9 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
             let group = not_exact.trailing_zeros() >> rows.lanes_log;
             let row = rows.row(k, group);
             let (start, len) = rows.span(row);
-            let result = sum_by_warp::<O, T>(&input, start, len, rest);
+            let result = sum_by_warp::<O, T, _>(&input, start, len, rest, results.finish);
             if lane_id() == 0 {
-                output.store(row, result);
+                results.store(row, result);
             }
             // Before the words are another row's.
             sync_warp(FULL_MASK);
@@ -206,12 +240,13 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
 /// The result of `len` elements from `start` on, which may be any, by all lanes of a warp. A barrier of the warp must
 /// stand between two uses of its rest.
 #[inline(always)]
-pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand>(
+pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand, F: Finish>(
     input: &Global<T>,
     start: usize,
     len: usize,
     rest: Rest<GridOf<O, T>>,
-) -> O::Output {
+    finish: F,
+) -> u64 {
     // Four terms of each lane at once.
     let sum = if <O::Terms as Terms>::HAS_LOW {
         sum_items::<O, T, 2>(input, start, len, &rest.begin())
@@ -219,7 +254,7 @@ pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand>(
         sum_items::<O, T, 4>(input, start, len, &rest.begin())
     };
     let piece = fold_warp(sum, &rest);
-    result_of::<O::Finish, _>(piece, rest, len as u64)
+    result_of(finish, piece, rest, len as u64)
 }
 
 /// The sum of `len` elements from `start` on, of which each lane takes `N` at once, which have at most four terms.

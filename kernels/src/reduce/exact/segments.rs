@@ -8,17 +8,17 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{
     FULL_MASK, lane_id, sync_warp, warp_shuffle_idx, warp_shuffle_up, warp_vote_any, warp_vote_ballot,
 };
-use exact_sum::{Bins, Rounded, Window};
+use exact_sum::{Bins, Window};
 use half::{bf16, f16};
 
 use super::format::{Format, Value};
 use super::grid::Grid;
 use super::rest::{Rest, declare_rest};
-use super::result::{ExactOperator, Finish};
+use super::result::{Chosen, ExactOperator, Finish, Results};
 use super::rows::{GridOf, sum_by_warp};
 use super::terms::{Elements, Float, Inputs, One, Summand, Terms, each};
 use super::warp_sum::{extract, items_of_vector, largest_of_warp, terms, window_above};
-use crate::ops::{Mean, Norm, Sum, SumInF64, SumOfSquares};
+use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::segments::{BLOCK, NOTE_OF_FAULT, Segment, WARP_PACKS, queue_long};
 
 /// 16-byte vectors that a lane sums at once, of one segment.
@@ -45,7 +45,7 @@ type ValueOf<O, T> = <Float<<O as ExactOperator<T>>::Terms> as Format>::Value;
 /// # Safety
 /// As of [`segments`](fn@crate::reduce::segments::segments).
 #[kernel(
-    instances = [Sum, Mean, SumOfSquares, Norm] x [f32, f64, f16, bf16] + [SumInF64] x [f32],
+    instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
     min_blocks = 3,
     early
@@ -56,14 +56,16 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Summand>(
     per_warp: u32,
     chunks: GlobalMut<[u64; 2]>,
     notes: GlobalMut<u64>,
-    output: GlobalMut<<O as ExactOperator<T>>::Output>,
+    finish: u32,
+    output: GlobalMut<u8>,
 ) {
     let rest: Rest<GridOf<O, T>> = declare_rest!();
+    let results = Results::chosen(finish, output);
     let (thread, lane) = (thread::index_in_block::<BLOCK>(), lane_id());
     let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread / 32;
     let first = warp * per_warp as usize;
     let own = first + lane as usize;
-    let has_segment = lane < per_warp && own < output.len();
+    let has_segment = lane < per_warp && own < results.room();
     let mut segment = Segment { start: 0, len: 0 };
     if has_segment {
         match Segment::of(&offsets, own, input.len()) {
@@ -75,14 +77,13 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Summand>(
     }
     let Segment { start, len } = segment;
     if has_segment && len == 0 {
-        let of_nothing = if O::Finish::IS_NAN_OF_NOTHING { O::Output::NAN } else { O::Output::from_word(0) };
-        output.store(own, of_nothing);
+        results.store(own, results.finish.of_nothing());
     }
     let owned = Owned::of::<T>(&input, start, if len > WARP_PACKS * T::Pack::LEN { 0 } else { len });
-    let again = sum_segments::<O, T>(&input, owned, own, &output);
+    let again = sum_segments::<O, T>(&input, owned, own, results);
     let again = warp_vote_ballot(FULL_MASK, again);
     if again != 0 {
-        sum_again::<O, T>(input, start, owned.len, again, first, rest, output);
+        sum_again::<O, T>(input, start, owned.len, again, first, rest, results);
     }
     queue_long::<T>(Segment { start, len }, first, &chunks, &notes);
 }
@@ -133,7 +134,7 @@ fn sum_segments<O: ExactOperator<T>, T: Summand>(
     input: &Global<T>,
     owned: Owned,
     own: usize,
-    output: &GlobalMut<O::Output>,
+    results: Results<'_, Chosen<O::Terms>>,
 ) -> bool {
     let mut again = owned.len > 0 && owned.workers == 0;
     if owned.of_warp == 0 {
@@ -188,7 +189,7 @@ fn sum_segments<O: ExactOperator<T>, T: Summand>(
         if is_done && !again {
             let window = GridOf::<O, T>::window(exponent);
             let exponent = GridOf::<O, T>::UNIT + GridOf::<O, T>::position(window) as i32;
-            output.store(own, O::Finish::of_integer::<GridOf<O, T>>(value.wide(), exponent, owned.len.into()));
+            results.store(own, results.finish.of_integer::<GridOf<O, T>>(value.wide(), exponent, owned.len.into()));
         }
     }
     again
@@ -330,7 +331,7 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
     again: u32,
     first: usize,
     rest: Rest<GridOf<O, T>>,
-    output: GlobalMut<O::Output>,
+    results: Results<'_, Chosen<O::Terms>>,
 ) {
     let mut left = again;
     while left != 0 {
@@ -338,9 +339,9 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
         left &= left - 1;
         let start = warp_shuffle_idx(FULL_MASK, start as u64, owner, 32).0 as usize;
         let len = warp_shuffle_idx(FULL_MASK, len, owner, 32).0 as usize;
-        let result = sum_by_warp::<O, T>(&input, start, len, rest);
+        let result = sum_by_warp::<O, T, _>(&input, start, len, rest, results.finish);
         if lane_id() == 0 {
-            output.store(first + owner as usize, result);
+            results.store(first + owner as usize, result);
         }
         // Before the words are another segment's.
         sync_warp(FULL_MASK);

@@ -11,10 +11,10 @@ use half::{bf16, f16};
 use super::grid::Grid;
 use super::pieces::{Piece, PiecesOfWarps, add, fold_block, fold_pieces};
 use super::rest::{MOST_WARPS, Rest, declare_rest, warp_id, words};
-use super::result::{ExactOperator, ExactPairOperator, Finish, result_of_both};
+use super::result::{Chosen, ExactOperator, ExactPairOperator, Finish, Results, result_of_both};
 use super::terms::{Float, Inputs, One, Summand, Terms, Two};
 use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, terms, window_above};
-use crate::ops::{Dot, Mean, Norm, Sum, SumInF64, SumOfSquares};
+use crate::ops::{Dot, Sum, SumOfSquares};
 use crate::reduce::remainder::packs_of_block;
 use crate::reduce::run::Run;
 use crate::reduce::spans::Part;
@@ -54,7 +54,7 @@ pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Summand>() -> us
 /// As of [`spans`](fn@crate::reduce::spans::spans), with [`boxes`] mailboxes for each part, and [`words_of_residue`] words of
 /// `residues` for each span, if there is more than one part. A block has at most 512 threads.
 #[kernel(
-    instances = [Sum, Mean] x [f32, f64, f16, bf16] + [SumOfSquares, Norm] x [f32, f16, bf16] + [SumInF64] x [f32],
+    instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     max_threads = 768,
     min_blocks = 1,
     early
@@ -68,18 +68,20 @@ pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
     longer: u32,
     mailboxes: GlobalMut<[u64; 2]>,
     residues: GlobalMut<i64>,
-    output: GlobalMut<<O as ExactOperator<T>>::Output>,
+    finish: u32,
+    output: GlobalMut<u8>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
     let shared = Shared { mailboxes: &mailboxes, residues: &residues };
-    sum_part::<O::Terms, _, O::Finish, PACKS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, &output);
+    let results = Results::chosen(finish, output);
+    sum_part::<O::Terms, _, Chosen<O::Terms>, PACKS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
 }
 
 /// [`exact_spans`](fn@exact_spans) of elements that have two terms, which need more registers.
 ///
 /// # Safety
 /// As there.
-#[kernel(instances = [SumOfSquares, Norm] x [f64], max_threads = 512, min_blocks = 1, early)]
+#[kernel(instances = [SumOfSquares] x [f64], max_threads = 512, min_blocks = 1, early)]
 pub unsafe fn exact_spans_of_two_terms<O: ExactOperator<T>, T: Summand>(
     input: Global<T>,
     len: usize,
@@ -89,11 +91,13 @@ pub unsafe fn exact_spans_of_two_terms<O: ExactOperator<T>, T: Summand>(
     longer: u32,
     mailboxes: GlobalMut<[u64; 2]>,
     residues: GlobalMut<i64>,
-    output: GlobalMut<<O as ExactOperator<T>>::Output>,
+    finish: u32,
+    output: GlobalMut<u8>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
     let shared = Shared { mailboxes: &mailboxes, residues: &residues };
-    sum_part::<O::Terms, _, O::Finish, PACKS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, &output);
+    let results = Results::chosen(finish, output);
+    sum_part::<O::Terms, _, Chosen<O::Terms>, PACKS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
 }
 
 /// [`pairs`](fn@crate::reduce::pairs::pairs) whose sums are exact.
@@ -112,12 +116,14 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
     longer: u32,
     mailboxes: GlobalMut<[u64; 2]>,
     residues: GlobalMut<i64>,
-    output: GlobalMut<<O as ExactPairOperator<T>>::Output>,
+    finish: u32,
+    output: GlobalMut<u8>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
     let shared = Shared { mailboxes: &mailboxes, residues: &residues };
     let inputs = Two(&first, &second);
-    sum_part::<O::Terms, _, O::Finish, PAIRS_IN_FLIGHT>(inputs, part, len, pitch, parts, shared, &output);
+    let results = Results::chosen(finish, output);
+    sum_part::<O::Terms, _, Chosen<O::Terms>, PAIRS_IN_FLIGHT>(inputs, part, len, pitch, parts, shared, results);
 }
 
 /// What blocks of a span share.
@@ -128,14 +134,14 @@ pub(super) struct Shared<'a> {
 
 /// Sums a part of a span; in the last part's block all of it.
 #[inline(always)]
-pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish<Output: Plain>, const PACKS: usize>(
+pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const PACKS: usize>(
     inputs: I,
     part: Part,
     len: usize,
     pitch: usize,
     parts: u32,
     shared: Shared<'_>,
-    output: &GlobalMut<F::Output>,
+    results: Results<'_, F>,
 ) {
     let Shared { mailboxes, residues } = shared;
     let pieces = shared_array!([u64; 2]; 2 * MOST_WARPS);
@@ -200,9 +206,9 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish<Output: Plain>, const P
                 word
             });
         }
-        let result = result_of_both::<F, K::Grid>(piece, low, rest, len as u64);
+        let result = result_of_both(results.finish, piece, low, rest, len as u64);
         if lane_id() == 0 {
-            output.store(part.span, result);
+            results.store(part.span, result);
         }
     }
 }

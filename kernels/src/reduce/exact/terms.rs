@@ -64,6 +64,10 @@ pub trait Summand: Element {
     type Products: Grid;
     /// What sums are rounded to.
     type Sum: Result;
+    /// What else they can be rounded to, if there is something else.
+    type Other: Result;
+    /// Whether there is.
+    const HAS_OTHER: bool = size_of::<Self::Sum>() != size_of::<Self::Other>();
     /// [`Terms::WINDOW`] of elements.
     const WINDOW: Option<i32> = None;
     /// [`Terms::WINDOW`] of products.
@@ -93,6 +97,7 @@ impl Summand for f32 {
     type Grid = Singles;
     type Products = SingleProducts;
     type Sum = f32;
+    type Other = f64;
     #[inline(always)]
     fn float(self) -> f32 {
         self
@@ -107,6 +112,7 @@ impl Summand for f16 {
     type Grid = Singles;
     type Products = SingleProducts;
     type Sum = f32;
+    type Other = f16;
     // From 2^-24 to 2^16 are 40 bits, and a window of `f32` has 45.
     const WINDOW: Option<i32> = Some(16);
     // From 2^-48 to 2^32 are 80 bits, and a window of `f64` has 103: this one down to 2^-48.
@@ -126,6 +132,7 @@ impl Summand for bf16 {
     // They have 16 bits, and exponents that `f32` has not.
     type Products = SingleProducts;
     type Sum = f32;
+    type Other = bf16;
     #[inline(always)]
     fn float(self) -> f32 {
         f32_from_bf16(self)
@@ -140,6 +147,7 @@ impl Summand for f64 {
     type Grid = Doubles;
     type Products = DoubleProducts;
     type Sum = f64;
+    type Other = f64;
     const HAS_LOW: bool = true;
     #[inline(always)]
     fn float(self) -> f64 {

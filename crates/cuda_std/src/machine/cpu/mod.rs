@@ -39,6 +39,14 @@ pub(crate) fn misaligned(array: &'static str, index: usize) -> ! {
 
 #[track_caller]
 #[cold]
+pub(crate) fn misaligned_for(array: &'static str, size: usize) -> ! {
+    lane::fault(format!(
+        "{array}, which does not begin at a multiple of {size} bytes, as one of elements of {size} bytes"
+    ))
+}
+
+#[track_caller]
+#[cold]
 pub(crate) fn wrong_halves(a: u32, b: u32) -> ! {
     lane::fault(format!("halves of {a:#010x} or {b:#010x} are not below 0x7c00"))
 }

@@ -60,6 +60,12 @@ pub(crate) fn misaligned(_array: &'static str, _index: usize) -> ! {
     trap()
 }
 
+/// An address that is not a multiple of the access's size.
+#[inline(always)]
+pub(crate) fn misaligned_for(_array: &'static str, _size: usize) -> ! {
+    trap()
+}
+
 /// Nothing is erased here.
 #[inline(always)]
 pub(crate) fn enter_table<V: Sync>(_table: &'static V) {}
