@@ -17,7 +17,9 @@ use test_support::reductions::{PAIRS, dots, large};
 use test_support::soak::soak;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
-use test_support::{by_length, device_library, exact, exact_sums, executor, first_gpu, large_transposes, orders};
+use test_support::{
+    by_length, device_library, element_types, exact, exact_sums, executor, first_gpu, large_transposes, orders,
+};
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
 use warpfold::ops::Sum;
@@ -132,6 +134,20 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             for _ in 0..if is_sanitized() { 3 } else { 100 } {
                 let (rows, len) = (source.random_range(1..200), source.random_range(0..2000));
                 exact::rows_and_columns(gpu, rows, len, &mut source)?;
+            }
+            Ok(())
+        }),
+    );
+    add(
+        "exact sums in the type of the elements".into(),
+        Box::new(|gpu| {
+            let mut source = SmallRng::seed_from_u64(55);
+            element_types::is_rounded_once(gpu)?;
+            for (rows, len) in [(3, 5), (40, 4), (33, 16), (9, 250), (2, 3000), (300, 3), (1, 7), (1, 100_000)] {
+                element_types::check(gpu, rows, len, &mut source)?;
+            }
+            for _ in 0..if is_sanitized() { 3 } else { 100 } {
+                element_types::check(gpu, source.random_range(1..60), source.random_range(1..1000), &mut source)?;
             }
             Ok(())
         }),

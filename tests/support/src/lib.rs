@@ -3,6 +3,7 @@
 pub mod by_length;
 pub mod calls;
 pub mod device_library;
+pub mod element_types;
 pub mod exact;
 pub mod exact_sums;
 pub mod large_transposes;

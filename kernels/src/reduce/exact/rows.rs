@@ -149,35 +149,42 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLE
         }
     };
     let window = K::Grid::window(exponent);
-    let (mut sums, mut are_exact) = ([<Float<K> as Format>::Value::ZERO; PACKS], [true; PACKS]);
-    each::<PACKS>(|k| (sums[k], are_exact[k]) = of_lane[k].sum::<K, SINGLES>(window));
+    let mut bins = [Bins::EMPTY; PACKS];
+    each::<PACKS>(|k| bins[k] = of_lane[k].bins::<K, SINGLES>(window));
     if rows.packs_log > 0 {
-        (sums[0], sums[2]) = (sums[0].plus(sums[1]), sums[2].plus(sums[3]));
-        (are_exact[0], are_exact[2]) = (are_exact[0] & are_exact[1], are_exact[2] & are_exact[3]);
+        (bins[0], bins[2]) = (bins[0].merge(bins[1]), bins[2].merge(bins[3]));
     }
     if rows.packs_log > 1 {
-        (sums[0], are_exact[0]) = (sums[0].plus(sums[2]), are_exact[0] & are_exact[2]);
+        bins[0] = bins[0].merge(bins[2]);
     }
-    let mut again = [0; PACKS];
+    let items = items_of_vector::<K>() + if SINGLES { 2 } else { 0 };
+    let terms = terms::<K>(items) << rows.packs_log;
+    let (mut sums, mut again) = ([<Float<K> as Format>::Value::ZERO; PACKS], [0; PACKS]);
     each::<PACKS>(|k| {
         if k & ((1 << rows.packs_log) - 1) == 0 {
-            again[k] = warp_vote_ballot(FULL_MASK, !are_exact[k]);
+            sums[k] = Value::of(window.drain(bins[k].upper, bins[k].lower, terms));
+            again[k] = warp_vote_ballot(FULL_MASK, !bins[k].is_exact());
         }
     });
     // Each lane of a group adds up half of the rows, then a quarter, as long as it has several: so each row is rounded
     // and written by one lane, and as many lanes as can be do so at once.
     let (lane, mut own, mut distance) = (lane_id(), 0, 1);
+    let mut not_exact = again;
     if rows.packs_log < 2 && rows.lanes() >= 2 {
         let is_upper = lane & 1 != 0;
         sums[0] = of_two(sums[0], sums[2], is_upper, 1);
-        (own, distance) = (if is_upper { 2 } else { 0 }, 2);
-        if rows.packs_log == 0 {
-            sums[1] = of_two(sums[1], sums[3], is_upper, 1);
-            if rows.lanes() >= 4 {
-                let is_upper = lane & 2 != 0;
-                sums[0] = of_two(sums[0], sums[1], is_upper, 2);
-                (own, distance) = (own + usize::from(is_upper), 4);
+        sums[1] = of_two(sums[1], sums[3], is_upper, 1);
+        if is_upper {
+            (own, not_exact[0], not_exact[1]) = (2, again[2], again[3]);
+        }
+        distance = 2;
+        if rows.packs_log == 0 && rows.lanes() >= 4 {
+            let is_upper = lane & 2 != 0;
+            sums[0] = of_two(sums[0], sums[1], is_upper, 2);
+            if is_upper {
+                (own, not_exact[0]) = (own + 1, not_exact[1]);
             }
+            distance = 4;
         }
     }
     let is_first = lane & (rows.lanes() - 1) < distance;
@@ -187,18 +194,19 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLE
         distance *= 2;
     }
     let mut k = 0;
-    while k < of_lane {
+    loop {
         k = keep_rolled(k);
-        let (of_rows, mut not_exact) = (own + k as usize, 0);
-        each::<PACKS>(|k| not_exact = if k == of_rows { again[k] } else { not_exact });
-        let row = rows.row(of_rows, group);
-        if is_first && row < rows.rows && not_exact & rows.mask(group) == 0 {
+        let row = rows.row(own + k as usize, group);
+        if is_first && row < rows.rows && not_exact[0] & rows.mask(group) == 0 {
             put(row, sums[0].wide(), K::Grid::position(window));
         }
-        sums = [sums[1], sums[2], sums[3], sums[3]];
         k += 1;
+        if k >= of_lane {
+            return again;
+        }
+        sums = [sums[1], sums[2], sums[3], sums[3]];
+        not_exact = [not_exact[1], not_exact[2], not_exact[3], 0];
     }
-    again
 }
 
 /// The sum over this lane and the one `distance` away, of one of two values each: of the second in the `upper` lane.
@@ -326,18 +334,14 @@ impl<T: Element> Loaded<T> {
         of_pack.max(a.max(b))
     }
 
-    /// The sum, in units of a window, and whether that is exact.
+    /// The sum, in bins of a window.
     #[inline(always)]
-    fn sum<K: Terms<Element = T, Item = T>, const SINGLES: bool>(
-        &self,
-        window: Window<Float<K>>,
-    ) -> (<Float<K> as Format>::Value, bool) {
-        let (mut bins, mut items) = (Bins::EMPTY, items_of_vector::<K>());
+    fn bins<K: Terms<Element = T, Item = T>, const SINGLES: bool>(&self, window: Window<Float<K>>) -> Bins<Float<K>> {
+        let mut bins = Bins::EMPTY;
         <One<'_, T> as Inputs<K>>::each(self.pack, |_, item| bins = extract::<K>(window, bins, item));
         if SINGLES {
             each::<2>(|k| bins = extract::<K>(window, bins, self.singles[k]));
-            items += 2;
         }
-        (Value::of(window.drain(bins.upper, bins.lower, terms::<K>(items))), bins.is_exact())
+        bins
     }
 }
