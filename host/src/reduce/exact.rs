@@ -7,7 +7,7 @@ use kernels::ops::{InElementType, Mean, Norm, Sum, SumInF64, SumOfSquares};
 use kernels::reduce::exact::columns::{BLOCKS_AT_ONCE, exact_columns, rows_in_flight};
 use kernels::reduce::exact::long_segments::exact_long_segments;
 use kernels::reduce::exact::result::{DERIVED, IN_OTHER_FORMAT};
-use kernels::reduce::exact::rows::{self, exact_rows, least_lanes};
+use kernels::reduce::exact::rows::{self, exact_rows, exact_rows_of_two_terms, least_lanes};
 use kernels::reduce::exact::segments::exact_segments;
 use kernels::reduce::exact::spans::{PACKS_IN_FLIGHT, boxes, exact_spans, exact_spans_of_two_terms, words_of_residue};
 
@@ -37,8 +37,8 @@ type ColumnsParameters<T> =
 struct ExactKernels<T: Element> {
     /// The kernel for spans, and how many blocks of 256 threads of it a multiprocessor runs at once.
     spans: (AnyBlock<SpansParameters<T>>, usize),
-    /// The kernel for short rows. If there is none, they are spans.
-    rows: Option<Kernel<RowsParameters<T>>>,
+    /// The kernel for short rows.
+    rows: Kernel<RowsParameters<T>>,
     /// The kernel for columns. If there is none, columns are transposed.
     columns: Option<Kernel<ColumnsParameters<T>>>,
     /// Words of a residue.
@@ -78,12 +78,16 @@ macro_rules! exact_reductions {
     (one_term, $terms:ident, $type:ident) => {
         (
             (exact_spans::handle::<$terms, $type>(), 3),
-            Some(exact_rows::handle::<$terms, $type>()),
+            exact_rows::handle::<$terms, $type>(),
             Some(exact_columns::handle::<$terms, $type>()),
         )
     };
     (two_terms, $terms:ident, $type:ident) => {
-        ((exact_spans_of_two_terms::handle::<$terms, $type>(), 2), None, None)
+        (
+            (exact_spans_of_two_terms::handle::<$terms, $type>(), 2),
+            exact_rows_of_two_terms::handle::<$terms, $type>(),
+            None,
+        )
     };
 }
 
@@ -145,12 +149,12 @@ enum Plan {
 }
 
 impl Plan {
-    /// That of rows, if there is a kernel for short ones, or of spans.
+    /// That of short rows, or of spans.
     fn of_spans<T: Element>(kernels: &ExactKernels<T>, spans: usize, len: usize, pitch: usize) -> Self {
         let size = size_of::<T>();
         if spans == 0 {
             Self::Nothing
-        } else if kernels.rows.is_some() && spans > 1 && len > 0 && Lanes::take(len, size) {
+        } else if spans > 1 && len > 0 && Lanes::take(len, size) {
             Self::Rows { rows: spans, len, pitch }
         } else {
             // Nothing is where the pitch says; and where that would be may be beyond any address.
@@ -206,14 +210,13 @@ impl<T: Element> Exact<T> {
                 gpu.launch(kernels.spans.0.with_block(threads), grid(blocks.grid(spans), OPERATION)?, arguments)
             }
             Plan::Rows { rows, len, pitch } => {
-                let Some(kernel) = kernels.rows else { return Ok(()) };
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
                 let has_singles = !(is_even && input.device_address().is_multiple_of(16));
                 let Lanes { lanes, packs, rows_of_block } = Lanes::of(len, size, has_singles);
                 let grid = grid((rows.div_ceil(rows_of_block), 1), OPERATION)?;
                 let (lanes, packs) = (lanes.ilog2(), packs.ilog2());
                 let has_singles = u32::from(has_singles);
-                gpu.launch(kernel, grid, (input, rows, len, pitch, lanes, packs, has_singles, finish, output))
+                gpu.launch(kernels.rows, grid, (input, rows, len, pitch, lanes, packs, has_singles, finish, output))
             }
             Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
                 let Some(kernel) = kernels.columns else { return Ok(()) };

@@ -36,6 +36,18 @@ macro_rules! totals {
 
 totals!(i64 i128 u64 u128);
 
+/// Out of line, as it is long: a kernel for columns takes four.
+#[inline(never)]
+fn root_of_long(square: u128) -> f64 {
+    integers::norm(square, Float::sqrt)
+}
+
+/// As [`root_of_long`].
+#[inline(never)]
+fn root_of_words(square: [u64; 4]) -> f64 {
+    integers::norm_of_words(square)
+}
+
 impl Squares for u64 {
     #[inline(always)]
     fn of(number: u64) -> Self {
@@ -47,7 +59,7 @@ impl Squares for u64 {
     }
     #[inline(always)]
     fn root(self) -> f64 {
-        integers::norm(self.into(), Float::sqrt)
+        root_of_long(self.into())
     }
 }
 
@@ -63,7 +75,7 @@ impl Squares for u128 {
     }
     #[inline(always)]
     fn root(self) -> f64 {
-        integers::norm(self, Float::sqrt)
+        root_of_long(self)
     }
 }
 
@@ -92,8 +104,8 @@ impl Squares for [u64; 4] {
     #[inline(always)]
     fn root(self) -> f64 {
         match self {
-            [low, high, 0, 0] => integers::norm(pair(low, high), Float::sqrt),
-            _ => integers::norm_of_words(self),
+            [low, high, 0, 0] => root_of_long(pair(low, high)),
+            _ => root_of_words(self),
         }
     }
 }

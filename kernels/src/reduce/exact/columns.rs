@@ -16,7 +16,7 @@ use super::format::Format;
 use super::grid::Grid;
 use super::residue::Residues;
 use super::rest::{Rest, declare_rest};
-use super::result::{Chosen, ExactOperator, Finish, Results};
+use super::result::{Chosen, ExactOperator, Results};
 use super::terms::{Float, Summand, Terms, each};
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::columns::place::{Place, four, load_wide};
@@ -197,7 +197,8 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
     let shared = Residues::<GridOf<O, T>>::new(residues);
     let result = |sum: i128, window| {
         let (integer, position) = integer_and_position::<GridOf<O, T>>(sum, window);
-        results.finish.of_integer::<GridOf<O, T>>(integer, GridOf::<O, T>::UNIT + position as i32, rows as u64)
+        let exponent = GridOf::<O, T>::UNIT + position as i32;
+        results.finish.of_integer_by_call::<GridOf<O, T>>(integer, exponent, rows as u64)
     };
     let mut is_again = false;
     if place.rows == 1 && parts == 1 {

@@ -125,6 +125,15 @@ impl<K: Terms<Element: Summand>> Chosen<K> {
         result.bits()
     }
 
+    /// [`Finish::of_integer`], of which only the sum itself is inlined: for those who take several.
+    #[inline(always)]
+    pub fn of_integer_by_call<G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64 {
+        if self.code == 0 {
+            return Itself::of_integer::<SumOf<K>, G>(value, exponent, count).bits();
+        }
+        derived_of_integer::<K, G>(self, value, exponent, count)
+    }
+
     #[inline(always)]
     fn leading_in<R: Result>(self, leading: Leading, unit: i32, count: u64) -> u64 {
         let result: R = match (self.is_derived(), K::DEGREE) {
@@ -195,6 +204,17 @@ fn other_of_integer<K: Terms<Element: Summand>, G: Grid>(
     count: u64,
 ) -> u64 {
     finish.integer_in::<OtherOf<K>, G>(value, exponent, count)
+}
+
+/// Out of line, as it is long.
+#[inline(never)]
+fn derived_of_integer<K: Terms<Element: Summand>, G: Grid>(
+    finish: Chosen<K>,
+    value: i128,
+    exponent: i32,
+    count: u64,
+) -> u64 {
+    finish.of_integer::<G>(value, exponent, count)
 }
 
 /// Of products of `f64`, which may be beyond any number: out of line, as it is long.

@@ -4,7 +4,7 @@ use cuda_std::global::issue_loads;
 use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_vote_ballot};
-use exact_sum::{Bins, Window};
+use exact_sum::{Bins, Leading, Window};
 use half::{bf16, f16};
 
 use super::format::{Format, Value};
@@ -13,7 +13,7 @@ use super::pieces::fold_warp;
 use super::rest::{Rest, declare_rest};
 use super::result::{Chosen, ExactOperator, Finish, Results, result_of};
 use super::terms::{Float, Inputs, One, Summand, Terms, each};
-use super::warp_sum::{WarpSum, extract, items_of_vector, largest, terms, window_above};
+use super::warp_sum::{WarpSum, extract_both, items_of_vector, largest, terms, window_above};
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::run::elements_to_alignment;
 
@@ -55,20 +55,58 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
     finish: u32,
     output: GlobalMut<u8>,
 ) {
-    let rest: Rest<GridOf<O, T>> = declare_rest!();
     let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
-    let put = |row: usize, value: i128, position: u32| {
-        let exponent = GridOf::<O, T>::UNIT + position as i32;
-        results.store(row, results.finish.of_integer::<GridOf<O, T>>(value, exponent, rows.len as u64));
+    sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_rest!(), results);
+}
+
+/// [`exact_rows`](fn@exact_rows) of elements that have two terms, which need more registers.
+///
+/// # Safety
+/// As there.
+#[kernel(instances = [SumOfSquares] x [f64], block = BLOCK, min_blocks = 4, early)]
+pub unsafe fn exact_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
+    input: Global<T>,
+    rows: usize,
+    len: usize,
+    pitch: usize,
+    lanes_log: u32,
+    packs_log: u32,
+    has_singles: u32,
+    finish: u32,
+    output: GlobalMut<u8>,
+) {
+    let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
+    sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_rest!(), results);
+}
+
+/// Writes the results of a warp's rows.
+#[inline(always)]
+fn sum_rows_of_warp<O: ExactOperator<T>, T: Summand>(
+    input: &Global<T>,
+    rows: Rows,
+    has_singles: bool,
+    rest: Rest<GridOf<O, T>>,
+    results: Results<'_, Chosen<O::Terms>>,
+) {
+    let put = |row: usize, [first, low]: [(i128, u32); 2]| {
+        let (finish, unit, count) = (results.finish, GridOf::<O, T>::UNIT, rows.len as u64);
+        let result = if GridOf::<O, T>::HAS_LOW {
+            // There is one, as the windows are no more than a mantissa apart.
+            finish.of_leading(Leading::of_two(first, low).unwrap_or(Leading::ZERO), unit, count)
+        } else {
+            finish.of_integer::<GridOf<O, T>>(first.0, unit + first.1 as i32, count)
+        };
+        results.store(row, result);
     };
     // Two functions, as what only one of them needs is in the other's way.
     let again = match has_singles {
-        0 => sum_rows::<O::Terms, T, false>(&input, &rows, &put),
-        _ => sum_rows::<O::Terms, T, true>(&input, &rows, &put),
+        false => sum_rows::<O::Terms, T, false>(input, &rows, &put),
+        true => sum_rows::<O::Terms, T, true>(input, &rows, &put),
     };
     if again.map(|of_set| of_set != 0).contains(&true) {
-        sum_again::<O, T>(input, rows, again, rest, results);
+        sum_again::<O, T>(*input, rows, again, rest, results);
     }
 }
 
@@ -117,6 +155,37 @@ impl Rows {
         if row < self.rows { (row * self.pitch, self.len) } else { (0, 0) }
     }
 
+    /// How many lanes have different rows to round: as many as a lane has rows, if there are so many.
+    #[inline(always)]
+    fn distance(&self) -> u32 {
+        match self.packs_log {
+            0 if self.lanes() >= 4 => 4,
+            0 | 1 if self.lanes() >= 2 => 2,
+            _ => 1,
+        }
+    }
+
+    /// The sums over a group's lanes of what each has of its rows. Each lane adds up half of the rows, then a quarter, as
+    /// long as it has several: so each row is rounded and written by one lane, and as many lanes as can be do so at once.
+    /// The first ones that are given back are the lane's.
+    #[inline(always)]
+    fn share_out<V: Value>(&self, mut sums: [V; PACKS]) -> [V; PACKS] {
+        let (lane, mut distance) = (lane_id(), self.distance());
+        if distance > 1 {
+            let is_upper = lane & 1 != 0;
+            sums[0] = of_two(sums[0], sums[2], is_upper, 1);
+            sums[1] = of_two(sums[1], sums[3], is_upper, 1);
+        }
+        if distance > 2 {
+            sums[0] = of_two(sums[0], sums[1], lane & 2 != 0, 2);
+        }
+        while distance < self.lanes() {
+            sums[0] = sums[0].plus(sums[0].of_lane_xor(distance));
+            distance *= 2;
+        }
+        sums
+    }
+
     /// A bit for each lane of a group.
     #[inline(always)]
     pub fn mask(&self, group: u32) -> u32 {
@@ -124,13 +193,13 @@ impl Rows {
     }
 }
 
-/// Sums a warp's rows: calls `put` with the number of a row, its sum, and the position of the sum's unit. For each pack
-/// of a lane, which lanes have something that was not in the window.
+/// Sums a warp's rows: calls `put` with the number of a row, and its sum: two integers, of first and second terms, each
+/// with the position of its unit. For each pack of a lane, which lanes have something that was not in the window.
 #[inline(always)]
 pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLES: bool>(
     input: &Global<T>,
     rows: &Rows,
-    put: &impl Fn(usize, i128, u32),
+    put: &impl Fn(usize, [(i128, u32); 2]),
 ) -> [u32; PACKS] {
     let group = lane_id() >> rows.lanes_log;
     let load = |k: usize| {
@@ -149,62 +218,55 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLE
         }
     };
     let window = K::Grid::window(exponent);
-    let mut bins = [Bins::EMPTY; PACKS];
-    each::<PACKS>(|k| bins[k] = of_lane[k].bins::<K, SINGLES>(window));
-    if rows.packs_log > 0 {
-        (bins[0], bins[2]) = (bins[0].merge(bins[1]), bins[2].merge(bins[3]));
-    }
-    if rows.packs_log > 1 {
-        bins[0] = bins[0].merge(bins[2]);
+    let windows = [window, K::Grid::window_of_low(window)];
+    let (mut bins, mut low_bins) = ([Bins::EMPTY; PACKS], [Bins::EMPTY; PACKS]);
+    each::<PACKS>(|k| (bins[k], low_bins[k]) = of_lane[k].bins::<K, SINGLES>(windows));
+    for bins in [&mut bins, &mut low_bins] {
+        if rows.packs_log > 0 {
+            (bins[0], bins[2]) = (bins[0].merge(bins[1]), bins[2].merge(bins[3]));
+        }
+        if rows.packs_log > 1 {
+            bins[0] = bins[0].merge(bins[2]);
+        }
     }
     let items = items_of_vector::<K>() + if SINGLES { 2 } else { 0 };
-    let terms = terms::<K>(items) << rows.packs_log;
-    let (mut sums, mut again) = ([<Float<K> as Format>::Value::ZERO; PACKS], [0; PACKS]);
+    // How many terms each bin has got.
+    let terms = if K::Grid::HAS_LOW { items as u32 } else { terms::<K>(items) } << rows.packs_log;
+    let mut again = [0; PACKS];
     each::<PACKS>(|k| {
         if k & ((1 << rows.packs_log) - 1) == 0 {
-            sums[k] = Value::of(window.drain(bins[k].upper, bins[k].lower, terms));
-            again[k] = warp_vote_ballot(FULL_MASK, !bins[k].is_exact());
+            let is_exact = bins[k].is_exact() && (!K::Grid::HAS_LOW || low_bins[k].is_exact());
+            again[k] = warp_vote_ballot(FULL_MASK, !is_exact);
         }
     });
-    // Each lane of a group adds up half of the rows, then a quarter, as long as it has several: so each row is rounded
-    // and written by one lane, and as many lanes as can be do so at once.
-    let (lane, mut own, mut distance) = (lane_id(), 0, 1);
-    let mut not_exact = again;
-    if rows.packs_log < 2 && rows.lanes() >= 2 {
-        let is_upper = lane & 1 != 0;
-        sums[0] = of_two(sums[0], sums[2], is_upper, 1);
-        sums[1] = of_two(sums[1], sums[3], is_upper, 1);
-        if is_upper {
-            (own, not_exact[0], not_exact[1]) = (2, again[2], again[3]);
-        }
-        distance = 2;
-        if rows.packs_log == 0 && rows.lanes() >= 4 {
-            let is_upper = lane & 2 != 0;
-            sums[0] = of_two(sums[0], sums[1], is_upper, 2);
-            if is_upper {
-                (own, not_exact[0]) = (own + 1, not_exact[1]);
-            }
-            distance = 4;
-        }
+    let mut sums = rows.share_out(bins.map(|bins| Value::of(window.drain(bins.upper, bins.lower, terms))));
+    let mut lows = [<Float<K> as Format>::Value::ZERO; PACKS];
+    if K::Grid::HAS_LOW {
+        lows = rows.share_out(low_bins.map(|bins| Value::of(windows[1].drain(bins.upper, bins.lower, terms))));
+    }
+    let (lane, distance) = (lane_id(), rows.distance());
+    let (mut own, mut not_exact) = (0, again);
+    if distance > 1 && lane & 1 != 0 {
+        (own, not_exact[0], not_exact[1]) = (2, again[2], again[3]);
+    }
+    if distance > 2 && lane & 2 != 0 {
+        (own, not_exact[0]) = (own + 1, not_exact[1]);
     }
     let is_first = lane & (rows.lanes() - 1) < distance;
     let of_lane = if rows.packs_log > 0 { 1 } else { PACKS as u32 / distance };
-    while distance < rows.lanes() {
-        sums[0] = sums[0].plus(sums[0].of_lane_xor(distance));
-        distance *= 2;
-    }
     let mut k = 0;
     loop {
         k = keep_rolled(k);
         let row = rows.row(own + k as usize, group);
         if is_first && row < rows.rows && not_exact[0] & rows.mask(group) == 0 {
-            put(row, sums[0].wide(), K::Grid::position(window));
+            let of = |sum: <Float<K> as Format>::Value, window| (sum.wide(), K::Grid::position(window));
+            put(row, [of(sums[0], windows[0]), of(lows[0], windows[1])]);
         }
         k += 1;
         if k >= of_lane {
             return again;
         }
-        sums = [sums[1], sums[2], sums[3], sums[3]];
+        (sums, lows) = ([sums[1], sums[2], sums[3], sums[3]], [lows[1], lows[2], lows[3], lows[3]]);
         not_exact = [not_exact[1], not_exact[2], not_exact[3], 0];
     }
 }
@@ -334,14 +396,17 @@ impl<T: Element> Loaded<T> {
         of_pack.max(a.max(b))
     }
 
-    /// The sum, in bins of a window.
+    /// The sums of first and second terms, in bins of a window each.
     #[inline(always)]
-    fn bins<K: Terms<Element = T, Item = T>, const SINGLES: bool>(&self, window: Window<Float<K>>) -> Bins<Float<K>> {
-        let mut bins = Bins::EMPTY;
-        <One<'_, T> as Inputs<K>>::each(self.pack, |_, item| bins = extract::<K>(window, bins, item));
+    fn bins<K: Terms<Element = T, Item = T>, const SINGLES: bool>(
+        &self,
+        windows: [Window<Float<K>>; 2],
+    ) -> (Bins<Float<K>>, Bins<Float<K>>) {
+        let mut both = (Bins::EMPTY, Bins::EMPTY);
+        <One<'_, T> as Inputs<K>>::each(self.pack, |_, item| both = extract_both::<K>(windows, both.into(), item));
         if SINGLES {
-            each::<2>(|k| bins = extract::<K>(window, bins, self.singles[k]));
+            each::<2>(|k| both = extract_both::<K>(windows, both.into(), self.singles[k]));
         }
-        bins
+        both
     }
 }

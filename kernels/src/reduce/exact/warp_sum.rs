@@ -69,7 +69,7 @@ pub fn extract<K: Terms>(window: Window<Float<K>>, bins: Bins<Float<K>>, item: K
 
 /// Both bins with the terms of an item: the second in a window of its own, if the grid's terms come in pairs.
 #[inline(always)]
-fn extract_both<K: Terms>(
+pub fn extract_both<K: Terms>(
     [window, window_of_low]: [Window<Float<K>>; 2],
     [bins, low]: [Bins<Float<K>>; 2],
     item: K::Item,

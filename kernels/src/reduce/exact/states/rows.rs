@@ -29,7 +29,7 @@ pub unsafe fn exact_states_of_rows<T: Summand>(
 ) {
     let rest: Rest<T::Grid> = declare_rest!();
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
-    let put = |row: usize, value: i128, position: u32| {
+    let put = |row: usize, [(value, position), _]: [(i128, u32); 2]| {
         let states = States::<T::Grid>::new(states);
         states.add(row, value, position);
         states.count(row, rows.len);
