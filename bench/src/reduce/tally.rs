@@ -1,6 +1,6 @@
 //! What an operator makes of some numbers, by the CPU.
 
-use exact_sum::integers;
+use warpfold::exact::integers;
 
 use super::cases::Operator;
 use crate::element::{Format, Number, Wide};
