@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../host/src/bin/bench/npy/header.rs"]
+#[path = "../../bench/src/npy/header.rs"]
 mod header;
 mod header_check;
 

@@ -166,6 +166,8 @@ pub fn bytes_in_flight(bandwidth: f64, latency_ns: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use approx::assert_abs_diff_eq;
+
     use super::*;
 
     fn on(compute: u32, threads_per_block: u32, registers_per_thread: u32, shared_bytes: u32) -> (u32, Limit) {
@@ -197,6 +199,6 @@ mod tests {
 
     #[test]
     fn little() {
-        assert!((bytes_in_flight(4e12, 500.0) - 2e6).abs() < 1.0);
+        assert_abs_diff_eq!(bytes_in_flight(4e12, 500.0), 2e6, epsilon = 1.0);
     }
 }

@@ -12,6 +12,9 @@ use crate::{build_ptx, setup, workspace};
 /// What may travel to the device machine at once.
 const MOST_BYTES: u64 = 64 << 20;
 
+/// The benchmark and the examples.
+const PROGRAMS: [&str; 3] = ["bench", "vecadd", "operator"];
+
 /// The tests that are worth running where the GPU is.
 const TESTS: [&str; 2] = ["gpu", "cli"];
 
@@ -68,7 +71,7 @@ fn pack(folder: &Path, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the benchmark and the tests, and gives their names and files.
+/// Builds the programs and the tests, and gives their names and files.
 fn executables(archs: &[Arch]) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let mut cargo = workspace::cargo();
     let archs: Vec<String> = archs.iter().map(Arch::to_string).collect();
@@ -80,12 +83,8 @@ fn executables(archs: &[Arch]) -> anyhow::Result<Vec<(String, PathBuf)>> {
         "--message-format",
         "json",
     ]);
-    cargo.args(["--package", "warpfold", "--bin", "bench"]);
-    cargo.args(["--package", "vecadd", "--bin", "vecadd", "--package", "operator", "--bin", "operator"]);
-    cargo.args(["--package", "warpfold-tests"]);
-    TESTS.iter().for_each(|test| {
-        cargo.args(["--test", test]);
-    });
+    cargo.args(PROGRAMS.iter().flat_map(|program| ["--bin", program]));
+    cargo.args(TESTS.iter().flat_map(|test| ["--test", test]));
     let output = workspace::output(&mut cargo)?;
     let text = String::from_utf8(output.stdout).context("cargo's messages are not text")?;
     let mut found = Vec::new();
@@ -95,7 +94,7 @@ fn executables(archs: &[Arch]) -> anyhow::Result<Vec<(String, PathBuf)>> {
             found.push((name.to_owned(), PathBuf::from(file)));
         }
     }
-    for wanted in TESTS.iter().chain(&["bench", "vecadd", "operator"]) {
+    for wanted in TESTS.iter().chain(&PROGRAMS) {
         ensure!(found.iter().any(|(name, _)| name == wanted), "cargo built no `{wanted}`");
     }
     Ok(found)

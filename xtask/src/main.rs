@@ -123,8 +123,8 @@ fn main() -> ExitCode {
 
 /// Builds the benchmark and gives its own exit code.
 ///
-/// On a GPU it is the release build, as its host code is measured, too. In the executor it is what the tests are built
-/// of, without PTX.
+/// On a GPU it is the release build, as its host code is measured, too. In the executor it is the tests' build, without
+/// PTX.
 fn bench(arguments: &[String]) -> anyhow::Result<u8> {
     let machine = Machine::find();
     let profile = match machine {
@@ -136,7 +136,7 @@ fn bench(arguments: &[String]) -> anyhow::Result<u8> {
     };
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root());
-    cargo.args(["build", "--package", "warpfold", "--bin", "bench", "--profile", profile]);
+    cargo.args(["build", "--bin", "bench", "--profile", profile]);
     cargo.envs(machine.archs().map(|archs| (ARCHS, archs)));
     let built = progress::run(&mut cargo, "building the benchmark")?;
     if built != 0 {

@@ -78,7 +78,7 @@ const MIRI: [Suite; 8] = [
     },
     Suite { package: "warpfold", target: &["--lib"], only: &[], skipped: &[] },
     Suite {
-        package: "warpfold",
+        package: "warpfold-bench",
         target: &["--bin", "bench"],
         only: &["npy::", "memory::"],
         skipped: &[
@@ -341,6 +341,7 @@ mod tests {
         for suite in MIRI.iter().chain(&VALGRIND) {
             let folder = match suite.package {
                 "warpfold" => "host",
+                "warpfold-bench" => "bench",
                 "warpfold-tests" => "tests",
                 "kernels" => "kernels",
                 _ => &format!("crates/{}", suite.package),

@@ -4,6 +4,7 @@
 mod cost;
 mod dependents;
 
+use approx::abs_diff_eq;
 use cuda_std::mailbox;
 use cuda_std::prelude::*;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
@@ -63,7 +64,8 @@ fn assert_efficiency(own: &KernelProfile, measured: &Measured) {
     ];
     for (what, own, expected) in efficiencies {
         let own = own.expect("a kernel loads and stores");
-        assert!((own - expected).abs() < 0.006, "{}: {what} efficiency {own}, ncu {expected}", measured.kernel);
+        let is_near = abs_diff_eq!(own, expected, epsilon = 0.006);
+        assert!(is_near, "{}: {what} efficiency {own}, ncu {expected}", measured.kernel);
     }
 }
 

@@ -1,5 +1,6 @@
 //! What each operator should give, computed in integers of any length and in exact sums.
 
+use approx::abs_diff_eq;
 use num_bigint::BigUint;
 use warpfold::exact::{ExactDot, ExactSum};
 
@@ -47,7 +48,7 @@ impl Expected {
         match (self, found) {
             (Self::Exactly(Value::Int(expected)), Value::Int(found)) => expected == found,
             (Self::Exactly(Value::Float(expected)), Value::Float(found)) => expected.to_bits() == found.to_bits(),
-            (Self::Near(expected, bound), Value::Float(found)) => (expected - found).abs() <= bound,
+            (Self::Near(expected, bound), Value::Float(found)) => abs_diff_eq!(found, expected, epsilon = bound),
             (Self::Nan, found) => found.is_nan(),
             (Self::Anything, _) => true,
             _ => false,

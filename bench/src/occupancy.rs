@@ -14,11 +14,11 @@ use warpfold::occupancy::{Multiprocessor, Resources, bytes_in_flight};
 use warpfold::ptx::KERNELS;
 use warpfold::{Gpu, KernelId};
 
+use crate::cells::{or_dash, right};
 use crate::cli::{Format, OccupancyArguments, Output};
 use crate::loads;
-use crate::outcome::Outcome;
-use crate::report::finish;
-use crate::table::{Columns, Layout, or_dash, right};
+use crate::outcome::{Outcome, finish};
+use crate::table::{Columns, Layout};
 
 /// One kernel with one block.
 #[derive(Debug, Serialize)]

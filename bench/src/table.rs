@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::io;
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{Cell, ContentArrangement, Table, presets};
 
 use crate::cli::{Format, Output};
 
@@ -140,16 +140,6 @@ impl Column {
         let lines = self.cells.iter().map(Cell::content);
         lines.map(|text| text.chars().count()).max().unwrap_or(0).max(self.name.chars().count())
     }
-}
-
-/// A number's cell.
-pub fn right(text: impl ToString) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
-}
-
-/// A number's cell, or that of none.
-pub fn or_dash(text: Option<String>) -> Cell {
-    right(text.unwrap_or_else(|| "-".to_owned()))
 }
 
 #[cfg(test)]

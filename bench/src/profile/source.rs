@@ -37,9 +37,9 @@ mod tests {
     #[test]
     fn lines_are_found_and_missing_ones_are_none() {
         let mut sources = Sources::default();
-        let first = sources.line("host/src/bin/bench/profile/source.rs", 1);
+        let first = sources.line("bench/src/profile/source.rs", 1);
         assert_eq!(first.as_deref(), Some("//! The text of a line of source."));
-        assert_eq!(sources.line("host/src/bin/bench/profile/source.rs", 0), None);
+        assert_eq!(sources.line("bench/src/profile/source.rs", 0), None);
         assert_eq!(sources.line("no/such/file.rs", 1), None);
     }
 }

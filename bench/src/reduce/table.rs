@@ -7,13 +7,14 @@ use plotters::style::RGBColor;
 use serde::Serialize;
 
 use super::cases::{Axis, Case, Extent, name_of};
+use crate::cells::{bandwidth, csv_field, or_dash, time, times, verdict};
 use crate::cli::{Format, Output};
+use crate::device::Device;
 use crate::measure::Timing;
 use crate::number::Results;
 use crate::outcome::chain;
 use crate::plot::{self, Bar, Bars, Chart, Line, Lines};
-use crate::report::{Device, bandwidth, csv_field, time, times, verdict};
-use crate::table::{Columns, Layout, or_dash};
+use crate::table::{Columns, Layout};
 
 /// A measured case.
 #[derive(Debug, Serialize)]

@@ -32,7 +32,7 @@ fn ranges<'a>(ladder: &'a str, kernels: impl IntoIterator<Item = &'a str>) -> Ve
 fn a_tool_is_told_each_ladder_and_kernel() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tool = folder.path().join("tool.so");
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fakes/nvtx_tool.rs");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fakes/nvtx_tool.rs");
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let built =
         Command::new(rustc).args(["--edition", "2024", "--crate-type", "cdylib", source, "-o"]).arg(&tool).status();

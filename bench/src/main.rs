@@ -1,5 +1,6 @@
 //! `bench`: runs warpfold's kernels, checks them against the CPU, and times them.
 
+mod cells;
 mod cli;
 mod counters;
 mod data;

@@ -11,13 +11,13 @@ use comfy_table::{Cell, Table};
 use serde::Serialize;
 use warpfold::{Counters, Dim3, Gpu, KernelProfile};
 
+use crate::cells::right;
 use crate::cli::{Format, Numbers, Output, Sides};
 use crate::counters::{self, CountersRow};
 use crate::measure::Plan;
 use crate::number::counted;
-use crate::outcome::{Missing, Outcome};
-use crate::report::finish;
-use crate::table::{Columns, Layout, right};
+use crate::outcome::{Missing, Outcome, finish};
+use crate::table::{Columns, Layout};
 use advice::Advice;
 use source::Sources;
 use subject::Subject;

@@ -6,6 +6,7 @@ use warpfold::{Error, Gpu, Profile};
 
 use crate::cli::{Family, Numbers, Output, Sides, Uses};
 use crate::data;
+use crate::device::Device;
 use crate::element::{ElementType, Number, with_ladder_type};
 use crate::inputs::Inputs;
 use crate::measure::{Plan, copy_ceiling, progress};
@@ -13,7 +14,7 @@ use crate::memory::{Need, bytes_of};
 use crate::number;
 use crate::outcome::{Missing, Outcome};
 use crate::reduce::{Extent, Operator, expected as expected_exactly, expected_by_rung, first_wrong};
-use crate::report::{Device, Measured, Place, Report, Scale, Section};
+use crate::report::{Measured, Place, Report, Scale, Section};
 
 /// What to run; of nothing that is named, all.
 #[derive(Debug, Default)]

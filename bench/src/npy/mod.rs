@@ -2,7 +2,7 @@
 
 mod header;
 #[cfg(test)]
-#[path = "../../../../../fuzz/fuzz_targets/header_check.rs"]
+#[path = "../../../fuzz/fuzz_targets/header_check.rs"]
 mod header_check;
 
 use std::any::Any;

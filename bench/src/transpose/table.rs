@@ -7,13 +7,14 @@ use serde::Serialize;
 
 use super::kind::Kind;
 use super::sweep::Case;
+use crate::cells::{bandwidth, csv_field, or_dash, right, time, times, verdict};
 use crate::cli::{Format, Output};
+use crate::device::Device;
 use crate::measure::Timing;
 use crate::number::counted;
 use crate::outcome::chain;
 use crate::plot::{self, Bar, Bars, Chart};
-use crate::report::{Device, bandwidth, csv_field, time, times, verdict};
-use crate::table::{Columns, Layout, or_dash, right};
+use crate::table::{Columns, Layout};
 
 /// A measured case.
 #[derive(Debug, Serialize)]

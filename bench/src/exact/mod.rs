@@ -11,11 +11,12 @@ use comfy_table::Cell;
 use serde::Serialize;
 use warpfold::Gpu;
 
+use crate::cells::{csv_field, or_dash, right, verdict};
 use crate::cli::{Format, Output};
+use crate::device::Device;
 use crate::number::Value;
-use crate::outcome::Outcome;
-use crate::report::{Device, csv_field, finish, verdict};
-use crate::table::{Columns, Layout, or_dash, right};
+use crate::outcome::{Outcome, finish};
+use crate::table::{Columns, Layout};
 use hashes::Hashed;
 use orders::{Row, Table};
 

@@ -17,11 +17,11 @@ use super::kind::{FACTOR, Kind};
 use super::peers::Peers;
 use super::table::{Report, Row};
 use crate::cli::{Output, count, refuse_unused};
+use crate::device::Device;
 use crate::measure::{Plan, progress};
 use crate::memory::{self, Need, bytes_of};
 use crate::number::counted;
-use crate::outcome::{Missing, Outcome, without};
-use crate::report::{Device, finish};
+use crate::outcome::{Missing, Outcome, finish, without};
 
 /// What is measured, where it is more than one matrix of f32.
 #[derive(Debug, Args)]

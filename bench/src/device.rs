@@ -1,15 +1,74 @@
-//! `bench device`.
+//! The device, as reports name it, and `bench device`.
 
 use std::io::{self, Write};
-
 use std::time::Instant;
 
 use serde::Serialize;
-use warpfold::{Error, Gpu};
+use warpfold::occupancy::Multiprocessor;
+use warpfold::{DeviceInfo, Error, Gpu};
 
+use crate::cells::csv_field;
 use crate::cli::{Format, Output};
-use crate::outcome::Outcome;
-use crate::report::{Device, csv_field, finish};
+use crate::outcome::{Outcome, finish};
+
+/// The device, as a report names it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Device {
+    pub name: String,
+    pub backend: &'static str,
+    pub compute_capability: Option<String>,
+    pub multiprocessors: u32,
+    pub memory_bytes: usize,
+    pub l2_bytes: Option<usize>,
+    pub clock_khz: Option<u32>,
+    pub memory_clock_khz: Option<u32>,
+    pub memory_bus_bits: Option<u32>,
+    pub peak_gigabytes_per_second: Option<f64>,
+    pub driver: Option<String>,
+    #[serde(skip)]
+    pub multiprocessor: Option<Multiprocessor>,
+}
+
+impl Device {
+    pub fn of(gpu: &Gpu) -> Result<Self, Error> {
+        let info = gpu.info()?;
+        Ok(Self {
+            peak_gigabytes_per_second: peak(&info),
+            multiprocessor: info.multiprocessor,
+            name: info.name,
+            backend: if gpu.is_cuda() { "cuda" } else { "simt" },
+            compute_capability: info.compute_capability.map(|(major, minor)| format!("{major}.{minor}")),
+            multiprocessors: info.multiprocessors,
+            memory_bytes: info.memory_bytes,
+            l2_bytes: info.l2_bytes,
+            clock_khz: info.clock_khz,
+            memory_clock_khz: info.memory_clock_khz,
+            memory_bus_bits: info.memory_bus_bits,
+            driver: info.driver.map(|driver| driver.to_string()),
+        })
+    }
+
+    /// The device in one line, and what its times mean.
+    pub fn headline(&self) -> String {
+        match (&self.compute_capability, self.peak_gigabytes_per_second) {
+            (Some(capability), Some(peak)) => format!(
+                "{} (compute capability {capability}, {} multiprocessors, {peak:.0} GB/s theoretical peak, CUDA {})",
+                self.name,
+                self.multiprocessors,
+                self.driver.as_deref().unwrap_or("unknown")
+            ),
+            _ => format!(
+                "{}\nThe results are those of a GPU, bit for bit. The times are not: a CPU plays all threads in turn.",
+                self.name
+            ),
+        }
+    }
+}
+
+/// The theoretical bandwidth in GB/s. Some virtual devices say that their clock is 0, which is to say nothing.
+fn peak(info: &DeviceInfo) -> Option<f64> {
+    info.theoretical_bandwidth().filter(|&bandwidth| bandwidth > 0.0).map(|bandwidth| bandwidth / 1e9)
+}
 
 /// The device, and how soon it answers.
 #[derive(Serialize)]

@@ -1,6 +1,7 @@
 //! What an operator makes of some numbers, by the CPU.
 
-use exact_sum::integers;
+use approx::abs_diff_eq;
+use warpfold::exact::integers;
 
 use super::cases::Operator;
 use crate::element::{Format, Number, Wide};
@@ -39,7 +40,7 @@ impl Expected {
         // Two infinities have no difference.
         found == expected
             || found.is_nan() && expected.is_nan()
-            || (found - expected).abs() <= self.bound
+            || abs_diff_eq!(found, expected, epsilon = self.bound)
             || self.bound == f64::INFINITY
     }
 }

@@ -1,12 +1,16 @@
 //! The outcome of a run: its exit code, and the errors for standard error.
 
 use std::fmt::{self, Write as _};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use warpfold::Error;
 
+use crate::cli::Output;
 use crate::interrupt;
 use crate::number::counted;
+use crate::plot::{self, Chart};
 
 /// A kind of failure. Its value is the exit code, which `--help` documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +129,36 @@ impl Failure {
     }
 }
 
+/// The outcome of results: whether they are right, whether they could be written to standard output, and whether they
+/// could be drawn, which is tried last, so that it costs nobody the results.
+pub fn finish(
+    written: io::Result<()>,
+    are_right: bool,
+    output: &Output,
+    charts: impl FnOnce() -> Vec<Chart>,
+) -> Outcome {
+    let mut outcome = Outcome::of_results(are_right);
+    match written.and_then(|()| io::stdout().flush()) {
+        // A reader that has left (`bench | head`) has seen what it wanted.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            outcome.fail(Failure::Output, &anyhow::Error::new(error).context("cannot write the results"));
+        }
+        _ => {}
+    }
+    if let Some(file) = &output.plot {
+        let charts = charts();
+        let drawn = if charts.is_empty() {
+            Err(anyhow!("--plot: there is nothing to draw"))
+        } else {
+            plot::draw(&charts, file)
+        };
+        if let Err(error) = drawn {
+            outcome.fail(Failure::Output, &error);
+        }
+    }
+    outcome
+}
+
 /// Reports a peer that failed. The case keeps its own result.
 pub fn without<T>(peer: &str, case: &impl fmt::Display, error: &anyhow::Error) -> Option<T> {
     eprintln!("without {peer} for {case}: {}", chain(error));
@@ -160,7 +194,6 @@ pub fn chain(error: &anyhow::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anyhow::anyhow;
 
     #[test]
     fn the_worst_failure_is_the_exit_code() {

@@ -9,6 +9,7 @@ use warpfold::{Gpu, Reduction};
 
 use crate::cli::{Numbers, Output, refuse_unused};
 use crate::data;
+use crate::device::Device;
 use crate::element::{Number, with_ladder_type, with_type};
 use crate::inputs::Inputs;
 use crate::measure::{Plan, Timing, copy_ceiling};
@@ -17,7 +18,7 @@ use crate::npy::{self, Array};
 use crate::number::Results;
 use crate::outcome::Outcome;
 use crate::reduce::{Extent, FileArguments, Operator, bytes_expected, expected, expected_by_rung, first_wrong};
-use crate::report::{Device, Measured, Place, Report, Scale, Section};
+use crate::report::{Measured, Place, Report, Scale, Section};
 
 #[derive(Debug, Args)]
 pub struct SumArguments {

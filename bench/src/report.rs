@@ -1,21 +1,20 @@
 //! Results, as a table for people, and as JSON and CSV for machines.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
-use anyhow::anyhow;
-use comfy_table::{Cell, Color, Table};
+use comfy_table::{Cell, Table};
 use serde::Serialize;
-use warpfold::occupancy::Multiprocessor;
-use warpfold::{DeviceInfo, Gpu, Profile};
+use warpfold::Profile;
 
+use crate::cells::{bandwidth, or_dash, right, time, verdict};
 use crate::cli::{Format, Output};
 use crate::counters::{self, CountersRow};
+use crate::device::Device;
 use crate::measure::Timing;
 use crate::number::Results;
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Outcome, finish};
 use crate::plot::{self, Bar, Bars, Chart};
-use crate::table::{Columns, Layout, or_dash, right};
+use crate::table::{Columns, Layout};
 
 /// A measured kernel.
 #[derive(Debug, Serialize)]
@@ -95,65 +94,6 @@ pub struct Report {
     pub device: Device,
     pub copy_gigabytes_per_second: Option<f64>,
     pub sections: Vec<Section>,
-}
-
-/// The device, as a report names it.
-#[derive(Clone, Debug, Serialize)]
-pub struct Device {
-    pub name: String,
-    pub backend: &'static str,
-    pub compute_capability: Option<String>,
-    pub multiprocessors: u32,
-    pub memory_bytes: usize,
-    pub l2_bytes: Option<usize>,
-    pub clock_khz: Option<u32>,
-    pub memory_clock_khz: Option<u32>,
-    pub memory_bus_bits: Option<u32>,
-    pub peak_gigabytes_per_second: Option<f64>,
-    pub driver: Option<String>,
-    #[serde(skip)]
-    pub multiprocessor: Option<Multiprocessor>,
-}
-
-impl Device {
-    pub fn of(gpu: &Gpu) -> Result<Self, warpfold::Error> {
-        let info: DeviceInfo = gpu.info()?;
-        Ok(Self {
-            peak_gigabytes_per_second: peak(&info),
-            multiprocessor: info.multiprocessor,
-            name: info.name,
-            backend: if gpu.is_cuda() { "cuda" } else { "simt" },
-            compute_capability: info.compute_capability.map(|(major, minor)| format!("{major}.{minor}")),
-            multiprocessors: info.multiprocessors,
-            memory_bytes: info.memory_bytes,
-            l2_bytes: info.l2_bytes,
-            clock_khz: info.clock_khz,
-            memory_clock_khz: info.memory_clock_khz,
-            memory_bus_bits: info.memory_bus_bits,
-            driver: info.driver.map(|driver| driver.to_string()),
-        })
-    }
-
-    /// The device in one line, and what its times mean.
-    pub fn headline(&self) -> String {
-        match (&self.compute_capability, self.peak_gigabytes_per_second) {
-            (Some(capability), Some(peak)) => format!(
-                "{} (compute capability {capability}, {} multiprocessors, {peak:.0} GB/s theoretical peak, CUDA {})",
-                self.name,
-                self.multiprocessors,
-                self.driver.as_deref().unwrap_or("unknown")
-            ),
-            _ => format!(
-                "{}\nThe results are those of a GPU, bit for bit. The times are not: a CPU plays all threads in turn.",
-                self.name
-            ),
-        }
-    }
-}
-
-/// The theoretical bandwidth in GB/s. Some virtual devices say that their clock is 0, which is to say nothing.
-fn peak(info: &DeviceInfo) -> Option<f64> {
-    info.theoretical_bandwidth().filter(|&bandwidth| bandwidth > 0.0).map(|bandwidth| bandwidth / 1e9)
 }
 
 /// What the kernels of a section have in common.
@@ -408,78 +348,6 @@ Counted by warp, over all launches: load and store, the share of their 32-byte s
 conflicts of shared memory; lanes that take part in a request to memory; barriers that a block meets. \
 `bench profile KERNEL` has the lines.";
 
-/// The outcome of results: whether they are right, whether they could be written to standard output, and whether they
-/// could be drawn, which is tried last, so that it costs nobody the results.
-pub fn finish(
-    written: io::Result<()>,
-    are_right: bool,
-    output: &Output,
-    charts: impl FnOnce() -> Vec<Chart>,
-) -> Outcome {
-    let mut outcome = Outcome::of_results(are_right);
-    match written.and_then(|()| io::stdout().flush()) {
-        // A reader that has left (`bench | head`) has seen what it wanted.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            outcome.fail(Failure::Output, &anyhow::Error::new(error).context("cannot write the results"));
-        }
-        _ => {}
-    }
-    if let Some(file) = &output.plot {
-        let charts = charts();
-        let drawn = if charts.is_empty() {
-            Err(anyhow!("--plot: there is nothing to draw"))
-        } else {
-            plot::draw(&charts, file)
-        };
-        if let Err(error) = drawn {
-            outcome.fail(Failure::Output, &error);
-        }
-    }
-    outcome
-}
-
-/// A result's cell: whether it was right, if there is one.
-pub fn verdict(correct: Option<bool>) -> Cell {
-    match correct {
-        Some(true) => Cell::new("right"),
-        Some(false) => Cell::new("WRONG").fg(Color::Red),
-        None => Cell::new("none").fg(Color::Yellow),
-    }
-}
-
-/// How many times as fast as a peer, by its cell: marked where it is slower.
-pub fn times(ratio: Option<f64>) -> Cell {
-    let cell = or_dash(ratio.map(|ratio| format!("{ratio:.2} x")));
-    if ratio.is_some_and(|ratio| ratio < 1.0) { cell.fg(Color::Yellow) } else { cell }
-}
-
-/// A field of CSV: in quotes where it has to be (RFC 4180).
-pub fn csv_field(text: &str) -> Cow<'_, str> {
-    if text.contains([',', '"', '\n', '\r']) {
-        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
-    } else {
-        Cow::Borrowed(text)
-    }
-}
-
-/// A bandwidth in GB/s, with three digits that count.
-pub fn bandwidth(gigabytes_per_second: f64) -> String {
-    match gigabytes_per_second {
-        small if small < 10.0 => format!("{small:.3}"),
-        medium if medium < 100.0 => format!("{medium:.1}"),
-        large => format!("{large:.0}"),
-    }
-}
-
-/// A time with its unit.
-pub fn time(microseconds: f64) -> String {
-    match microseconds {
-        us if us < 1e3 => format!("{us:.2} us"),
-        us if us < 1e6 => format!("{:.2} ms", us / 1e3),
-        us => format!("{:.2} s ", us / 1e6),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -538,11 +406,5 @@ mod tests {
         for part in ["of copy", "vs last", "rating", "no bank conflicts"] {
             assert!(shown(None).contains(part), "{part}");
         }
-    }
-
-    #[test]
-    fn fields_of_csv_are_quoted_where_they_have_to_be() {
-        assert_eq!(csv_field("a b"), "a b");
-        assert_eq!(csv_field("a, \"b\""), "\"a, \"\"b\"\"\"");
     }
 }

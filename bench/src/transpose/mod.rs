@@ -13,13 +13,14 @@ pub use sweep::SweepArguments;
 
 use crate::cli::{Output, TransposeArguments};
 use crate::data;
+use crate::device::Device;
 use crate::element::ElementType;
 use crate::ladder::check_matrix;
 use crate::measure::{Plan, copy_ceiling};
 use crate::npy::{self, Array};
 use crate::number::counted;
 use crate::outcome::Outcome;
-use crate::report::{Device, Measured, Place, Report, Scale, Section};
+use crate::report::{Measured, Place, Report, Scale, Section};
 
 pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow::Result<Outcome> {
     if arguments.sweep.is_given() {

@@ -1,0 +1,68 @@
+//! Cells of tables, and fields of CSV.
+
+use std::borrow::Cow;
+
+use comfy_table::{Cell, CellAlignment, Color};
+
+/// A number's cell.
+pub fn right(text: impl ToString) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+/// A number's cell, or that of none.
+pub fn or_dash(text: Option<String>) -> Cell {
+    right(text.unwrap_or_else(|| "-".to_owned()))
+}
+
+/// A result's cell: whether it was right, if there is one.
+pub fn verdict(correct: Option<bool>) -> Cell {
+    match correct {
+        Some(true) => Cell::new("right"),
+        Some(false) => Cell::new("WRONG").fg(Color::Red),
+        None => Cell::new("none").fg(Color::Yellow),
+    }
+}
+
+/// How many times as fast as a peer, by its cell: marked where it is slower.
+pub fn times(ratio: Option<f64>) -> Cell {
+    let cell = or_dash(ratio.map(|ratio| format!("{ratio:.2} x")));
+    if ratio.is_some_and(|ratio| ratio < 1.0) { cell.fg(Color::Yellow) } else { cell }
+}
+
+/// A field of CSV: in quotes where it has to be (RFC 4180).
+pub fn csv_field(text: &str) -> Cow<'_, str> {
+    if text.contains([',', '"', '\n', '\r']) {
+        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// A bandwidth in GB/s, with three digits that count.
+pub fn bandwidth(gigabytes_per_second: f64) -> String {
+    match gigabytes_per_second {
+        small if small < 10.0 => format!("{small:.3}"),
+        medium if medium < 100.0 => format!("{medium:.1}"),
+        large => format!("{large:.0}"),
+    }
+}
+
+/// A time with its unit.
+pub fn time(microseconds: f64) -> String {
+    match microseconds {
+        us if us < 1e3 => format!("{us:.2} us"),
+        us if us < 1e6 => format!("{:.2} ms", us / 1e3),
+        us => format!("{:.2} s ", us / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_csv_are_quoted_where_they_have_to_be() {
+        assert_eq!(csv_field("a b"), "a b");
+        assert_eq!(csv_field("a, \"b\""), "\"a, \"\"b\"\"\"");
+    }
+}
