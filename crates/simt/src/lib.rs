@@ -62,28 +62,21 @@
 //! # Ok::<(), simt::Fault>(())
 //! ```
 
-mod block;
-mod context;
-mod cores;
+mod counters;
 mod dim;
-mod fault;
-mod fibres;
-mod findings;
-pub mod lane;
-mod launch;
-mod listener;
-mod profile;
-mod schedule;
-mod shared;
-mod waiting;
-mod warp;
-mod watch;
-mod worker;
+mod events;
+mod exec;
+mod memory;
+mod random;
+mod sanitizer;
 
+pub use counters::profile::{KernelProfile, Line, Profile};
+pub use counters::traffic::{AtomicTraffic, Counters, GlobalTraffic, Range, SharedTraffic};
 pub use dim::Dim3;
-pub use fault::{Fault, Place, Threads};
-pub use findings::{Check, Deed, Finding, Findings};
-pub use launch::{Argument, Launch, Limits, profile, run};
-pub use profile::{AtomicTraffic, Counters, GlobalTraffic, KernelProfile, Line, Profile, Range, SharedTraffic};
-pub use schedule::Schedule;
-pub use watch::Watch;
+pub use exec::fault::{Fault, Place, Threads};
+pub use exec::lane;
+pub use exec::launch::{Launch, Limits, Watch};
+pub use exec::run::{profile, run};
+pub use exec::schedule::Schedule;
+pub use memory::Argument;
+pub use sanitizer::findings::{Check, Finding, Findings, ThreadEvent};

@@ -197,7 +197,8 @@ fn shapes_outside_of_the_limits() {
                 assert_eq!(
                     text(grid, block),
                     format!(
-                        "kernel `shape` cannot be launched: the {of}'s size along {axis} is {value}, the limit is 1 to {limit}"
+                        "kernel `shape` cannot be launched: the {of}'s size along {axis} is {value}, the limit is 1 \
+                         to {limit}"
                     )
                 );
             }
