@@ -95,15 +95,15 @@ pub struct Counters {
     pub shared_stores: SharedTraffic,
     /// Atomic operations.
     pub atomics: AtomicTraffic,
-    /// Shuffles, one for each warp.
+    /// Shuffles, counted once for each warp.
     pub shuffles: u64,
-    /// Votes and `redux` reductions, one for each warp.
+    /// Votes and `redux` reductions, counted once for each warp.
     pub votes: u64,
-    /// `sync_warp`, one for each warp.
+    /// Calls of `sync_warp`, counted once for each warp.
     pub warp_barriers: u64,
-    /// Barriers of the block, one for each warp.
+    /// Barriers of the block, counted once for each warp that waits.
     pub barriers: u64,
-    /// Barriers of the block, one for each block.
+    /// Barriers of the block, counted once for each block that waits.
     pub block_barriers: u64,
     /// Blocks that have called `griddepcontrol.launch_dependents`. Each counts once.
     pub launch_dependents: u64,

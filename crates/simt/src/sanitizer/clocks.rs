@@ -123,6 +123,7 @@ impl Clocks {
         cache.end_epoch(warp);
     }
 
+    /// Ends the epochs of all warps.
     fn end_epochs(&mut self, cache: &AccessCache) {
         self.epochs = [0; 32];
         cache.end_epochs();
@@ -212,6 +213,7 @@ impl Clocks {
         }
     }
 
+    /// What any of the threads has acquired.
     fn union_of_acquired(&self, threads: impl Iterator<Item = usize>) -> Vec<Acquired> {
         let mut all = Vec::new();
         if self.touched.is_empty() {
@@ -222,6 +224,7 @@ impl Clocks {
         all
     }
 
+    /// The thread's clock, for a change that makes it nonempty.
     fn touch(&mut self, thread: usize) -> &mut ThreadClock {
         let clock = &self.threads[thread];
         if clock.fenced.is_none() && clock.pending.is_empty() && clock.acquired.is_empty() {
