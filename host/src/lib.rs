@@ -59,8 +59,8 @@ pub use matrix::Matrix;
 pub use num_complex;
 pub use recording::Recording;
 pub use simt::{
-    AtomicTraffic, Check, Counters, Deed, Fault, Finding, Findings, GlobalTraffic, KernelProfile, Line, Profile,
-    Schedule, SharedTraffic,
+    AtomicTraffic, Check, Counters, Fault, Finding, Findings, GlobalTraffic, KernelProfile, Line, Profile, Schedule,
+    SharedTraffic, ThreadEvent,
 };
 pub use watch::{SimtOptions, under_schedules};
 

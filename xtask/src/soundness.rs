@@ -53,9 +53,9 @@ const MIRI: [Suite; 8] = [
         target: &["--lib"],
         only: &[],
         skipped: &[
-            ("cores_at_one_cell_miss_nothing", LONG),
-            ("what_the_exact_cells_find_is_found_and_nothing_else", LONG),
-            ("rows_are_counted_like_any_request", LONG),
+            ("cores_that_share_a_cell_miss_nothing", LONG),
+            ("finds_what_the_exact_cells_find_and_nothing_else", LONG),
+            ("requests_at_a_stride_are_counted_like_any_request", LONG),
         ],
     },
     Suite {

@@ -1,6 +1,7 @@
-//! How many lanes the executor runs in a second: kernels that never wait, that meet at barriers, and that shuffle; and
-//! what it costs to count and to check the accesses of one that copies through shared memory, and of one that does
-//! nothing else.
+//! The executor's throughput in lanes per second.
+//!
+//! The kernels never wait, wait at barriers, or shuffle. Two more kernels show the cost of counting and checking: one
+//! copies through shared memory, one does nothing but access global memory.
 //!
 //! `cargo run --release -p simt --example throughput`
 
@@ -14,7 +15,7 @@ use simt::{Argument, Launch, Schedule, Watch};
 const THREADS: u32 = 1 << 20;
 const BLOCK: u32 = 256;
 const ROUNDS: usize = 5;
-/// Rows and columns of a matrix.
+/// Rows and columns of the matrix.
 const SIDE: usize = 512;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -50,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let launch = Launch { watch, arguments: &memory, ..Launch::new(name, THREADS / BLOCK, BLOCK) };
         measure_launch(&launch, &copy)?;
     }
-    // A matrix that a few threads transpose, each a row: nothing but accesses, two for each of `SIDE` elements.
+    // Each thread transposes a row of a matrix: two accesses for each of `SIDE` elements, and nothing else.
     let matrix: Vec<AtomicU32> = (0..SIDE * SIDE).map(|_| AtomicU32::new(0)).collect();
     let address = |memory: &[AtomicU32], i: usize| memory[i].as_ptr().addr();
     let argument = |name, memory| Argument { name, address: address(memory, 0), bytes: 4 * SIDE * SIDE, element: 4 };
@@ -77,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Prints the best of a few rounds: the first also makes the stacks.
+/// Prints the best of a few rounds. The first also allocates the stacks.
 fn measure(name: &str, kernel: &(dyn Fn() + Sync)) -> Result<(), Box<dyn Error>> {
     measure_launch(&Launch::new(name, THREADS / BLOCK, BLOCK), kernel)
 }

@@ -1,8 +1,11 @@
-//! The size of a grid or block, or a place in it.
+//! The shape of a grid or block, or an index in it.
 
 use std::fmt;
 
-/// Three numbers: along x, which varies fastest, y and z.
+/// The most threads that a block may have.
+pub(crate) const MAX_THREADS: usize = 1024;
+
+/// Three numbers, for x, y and z: the shape of a grid or block, or an index in it. x varies fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dim3 {
     /// Along x.
@@ -14,24 +17,29 @@ pub struct Dim3 {
 }
 
 impl Dim3 {
-    /// The three numbers in order.
+    /// The numbers for x, y and z.
     pub const fn new(x: u32, y: u32, z: u32) -> Self {
         Self { x, y, z }
     }
 
-    /// How many places a grid or block of this size has.
+    /// The number of blocks of a grid of this shape, or of threads of a block.
     pub const fn count(self) -> u128 {
         self.x as u128 * self.y as u128 * self.z as u128
     }
 
-    /// The place with the linear index `index` in a grid or block of this size, x first.
-    pub(crate) const fn place(self, index: u64) -> Self {
+    /// The three-dimensional index of the linear index `linear` in this shape.
+    pub(crate) const fn index_of(self, linear: u64) -> Self {
         let (x, y) = (self.x as u64, self.y as u64);
-        Self { x: (index % x) as u32, y: (index / x % y) as u32, z: (index / x / y) as u32 }
+        Self { x: (linear % x) as u32, y: (linear / x % y) as u32, z: (linear / x / y) as u32 }
+    }
+
+    /// An index, as CUDA writes it: `3, 0, 0`.
+    pub(crate) fn as_index(self) -> String {
+        format!("{}, {}, {}", self.x, self.y, self.z)
     }
 }
 
-/// As it would be written in a launch: `256`, `32 x 8`, `8 x 8 x 8`.
+/// A shape, as a launch would write it: `256`, `32 x 8`, `8 x 8 x 8`.
 impl fmt::Display for Dim3 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -65,16 +73,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_count_x_first() {
-        let size = Dim3::new(3, 2, 2);
-        let places: Vec<_> = (0..12).map(|i| size.place(i)).collect();
-        assert_eq!(places[1], Dim3::new(1, 0, 0));
-        assert_eq!(places[3], Dim3::new(0, 1, 0));
-        assert_eq!(places[11], Dim3::new(2, 1, 1));
+    fn linear_indices_count_x_first() {
+        let shape = Dim3::new(3, 2, 2);
+        let indices: Vec<_> = (0..12).map(|i| shape.index_of(i)).collect();
+        assert_eq!(indices[1], Dim3::new(1, 0, 0));
+        assert_eq!(indices[3], Dim3::new(0, 1, 0));
+        assert_eq!(indices[11], Dim3::new(2, 1, 1));
     }
 
     #[test]
-    fn sides_of_one_are_not_shown() {
+    fn trailing_ones_are_not_shown() {
         assert_eq!(Dim3::from(256).to_string(), "256");
         assert_eq!(Dim3::from((32, 8)).to_string(), "32 x 8");
         assert_eq!(Dim3::new(1, 1, 4).to_string(), "1 x 1 x 4");

@@ -1,55 +1,56 @@
 //! The SIMT executor: runs CUDA-style kernels on the CPU.
 //!
-//! A launch is a function that is called once for each thread of a grid ([`run`]). Inside of it the functions of
-//! [`lane`] say which thread it is, and let it meet others: barriers of the block, shuffles and votes of the warp,
-//! shared memory. The device standard library `cuda_std` is these functions' user; this crate knows nothing of kernels'
-//! arguments.
+//! [`run`] calls a function once for each thread of a grid. The function learns which thread it is from [`lane`], and
+//! synchronizes with other threads through it: barriers of the block, shuffles and votes of the warp, shared memory.
+//! The device standard library `cuda_std` is built on `lane`. This crate does not know kernels' arguments.
 //!
 //! # How it works
 //!
-//! *Blocks* are independent, so they are spread over the cores: threads of the executor's own, which take them in the
-//! order of their indices. So a block may wait for one before it, never for one after it.
+//! *Blocks are spread over the cores.* The executor's own threads take blocks in the order of their indices. So a block
+//! may wait for an earlier block, never for a later one.
 //!
-//! *The lanes of one block run on one core, one at a time*, as coroutines. A lane runs until it has to wait for others.
-//! Then the scheduler (`block.rs`) runs the next one, in the order of their numbers, warp by warp. Operations of a warp
-//! are done as soon as all lanes of their mask have come; the block's barrier when all lanes of the block have. So
-//! lanes need no locks, and a run is repeatable.
+//! *The lanes of a block run on one core, one at a time, as coroutines.* A lane runs until it has to wait for other
+//! lanes. Then the scheduler runs the next lane, in the order of their indices, warp by warp. An operation of a warp
+//! completes when all lanes of its mask have reached it, a barrier when all threads of the block have. So lanes need no
+//! locks, and a run is repeatable.
 //!
-//! *A wait that cannot end is an error.* When no lane can go on, and not all of them wait at the same barrier, the
-//! launch ends with a [`Fault`] that says who waits where. A GPU would hang, or go on with wrong values.
+//! *A wait that cannot end is an error.* If no lane can run, and the lanes do not all wait at the same barrier, the
+//! launch ends with a [`Fault`] that says which lanes wait where. A GPU would hang, or continue with wrong values.
 //!
-//! A coroutine costs a stack. A lane that never waits needs none of its own: one fibre (`fibres.rs`) runs lane after
-//! lane, and only when a lane waits does it keep the fibre, and the next lane gets another.
+//! *Only lanes that wait need a stack of their own.* One fibre runs lane after lane. When a lane waits it keeps the
+//! fibre, and the next lane gets another one.
 //!
-//! # What can be seen of a launch
+//! # Counters and checks
 //!
-//! What lanes do with memory is told to the executor by [`lane::access`] and its like. While a launch is watched
-//! ([`Launch::watch`]) it is counted ([`profile`]: requests, sectors, bank conflicts, ...) and checked ([`Check`]:
-//! races, reads of what nobody has written, ...); see the module `watch`. A [`Schedule`] changes the order in which
-//! lanes run.
+//! Lanes report their accesses by [`lane::access`] and similar functions. In a watched launch ([`Launch::watch`]) the
+//! accesses are counted ([`profile()`]: requests, sectors, bank conflicts) and checked ([`Check`]: races, reads of
+//! unwritten memory). A [`Schedule`] changes the order in which lanes run.
 //!
-//! # What a kernel must know
+//! Data flows one way. `exec` runs lanes, and passes what they do to `sanitizer` and `counters` as the `events` that
+//! lie below all three. Outside of a watched launch, an access costs one comparison.
 //!
-//! - A lane that spins until another lane of its block writes something spins for ever: lanes change only where they
-//!   wait by the functions of [`lane`]. A wait for another block calls [`lane::spin`] in each round, so that a launch
-//!   ends with a fault when all blocks that run wait for each other. A loop that does not call it is not noticed.
-//! - Its stack is 256 KiB. A lane that needs more ends the process at the stack's guard page, by a signal.
-//! - The lanes of a block share one OS thread, and so its thread-local variables. An initialiser of a `thread_local!`
-//!   must not wait for other lanes: one of them could initialise the variable meanwhile, and its reference would
-//!   outlive what it refers to. The executor cannot notice that, as no call of its own lies between. `const { .. }`
-//!   initialisers cannot wait. A `OnceLock` or `LazyLock` whose initialiser waits blocks the core's thread for ever as
-//!   soon as a second lane comes to it; a `RefCell` that stays borrowed over a wait panics.
-//! - It may use rayon and threads, but what runs on them is no lane.
-//! - A lane that waits when its block has a [`Fault`] is unwound, without a panic's message: destructors run, and those
-//!   that wait for others go on at once. As everywhere, a panic or fault inside of a destructor that runs while its
-//!   thread unwinds ends the process.
-//! - The process's panic hook is replaced once, at the first launch, by one that passes on all panics but those of
-//!   lanes.
+//! # Rules for kernels
+//!
+//! - Lanes switch only where they wait by the functions of [`lane`]. So a lane that spins until another lane of its
+//!   block writes something spins for ever. A loop that waits for another block calls [`lane::spin`] in each round: the
+//!   launch then ends with a fault if all running blocks wait for each other. Without that call, the wait goes
+//!   unnoticed.
+//! - A stack is 256 KiB. A lane that needs more hits the stack's guard page, and a signal ends the process.
+//! - The lanes of a block share one OS thread, and so its thread-local variables. The initializer of a `thread_local!`
+//!   must not wait for other lanes: another lane could initialize the variable meanwhile, and the reference of one of
+//!   them would dangle. The executor cannot detect this, because it is not called in between. `const { .. }`
+//!   initializers cannot wait. A `OnceLock` or `LazyLock` whose initializer waits blocks the core for ever when a
+//!   second lane reaches it. A `RefCell` that stays borrowed over a wait panics.
+//! - A kernel may use rayon and threads, but what runs on them is not a lane.
+//! - When a block has a [`Fault`], its waiting lanes are unwound, without a panic message. Destructors run; those that
+//!   wait for other lanes return at once. As everywhere, a panic or fault in a destructor that runs during unwinding
+//!   ends the process.
+//! - The first launch replaces the process's panic hook by one that forwards all panics except those of lanes.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicU32, Ordering};
 //!
-//! // 2 blocks of 64 threads; each warp's lanes add their numbers by a reduction over the full mask.
+//! // 2 blocks of 64 threads. The lanes of each warp add up their indices by a reduction over the full mask.
 //! let total = AtomicU32::new(0);
 //! let launch = simt::Launch::new("example", 2, 64);
 //! simt::run(&launch, &|| {
@@ -62,28 +63,21 @@
 //! # Ok::<(), simt::Fault>(())
 //! ```
 
-mod block;
-mod context;
-mod cores;
+mod counters;
 mod dim;
-mod fault;
-mod fibres;
-mod findings;
-pub mod lane;
-mod launch;
-mod listener;
-mod profile;
-mod schedule;
-mod shared;
-mod waiting;
-mod warp;
-mod watch;
-mod worker;
+mod events;
+mod exec;
+mod memory;
+mod random;
+mod sanitizer;
 
+pub use counters::profile::{KernelProfile, Line, Profile};
+pub use counters::traffic::{AtomicTraffic, Counters, GlobalTraffic, Range, SharedTraffic};
 pub use dim::Dim3;
-pub use fault::{Fault, Place, Threads};
-pub use findings::{Check, Deed, Finding, Findings};
-pub use launch::{Argument, Launch, Limits, profile, run};
-pub use profile::{AtomicTraffic, Counters, GlobalTraffic, KernelProfile, Line, Profile, Range, SharedTraffic};
-pub use schedule::Schedule;
-pub use watch::Watch;
+pub use exec::fault::{Fault, Place, Threads};
+pub use exec::lane;
+pub use exec::launch::{Launch, Limits, Watch};
+pub use exec::run::{profile, run};
+pub use exec::schedule::Schedule;
+pub use memory::Argument;
+pub use sanitizer::findings::{Check, Finding, Findings, ThreadEvent};

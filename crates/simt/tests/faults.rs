@@ -1,4 +1,4 @@
-//! Each fault: what it says, and that the executor goes on after it.
+//! Each fault: its message, and that the executor is usable after it.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -197,7 +197,8 @@ fn shapes_outside_of_the_limits() {
                 assert_eq!(
                     text(grid, block),
                     format!(
-                        "kernel `shape` cannot be launched: the {of}'s size along {axis} is {value}, the limit is 1 to {limit}"
+                        "kernel `shape` cannot be launched: the {of}'s size along {axis} is {value}, the limit is 1 \
+                         to {limit}"
                     )
                 );
             }
@@ -240,7 +241,7 @@ fn a_fault_ends_a_grid_that_would_run_for_ever() {
     assert!(text.contains("block (0, 0, 0)"), "{text}");
 }
 
-/// Counts those alive.
+/// Counts the values that are alive.
 struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {

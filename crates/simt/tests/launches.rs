@@ -1,4 +1,4 @@
-//! Grids, and where launches may come from.
+//! Grids, and the threads that may launch them.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};

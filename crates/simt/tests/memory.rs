@@ -1,4 +1,4 @@
-//! Launches that fault, again and again. Alone in its binary: it looks at the memory of the whole process.
+//! Launches that fault repeatedly. The test has its own binary, because it measures the memory of the whole process.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -11,7 +11,7 @@ fn sync() {
     lane::barrier(Barrier::Sync, false);
 }
 
-/// Counts those alive.
+/// Counts the values that are alive.
 struct Counted<'a>(&'a AtomicUsize);
 
 impl<'a> Counted<'a> {
@@ -23,7 +23,7 @@ impl<'a> Counted<'a> {
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        // A destructor that waits is not waited for once its lane unwinds.
+        // A destructor that waits returns at once when its lane unwinds.
         if std::thread::panicking() {
             sync();
             lane::sync_warp(FULL);
@@ -64,7 +64,7 @@ fn faulting_launches_leak_nothing_and_leave_the_executor_usable() {
     let before = resident_pages();
     (0..200).for_each(round);
     let grown = resident_pages().saturating_sub(before);
-    // Were one block's lanes lost in each launch, it would be 200 times 200 stacks.
+    // If each launch leaked one block's lanes, it would leak 200 times 200 stacks.
     assert!(grown < 512, "{grown} pages");
 }
 

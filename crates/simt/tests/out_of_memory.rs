@@ -1,4 +1,4 @@
-//! A machine without memory for a block's stacks. The test runs itself again as a child with little address space.
+//! A system without memory for a block's stacks. The test runs itself as a child with little address space.
 
 #![cfg(target_os = "linux")]
 
@@ -11,17 +11,17 @@ use simt::{Fault, Launch};
 #[test]
 fn a_block_without_memory_for_its_stacks() {
     if std::env::var_os("SIMT_TESTS_CHILD").is_none() {
-        // 1024 stacks of 256 KiB are as much alone.
+        // 1024 stacks of 256 KiB alone take this much.
         let script = format!("ulimit -v {}; exec \"$0\" --exact a_block_without_memory_for_its_stacks", 256 * 1024);
         let mut command = Command::new("sh");
         command.args(["-c", &script]).arg(std::env::current_exe().unwrap()).env("SIMT_TESTS_CHILD", "1");
-        // Else each thread's heap takes 64 MiB of the address space, on a machine with many cores all of it.
+        // By default each thread's heap takes 64 MiB of address space: all of it on a machine with many cores.
         command.env("MALLOC_ARENA_MAX", "1");
         let output = command.output().unwrap();
         assert!(output.status.success(), "{output:?}");
         return;
     }
-    // The executor's threads need some memory themselves, and shall have it before the stacks take the rest.
+    // The executor's threads need some memory too. This launch allocates it before stacks take the rest.
     let warm = || std::thread::sleep(std::time::Duration::from_millis(1));
     simt::run(&Launch::new("warm", 100, 1), &warm).unwrap();
     let meet = |threads| {

@@ -1,4 +1,4 @@
-//! What the process's panic hook sees of kernels. Each test runs itself again as a child, whose stderr it reads.
+//! What the process's panic hook sees of kernels. Each test runs itself as a child, and reads the child's stderr.
 
 use std::process::{Command, Output};
 

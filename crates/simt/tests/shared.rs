@@ -1,4 +1,4 @@
-//! Shared memory: the kernel's arrays and the launch's dynamic part.
+//! Shared memory: static arrays and dynamic shared memory.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

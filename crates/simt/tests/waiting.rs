@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use simt::lane::{self, Access, Space, block_idx, thread_idx};
 use simt::{Launch, Schedule, run};
 
-/// Tests share the executor's cores, and what is said of a wait depends on who else has one: only one test runs at a
-/// time.
+/// Excludes the other tests: they share the executor's cores, and a wait's message depends on who holds them.
 fn alone() -> MutexGuard<'static, ()> {
     static CORES: Mutex<()> = Mutex::new(());
     CORES.lock().unwrap_or_else(PoisonError::into_inner)
@@ -25,7 +24,7 @@ fn wait_for(flag: &AtomicU64) {
 }
 
 #[test]
-fn blocks_that_wait_for_each_other_are_told() {
+fn blocks_that_wait_for_each_other_are_a_deadlock() {
     let _alone = alone();
     let start = Instant::now();
     let flags = [AtomicU64::new(0), AtomicU64::new(0)];
@@ -37,7 +36,7 @@ fn blocks_that_wait_for_each_other_are_told() {
         while cores > 1 && begun.load(Ordering::Relaxed) < 2 {
             std::thread::yield_now();
         }
-        // Each would have to set its own before.
+        // Each block sets its own flag only after the wait.
         wait_for(&flags[1 - block]);
         flags[block].store(1, Ordering::Release);
     });
@@ -45,7 +44,7 @@ fn blocks_that_wait_for_each_other_are_told() {
     for part in ["`deadlock`", "block (0, 0, 0), thread (0, 0, 0)", "waits for another block", "tests/waiting.rs"] {
         assert!(message.contains(part), "{message}");
     }
-    // With one core, the other block has not been started.
+    // With one core, the other block has not started.
     if cores > 1 {
         assert!(message.contains("so do all that run: block (1, 0, 0)"), "{message}");
     }
@@ -53,7 +52,7 @@ fn blocks_that_wait_for_each_other_are_told() {
 }
 
 #[test]
-fn a_long_wait_is_none_for_ever() {
+fn a_long_wait_is_not_a_deadlock() {
     let _alone = alone();
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
         return println!("skipped: one core, so that the other block is not started");
@@ -63,15 +62,15 @@ fn a_long_wait_is_none_for_ever() {
         if block_idx().x == 1 {
             return wait_for(&flags[0]);
         }
-        // Longer than a wait for ever takes to be noticed, but not waiting itself.
+        // Works, without waiting, for longer than it takes to detect a deadlock.
         std::thread::sleep(Duration::from_millis(1500));
         flags[0].store(1, Ordering::Release);
     })
     .unwrap();
 }
 
-/// [`wait_for`], in which the block's other lanes get their turns, as in a random order they do at each access.
-fn wait_giving_way(flag: &AtomicU64, rounds: &AtomicU64) {
+/// [`wait_for`], which yields to the block's other lanes, as a random order does at accesses.
+fn wait_yielding(flag: &AtomicU64, rounds: &AtomicU64) {
     let start = Instant::now();
     let mut round = 0;
     let load = || flag.load(Ordering::Acquire);
@@ -79,12 +78,12 @@ fn wait_giving_way(flag: &AtomicU64, rounds: &AtomicU64) {
         lane::spin(round);
         round += 1;
         rounds.store(u64::from(round), Ordering::Relaxed);
-        assert!(start.elapsed() < Duration::from_secs(60), "nobody has said that this wait is for ever");
+        assert!(start.elapsed() < Duration::from_secs(60), "the deadlock is not detected");
     }
     lane::end_spin(round);
 }
 
-/// Works until `is_done`, giving way now and then.
+/// Works until `is_done`, and yields now and then.
 fn work_until(is_done: impl Fn() -> bool) {
     let place = 0_u64;
     while !is_done() {
@@ -100,7 +99,7 @@ fn a_block_does_not_wait_while_one_of_its_lanes_works() {
     let launch = Launch { schedule: Schedule::Seed(1), ..Launch::new("works", 1, 3) };
     run(&launch, &|| {
         if thread_idx().x > 0 {
-            return wait_giving_way(&flag, &AtomicU64::new(0));
+            return wait_yielding(&flag, &AtomicU64::new(0));
         }
         let start = Instant::now();
         work_until(|| start.elapsed() > Duration::from_millis(1500));
@@ -117,12 +116,12 @@ fn the_end_of_one_lanes_wait_does_not_hide_anothers() {
     let launch = Launch { schedule: Schedule::Seed(3), ..Launch::new("half", 1, 3) };
     let deadlock = run(&launch, &|| match thread_idx().x {
         0 => {
-            // By then both are known to wait.
+            // By then both lanes are known to wait.
             work_until(|| rounds.iter().all(|rounds| rounds.load(Ordering::Relaxed) > 200));
             comes.store(1, Ordering::Release);
         }
-        1 => wait_giving_way(&comes, &rounds[0]),
-        _ => wait_giving_way(&never, &rounds[1]),
+        1 => wait_yielding(&comes, &rounds[0]),
+        _ => wait_yielding(&never, &rounds[1]),
     });
     let message = deadlock.unwrap_err().to_string();
     for part in ["`half`", "thread (2, 0, 0)", "no other can go on"] {
@@ -139,7 +138,7 @@ fn lanes_of_a_warp_that_meet_in_votes_do_not_wait_while_others_work() {
     run(&launch, &|| {
         let start = Instant::now();
         if thread_idx().x < 16 {
-            // The two halves take turns, as each lets the other run at its votes.
+            // The two halves alternate: each yields to the other at its votes.
             let goes_on = || u32::from(start.elapsed() < Duration::from_millis(1500));
             while lane::vote(Vote::All, 0xffff, goes_on()) != 0 {}
             return flag.store(1, Ordering::Release);
@@ -155,7 +154,7 @@ fn lanes_of_a_warp_that_meet_in_votes_do_not_wait_while_others_work() {
 }
 
 #[test]
-fn a_warp_that_waits_together_for_ever_is_told() {
+fn a_warp_that_waits_as_a_whole_is_a_deadlock() {
     let _alone = alone();
     use simt::lane::Vote;
     for schedule in [Schedule::InOrder, Schedule::Seed(5)] {
@@ -166,7 +165,7 @@ fn a_warp_that_waits_together_for_ever_is_told() {
             while lane::vote(Vote::All, u32::MAX, 0) == 0 {
                 lane::spin(round);
                 round += 1;
-                assert!(start.elapsed() < Duration::from_secs(60), "nobody has said that this wait is for ever");
+                assert!(start.elapsed() < Duration::from_secs(60), "the deadlock is not detected");
             }
         });
         let message = deadlock.unwrap_err().to_string();

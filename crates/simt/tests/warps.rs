@@ -9,7 +9,7 @@ use simt::{Dim3, Launch};
 
 const FULL: u32 = u32::MAX;
 
-/// What each lane of one warp of `lanes` lanes gives.
+/// The kernel's result for each lane of a warp of `lanes` lanes.
 fn by_lane<R: Copy + Default + Send>(lanes: usize, kernel: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let results = Mutex::new(vec![R::default(); lanes]);
     simt::run(&Launch::new("by_lane", 1, lanes as u32), &|| {
@@ -21,7 +21,8 @@ fn by_lane<R: Copy + Default + Send>(lanes: usize, kernel: impl Fn(usize) -> R +
     results.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// PTX's text for `shfl.sync`, with the clamp and segment mask that CUDA's intrinsics pass: source lane and predicate.
+/// PTX's definition of `shfl.sync`, with the clamp and segment mask that CUDA's intrinsics pass. Returns the source
+/// lane and the predicate.
 fn reference(kind: Shuffle, lane: i32, operand: u32, width: i32) -> (usize, bool) {
     let b = (operand & 31) as i32;
     let segment_mask = !(width - 1) & 31;
@@ -58,7 +59,7 @@ fn every_shuffle_is_as_ptx_defines_it() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Lanes differ in operand, and in width, and only some of a partial warp take part.
+    /// Lanes have different operands and widths, and only some lanes of a partial warp take part.
     #[test]
     fn shuffles_of_some_lanes_read_lanes_of_the_mask(
         kind in prop::sample::select(vec![Shuffle::Down, Shuffle::Up, Shuffle::Idx, Shuffle::Xor]),
@@ -123,7 +124,7 @@ fn the_last_warp_may_be_partial() {
         let thread = lane::thread_idx().x;
         let sum = lane::vote(Vote::ReduceAdd, FULL, 1);
         assert_eq!(lane::vote(Vote::Ballot, FULL, 1), if thread < 96 { FULL } else { 0xF });
-        // Reads past the warp's end give the lane's own value, and the predicate looks at the segment alone.
+        // A read past the warp's end returns the lane's own value. The predicate depends on the segment alone.
         let (below, in_range) = lane::shuffle(Shuffle::Down, FULL, u64::from(thread), 2, 32);
         if thread >= 98 {
             assert_eq!((below, in_range), (u64::from(thread), true));
@@ -167,7 +168,7 @@ fn masks_may_interleave() {
 }
 
 #[test]
-fn the_active_mask_is_of_those_that_are_there() {
+fn the_active_mask_has_the_lanes_that_arrive_together() {
     by_lane(32, |lane| {
         assert_eq!(lane::active_mask(), FULL);
         if lane < 5 {

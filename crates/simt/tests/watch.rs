@@ -1,4 +1,4 @@
-//! What is seen of a launch that is watched: counters, findings, and orders of lanes.
+//! Watched launches: counters, findings, and orders of lanes.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -59,7 +59,7 @@ fn lanes_that_loop_longer_are_alone_at_the_end() {
 }
 
 #[test]
-fn a_lone_lane_may_run_for_ever_in_little_memory() {
+fn a_single_lane_may_run_for_long_in_little_memory() {
     let profile = simt::profile(&Launch::new("serial", 1, 1), &|| {
         (0..10_000).for_each(|i| global(Access::Load, i));
     })
@@ -68,7 +68,7 @@ fn a_lone_lane_may_run_for_ever_in_little_memory() {
 }
 
 #[test]
-fn a_lane_alone_in_the_last_warp_makes_requests_of_its_own() {
+fn the_only_lane_of_a_warp_makes_its_own_requests() {
     let profile = simt::profile(&Launch::new("one more", 2, 33), &|| {
         let shared = lane::shared_array(1, 4 * 33, 4) as usize;
         global(Access::Load, thread());
@@ -100,7 +100,7 @@ fn blocks_that_let_the_next_grid_start_are_counted_once() {
 }
 
 #[test]
-fn meetings_are_counted_by_warp_and_by_block() {
+fn collectives_are_counted_by_warp_and_by_block() {
     let profile = simt::profile(&Launch::new("meetings", 3, 96), &|| {
         lane::barrier(Barrier::Sync, false);
         lane::sync_warp(u32::MAX);
@@ -117,7 +117,7 @@ fn meetings_are_counted_by_warp_and_by_block() {
 }
 
 #[test]
-fn a_race_is_told_with_both_sides() {
+fn a_race_names_both_accesses() {
     let found = findings(&checked(1, 64), || {
         if thread() == 40 {
             global(Access::Store, 7);
@@ -137,7 +137,7 @@ fn a_race_is_told_with_both_sides() {
 }
 
 #[test]
-fn a_barrier_orders_and_lines_are_told_once() {
+fn a_barrier_orders_accesses_and_a_line_is_reported_once() {
     assert!(
         findings(&checked(1, 64), || {
             global(Access::Store, thread());
@@ -205,12 +205,12 @@ fn a_seed_is_an_order_and_always_the_same() {
     assert!(seven != in_order && seven != order(Schedule::Seed(8)));
     let mut all = seven[..96].to_vec();
     all.sort_unstable();
-    assert_eq!(all, in_order[..96], "no lane passes the barrier before all have come");
+    assert_eq!(all, in_order[..96], "no lane passes the barrier before all have arrived");
 }
 
 #[test]
-fn lanes_give_way_before_accesses() {
-    // Without a barrier, one lane's two accesses are not together under every order.
+fn lanes_yield_before_accesses() {
+    // Without a barrier, some order separates the two accesses of a lane.
     let torn = (0..20).any(|seed| {
         let last = AtomicU32::new(0);
         let was_torn = AtomicU32::new(0);
@@ -228,7 +228,7 @@ fn lanes_give_way_before_accesses() {
 }
 
 #[test]
-fn what_was_found_before_a_fault_is_told_with_it() {
+fn findings_before_a_fault_are_reported_with_it() {
     let race_then = |thread_with_fault: usize| {
         let fault = simt::run(&checked(4, 64), &|| {
             global(Access::Store, 0);
@@ -243,16 +243,16 @@ fn what_was_found_before_a_fault_is_told_with_it() {
     let Fault::AfterMistakes { fault: ended_by, findings } = &fault else { panic!("{fault}") };
     assert!(matches!(&**ended_by, Fault::Access { place, .. } if place.thread.x == 7 && place.block.x == 1), "{fault}");
     assert_eq!(fault.findings(), Some(findings));
-    assert!(findings.all.iter().all(|finding| finding.second.block.x <= 1), "of blocks behind it nothing is told");
+    assert!(findings.all.iter().all(|finding| finding.second.block.x <= 1), "nothing is reported of later blocks");
     let text = fault.to_string();
     for part in ["it was told to", "before it, the checks found:", "race in global memory", "element 0", "watch.rs"] {
         assert!(text.contains(part), "{part} is not in: {text}");
     }
-    assert!(matches!(race_then(64), Fault::Mistakes(_)), "no thread has that number");
+    assert!(matches!(race_then(64), Fault::Mistakes(_)), "no thread has that index");
 }
 
 #[test]
-fn masks_of_lanes_that_do_not_come_are_told_by_where_the_lanes_are() {
+fn wrong_masks_are_reported_by_where_the_missing_lanes_are() {
     let hints = |kernel: &(dyn Fn() + Sync)| {
         let fault = simt::run(&checked(1, 32), kernel).unwrap_err();
         let findings = fault.findings().unwrap_or_else(|| panic!("no finding, but {fault}"));

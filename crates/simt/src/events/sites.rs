@@ -1,0 +1,114 @@
+//! Sites: places in the source where lanes do something, numbered per launch.
+
+use std::collections::HashMap;
+use std::panic::Location;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use super::access::AccessKind;
+
+/// What lanes do at a site. Two different actions in one column of a line are two sites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Action {
+    Memory(AccessKind),
+    Shuffle,
+    Vote,
+    SyncWarp,
+    Barrier,
+    LaunchDependents,
+}
+
+impl Action {
+    /// A number that no other action has.
+    #[inline]
+    fn code(self) -> u64 {
+        match self {
+            Self::Memory(kind) => u64::from(kind.code()),
+            // Less than the code of any access: none has 0 bytes.
+            Self::LaunchDependents => 3,
+            Self::Shuffle => 4,
+            Self::Vote => 5,
+            Self::SyncWarp => 6,
+            Self::Barrier => 7,
+        }
+    }
+}
+
+/// A site's number, the same on all cores of a launch.
+pub(crate) type SiteId = u32;
+
+/// The sites of a launch.
+#[derive(Default)]
+pub(crate) struct SiteTable {
+    known: Mutex<Known>,
+}
+
+/// A place in the source may have several `Location`s, one for each crate that inlines it. So the key is their content.
+#[derive(Default)]
+struct Known {
+    locations: Vec<&'static Location<'static>>,
+    ids: HashMap<(&'static str, u32, u32, Action), SiteId>,
+}
+
+impl SiteTable {
+    fn id(&self, location: &'static Location<'static>, action: Action) -> SiteId {
+        let known = &mut *self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (location.file(), location.line(), location.column(), action);
+        *known.ids.entry(key).or_insert_with(|| {
+            known.locations.push(location);
+            known.locations.len() as SiteId - 1
+        })
+    }
+
+    /// The location of a site.
+    pub fn location(&self, id: SiteId) -> &'static Location<'static> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).locations[id as usize]
+    }
+}
+
+/// One core's cache of a [`SiteTable`]. A hit takes no lock and compares no strings.
+pub(crate) struct SiteCache {
+    slots: Box<[Cached; SLOTS]>,
+}
+
+const SLOTS: usize = 256;
+
+#[derive(Clone, Copy)]
+struct Cached {
+    /// The `Location`'s address combined with the action's code; 0 marks an empty slot.
+    key: u64,
+    id: SiteId,
+}
+
+impl SiteCache {
+    pub fn new() -> Self {
+        Self { slots: Box::new([Cached { key: 0, id: 0 }; SLOTS]) }
+    }
+
+    #[inline]
+    pub fn id(&mut self, sites: &SiteTable, location: &'static Location<'static>, action: Action) -> SiteId {
+        let key = key_of(location, action);
+        let slot = &mut self.slots[slot_of(key)];
+        if slot.key != key {
+            fill(slot, key, sites, location, action);
+        }
+        slot.id
+    }
+}
+
+#[inline(always)]
+fn key_of(location: &'static Location<'static>, action: Action) -> u64 {
+    // `Location`s are static data of the program: their addresses agree from bit 48 on.
+    ptr::from_ref(location).addr() as u64 ^ action.code() << 48
+}
+
+#[inline(always)]
+fn slot_of(key: u64) -> usize {
+    // A multiplicative hash: neighbouring lines have neighbouring `Location`s and similar actions.
+    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SLOTS.ilog2())) as usize
+}
+
+#[cold]
+fn fill(slot: &mut Cached, key: u64, sites: &SiteTable, location: &'static Location<'static>, action: Action) {
+    *slot = Cached { key, id: sites.id(location, action) };
+}

@@ -1,0 +1,18 @@
+//! Events that order or join lanes: fences and operations of a warp.
+
+/// A memory fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Fence {
+    /// The fence orders only threads of one block.
+    pub is_of_block: bool,
+    /// The fence takes part in the one order of all such fences (`fence.sc`).
+    pub is_sequential: bool,
+}
+
+/// An operation of a warp, as `sanitizer` and `counters` tell them apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Collective {
+    Shuffle,
+    Vote,
+    SyncWarp,
+}

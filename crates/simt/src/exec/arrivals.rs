@@ -1,0 +1,27 @@
+//! Which lanes of a warp have arrived at an operation, as bits. `lanes` are the slots of one warp.
+
+use super::slot::Slot;
+
+/// The members of the operation that `slot` waits at: the lanes of its mask that the warp has. `None` unless all of
+/// them have arrived.
+pub(super) fn members_if_all_arrived(lanes: &[Slot], slot: &Slot) -> Option<u32> {
+    let (operation, mask) = (slot.operation.get(), slot.mask.get());
+    let arrived = lanes_where(lanes, |other| other.is_at(operation, mask));
+    let members = mask & lanes_of(lanes);
+    (arrived & members == members).then_some(members)
+}
+
+/// Whether `slot` waits at an operation of its warp at which all members have arrived.
+pub(super) fn could_complete(lanes: &[Slot], slot: &Slot) -> bool {
+    slot.waits_for_warp() && members_if_all_arrived(lanes, slot).is_some()
+}
+
+/// The lanes for which `holds` is true.
+pub(super) fn lanes_where(lanes: &[Slot], holds: impl Fn(&Slot) -> bool) -> u32 {
+    lanes.iter().enumerate().filter(|(_, slot)| holds(slot)).fold(0, |mask, (lane, _)| mask | 1 << lane)
+}
+
+/// The lanes that the warp has: the last warp of a block may have fewer than 32.
+pub(super) fn lanes_of(lanes: &[Slot]) -> u32 {
+    u32::MAX >> (32 - lanes.len())
+}

@@ -1,0 +1,60 @@
+//! Completes the block's barrier.
+
+use super::context::Context;
+use super::fault::{Fault, Threads};
+use super::monitor::Participant;
+use super::operation::{Barrier, Operation};
+use super::slot::{Slot, State};
+
+/// Releases all threads of the block from its barrier, if all have arrived. Each of `slots` waits or has exited.
+pub(super) fn release(context: &Context, slots: &[Slot]) -> Result<(), Fault> {
+    let threads_where = |holds: &dyn Fn(&Slot) -> bool| {
+        Threads(slots.iter().enumerate().filter(|(_, slot)| holds(slot)).map(|(thread, _)| thread as u32).collect())
+    };
+    let first = slots.iter().find(|slot| slot.state.get() == State::Waiting).expect("not all have exited");
+    if context.exited.get() > 0 {
+        return Err(Fault::BarrierLeft {
+            kernel: context.kernel(),
+            block: context.block_idx.get().as_index(),
+            waiting: threads_where(&|slot| slot.state.get() == State::Waiting),
+            others: threads_where(&|slot| slot.state.get() == State::Exited),
+            location: first.location.get().to_string(),
+        });
+    }
+    let operation = first.operation.get();
+    if let Some(other) = slots.iter().find(|slot| slot.operation.get() != operation) {
+        return Err(Fault::BarrierMismatch {
+            kernel: context.kernel(),
+            block: context.block_idx.get().as_index(),
+            first_kind: match operation {
+                Operation::Barrier(Barrier::Count) => "sync_threads_count",
+                Operation::Barrier(Barrier::And) => "sync_threads_and",
+                Operation::Barrier(Barrier::Or) => "sync_threads_or",
+                _ => "sync_threads",
+            },
+            first: threads_where(&|slot| slot.operation.get() == operation),
+            others: threads_where(&|slot| slot.operation.get() != operation),
+            locations: Box::new([first, other].map(|slot| slot.location.get().to_string())),
+        });
+    }
+    let mut predicates = slots.iter().map(|slot| slot.value.get() != 0);
+    let result = match operation {
+        Operation::Barrier(Barrier::Count) => predicates.filter(|&holds| holds).count() as u64,
+        Operation::Barrier(Barrier::And) => u64::from(predicates.all(|holds| holds)),
+        Operation::Barrier(Barrier::Or) => u64::from(predicates.any(|holds| holds)),
+        _ => 0,
+    };
+    if let Some(monitor) = &mut *context.monitor.borrow_mut() {
+        let participants = slots.iter().enumerate().map(|(thread, slot)| Participant {
+            thread,
+            location: slot.location.get(),
+            verb: "waits",
+        });
+        monitor.barrier(participants, &context.fast);
+    }
+    for slot in slots {
+        slot.result.set((result, true));
+        slot.state.set(State::Ready);
+    }
+    Ok(())
+}

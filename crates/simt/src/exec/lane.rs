@@ -1,0 +1,221 @@
+//! What a kernel can call. Each function acts for the lane that calls it.
+//!
+//! # Panics
+//! Every function except [`is_running`] panics if no lane is running, that is outside of [`crate::run`].
+
+use std::panic::Location;
+
+use super::listener::Listener;
+use super::operation::Operation;
+pub use super::operation::{Barrier, Shuffle, Vote};
+use super::shared::{AllocationError, Declaration};
+use super::{context, hooks, park};
+use crate::dim::Dim3;
+pub use crate::events::access::{Access, Space};
+use crate::events::access::{AccessKind, ElementAccess};
+use crate::events::sync::Fence;
+
+/// Reports a load or store of `bytes` bytes at `address`, before it is made. `bytes` is a power of two up to 16. An
+/// access that is not aligned to its size ends a watched launch with a fault.
+#[inline(always)]
+#[track_caller]
+pub fn access(space: Space, access: Access, address: usize, bytes: usize) {
+    let listener = Listener::current();
+    if listener.is_on() {
+        let location = Location::caller();
+        if !matches!(bytes, 1 | 2 | 4 | 8 | 16) {
+            invalid_size(bytes, location);
+        }
+        match ElementAccess::new(access, bytes, location) {
+            Some(element) if space == Space::Global => hooks::element_access(listener, element, address),
+            _ => hooks::access(AccessKind::new(space, access, bytes), address, location),
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn invalid_size(bytes: usize, location: &Location<'_>) {
+    if is_running() {
+        park::fault(format!("an access of {bytes} bytes: there are those of 1, 2, 4, 8 and 16"), location);
+    }
+}
+
+/// Reports a load from global memory of `bytes` bytes at any address, before it is made. A GPU loads the aligned
+/// 16-byte vectors that hold them.
+#[inline(always)]
+#[track_caller]
+pub fn unaligned_load(address: usize, bytes: usize) {
+    if Listener::current().is_on() {
+        hooks::unaligned_load(address, bytes, Location::caller());
+    }
+}
+
+/// Runs `operation`, an atomic access of global memory. In a watched launch all atomic operations run in one order. The
+/// access is recorded only if `counts` is true of the result: an unsuccessful poll is not an access.
+#[inline(always)]
+#[track_caller]
+pub fn atomic<R>(
+    access: Access,
+    address: usize,
+    bytes: usize,
+    is_of_block: bool,
+    operation: impl FnOnce() -> R,
+    counts: impl FnOnce(&R) -> bool,
+) -> R {
+    if Listener::current().is_on() {
+        let kind = AccessKind::new(Space::Global, access, bytes);
+        hooks::atomic(kind, address, is_of_block, Location::caller(), operation, counts)
+    } else {
+        operation()
+    }
+}
+
+/// Reports a fence. `is_of_block`: it orders only the threads of the block. `is_sequential`: it takes part in the one
+/// order of all such fences (`fence.sc`), and not only in release and acquire patterns.
+#[inline(always)]
+pub fn fence(is_of_block: bool, is_sequential: bool) {
+    if Listener::current().is_on() {
+        hooks::fence(Fence { is_of_block, is_sequential });
+    }
+}
+
+/// Reports that the lane lets the next grid start (`griddepcontrol.launch_dependents`).
+#[track_caller]
+pub fn launch_dependents() {
+    if Listener::current().is_on() {
+        hooks::launch_dependents(Location::caller());
+    }
+}
+
+/// Whether the caller is a lane.
+pub fn is_running() -> bool {
+    context::is_running()
+}
+
+/// The thread's index in its block.
+#[inline]
+pub fn thread_idx() -> Dim3 {
+    context::with_lane(|context, lane| context.slots[lane].thread.get())
+}
+
+/// The block's index in the grid.
+#[inline]
+pub fn block_idx() -> Dim3 {
+    context::with_lane(|context, _| context.block_idx.get())
+}
+
+/// The block's shape.
+#[inline]
+pub fn block_dim() -> Dim3 {
+    context::with_lane(|context, _| context.block_dim.get())
+}
+
+/// The grid's shape.
+#[inline]
+pub fn grid_dim() -> Dim3 {
+    context::with_lane(|context, _| context.grid_dim.get())
+}
+
+/// The lane's index in its warp: the thread's linear index modulo 32.
+pub fn lane_id() -> u32 {
+    context::with_lane(|_, lane| (lane % 32) as u32)
+}
+
+/// Waits at the block's barrier for all threads of the block. Returns what the kind computes of their predicates, and 0
+/// for [`Barrier::Sync`].
+#[track_caller]
+#[inline(always)]
+pub fn barrier(kind: Barrier, predicate: bool) -> u32 {
+    park::wait(Operation::Barrier(kind), u32::MAX, u64::from(predicate), 0, 32, Location::caller()).0 as u32
+}
+
+/// Waits for the lanes of `mask`.
+#[track_caller]
+#[inline(always)]
+pub fn sync_warp(mask: u32) {
+    park::wait(Operation::SyncWarp, mask, 0, 0, 32, Location::caller());
+}
+
+/// Returns another lane's `value`, and whether that lane is in range (PTX's `shfl.sync` with its predicate). `width`, a
+/// power of two up to 32, divides the warp into segments.
+#[track_caller]
+#[inline(always)]
+pub fn shuffle(kind: Shuffle, mask: u32, value: u64, operand: u32, width: u32) -> (u64, bool) {
+    shuffle_at(Location::caller(), kind, mask, value, operand, width)
+}
+
+/// [`shuffle`] with an explicit source location.
+#[inline(always)]
+pub fn shuffle_at(
+    place: &'static Location<'static>,
+    kind: Shuffle,
+    mask: u32,
+    value: u64,
+    operand: u32,
+    width: u32,
+) -> (u64, bool) {
+    if !width.is_power_of_two() || width > 32 {
+        park::fault(format!("a shuffle of width {width}, which is not 1, 2, 4, 8, 16 or 32"), place);
+    }
+    park::wait(Operation::Shuffle(kind), mask, value, operand, width, place)
+}
+
+/// Returns what the kind computes of the values of the lanes of `mask`.
+#[track_caller]
+#[inline(always)]
+pub fn vote(kind: Vote, mask: u32, value: u32) -> u32 {
+    park::wait(Operation::Vote(kind), mask, u64::from(value), 0, 32, Location::caller()).0 as u32
+}
+
+/// The active lanes: those of the warp that call this before any of them waits for a lane that does not.
+#[track_caller]
+#[inline(always)]
+pub fn active_mask() -> u32 {
+    park::wait(Operation::ActiveMask, u32::MAX, 0, 0, 32, Location::caller()).0 as u32
+}
+
+/// The block's static shared array `id`: `bytes` bytes in elements of `element` bytes, aligned to 16 bytes, at the same
+/// address for every lane of the block. The first call allocates it. A fault if the block has it with another size, or
+/// if it exceeds the limit.
+#[track_caller]
+pub fn shared_array(id: u64, bytes: usize, element: usize) -> *mut u8 {
+    let declaration = Declaration { element, location: Location::caller() };
+    let array =
+        context::with_lane(|context, _| context.shared.array(id, bytes, declaration, context.shared_limit.get()));
+    match array {
+        Ok(address) => address,
+        Err(AllocationError::OtherSize(before)) => {
+            fault(format!("one shared array is declared with {before} bytes and with {bytes}"))
+        }
+        Err(AllocationError::TooLarge(total)) => {
+            let limit = context::with_lane(|context, _| context.shared_limit.get());
+            fault(format!("the block's shared memory is {total} bytes, the limit is {limit}"))
+        }
+    }
+}
+
+/// The launch's dynamic shared memory: its address, a multiple of 16, and its length in bytes.
+pub fn dynamic_shared() -> (*mut u8, usize) {
+    context::with_lane(|context, _| context.shared.dynamic())
+}
+
+/// Ends the launch with [`crate::Fault::Access`]: the caller did something invalid, as `message` says.
+#[track_caller]
+#[cold]
+pub fn fault(message: String) -> ! {
+    park::fault(message, Location::caller())
+}
+
+/// A kernel calls this in each round, counted from 0, of a loop that waits for an earlier block to write something.
+/// Blocks start in order, so that block runs or has run. The call ends the launch with a fault if that block has one,
+/// or if all running blocks wait.
+#[track_caller]
+pub fn spin(round: u32) {
+    super::spin::spin(round, Location::caller());
+}
+
+/// A kernel calls this after such a loop, with its number of rounds.
+pub fn end_spin(rounds: u32) {
+    super::spin::end_spin(rounds);
+}

@@ -1,0 +1,55 @@
+//! The switch that tells a core's lanes whether to report their accesses.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::ptr;
+
+use super::context::Context;
+
+thread_local! {
+    /// Thread-local, because a kernel's loop reads it in one instruction. The address of a `static` of another crate
+    /// must be loaded first.
+    static CURRENT: Listener = const { Listener(Cell::new(ptr::null())) };
+}
+
+/// The context that a core's lanes report to; null while a launch needs no reports. Then an access costs one
+/// comparison.
+pub(crate) struct Listener(Cell<*const Context>);
+
+impl Listener {
+    /// This core's listener. Lanes pass it on: getting it is a call, before which the caller would save registers.
+    #[inline(always)]
+    pub(crate) fn current<'a>() -> &'a Self {
+        // SAFETY: the listener has no destructor, so it exists until its thread ends. It stays on its thread, because
+        // it is not `Sync`.
+        unsafe { &*CURRENT.with(ptr::from_ref) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_on(&self) -> bool {
+        !self.0.get().is_null()
+    }
+
+    #[inline(always)]
+    pub(crate) fn context(&self) -> Option<&Context> {
+        // SAFETY: `Listening` has set it to a context that it borrows until it resets it. The context is only borrowed
+        // shared.
+        unsafe { self.0.get().as_ref() }
+    }
+}
+
+/// Lanes on this core report their accesses until this guard is dropped.
+pub(crate) struct Listening<'a>(PhantomData<&'a Context>);
+
+impl<'a> Listening<'a> {
+    pub(crate) fn begin(context: &'a Context) -> Self {
+        Listener::current().0.set(context);
+        Self(PhantomData)
+    }
+}
+
+impl Drop for Listening<'_> {
+    fn drop(&mut self) {
+        Listener::current().0.set(ptr::null());
+    }
+}

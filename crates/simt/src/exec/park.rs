@@ -1,0 +1,146 @@
+//! How a running lane leaves the core: it waits for others, yields to them, or ends with a fault.
+
+use std::panic::{self, Location};
+use std::ptr::NonNull;
+use std::thread;
+
+use corosensei::Yielder;
+
+use super::context::{Context, random_accesses, with_lane};
+use super::fault::Fault;
+use super::operation::Operation;
+use super::slot::State;
+
+/// The payload of the unwinding that takes a lane off its stack. It is not a panic: no hook sees it.
+pub(crate) struct Abandoned;
+
+/// Parks the lane until its operation is complete, and returns the result.
+///
+/// This function and its callers must be inlined into the kernel. A processor predicts that each `ret` returns to the
+/// last `call`. After a switch of stacks the prediction is wrong, for the function that switched and for each of its
+/// callers, and every misprediction costs dozens of instructions. Kernels rarely return after a wait. What does not
+/// switch stacks is in separate functions, to keep kernels small.
+#[inline(always)]
+pub(crate) fn wait(
+    operation: Operation,
+    mask: u32,
+    value: u64,
+    operand: u32,
+    width: u32,
+    location: &'static Location<'static>,
+) -> (u64, bool) {
+    let Some(yielder) = park(operation, mask, value, operand, width, location) else {
+        // A destructor of a lane that unwinds: no other lane will come.
+        return (value, false);
+    };
+    // SAFETY: the yielder is the one of the fibre that runs this lane, and lives as long as the fibre.
+    unsafe { yielder.as_ref() }.suspend(());
+    result()
+}
+
+/// Stores what the lane waits for. Returns its way back to the scheduler, or `None` if it is unwinding.
+#[inline(never)]
+fn park(
+    operation: Operation,
+    mask: u32,
+    value: u64,
+    operand: u32,
+    width: u32,
+    location: &'static Location<'static>,
+) -> Option<NonNull<Yielder<(), ()>>> {
+    if thread::panicking() {
+        return None;
+    }
+    with_lane(|context, lane| {
+        if context.abandoned.get() {
+            // The kernel has caught the first unwinding. No one would resume the lane again.
+            context.abandon_lane();
+        }
+        if mask >> (lane % 32) & 1 == 0 {
+            not_in_mask(lane, mask, location);
+        }
+        if !matches!(operation, Operation::Barrier(_)) {
+            context.in_warp_operations.update(|lanes| lanes + 1);
+        }
+        let slot = &context.slots[lane];
+        slot.operation.set(operation);
+        slot.mask.set(mask);
+        slot.value.set(value);
+        slot.operand.set(operand);
+        slot.width.set(width);
+        slot.location.set(location);
+        slot.state.set(State::Waiting);
+        context.switches.update(|switches| switches.wrapping_add(1));
+        context.unwinding.set(false);
+        slot.yielder.get()
+    })
+}
+
+/// The result of the lane's operation, after the scheduler has resumed it.
+#[inline(never)]
+fn result() -> (u64, bool) {
+    with_lane(|context, lane| {
+        if context.abandoned.get() {
+            context.abandon_lane();
+        }
+        context.slots[lane].result.get()
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn not_in_mask(lane: usize, mask: u32, location: &Location<'_>) -> ! {
+    fault(format!("lane {} is not in the mask {mask:#010x} of its own operation", lane % 32), location);
+}
+
+/// Called before an access of memory: in a random order, now and then lets other lanes of the block run.
+#[inline]
+pub(super) fn yield_at_access(context: &Context, lane: usize) {
+    match context.accesses_to_yield.get() {
+        0 => {}
+        1 => yield_lane(context, lane),
+        left => context.accesses_to_yield.set(left - 1),
+    }
+}
+
+#[cold]
+fn yield_lane(context: &Context, lane: usize) {
+    context.accesses_to_yield.set(context.random.borrow_mut().as_mut().map_or(0, random_accesses));
+    if !context.could_switch.get() || thread::panicking() || context.abandoned.get() {
+        return;
+    }
+    let slot = &context.slots[lane];
+    slot.state.set(State::Ready);
+    context.switches.update(|switches| switches.wrapping_add(1));
+    context.unwinding.set(false);
+    if let Some(yielder) = slot.yielder.get() {
+        // SAFETY: as in `wait`.
+        unsafe { yielder.as_ref() }.suspend(());
+    }
+    if context.abandoned.get() {
+        context.abandon_lane();
+    }
+}
+
+/// Ends the launch with [`Fault::Access`].
+pub(crate) fn fault(message: String, location: &Location<'_>) -> ! {
+    with_lane(|context, lane| {
+        context.report(Fault::Access {
+            kernel: context.kernel(),
+            place: context.place(lane),
+            message,
+            location: location.to_string(),
+        });
+        context.abandon_lane()
+    })
+}
+
+impl Context {
+    /// Takes the calling lane off its stack.
+    #[cold]
+    #[inline(never)]
+    fn abandon_lane(&self) -> ! {
+        self.unwinding.set(true);
+        panic::resume_unwind(Box::new(Abandoned))
+    }
+}

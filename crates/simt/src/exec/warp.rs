@@ -1,0 +1,91 @@
+//! What the operations of a warp compute, as pure functions.
+
+use super::operation::{Shuffle, Vote};
+
+/// The lane that a shuffle reads, and whether it is in range. Out of range, a lane reads itself. This is PTX's
+/// `shfl.sync` with the segments that CUDA makes of `width`.
+pub(super) fn source(kind: Shuffle, lane: u32, operand: u32, width: u32) -> (u32, bool) {
+    let segment = lane & !(width - 1);
+    let last = segment + width - 1;
+    // The instruction uses the low five bits of its operand.
+    let operand = operand & 31;
+    let (wanted, in_range) = match kind {
+        Shuffle::Down => (lane + operand, lane + operand <= last),
+        Shuffle::Up => (lane.wrapping_sub(operand), lane >= segment + operand),
+        // An index beyond the segment wraps around, so it is always in range.
+        Shuffle::Idx => (segment | (operand & (width - 1)), true),
+        Shuffle::Xor => (lane ^ operand, lane ^ operand <= last),
+    };
+    (if in_range { wanted } else { lane }, in_range)
+}
+
+/// The result of a vote of the lanes `voters`. `values` holds their operands, by lane.
+pub(super) fn vote(kind: Vote, voters: u32, values: &[u32; 32]) -> u32 {
+    let mut operands = (0..32).filter(|lane| voters >> lane & 1 == 1).map(|lane| values[lane]);
+    match kind {
+        Vote::All => u32::from(operands.all(|value| value != 0)),
+        Vote::Any => u32::from(operands.any(|value| value != 0)),
+        Vote::Ballot => {
+            (0..32).filter(|&lane| voters >> lane & 1 == 1 && values[lane] != 0).fold(0, |bits, lane| bits | 1 << lane)
+        }
+        Vote::ReduceAdd => operands.fold(0, u32::wrapping_add),
+        Vote::ReduceMin => operands.min().unwrap_or(u32::MAX),
+        Vote::ReduceMax => operands.max().unwrap_or(0),
+        Vote::ReduceMinSigned => operands.map(|value| value as i32).min().unwrap_or(i32::MAX) as u32,
+        Vote::ReduceMaxSigned => operands.map(|value| value as i32).max().unwrap_or(i32::MIN) as u32,
+        Vote::ReduceAnd => operands.fold(u32::MAX, |all, value| all & value),
+        Vote::ReduceOr => operands.fold(0, |all, value| all | value),
+        Vote::ReduceXor => operands.fold(0, |all, value| all ^ value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn down_stops_at_the_end_of_its_segment() {
+        assert_eq!(source(Shuffle::Down, 0, 16, 32), (16, true));
+        assert_eq!(source(Shuffle::Down, 20, 16, 32), (20, false));
+        assert_eq!(source(Shuffle::Down, 6, 1, 8), (7, true));
+        assert_eq!(source(Shuffle::Down, 7, 1, 8), (7, false));
+    }
+
+    #[test]
+    fn up_stops_at_the_start_of_its_segment() {
+        assert_eq!(source(Shuffle::Up, 20, 16, 32), (4, true));
+        assert_eq!(source(Shuffle::Up, 3, 4, 32), (3, false));
+        assert_eq!(source(Shuffle::Up, 8, 1, 8), (8, false));
+    }
+
+    #[test]
+    fn an_index_counts_from_the_start_of_the_segment() {
+        assert_eq!(source(Shuffle::Idx, 13, 2, 8), (10, true));
+        assert_eq!(source(Shuffle::Idx, 13, 9, 8), (9, true));
+        assert_eq!(source(Shuffle::Idx, 13, 0, 32), (0, true));
+    }
+
+    #[test]
+    fn xor_reads_earlier_segments_but_no_later_one() {
+        assert_eq!(source(Shuffle::Xor, 5, 3, 32), (6, true));
+        assert_eq!(source(Shuffle::Xor, 9, 8, 8), (1, true));
+        assert_eq!(source(Shuffle::Xor, 1, 8, 8), (1, false));
+    }
+
+    #[test]
+    fn votes_count_only_their_voters() {
+        let mut values = [0; 32];
+        values[1] = 5;
+        values[2] = u32::MAX;
+        values[31] = 9;
+        assert_eq!(vote(Vote::Ballot, 0b111, &values), 0b110);
+        assert_eq!(vote(Vote::All, 0b110, &values), 1);
+        assert_eq!(vote(Vote::All, 0b111, &values), 0);
+        assert_eq!(vote(Vote::Any, 0b001, &values), 0);
+        assert_eq!(vote(Vote::ReduceAdd, 0b110, &values), 4);
+        assert_eq!(vote(Vote::ReduceMin, 0b110, &values), 5);
+        assert_eq!(vote(Vote::ReduceMinSigned, 0b110, &values), u32::MAX);
+        assert_eq!(vote(Vote::ReduceMaxSigned, 0b110, &values), 5);
+        assert_eq!(vote(Vote::ReduceXor, 0b010, &values), 5);
+    }
+}

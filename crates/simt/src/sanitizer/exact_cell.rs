@@ -1,0 +1,105 @@
+//! The exact access history of one word or byte.
+
+use super::stamp::{Stamp, Strength};
+
+/// The last write, the last atomic operation since it, and up to two reads since both. The reads are of different warps
+/// or blocks if there were such: a later writer belongs to at most one of them.
+#[derive(Clone, Copy)]
+pub(super) struct ExactCell {
+    pub write: Stamp,
+    pub atomic: Stamp,
+    pub reads: [Stamp; 2],
+    /// The word's four bytes have cells of their own.
+    pub is_split: bool,
+}
+
+/// What an access does to the value in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    Read,
+    Write,
+    /// An atomic operation.
+    ReadWrite,
+}
+
+/// What is wrong with an access.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Conflict {
+    /// It races with a write.
+    Write(Stamp),
+    /// It races with a read.
+    Read(Stamp),
+    /// Both accesses are atomic, but the scope of one of them excludes the other.
+    Scope(Stamp),
+    /// It reads what nobody has written.
+    Unwritten,
+}
+
+impl ExactCell {
+    pub const EMPTY: Self = Self { write: Stamp::NONE, atomic: Stamp::NONE, reads: [Stamp::NONE; 2], is_split: false };
+
+    /// Records an access and returns its conflict. `is_current` is false for stamps of earlier users of the memory.
+    /// `knows` says whether an earlier access happens before this one.
+    #[inline]
+    pub fn access(
+        &mut self,
+        own: Stamp,
+        effect: Effect,
+        is_current: impl Fn(Stamp) -> bool + Copy,
+        knows: impl Fn(Stamp) -> bool + Copy,
+    ) -> Option<Conflict> {
+        let exists = |other: Stamp| !other.is_none() && is_current(other);
+        let conflicts = |other: Stamp| exists(other) && !are_mutually_atomic(own, other) && !knows(other);
+        let is_written = exists(self.write) || exists(self.atomic);
+        let of_write = [self.write, self.atomic].into_iter().find(|&write| conflicts(write));
+        let mut conflict = of_write.map(|write| match are_atomic(own, write) {
+            true => Conflict::Scope(write),
+            false => Conflict::Write(write),
+        });
+        if effect == Effect::Read {
+            self.record_read(own, is_current, knows);
+            return if is_written { conflict } else { Some(Conflict::Unwritten) };
+        }
+        let of_read = self.reads.into_iter().find(|&read| conflicts(read));
+        conflict = conflict.or(of_read.map(|read| match are_atomic(own, read) {
+            true => Conflict::Scope(read),
+            false => Conflict::Read(read),
+        }));
+        if own.strength() == Strength::Plain {
+            self.write = own;
+            self.atomic = Stamp::NONE;
+        } else {
+            self.atomic = own;
+        }
+        self.reads = [Stamp::NONE; 2];
+        conflict
+    }
+
+    fn record_read(&mut self, own: Stamp, is_current: impl Fn(Stamp) -> bool, knows: impl Fn(Stamp) -> bool) {
+        let [first, second] = self.reads;
+        let is_same_warp = |other: Stamp| other.block == own.block && other.warp() == own.warp();
+        let is_superseded = |read: Stamp| read.is_none() || !is_current(read) || knows(read);
+        let index = if is_superseded(first) {
+            0
+        } else if is_superseded(second) {
+            1
+        } else {
+            // Both reads still count. Keep reads of two different warps: a writer belongs to at most one of them.
+            usize::from(!is_same_warp(first))
+        };
+        self.reads[index] = own;
+    }
+}
+
+fn are_atomic(one: Stamp, other: Stamp) -> bool {
+    one.strength() != Strength::Plain && other.strength() != Strength::Plain
+}
+
+/// Whether two accesses are atomic with respect to each other: both are atomic, and each is in the other's scope.
+fn are_mutually_atomic(one: Stamp, other: Stamp) -> bool {
+    match one.strength().min(other.strength()) {
+        Strength::Plain => false,
+        Strength::Block => one.block == other.block,
+        Strength::Device => true,
+    }
+}

@@ -1,0 +1,63 @@
+//! Stamps: who accessed memory, when, where and how.
+
+use crate::events::sites::SiteId;
+
+/// Who accessed memory, when, where and how, in 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// The block's linear index in the grid; `NO_BLOCK` for no access.
+    pub block: u32,
+    /// The barrier phase: how many barriers of the block came before.
+    pub phase: u32,
+    /// The warp's time: see [`Clocks`](super::clocks::Clocks).
+    pub time: u32,
+    /// The thread, the access's strength and the site, packed.
+    who: u32,
+}
+
+pub(super) const NO_BLOCK: u32 = u32::MAX;
+
+/// An access's strength, in the PTX memory model's sense, by scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Strength {
+    /// An ordinary (weak) load or store.
+    Plain,
+    /// Atomic at the scope of the block.
+    Block,
+    /// Atomic at the scope of the device.
+    Device,
+}
+
+impl Stamp {
+    pub const NONE: Self = Self { block: NO_BLOCK, phase: 0, time: 0, who: 0 };
+
+    pub fn new(block: u32, phase: u32, time: u32, thread: usize, strength: Strength, site: SiteId) -> Self {
+        // 10 bits for the thread, 2 for the strength, 20 for the site.
+        Self { block, phase, time, who: thread as u32 | (strength as u32) << 10 | site << 12 }
+    }
+
+    pub fn is_none(self) -> bool {
+        self.block == NO_BLOCK
+    }
+
+    /// The thread's linear index in its block.
+    pub fn thread(self) -> usize {
+        (self.who & 1023) as usize
+    }
+
+    pub fn warp(self) -> usize {
+        self.thread() / 32
+    }
+
+    pub fn strength(self) -> Strength {
+        match self.who >> 10 & 3 {
+            0 => Strength::Plain,
+            1 => Strength::Block,
+            _ => Strength::Device,
+        }
+    }
+
+    pub fn site(self) -> SiteId {
+        self.who >> 12
+    }
+}
