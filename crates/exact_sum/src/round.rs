@@ -163,25 +163,52 @@ pub fn root(leading: Leading, unit: i32) -> Leading {
         square >>= 1;
         exponent += 1;
     }
-    // Two bits of the square for each of the root, as by hand.
-    let (mut root, mut remainder) = (0_u64, 0_u128);
-    let mut bit = 128;
-    while bit > 0 {
-        bit -= 2;
-        remainder = (remainder << 2) | (square >> bit) & 3;
-        let trial = ((root as u128) << 2) | 1;
-        root <<= 1;
-        if remainder >= trial {
-            remainder -= trial;
-            root |= 1;
-        }
-    }
+    let (root, remainder) = root_of_square(square);
     Leading {
         is_negative: false,
         bits: (root as u128) << 64,
         position: exponent / 2 - 64,
         is_inexact: is_inexact || remainder != 0,
     }
+}
+
+/// The root of an integer of at least `2^126`, rounded down, and what its square leaves.
+///
+/// A root of `f64` has 50 bits of it, one step of Newton's method the others but for the last, and that is corrected.
+#[inline]
+fn root_of_square(square: u128) -> (u64, u128) {
+    // From 2^62 on, as a number from 1 on and below 4; a conversion that is too large gives the largest integer.
+    let upper = (square >> 64) as u64 as f64 * f64::from_bits((1023 - 62) << 52);
+    let mut root = (nearly_root(upper) * f64::from_bits((1023 + 63) << 52)) as u64;
+    let left = |root: u64| square.wrapping_sub(root as u128 * root as u128) as i128;
+    // Below 2^80, of which the lowest bits do not matter.
+    let step = (left(root) >> 32) as i64 as f64 * f64::from_bits((1023 + 31) << 52) / root as f64;
+    let step = step as i64;
+    root = if step < 0 { root - step.unsigned_abs() } else { root.saturating_add(step as u64) };
+    let mut remainder = left(root);
+    while remainder < 0 {
+        root -= 1;
+        remainder += 2 * root as i128 + 1;
+    }
+    while remainder > 2 * root as i128 {
+        remainder -= 2 * root as i128 + 1;
+        root += 1;
+    }
+    (root, remainder as u128)
+}
+
+/// The root of a number from 1 on and below 4, to some 50 bits: without an instruction for roots, which not every
+/// machine has.
+#[inline(always)]
+fn nearly_root(square: f64) -> f64 {
+    // Half of the exponent and of the mantissa, negated: less than 4 % from the root's reciprocal.
+    let mut reciprocal = f64::from_bits(0x5fe6_eb50_c7b5_37a9 - (square.to_bits() >> 1));
+    let mut step = 0;
+    while step < 4 {
+        reciprocal *= 1.5 - 0.5 * square * reciprocal * reciprocal;
+        step += 1;
+    }
+    square * reciprocal
 }
 
 /// The bits of the magnitude, in a format with `mantissa` stored bits and exponents biased by `bias`.
@@ -258,4 +285,30 @@ macro_rules! round_word {
 round_word! {
     round_word_to_f32 to f32 in u32, mantissa 23, bias 127;
     round_word_to_f64 to f64 in u64, mantissa 52, bias 1023;
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use super::root_of_square;
+
+    #[test]
+    fn roots_are_those_of_the_standard_library() {
+        let mut random = 1_u128;
+        let mut squares = Vec::from([1 << 126, (1 << 126) + 1, (1 << 127) - 1, 1 << 127, u128::MAX, u128::MAX - 1]);
+        for round in 0..200_000_u32 {
+            random = random.wrapping_mul(0xda94_2042_e4dd_58b5).wrapping_add(0x1405_7b7e_f767_814f);
+            let any = random ^ random >> 61;
+            let root = any >> 64 | 1 << 63;
+            squares.extend([any | 1 << 126, root * root, root * root - 1, root * root + 1 + 2 * root * (any & 1)]);
+            squares.push(u128::MAX - (any >> (round % 128)));
+        }
+        for square in squares.into_iter().filter(|&square| square >= 1 << 126) {
+            let root = square.isqrt();
+            assert_eq!(root_of_square(square), (root as u64, square - root * root), "{square}");
+        }
+    }
 }

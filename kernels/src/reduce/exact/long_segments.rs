@@ -75,7 +75,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
 
         let rest = rest.begin();
         let sum = sum_tiles::<O::Terms, _, PACKS_IN_FLIGHT>(One(&input), start, len, run, &rest);
-        let mut piece = fold_block(sum.with_low_in_limbs(&rest), pieces, &rest);
+        let mut piece = fold_block(sum.with_low_in_limbs(&rest).of_lanes(), pieces, &rest);
         let mut is_whole = parts == 1;
         let mut others_have_limbs = false;
         let first_word = start / least_shared(size_of::<T>()) * words::<GridOf<O, T>>() as usize;

@@ -10,7 +10,7 @@ use super::format::{Format, MOST_PARTS, Value};
 use super::grid::Grid;
 use super::rest::{IN_BELOW, IN_LIMBS, MOST_WARPS, Rest, warp_id};
 use super::terms::each;
-use super::warp_sum::WarpSum;
+use super::warp_sum::OfLanes;
 
 /// An integer and its position, which has room in two words: most sums.
 pub type Piece = Compact<112>;
@@ -26,15 +26,15 @@ const fn is_long<G: Grid>() -> bool {
     size_of::<ValueOf<G>>() > 8
 }
 
-/// The sum over a block's threads, of which each has an integer in units of its warp's window, in the first warp. All
+/// The sum over a block's threads, in the first warp. All
 /// threads come here.
 #[inline(always)]
-pub fn fold_block<G: Grid>(sum: WarpSum<G>, pieces: PiecesOfWarps, rest: &Rest<G>) -> Piece {
+pub fn fold_block<G: Grid>(sum: OfLanes<G>, pieces: PiecesOfWarps, rest: &Rest<G>) -> Piece {
     let (warps, warp, lane) = (thread::block_dim_x() / 32, warp_id(), lane_id());
     if warps == 1 {
         return fold_warp(sum, rest);
     }
-    let mut words = add_lanes::<ValueOf<G>>(split(sum.end()));
+    let mut words = add_lanes::<ValueOf<G>>(split(sum.value));
     if lane == 0 {
         let tag = tag_of(sum);
         if is_long::<G>() {
@@ -50,7 +50,7 @@ pub fn fold_block<G: Grid>(sum: WarpSum<G>, pieces: PiecesOfWarps, rest: &Rest<G
     if warp > 0 {
         return Piece::ZERO;
     }
-    let position = sum.position();
+    let position = sum.position;
     let mut tag = position;
     words = [0; MOST_PARTS];
     if lane < warps {
@@ -74,8 +74,8 @@ fn two(low: u32, high: u32) -> u64 {
 
 /// The sum over the lanes of a warp.
 #[inline(always)]
-pub fn fold_warp<G: Grid>(sum: WarpSum<G>, rest: &Rest<G>) -> Piece {
-    let (parts, position) = (add_lanes::<ValueOf<G>>(split(sum.end())), sum.position());
+pub fn fold_warp<G: Grid>(sum: OfLanes<G>, rest: &Rest<G>) -> Piece {
+    let (parts, position) = (add_lanes::<ValueOf<G>>(split(sum.value)), sum.position);
     // Once, not for each lane.
     let (parts, tag) = if lane_id() == 0 { (parts, tag_of(sum)) } else { ([0; MOST_PARTS], position) };
     fold_parts(parts, tag, warp_id(), position, rest)
@@ -83,8 +83,8 @@ pub fn fold_warp<G: Grid>(sum: WarpSum<G>, rest: &Rest<G>) -> Piece {
 
 /// The position of a sum, of 12 bits, and what of it is in the rest.
 #[inline(always)]
-fn tag_of<G: Grid>(sum: WarpSum<G>) -> u32 {
-    sum.position() | sum.in_rest() << IN_REST
+fn tag_of<G: Grid>(sum: OfLanes<G>) -> u32 {
+    sum.position | sum.in_rest << IN_REST
 }
 
 const IN_REST: u32 = 16;

@@ -93,8 +93,7 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Summand>(
     let put = |row: usize, [first, low]: [(i128, u32); 2]| {
         let (finish, unit, count) = (results.finish, GridOf::<O, T>::UNIT, rows.len as u64);
         let result = if GridOf::<O, T>::HAS_LOW {
-            // There is one, as the windows are no more than a mantissa apart.
-            finish.of_leading(Leading::of_two(first, low).unwrap_or(Leading::ZERO), unit, count)
+            result_of_two::<O, T>(finish, first, low, count)
         } else {
             finish.of_integer::<GridOf<O, T>>(first.0, unit + first.1 as i32, count)
         };
@@ -106,8 +105,21 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Summand>(
         true => sum_rows::<O::Terms, T, true>(input, &rows, &put),
     };
     if again.map(|of_set| of_set != 0).contains(&true) {
-        sum_again::<O, T>(*input, rows, again, rest, results);
+        let Rows { rows, len, pitch, lanes_log, packs_log, .. } = rows;
+        sum_again::<O, T>(*input, rows, len, pitch, lanes_log, packs_log, again, rest, results);
     }
+}
+
+/// The result of a row whose sum is two integers. Out of line, as it is long.
+#[inline(never)]
+fn result_of_two<O: ExactOperator<T>, T: Summand>(
+    finish: Chosen<O::Terms>,
+    first: (i128, u32),
+    low: (i128, u32),
+    count: u64,
+) -> u64 {
+    // There is one, as the windows are no more than a mantissa apart.
+    finish.of_leading(Leading::of_two(first, low).unwrap_or(Leading::ZERO), GridOf::<O, T>::UNIT, count)
 }
 
 /// What the terms are multiples of.
@@ -116,11 +128,11 @@ pub(super) type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
 /// The rows of a warp.
 #[derive(Clone, Copy)]
 pub(super) struct Rows {
-    rows: usize,
+    pub rows: usize,
     pub len: usize,
-    pitch: usize,
+    pub pitch: usize,
     pub lanes_log: u32,
-    packs_log: u32,
+    pub packs_log: u32,
     first: usize,
 }
 
@@ -165,6 +177,19 @@ impl Rows {
         }
     }
 
+    /// The bins of a lane's rows: what it has of a row in several packs is in those of the first.
+    #[inline(always)]
+    fn merged<F: Format>(&self, bins: [Bins<F>; PACKS]) -> [Bins<F>; PACKS] {
+        let [mut a, b, mut c, d] = bins;
+        if self.packs_log > 0 {
+            (a, c) = (a.merge(b), c.merge(d));
+        }
+        if self.packs_log > 1 {
+            a = a.merge(c);
+        }
+        [a, b, c, d]
+    }
+
     /// The sums over a group's lanes of what each has of its rows. Each lane adds up half of the rows, then a quarter, as
     /// long as it has several: so each row is rounded and written by one lane, and as many lanes as can be do so at once.
     /// The first ones that are given back are the lane's.
@@ -174,7 +199,9 @@ impl Rows {
         if distance > 1 {
             let is_upper = lane & 1 != 0;
             sums[0] = of_two(sums[0], sums[2], is_upper, 1);
-            sums[1] = of_two(sums[1], sums[3], is_upper, 1);
+            if self.packs_log == 0 {
+                sums[1] = of_two(sums[1], sums[3], is_upper, 1);
+            }
         }
         if distance > 2 {
             sums[0] = of_two(sums[0], sums[1], lane & 2 != 0, 2);
@@ -221,28 +248,26 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLE
     let windows = [window, K::Grid::window_of_low(window)];
     let (mut bins, mut low_bins) = ([Bins::EMPTY; PACKS], [Bins::EMPTY; PACKS]);
     each::<PACKS>(|k| (bins[k], low_bins[k]) = of_lane[k].bins::<K, SINGLES>(windows));
-    for bins in [&mut bins, &mut low_bins] {
-        if rows.packs_log > 0 {
-            (bins[0], bins[2]) = (bins[0].merge(bins[1]), bins[2].merge(bins[3]));
-        }
-        if rows.packs_log > 1 {
-            bins[0] = bins[0].merge(bins[2]);
-        }
-    }
+    let (bins, low_bins) = (rows.merged(bins), rows.merged(low_bins));
     let items = items_of_vector::<K>() + if SINGLES { 2 } else { 0 };
     // How many terms each bin has got.
     let terms = if K::Grid::HAS_LOW { items as u32 } else { terms::<K>(items) } << rows.packs_log;
     let mut again = [0; PACKS];
+    let (mut sums, mut lows) = ([<Float<K> as Format>::Value::ZERO; PACKS], [<Float<K> as Format>::Value::ZERO; PACKS]);
     each::<PACKS>(|k| {
         if k & ((1 << rows.packs_log) - 1) == 0 {
-            let is_exact = bins[k].is_exact() && (!K::Grid::HAS_LOW || low_bins[k].is_exact());
+            let mut is_exact = bins[k].is_exact();
+            sums[k] = Value::of(window.drain(bins[k].upper, bins[k].lower, terms));
+            if K::Grid::HAS_LOW {
+                is_exact &= low_bins[k].is_exact();
+                lows[k] = Value::of(windows[1].drain(low_bins[k].upper, low_bins[k].lower, terms));
+            }
             again[k] = warp_vote_ballot(FULL_MASK, !is_exact);
         }
     });
-    let mut sums = rows.share_out(bins.map(|bins| Value::of(window.drain(bins.upper, bins.lower, terms))));
-    let mut lows = [<Float<K> as Format>::Value::ZERO; PACKS];
+    sums = rows.share_out(sums);
     if K::Grid::HAS_LOW {
-        lows = rows.share_out(low_bins.map(|bins| Value::of(windows[1].drain(bins.upper, bins.lower, terms))));
+        lows = rows.share_out(lows);
     }
     let (lane, distance) = (lane_id(), rows.distance());
     let (mut own, mut not_exact) = (0, again);
@@ -266,8 +291,9 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLE
         if k >= of_lane {
             return again;
         }
-        (sums, lows) = ([sums[1], sums[2], sums[3], sums[3]], [lows[1], lows[2], lows[3], lows[3]]);
-        not_exact = [not_exact[1], not_exact[2], not_exact[3], 0];
+        // Around: LLVM would write a loop that leaves something as it is as one without, and what comes before it.
+        (sums, lows) = ([sums[1], sums[2], sums[3], sums[0]], [lows[1], lows[2], lows[3], lows[0]]);
+        not_exact = [not_exact[1], not_exact[2], not_exact[3], not_exact[0]];
     }
 }
 
@@ -278,16 +304,23 @@ fn of_two<V: Value>(first: V, second: V, is_upper: bool, distance: u32) -> V {
     own.plus(given.of_lane_xor(distance))
 }
 
-/// Sums rows again that are not in a window, of any elements, by all lanes of a warp. Out of line.
+/// Sums rows again that are not in a window, of any elements, by all lanes of a warp. Out of line; the rows are given by
+/// numbers, as a value that is given to a function lies in memory from the beginning.
 #[cold]
 #[inline(never)]
+#[expect(clippy::too_many_arguments, reason = "they are a kernel's")]
 fn sum_again<O: ExactOperator<T>, T: Summand>(
     input: Global<T>,
-    rows: Rows,
+    rows: usize,
+    len: usize,
+    pitch: usize,
+    lanes_log: u32,
+    packs_log: u32,
     again: [u32; PACKS],
     rest: Rest<GridOf<O, T>>,
     results: Results<'_, Chosen<O::Terms>>,
 ) {
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
     let mut k = 0;
     while k < PACKS {
         let mut not_exact = again[k];
@@ -323,7 +356,7 @@ pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand, F: Finish>(
     } else {
         sum_items::<O, T, 4>(input, start, len, &rest.begin())
     };
-    let piece = fold_warp(sum, &rest);
+    let piece = fold_warp(sum.of_lanes(), &rest);
     result_of(finish, piece, rest, len as u64)
 }
 

@@ -152,10 +152,11 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const PACKS: usize>(
     let run = part.run();
     let sum = sum_tiles::<K, I, PACKS>(inputs, start, len, run, &rest);
     part.admit_next_grid_at_last();
-    let mut piece = fold_block(sum, pieces, &rest);
+    let [of_first, of_low] = sum.of_both();
+    let mut piece = fold_block(of_first, pieces, &rest);
     let mut low = Piece::ZERO;
     if K::Grid::HAS_LOW {
-        low = fold_block(sum.of_low(), shared_array!([u64; 2]; 2 * MOST_WARPS), &rest);
+        low = fold_block(of_low, shared_array!([u64; 2]; 2 * MOST_WARPS), &rest);
         piece.has_limbs |= low.has_limbs;
     }
     let (warp, warps) = (warp_id(), thread::block_dim_x() / 32);

@@ -284,11 +284,25 @@ impl<G: Grid> WarpSum<G> {
         Self { own_low, low: Value::ZERO, in_rest, ..self }
     }
 
-    /// The sum of second terms.
+    /// What the lanes have of first terms.
     #[inline(always)]
-    pub fn of_low(self) -> Self {
-        let Self { own, own_low, low, .. } = self;
-        Self { own: own_low, value: low, own_low: own.emptied(), low: Value::ZERO, in_rest: 0 }
+    pub fn of_lanes(self) -> OfLanes<G> {
+        OfLanes { value: self.end(), position: self.position(), in_rest: self.in_rest }
+    }
+
+    /// What the lanes have of first and of second terms. The lowest bits of the first are with the second, as sums of
+    /// many squares would have too many for a [`Piece`](super::pieces::Piece).
+    #[inline(always)]
+    pub fn of_both(self) -> [OfLanes<G>; 2] {
+        const MOVED: u32 = 32;
+        let first = self.of_lanes();
+        if !G::HAS_LOW {
+            return [first; 2];
+        }
+        let (value, position) = (first.value.wide(), G::position(self.own_low.window()));
+        let moved = (value & ((1 << MOVED) - 1)) << (first.position - position);
+        let low = OfLanes { value: self.end_of_low().plus(Value::of(moved)), position, in_rest: 0 };
+        [OfLanes { value: Value::of(value >> MOVED), position: first.position + MOVED, ..first }, low]
     }
 
     /// The lanes' sums of second terms, in units of their window.
@@ -308,6 +322,17 @@ impl<G: Grid> WarpSum<G> {
     pub fn position(&self) -> u32 {
         G::position(self.own.window())
     }
+}
+
+/// What the lanes of a warp have summed: an integer each, in units of one power of two.
+#[derive(Clone, Copy)]
+pub struct OfLanes<G: Grid> {
+    /// This lane's.
+    pub value: ValueOf<G>,
+    /// The unit is the grid's times this power of two.
+    pub position: u32,
+    /// As [`WarpSum::in_rest`] gives it.
+    pub in_rest: u32,
 }
 
 /// Items of a vector.

@@ -40,20 +40,27 @@ pub unsafe fn exact_states_of_rows<T: Summand>(
         _ => sum_rows::<Elements<T>, T, true>(&input, &rows, &put),
     };
     if again.map(|of_set| of_set != 0).contains(&true) {
-        add_again::<T>(input, rows, again, rest, states);
+        let Rows { rows, len, pitch, lanes_log, packs_log, .. } = rows;
+        add_again::<T>(input, rows, len, pitch, lanes_log, packs_log, again, rest, states);
     }
 }
 
 /// Adds rows that are not in a window, of any elements, by all lanes of a warp. Out of line.
 #[cold]
 #[inline(never)]
+#[expect(clippy::too_many_arguments, reason = "they are a kernel's")]
 fn add_again<T: Summand>(
     input: Global<T>,
-    rows: Rows,
+    rows: usize,
+    len: usize,
+    pitch: usize,
+    lanes_log: u32,
+    packs_log: u32,
     again: [u32; PACKS],
     rest: Rest<T::Grid>,
     states: GlobalMut<i64>,
 ) {
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
     let states = States::<T::Grid>::new(states);
     let mut k = 0;
     while k < PACKS {
@@ -64,7 +71,7 @@ fn add_again<T: Summand>(
             let (start, len) = rows.span(row);
             let rest = rest.begin();
             let sum = sum_items::<Sum, T, 4>(&input, start, len, &rest);
-            let piece = fold_warp(sum, &rest);
+            let piece = fold_warp(sum.of_lanes(), &rest);
             states.add_piece(row, piece, rest);
             if lane_id() == 0 {
                 states.count(row, len);

@@ -32,7 +32,7 @@ pub unsafe fn exact_states_of_spans<T: Summand>(
     let rest = rest.begin();
     let start = part.span * pitch;
     let sum = sum_tiles::<Elements<T>, _, PACKS_IN_FLIGHT>(One(&input), start, len, part.run(), &rest);
-    let piece = fold_block(sum, pieces, &rest);
+    let piece = fold_block(sum.of_lanes(), pieces, &rest);
     if warp_id() == 0 {
         let states = States::new(states);
         if piece.has_limbs {
