@@ -368,8 +368,8 @@ impl Transpose {
     fn label(&self) -> String {
         match self.kind.as_str() {
             "transpose" => self.shape.clone(),
-            "permute-102" => format!("{} by 1 0 2", self.shape),
-            "permute-210" => format!("{} by 2 1 0", self.shape),
+            "permute-102" => format!("{} by 102", self.shape),
+            "permute-210" => format!("{} by 210", self.shape),
             kind => format!("{}, {}", self.shape, kind.replace('-', " ")),
         }
     }
@@ -378,18 +378,18 @@ impl Transpose {
         if self.size == 1 { "1 byte".to_owned() } else { format!("{} bytes", self.size) }
     }
 
-    /// `12.3, 0.95 (1.05)`: the time, the share of a copy, and the best peer's time over warpfold's.
+    /// `12.3, 0.95, 1.05`: the time, the share of a copy, and the best peer's time over warpfold's.
     fn cell(&self) -> Option<String> {
         let own = self.median_us?;
         let share = self.copy_us.map_or_else(String::new, |copy| format!(", {:.2}", copy / own));
-        let beside = self.times().map_or_else(String::new, |times| format!(" ({})", shown(times)));
+        let beside = self.times().map_or_else(String::new, |times| format!(", {}", shown(times)));
         Some(time(self.median_us, self.correct)? + &share + &beside)
     }
 }
 
 fn transposes(rows: &[Transpose]) -> Vec<Section> {
     let (permutations, transposes): (Vec<_>, Vec<_>) = rows.iter().cloned().partition(Transpose::is_permutation);
-    let cells = "Time, share of a stream copy of as many bytes (x), by the size of an element.";
+    let cells = "Time, share of a stream copy of as many bytes, x; by the size of an element.";
     let section = |heading, text: String, peers, rows: &[Transpose]| {
         let table = pivot(rows, "shape", Transpose::label, Transpose::bytes, Transpose::cell);
         let compared = |row: &Transpose| Compared {
@@ -403,7 +403,12 @@ fn transposes(rows: &[Transpose]) -> Vec<Section> {
     let scaled = "Scaled ones become -2 times their transpose. cuBLAS has 4, 8 and 16 bytes of one matrix.";
     [
         section("Transposes", format!("{cells} {scaled}"), "cuBLAS `geam`, PyTorch", &transposes),
-        section("Permutations", format!("{cells} Three axes in another order."), "PyTorch", &permutations),
+        section(
+            "Permutations",
+            format!("{cells} Three axes in another order: by 102 the first two change places."),
+            "PyTorch",
+            &permutations,
+        ),
     ]
     .into_iter()
     .flatten()
