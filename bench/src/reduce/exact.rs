@@ -72,12 +72,12 @@ fn each<E: Exact, T: Number>(
     result: &(dyn Fn(&E) -> f64 + Sync),
 ) -> anyhow::Result<Vec<f64>> {
     let Extent { rows, columns, axis } = *extent;
-    // Some neighbouring columns at once, which share lines of the cache.
-    let abreast = (columns / rayon::current_num_threads()).clamp(1, COLUMNS_EACH);
-    let panels = columns.div_ceil(abreast);
+    // A panel of neighbouring columns at once, which share cache lines.
+    let width = (columns / rayon::current_num_threads()).clamp(1, COLUMNS_EACH);
+    let panels = columns.div_ceil(width);
     let of_panel = |matrix: usize, panel: usize| -> Vec<f64> {
         let matrix = &numbers[matrix * rows * columns..][..rows * columns];
-        let range = panel * abreast..columns.min((panel + 1) * abreast);
+        let range = panel * width..columns.min((panel + 1) * width);
         let mut sums: Vec<E> = range.clone().map(|_| E::default()).collect();
         for row in matrix.chunks(columns) {
             sums.iter_mut().zip(&row[range.clone()]).for_each(|(sum, x)| sum.add(x.wide().to_f64()));

@@ -4,8 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+
+/// A value that may be `null`, but not left out: a field that `bench` has renamed is an error.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(source: D) -> Result<Option<T>, D::Error> {
+    Option::deserialize(source)
+}
 
 /// One file of the folder.
 #[derive(Debug, Deserialize)]
@@ -15,7 +20,9 @@ pub struct Run {
     pub date: String,
     pub commit: String,
     /// The NVIDIA driver's version.
+    #[serde(deserialize_with = "present")]
     pub driver: Option<String>,
+    #[serde(deserialize_with = "present")]
     pub pytorch: Option<String>,
     pub command: String,
     /// The exit code of `bench`; 124 where the time limit ended it.
@@ -30,9 +37,12 @@ pub struct Device {
     pub name: String,
     pub backend: String,
     pub multiprocessors: u32,
+    #[serde(deserialize_with = "present")]
     pub l2_bytes: Option<usize>,
+    #[serde(deserialize_with = "present")]
     pub peak_gigabytes_per_second: Option<f64>,
     /// The CUDA version of the driver.
+    #[serde(deserialize_with = "present")]
     pub driver: Option<String>,
 }
 
@@ -45,7 +55,9 @@ struct OfDevice {
 /// A report of `bench reduce`.
 #[derive(Debug, Deserialize)]
 pub struct Reductions {
+    #[serde(deserialize_with = "present")]
     pub read_gigabytes_per_second: Option<f64>,
+    #[serde(deserialize_with = "present")]
     pub cub_version: Option<String>,
     pub sections: Vec<ReductionSection>,
 }
@@ -62,12 +74,19 @@ pub struct Reduction {
     pub dtype: String,
     pub shape: String,
     pub offset: usize,
+    #[serde(deserialize_with = "present")]
     pub data: Option<String>,
+    #[serde(deserialize_with = "present")]
     pub correct: Option<bool>,
+    #[serde(deserialize_with = "present")]
     pub back_to_back_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
     pub alone_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
     pub gigabytes_per_second: Option<f64>,
+    #[serde(deserialize_with = "present")]
     pub cub_back_to_back_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
     pub pytorch_us: Option<f64>,
 }
 
@@ -83,16 +102,22 @@ pub struct Transpose {
     pub shape: String,
     pub kind: String,
     pub size: usize,
+    #[serde(deserialize_with = "present")]
     pub correct: Option<bool>,
+    #[serde(deserialize_with = "present")]
     pub median_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
     pub copy_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
     pub geam_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
     pub pytorch_us: Option<f64>,
 }
 
 /// A report of `bench ladder`.
 #[derive(Debug, Deserialize)]
 pub struct Ladders {
+    #[serde(deserialize_with = "present")]
     pub copy_gigabytes_per_second: Option<f64>,
     pub sections: Vec<Ladder>,
 }
@@ -111,6 +136,7 @@ pub struct Rung {
     pub correct: bool,
     pub median_us: f64,
     pub gigabytes_per_second: f64,
+    #[serde(deserialize_with = "present")]
     pub share_of_copy: Option<f64>,
 }
 
