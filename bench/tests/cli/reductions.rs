@@ -140,13 +140,10 @@ fn reductions_that_there_are_not() {
 #[test]
 fn exact_results_of_every_kind_of_data() {
     for data in ["ordinary", "wide", "subnormal", "cancelling"] {
-        let shapes = "2000,40x50:rows,40x50:columns,3x50:columns,20x30:skewed";
-        let dtypes = "f32,f64,f16,bf16";
-        let operators = "sum,mean,sum-of-squares,norm";
-        let which = ["reduce", "--data", data, "--dtype", dtypes, "--op", operators, "--shape", shapes];
+        let which = ["reduce", "--data", data, "--dtype", "f32,f16", "--op", "sum,norm", "--shape", "300,3x50:columns"];
         let text = stdout(&bench(&[which.as_slice(), &["--format", "csv"]].concat()));
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
-        assert_eq!(lines.len(), 1 + 4 * 4 * 5);
+        assert_eq!(lines.len(), 1 + 2 * 2 * 2);
         assert!(lines[1..].iter().all(|line| line[4] == data && line[6] == "true"), "{text}");
     }
 }
