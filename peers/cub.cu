@@ -5,6 +5,7 @@
 
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_segmented_reduce.cuh>
+#include <cub/version.cuh>
 #include <cuda/std/functional>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -75,6 +76,11 @@ static int segments(int op, const Element *input, void *out, int64_t count, Begi
     }
     return -1;
 }
+
+#if defined(PEER_TYPE_f32)
+// The version of CUB, as 300600 of 3.6.0.
+extern "C" int warpfold_cub_version() { return CUB_VERSION; }
+#endif
 
 // Reduces each of `rows` rows of `length` elements, or each of `rows` segments by their `offsets` if that is not null.
 // With `scratch` null only says how many bytes of it are needed. Indices go to `index`. Returns a cudaError_t, or -1 for

@@ -25,8 +25,15 @@ SAMPLE_SECONDS = 3e-3
 def reduction(op, dim):
     """The call, over one axis or over everything."""
     over = {} if dim is None else {"dim": dim}
-    if op == "sum":
-        return lambda x: torch.sum(x, **over)
+    if op in ("sum", "mean"):
+        call = torch.sum if op == "sum" else torch.mean
+        return lambda x: call(x, **over)
+    if op == "product":
+        return lambda x: torch.prod(x, **over)
+    if op == "norm":
+        return lambda x: torch.linalg.vector_norm(x, **over)
+    if op == "sum-of-squares":
+        return lambda x: torch.dot(x, x)
     if op in ("min", "max"):
         call = torch.amin if op == "min" else torch.amax
         return lambda x: call(x, **over)

@@ -4,6 +4,9 @@
 #   ./run.sh unpack               nothing but unpacks `bench`, `tests/` and the examples, as every other command does first
 #   ./run.sh sanitize [NAME...]   the GPU tests (those with one of these in their names) under compute-sanitizer's four tools,
 #                                 which come with the CUDA toolkit; as many at once as there are processors
+#   ./run.sh tables [NAME...]     what docs/benchmarks has tables of, or these runs of it, as JSON in the folder $TABLES
+#                                 (else tables/); `cargo xtask tables` makes a page of it. About six minutes on an H100.
+#                                 Peers are measured as far as peers/build.sh has built them and python3 has PyTorch.
 set -uo pipefail
 cd "$(dirname "$0")"
 export WARPFOLD_BENCH="$PWD/bench"
@@ -24,6 +27,50 @@ sanitize() {
     [ $status -eq 0 ] || { echo "$log"; return 1; }
 }
 export -f sanitize
+
+# The runs of `tables`: name, limit in seconds, arguments of `bench`. The cases of each table are in
+# bench/src/reduce/cases.rs and bench/src/transpose/sweep.rs.
+runs="sums       80 reduce --table sums --peers peers
+operators  60 reduce --table operators --peers peers
+rows       70 reduce --table rows --peers peers
+columns    90 reduce --table columns --peers peers
+segments   50 reduce --table segments --peers peers
+data       40 reduce --table data --peers peers
+transposes 130 transpose --table transposes,permutations --peers peers
+ladders    50 ladder"
+
+# One run, as a JSON file that says when, of what and by which command; one that its limit ends has what was measured
+# until then.
+table() {
+    local name=$1 limit=$2 began=$SECONDS status report
+    shift 2
+    report=$folder/.$name
+    # A case that is being measured when the limit comes is still finished.
+    timeout --kill-after 20 "$limit" ./bench "$@" --format json >"$report"
+    status=$?
+    echo "$name: exit code $status after $((SECONDS - began)) s"
+    if [ "$(tail -n 1 "$report")" != "}" ]; then
+        rm -f "$report"
+        echo "$name: no report" >&2
+        return 1
+    fi
+    {
+        printf '{"name": "%s", "date": "%s", "commit": "%s", ' "$name" "$(date -u +%F)" "$(cat commit 2>/dev/null || echo unknown)"
+        printf '"driver": %s, "pytorch": %s, ' "$driver" "$pytorch"
+        printf '"command": "%s", "exit": %d, "seconds": %d, "report":\n' "bench $*" "$status" $((SECONDS - began))
+        cat "$report"
+        echo '}'
+    } >"$folder/$name.json"
+    rm -f "$report"
+    return $status
+}
+
+# A version in quotes; `null` where the command has none.
+version() {
+    local text
+    text=$("$@" 2>/dev/null | head -n 1)
+    [ -n "$text" ] && printf '"%s"' "$text" || printf null
+}
 
 failed=0
 case "${1:-all}" in
@@ -63,9 +110,25 @@ sanitize)
         sed "s/^/$tool /" <<<"${names%$'\n'}"
     done | grep -vE "^racecheck (64|many) threads" | xargs -P "$(nproc)" -d '\n' -I{} bash -c 'set -- {}; tool=$1; shift; sanitize "$tool" "$*"' || failed=1
     ;;
+tables)
+    shift
+    folder=${TABLES:-tables}
+    mkdir -p "$folder" || exit 1
+    for name in "$@"; do
+        grep -q "^$name " <<<"$runs" || { echo "no run is called \"$name\"; they are: $(cut -d ' ' -f 1 <<<"$runs" | xargs)" >&2; exit 2; }
+    done
+    driver=$(version nvidia-smi --query-gpu=driver_version --format=csv,noheader)
+    pytorch=$(version python3 -c 'from importlib.metadata import version; print(version("torch"))')
+    while read -r name limit arguments; do
+        [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
+        # shellcheck disable=SC2086 # They are words.
+        table "$name" "$limit" $arguments </dev/null || failed=1
+    done <<<"$runs"
+    ls -l "$folder"
+    ;;
 unpack) ;;
 *)
-    echo "usage: ./run.sh [unpack | sanitize [NAME...]]" >&2
+    echo "usage: ./run.sh [unpack | sanitize [NAME...] | tables [NAME...]]" >&2
     exit 2
     ;;
 esac

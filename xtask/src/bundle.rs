@@ -49,6 +49,8 @@ pub fn run(archs: &[Arch]) -> anyhow::Result<()> {
     if peers.exists() {
         copy_folder(&peers, &bundle.join("peers"))?;
     }
+    fs::write(bundle.join("commit"), commit().unwrap_or_else(|_| "unknown".to_owned()) + "\n")
+        .context("cannot write the commit's name")?;
     let run = bundle.join("run.sh");
     fs::write(&run, RUN).context("cannot write run.sh")?;
     make_executable(&run)?;
@@ -61,6 +63,18 @@ pub fn run(archs: &[Arch]) -> anyhow::Result<()> {
         bytes as f64 / f64::from(1 << 20)
     );
     Ok(())
+}
+
+/// The last commit, for `run.sh tables` to name; it says if a file differs from it.
+fn commit() -> anyhow::Result<String> {
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        let output = workspace::output(git.current_dir(workspace::root()).args(arguments))?;
+        Ok::<_, anyhow::Error>(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = git(&["rev-parse", "--short", "HEAD"])?;
+    let is_clean = git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    Ok(if is_clean { commit } else { format!("{commit} with changes") })
 }
 
 /// Packs what is in a folder, with little effort: more would take far longer and save little.

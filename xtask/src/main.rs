@@ -8,9 +8,11 @@ mod progress;
 mod ptxas;
 mod setup;
 mod soundness;
+mod tables;
 mod timings;
 mod workspace;
 
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::thread;
 
@@ -31,7 +33,8 @@ use crate::machine::{ARCHS, Machine};
   cargo xtask test --test cpu reductions   some of them
   cargo xtask build-ptx --verify         the kernels' PTX, assembled for three architectures
   cargo xtask soundness                  Miri and valgrind over the tests that they can run
-  cargo xtask bundle                     a folder to carry to a CUDA machine without Rust"
+  cargo xtask bundle                     a folder to carry to a CUDA machine without Rust
+  cargo xtask tables h100 target/tables  docs/benchmarks/h100.md, from what `./run.sh tables` measured there"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -78,6 +81,13 @@ enum Task {
         #[arg(long, value_delimiter = ',', default_value = "sm_90")]
         arch: Vec<Arch>,
     },
+    /// Writes docs/benchmarks/DEVICE.md from the JSON that `./run.sh tables` of the bundle has left in a folder
+    Tables {
+        /// The page's name: h200, h100
+        device: String,
+        /// The folder of JSON files
+        folder: PathBuf,
+    },
     /// Runs Miri and valgrind over the tests that they can run, and prints how many those are. Installs what is missing
     #[command(after_help = "Examples:
   cargo xtask soundness             both tools; some minutes
@@ -110,6 +120,7 @@ fn main() -> ExitCode {
         Task::Bundle { arch } => progress::while_saying("building the bundle", || bundle::run(&arch)).map(|()| 0),
         Task::Soundness { tools } => soundness::run(&tools),
         Task::Mutants(options) => mutants::run(&options),
+        Task::Tables { device, folder } => tables::run(&device, &folder).map(|()| 0),
         Task::Timings { rows } => timings::run(&rows).map(|()| 0),
     };
     match done {

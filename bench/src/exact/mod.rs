@@ -18,6 +18,7 @@ use crate::number::Value;
 use crate::outcome::{Outcome, finish};
 use crate::table::{Columns, Layout};
 use hashes::Hashed;
+pub use numbers::{Kind, OfBits, Random, vectors};
 use orders::{Row, Table};
 
 /// Everything that the command printed.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
 use half::{bf16, f16};
+use serde::Serialize;
 
 /// The generator SplitMix64, which a few lines of any language repeat.
 ///
@@ -33,15 +35,16 @@ impl Random {
 }
 
 /// A kind of data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Magnitudes from 1/16 to 16.
+    /// Magnitudes from 1/16 to 16
     Ordinary,
-    /// Three eighths of all exponents, the middle ones: the squares' sum is finite.
+    /// Three eighths of all exponents, the middle ones: the squares' sum is finite
     Wide,
-    /// Magnitudes below the least normal number.
+    /// Magnitudes below the least normal number
     Subnormal,
-    /// Wide numbers whose opposites follow in reverse, and one ordinary number in eight that stays.
+    /// Wide numbers whose opposites follow in reverse, and one ordinary number in eight that stays
     Cancelling,
 }
 

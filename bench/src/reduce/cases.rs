@@ -11,13 +11,14 @@ use warpfold::{Error, Shape};
 use super::file::FileArguments;
 use crate::cli::count;
 use crate::element::ElementType;
+use crate::exact::Kind;
 
 /// `bench reduce`.
 #[derive(Debug, Args)]
 pub struct ReduceArguments {
     /// Reduces the array in this NumPy file (.npy, of any type, C order) instead of random numbers, and prints the
     /// results. NumPy has no bf16: give --dtype bf16 for a file with such elements
-    #[arg(long, value_name = "FILE.npy", conflicts_with_all = ["all", "shape", "offset", "peers"])]
+    #[arg(long, value_name = "FILE.npy", conflicts_with_all = ["all", "table", "shape", "offset", "data", "peers"])]
     pub input: Option<PathBuf>,
     #[command(flatten)]
     pub file: FileArguments,
@@ -35,9 +36,16 @@ pub struct ReduceArguments {
     /// Elements between the start of the memory and the first that is reduced: 1 is the worst alignment
     #[arg(long, default_value_t = 0)]
     pub offset: usize,
+    /// The elements, of operators on floats whose results are exact; --peers then means CUB alone [default: random
+    /// whole numbers from 1 to 16]
+    #[arg(long, value_enum, conflicts_with = "offset")]
+    pub data: Option<Kind>,
     /// Everything that `docs/benchmarks` has a table of
-    #[arg(long, conflicts_with_all = ["op", "dtype", "shape", "offset"])]
+    #[arg(long, conflicts_with_all = ["op", "dtype", "shape", "offset", "data"])]
     pub all: bool,
+    /// The cases of these tables of `docs/benchmarks`, joined by commas
+    #[arg(long, value_enum, value_delimiter = ',', conflicts_with_all = ["all", "op", "dtype", "shape", "offset", "data"])]
+    pub table: Vec<TableName>,
     /// Also times CUB and PyTorch, as far as this folder (`peers` of the source, after its build.sh) and this machine
     /// have them
     #[arg(long, value_name = "FOLDER")]
@@ -103,6 +111,12 @@ impl Operator {
             Self::CountNan | Self::CountFinite => dtype.is_float(),
             _ => true,
         }
+    }
+
+    /// Whether it can be checked on elements of this kind: where it is exact.
+    pub fn takes_data(self, dtype: ElementType, data: Option<Kind>) -> bool {
+        let is_exact = matches!(self, Self::Sum | Self::SumInF64 | Self::Mean | Self::SumOfSquares | Self::Norm);
+        data.is_none() || dtype.is_float() && is_exact
     }
 
     /// The numbers of a result.
@@ -254,12 +268,22 @@ pub struct Case {
     pub dtype: ElementType,
     pub extent: Extent,
     pub offset: usize,
+    /// The kind of the elements, if not that of [`Operator::data`].
+    pub data: Option<Kind>,
+}
+
+impl Case {
+    /// With elements that suit the operator, from the start of the memory.
+    const fn new(operator: Operator, dtype: ElementType, extent: Extent) -> Self {
+        Self { operator, dtype, extent, offset: 0, data: None }
+    }
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { operator, dtype, extent, .. } = self;
-        write!(f, "{} of {dtype}, {extent}", name_of(operator))
+        let Self { operator, dtype, extent, data, .. } = self;
+        write!(f, "{} of {dtype}, {extent}", name_of(operator))?;
+        data.map_or(Ok(()), |data| write!(f, ", {data} data"))
     }
 }
 
@@ -269,8 +293,32 @@ pub struct Table {
     pub cases: Vec<Case>,
 }
 
-/// How many segments, and how long in the mean.
-const SKEWED: [(usize, usize); 7] = [
+/// A table of `docs/benchmarks`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TableName {
+    /// Sums of whole inputs: f32 of 2^10 to 2^30 elements, the other types of 2^20, 2^24 and 2^28
+    Sums,
+    /// Other operators over whole inputs
+    Operators,
+    /// A result for each row
+    Rows,
+    /// A result for each column
+    Columns,
+    /// Sums of segments by offsets, their lengths by a power law
+    Segments,
+    /// Exact sums of other data than whole numbers
+    Data,
+}
+
+/// Matrices: rows and columns.
+const SIDES: [(usize, usize); 7] =
+    [(1024, 1024), (16384, 16384), (1 << 20, 256), (256, 1 << 20), (1 << 24, 16), (16, 1 << 24), (1_000_003, 127)];
+
+/// Those of [`SIDES`] that operators and types other than sums of f32 are measured over.
+const FEW_SIDES: [(usize, usize); 3] = [(1024, 1024), (1 << 20, 256), (1 << 24, 16)];
+
+/// The number of segments, and their mean length.
+const SEGMENTS: [(usize, usize); 7] = [
     (1024, 1024),
     (1 << 14, 1 << 14),
     (1 << 20, 256),
@@ -280,47 +328,54 @@ const SKEWED: [(usize, usize); 7] = [
     (1_000_003, 127),
 ];
 
-/// Everything that `docs/benchmarks` has a table of.
-pub fn all() -> Vec<Table> {
-    let f32_sum = |extent| Case { operator: Operator::Sum, dtype: ElementType::F32, extent, offset: 0 };
-    let lengths = (10..=30).step_by(4).chain((12..=28).step_by(4));
-    let mut lengths: Vec<u32> = lengths.collect();
-    lengths.sort_unstable();
-    let operators = [Operator::Sum, Operator::Min, Operator::Max, Operator::Argmin, Operator::Argmax];
-    let of_every_type = |extent, offset| {
-        ElementType::value_variants()
-            .iter()
-            .flat_map(move |&dtype| operators.map(|operator| Case { operator, dtype, extent, offset }))
-            .collect()
-    };
-    let sides =
-        [(1024, 1024), (16384, 16384), (1 << 20, 256), (256, 1 << 20), (1 << 24, 16), (16, 1 << 24), (1_000_003, 127)];
-    let over = |axis| sides.map(|(rows, columns)| f32_sum(Extent { rows, columns, axis })).to_vec();
-    let off_by_one = ElementType::value_variants()
-        .iter()
-        .map(|&dtype| Case { operator: Operator::Sum, dtype, extent: Extent::all(1 << 28), offset: 1 })
-        .collect();
-    vec![
-        Table {
-            title: "Sum of f32, by length",
-            cases: lengths.iter().map(|&log| f32_sum(Extent::all(1 << log))).collect(),
-        },
-        Table { title: "Every type, 2^28 elements", cases: of_every_type(Extent::all(1 << 28), 0) },
-        Table { title: "Sum of every type, 2^28 elements behind one that is left out", cases: off_by_one },
-        Table { title: "Sum of each row, f32", cases: over(Axis::Rows) },
-        Table { title: "Sum of each column, f32", cases: over(Axis::Columns) },
-        Table {
-            title: "Sum of each of many segments by offsets, their lengths by a power law, f32",
-            cases: SKEWED.map(|(rows, columns)| f32_sum(Extent { rows, columns, axis: Axis::Skewed })).to_vec(),
-        },
-        Table {
-            title: "Dot product, 2^28 elements",
-            cases: ElementType::value_variants()
-                .iter()
-                .map(|&dtype| Case { operator: Operator::Dot, dtype, extent: Extent::all(1 << 28), offset: 0 })
-                .collect(),
-        },
-    ]
+impl TableName {
+    /// Its cases: as many as `./run.sh tables` measures in a minute, with peers, on an H100.
+    pub fn table(self) -> Table {
+        use ElementType::{Bf16, F16, F32, F64, I8};
+        use Operator::{Argmax, Dot, Mean, Min, Norm, Product, Sum, SumOfSquares};
+        let title = match self {
+            Self::Sums => "Sums of whole inputs",
+            Self::Operators => "Other operators over whole inputs",
+            Self::Rows => "A result for each row",
+            Self::Columns => "A result for each column",
+            Self::Segments => "Sums of segments by offsets, their lengths by a power law",
+            Self::Data => "Exact sums of other data",
+        };
+        let all = |operator, dtype, log: u32| Case::new(operator, dtype, Extent::all(1 << log));
+        let over = |operator, dtype, axis, sides: &[(usize, usize)]| {
+            let case = |&(rows, columns): &_| Case::new(operator, dtype, Extent { rows, columns, axis });
+            sides.iter().map(case).collect::<Vec<_>>()
+        };
+        let matrices = |axis| {
+            let sums = [over(Sum, F32, axis, &SIDES), over(Sum, F64, axis, &FEW_SIDES)];
+            let others = [over(Norm, F32, axis, &FEW_SIDES), over(Argmax, F32, axis, &FEW_SIDES)];
+            sums.into_iter().chain(others).flatten().collect()
+        };
+        let cases = match self {
+            Self::Sums => {
+                let others = || ElementType::value_variants().iter().filter(|&&dtype| dtype != F32);
+                let f32s = (10..=30).step_by(2).map(|log| all(Sum, F32, log));
+                let of_others = others().flat_map(|&dtype| [20, 24, 28].map(|log| all(Sum, dtype, log)));
+                let unaligned = [F32, F16, I8].map(|dtype| Case { offset: 1, ..all(Sum, dtype, 28) });
+                f32s.chain(of_others).chain(unaligned).collect()
+            }
+            Self::Operators => {
+                let operators = [Mean, Norm, SumOfSquares, Dot, Min, Argmax, Product];
+                let f32s = operators.into_iter().flat_map(|operator| [10, 20, 28].map(|log| all(operator, F32, log)));
+                let others =
+                    operators.into_iter().flat_map(|operator| [F64, F16].map(|dtype| all(operator, dtype, 24)));
+                f32s.chain(others).collect()
+            }
+            Self::Rows => matrices(Axis::Rows),
+            Self::Columns => matrices(Axis::Columns),
+            Self::Segments => over(Sum, F32, Axis::Skewed, &SEGMENTS),
+            Self::Data => {
+                let of = |dtype| Kind::ALL.map(|kind| Case { data: Some(kind), ..all(Sum, dtype, 26) });
+                [F32, F64, F16, Bf16].into_iter().flat_map(of).collect()
+            }
+        };
+        Table { title, cases }
+    }
 }
 
 #[cfg(test)]
@@ -346,6 +401,21 @@ mod tests {
         }
         assert!(Extent::of_axis(&[3, 5], 2).is_err());
         assert!(Extent::of_axis(&[0, 1 << 40, 1 << 40], 0).is_err());
+    }
+
+    #[test]
+    fn the_tables_have_cases_that_the_library_has() {
+        for name in TableName::value_variants() {
+            let Table { title, cases } = name.table();
+            assert!(!cases.is_empty(), "{title}");
+            for case in &cases {
+                assert!(case.operator.takes(case.dtype) && case.operator.takes_data(case.dtype, case.data), "{case}");
+            }
+            let mut names: Vec<_> = cases.iter().map(|case| format!("{case} {}", case.offset)).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), cases.len(), "{title}");
+        }
     }
 
     #[test]

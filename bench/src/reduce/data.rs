@@ -1,10 +1,12 @@
 //! What is reduced.
 
+use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 use super::cases::{Data, Extent};
-use crate::element::Number;
+use crate::element::{ElementType, Number};
+use crate::exact::{Kind, OfBits, Random, vectors};
 use crate::memory;
 
 /// `len` numbers, random within a period, after `offset` others of 19.
@@ -54,6 +56,30 @@ pub fn numbers<T: Number>(data: Data, offset: usize, len: usize) -> anyhow::Resu
     Ok(all)
 }
 
+/// `len` numbers of a kind, the same on every machine; they repeat after 65,536.
+pub fn numbers_of_kind<T: Number>(kind: Kind, len: usize) -> anyhow::Result<Vec<T>> {
+    const PERIOD: usize = 1 << 16;
+    fn wide<T: OfBits + Into<f64>>(kind: Kind, len: usize) -> Vec<f64> {
+        let [numbers, _] = vectors::<T>(kind, len, &mut Random(1));
+        numbers.into_iter().map(Into::into).collect()
+    }
+    let period = len.min(PERIOD);
+    let period: Vec<f64> = match T::TYPE {
+        ElementType::F32 => wide::<f32>(kind, period),
+        ElementType::F64 => wide::<f64>(kind, period),
+        ElementType::F16 => wide::<f16>(kind, period),
+        ElementType::Bf16 => wide::<bf16>(kind, period),
+        dtype => anyhow::bail!("--data is for floats, and not for {dtype}"),
+    };
+    let mut all: Vec<T> = memory::list(len)?;
+    all.extend(period.into_iter().filter_map(T::of_f64));
+    while all.len() < len {
+        let more = all.len().min(len - all.len());
+        all.extend_from_within(..more);
+    }
+    Ok(all)
+}
+
 /// The offsets of as many segments as the extent has rows, whose lengths follow a power law: few have most of the
 /// elements, most have few, and each has one. So are the degrees of a social graph (Barabasi and Albert, "Emergence of
 /// Scaling in Random Networks", Science 286, 1999).
@@ -78,8 +104,6 @@ pub fn skewed_offsets(extent: &Extent) -> anyhow::Result<Vec<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use half::{bf16, f16};
-
     use super::super::cases::Operator;
     use super::super::expected::expected;
     use super::*;
@@ -106,5 +130,15 @@ mod tests {
         assert_eq!(count(Operator::CountNan), special.iter().filter(|x| x.is_nan()).count() as f64);
         assert_eq!(count(Operator::CountFinite), special.iter().filter(|x| x.is_finite()).count() as f64);
         assert!(count(Operator::CountNan) > 100.0 && count(Operator::CountFinite) < len as f64 - 1000.0);
+    }
+
+    #[test]
+    fn numbers_of_a_kind_keep_their_bits() {
+        let subnormal = numbers_of_kind::<f32>(Kind::Subnormal, 70_000).unwrap();
+        let [expected, _] = vectors::<f32>(Kind::Subnormal, 1 << 16, &mut Random(1));
+        assert_eq!(subnormal[..1 << 16], expected[..]);
+        assert_eq!(subnormal[1 << 16..], expected[..70_000 - (1 << 16)]);
+        assert!(numbers_of_kind::<f16>(Kind::Subnormal, 9).unwrap().iter().all(|x| *x < f16::MIN_POSITIVE));
+        assert!(numbers_of_kind::<i8>(Kind::Wide, 9).is_err());
     }
 }

@@ -11,6 +11,9 @@ use crate::number::Value;
 /// Numbers that one thread sums at a time.
 const EACH: usize = 1 << 20;
 
+/// Columns that one thread sums at a time, where there are more: the elements of a line of the cache.
+const COLUMNS_EACH: usize = 16;
+
 /// A sum of elements, or of their squares.
 trait Exact: Default + Send {
     fn add(&mut self, x: f64);
@@ -69,9 +72,21 @@ fn each<E: Exact, T: Number>(
     result: &(dyn Fn(&E) -> f64 + Sync),
 ) -> anyhow::Result<Vec<f64>> {
     let Extent { rows, columns, axis } = *extent;
-    let of_column = |matrix: usize, column: usize| {
+    // A panel of neighbouring columns at once, which share cache lines.
+    let width = (columns / rayon::current_num_threads()).clamp(1, COLUMNS_EACH);
+    let panels = columns.div_ceil(width);
+    let of_panel = |matrix: usize, panel: usize| -> Vec<f64> {
         let matrix = &numbers[matrix * rows * columns..][..rows * columns];
-        result(&sum(matrix.get(column..).unwrap_or_default().iter().step_by(columns)))
+        let range = panel * width..columns.min((panel + 1) * width);
+        let mut sums: Vec<E> = range.clone().map(|_| E::default()).collect();
+        for row in matrix.chunks(columns) {
+            sums.iter_mut().zip(&row[range.clone()]).for_each(|(sum, x)| sum.add(x.wide().to_f64()));
+        }
+        sums.iter().map(result).collect()
+    };
+    let of_panels = |batches: usize| {
+        let panels = in_parallel(batches * panels, &|i| of_panel(i / panels, i % panels))?;
+        Ok(panels.into_iter().flatten().collect())
     };
     match axis {
         Axis::All => {
@@ -86,8 +101,8 @@ fn each<E: Exact, T: Number>(
         Axis::Skewed => in_parallel(offsets.len().saturating_sub(1), &|i| {
             result(&sum(&numbers[offsets[i] as usize..offsets[i + 1] as usize]))
         }),
-        Axis::Columns => in_parallel(columns, &|column| of_column(0, column)),
-        Axis::Middle(batches) => in_parallel(batches * columns, &|i| of_column(i / columns, i % columns)),
+        Axis::Columns => of_panels(1),
+        Axis::Middle(batches) => of_panels(batches),
     }
 }
 

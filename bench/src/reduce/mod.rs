@@ -14,10 +14,11 @@ use std::io;
 use std::path::Path;
 
 use anyhow::{bail, ensure};
+use clap::ValueEnum;
 use warpfold::ops::WrappingSum;
 use warpfold::{Gpu, Shape};
 
-use cases::{Case, Table, name_of};
+use cases::{Case, Table, TableName, name_of};
 pub use cases::{Extent, Operator, ReduceArguments};
 pub use expected::{bytes_expected, expected, expected_by_rung, first_wrong};
 pub use file::FileArguments;
@@ -43,11 +44,17 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
     let array = arguments.input.as_deref().map(|file| npy::read(gpu, file, only(arguments)?)).transpose()?;
     let tables = match (&arguments.input, &array) {
         (Some(file), Some(array)) => vec![of_file(file, array, arguments)?],
-        _ if arguments.all => cases::all(),
+        _ if arguments.all => TableName::value_variants().iter().map(|name| name.table()).collect(),
+        _ if !arguments.table.is_empty() => arguments.table.iter().map(|name| name.table()).collect(),
         _ => vec![asked_for(gpu, arguments)?],
     };
     let bar = progress(tables.iter().map(|table| table.cases.len()).sum());
-    let mut report = Report { device, read_gigabytes_per_second: read_ceiling(gpu, &plan)?, sections: Vec::new() };
+    let mut report = Report {
+        device,
+        read_gigabytes_per_second: read_ceiling(gpu, &plan)?,
+        cub_version: peers.cub_version(),
+        sections: Vec::new(),
+    };
     let (mut missing, mut results) = (Missing::default(), None);
     for Table { title, cases } in tables {
         let mut rows = Vec::new();
@@ -99,7 +106,7 @@ fn of_file(file: &Path, array: &Array, arguments: &ReduceArguments) -> anyhow::R
     let extent = arguments.file.extent(file, &array.shape)?;
     let case = |operator| {
         check_takes(operator, array.dtype)?;
-        Ok(Case { operator, dtype: array.dtype, extent, offset: 0 })
+        Ok(Case { operator, dtype: array.dtype, extent, offset: 0, data: None })
     };
     Ok(Table { title: "Reductions", cases: operators.into_iter().map(case).collect::<anyhow::Result<_>>()? })
 }
@@ -130,7 +137,13 @@ fn asked_for(gpu: &Gpu, arguments: &ReduceArguments) -> anyhow::Result<Table> {
         let dtypes = if arguments.dtype.is_empty() { usual.as_slice() } else { &arguments.dtype };
         for &dtype in dtypes {
             check_takes(operator, dtype)?;
-            cases.extend(extents.iter().map(|&extent| Case { operator, dtype, extent, offset: arguments.offset }));
+            let &ReduceArguments { offset, data, .. } = arguments;
+            ensure!(
+                operator.takes_data(dtype, data),
+                "--data is for sums, means, sums of squares and norms of floats, and not for {} of {dtype}",
+                name_of(&operator)
+            );
+            cases.extend(extents.iter().map(|&extent| Case { operator, dtype, extent, offset, data }));
         }
     }
     Ok(Table { title: "Reductions", cases })

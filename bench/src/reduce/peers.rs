@@ -48,6 +48,16 @@ impl Peers {
         Self { cub, pytorch }
     }
 
+    /// The version of CUB that the library was compiled with: `3.6.0`.
+    pub fn cub_version(&self) -> Option<String> {
+        // SAFETY: `peers/cub.cu` defines it with this signature; an older library lacks it.
+        let version =
+            unsafe { self.cub.as_ref()?.get::<unsafe extern "C" fn() -> c_int>(b"warpfold_cub_version").ok()? };
+        // SAFETY: it returns a constant.
+        let version = unsafe { version() };
+        Some(format!("{}.{}.{}", version / 100_000, version / 100 % 1000, version % 100))
+    }
+
     /// CUB's times, back to back and alone, if it has such a reduction; `offsets` are those of segments.
     pub fn cub(
         &self,
@@ -130,12 +140,20 @@ impl Peers {
 
 /// What PyTorch is asked, if it has such a reduction.
 fn question(case: &Case) -> Option<serde_json::Value> {
-    let Case { operator, dtype, extent, offset } = case;
+    let Case { operator, dtype, extent, offset, data } = case;
     let has = matches!(
         operator,
-        Operator::Sum | Operator::Min | Operator::Max | Operator::Argmin | Operator::Argmax | Operator::Dot
-    );
-    (has && *offset == 0 && extent.axis != Axis::Skewed).then(|| {
+        Operator::Sum
+            | Operator::Product
+            | Operator::Min
+            | Operator::Max
+            | Operator::Argmin
+            | Operator::Argmax
+            | Operator::Mean
+            | Operator::Norm
+            | Operator::Dot
+    ) || *operator == Operator::SumOfSquares && extent.axis == Axis::All;
+    (has && *offset == 0 && data.is_none() && extent.axis != Axis::Skewed).then(|| {
         serde_json::json!({
             "op": name_of(operator), "dtype": dtype,
             "rows": extent.rows, "columns": extent.columns, "axis": extent.axis,

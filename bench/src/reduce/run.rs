@@ -11,7 +11,7 @@ use warpfold::ops::{
 use warpfold::{Error, Gpu, PairReduction, Reduction};
 
 use super::cases::{Axis, Case, Data, Operator, name_of};
-use super::data::{numbers, skewed_offsets};
+use super::data::{numbers, numbers_of_kind, skewed_offsets};
 use super::expected::{bytes_expected, expected, expected_dot, first_wrong};
 use super::peers::Peers;
 use super::table::Row;
@@ -146,7 +146,10 @@ where
     let ends = if is_skewed { skewed_offsets(&extent)? } else { Vec::new() };
     let all: Cow<'_, [T]> = match job.array {
         Some(array) => array.elements().into(),
-        None => numbers(operator.data(), offset, extent.elements())?.into(),
+        None => match case.data {
+            Some(kind) => numbers_of_kind(kind, extent.elements())?.into(),
+            None => numbers(operator.data(), offset, extent.elements())?.into(),
+        },
     };
     let inputs = Inputs::new(gpu, plan, &all, offset)?;
     let expected = expected(operator, &extent, &ends, &all[offset..])?;

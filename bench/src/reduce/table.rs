@@ -10,6 +10,7 @@ use super::cases::{Axis, Case, Extent, name_of};
 use crate::cells::{bandwidth, csv_field, or_dash, time, times, verdict};
 use crate::cli::{Format, Output};
 use crate::device::Device;
+use crate::exact::Kind;
 use crate::measure::Timing;
 use crate::number::Results;
 use crate::outcome::chain;
@@ -25,6 +26,8 @@ pub struct Row {
     #[serde(skip)]
     extent: Extent,
     pub offset: usize,
+    /// The kind of the elements, if it was chosen.
+    pub data: Option<Kind>,
     /// Nothing where no size is known for want of a result.
     pub bytes: Option<usize>,
     /// Nothing where there is no result.
@@ -61,6 +64,7 @@ impl Row {
             shape: case.extent.to_string(),
             extent: case.extent,
             offset: case.offset,
+            data: case.data,
             bytes: Some(bytes),
             correct: Some(wrong.is_none()),
             wrong,
@@ -83,6 +87,7 @@ impl Row {
             shape: case.extent.to_string(),
             extent: case.extent,
             offset: case.offset,
+            data: case.data,
             bytes: None,
             correct: None,
             wrong: None,
@@ -143,6 +148,8 @@ pub struct Report {
     pub device: Device,
     /// The rate at which 4 GiB are read, measured in the same run.
     pub read_gigabytes_per_second: Option<f64>,
+    /// The version of CUB beside which it was measured.
+    pub cub_version: Option<String>,
     pub sections: Vec<Section>,
 }
 
@@ -252,6 +259,13 @@ impl Report {
         columns.add(0, "operator", rows().map(|row| Cell::new(&row.operator)));
         columns.add(0, "type", rows().map(|row| Cell::new(&row.dtype)));
         columns.add(0, "shape", rows().map(|row| Cell::new(&row.shape)));
+        if has(|row| row.data.is_some()) {
+            columns.add(
+                0,
+                "data",
+                rows().map(|row| Cell::new(row.data.map_or("-".to_owned(), |data| data.to_string()))),
+            );
+        }
         columns.add(0, "result", rows().map(|row| verdict(row.correct)));
         columns.add(0, "time", rows().map(|row| or_dash(row.back_to_back_us.map(time))));
         columns.add(0, "GB/s", rows().map(|row| or_dash(row.gigabytes_per_second.map(bandwidth))));
@@ -276,18 +290,19 @@ impl Report {
     fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
-            "operator,type,shape,offset,bytes,correct,back_to_back_us,alone_us,gigabytes_per_second,\
+            "operator,type,shape,offset,data,bytes,correct,back_to_back_us,alone_us,gigabytes_per_second,\
              cub_back_to_back_us,cub_alone_us,pytorch_us,error,result"
         )?;
         let number = |number: Option<f64>| number.map(|number| format!("{number:.3}")).unwrap_or_default();
         for row in self.rows() {
             writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 row.operator,
                 row.dtype,
                 row.shape,
                 row.offset,
+                row.data.map(|data| data.to_string()).unwrap_or_default(),
                 row.bytes.map(|bytes| bytes.to_string()).unwrap_or_default(),
                 row.correct.map(|correct| correct.to_string()).unwrap_or_default(),
                 number(row.back_to_back_us),

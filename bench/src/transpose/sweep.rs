@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::str::FromStr;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rayon::prelude::*;
@@ -43,6 +43,14 @@ pub struct SweepArguments {
     /// Everything that `docs/benchmarks` has a table of
     #[arg(long, conflicts_with_all = ["shape", "size", "kind", "input", "output", "rung", "rows", "cols"])]
     pub all: bool,
+    /// The cases of these tables of `docs/benchmarks`, joined by commas
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        conflicts_with_all = ["all", "shape", "size", "kind", "input", "output", "rung", "rows", "cols"],
+    )]
+    pub table: Vec<TableName>,
     /// Also times cuBLAS and PyTorch, as far as this folder (`peers` of the source, after its build.sh) and this
     /// machine have them
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
@@ -52,7 +60,8 @@ pub struct SweepArguments {
 impl SweepArguments {
     /// Whether anything of it was asked for.
     pub fn is_given(&self) -> bool {
-        self.all || self.peers.is_some() || !(self.shape.is_empty() && self.size.is_empty() && self.kind.is_empty())
+        let is_named = self.all || !self.table.is_empty() || self.peers.is_some();
+        is_named || !(self.shape.is_empty() && self.size.is_empty() && self.kind.is_empty())
     }
 }
 
@@ -113,46 +122,62 @@ pub struct Case {
     pub size: usize,
 }
 
-fn all() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for size in [1, 2, 4, 8, 16] {
-        let squares = [256, 1024, 4096, 8192, 16384].map(|side| Shape::of(side, side));
+/// A table of `docs/benchmarks`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TableName {
+    /// Transposes, also scaled and in place
+    Transposes,
+    /// Three axes in another order
+    Permutations,
+}
+
+impl TableName {
+    /// Its cases: as many as `./run.sh tables` measures in a minute, with peers, on an H100.
+    fn cases(self) -> Vec<Case> {
+        let of =
+            |kind, size, shapes: &[Shape]| shapes.iter().map(|&shape| Case { kind, shape, size }).collect::<Vec<_>>();
+        let squares = [256, 1024, 8192].map(|side| Shape::of(side, side));
+        let unaligned = Shape::of(8191, 8193);
         let others = [
-            Shape::of(8191, 8193),
             Shape::of(5000, 30000),
-            Shape::of(30000, 5000),
             Shape { batch: 64, rows: 1024, columns: 2048 },
             Shape::of(1_000_003, 127),
             Shape::of(1 << 24, 16),
-            Shape::of(16, 1 << 24),
             Shape::of(3, 1_000_033),
         ];
-        cases.extend(squares.into_iter().chain(others).map(|shape| Case { kind: Kind::Transpose, shape, size }));
-        if size <= 4 {
-            cases.push(Case { kind: Kind::Transpose, shape: Shape::of(32768, 32768), size });
+        match self {
+            Self::Transposes => {
+                let mut cases = Vec::new();
+                for size in [1, 2, 4, 8, 16] {
+                    cases.extend(of(Kind::Transpose, size, &squares));
+                    cases.extend(of(Kind::Transpose, size, &[unaligned]));
+                    // Of 16 bytes these would be 2 to 4 GiB each.
+                    if size < 16 {
+                        cases.extend(of(Kind::Transpose, size, &others));
+                    }
+                }
+                [4, 8, 16].iter().for_each(|&size| cases.extend(of(Kind::Scaled, size, &[unaligned])));
+                let in_place = [Shape::of(4096, 4096), Shape::of(8191, 8191)];
+                [1, 4, 16].iter().for_each(|&size| cases.extend(of(Kind::InPlace, size, &in_place)));
+                cases
+            }
+            Self::Permutations => {
+                let shapes =
+                    [Shape { batch: 256, rows: 512, columns: 384 }, Shape { batch: 8192, rows: 512, columns: 3 }];
+                let of_kind = |kind| [1, 2, 4, 8].map(|size| of(kind, size, &shapes)).concat();
+                [Kind::Permute102, Kind::Permute210].map(of_kind).concat()
+            }
         }
     }
-    for size in [4, 8, 16] {
-        for shape in [Shape::of(4096, 4096), Shape::of(8191, 8193), Shape::of(5000, 30000)] {
-            cases.push(Case { kind: Kind::Scaled, shape, size });
-        }
-    }
-    for size in [1, 2, 4, 8, 16] {
-        for side in [1024, 4096, 8191, 16384] {
-            cases.push(Case { kind: Kind::InPlace, shape: Shape::of(side, side), size });
-        }
-        let shape = Shape { batch: 256, rows: 512, columns: 384 };
-        for kind in [Kind::Permute102, Kind::Permute210] {
-            cases.push(Case { kind, shape, size });
-            cases.push(Case { kind, shape: Shape { columns: 3, batch: 8192, ..shape }, size });
-        }
-    }
-    cases
 }
 
 pub fn run(gpu: &Gpu, output: &Output, arguments: &SweepArguments) -> anyhow::Result<Outcome> {
     let plan = Plan::new(gpu, output)?;
-    let cases = if arguments.all { all() } else { asked_for(gpu, arguments)? };
+    let tables = if arguments.all { TableName::value_variants() } else { &arguments.table };
+    let cases = match tables {
+        [] => asked_for(gpu, arguments)?,
+        tables => tables.iter().flat_map(|table| table.cases()).collect(),
+    };
     let folder: Option<&Path> = arguments.peers.as_deref();
     let peers_unused = [("--peers", folder.is_some() && !gpu.is_cuda())];
     refuse_unused(&peers_unused, "cuBLAS and PyTorch need a CUDA device, and this is the executor")?;
@@ -360,6 +385,13 @@ mod tests {
         assert_eq!(shape("2^3x4x5").to_string(), "8 x 4 x 5");
         for wrong in ["", "3", "3x", "3x0", "1x2x3x4", "2^40x2^40", "axb"] {
             assert!(wrong.parse::<Shape>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_tables_have_cases_that_fit() {
+        for table in TableName::value_variants() {
+            assert!(table.cases().iter().all(|case| case.kind.fits(&case.shape, case.size).is_ok()), "{table:?}");
         }
     }
 

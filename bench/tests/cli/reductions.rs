@@ -131,4 +131,19 @@ fn reductions_that_there_are_not() {
     refused(&["reduce", "--shape", "3x4"], &["3x4", "rows"]);
     refused(&["reduce", "--shape", "0", "--op", "min"], &["the minimum of no elements"]);
     refused(&["reduce", "--all", "--op", "sum"], &["--all"]);
+    refused(&["reduce", "--table", "sums", "--op", "sum"], &["--table"]);
+    refused(&["reduce", "--table", "nonsense"], &["nonsense", "operators"]);
+    refused(&["reduce", "--data", "wide", "--op", "max"], &["--data", "max of f32"]);
+    refused(&["reduce", "--data", "wide", "--dtype", "i8"], &["--data", "sum of i8"]);
+}
+
+#[test]
+fn exact_results_of_every_kind_of_data() {
+    for data in ["ordinary", "wide", "subnormal", "cancelling"] {
+        let which = ["reduce", "--data", data, "--dtype", "f32,f16", "--op", "sum,norm", "--shape", "300,3x50:columns"];
+        let text = stdout(&bench(&[which.as_slice(), &["--format", "csv"]].concat()));
+        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+        assert_eq!(lines.len(), 1 + 2 * 2 * 2);
+        assert!(lines[1..].iter().all(|line| line[4] == data && line[6] == "true"), "{text}");
+    }
 }

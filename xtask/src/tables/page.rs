@@ -1,0 +1,468 @@
+//! The page: a head, a summary, what is slower than a peer, and a table for each subject.
+
+use super::markdown::{Table, anchor, digits, or_dash, paragraph};
+use super::runs::{Device, Ladders, Reduction, Reductions, Run, Transpose, Transposes};
+
+/// A case beside its peers.
+struct Compared {
+    name: String,
+    /// The best peer's time over warpfold's.
+    times: Option<f64>,
+    /// Whether the result was right; nothing where there is none.
+    correct: Option<bool>,
+}
+
+/// A table under its heading.
+struct Section {
+    heading: &'static str,
+    /// What the cells are.
+    text: String,
+    table: Table,
+    peers: &'static str,
+    cases: Vec<Compared>,
+}
+
+/// The page of a device. Of the cases that are slower than a peer it names `most_named` at most.
+pub fn write(name: &str, runs: &[Run], most_named: usize) -> anyhow::Result<String> {
+    let mut sections = Vec::new();
+    let (mut cub, mut read, mut copy) = (None, None, None);
+    let mut reductions: Vec<(&str, Vec<Reduction>)> = Vec::new();
+    for run in runs {
+        match run.name.as_str() {
+            "transposes" => sections.extend(transposes(&run.report::<Transposes>()?.rows)),
+            "ladders" => {
+                let ladders: Ladders = run.report()?;
+                copy = ladders.copy_gigabytes_per_second;
+                sections.push(of_ladders(&ladders));
+            }
+            name => {
+                let report: Reductions = run.report()?;
+                cub = cub.or(report.cub_version);
+                read = read.or(report.read_gigabytes_per_second);
+                reductions.push((name, report.sections.into_iter().flat_map(|section| section.rows).collect()));
+            }
+        }
+    }
+    let of = |name: &str| {
+        let rows = reductions.iter().find(|(run, _)| *run == name);
+        rows.map_or(&[][..], |(_, rows)| &rows[..])
+    };
+    let first = [
+        lengths(of("sums")),
+        types(of("sums")),
+        operators(of("operators")),
+        matrices(of("rows"), of("columns")),
+        segments(of("segments")),
+        data(of("data")),
+    ];
+    let sections: Vec<Section> = first.into_iter().flatten().chain(sections).collect();
+
+    let mut lines = head(&runs[0].device()?, runs, cub, read, copy);
+    let summary = summary(&sections);
+    let is_beside_peers = !summary.is_empty();
+    lines.extend(summary.into_iter().chain(is_beside_peers.then(String::new)));
+    lines.extend(slower(&sections, most_named));
+    for section in sections {
+        lines.extend([String::new(), format!("## {}", section.heading), String::new()]);
+        lines.extend(paragraph(&section.text));
+        lines.push(String::new());
+        lines.extend(section.table.lines());
+    }
+    lines.extend(of_runs(name, runs));
+    Ok(lines.join("\n") + "\n")
+}
+
+fn head(device: &Device, runs: &[Run], cub: Option<String>, read: Option<f64>, copy: Option<f64>) -> Vec<String> {
+    let Device { name: card, multiprocessors, .. } = device;
+    let one = |of: fn(&Run) -> Option<&String>| {
+        let mut all: Vec<&String> = runs.iter().filter_map(of).collect();
+        all.sort();
+        all.dedup();
+        (!all.is_empty()).then(|| all.into_iter().map(String::as_str).collect::<Vec<_>>().join(" and "))
+    };
+    let mut text = format!("One {card}: {multiprocessors} multiprocessors");
+    if device.backend != "cuda" {
+        text = format!("The executor on a CPU ({card}): the times are a CPU's, and say nothing about a GPU");
+    }
+    let mut add = |what: Option<String>| what.into_iter().for_each(|what| text.push_str(&format!(", {what}")));
+    add(device.l2_bytes.map(|bytes| format!("{} MiB of L2", bytes >> 20)));
+    add(device.peak_gigabytes_per_second.map(|peak| format!("{peak:.0} GB/s theoretical")));
+    add(read.map(|read| format!("{read:.0} GB/s by a read of 4 GiB")));
+    add(copy.map(|copy| format!("{copy:.0} GB/s by a stream copy of 1 GiB")));
+    add(one(|run| run.driver.as_ref()).map(|driver| format!("driver {driver}")));
+    add(device.driver.as_ref().map(|cuda| format!("CUDA {cuda}")));
+    add(cub.map(|cub| format!("CUB {cub}")));
+    add(one(|run| run.pytorch.as_ref()).map(|pytorch| format!("PyTorch {pytorch}")));
+    text.push_str(". Measured on ");
+    text.push_str(&or_dash(one(|run| Some(&run.date))));
+    text.push_str(" at commit ");
+    text.push_str(&or_dash(one(|run| Some(&run.commit))));
+    text.push('.');
+    let method = "Times are in microseconds: medians of 25 samples, each a CUDA graph of as many calls as fill 3 ms, over \
+        inputs that rotate through twice the L2. GB/s counts each input byte once. Each result was compared with the \
+        CPU's. \"x\" is the time of the best peer over warpfold's: above 1 warpfold is faster, bold is slower.";
+    let mut lines = vec![format!("# {card}"), String::new()];
+    for text in [text.as_str(), method] {
+        lines.extend(paragraph(text));
+        lines.push(String::new());
+    }
+    lines
+}
+
+/// A row for each section with a peer.
+fn summary(sections: &[Section]) -> Vec<String> {
+    let mut table = Table::new(["table", "cases", "beside the best of", "geometric mean", "worst to best", "slower"]);
+    for Section { heading, peers, cases, .. } in sections {
+        let times: Vec<f64> = cases.iter().filter_map(|case| case.times).collect();
+        let link = format!("[{heading}](#{})", anchor(heading));
+        if times.is_empty() {
+            continue;
+        }
+        let mean = (times.iter().map(|times| times.ln()).sum::<f64>() / times.len() as f64).exp();
+        let (worst, best) = times.iter().fold((f64::MAX, 0.0_f64), |(worst, best), &x| (worst.min(x), best.max(x)));
+        let count = times.iter().filter(|&&times| is_slower(times)).count();
+        table.push([
+            link,
+            times.len().to_string(),
+            (*peers).to_owned(),
+            format!("{mean:.2}"),
+            format!("{} to {}", digits(worst), digits(best)),
+            count.to_string(),
+        ]);
+    }
+    if table.is_empty() { Vec::new() } else { table.lines() }
+}
+
+/// Rounded to two digits it is below 1.
+fn is_slower(times: f64) -> bool {
+    times < 0.995
+}
+
+/// What is slower than a peer, wrong, or was not measured.
+fn slower(sections: &[Section], most_named: usize) -> Vec<String> {
+    let cases = || sections.iter().flat_map(|section| &section.cases);
+    let beside = cases().filter(|case| case.times.is_some()).count();
+    let mut slower: Vec<(f64, &str)> =
+        cases().filter_map(|case| Some((case.times.filter(|&times| is_slower(times))?, case.name.as_str()))).collect();
+    slower.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut lines = vec!["## Slower than a peer".to_owned(), String::new()];
+    let named: Vec<String> =
+        slower.iter().take(most_named).map(|(times, name)| format!("{name} ({})", digits(*times))).collect();
+    lines.extend(paragraph(&match (beside, slower.len()) {
+        (0, _) => "No peer was measured.".to_owned(),
+        (_, 0) => format!("None of {beside} cases."),
+        (_, count) => {
+            let more = match count.saturating_sub(most_named) {
+                0 => String::new(),
+                more => format!("; and {more} more, bold in the tables"),
+            };
+            format!("{count} of {beside} cases, the slowest first, with \"x\": {}{more}.", named.join("; "))
+        }
+    }));
+    for (what, correct) in [("Wrong results", Some(false)), ("Without a result", None)] {
+        let names: Vec<&str> = cases().filter(|case| case.correct == correct).map(|case| case.name.as_str()).collect();
+        if !names.is_empty() {
+            lines.push(String::new());
+            lines.extend(paragraph(&format!("**{what}**: {}.", names.join("; "))));
+        }
+    }
+    lines
+}
+
+impl Reduction {
+    /// The best peer's time over warpfold's.
+    fn times(&self) -> Option<f64> {
+        let own = self.back_to_back_us.filter(|_| self.correct == Some(true))?;
+        best(own, [self.cub_back_to_back_us, self.pytorch_us])
+    }
+
+    /// The time of a right result.
+    fn time(&self) -> Option<String> {
+        time(self.back_to_back_us, self.correct)
+    }
+
+    fn alignment(&self) -> &'static str {
+        if self.offset == 0 { "" } else { ", unaligned" }
+    }
+
+    fn compared(&self) -> Compared {
+        let data = self.data.as_ref().map_or_else(String::new, |data| format!(", {data} data"));
+        let name = format!("{} of {}, {}{}{data}", self.operator, self.dtype, self.shape, self.alignment());
+        Compared { name, times: self.times(), correct: self.correct }
+    }
+
+    /// `12.3 (1.05)`: the time, and the best peer's over it.
+    fn cell(&self) -> Option<String> {
+        let time = self.time()?;
+        Some(self.times().map_or_else(|| time.clone(), |times| format!("{time} ({})", shown(times))))
+    }
+}
+
+fn time(us: Option<f64>, correct: Option<bool>) -> Option<String> {
+    if correct == Some(false) { Some("wrong".to_owned()) } else { us.map(digits) }
+}
+
+fn best(own: f64, peers: [Option<f64>; 2]) -> Option<f64> {
+    peers.into_iter().flatten().min_by(f64::total_cmp).map(|best| best / own)
+}
+
+fn shown(times: f64) -> String {
+    let text = digits(times);
+    if is_slower(times) { format!("**{text}**") } else { text }
+}
+
+fn number(number: Option<f64>) -> String {
+    or_dash(number.map(digits))
+}
+
+fn times(times: Option<f64>) -> String {
+    or_dash(times.map(shown))
+}
+
+fn compared<'a>(rows: impl IntoIterator<Item = &'a Reduction>) -> Vec<Compared> {
+    rows.into_iter().map(Reduction::compared).collect()
+}
+
+/// What differs, in the order of its first appearance.
+fn distinct<T>(rows: &[T], of: impl Fn(&T) -> String) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for row in rows {
+        let name = of(row);
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    }
+    all
+}
+
+/// A table with a row for each name by `row`, and a column for each by `column`.
+fn pivot<T>(
+    rows: &[T],
+    corner: &str,
+    row: impl Fn(&T) -> String,
+    column: impl Fn(&T) -> String,
+    cell: impl Fn(&T) -> Option<String>,
+) -> Table {
+    let columns = distinct(rows, &column);
+    let mut table = Table::new(std::iter::once(corner.to_owned()).chain(columns.iter().cloned()));
+    for name in distinct(rows, &row) {
+        let cells = columns.iter().map(|wanted| {
+            or_dash(rows.iter().find(|case| row(case) == name && column(case) == *wanted).and_then(&cell))
+        });
+        table.push(std::iter::once(name.clone()).chain(cells).collect::<Vec<_>>());
+    }
+    table
+}
+
+/// Whether it is of the table of sums of f32 by length.
+fn is_by_length(row: &&Reduction) -> bool {
+    row.dtype == "f32" && row.offset == 0
+}
+
+fn lengths(rows: &[Reduction]) -> Option<Section> {
+    let rows: Vec<&Reduction> = rows.iter().filter(is_by_length).collect();
+    let mut table = Table::new(["elements", "time", "GB/s", "alone", "CUB", "PyTorch", "x"]);
+    for row in &rows {
+        table.push([
+            row.shape.clone(),
+            or_dash(row.time()),
+            or_dash(row.gigabytes_per_second.map(|rate| format!("{rate:.0}"))),
+            number(row.alone_us),
+            number(row.cub_back_to_back_us),
+            number(row.pytorch_us),
+            times(row.times()),
+        ]);
+    }
+    let cases = compared(rows.iter().copied());
+    let text = "One behind the other; \"alone\" is one call from event to event.".to_owned();
+    (!rows.is_empty()).then_some(Section { heading: "Sums of f32", text, table, peers: "CUB, PyTorch", cases })
+}
+
+fn types(rows: &[Reduction]) -> Option<Section> {
+    let rows: Vec<Reduction> = rows.iter().filter(|row| !is_by_length(row)).cloned().collect();
+    let column = |row: &Reduction| row.shape.clone() + row.alignment();
+    let table = pivot(&rows, "type", |row| row.dtype.clone(), column, Reduction::cell);
+    let text = "Time (x), by the number of elements. Unaligned inputs begin one element past an aligned address.";
+    let cases = compared(&rows);
+    let heading = "Sums of other types";
+    (!rows.is_empty()).then_some(Section { heading, text: text.to_owned(), table, peers: "CUB, PyTorch", cases })
+}
+
+fn operators(rows: &[Reduction]) -> Option<Section> {
+    let column = |row: &Reduction| format!("{}, {}", row.dtype, row.shape);
+    let table = pivot(rows, "operator", |row| row.operator.clone(), column, Reduction::cell);
+    let text = "Time (x), by type and number of elements. CUB has min and argmax; the other peers are PyTorch.";
+    let cases = compared(rows);
+    let heading = "Other operators";
+    (!rows.is_empty()).then_some(Section { heading, text: text.to_owned(), table, peers: "CUB, PyTorch", cases })
+}
+
+fn matrices(rows: &[Reduction], columns: &[Reduction]) -> Option<Section> {
+    let name = |row: &Reduction| {
+        let shape = row.shape.trim_end_matches(" rows").trim_end_matches(" columns");
+        format!("{} {}, {shape}", row.operator, row.dtype)
+    };
+    let all: Vec<Reduction> = rows.iter().chain(columns).cloned().collect();
+    let mut table = Table::new(["", "rows", "GB/s", "CUB", "PyTorch", "x", "columns", "GB/s", "PyTorch", "x"]);
+    let rate = |row: Option<&Reduction>| {
+        or_dash(row.and_then(|row| row.gigabytes_per_second).map(|rate| format!("{rate:.0}")))
+    };
+    for wanted in distinct(&all, name) {
+        let of = |rows: &[Reduction]| rows.iter().find(|row| name(row) == wanted).cloned();
+        let (row, column) = (of(rows), of(columns));
+        let (row, column) = (row.as_ref(), column.as_ref());
+        table.push([
+            wanted,
+            or_dash(row.and_then(Reduction::time)),
+            rate(row),
+            number(row.and_then(|row| row.cub_back_to_back_us)),
+            number(row.and_then(|row| row.pytorch_us)),
+            times(row.and_then(Reduction::times)),
+            or_dash(column.and_then(Reduction::time)),
+            rate(column),
+            number(column.and_then(|column| column.pytorch_us)),
+            times(column.and_then(Reduction::times)),
+        ]);
+    }
+    let text = "A result for each row, and for each column, of a matrix. CUB has no reduction of columns.".to_owned();
+    let cases = compared(&all);
+    (!all.is_empty()).then_some(Section { heading: "Rows and columns", text, table, peers: "CUB, PyTorch", cases })
+}
+
+fn segments(rows: &[Reduction]) -> Option<Section> {
+    let mut table = Table::new(["segments x mean length", "time", "GB/s", "CUB", "x"]);
+    for row in rows {
+        table.push([
+            row.shape.trim_end_matches(" skewed").to_owned(),
+            or_dash(row.time()),
+            or_dash(row.gigabytes_per_second.map(|rate| format!("{rate:.0}"))),
+            number(row.cub_back_to_back_us),
+            times(row.times()),
+        ]);
+    }
+    let text = "Sums of f32; segments by offsets, their lengths by a power law.".to_owned();
+    let cases = compared(rows);
+    (!rows.is_empty()).then_some(Section { heading: "Segments", text, table, peers: "CUB", cases })
+}
+
+fn data(rows: &[Reduction]) -> Option<Section> {
+    let data = |row: &Reduction| row.data.clone().unwrap_or_default();
+    let table = pivot(rows, "sum of", |row| format!("{}, {}", row.dtype, row.shape), data, Reduction::cell);
+    let text = "Time (x) of exact sums beside CUB's plain ones. Ordinary numbers have magnitudes from 1/16 to 16, wide \
+        ones three eighths of all exponents, subnormal ones are below the least normal number; cancelling ones are wide, \
+        and most have their opposite in the input.";
+    let cases = compared(rows);
+    let heading = "Other data";
+    (!rows.is_empty()).then_some(Section { heading, text: text.to_owned(), table, peers: "CUB", cases })
+}
+
+impl Transpose {
+    fn times(&self) -> Option<f64> {
+        best(self.median_us.filter(|_| self.correct == Some(true))?, [self.geam_us, self.pytorch_us])
+    }
+
+    fn is_permutation(&self) -> bool {
+        self.kind.starts_with("permute")
+    }
+
+    fn label(&self) -> String {
+        match self.kind.as_str() {
+            "transpose" => self.shape.clone(),
+            "permute-102" => format!("{} by 102", self.shape),
+            "permute-210" => format!("{} by 210", self.shape),
+            kind => format!("{}, {}", self.shape, kind.replace('-', " ")),
+        }
+    }
+
+    fn bytes(&self) -> String {
+        if self.size == 1 { "1 byte".to_owned() } else { format!("{} bytes", self.size) }
+    }
+
+    /// `12.3, 0.95, 1.05`: the time, the share of a copy, and the best peer's time over warpfold's.
+    fn cell(&self) -> Option<String> {
+        let own = self.median_us?;
+        let share = self.copy_us.map_or_else(String::new, |copy| format!(", {:.2}", copy / own));
+        let beside = self.times().map_or_else(String::new, |times| format!(", {}", shown(times)));
+        Some(time(self.median_us, self.correct)? + &share + &beside)
+    }
+}
+
+fn transposes(rows: &[Transpose]) -> Vec<Section> {
+    let (permutations, transposes): (Vec<_>, Vec<_>) = rows.iter().cloned().partition(Transpose::is_permutation);
+    let cells = "Time, share of a stream copy of as many bytes, x; by the size of an element.";
+    let section = |heading, text: String, peers, rows: &[Transpose]| {
+        let table = pivot(rows, "shape", Transpose::label, Transpose::bytes, Transpose::cell);
+        let compared = |row: &Transpose| Compared {
+            name: format!("{} of {}", row.label(), row.bytes()),
+            times: row.times(),
+            correct: row.correct,
+        };
+        let cases = rows.iter().map(compared).collect();
+        (!rows.is_empty()).then_some(Section { heading, text, table, peers, cases })
+    };
+    let scaled = "Scaled ones become -2 times their transpose. cuBLAS has 4, 8 and 16 bytes of one matrix.";
+    [
+        section("Transposes", format!("{cells} {scaled}"), "cuBLAS `geam`, PyTorch", &transposes),
+        section(
+            "Permutations",
+            format!("{cells} Three axes in another order: by 102 the first two change places."),
+            "PyTorch",
+            &permutations,
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn of_ladders(ladders: &Ladders) -> Section {
+    let header = ["kernel", "time", "GB/s", "of a copy"];
+    let (mut rungs, mut cases) = (Vec::new(), Vec::new());
+    for ladder in &ladders.sections {
+        for rung in &ladder.rows {
+            rungs.push([
+                rung.kernel.clone(),
+                digits(rung.median_us),
+                format!("{:.0}", rung.gigabytes_per_second),
+                or_dash(rung.share_of_copy.map(|share| format!("{share:.2}"))),
+            ]);
+            let name = format!("{} of {}", rung.kernel, ladder.input);
+            cases.push(Compared { name, times: None, correct: Some(rung.correct) });
+        }
+    }
+    // Two halves beside each other.
+    let (left, right) = rungs.split_at(rungs.len().div_ceil(2));
+    let mut table = Table::new(header.iter().chain(&header).copied());
+    for (i, rung) in left.iter().enumerate() {
+        let beside = right.get(i).cloned().unwrap_or_else(|| ["-"; 4].map(str::to_owned));
+        table.push(rung.iter().cloned().chain(beside));
+    }
+    let inputs: Vec<String> =
+        ladders.sections.iter().map(|ladder| format!("{} of {}", ladder.family.to_lowercase(), ladder.input)).collect();
+    let text = format!(
+        "Rung by rung, down the left half and then the right one: {}. GB/s of transposes and control flow counts output \
+         bytes too. [docs/ladder](../ladder/README.md) explains each rung.",
+        inputs.join(", ")
+    );
+    Section { heading: "Ladders", text, table, peers: "", cases }
+}
+
+/// The commands; with their dates and commits, where these differ.
+fn of_runs(name: &str, runs: &[Run]) -> Vec<String> {
+    let is_same = runs.iter().all(|run| run.date == runs[0].date && run.commit == runs[0].commit);
+    let of_run = |Run { date, commit, command, seconds, exit, .. }: &Run| {
+        let when = if is_same { String::new() } else { format!(", {date} at {commit}") };
+        let ended = match exit {
+            0 => String::new(),
+            124 | 130 => ", cut off by its time limit".to_owned(),
+            exit => format!(", exit code {exit}"),
+        };
+        format!("`{command}` ({seconds} s{when}{ended})")
+    };
+    let mut lines = vec![String::new(), "## Runs".to_owned(), String::new()];
+    lines.extend(paragraph(&format!(
+        "`./run.sh tables` in the unpacked bundle ran {}. `cargo xtask tables {name} FOLDER` wrote this page.",
+        runs.iter().map(of_run).collect::<Vec<_>>().join(", ")
+    )));
+    lines
+}

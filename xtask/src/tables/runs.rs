@@ -1,0 +1,176 @@
+//! The JSON of one run: what `run.sh tables` writes around a report of `bench`.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+
+/// A value that may be `null`, but not left out: a field that `bench` has renamed is an error.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(source: D) -> Result<Option<T>, D::Error> {
+    Option::deserialize(source)
+}
+
+/// One file of the folder.
+#[derive(Debug, Deserialize)]
+pub struct Run {
+    /// The run's name, as `run.sh tables` takes it.
+    pub name: String,
+    pub date: String,
+    pub commit: String,
+    /// The NVIDIA driver's version.
+    #[serde(deserialize_with = "present")]
+    pub driver: Option<String>,
+    #[serde(deserialize_with = "present")]
+    pub pytorch: Option<String>,
+    pub command: String,
+    /// The exit code of `bench`; 124 where the time limit ended it.
+    pub exit: i32,
+    pub seconds: u64,
+    pub report: serde_json::Value,
+}
+
+/// What ran the kernels.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Device {
+    pub name: String,
+    pub backend: String,
+    pub multiprocessors: u32,
+    #[serde(deserialize_with = "present")]
+    pub l2_bytes: Option<usize>,
+    #[serde(deserialize_with = "present")]
+    pub peak_gigabytes_per_second: Option<f64>,
+    /// The CUDA version of the driver.
+    #[serde(deserialize_with = "present")]
+    pub driver: Option<String>,
+}
+
+/// The part that all reports have.
+#[derive(Debug, Deserialize)]
+struct OfDevice {
+    device: Device,
+}
+
+/// A report of `bench reduce`.
+#[derive(Debug, Deserialize)]
+pub struct Reductions {
+    #[serde(deserialize_with = "present")]
+    pub read_gigabytes_per_second: Option<f64>,
+    #[serde(deserialize_with = "present")]
+    pub cub_version: Option<String>,
+    pub sections: Vec<ReductionSection>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct ReductionSection {
+    pub rows: Vec<Reduction>,
+}
+
+/// A measured reduction.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Reduction {
+    pub operator: String,
+    pub dtype: String,
+    pub shape: String,
+    pub offset: usize,
+    #[serde(deserialize_with = "present")]
+    pub data: Option<String>,
+    #[serde(deserialize_with = "present")]
+    pub correct: Option<bool>,
+    #[serde(deserialize_with = "present")]
+    pub back_to_back_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
+    pub alone_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
+    pub gigabytes_per_second: Option<f64>,
+    #[serde(deserialize_with = "present")]
+    pub cub_back_to_back_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
+    pub pytorch_us: Option<f64>,
+}
+
+/// A report of `bench transpose` over several cases.
+#[derive(Debug, Deserialize)]
+pub struct Transposes {
+    pub rows: Vec<Transpose>,
+}
+
+/// A measured transpose or permutation.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Transpose {
+    pub shape: String,
+    pub kind: String,
+    pub size: usize,
+    #[serde(deserialize_with = "present")]
+    pub correct: Option<bool>,
+    #[serde(deserialize_with = "present")]
+    pub median_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
+    pub copy_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
+    pub geam_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
+    pub pytorch_us: Option<f64>,
+}
+
+/// A report of `bench ladder`.
+#[derive(Debug, Deserialize)]
+pub struct Ladders {
+    #[serde(deserialize_with = "present")]
+    pub copy_gigabytes_per_second: Option<f64>,
+    pub sections: Vec<Ladder>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Ladder {
+    pub family: String,
+    pub input: String,
+    pub rows: Vec<Rung>,
+}
+
+/// A measured kernel of a ladder.
+#[derive(Debug, Deserialize)]
+pub struct Rung {
+    pub kernel: String,
+    pub correct: bool,
+    pub median_us: f64,
+    pub gigabytes_per_second: f64,
+    #[serde(deserialize_with = "present")]
+    pub share_of_copy: Option<f64>,
+}
+
+impl Run {
+    pub fn device(&self) -> anyhow::Result<Device> {
+        self.report::<OfDevice>().map(|report| report.device)
+    }
+
+    pub fn report<R: DeserializeOwned>(&self) -> anyhow::Result<R> {
+        R::deserialize(&self.report).with_context(|| format!("the run `{}` is no such report", self.name))
+    }
+}
+
+/// The names of runs, in the page's order.
+pub const NAMES: [&str; 8] = ["sums", "operators", "rows", "columns", "segments", "data", "transposes", "ladders"];
+
+/// Every run in the folder, in the page's order.
+pub fn read(folder: &Path) -> anyhow::Result<Vec<Run>> {
+    let mut runs = Vec::new();
+    for name in NAMES {
+        let file = folder.join(name).with_extension("json");
+        if !file.exists() {
+            continue;
+        }
+        let text = fs::read_to_string(&file).with_context(|| format!("cannot read `{}`", file.display()))?;
+        let run: Run = serde_json::from_str(&text).with_context(|| format!("`{}` is no run", file.display()))?;
+        ensure!(run.name == name, "`{}` has the run `{}`", file.display(), run.name);
+        runs.push(run);
+    }
+    ensure!(
+        !runs.is_empty(),
+        "`{}` has no run: `./run.sh tables` in the unpacked bundle writes {}.json",
+        folder.display(),
+        NAMES.join(".json, ")
+    );
+    Ok(runs)
+}
