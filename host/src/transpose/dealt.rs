@@ -1,9 +1,8 @@
 //! The launch of transposes whose rows are dealt out: three axes reversed, of which the first or the last is short.
 
 use cuda_std::element::Plain;
-use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
-use kernels::transpose::dealt::{MOST_MEMBERS, dealt_tiles, wide_dealt_tiles};
+use kernels::transpose::dealt::{DealtArgs, MOST_MEMBERS, dealt_tiles, wide_dealt_tiles};
 use kernels::transpose::tiles::elements;
 
 use super::launch::{MOST_BLOCKS, Strides};
@@ -24,8 +23,6 @@ pub(super) struct DealtMatrix {
 const fn long(size: usize) -> usize {
     if size <= 4 { 64 } else { 256 / size }
 }
-
-type DealtParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, u32, u32, u32, u32, u32);
 
 impl DealtMatrix {
     /// What reverses the axes of an array of that shape, if one of its outer axes is short and the other is not. (If
@@ -85,7 +82,7 @@ impl Gpu {
     /// By the first of `kernels`, or where all is at multiples of 16 bytes by the second.
     fn turn_dealt<T: Plain>(
         &self,
-        kernels: [Kernel<DealtParameters<T>>; 2],
+        kernels: [Kernel<DealtArgs<'static, T>>; 2],
         matrix: DealtMatrix,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
@@ -95,9 +92,19 @@ impl Gpu {
         let is_wide =
             Strides::of_matrix(rows, columns).are_wide(input.device_address() | output.device_address(), size);
         let tiling = Tiling::of_packs(elements(size), size);
-        let (across, [down, right]) = tiling.parameters(rows, columns);
+        let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
         let (members_of_input, members_of_output) = (members_of_input as u32, members_of_output as u32);
-        let arguments = (input, output, rows, columns, members_of_input, members_of_output, across, down, right);
+        let arguments = DealtArgs {
+            input,
+            output,
+            rows,
+            columns,
+            members_of_input,
+            members_of_output,
+            across,
+            tiles_down,
+            tiles_across,
+        };
         self.launch(kernels[usize::from(is_wide)], tiling.tiles(rows, columns) as u32, arguments)
     }
 }

@@ -1,16 +1,13 @@
 //! Transposes of squares where they are.
 
 use cuda_std::element::Plain;
-use cuda_std::global::GlobalMut;
 use cuda_std::launch::Kernel;
-use kernels::transpose::in_place::{elements, few_elements, square_tiles, wide_square_tiles};
+use kernels::transpose::in_place::{SquareArgs, elements, few_elements, square_tiles, wide_square_tiles};
 
 use super::launch::grids;
 use super::tiling::FEW_TILES;
 use super::{OPERATION, Transposition};
 use crate::{Error, Gpu, Matrix, ViewMut};
-
-type SquareParameters<T> = (GlobalMut<'static, T>, usize, usize, usize);
 
 impl Gpu {
     /// Transposes a square matrix where it is. Allocates nothing.
@@ -120,8 +117,8 @@ impl Gpu {
     /// By `kernel`, or where all is at multiples of 16 bytes by one of `wide`, of which the second has smaller tiles.
     fn turn_in_place<T: Plain>(
         &self,
-        kernel: Kernel<SquareParameters<T>>,
-        wide: [Kernel<SquareParameters<T>>; 2],
+        kernel: Kernel<SquareArgs<'static, T>>,
+        wide: [Kernel<SquareArgs<'static, T>>; 2],
         shape: Transposition,
         mut matrices: ViewMut<'_, T>,
     ) -> Result<(), Error> {
@@ -139,8 +136,9 @@ impl Gpu {
         };
         let distance = side * pitch;
         for squares in grids(batch, pairs) {
-            let views = matrices.reborrow().behind(squares.start * distance)?;
-            self.launch(kernel, (pairs * squares.len()) as u32, (views, side, pitch, distance))?;
+            let matrix = matrices.reborrow().behind(squares.start * distance)?;
+            let arguments = SquareArgs { matrix, side, pitch, batch: distance };
+            self.launch(kernel, (pairs * squares.len()) as u32, arguments)?;
         }
         Ok(())
     }

@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use cuda_std::element::Plain;
-use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::{Dim3, Kernel};
 use kernels::transpose::direct::{self, FEW_THREADS, THREADS, direct_squares};
 use kernels::transpose::few_columns::few_columns;
 use kernels::transpose::few_rows::few_rows;
-use kernels::transpose::tiles::{slanted_tiles, tiles};
+use kernels::transpose::tiles::{TileArgs, slanted_tiles, tiles};
 use kernels::transpose::words::word_tiles;
 
 use super::strips::{Strip, StripKernels};
@@ -56,10 +55,6 @@ fn are_better_small(few: usize, many: usize, size: usize) -> bool {
     let is_more_even = of_busiest(few, FEW_THREADS) < of_busiest(many, THREADS);
     few <= MULTIPROCESSORS || (few <= 3 * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
 }
-
-type DirectParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, u32, u32, usize, usize, usize, usize);
-type TilesParameters<T> =
-    (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32, u32, u32, u32);
 
 impl Gpu {
     /// Turns tile by tile. The views have room for the shape, which has elements.
@@ -218,7 +213,7 @@ impl Gpu {
     /// Turns small matrices whose rows begin and end at multiples of 16 bytes.
     fn turn_directly<T: Plain>(
         &self,
-        kernels: [Kernel<DirectParameters<T>>; 2],
+        kernels: [Kernel<direct_squares::Args<'static, T>>; 2],
         strides: Strides,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
@@ -226,13 +221,14 @@ impl Gpu {
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
         let (kernel, grid) = strides.squares_by(size_of::<T>(), kernels);
         let (rows, columns) = (rows as u32, columns as u32);
-        let arguments = (input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch);
+        let arguments =
+            direct_squares::Args { input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch };
         self.launch(kernel, grid, arguments)
     }
 
     fn turn_by<T: Plain>(
         &self,
-        kernel: Kernel<TilesParameters<T>>,
+        kernel: Kernel<TileArgs<'static, T>>,
         tiling: Tiling,
         strides: Strides,
         input: View<'_, T>,
@@ -240,10 +236,10 @@ impl Gpu {
     ) -> Result<(), Error> {
         strides.in_bands(tiling, input, output, |strides, input, output| {
             let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
-            let (across, [down, right]) = tiling.parameters(rows, columns);
+            let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
             let pieces = strides.pieces(size_of::<T>());
             strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
-                let arguments = (
+                let arguments = TileArgs {
                     input,
                     output,
                     rows,
@@ -253,10 +249,10 @@ impl Gpu {
                     input_batch,
                     output_batch,
                     across,
-                    down,
-                    right,
+                    tiles_down,
+                    tiles_across,
                     pieces,
-                );
+                };
                 self.launch(kernel, grid, arguments)
             })
         })
@@ -266,22 +262,22 @@ impl Gpu {
 /// The kernels for an element's size; of two direct ones the first for where blocks are few, of two by words the second
 /// for where tiles are.
 struct Kernels<T: Plain> {
-    direct: [Kernel<DirectParameters<T>>; 2],
+    direct: [Kernel<direct_squares::Args<'static, T>>; 2],
     by_packs: ByPacks<T>,
-    by_words: [Kernel<TilesParameters<T>>; 2],
-    slanted: Kernel<TilesParameters<T>>,
+    by_words: [Kernel<TileArgs<'static, T>>; 2],
+    slanted: Kernel<TileArgs<'static, T>>,
     strips: StripKernels<T>,
 }
 
 /// The kernels that turn tiles of packs, by how many there are.
 struct ByPacks<T: Plain> {
-    many: Kernel<TilesParameters<T>>,
-    at_once: Kernel<TilesParameters<T>>,
-    few: Kernel<TilesParameters<T>>,
+    many: Kernel<TileArgs<'static, T>>,
+    at_once: Kernel<TileArgs<'static, T>>,
+    few: Kernel<TileArgs<'static, T>>,
 }
 
 impl<T: Plain> ByPacks<T> {
-    fn of(self, amount: Amount) -> Kernel<TilesParameters<T>> {
+    fn of(self, amount: Amount) -> Kernel<TileArgs<'static, T>> {
         match amount {
             Amount::Many => self.many,
             Amount::AtOnce => self.at_once,

@@ -22,6 +22,36 @@ pub const fn few_elements(size: usize) -> usize {
     elements(size) / 4
 }
 
+/// The arguments of the kernels that transpose by tiles: [`tiles`](fn@tiles), [`slanted_tiles`](fn@slanted_tiles) and
+/// [`word_tiles`](fn@super::words::word_tiles).
+#[arguments]
+pub struct TileArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// The transposes.
+    pub output: GlobalMut<T>,
+    /// Rows of a matrix of the input.
+    pub rows: usize,
+    /// Columns of a matrix of the input.
+    pub columns: usize,
+    /// Elements from the start of a row of the input to that of the next one.
+    pub input_pitch: usize,
+    /// The same of the output.
+    pub output_pitch: usize,
+    /// Elements from the start of a matrix of the input to that of the next one.
+    pub input_batch: usize,
+    /// The same of the output.
+    pub output_batch: usize,
+    /// The binary logarithm of the squares side by side in a tile.
+    pub across: u32,
+    /// Tiles of a matrix one below the other.
+    pub tiles_down: u32,
+    /// Tiles of a matrix side by side.
+    pub tiles_across: u32,
+    /// The binary logarithm of the pieces of its rows that take turns.
+    pub pieces: u32,
+}
+
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
 /// behind the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 <<
@@ -55,18 +85,20 @@ pub const fn few_elements(size: usize) -> usize {
     early
 )]
 pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
-    input: Global<T>,
-    output: GlobalMut<T>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
+    TileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+    }: TileArgs<T>,
 ) {
     admit_next_grid();
     let tile = shared_array![T; LEN];
@@ -93,18 +125,20 @@ pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
     early
 )]
 pub unsafe fn slanted_tiles<T: Turn, const LEN: usize>(
-    input: Global<T>,
-    output: GlobalMut<T>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
+    TileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+    }: TileArgs<T>,
 ) {
     admit_next_grid();
     let tile = shared_array![T; LEN];
@@ -118,6 +152,43 @@ pub unsafe fn slanted_tiles<T: Turn, const LEN: usize>(
     slanted::store_tile(&output, rows, &to, &shape, &tile);
 }
 
+/// The arguments of the kernels that scale on their way: [`scaled_tiles`](fn@scaled_tiles),
+/// [`wide_scaled_tiles`](fn@wide_scaled_tiles), [`slanted_scaled_tiles`](fn@slanted_scaled_tiles) and
+/// [`scaled_word_tiles`](fn@super::words::scaled_word_tiles).
+#[arguments]
+pub struct ScaledTileArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// The transposes.
+    pub output: GlobalMut<T>,
+    /// Rows of a matrix of the input.
+    pub rows: usize,
+    /// Columns of a matrix of the input.
+    pub columns: usize,
+    /// Elements from the start of a row of the input to that of the next one.
+    pub input_pitch: usize,
+    /// The same of the output.
+    pub output_pitch: usize,
+    /// Elements from the start of a matrix of the input to that of the next one.
+    pub input_batch: usize,
+    /// The same of the output.
+    pub output_batch: usize,
+    /// The binary logarithm of the squares side by side in a tile.
+    pub across: u32,
+    /// Tiles of a matrix one below the other.
+    pub tiles_down: u32,
+    /// Tiles of a matrix side by side.
+    pub tiles_across: u32,
+    /// The binary logarithm of the pieces of its rows that take turns.
+    pub pieces: u32,
+    /// What is done with each element: see [`Scaling`](super::change::Scaling).
+    pub how: u32,
+    /// The real part of the factor.
+    pub real: f64,
+    /// Its imaginary part.
+    pub imaginary: f64,
+}
+
 /// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose elements, of 2 bytes, are [scaled](super::change) on
 /// their way: `how` and the factor's parts are those of a [`Scaling`].
 ///
@@ -129,21 +200,23 @@ pub unsafe fn slanted_tiles<T: Turn, const LEN: usize>(
     early
 )]
 pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
-    input: Global<<N as Scale>::Bits>,
-    output: GlobalMut<<N as Scale>::Bits>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
-    how: u32,
-    real: f64,
-    imaginary: f64,
+    ScaledTileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+        how,
+        real,
+        imaginary,
+    }: ScaledTileArgs<<N as Scale>::Bits>,
 ) {
     admit_next_grid();
     let tile = shared_array![<N as Scale>::Bits; LEN];
@@ -167,21 +240,23 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
     early
 )]
 pub unsafe fn wide_scaled_tiles<N: Scale, const LEN: usize>(
-    input: Global<<N as Scale>::Bits>,
-    output: GlobalMut<<N as Scale>::Bits>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
-    how: u32,
-    real: f64,
-    imaginary: f64,
+    ScaledTileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+        how,
+        real,
+        imaginary,
+    }: ScaledTileArgs<<N as Scale>::Bits>,
 ) {
     admit_next_grid();
     let tile = shared_array![<N as Scale>::Bits; LEN];
@@ -205,21 +280,23 @@ pub unsafe fn wide_scaled_tiles<N: Scale, const LEN: usize>(
     early
 )]
 pub unsafe fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
-    input: Global<<N as Scale>::Bits>,
-    output: GlobalMut<<N as Scale>::Bits>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
-    how: u32,
-    real: f64,
-    imaginary: f64,
+    ScaledTileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+        how,
+        real,
+        imaginary,
+    }: ScaledTileArgs<<N as Scale>::Bits>,
 ) {
     admit_next_grid();
     let tile = shared_array![<N as Scale>::Bits; LEN];

@@ -26,6 +26,7 @@ use num_complex::Complex32;
 use super::change::{Scale, Scaled, Scaling};
 use super::in_words::{InWords, ScaledInWords};
 use super::tile::{Cut, admit_next_grid};
+use super::tiles::{ScaledTileArgs, TileArgs};
 use super::turn::{Each, sixteen};
 
 /// Threads of a block.
@@ -68,18 +69,20 @@ pub const fn positions(rows: usize, size: usize) -> usize {
     early
 )]
 pub unsafe fn word_tiles<T: InWords, const LEN: usize>(
-    input: Global<T>,
-    output: GlobalMut<T>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
+    TileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+    }: TileArgs<T>,
 ) {
     admit_next_grid();
     let tile = shared_array![<T as InWords>::Word; LEN];
@@ -97,21 +100,23 @@ pub unsafe fn word_tiles<T: InWords, const LEN: usize>(
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(instances = [f32] x [4096, 1024] + [f64, Complex32] x [2048, 512], block = BLOCK, early)]
 pub unsafe fn scaled_word_tiles<N: ScaledInWords, const LEN: usize>(
-    input: Global<<N as ScaledInWords>::Word>,
-    output: GlobalMut<<N as ScaledInWords>::Word>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
-    how: u32,
-    real: f64,
-    imaginary: f64,
+    ScaledTileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+        how,
+        real,
+        imaginary,
+    }: ScaledTileArgs<<N as ScaledInWords>::Word>,
 ) {
     admit_next_grid();
     let tile = shared_array![<N as ScaledInWords>::Word; LEN];

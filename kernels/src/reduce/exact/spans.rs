@@ -45,6 +45,31 @@ pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Summand>() -> us
     words::<<O::Terms as Terms>::Grid>() as usize
 }
 
+/// The arguments of [`exact_spans`](fn@exact_spans) and [`exact_spans_of_two_terms`](fn@exact_spans_of_two_terms).
+#[arguments]
+pub struct ExactSpanArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// Elements of a span.
+    pub len: usize,
+    /// Elements from the start of a span to that of the next one.
+    pub pitch: usize,
+    /// Blocks that fold a span.
+    pub parts: u32,
+    /// Tiles of a part, but for longer ones.
+    pub tiles: u32,
+    /// The first parts, which have a tile more.
+    pub longer: u32,
+    /// What blocks of one span leave each other; all 0 before and after the launch.
+    pub mailboxes: GlobalMut<[u64; 2]>,
+    /// Residues that blocks of one span add up; all 0 before and after the launch.
+    pub residues: GlobalMut<i64>,
+    /// What is made of the sums: see [`result`](super::result).
+    pub finish: u32,
+    /// The results, of the format that `finish` says.
+    pub output: GlobalMut<u8>,
+}
+
 /// [`spans`](fn@crate::reduce::spans::spans) whose sums are exact.
 ///
 /// Blocks leave each other their sums in mailboxes, and what has no room there in `residues`, to which they add limb by
@@ -60,16 +85,7 @@ pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Summand>() -> us
     early
 )]
 pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
-    input: Global<T>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: GlobalMut<[u64; 2]>,
-    residues: GlobalMut<i64>,
-    finish: u32,
-    output: GlobalMut<u8>,
+    ExactSpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, finish, output }: ExactSpanArgs<T>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
     let shared = Shared { mailboxes: &mailboxes, residues: &residues };
@@ -83,16 +99,7 @@ pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
 /// As there.
 #[kernel(instances = [SumOfSquares] x [f64], max_threads = 512, min_blocks = 1, early)]
 pub unsafe fn exact_spans_of_two_terms<O: ExactOperator<T>, T: Summand>(
-    input: Global<T>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: GlobalMut<[u64; 2]>,
-    residues: GlobalMut<i64>,
-    finish: u32,
-    output: GlobalMut<u8>,
+    ExactSpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, finish, output }: ExactSpanArgs<T>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
     let shared = Shared { mailboxes: &mailboxes, residues: &residues };
