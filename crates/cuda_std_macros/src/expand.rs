@@ -338,8 +338,14 @@ impl Kernel<'_> {
         });
         let implementations = self.instances.iter().map(|instance| self.implementation(instance, &args));
         let by_sizes = self.erase.map(|erase| self.by_sizes(erase));
+        let assertions = self.instances.iter().filter_map(|instance| {
+            let (assertions, aliases) = (instance.assertions(), self.aliases(instance));
+            (!assertions.is_empty()).then(|| quote!(const _: () = { #aliases #assertions };))
+        });
         quote! {
             #struct_of_args
+
+            #(#assertions)*
 
             #[cfg(not(target_arch = "nvptx64"))]
             #[doc(hidden)]

@@ -40,6 +40,10 @@ mod parameters;
 /// sum::handle::<f32, 256>()             // on the host; `sum::handle::<f32, 100>()` does not compile
 /// ```
 ///
+/// A constant that somebody else decides is written with where it is decided, and does not compile if the two differ:
+/// `[u8] x [32768 == tile_len(1)]`. Or it is a block alone, `[u8] x [{ tile_len(1) }]`, which is no part of the entry's
+/// name.
+///
 /// Products of lists are joined by `+`, where not every type goes with every other: `instances = [Sum] x [f32, i32] +
 /// [CountNan] x [f32]`. A kernel without a `block` of its own may say how many threads one has at most, by
 /// `max_threads = 1024`, so that the assembler leaves each thread no more registers than such a block has.

@@ -9,7 +9,8 @@ use kernels::reduce::exact::result::{DERIVED, IN_OTHER_FORMAT};
 use kernels::reduce::exact::rows::{self, ExactRowArgs, exact_rows, exact_rows_of_two_terms, least_lanes};
 use kernels::reduce::exact::segments::exact_segments;
 use kernels::reduce::exact::spans::{
-    ExactSpanArgs, PACKS_IN_FLIGHT, boxes, exact_spans, exact_spans_of_two_terms, words_of_residue,
+    ExactSpanArgs, PACKS_IN_FLIGHT, THREADS_AT_ONCE, THREADS_OF_TWO_AT_ONCE, boxes, exact_spans,
+    exact_spans_of_two_terms, words_of_residue,
 };
 
 use super::plan::{AtOnce, Blocks, Tiles};
@@ -23,7 +24,7 @@ use crate::{AnyBlock, Error, Gpu, Kernel, MULTIPROCESSORS, Transposition, View, 
 
 /// The kernels of exact sums of some terms.
 struct ExactKernels<T: Element> {
-    /// The kernel for spans, and how many blocks of 256 threads of it a multiprocessor runs at once.
+    /// The kernel for spans, and how many threads of it a multiprocessor runs at once.
     spans: (AnyBlock<ExactSpanArgs<'static, T>>, usize),
     /// The kernel for short rows.
     rows: Kernel<ExactRowArgs<'static, T>>,
@@ -65,14 +66,14 @@ macro_rules! exact_reductions {
     )*)*};
     (one_term, $terms:ident, $type:ident) => {
         (
-            (exact_spans::handle::<$terms, $type>(), 3),
+            (exact_spans::handle::<$terms, $type>(), THREADS_AT_ONCE),
             exact_rows::handle::<$terms, $type>(),
             Some(exact_columns::handle::<$terms, $type>()),
         )
     };
     (two_terms, $terms:ident, $type:ident) => {
         (
-            (exact_spans_of_two_terms::handle::<$terms, $type>(), 2),
+            (exact_spans_of_two_terms::handle::<$terms, $type>(), THREADS_OF_TWO_AT_ONCE),
             exact_rows_of_two_terms::handle::<$terms, $type>(),
             None,
         )

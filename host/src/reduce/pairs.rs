@@ -5,7 +5,9 @@ use cuda_std::mailbox;
 use half::{bf16, f16};
 use kernels::ops::{Dot, InElementType, Operator};
 use kernels::reduce::exact::result::IN_OTHER_FORMAT;
-use kernels::reduce::exact::spans::{PAIRS_IN_FLIGHT, boxes_of_pairs, exact_pairs, words_of_pairs_residue};
+use kernels::reduce::exact::spans::{
+    PAIRS_IN_FLIGHT, THREADS_OF_TWO_AT_ONCE, boxes_of_pairs, exact_pairs, words_of_pairs_residue,
+};
 use kernels::reduce::pairs::{self, PACKS_IN_FLIGHT, PairArgs};
 
 use super::Shape;
@@ -219,7 +221,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         let (size, pitch) = (size_of::<T>(), if len == 0 { 0 } else { pitch });
         let blocks = (spans > 0).then(|| match kernel {
             PairKernel::InOrder { .. } => Blocks::of_spans(spans, len, size, PACKS_IN_FLIGHT),
-            PairKernel::Exact { .. } => Blocks::exact(spans, len, size, PAIRS_IN_FLIGHT, 2),
+            PairKernel::Exact { .. } => Blocks::exact(spans, len, size, PAIRS_IN_FLIGHT, THREADS_OF_TWO_AT_ONCE),
         });
         Ok(Self { kernel, shape, spans, len, pitch, blocks })
     }

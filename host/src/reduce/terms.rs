@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use exact_sum::Binary;
 use kernels::reduce::exact::custom::{ExactTerm, TermArgs, words_of_residue};
 use kernels::reduce::exact::result;
-use kernels::reduce::exact::spans::PACKS_IN_FLIGHT;
+use kernels::reduce::exact::spans::{PACKS_IN_FLIGHT, THREADS_AT_ONCE};
 
 use super::Shape;
 use super::plan::Blocks;
@@ -62,7 +62,8 @@ impl Gpu {
         };
         // Nothing is where the pitch says; and where that would be may be beyond any address.
         let pitch = if len == 0 { 0 } else { pitch };
-        let blocks = (spans > 0).then(|| Blocks::exact(spans, len, size_of::<E::Element>(), PACKS_IN_FLIGHT, 3));
+        let blocks =
+            (spans > 0).then(|| Blocks::exact(spans, len, size_of::<E::Element>(), PACKS_IN_FLIGHT, THREADS_AT_ONCE));
         let planned = OfTerms { kernel: kernels.spans, words: words_of_residue::<E>(), spans, len, pitch, blocks };
         Reducer::new(self, shape, Planned::new(planned))
     }

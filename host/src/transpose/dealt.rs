@@ -51,29 +51,36 @@ impl Gpu {
         match size_of::<T>() {
             1 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { [dealt_tiles::handle::<u8, 32768>(), wide_dealt_tiles::handle::<u8, 32768>()] };
+                let kernels = unsafe {
+                    [dealt_tiles::handle::<u8, { elements(1) }>(), wide_dealt_tiles::handle::<u8, { elements(1) }>()]
+                };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             2 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels =
-                    unsafe { [dealt_tiles::handle::<u16, 16384>(), wide_dealt_tiles::handle::<u16, 16384>()] };
+                let kernels = unsafe {
+                    [dealt_tiles::handle::<u16, { elements(2) }>(), wide_dealt_tiles::handle::<u16, { elements(2) }>()]
+                };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             4 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { [dealt_tiles::handle::<u32, 4096>(), wide_dealt_tiles::handle::<u32, 4096>()] };
+                let kernels = unsafe {
+                    [dealt_tiles::handle::<u32, { elements(4) }>(), wide_dealt_tiles::handle::<u32, { elements(4) }>()]
+                };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             8 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { [dealt_tiles::handle::<u64, 2048>(), wide_dealt_tiles::handle::<u64, 2048>()] };
+                let kernels = unsafe {
+                    [dealt_tiles::handle::<u64, { elements(8) }>(), wide_dealt_tiles::handle::<u64, { elements(8) }>()]
+                };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             _ => {
                 // They are packs, wherever they begin.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { [wide_dealt_tiles::handle::<u128, 1024>(); 2] };
+                let kernels = unsafe { [wide_dealt_tiles::handle::<u128, { elements(16) }>(); 2] };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
         }

@@ -73,8 +73,11 @@ impl Gpu {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let (square, wide) = unsafe {
                     (
-                        square_tiles::handle::<u8, 16384>(),
-                        [wide_square_tiles::handle::<u8, 16384>(), wide_square_tiles::handle::<u8, 4096>()],
+                        square_tiles::handle::<u8, { elements(1) }>(),
+                        [
+                            wide_square_tiles::handle::<u8, { elements(1) }>(),
+                            wide_square_tiles::handle::<u8, { few_elements(1) }>(),
+                        ],
                     )
                 };
                 self.turn_in_place(square, wide, shape, matrices.cast())
@@ -83,8 +86,11 @@ impl Gpu {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let (square, wide) = unsafe {
                     (
-                        square_tiles::handle::<u16, 4096>(),
-                        [wide_square_tiles::handle::<u16, 4096>(), wide_square_tiles::handle::<u16, 1024>()],
+                        square_tiles::handle::<u16, { elements(2) }>(),
+                        [
+                            wide_square_tiles::handle::<u16, { elements(2) }>(),
+                            wide_square_tiles::handle::<u16, { few_elements(2) }>(),
+                        ],
                     )
                 };
                 self.turn_in_place(square, wide, shape, matrices.cast())
@@ -93,22 +99,29 @@ impl Gpu {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let (square, wide) = unsafe {
                     (
-                        square_tiles::handle::<u32, 4096>(),
-                        [wide_square_tiles::handle::<u32, 4096>(), wide_square_tiles::handle::<u32, 1024>()],
+                        square_tiles::handle::<u32, { elements(4) }>(),
+                        [
+                            wide_square_tiles::handle::<u32, { elements(4) }>(),
+                            wide_square_tiles::handle::<u32, { few_elements(4) }>(),
+                        ],
                     )
                 };
                 self.turn_in_place(square, wide, shape, matrices.cast())
             }
             8 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let (square, wide) =
-                    unsafe { (square_tiles::handle::<u64, 1024>(), [wide_square_tiles::handle::<u64, 1024>(); 2]) };
+                let (square, wide) = unsafe {
+                    (
+                        square_tiles::handle::<u64, { elements(8) }>(),
+                        [wide_square_tiles::handle::<u64, { elements(8) }>(); 2],
+                    )
+                };
                 self.turn_in_place(square, wide, shape, matrices.cast())
             }
             _ => {
                 // They are packs, wherever they begin.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let wide = unsafe { [wide_square_tiles::handle::<u128, 1024>(); 2] };
+                let wide = unsafe { [wide_square_tiles::handle::<u128, { elements(16) }>(); 2] };
                 self.turn_in_place(wide[0], wide, shape, matrices.cast())
             }
         }

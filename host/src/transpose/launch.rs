@@ -5,10 +5,11 @@ use std::ops::Range;
 use cuda_std::element::Plain;
 use cuda_std::launch::{Dim3, Kernel};
 use kernels::transpose::direct::{self, FEW_THREADS, THREADS, direct_squares};
-use kernels::transpose::few_columns::few_columns;
+use kernels::transpose::few_columns::{few_columns, taken};
 use kernels::transpose::few_rows::few_rows;
-use kernels::transpose::tiles::{TileArgs, slanted_tiles, tiles};
-use kernels::transpose::words::word_tiles;
+use kernels::transpose::strips::room;
+use kernels::transpose::tiles::{TileArgs, elements, few_elements, slanted_tiles, tiles};
+use kernels::transpose::words::{word_tiles, words};
 
 use super::strips::{Strip, StripKernels};
 use super::tiling::{Amount, Tiling, by_packs_or_few, by_words_or_few, slanted_if_many};
@@ -71,15 +72,18 @@ impl Gpu {
                     Kernels {
                         direct: [direct_squares::handle::<u8, FEW_THREADS>(), direct_squares::handle::<u8, THREADS>()],
                         by_packs: ByPacks {
-                            many: tiles::handle::<u8, 32768, 5>(),
-                            at_once: tiles::handle::<u8, 32768, 5>(),
-                            few: tiles::handle::<u8, 8192, 10>(),
+                            many: tiles::handle::<u8, { elements(1) }, 5>(),
+                            at_once: tiles::handle::<u8, { elements(1) }, 5>(),
+                            few: tiles::handle::<u8, { few_elements(1) }, 10>(),
                         },
-                        by_words: [word_tiles::handle::<u8, 4096>(), word_tiles::handle::<u8, 1024>()],
-                        slanted: slanted_tiles::handle::<u8, 32768>(),
+                        by_words: [
+                            word_tiles::handle::<u8, { words(4, false) }>(),
+                            word_tiles::handle::<u8, { words(4, true) }>(),
+                        ],
+                        slanted: slanted_tiles::handle::<u8, { elements(1) }>(),
                         strips: StripKernels {
-                            few_columns: few_columns::handle::<u8, 49152>(),
-                            few_rows: few_rows::handle::<u8, 32768>(),
+                            few_columns: few_columns::handle::<u8, { taken(1) }>(),
+                            few_rows: few_rows::handle::<u8, { room(1) }>(),
                         },
                     }
                 };
@@ -95,18 +99,21 @@ impl Gpu {
                         ],
                         by_packs: ByPacks {
                             many: if strides.are_lines_apart(2) {
-                                tiles::handle::<u16, 16384, 5>()
+                                tiles::handle::<u16, { elements(2) }, 5>()
                             } else {
-                                tiles::handle::<u16, 16384, 4>()
+                                tiles::handle::<u16, { elements(2) }, 4>()
                             },
-                            at_once: tiles::handle::<u16, 16384, 5>(),
-                            few: tiles::handle::<u16, 4096, 8>(),
+                            at_once: tiles::handle::<u16, { elements(2) }, 5>(),
+                            few: tiles::handle::<u16, { few_elements(2) }, 8>(),
                         },
-                        by_words: [word_tiles::handle::<u16, 4096>(), word_tiles::handle::<u16, 1024>()],
-                        slanted: slanted_tiles::handle::<u16, 16384>(),
+                        by_words: [
+                            word_tiles::handle::<u16, { words(4, false) }>(),
+                            word_tiles::handle::<u16, { words(4, true) }>(),
+                        ],
+                        slanted: slanted_tiles::handle::<u16, { elements(2) }>(),
                         strips: StripKernels {
-                            few_columns: few_columns::handle::<u16, 24576>(),
-                            few_rows: few_rows::handle::<u16, 16384>(),
+                            few_columns: few_columns::handle::<u16, { taken(2) }>(),
+                            few_rows: few_rows::handle::<u16, { room(2) }>(),
                         },
                     }
                 };
@@ -121,15 +128,18 @@ impl Gpu {
                             direct_squares::handle::<u32, THREADS>(),
                         ],
                         by_packs: ByPacks {
-                            many: tiles::handle::<u32, 4096, 4>(),
-                            at_once: tiles::handle::<u32, 4096, 8>(),
-                            few: tiles::handle::<u32, 1024, 32>(),
+                            many: tiles::handle::<u32, { elements(4) }, 4>(),
+                            at_once: tiles::handle::<u32, { elements(4) }, 8>(),
+                            few: tiles::handle::<u32, { few_elements(4) }, 32>(),
                         },
-                        by_words: [word_tiles::handle::<u32, 4096>(), word_tiles::handle::<u32, 1024>()],
-                        slanted: slanted_tiles::handle::<u32, 4096>(),
+                        by_words: [
+                            word_tiles::handle::<u32, { words(4, false) }>(),
+                            word_tiles::handle::<u32, { words(4, true) }>(),
+                        ],
+                        slanted: slanted_tiles::handle::<u32, { elements(4) }>(),
                         strips: StripKernels {
-                            few_columns: few_columns::handle::<u32, 12288>(),
-                            few_rows: few_rows::handle::<u32, 8192>(),
+                            few_columns: few_columns::handle::<u32, { taken(4) }>(),
+                            few_rows: few_rows::handle::<u32, { room(4) }>(),
                         },
                     }
                 };
@@ -144,15 +154,18 @@ impl Gpu {
                             direct_squares::handle::<u64, THREADS>(),
                         ],
                         by_packs: ByPacks {
-                            many: tiles::handle::<u64, 2048, 4>(),
-                            at_once: tiles::handle::<u64, 2048, 8>(),
-                            few: tiles::handle::<u64, 512, 16>(),
+                            many: tiles::handle::<u64, { elements(8) }, 4>(),
+                            at_once: tiles::handle::<u64, { elements(8) }, 8>(),
+                            few: tiles::handle::<u64, { few_elements(8) }, 16>(),
                         },
-                        by_words: [word_tiles::handle::<u64, 2048>(), word_tiles::handle::<u64, 512>()],
-                        slanted: slanted_tiles::handle::<u64, 2048>(),
+                        by_words: [
+                            word_tiles::handle::<u64, { words(8, false) }>(),
+                            word_tiles::handle::<u64, { words(8, true) }>(),
+                        ],
+                        slanted: slanted_tiles::handle::<u64, { elements(8) }>(),
                         strips: StripKernels {
-                            few_columns: few_columns::handle::<u64, 6144>(),
-                            few_rows: few_rows::handle::<u64, 4096>(),
+                            few_columns: few_columns::handle::<u64, { taken(8) }>(),
+                            few_rows: few_rows::handle::<u64, { room(8) }>(),
                         },
                     }
                 };
@@ -163,9 +176,9 @@ impl Gpu {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let by_packs = unsafe {
                     ByPacks {
-                        many: tiles::handle::<u128, 1024, 4>(),
-                        at_once: tiles::handle::<u128, 1024, 8>(),
-                        few: tiles::handle::<u128, 256, 8>(),
+                        many: tiles::handle::<u128, { elements(16) }, 4>(),
+                        at_once: tiles::handle::<u128, { elements(16) }, 8>(),
+                        few: tiles::handle::<u128, { few_elements(16) }, 8>(),
                     }
                 };
                 if strides.are_small(16) {

@@ -4,7 +4,7 @@ use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
 use kernels::transpose::run_strips::{are_strips, run_strips};
 use kernels::transpose::run_tiles::{RunTiles, run_tiles};
-use kernels::transpose::strips::{self, at_once};
+use kernels::transpose::strips::{self, at_once, room};
 use kernels::transpose::{runs, whole_runs};
 
 use super::launch::{MOST_BLOCKS, Strides};
@@ -62,22 +62,26 @@ impl Gpu {
         match (unit, bytes < long(unit)) {
             (1, true) => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { (run_tiles::handle::<u8, 32768>(), run_strips::handle::<u8, 32768>()) };
+                let kernels =
+                    unsafe { (run_tiles::handle::<u8, { room(1) }>(), run_strips::handle::<u8, { room(1) }>()) };
                 self.short_runs(kernels, of(1), input.cast(), output.cast())
             }
             (2, true) => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { (run_tiles::handle::<u16, 16384>(), run_strips::handle::<u16, 16384>()) };
+                let kernels =
+                    unsafe { (run_tiles::handle::<u16, { room(2) }>(), run_strips::handle::<u16, { room(2) }>()) };
                 self.short_runs(kernels, of(2), input.cast(), output.cast())
             }
             (4, true) => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { (run_tiles::handle::<u32, 8192>(), run_strips::handle::<u32, 8192>()) };
+                let kernels =
+                    unsafe { (run_tiles::handle::<u32, { room(4) }>(), run_strips::handle::<u32, { room(4) }>()) };
                 self.short_runs(kernels, of(4), input.cast(), output.cast())
             }
             (_, true) => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { (run_tiles::handle::<u64, 4096>(), run_strips::handle::<u64, 4096>()) };
+                let kernels =
+                    unsafe { (run_tiles::handle::<u64, { room(8) }>(), run_strips::handle::<u64, { room(8) }>()) };
                 self.short_runs(kernels, of(8), input.cast(), output.cast())
             }
             (1, false) => {

@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use kernels::transpose::change::{CONJUGATED, MULTIPLIED, Scale};
 use kernels::transpose::direct::{FEW_THREADS, ScaledSquareArgs, THREADS, scaled_direct_squares};
 use kernels::transpose::tiles::{ScaledTileArgs, elements, scaled_tiles, slanted_scaled_tiles, wide_scaled_tiles};
-use kernels::transpose::words::scaled_word_tiles;
+use kernels::transpose::words::{scaled_word_tiles, words};
 use num_complex::{Complex32, Complex64};
 
 use super::Transposition;
@@ -89,7 +89,7 @@ mod private {
 }
 
 macro_rules! scaled {
-    ($($type:ident, $len:literal, $anywhere:expr, |$x:ident| $parts:expr;)*) => {$(
+    ($($type:ident, $anywhere:expr, |$x:ident| $parts:expr;)*) => {$(
         impl ScaledElement for $type {}
         impl private::Sealed for $type {
             fn kernels() -> ScaledKernels<Self::Bits> {
@@ -100,7 +100,7 @@ macro_rules! scaled {
                             scaled_direct_squares::handle::<$type, FEW_THREADS>(),
                             scaled_direct_squares::handle::<$type, THREADS>(),
                         ],
-                        wide: wide_scaled_tiles::handle::<$type, $len>(),
+                        wide: wide_scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
                         anywhere: $anywhere,
                     }
                 }
@@ -114,30 +114,33 @@ macro_rules! scaled {
 }
 
 macro_rules! by_packs {
-    ($type:ident, $len:literal) => {
+    ($type:ident) => {
         Anywhere::ByPacks {
-            many: slanted_scaled_tiles::handle::<$type, $len>(),
-            few: scaled_tiles::handle::<$type, $len>(),
+            many: slanted_scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
+            few: scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
         }
     };
 }
 
 macro_rules! by_words {
-    ($type:ident, $len:literal, $few:literal) => {
+    ($type:ident) => {
         Anywhere::ByWords {
-            many: slanted_scaled_tiles::handle::<$type, $len>(),
-            words: [scaled_word_tiles::handle::<$type, $len>(), scaled_word_tiles::handle::<$type, $few>()],
+            many: slanted_scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
+            words: [
+                scaled_word_tiles::handle::<$type, { words(size_of::<$type>(), false) }>(),
+                scaled_word_tiles::handle::<$type, { words(size_of::<$type>(), true) }>(),
+            ],
         }
     };
 }
 
 scaled! {
-    f16, 16384, by_packs!(f16, 16384), |x| [x.to_f64(), 0.0];
-    bf16, 16384, by_packs!(bf16, 16384), |x| [x.to_f64(), 0.0];
-    f32, 4096, by_words!(f32, 4096, 1024), |x| [x.into(), 0.0];
-    f64, 2048, by_words!(f64, 2048, 512), |x| [x, 0.0];
-    Complex32, 2048, by_words!(Complex32, 2048, 512), |x| [x.re.into(), x.im.into()];
-    Complex64, 1024, Anywhere::Never, |x| [x.re, x.im];
+    f16, by_packs!(f16), |x| [x.to_f64(), 0.0];
+    bf16, by_packs!(bf16), |x| [x.to_f64(), 0.0];
+    f32, by_words!(f32), |x| [x.into(), 0.0];
+    f64, by_words!(f64), |x| [x, 0.0];
+    Complex32, by_words!(Complex32), |x| [x.re.into(), x.im.into()];
+    Complex64, Anywhere::Never, |x| [x.re, x.im];
 }
 
 impl<B: Plain> ScaledKernels<B> {

@@ -42,7 +42,7 @@ pub struct PairArgs<T: Plain, R: Plain> {
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Dot] x [i8, i16, i32, i64, u8, u16, u32, u64],
-    max_threads = 512,
+    max_threads = crate::reduce::spans::MOST_THREADS,
     min_blocks = 2,
     early
 )]

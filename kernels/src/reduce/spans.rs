@@ -17,6 +17,9 @@ use crate::ops::{
 /// 16-byte packs of a tile that each thread folds, all in flight at once; of two tiles, where the span is aligned.
 pub const PACKS_IN_FLIGHT: usize = 4;
 
+/// Threads of a block, at most: of two such blocks each has the registers that every operator needs.
+pub const MOST_THREADS: usize = 512;
+
 /// The elements of `size` bytes in a tile of a block of `threads` threads.
 pub const fn tile(threads: usize, size: usize) -> usize {
     threads * PACKS_IN_FLIGHT * (16 / size)
@@ -77,7 +80,7 @@ pub struct SpanArgs<T: Plain, R: Plain> {
         + [CountNan, CountFinite] x [f32, f64, f16, bf16]
         + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
         + [WrappingSum] x [u8, u16, u32],
-    max_threads = 512,
+    max_threads = MOST_THREADS,
     min_blocks = 2,
     early, erase = crate::ops::Erased
 )]
@@ -98,7 +101,7 @@ pub unsafe fn spans<O: Operator<T>, T: Element>(
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Product] x [f32, f64, f16, bf16],
-    max_threads = 512,
+    max_threads = MOST_THREADS,
     min_blocks = 2,
     early, erase = crate::ops::Erased
 )]

@@ -179,7 +179,7 @@ by_packs!(u32, u64, u128);
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [u8, u16, u32, u64, u128] x [128, 256], block = BLOCK, early)]
+#[kernel(instances = [u8, u16, u32, u64, u128] x [128 == FEW_THREADS, 256 == THREADS], block = BLOCK, early)]
 pub unsafe fn direct_squares<T: Direct, const BLOCK: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
@@ -227,7 +227,7 @@ pub struct ScaledSquareArgs<T: Plain> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128, 256],
+    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128 == FEW_THREADS, 256 == THREADS],
     block = BLOCK,
     early
 )]

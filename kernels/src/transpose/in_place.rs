@@ -74,7 +74,8 @@ pub struct SquareArgs<T: Plain> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [16384] + [u16] x [4096] + [u32] x [4096] + [u64] x [1024],
+    instances = [u8] x [16384 == elements(1)] + [u16] x [4096 == elements(2)] + [u32] x [4096 == elements(4)]
+        + [u64] x [1024 == elements(8)],
     block = [threads(LEN, size_of::<T>()), halves(size_of::<T>())],
     early
 )]
@@ -106,7 +107,10 @@ pub unsafe fn square_tiles<T: Turn, const LEN: usize>(SquareArgs { matrix, side,
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [16384, 4096] + [u16] x [4096, 1024] + [u32] x [4096, 1024] + [u64] x [1024] + [u128] x [1024],
+    instances = [u8] x [16384 == elements(1), 4096 == few_elements(1)]
+        + [u16] x [4096 == elements(2), 1024 == few_elements(2)]
+        + [u32] x [4096 == elements(4), 1024 == few_elements(4)]
+        + [u64] x [1024 == elements(8)] + [u128] x [1024 == elements(16)],
     block = [threads(LEN, size_of::<T>()), 2],
     early
 )]

@@ -77,9 +77,12 @@ pub struct TileArgs<T: Plain> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768] x [5] + [u16] x [16384] x [4, 5]
-        + [u32] x [4096] x [4, 8] + [u64] x [2048] x [4, 8] + [u128] x [1024] x [4, 8]
-        + [u8] x [8192] x [10] + [u16] x [4096] x [8] + [u32] x [1024] x [32] + [u64] x [512] x [16] + [u128] x [256] x [8],
+    instances = [u8] x [32768 == elements(1)] x [5] + [u16] x [16384 == elements(2)] x [4, 5]
+        + [u32] x [4096 == elements(4)] x [4, 8] + [u64] x [2048 == elements(8)] x [4, 8]
+        + [u128] x [1024 == elements(16)] x [4, 8]
+        + [u8] x [8192 == few_elements(1)] x [10] + [u16] x [4096 == few_elements(2)] x [8]
+        + [u32] x [1024 == few_elements(4)] x [32] + [u64] x [512 == few_elements(8)] x [16]
+        + [u128] x [256 == few_elements(16)] x [8],
     block = threads(LEN, size_of::<T>()),
     min_blocks = BLOCKS,
     early
@@ -119,7 +122,8 @@ pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096] + [u64] x [2048],
+    instances = [u8] x [32768 == elements(1)] + [u16] x [16384 == elements(2)] + [u32] x [4096 == elements(4)]
+        + [u64] x [2048 == elements(8)],
     block = slanted::threads(LEN, size_of::<T>()),
     min_blocks = match size_of::<T>() { 1 => 3, 2 => 4, 4 => 6, _ => 5 },
     early
@@ -195,7 +199,7 @@ pub struct ScaledTileArgs<T: Plain> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [f16, bf16] x [16384],
+    instances = [f16, bf16] x [16384 == elements(2)],
     block = threads(LEN, size_of::<N>()),
     early
 )]
@@ -235,7 +239,8 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [f16, bf16] x [16384] + [f32] x [4096] + [f64, Complex32] x [2048] + [Complex64] x [1024],
+    instances = [f16, bf16] x [16384 == elements(2)] + [f32] x [4096 == elements(4)]
+        + [f64, Complex32] x [2048 == elements(8)] + [Complex64] x [1024 == elements(16)],
     block = threads(LEN, size_of::<N>()),
     early
 )]
@@ -275,7 +280,8 @@ pub unsafe fn wide_scaled_tiles<N: Scale, const LEN: usize>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [f16, bf16] x [16384] + [f32] x [4096] + [f64, Complex32] x [2048],
+    instances = [f16, bf16] x [16384 == elements(2)] + [f32] x [4096 == elements(4)]
+        + [f64, Complex32] x [2048 == elements(8)],
     block = slanted::threads(LEN, size_of::<N>()),
     early
 )]

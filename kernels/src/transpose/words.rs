@@ -64,7 +64,8 @@ pub const fn positions(rows: usize, size: usize) -> usize {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8, u16, u32] x [4096, 1024] + [u64] x [2048, 512],
+    instances = [u8, u16, u32] x [4096 == words(4, false), 1024 == words(4, true)]
+        + [u64] x [2048 == words(8, false), 512 == words(8, true)],
     block = BLOCK,
     early
 )]
@@ -98,7 +99,12 @@ pub unsafe fn word_tiles<T: InWords, const LEN: usize>(
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [f32] x [4096, 1024] + [f64, Complex32] x [2048, 512], block = BLOCK, early)]
+#[kernel(
+    instances = [f32] x [4096 == words(4, false), 1024 == words(4, true)]
+        + [f64, Complex32] x [2048 == words(8, false), 512 == words(8, true)],
+    block = BLOCK,
+    early
+)]
 pub unsafe fn scaled_word_tiles<N: ScaledInWords, const LEN: usize>(
     ScaledTileArgs {
         input,

@@ -10,7 +10,7 @@ use half::{bf16, f16};
 use kernels::ops::Sum;
 use kernels::reduce::exact::rest::Special;
 use kernels::reduce::exact::result::DERIVED;
-use kernels::reduce::exact::spans::PACKS_IN_FLIGHT;
+use kernels::reduce::exact::spans::{PACKS_IN_FLIGHT, THREADS_AT_ONCE};
 use kernels::reduce::exact::states::all::{BLOCK, exact_state_values, exact_states_merge};
 use kernels::reduce::exact::states::columns::{
     StateColumnArgs, exact_states_of_columns, exact_states_of_columns_in_f64,
@@ -261,7 +261,7 @@ impl<T: ExactElement> ExactSums<T> {
                 gpu.launch(kernels.rows, grid, arguments)
             }
             Kind::Spans { spans, len, pitch } => {
-                let blocks = Blocks::exact(spans, len, size, PACKS_IN_FLIGHT, 3);
+                let blocks = Blocks::exact(spans, len, size, PACKS_IN_FLIGHT, THREADS_AT_ONCE);
                 let Blocks { parts, tiles, longer, threads } = blocks;
                 let arguments = exact_states_of_spans::Args { input, len, pitch, parts, tiles, longer, states };
                 gpu.launch(kernels.spans.with_block(threads), grid(blocks.grid(spans), OPERATION)?, arguments)

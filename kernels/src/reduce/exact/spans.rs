@@ -30,6 +30,12 @@ pub const fn boxes<O: ExactOperator<T>, T: Summand>() -> usize {
     boxes_of_part::<O::Terms>()
 }
 
+/// Threads whose registers a multiprocessor has room for.
+pub const THREADS_AT_ONCE: usize = 768;
+
+/// The same of kernels of two terms or two inputs.
+pub const THREADS_OF_TWO_AT_ONCE: usize = 512;
+
 /// [`boxes`] of two inputs.
 pub const fn boxes_of_pairs<O: ExactPairOperator<T>, T: Summand>() -> usize {
     boxes_of_part::<O::Terms>()
@@ -80,7 +86,7 @@ pub struct ExactSpanArgs<T: Plain> {
 /// `residues` for each span, if there is more than one part. A block has at most 512 threads.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
-    max_threads = 768,
+    max_threads = THREADS_AT_ONCE,
     min_blocks = 1,
     early
 )]
@@ -97,7 +103,7 @@ pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
 ///
 /// # Safety
 /// As there.
-#[kernel(instances = [SumOfSquares] x [f64], max_threads = 512, min_blocks = 1, early)]
+#[kernel(instances = [SumOfSquares] x [f64], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, early)]
 pub unsafe fn exact_spans_of_two_terms<O: ExactOperator<T>, T: Summand>(
     ExactSpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, finish, output }: ExactSpanArgs<T>,
 ) {
@@ -112,7 +118,7 @@ pub unsafe fn exact_spans_of_two_terms<O: ExactOperator<T>, T: Summand>(
 /// # Safety
 /// As of [`pairs`](fn@crate::reduce::pairs::pairs), and of [`exact_spans`](fn@exact_spans) with
 /// [`words_of_pairs_residue`].
-#[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = 512, min_blocks = 1, early)]
+#[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, early)]
 pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
     first: Global<T>,
     second: Global<T>,
