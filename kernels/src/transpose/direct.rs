@@ -213,7 +213,7 @@ pub struct ScaledSquareArgs<T: Plain> {
     pub input_batch: usize,
     /// The same of the output.
     pub output_batch: usize,
-    /// What is done with each element: see [`Scaling`](super::change::Scaling).
+    /// What is done with each element: see [`Scaling`].
     pub how: u32,
     /// The real part of the factor.
     pub real: f64,

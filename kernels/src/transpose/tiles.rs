@@ -185,7 +185,7 @@ pub struct ScaledTileArgs<T: Plain> {
     pub tiles_across: u32,
     /// The binary logarithm of the pieces of its rows that take turns.
     pub pieces: u32,
-    /// What is done with each element: see [`Scaling`](super::change::Scaling).
+    /// What is done with each element: see [`Scaling`].
     pub how: u32,
     /// The real part of the factor.
     pub real: f64,
