@@ -149,8 +149,9 @@ impl Gpu {
     /// Launches a kernel on `grid` blocks (a number, or two or three in a tuple) of the kernel's own block.
     ///
     /// The arguments are a struct with a field for each of the kernel's parameters, of the same name: `Args` in the
-    /// kernel's module, or that which the kernel takes. Others do not compile. Fields that are memory are given a
-    /// [`View`](crate::View) or [`ViewMut`](crate::ViewMut). The call returns when the kernel is started, in the executor when it is done.
+    /// kernel's module, or the struct that the kernel takes. Others do not compile. Memory is given as a
+    /// [`View`](crate::View) or a [`ViewMut`](crate::ViewMut). The call returns when the kernel is started, in the
+    /// executor when it is done.
     ///
     /// ```
     /// use cuda_std::prelude::*;

@@ -1,8 +1,9 @@
 //! The host's side of a kernel: a typed handle, and how arguments reach a parameter.
 //!
-//! `#[kernel]` generates for each kernel a module of its name with a function `handle`. What it returns knows the
-//! kernel's entry in PTX, its parameter types, its block if its type fixes one, and how to run one thread of it on the
-//! CPU. The host crate launches it on either machine; nothing here does.
+//! `#[kernel]` generates for each kernel a module of its name with a function `handle` and, of a kernel that lists its
+//! parameters, a struct `Args` with a field for each. What `handle` returns knows the kernel's entry in PTX, its
+//! struct of arguments, its block if its type fixes one, and how to run one thread of it on the CPU. The host crate
+//! launches it on either machine; nothing here does.
 //!
 //! On the way to a kernel each argument is one or two 64-bit *slots*: the bits of a scalar, or a view's address and
 //! length. A CUDA launch and the executor get the same slots.
