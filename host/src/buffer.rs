@@ -141,6 +141,11 @@ impl<'a, T: Plain> View<'a, T> {
     pub(crate) fn memory(&self) -> &Memory {
         self.memory
     }
+
+    /// The memory, for as long as it is borrowed.
+    pub(crate) fn into_memory(self) -> &'a Memory {
+        self.memory
+    }
 }
 
 impl<'a, T: Plain> From<&'a Buffer<T>> for View<'a, T> {
@@ -202,6 +207,11 @@ impl<'a, T: Plain> ViewMut<'a, T> {
     }
 
     pub(crate) fn memory(&self) -> &Memory {
+        self.memory
+    }
+
+    /// The memory, for as long as it is borrowed.
+    pub(crate) fn into_memory(self) -> &'a Memory {
         self.memory
     }
 }

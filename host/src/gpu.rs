@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cuda_std::launch::{Dim3, Kernel, KernelId};
+use cuda_std::launch::{Dim3, Kernel, KernelId, Parameters};
 
-use crate::argument::Arguments;
+use crate::argument::{Host, Slots};
 use crate::machine::cuda::CudaDevice;
 use crate::machine::executor::Executor;
 use crate::machine::{Call, KernelOccupancy, Machine, Memory};
@@ -148,20 +148,46 @@ impl Gpu {
 
     /// Launches a kernel on `grid` blocks (a number, or two or three in a tuple) of the kernel's own block.
     ///
-    /// The arguments are a tuple with one for each of the kernel's parameters; others do not compile. The call returns
-    /// when the kernel is started, in the executor when it is done.
+    /// The arguments are a struct with a field for each of the kernel's parameters, of the same name: `Args` in the
+    /// kernel's module, or the struct that the kernel takes. Others do not compile. Memory is given as a
+    /// [`View`](crate::View) or a [`ViewMut`](crate::ViewMut). The call returns when the kernel is started, in the
+    /// executor when it is done.
+    ///
+    /// ```
+    /// use cuda_std::prelude::*;
+    /// use warpfold::Gpu;
+    ///
+    /// /// Multiplies every number by a factor.
+    /// #[kernel]
+    /// pub fn scale(numbers: GlobalMut<f32>, factor: f32) {
+    ///     let i = thread::index_1d_wide();
+    ///     if i < numbers.len() {
+    ///         numbers.store(i, factor * numbers.load(i));
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), warpfold::Error> {
+    /// let gpu = Gpu::simt();
+    /// let mut numbers = gpu.upload(&[1.0_f32; 1024])?;
+    /// let kernel = scale::handle().with_block(256);
+    /// gpu.launch(kernel, 4, scale::Args { numbers: numbers.view_mut(), factor: 3.0 })?;
+    /// assert_eq!(gpu.download(&numbers)?, [3.0; 1024]);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// A grid or block that the device does not take, a buffer of another device, a kernel without PTX for this device;
     /// in the executor also a fault of the kernel, which a CUDA device tells at a later call ([`Error::Trap`]).
-    pub fn launch<Args, A: Arguments<Args>>(
+    pub fn launch<'launch, Args: Parameters>(
         &self,
         kernel: Kernel<Args>,
         grid: impl Into<Dim3>,
-        arguments: A,
+        arguments: Args::On<'launch, Host>,
     ) -> Result<(), Error> {
-        let (mut slots, mut memories) = (Vec::with_capacity(16), Vec::with_capacity(8));
-        arguments.write(&mut slots, &mut memories);
+        let mut shown = Slots::new();
+        Args::visit(arguments, &mut shown);
+        let Slots { slots, memories } = shown;
         let call = Call {
             kernel: kernel.id(),
             grid: grid.into(),
@@ -171,7 +197,7 @@ impl Gpu {
             parameters: kernel.parameters(),
             thread: kernel.thread(),
         };
-        // SAFETY: `Arguments` has made the slots for the parameters of this kernel, and shown the memory that they
+        // SAFETY: `Parameters` has made the slots for the parameters of this kernel, and shown the memory that they
         // name. It is borrowed by the views, and while the kernel runs on, all other uses of it come after it in the
         // device's order.
         unsafe { self.launch_call(&call, &memories) }

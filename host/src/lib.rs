@@ -45,10 +45,10 @@ pub use reduce::{ExactElement, ExactSums, PairReducer, PairReduction, Reducer, R
 #[doc(inline)]
 pub use transpose::{ScaledElement, Scaling, Transposition};
 
-pub use argument::{Argument, Arguments};
+pub use argument::Host;
 pub use buffer::{Buffer, View, ViewMut};
 pub use cuda_std::element::{Element, Plain};
-pub use cuda_std::launch::{AnyBlock, Dim3, Kernel, KernelId};
+pub use cuda_std::launch::{AnyBlock, Dim3, Kernel, KernelId, Parameters};
 pub use device::DeviceInfo;
 pub use error::Error;
 pub use exact_sum as exact;

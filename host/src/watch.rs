@@ -47,7 +47,7 @@ impl Gpu {
     /// let mut numbers = gpu.upload(&[1.0_f32; 1024])?;
     ///
     /// let kernel = double::handle().with_block(256);
-    /// let profile = gpu.profile(|| gpu.launch(kernel, 4, (numbers.view_mut(),)))?;
+    /// let profile = gpu.profile(|| gpu.launch(kernel, 4, double::Args { numbers: numbers.view_mut() }))?;
     /// assert_eq!(profile.bank_conflicts(), 0);
     /// assert_eq!(profile.load_efficiency(), 100.0);
     /// # Ok(())

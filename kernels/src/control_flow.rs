@@ -68,6 +68,17 @@ fn place() -> usize {
     thread::block_idx_x() as usize * BLOCK + thread::index_in_block::<BLOCK>()
 }
 
+/// The arguments of the kernels that take a number of steps.
+#[arguments]
+pub struct SteppedArgs {
+    /// The numbers.
+    pub input: Global<u32>,
+    /// A result for each.
+    pub output: GlobalMut<u32>,
+    /// Steps for each.
+    pub steps: u32,
+}
+
 /// Every second lane does one kind of work, the others the other kind.
 ///
 /// A warp has one instruction at a time for all of its lanes: it runs the first branch with half of them idle, then the
@@ -75,7 +86,7 @@ fn place() -> usize {
 ///
 /// Source: seed 001, (1): a branch inside of a warp.
 #[kernel(block = BLOCK)]
-pub fn branch_by_thread(input: Global<u32>, output: GlobalMut<u32>, steps: u32) {
+pub fn branch_by_thread(SteppedArgs { input, output, steps }: SteppedArgs) {
     let i = place();
     let x = input.load_or(i, 0);
     let y = if thread::thread_idx_x().is_multiple_of(2) { multiply(x, steps) } else { shift(x, steps) };
@@ -92,13 +103,22 @@ pub fn branch_by_thread(input: Global<u32>, output: GlobalMut<u32>, steps: u32) 
 /// Source: seed 001, (1): `threadIdx / warpSize`, which it says cannot be written so for a block of several axes; the
 /// linear index can ([`thread::linear_index`]).
 #[kernel(block = BLOCK)]
-pub fn branch_by_warp(input: Global<u32>, output: GlobalMut<u32>, steps: u32) {
+pub fn branch_by_warp(SteppedArgs { input, output, steps }: SteppedArgs) {
     let i = place();
     let x = input.load_or(i, 0);
     let y = if (thread::linear_index() / 32).is_multiple_of(2) { multiply(x, steps) } else { shift(x, steps) };
     if i < output.len() {
         output.store(i, y);
     }
+}
+
+/// The arguments of the other kernels for numbers.
+#[arguments]
+pub struct PlainArgs {
+    /// The numbers.
+    pub input: Global<u32>,
+    /// A result for each.
+    pub output: GlobalMut<u32>,
 }
 
 /// Adds 8 to odd numbers and 1 to even ones.
@@ -108,7 +128,7 @@ pub fn branch_by_warp(input: Global<u32>, output: GlobalMut<u32>, steps: u32) {
 ///
 /// Source: seed 001, (3): predication.
 #[kernel(block = BLOCK)]
-pub fn predicated(input: Global<u32>, output: GlobalMut<u32>) {
+pub fn predicated(PlainArgs { input, output }: PlainArgs) {
     let i = place();
     if i < output.len() {
         let x = input.load(i);
@@ -124,7 +144,7 @@ pub fn predicated(input: Global<u32>, output: GlobalMut<u32>) {
 ///
 /// Source: seed 001, (2): the cost of a loop's control.
 #[kernel(block = BLOCK)]
-pub fn loop_rolled(input: Global<u32>, output: GlobalMut<u32>, steps: u32) {
+pub fn loop_rolled(SteppedArgs { input, output, steps }: SteppedArgs) {
     let i = place();
     if i < output.len() {
         let mut x = input.load(i);
@@ -144,7 +164,7 @@ pub fn loop_rolled(input: Global<u32>, output: GlobalMut<u32>, steps: u32) {
 ///
 /// Source: seed 001, (2): `do_something(); do_something(); ...`
 #[kernel(block = BLOCK)]
-pub fn loop_unrolled(input: Global<u32>, output: GlobalMut<u32>) {
+pub fn loop_unrolled(PlainArgs { input, output }: PlainArgs) {
     let i = place();
     if i < output.len() {
         let mut x = input.load(i);
@@ -166,7 +186,7 @@ pub fn loop_unrolled(input: Global<u32>, output: GlobalMut<u32>) {
 ///
 /// Source: seed 001, on `__syncthreads_count`.
 #[kernel(block = BLOCK)]
-pub fn sync_count(input: Global<u32>, output: GlobalMut<u32>) {
+pub fn sync_count(PlainArgs { input, output }: PlainArgs) {
     let i = place();
     let count = thread::sync_threads_count(input.load_or(i, 0) & 1);
     if i < output.len() {
@@ -178,7 +198,7 @@ pub fn sync_count(input: Global<u32>, output: GlobalMut<u32>) {
 ///
 /// Source: seed 001, on `__syncthreads_and`.
 #[kernel(block = BLOCK)]
-pub fn sync_and(input: Global<u32>, output: GlobalMut<u32>) {
+pub fn sync_and(PlainArgs { input, output }: PlainArgs) {
     let i = place();
     let all = thread::sync_threads_and(input.load_or(i, 1) & 1);
     if i < output.len() {
@@ -190,7 +210,7 @@ pub fn sync_and(input: Global<u32>, output: GlobalMut<u32>) {
 ///
 /// Source: seed 001, on `__syncthreads_or`.
 #[kernel(block = BLOCK)]
-pub fn sync_or(input: Global<u32>, output: GlobalMut<u32>) {
+pub fn sync_or(PlainArgs { input, output }: PlainArgs) {
     let i = place();
     let any = thread::sync_threads_or(input.load_or(i, 0) & 1);
     if i < output.len() {

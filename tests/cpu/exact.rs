@@ -1,7 +1,7 @@
 //! Exact sums of floats in the executor.
 
 use kernels::reduce::exact::columns::exact_columns;
-use kernels::reduce::exact::spans::{exact_spans, words_of_residue};
+use kernels::reduce::exact::spans::{ExactSpanArgs, exact_spans, words_of_residue};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -115,8 +115,21 @@ fn bins_of_long_columns_pass_carries() {
         let (mut none, mut no_tickets) = (gpu.zeroed(0).unwrap(), gpu.zeroed(0).unwrap());
         // SAFETY: the arguments are those of one matrix, of which one block has all.
         let kernel = unsafe { exact_columns::handle::<Sum, f64>() };
-        let (residues, tickets) = (none.view_mut(), no_tickets.view_mut());
-        let arguments = (input.view(), ROWS, COLUMNS, COLUMNS, 0, 1, 2, 1, 1, residues, tickets, 0, sums.view_mut());
+        let arguments = exact_columns::Args {
+            input: input.view(),
+            rows: ROWS,
+            columns: COLUMNS,
+            pitch: COLUMNS,
+            batch_pitch: 0,
+            abreast: 1,
+            lanes: 2,
+            tiles: 1,
+            parts: 1,
+            residues: none.view_mut(),
+            tickets: no_tickets.view_mut(),
+            finish: 0,
+            output: sums.view_mut(),
+        };
         gpu.launch(kernel, (1, 1), arguments).unwrap();
         for (column, sum) in gpu.download(&sums).unwrap().chunks_exact(8).enumerate() {
             let sum = f64::from_le_bytes(sum.try_into().unwrap());
@@ -134,9 +147,18 @@ fn by_warps(gpu: &Gpu, numbers: &[f32], parts: u32) -> f32 {
     let (mut residues, mut sum) = (gpu.zeroed(words_of_residue::<Sum, f32>()).unwrap(), gpu.zeroed::<u8>(4).unwrap());
     // SAFETY: the arguments are those of one span, all of the input, for which there are mailboxes and a residue.
     let kernel = unsafe { exact_spans::handle::<Sum, f32>() }.with_block(32);
-    let (mailboxes, limbs) = (boxes.view_mut(), residues.view_mut());
-    let (tiles, longer, sum_of_all) = (all / parts, all % parts, sum.view_mut());
-    let arguments = (input.view(), numbers.len(), 0, parts, tiles, longer, mailboxes, limbs, 0, sum_of_all);
+    let arguments = ExactSpanArgs {
+        input: input.view(),
+        len: numbers.len(),
+        pitch: 0,
+        parts,
+        tiles: all / parts,
+        longer: all % parts,
+        mailboxes: boxes.view_mut(),
+        residues: residues.view_mut(),
+        finish: 0,
+        output: sum.view_mut(),
+    };
     gpu.launch(kernel, (parts, 1), arguments).unwrap();
     assert!(gpu.download(&residues).unwrap().iter().all(|&limb| limb == 0));
     assert!(gpu.download(&boxes).unwrap().iter().all(|&words| words == [0, 0]));

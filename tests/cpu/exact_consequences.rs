@@ -3,7 +3,7 @@
 //! `docs/exact.md` names these tests beside the sentences that they check.
 
 use half::{bf16, f16};
-use kernels::reduce::exact::spans::{exact_spans, words_of_residue};
+use kernels::reduce::exact::spans::{ExactSpanArgs, exact_spans, words_of_residue};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -214,9 +214,18 @@ fn by_blocks(gpu: &Gpu, numbers: &[f32], blocks: u32, threads: u32) -> u32 {
     let mut sum = gpu.zeroed::<u8>(4).unwrap();
     // SAFETY: the arguments are those of one input, with a mailbox for each block and one residue.
     let kernel = unsafe { exact_spans::handle::<Sum, f32>() }.with_block(threads);
-    let (left, longer) = (mailboxes.view_mut(), tiles % blocks);
-    let arguments =
-        (input.view(), numbers.len(), 0, blocks, tiles / blocks, longer, left, residues.view_mut(), 0, sum.view_mut());
+    let arguments = ExactSpanArgs {
+        input: input.view(),
+        len: numbers.len(),
+        pitch: 0,
+        parts: blocks,
+        tiles: tiles / blocks,
+        longer: tiles % blocks,
+        mailboxes: mailboxes.view_mut(),
+        residues: residues.view_mut(),
+        finish: 0,
+        output: sum.view_mut(),
+    };
     gpu.launch(kernel, (blocks, 1), arguments).unwrap();
     u32::from_le_bytes(gpu.download(&sum).unwrap().try_into().unwrap())
 }

@@ -1,6 +1,5 @@
 //! Exact sums that stay on the device, in the executor.
 
-use cuda_std::global::{Global, GlobalMut};
 use kernels::reduce::exact::grid::{Doubles, Grid, Singles};
 use kernels::reduce::exact::states::{LIMB_BITS, spans::exact_states_of_spans, words_of_state};
 use rand::rngs::SmallRng;
@@ -72,9 +71,7 @@ fn limbs_keep_their_bits() {
 }
 
 /// The parameters of [`exact_states_of_spans`].
-type Parameters<T> = (Global<'static, T>, usize, usize, u32, u32, u32, GlobalMut<'static, i64>);
-
-fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<Parameters<T>>) {
+fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<exact_states_of_spans::Args<'static, T>>) {
     const PARTS: u32 = 3;
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(52));
     let len = PARTS as usize * 32 * 4 * (16 / size_of::<T>());
@@ -88,7 +85,16 @@ fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<Parameters<T>>) {
         let (of_one, mut right) = (elements.iter().copied().collect::<ExactSum<T>>(), ExactSum::<T>::new());
         let mut largest = 0;
         for launch in 0..1000 {
-            gpu.launch(kernel, (PARTS, 1), (input.view(), len, 0, PARTS, 1, 0, state.view_mut())).unwrap();
+            let arguments = exact_states_of_spans::Args {
+                input: input.view(),
+                len,
+                pitch: 0,
+                parts: PARTS,
+                tiles: 1,
+                longer: 0,
+                states: state.view_mut(),
+            };
+            gpu.launch(kernel, (PARTS, 1), arguments).unwrap();
             right.merge(&of_one).unwrap();
             if launch % 50 == 49 {
                 let words = gpu.download(&state).unwrap();

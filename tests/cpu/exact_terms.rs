@@ -2,7 +2,7 @@
 
 use cuda_std::float::multiply_add;
 use cuda_std::prelude::*;
-use kernels::reduce::exact::custom::{ExactTerm, sum_terms};
+use kernels::reduce::exact::custom::{ExactTerm, TermArgs, sum_terms};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use test_support::exact::{ALL, Data, numbers};
@@ -76,19 +76,9 @@ macro_rules! kernels {
         /// # Safety
         /// As of [`sum_terms`].
         #[kernel(max_threads = 768, min_blocks = 1, early)]
-        unsafe fn $name(
-            input: Global<$element>,
-            len: usize,
-            pitch: usize,
-            parts: u32,
-            tiles: u32,
-            longer: u32,
-            mailboxes: GlobalMut<[u64; 2]>,
-            residues: GlobalMut<i64>,
-            output: GlobalMut<$output>,
-        ) {
+        unsafe fn $name(args: TermArgs<$element, $output>) {
             // SAFETY: the arguments are the engine's.
-            unsafe { sum_terms::<$term, _>(&input, len, pitch, parts, tiles, longer, &mailboxes, &residues, &output) };
+            unsafe { sum_terms::<$term, _>(args) };
         }
     )*};
 }

@@ -2,8 +2,9 @@
 
 use cuda_std::launch::Kernel;
 use cuda_std::prelude::*;
-use kernels::reduce::device::{BLOCK, MAX_BLOCKS};
+use kernels::reduce::device::{BLOCK, MAX_BLOCKS, single_launch};
 use proptest::prelude::*;
+use test_kernels::out_of_bounds;
 use test_support::reference::{Sum, check_rung, first_difference, transposed};
 use test_support::{device_library, sizes};
 use warpfold::ladder::{BLOCKS, ControlFlowRung, ReduceRung, TransposeRung};
@@ -185,14 +186,11 @@ fn alignment<T: Element>(input: Global<T>, output: GlobalMut<u64>) {
 
 #[test]
 fn views_know_where_they_are_aligned() {
-    fn elements<T: Element>(
-        kernel: Kernel<(Global<'static, T>, GlobalMut<'static, u64>)>,
-        offset: usize,
-        len: usize,
-    ) -> u64 {
+    fn elements<T: Element>(kernel: Kernel<alignment::Args<'static, T>>, offset: usize, len: usize) -> u64 {
         let gpu = Gpu::simt();
         let (input, mut output) = (gpu.zeroed::<T>(64).unwrap(), gpu.zeroed::<u64>(1).unwrap());
-        gpu.launch(kernel, 1, (input.view().slice(offset, len).unwrap(), output.view_mut())).unwrap();
+        let input = input.view().slice(offset, len).unwrap();
+        gpu.launch(kernel, 1, alignment::Args { input, output: output.view_mut() }).unwrap();
         gpu.download(&output).unwrap()[0]
     }
     assert_eq!([0, 1, 15, 16, 17].map(|offset| elements(alignment::handle::<u8>(), offset, 40)), [0, 15, 1, 0, 15]);
@@ -297,8 +295,13 @@ fn sums_at_any_alignment_have_the_same_bits() {
         let mut ticket = gpu.zeroed::<u32>(1).unwrap();
         let mut output = gpu.zeroed::<f32>(1).unwrap();
         let blocks = kernels::reduce::device::blocks_for(numbers.len(), 4) as u32;
-        let kernel = kernels::reduce::device::single_launch::handle::<f32>();
-        gpu.launch(kernel, blocks, (view, partials.view_mut(), ticket.view_mut(), output.view_mut())).unwrap();
+        let arguments = single_launch::Args {
+            input: view,
+            partials: partials.view_mut(),
+            ticket: ticket.view_mut(),
+            output: output.view_mut(),
+        };
+        gpu.launch(single_launch::handle::<f32>(), blocks, arguments).unwrap();
         assert_eq!(gpu.download(&output).unwrap()[0].to_bits(), expected.to_bits(), "shifted by {shift}");
         assert_eq!(gpu.download(&ticket).unwrap(), [0], "the ticket is ready for the next launch");
     }
@@ -308,8 +311,8 @@ fn sums_at_any_alignment_have_the_same_bits() {
 fn an_index_outside_of_a_view_is_named() {
     let gpu = Gpu::simt();
     let mut out = gpu.zeroed::<u32>(10).unwrap();
-    let error =
-        gpu.launch(test_kernels::out_of_bounds::handle(), 3, (out.view_mut(), 10_usize)).unwrap_err().to_string();
+    let arguments = out_of_bounds::Args { out: out.view_mut(), index: 10 };
+    let error = gpu.launch(out_of_bounds::handle(), 3, arguments).unwrap_err().to_string();
     for part in
         ["`out_of_bounds`", "block (0, 0, 0)", "thread (0, 0, 0)", "index 10", "length 10", "tests/kernels/src/lib.rs"]
     {

@@ -31,7 +31,7 @@ impl Drop for Over<'_> {
 
 /// Nine increments, in nine launches.
 fn nine(gpu: &Gpu, counter: &mut warpfold::Buffer<u32>) -> Result<(), Error> {
-    (0..9).try_for_each(|_| gpu.launch(count::handle(), 1, (counter.view_mut(),)))
+    (0..9).try_for_each(|_| gpu.launch(count::handle(), 1, count::Args { counter: counter.view_mut() }))
 }
 
 #[test]
@@ -193,7 +193,7 @@ pub fn calls_its_own_gpu(numbers: GlobalMut<u32>) {
 fn a_kernel_cannot_wait_for_its_own_device() {
     let gpu = OWN.get_or_init(Gpu::simt);
     let mut numbers = gpu.zeroed(1).unwrap();
-    gpu.launch(calls_its_own_gpu::handle(), 1, (numbers.view_mut(),)).unwrap();
+    gpu.launch(calls_its_own_gpu::handle(), 1, calls_its_own_gpu::Args { numbers: numbers.view_mut() }).unwrap();
     assert_eq!(gpu.download(&numbers).unwrap(), [7]);
     // A sum of no elements asks for nothing.
     assert_eq!(REFUSED.load(Ordering::Relaxed), 0b1101);

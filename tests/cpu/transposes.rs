@@ -139,11 +139,20 @@ fn strips_of_full_blocks() {
                 // SAFETY: the arguments are those of its plan for a matrix that the views have.
                 let kernel = unsafe { rows::few_rows::handle::<$type, $few_rows>() };
                 let blocks = (long + rows::margin(few, size)).div_ceil(width) as u32;
-                let (packs, apart) = (rows::packs_of_run(few, width, size), rows::room_of_run(few, width, size));
                 let input = gpu.upload(&elements).unwrap();
-                let (a, b, c, d) = (few as u32, long, long, few * long);
-                let (f, g, h, i) = (width as u32, blocks, packs as u32, apart as u32);
-                let arguments = (input.view(), output.view_mut(), a, b, c, d, d, f, g, h, i);
+                let arguments = rows::few_rows::Args {
+                    input: input.view(),
+                    output: output.view_mut(),
+                    rows: few as u32,
+                    columns: long,
+                    input_pitch: long,
+                    input_batch: few * long,
+                    output_batch: few * long,
+                    width: width as u32,
+                    blocks,
+                    packs_of_run: rows::packs_of_run(few, width, size) as u32,
+                    room_of_run: rows::room_of_run(few, width, size) as u32,
+                };
                 gpu.launch(kernel, blocks, arguments).unwrap_or_else(refused);
                 assert!(gpu.download(&output).unwrap() == turned, "{few} rows of {long} elements of {size} bytes");
 
@@ -157,8 +166,17 @@ fn strips_of_full_blocks() {
                 let kernel = unsafe { columns::few_columns::handle::<$type, $few_columns>() };
                 let blocks = (long + columns::margin(size)).div_ceil(height) as u32;
                 let input = gpu.upload(&elements).unwrap();
-                let (a, b, c, d, e, f, g) = (long, few as u32, long, few * long, few * long, height as u32, blocks);
-                let arguments = (input.view(), output.view_mut(), a, b, c, d, e, f, g);
+                let arguments = columns::few_columns::Args {
+                    input: input.view(),
+                    output: output.view_mut(),
+                    rows: long,
+                    columns: few as u32,
+                    output_pitch: long,
+                    input_batch: few * long,
+                    output_batch: few * long,
+                    height: height as u32,
+                    blocks,
+                };
                 let profile = gpu.profile(|| gpu.launch(kernel, blocks, arguments)).unwrap();
                 if (columns_at_once(&profile) >= 4) != (size >= 4) {
                     panic!("{few} columns of {long} elements of {size} bytes: {:?}", profile.kernels[0].lines);

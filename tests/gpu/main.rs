@@ -11,6 +11,7 @@ use std::time::Duration;
 use libtest_mimic::{Arguments, Failed, Trial};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use test_kernels::{indices, out_of_bounds};
 use test_support::calls::Calls;
 use test_support::exact::Data;
 use test_support::reductions::{PAIRS, dots, large};
@@ -57,7 +58,8 @@ fn trap_here() -> ! {
         let (mut reducer, mut sum) = (gpu.reducer(Sum, Shape::all(10))?, gpu.zeroed(1)?);
         let recording = gpu.record(|| reducer.start(&x, &mut sum))?;
         let fork = gpu.fork()?;
-        gpu.launch(test_kernels::out_of_bounds::handle(), 1, (out.view_mut(), 10_usize))?;
+        let arguments = out_of_bounds::Args { out: out.view_mut(), index: 10 };
+        gpu.launch(out_of_bounds::handle(), 1, arguments)?;
         Ok([
             ("synchronize", gpu.synchronize().err()),
             ("the reducer", reducer.start(&x, &mut sum).err()),
@@ -402,7 +404,7 @@ fn no_leaks(gpu: &Gpu) -> Result<(), Failed> {
 
 fn refused_launches(gpu: &Gpu) -> Result<(), Failed> {
     let mut out = gpu.zeroed::<u32>(test_kernels::INDEX_WORDS)?;
-    let kernel = test_kernels::indices::handle();
+    let kernel = indices::handle();
     for (grid, block) in [
         ((0, 1, 1), (1, 1, 1)),
         ((1, 65_536, 1), (1, 1, 1)),
@@ -410,7 +412,7 @@ fn refused_launches(gpu: &Gpu) -> Result<(), Failed> {
         ((1, 1, 1), (1, 1, 65)),
         ((1, 1, 1), (0, 1, 1)),
     ] {
-        match gpu.launch(kernel.with_block(block), grid, (out.view_mut(),)) {
+        match gpu.launch(kernel.with_block(block), grid, indices::Args { out: out.view_mut() }) {
             Err(Error::InvalidLaunch { .. }) => {}
             other => {
                 return Err(format!("{grid:?} blocks of {block:?}: expected `InvalidLaunch`, got {other:?}").into());
@@ -418,7 +420,7 @@ fn refused_launches(gpu: &Gpu) -> Result<(), Failed> {
         }
     }
     let mut other = executor().zeroed::<u32>(test_kernels::INDEX_WORDS)?;
-    match gpu.launch(kernel.with_block(1), 1, (other.view_mut(),)) {
+    match gpu.launch(kernel.with_block(1), 1, indices::Args { out: other.view_mut() }) {
         Err(Error::OtherDevice { .. }) => Ok(()),
         other => Err(format!("expected `OtherDevice`, got {other:?}").into()),
     }

@@ -1,8 +1,9 @@
 //! The host's side of a kernel: a typed handle, and how arguments reach a parameter.
 //!
-//! `#[kernel]` generates for each kernel a module of its name with a function `handle`. What it returns knows the
-//! kernel's entry in PTX, its parameter types, its block if its type fixes one, and how to run one thread of it on the
-//! CPU. The host crate launches it on either machine; nothing here does.
+//! `#[kernel]` generates for each kernel a module of its name with a function `handle` and, of a kernel that lists its
+//! parameters, a struct `Args` with a field for each. What `handle` returns knows the kernel's entry in PTX, its
+//! struct of arguments, its block if its type fixes one, and how to run one thread of it on the CPU. The host crate
+//! launches it on either machine; nothing here does.
 //!
 //! On the way to a kernel each argument is one or two 64-bit *slots*: the bits of a scalar, or a view's address and
 //! length. A CUDA launch and the executor get the same slots.
@@ -12,12 +13,13 @@ use core::marker::PhantomData;
 
 pub use simt::Dim3;
 
+use crate::arguments::Side;
 use crate::element::{Element, Plain};
 use crate::erase::{Erase, Sizes};
 use crate::global::{Global, GlobalMut};
 
-/// A kernel with its block: ready to be launched with a grid and arguments of the types `Args`, a tuple of the kernel's
-/// parameters.
+/// A kernel with its block: ready to be launched with a grid and the arguments `Args`, a [struct](Parameters) as the
+/// kernel sees it.
 pub struct Kernel<Args> {
     id: KernelId,
     block: Dim3,
@@ -50,7 +52,7 @@ pub struct NamedParameter {
 impl NamedParameter {
     /// For the expansion of `#[kernel]`, of a parameter that the PTX entry takes as it is.
     #[doc(hidden)]
-    pub const fn scalar<P: ScalarParameter>(name: &'static str) -> Self {
+    pub const fn scalar<P: SingleParameter>(name: &'static str) -> Self {
         Self { name, slots: P::SLOTS, element: P::ELEMENT }
     }
 
@@ -220,27 +222,100 @@ pub unsafe trait Parameter<'launch> {
     unsafe fn from_slots(slots: &[u64]) -> Self;
 }
 
-/// A parameter of one slot.
+/// The arguments of a kernel, a struct with a field for each of its parameters, as the kernel sees them.
+///
+/// `#[kernel]` and `#[arguments]` implement it.
+///
+/// # Safety
+/// [`Parameters::visit`] shows the arguments for the parameters of the kernels' entries, in their order, and
+/// [`Parameters::PARAMETERS`] describes those.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the arguments of a kernel",
+    label = "a struct that `#[arguments]` has made, or the `Args` of a kernel's module"
+)]
+pub unsafe trait Parameters {
+    /// The parameters, in order.
+    const PARAMETERS: &'static [NamedParameter];
+
+    /// The same struct on a side of the launch.
+    type On<'launch, OnSide: Side>;
+
+    /// Shows each argument, in order.
+    fn visit<'launch, OnSide: Side>(arguments: Self::On<'launch, OnSide>, visitor: &mut impl Visitor<'launch, OnSide>);
+}
+
+/// Takes the arguments of a launch, in order.
+pub trait Visitor<'launch, OnSide: Side> {
+    /// A number.
+    fn scalar<T: ScalarParameter>(&mut self, number: T);
+    /// A view that is read.
+    fn global<T: Plain>(&mut self, view: OnSide::Global<'launch, T>);
+    /// A view that is written.
+    fn global_mut<T: Plain>(&mut self, view: OnSide::GlobalMut<'launch, T>);
+    /// A slice.
+    fn slice<T: Plain>(&mut self, view: OnSide::Slice<'launch, T>);
+    /// The address of what is read.
+    fn pointer<T: Plain>(&mut self, view: OnSide::Pointer<'launch, T>);
+    /// The address of what is written.
+    fn pointer_mut<T: Plain>(&mut self, view: OnSide::PointerMut<'launch, T>);
+}
+
+/// A struct of arguments that a kernel takes whole.
+///
+/// # Safety
+/// It takes the parameters that [`Parameters::PARAMETERS`] describes, and reaches no memory after `'launch`.
+#[diagnostic::on_unimplemented(
+    message = "a kernel's only parameter is no struct of arguments: `{Self}`",
+    label = "a view, a number or a struct that `#[arguments]` has made; in an `unsafe fn` also a pointer or a slice"
+)]
+pub unsafe trait FromSlots<'launch> {
+    /// The arguments that the next slots hold.
+    ///
+    /// # Safety
+    /// As [`Parameter::from_slots`].
+    unsafe fn from_slots(slots: &mut Slots<'launch>) -> Self;
+}
+
+/// A number, which takes one slot.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is a view by another name",
+    note = "`#[kernel]` knows a view by its name: write `Global<..>` or `GlobalMut<..>`"
+)]
+pub trait ScalarParameter: SingleParameter + Copy {
+    /// Its bits.
+    fn to_slot(self) -> u64;
+}
+
+/// A parameter of one slot, which a PTX entry takes as it is.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is a view by another name",
     note = "`#[kernel]` knows a view by its name: write `Global<..>` or `GlobalMut<..>`"
 )]
 #[doc(hidden)]
-pub trait ScalarParameter: Parameter<'static> {}
+pub trait SingleParameter: Parameter<'static> {}
 
 /// A parameter of an address and a length.
 #[doc(hidden)]
 pub trait ViewParameter: Parameter<'static> {}
 
-impl<T: Plain> ScalarParameter for *const T {}
-impl<T: Plain> ScalarParameter for *mut T {}
+impl<T: Plain> SingleParameter for *const T {}
+impl<T: Plain> SingleParameter for *mut T {}
 impl<T: Plain> ViewParameter for &'static [T] {}
 impl<T: Plain> ViewParameter for Global<'static, T> {}
 impl<T: Plain> ViewParameter for GlobalMut<'static, T> {}
 
 macro_rules! scalars {
     ($($type:ty),*) => {$(
-        impl ScalarParameter for $type {}
+        impl SingleParameter for $type {}
+
+        impl ScalarParameter for $type {
+            fn to_slot(self) -> u64 {
+                let mut slot = [0; 8];
+                let bytes = self.to_le_bytes();
+                slot[..bytes.len()].copy_from_slice(&bytes);
+                u64::from_le_bytes(slot)
+            }
+        }
 
         // SAFETY: the low bytes of the slot are the value, on the little-endian machines that CUDA has.
         unsafe impl Parameter<'_> for $type {

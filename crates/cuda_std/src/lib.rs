@@ -6,6 +6,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
+//! | [`arguments`](mod@arguments) | the two sides of a launch, the kernel's and the host's |
 //! | [`thread`] | indices of thread, block and grid; barriers of the block; fences |
 //! | [`warp`] | shuffles, votes, reductions by `redux`, warp barriers |
 //! | [`global`] | views of global memory, which know their length |
@@ -49,6 +50,7 @@
 #[cfg(not(target_arch = "nvptx64"))]
 extern crate std;
 
+pub mod arguments;
 pub mod atomic;
 pub mod bits;
 pub mod element;
@@ -64,14 +66,14 @@ pub mod shared;
 pub mod thread;
 pub mod warp;
 
-pub use cuda_std_macros::kernel;
+pub use cuda_std_macros::{arguments, kernel};
 
 /// What nearly every kernel needs, by one `use`.
 pub mod prelude {
     pub use crate::element::{Element, Pack, Packed, Plain};
     pub use crate::global::{Global, GlobalMut};
     pub use crate::shared::{SharedArray, SharedTile};
-    pub use crate::{kernel, shared_array, shared_tile, thread, warp};
+    pub use crate::{arguments, kernel, shared_array, shared_tile, thread, warp};
 }
 
 /// For the expansion of [`kernel`] and of the macros here; not for people.

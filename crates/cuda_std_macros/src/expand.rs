@@ -4,11 +4,15 @@
 use std::env;
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
-use syn::{Error, Expr, GenericParam, Generics, Ident, ItemFn, Path, Result, ReturnType};
+use quote::{ToTokens, format_ident, quote};
+use syn::{
+    Error, Expr, FnArg, GenericArgument, GenericParam, Generics, Ident, ItemFn, Path, PathArguments, Result,
+    ReturnType, Type, TypePath, Visibility, parse_quote,
+};
 
+use crate::arguments::{Arguments, Field, element_of, mentions};
 use crate::instances::{Attribute, Instance, instances};
-use crate::parameters::{Parameter, parameters, with_static_lifetimes};
+use crate::parameters::{Inputs, Parameter, inputs, with_static_lifetimes};
 
 /// Expands the attribute on `function`.
 pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
@@ -41,7 +45,7 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
         function,
         name: &signature.ident,
         generics: signature.generics.params.iter().collect(),
-        parameters: parameters(signature)?,
+        inputs: inputs(signature)?,
         instances: instances(attribute, &signature.generics)?,
         block: &attribute.block,
         max_threads: attribute.max_threads.as_ref(),
@@ -81,7 +85,7 @@ struct Kernel<'a> {
     function: &'a ItemFn,
     name: &'a Ident,
     generics: Vec<&'a GenericParam>,
-    parameters: Vec<Parameter>,
+    inputs: Inputs,
     instances: Vec<Instance>,
     block: &'a [Expr],
     max_threads: Option<&'a Expr>,
@@ -92,8 +96,15 @@ struct Kernel<'a> {
 
 impl Kernel<'_> {
     fn expand(&self) -> TokenStream {
-        let Self { function, name, .. } = self;
-        let visibility = &function.vis;
+        let name = self.name;
+        let visibility = &self.function.vis;
+        // The docs of parameters go to the struct's fields: rustc takes none at a parameter.
+        let mut function = self.function.clone();
+        for input in &mut function.sig.inputs {
+            if let FnArg::Typed(argument) = input {
+                argument.attrs.retain(|attribute| !attribute.path().is_ident("doc"));
+            }
+        }
         // Of the crate that is built for its kernels (cargo says which one), not of those that it uses: their entries
         // are in their own PTX.
         let entries = env::var_os("CARGO_PRIMARY_PACKAGE").map(|_| {
@@ -162,19 +173,6 @@ impl Kernel<'_> {
         let aliases = self.aliases(instance);
         let (name, arguments) = (self.name, &instance.arguments);
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
-        let mut taken = Vec::new();
-        let mut passed = Vec::new();
-        for Parameter { name, ty, is_span } in &self.parameters {
-            if *is_span {
-                let len = format_ident!("{name}_len");
-                taken.push(quote!(#name: <#ty as ::cuda_std::internal::Span>::Pointer));
-                taken.push(quote!(#len: usize));
-                passed.push(quote!(<#ty as ::cuda_std::internal::Span>::from_parts(#name, #len)));
-            } else {
-                taken.push(quote!(#name: #ty));
-                passed.push(quote!(#name));
-            }
-        }
         let sides = (0..3).map(|axis| self.block.get(axis).map_or(quote!(1), |side| quote!((#side) as u32)));
         let block = match (self.block.is_empty(), self.max_threads) {
             (false, _) => quote!(::cuda_std::__block!(#(#sides),*);),
@@ -183,23 +181,108 @@ impl Kernel<'_> {
         };
         let min_blocks = self.min_blocks.map(|blocks| quote!(::cuda_std::__min_blocks!((#blocks) as u32);));
         let early = self.early.then(|| quote!(::cuda_std::internal::await_previous_grid();));
+        let before = quote!(#block #min_blocks #early);
+        let kernel = quote!(super::super::super::#name #turbofish);
+        let entry_function = match &self.inputs {
+            Inputs::Listed(parameters) => {
+                let mut taken = Vec::new();
+                let mut passed = Vec::new();
+                for Parameter { name, ty, is_span, .. } in parameters {
+                    if *is_span {
+                        let len = format_ident!("{name}_len");
+                        taken.push(quote!(#name: <#ty as ::cuda_std::internal::Span>::Pointer));
+                        taken.push(quote!(#len: usize));
+                        passed.push(quote!(<#ty as ::cuda_std::internal::Span>::from_parts(#name, #len)));
+                    } else {
+                        taken.push(quote!(#name: #ty));
+                        passed.push(quote!(#name));
+                    }
+                }
+                quote! {
+                    ::cuda_std::__entry! {
+                        #entry(#(#taken),*) {
+                            #before
+                            // SAFETY: the host's launch has made the parameters for this entry.
+                            #[allow(unused_unsafe)]
+                            unsafe { #kernel(#(#passed),*) }
+                        }
+                    }
+                }
+            }
+            Inputs::Struct(ty) => {
+                let mut path = ty.path.clone();
+                let last = path.segments.last_mut().expect("a path has a segment");
+                let types: Vec<GenericArgument> = match std::mem::take(&mut last.arguments) {
+                    PathArguments::AngleBracketed(arguments) => {
+                        let is_type = |argument: &GenericArgument| matches!(argument, GenericArgument::Type(_));
+                        arguments.args.into_iter().filter(is_type).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                quote!(#path! { #entry, #kernel, [#path], { #before }, [#(#types),*] })
+            }
+        };
         quote! {
             mod #entry {
                 #[allow(unused_imports)]
                 use super::super::super::*;
                 #aliases
-                ::cuda_std::__entry! {
-                    #entry(#(#taken),*) {
-                        #block
-                        #min_blocks
-                        #early
-                        // SAFETY: the host's launch has made the parameters for this entry.
-                        #[allow(unused_unsafe)]
-                        unsafe { super::super::super::#name #turbofish(#(#passed),*) }
-                    }
-                }
+                #entry_function
             }
         }
+    }
+
+    /// The struct of the arguments of a kernel that lists its parameters.
+    fn args(&self, parameters: &[Parameter]) -> (TokenStream, TokenStream) {
+        let fields = parameters.iter().map(|Parameter { name, ty, docs, .. }| Field {
+            attributes: docs.clone(),
+            visibility: Visibility::Public(Default::default()),
+            name: name.clone(),
+            ty: ty.clone(),
+        });
+        // A generic parameter that is the type of an element or of a number needs no bound but that; one that is a part
+        // of a type has the kernel's bounds, and so have those that these name.
+        let elements: Vec<TokenStream> = parameters.iter().map(|Parameter { ty, .. }| element_of(ty)).collect();
+        let (plain, composed): (Vec<_>, Vec<_>) = elements.into_iter().partition(|element| {
+            let element = element.to_string();
+            self.generics.iter().any(|parameter| argument_of(parameter).to_string() == element)
+        });
+        let named_in = |tokens: &TokenStream| -> Vec<String> {
+            let names = self.generics.iter().map(|parameter| argument_of(parameter).to_string());
+            names.filter(|name| mentions(tokens.clone(), std::slice::from_ref(name))).collect()
+        };
+        let mut named: TokenStream = composed.into_iter().collect();
+        let mut bounded = named_in(&named);
+        loop {
+            let of_name = |parameter: &&&GenericParam| bounded.contains(&argument_of(parameter).to_string());
+            named.extend(self.generics.iter().filter(of_name).map(ToTokens::to_token_stream));
+            let more = named_in(&named);
+            if more.len() == bounded.len() {
+                break;
+            }
+            bounded = more;
+        }
+        let plain = named_in(&plain.into_iter().collect());
+        let generic = |parameter: &&GenericParam| {
+            let name = argument_of(parameter);
+            if bounded.contains(&name.to_string()) {
+                return Some((*parameter).clone());
+            }
+            plain.contains(&name.to_string()).then(|| parse_quote!(#name: ::cuda_std::element::Plain))
+        };
+        let generics: Vec<GenericParam> = self.generics.iter().filter_map(generic).collect();
+        let name = self.name;
+        let doc = format!("The arguments of [`{name}`](fn@super::{name}), by name.");
+        let arguments = Arguments {
+            attributes: quote!(#[doc = #doc] #[allow(missing_docs)] #[cfg(not(target_arch = "nvptx64"))]),
+            visibility: &Visibility::Public(Default::default()),
+            name: format_ident!("Args"),
+            generics,
+            fields: fields.collect(),
+        };
+        let own: Vec<TokenStream> = arguments.generics.iter().map(argument_of).collect();
+        let (definition, implementation) = (arguments.definition(), arguments.parameters());
+        (quote!(#definition #implementation), arguments.static_ty(&own))
     }
 
     /// The host's handle.
@@ -207,8 +290,10 @@ impl Kernel<'_> {
         let generics = &self.generics;
         let arguments: Vec<TokenStream> = generics.iter().map(|parameter| argument_of(parameter)).collect();
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
-        let types = self.parameters.iter().map(|parameter| with_static_lifetimes(&parameter.ty));
-        let args = quote!((#(#types,)*));
+        let (struct_of_args, args) = match &self.inputs {
+            Inputs::Listed(parameters) => self.args(parameters),
+            Inputs::Struct(ty) => (quote!(), with_static_struct(ty)),
+        };
         let unsafety = &self.function.sig.unsafety;
         let safety = unsafety.map(|_| {
             quote! {
@@ -251,9 +336,17 @@ impl Kernel<'_> {
             }
             other => quote!(#other),
         });
-        let implementations = self.instances.iter().map(|instance| self.implementation(instance));
+        let implementations = self.instances.iter().map(|instance| self.implementation(instance, &args));
         let by_sizes = self.erase.map(|erase| self.by_sizes(erase));
+        let assertions = self.instances.iter().filter_map(|instance| {
+            let (assertions, aliases) = (instance.assertions(), self.aliases(instance));
+            (!assertions.is_empty()).then(|| quote!(const _: () = { #aliases #assertions };))
+        });
         quote! {
+            #struct_of_args
+
+            #(#assertions)*
+
             #[cfg(not(target_arch = "nvptx64"))]
             #[doc(hidden)]
             #[allow(dead_code)]
@@ -298,7 +391,10 @@ impl Kernel<'_> {
     /// Calls the kernel with the arguments that `slots` hold.
     fn call(&self, turbofish: TokenStream) -> TokenStream {
         let name = self.name;
-        let take = self.parameters.iter().map(|_| quote!(slots.take()));
+        let take = match &self.inputs {
+            Inputs::Listed(parameters) => parameters.iter().map(|_| quote!(slots.take())).collect(),
+            Inputs::Struct(_) => vec![quote!(::cuda_std::launch::FromSlots::from_slots(&mut slots))],
+        };
         quote! {
             #[allow(unused_mut, unused_variables)]
             let mut slots = ::cuda_std::launch::Slots::new(slots);
@@ -331,18 +427,11 @@ impl Kernel<'_> {
     }
 
     /// What the handle finds by the instance's type.
-    fn implementation(&self, instance: &Instance) -> TokenStream {
+    fn implementation(&self, instance: &Instance, args: &TokenStream) -> TokenStream {
         let arguments = &instance.arguments;
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
         let entry = self.entry_name(instance).to_string();
         let aliases = self.aliases(instance);
-        let parameters = self.parameters.iter().map(|Parameter { name, ty, is_span }| {
-            let (name, ty) = (name.to_string(), with_static_lifetimes(ty));
-            match is_span {
-                true => quote!(::cuda_std::launch::NamedParameter::view::<#ty>(#name)),
-                false => quote!(::cuda_std::launch::NamedParameter::scalar::<#ty>(#name)),
-            }
-        });
         let thread = self.thread(instance);
         let sides = (0..3).map(|axis| match (self.block.is_empty(), self.block.get(axis)) {
             (true, _) => quote!(0),
@@ -354,7 +443,8 @@ impl Kernel<'_> {
             unsafe impl ::cuda_std::launch::Instance for Instance #turbofish {
                 const ENTRY: &'static str = #entry;
                 const BLOCK: [u32; 3] = { #aliases [#(#sides),*] };
-                const PARAMETERS: &'static [::cuda_std::launch::NamedParameter] = { #aliases &[#(#parameters),*] };
+                const PARAMETERS: &'static [::cuda_std::launch::NamedParameter] =
+                    { #aliases <#args as ::cuda_std::launch::Parameters>::PARAMETERS };
                 const THREAD: unsafe fn(&[u64]) = #thread;
             }
         }
@@ -362,7 +452,7 @@ impl Kernel<'_> {
 }
 
 /// A generic parameter as an argument: its name alone.
-fn argument_of(parameter: &GenericParam) -> TokenStream {
+pub fn argument_of(parameter: &GenericParam) -> TokenStream {
     match parameter {
         GenericParam::Type(ty) => {
             let name = &ty.ident;
@@ -374,4 +464,15 @@ fn argument_of(parameter: &GenericParam) -> TokenStream {
         }
         GenericParam::Lifetime(lifetime) => quote!(#lifetime),
     }
+}
+
+/// The struct's type as a handle names it.
+fn with_static_struct(ty: &TypePath) -> TokenStream {
+    let mut ty = ty.clone();
+    let last = ty.path.segments.last_mut().expect("a path has a segment");
+    match &mut last.arguments {
+        PathArguments::AngleBracketed(arguments) => arguments.args.insert(0, parse_quote!('static)),
+        none => *none = PathArguments::AngleBracketed(parse_quote!(<'static>)),
+    }
+    with_static_lifetimes(&Type::Path(ty)).to_token_stream()
 }

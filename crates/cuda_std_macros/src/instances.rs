@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, ExprLit, GenericParam, Ident, Lit, Path, Result, Token, Type, bracketed, token};
+use syn::{Error, Expr, ExprBlock, ExprLit, GenericParam, Ident, Lit, Path, Result, Token, Type, bracketed, token};
 
 /// `instances = [...] x [...], block = ...`
 #[derive(Default)]
@@ -22,7 +22,10 @@ pub struct Attribute {
 #[derive(Clone)]
 pub enum Argument {
     Type(Type),
-    Constant(ExprLit),
+    /// A number, and what it is said to be equal to.
+    Constant(ExprLit, Option<Box<Expr>>),
+    /// `{ ... }`, which has no part in the entry's name.
+    Expression(ExprBlock),
 }
 
 impl Parse for Attribute {
@@ -97,7 +100,15 @@ fn list(input: ParseStream) -> Result<Vec<Argument>> {
 
 impl Parse for Argument {
     fn parse(input: ParseStream) -> Result<Self> {
-        if input.peek(Lit) { input.parse().map(Self::Constant) } else { input.parse().map(Self::Type) }
+        if input.peek(token::Brace) {
+            return input.parse().map(Self::Expression);
+        }
+        if !input.peek(Lit) {
+            return input.parse().map(Self::Type);
+        }
+        let number = input.parse()?;
+        let equal = input.parse::<Option<Token![==]>>()?.map(|_| input.parse()).transpose()?;
+        Ok(Self::Constant(number, equal.map(Box::new)))
     }
 }
 
@@ -105,23 +116,33 @@ impl ToTokens for Argument {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         match self {
             Self::Type(ty) => ty.to_tokens(tokens),
-            Self::Constant(literal) => literal.to_tokens(tokens),
+            Self::Constant(number, _) => number.to_tokens(tokens),
+            Self::Expression(block) => block.to_tokens(tokens),
         }
     }
 }
 
 impl Argument {
     /// The argument's part of the entry's name: `f32`, `256`.
-    fn name(&self) -> Result<String> {
-        match self {
-            Self::Type(Type::Path(path)) => {
-                Ok(path.path.segments.last().expect("a path has a segment").ident.to_string())
+    fn name(&self) -> Result<Option<String>> {
+        let name = match self {
+            Self::Type(Type::Path(path)) => path.path.segments.last().expect("a path has a segment").ident.to_string(),
+            Self::Type(other) => return Err(Error::new_spanned(other, "an instance's type is a path")),
+            Self::Constant(ExprLit { lit: Lit::Int(number), .. }, _) => number.base10_digits().to_owned(),
+            Self::Constant(ExprLit { lit: Lit::Bool(truth), .. }, _) => truth.value.to_string(),
+            Self::Constant(other, _) => {
+                return Err(Error::new_spanned(other, "an instance's constant is an integer, a bool or a block"));
             }
-            Self::Type(other) => Err(Error::new_spanned(other, "an instance's type is a path")),
-            Self::Constant(ExprLit { lit: Lit::Int(number), .. }) => Ok(number.base10_digits().to_owned()),
-            Self::Constant(ExprLit { lit: Lit::Bool(truth), .. }) => Ok(truth.value.to_string()),
-            Self::Constant(other) => Err(Error::new_spanned(other, "an instance's constant is an integer or a bool")),
-        }
+            Self::Expression(_) => return Ok(None),
+        };
+        Ok(Some(name))
+    }
+
+    /// What fails to compile if the constant is not what it is said to be equal to.
+    fn assertion(&self) -> TokenStream {
+        let Self::Constant(number, Some(equal)) = self else { return TokenStream::new() };
+        let message = format!("the instance is of {}, which is not {}", quote!(#number), quote!(#equal));
+        quote!(assert!(#number == #equal, #message);)
     }
 }
 
@@ -130,6 +151,13 @@ pub struct Instance {
     pub arguments: Vec<Argument>,
     /// The entry's name without the kernel's: `f32_256`.
     pub suffix: String,
+}
+
+impl Instance {
+    /// What fails to compile if a constant is not what it is said to be equal to.
+    pub fn assertions(&self) -> TokenStream {
+        self.arguments.iter().map(Argument::assertion).collect()
+    }
 }
 
 /// Every combination of the lists; one instance without arguments for a kernel that is not generic.
@@ -144,13 +172,21 @@ pub fn instances(attribute: &Attribute, generics: &syn::Generics) -> Result<Vec<
     for lists in &attribute.products {
         combinations.extend(combinations_of(lists, generics)?);
     }
-    combinations
-        .into_iter()
-        .map(|arguments| {
-            let names = arguments.iter().map(Argument::name).collect::<Result<Vec<_>>>()?;
-            Ok(Instance { arguments, suffix: names.join("_") })
-        })
-        .collect()
+    let mut instances: Vec<Instance> = Vec::new();
+    for arguments in combinations {
+        let names = arguments.iter().filter_map(|argument| argument.name().transpose()).collect::<Result<Vec<_>>>()?;
+        let suffix = names.join("_");
+        let is_block = |argument: &&Argument| matches!(argument, Argument::Expression(_));
+        if let Some(block) = arguments.iter().find(is_block)
+            && instances.iter().any(|instance| instance.suffix == suffix)
+        {
+            let refused = "another instance has an entry of the same name, as a block has no part in it: write \
+                           `16 == { ... }`, with its value";
+            return Err(Error::new_spanned(block, refused));
+        }
+        instances.push(Instance { arguments, suffix });
+    }
+    Ok(instances)
 }
 
 /// Every choice of one argument from each list.
@@ -168,7 +204,8 @@ fn combinations_of(lists: &[Vec<Argument>], generics: &syn::Generics) -> Result<
     for (list, parameter) in lists.iter().zip(&generics.params) {
         for argument in list {
             match (argument, parameter) {
-                (Argument::Type(_), GenericParam::Type(_)) | (Argument::Constant(_), GenericParam::Const(_)) => {}
+                (Argument::Type(_), GenericParam::Type(_))
+                | (Argument::Constant(..) | Argument::Expression(_), GenericParam::Const(_)) => {}
                 _ => return Err(Error::new_spanned(argument, format!("does not fit `{}`", quote!(#parameter)))),
             }
         }

@@ -2,6 +2,7 @@
 
 use proc_macro::TokenStream;
 
+mod arguments;
 mod expand;
 mod instances;
 mod parameters;
@@ -12,10 +13,21 @@ mod parameters;
 ///
 /// ```ignore
 /// #[kernel]
-/// pub unsafe fn vecadd(a: &[f32], b: &[f32], c: *mut f32) { ... }
+/// pub fn scale(
+///     /// What is multiplied, in place.
+///     numbers: GlobalMut<f32>,
+///     factor: f32,
+/// ) { ... }
 ///
-/// vecadd::handle()                      // on the host; `unsafe`, as the kernel is
+/// // On the host:
+/// let kernel = scale::handle().with_block(256);
+/// gpu.launch(kernel, grid, scale::Args { numbers: buffer.view_mut(), factor: 3.0 })
 /// ```
+///
+/// The module of the kernel's name has two things for the host: `handle`, which is what a launch starts, and the struct
+/// `Args`, which has a field for each parameter, of its name and with its docs. A field is a view of the host's for a
+/// `Global`, `GlobalMut`, slice or pointer, and a number for a number. Each kernel has a struct of its own, which no other
+/// kernel takes. Kernels with the same parameters can share a struct that [`arguments`](macro@crate::arguments) makes.
 ///
 /// A generic function lists its instances: one list for each generic parameter, in order. Each combination is an entry,
 /// named after the function and its arguments (`sum_f32_256`). With `block`, an expression or up to three in brackets,
@@ -27,6 +39,10 @@ mod parameters;
 ///
 /// sum::handle::<f32, 256>()             // on the host; `sum::handle::<f32, 100>()` does not compile
 /// ```
+///
+/// A constant that somebody else decides is written with where it is decided, and does not compile if the two differ:
+/// `[u8] x [32768 == tile_len(1)]`. Or it is a block alone, `[u8] x [{ tile_len(1) }]`, which is no part of the entry's
+/// name.
 ///
 /// Products of lists are joined by `+`, where not every type goes with every other: `instances = [Sum] x [f32, i32] +
 /// [CountNan] x [f32]`. A kernel without a `block` of its own may say how many threads one has at most, by
@@ -46,7 +62,7 @@ mod parameters;
 /// a type with two parameters, state and output, that is an operator for any of them and implements
 /// `cuda_std::erase::Erase`.
 ///
-/// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`. A kernel that is an `unsafe fn` has an unsafe
+/// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`, or one struct of arguments. A kernel that is an `unsafe fn` has an unsafe
 /// `handle`: who takes it promises that every launch keeps the kernel's contract. A safe one, which can reach memory
 /// through views only, has a safe one.
 #[proc_macro_attribute]
@@ -54,6 +70,41 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse(attribute)
         .and_then(|attribute| Ok((attribute, syn::parse(item)?)))
         .and_then(|(attribute, function)| expand::kernel(&attribute, &function));
+    match expanded {
+        Ok(tokens) => tokens.into(),
+        Err(error) => error.into_compile_error().into(),
+    }
+}
+
+/// Makes a struct the arguments of one or several kernels, which take it alone:
+///
+/// ```ignore
+/// #[arguments]
+/// pub struct ScaleArguments<T: Element> {
+///     /// The numbers to scale.
+///     pub input: Global<T>,
+///     pub factor: u32,
+///     pub output: GlobalMut<T>,
+/// }
+///
+/// #[kernel(instances = [f32, f64])]
+/// pub fn scale<T: Element>(ScaleArguments { input, factor, output }: ScaleArguments<T>) { ... }
+///
+/// // On the host:
+/// gpu.launch(scale::handle::<f32>(), grid, ScaleArguments { input: x.view(), factor: 3, output: y.view_mut() })
+/// ```
+///
+/// The PTX entry takes the fields one by one, in order, as it takes the parameters of other kernels. The struct's fields
+/// are views of the kernel's in the kernel and the host's on the host, by a type parameter `Side` and a lifetime that
+/// `#[arguments]` adds: the kernel's parameter is written `ScaleArguments<T>`, a handle's type
+/// `Kernel<ScaleArguments<'static, T>>`.
+///
+/// Fields have the types that a kernel's parameters may have. A crate has one public struct of a name.
+#[proc_macro_attribute]
+pub fn arguments(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let expanded = syn::parse::<syn::parse::Nothing>(attribute)
+        .and_then(|_| syn::parse(item))
+        .and_then(|item| arguments::arguments(&item));
     match expanded {
         Ok(tokens) => tokens.into(),
         Err(error) => error.into_compile_error().into(),

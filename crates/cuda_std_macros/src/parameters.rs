@@ -2,7 +2,10 @@
 
 use syn::visit::Visit;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Error, FnArg, GenericArgument, Ident, Lifetime, Pat, PathArguments, Result, Type, TypeReference};
+use syn::{
+    Attribute, Error, FnArg, GenericArgument, Generics, Ident, Lifetime, Pat, PathArguments, Result, Type, TypePath,
+    TypeReference,
+};
 
 /// A parameter of the kernel.
 pub struct Parameter {
@@ -10,10 +13,46 @@ pub struct Parameter {
     pub ty: Type,
     /// Whether the entry takes it as an address and a length.
     pub is_span: bool,
+    /// What is said of it.
+    pub docs: Vec<Attribute>,
 }
 
+/// What a kernel takes.
+pub enum Inputs {
+    Listed(Vec<Parameter>),
+    /// A struct that `#[arguments]` has made.
+    Struct(TypePath),
+}
+
+/// The inputs of a kernel's signature: a list of parameters, or a struct of arguments alone.
+pub fn inputs(signature: &syn::Signature) -> Result<Inputs> {
+    let mut inputs = signature.inputs.iter();
+    if let (Some(FnArg::Typed(argument)), None) = (inputs.next(), inputs.next())
+        && let Type::Path(path) = without_parentheses(&argument.ty)
+        && is_struct(path, &signature.generics)
+    {
+        if let Some(lifetime) = named_lifetime(&argument.ty) {
+            return Err(Error::new_spanned(lifetime, FOR_ITS_LAUNCH));
+        }
+        return Ok(Inputs::Struct(path.clone()));
+    }
+    parameters(signature).map(Inputs::Listed)
+}
+
+/// Whether the only parameter's type is a struct: no view, number or generic parameter.
+fn is_struct(path: &TypePath, generics: &Generics) -> bool {
+    const OTHERS: [&str; 14] =
+        ["Global", "GlobalMut", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "isize", "usize", "f32", "f64"];
+    let name = &path.path.segments.last().expect("a path has a segment").ident;
+    path.qself.is_none()
+        && !OTHERS.iter().any(|other| name == other)
+        && !generics.type_params().any(|parameter| path.path.is_ident(&parameter.ident))
+}
+
+pub const FOR_ITS_LAUNCH: &str = "what a kernel is given is there for its launch, no longer: leave the lifetime out";
+
 /// The parameters of a kernel's signature.
-pub fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
+fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
     signature
         .inputs
         .iter()
@@ -32,19 +71,17 @@ pub fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
                 ));
             }
             if let Some(lifetime) = named_lifetime(&ty) {
-                return Err(Error::new_spanned(
-                    lifetime,
-                    "what a kernel is given is there for its launch, no longer: leave the lifetime out",
-                ));
+                return Err(Error::new_spanned(lifetime, FOR_ITS_LAUNCH));
             }
             let is_span = is_span(&ty)?;
-            Ok(Parameter { name: pattern.ident.clone(), ty, is_span })
+            let docs = argument.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
+            Ok(Parameter { name: pattern.ident.clone(), ty, is_span, docs })
         })
         .collect()
 }
 
 /// The type itself: one that a macro has handed on, or that stands in parentheses, is wrapped.
-fn without_parentheses(ty: &Type) -> &Type {
+pub fn without_parentheses(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => without_parentheses(&group.elem),
         Type::Paren(paren) => without_parentheses(&paren.elem),
@@ -53,7 +90,7 @@ fn without_parentheses(ty: &Type) -> &Type {
 }
 
 /// A lifetime with a name in the type.
-fn named_lifetime(ty: &Type) -> Option<Lifetime> {
+pub fn named_lifetime(ty: &Type) -> Option<Lifetime> {
     struct Find(Option<Lifetime>);
     impl Visit<'_> for Find {
         fn visit_lifetime(&mut self, lifetime: &Lifetime) {

@@ -19,11 +19,12 @@ fn main() -> anyhow::Result<()> {
 
     // SAFETY: `c` has as many elements as `a`.
     let with_pointer = unsafe { vecadd::handle() }.with_block(256);
-    gpu.launch(with_pointer, blocks, (a.view(), b.view(), c.view_mut()))?;
+    gpu.launch(with_pointer, blocks, vecadd::Args { a: a.view(), b: b.view(), c: c.view_mut() })?;
     check(&gpu.download(&c)?)?;
 
     let mut c = gpu.zeroed::<f32>(n as usize)?;
-    gpu.launch(vecadd_views::handle().with_block(256), blocks, (a.view(), b.view(), c.view_mut()))?;
+    let with_views = vecadd_views::handle().with_block(256);
+    gpu.launch(with_views, blocks, vecadd_views::Args { a: a.view(), b: b.view(), c: c.view_mut() })?;
     check(&gpu.download(&c)?)?;
 
     println!("{n} sums are right, twice");

@@ -102,7 +102,8 @@ impl ControlFlowRung {
                     _ => lab::loop_rolled::handle(),
                 };
                 let grid = grid_of(kernel.id(), input.len().div_ceil(BLOCK))?;
-                return gpu.launch(kernel, grid, (input.view(), output.view_mut(), STEPS));
+                let arguments = lab::SteppedArgs { input: input.view(), output: output.view_mut(), steps: STEPS };
+                return gpu.launch(kernel, grid, arguments);
             }
             Self::Predicated => lab::predicated::handle(),
             Self::LoopUnrolled => lab::loop_unrolled::handle(),
@@ -111,7 +112,7 @@ impl ControlFlowRung {
             Self::SyncOr => lab::sync_or::handle(),
         };
         let grid = grid_of(plain.id(), input.len().div_ceil(BLOCK))?;
-        gpu.launch(plain, grid, (input.view(), output.view_mut()))
+        gpu.launch(plain, grid, lab::PlainArgs { input: input.view(), output: output.view_mut() })
     }
 
     /// What the kernel should give for `input`, by the CPU.

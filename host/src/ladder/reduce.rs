@@ -1,12 +1,11 @@
 //! The reduction ladders, by name.
 
-use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use kernels::ops::Number;
 use kernels::reduce::device::{self, MAX_BLOCKS};
 use kernels::reduce::ladder::{global, shared};
 
-use super::single_launch::{self, SingleLaunch};
+use super::single_launch::SingleLaunch;
 use super::{find, grid_of};
 use crate::{Buffer, Element, Error, Gpu, Reducer, Shape, ops};
 
@@ -14,10 +13,10 @@ use crate::{Buffer, Element, Error, Gpu, Reducer, Shape, ops};
 pub const BLOCKS: [usize; 5] = [64, 128, 256, 512, 1024];
 
 /// A rung that reads its input and leaves a partial sum for each block.
-type Reading<T> = Kernel<(Global<'static, T>, GlobalMut<'static, T>)>;
+type Reading<T> = Kernel<shared::FoldArgs<'static, T>>;
 
 /// A rung that folds its input in place, and leaves a partial sum for each block.
-type InPlace<T> = Kernel<(GlobalMut<'static, T>, GlobalMut<'static, T>)>;
+type InPlace<T> = Kernel<global::FoldInPlaceArgs<'static, T>>;
 
 /// A number that the reduction ladders have instances for: the ladder in shared memory for all of them, that in global
 /// memory for `f32` and `i32`.
@@ -26,7 +25,7 @@ pub trait LadderElement: Number {
     #[doc(hidden)]
     const ZERO: Self;
     #[doc(hidden)]
-    fn single_launch() -> Kernel<single_launch::Parameters<Self>>;
+    fn single_launch() -> Kernel<device::single_launch::Args<'static, Self>>;
     #[doc(hidden)]
     fn reading(rung: ReduceRung, block: usize) -> Option<Reading<Self>>;
     #[doc(hidden)]
@@ -57,7 +56,7 @@ macro_rules! reading {
             $exact(gpu, len)
         }
 
-        fn single_launch() -> Kernel<single_launch::Parameters<Self>> {
+        fn single_launch() -> Kernel<device::single_launch::Args<'static, Self>> {
             device::single_launch::handle::<$type>()
         }
 
@@ -380,7 +379,8 @@ impl<T: LadderElement> Reduction<T> {
                 let mut source = input;
                 for partials in stages {
                     let blocks = partials.len() as u32;
-                    gpu.launch(*kernel, blocks, (source.view(), partials.view_mut()))?;
+                    let arguments = shared::FoldArgs { input: source.view(), partials: partials.view_mut() };
+                    gpu.launch(*kernel, blocks, arguments)?;
                     source = partials;
                 }
                 Ok(())
@@ -389,7 +389,8 @@ impl<T: LadderElement> Reduction<T> {
                 let mut source = scratch;
                 for partials in stages {
                     let blocks = partials.len() as u32;
-                    gpu.launch(*kernel, blocks, (source.view_mut(), partials.view_mut()))?;
+                    let arguments = global::FoldInPlaceArgs { data: source.view_mut(), partials: partials.view_mut() };
+                    gpu.launch(*kernel, blocks, arguments)?;
                     source = partials;
                 }
                 Ok(())

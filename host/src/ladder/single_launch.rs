@@ -2,14 +2,10 @@
 
 use std::mem::size_of;
 
-use cuda_std::global::{Global, GlobalMut};
-use kernels::reduce::device::{MAX_BLOCKS, blocks_for};
+use kernels::reduce::device::{MAX_BLOCKS, blocks_for, single_launch};
 
 use super::reduce::LadderElement;
 use crate::{Buffer, Error, Gpu};
-
-/// The parameters of the kernel.
-pub type Parameters<T> = (Global<'static, T>, GlobalMut<'static, T>, GlobalMut<'static, u32>, GlobalMut<'static, T>);
 
 /// What the rung needs beside its input.
 pub struct SingleLaunch<T> {
@@ -32,7 +28,12 @@ impl<T: LadderElement> SingleLaunch<T> {
     pub(super) fn start(&mut self, gpu: &Gpu, input: &Buffer<T>) -> Result<(), Error> {
         let blocks = blocks_for(input.len(), size_of::<T>()) as u32;
         let Self { partials, ticket, output } = self;
-        let arguments = (input.view(), partials.view_mut(), ticket.view_mut(), output.view_mut());
+        let arguments = single_launch::Args {
+            input: input.view(),
+            partials: partials.view_mut(),
+            ticket: ticket.view_mut(),
+            output: output.view_mut(),
+        };
         gpu.launch(T::single_launch(), blocks, arguments)
     }
 

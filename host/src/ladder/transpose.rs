@@ -1,15 +1,14 @@
 //! The transpose ladder, by name.
 
-use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
-use kernels::transpose::ladder::{self, tiles};
+use kernels::transpose::ladder::{self, TransposeArgs, tiles};
 use kernels::transpose::vectorized::TILE;
 
 use super::{find, grid_of};
 use crate::{Error, Gpu, Matrix};
 
-/// A kernel that transposes: input, output, rows and columns of the input.
-pub(crate) type Transpose = Kernel<(Global<'static, f32>, GlobalMut<'static, f32>, usize, usize)>;
+/// A kernel that transposes.
+pub(crate) type Transpose = Kernel<TransposeArgs<'static, f32>>;
 
 /// The rungs of the transpose ladder, from the first to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +154,7 @@ impl TransposeRung {
         }
         let kernel = self.kernel();
         let grid = grid_of(kernel.id(), self.blocks(rows, columns))?;
-        gpu.launch(kernel, grid, (matrix.buffer().view(), result.buffer_mut().view_mut(), rows, columns))
+        let (input, output) = (matrix.buffer().view(), result.buffer_mut().view_mut());
+        gpu.launch(kernel, grid, TransposeArgs { input, output, rows, columns })
     }
 }

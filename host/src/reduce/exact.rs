@@ -1,15 +1,17 @@
 //! Sums of floats, which are exact, and what is made of them.
 
 use cuda_std::element::{Element, Plain};
-use cuda_std::global::{Global, GlobalMut};
 use half::{bf16, f16};
 use kernels::ops::{InElementType, Mean, Norm, Sum, SumInF64, SumOfSquares};
 use kernels::reduce::exact::columns::{BLOCKS_AT_ONCE, exact_columns, rows_in_flight};
 use kernels::reduce::exact::long_segments::exact_long_segments;
 use kernels::reduce::exact::result::{DERIVED, IN_OTHER_FORMAT};
-use kernels::reduce::exact::rows::{self, exact_rows, exact_rows_of_two_terms, least_lanes};
+use kernels::reduce::exact::rows::{self, ExactRowArgs, exact_rows, exact_rows_of_two_terms, least_lanes};
 use kernels::reduce::exact::segments::exact_segments;
-use kernels::reduce::exact::spans::{PACKS_IN_FLIGHT, boxes, exact_spans, exact_spans_of_two_terms, words_of_residue};
+use kernels::reduce::exact::spans::{
+    ExactSpanArgs, PACKS_IN_FLIGHT, THREADS_AT_ONCE, THREADS_OF_TWO_AT_ONCE, boxes, exact_spans,
+    exact_spans_of_two_terms, words_of_residue,
+};
 
 use super::plan::{AtOnce, Blocks, Tiles};
 use super::private::Token;
@@ -17,30 +19,17 @@ use super::reducer::{Launches, Planned, check_elements, grid};
 use super::segments::ExactSegmentKernels;
 use super::shape::Kind;
 use super::workspace::{Room, Workspace};
-use super::{Mailboxes, Reduction, Residues, SegmentKernels, Shape, Tickets};
+use super::{Reduction, SegmentKernels, Shape};
 use crate::{AnyBlock, Error, Gpu, Kernel, MULTIPROCESSORS, Transposition, View, ViewMut};
-
-/// Results of any format.
-pub(super) type Results = GlobalMut<'static, u8>;
-
-/// The parameters of [`exact_spans`](fn@kernels::reduce::exact::spans::exact_spans).
-type SpansParameters<T> = (Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Residues, u32, Results);
-
-/// The parameters of [`exact_rows`](fn@kernels::reduce::exact::rows::exact_rows).
-type RowsParameters<T> = (Global<'static, T>, usize, usize, usize, u32, u32, u32, u32, Results);
-
-/// The parameters of [`exact_columns`](fn@kernels::reduce::exact::columns::exact_columns).
-type ColumnsParameters<T> =
-    (Global<'static, T>, usize, usize, usize, usize, u32, u32, u32, u32, Residues, Tickets, u32, Results);
 
 /// The kernels of exact sums of some terms.
 struct ExactKernels<T: Element> {
-    /// The kernel for spans, and how many blocks of 256 threads of it a multiprocessor runs at once.
-    spans: (AnyBlock<SpansParameters<T>>, usize),
+    /// The kernel for spans, and how many threads of it a multiprocessor runs at once.
+    spans: (AnyBlock<ExactSpanArgs<'static, T>>, usize),
     /// The kernel for short rows.
-    rows: Kernel<RowsParameters<T>>,
+    rows: Kernel<ExactRowArgs<'static, T>>,
     /// The kernel for columns. If there is none, columns are transposed.
-    columns: Option<Kernel<ColumnsParameters<T>>>,
+    columns: Option<Kernel<exact_columns::Args<'static, T>>>,
     /// Words of a residue.
     words: usize,
     /// Mailboxes of a span's part.
@@ -77,14 +66,14 @@ macro_rules! exact_reductions {
     )*)*};
     (one_term, $terms:ident, $type:ident) => {
         (
-            (exact_spans::handle::<$terms, $type>(), 3),
+            (exact_spans::handle::<$terms, $type>(), THREADS_AT_ONCE),
             exact_rows::handle::<$terms, $type>(),
             Some(exact_columns::handle::<$terms, $type>()),
         )
     };
     (two_terms, $terms:ident, $type:ident) => {
         (
-            (exact_spans_of_two_terms::handle::<$terms, $type>(), 2),
+            (exact_spans_of_two_terms::handle::<$terms, $type>(), THREADS_OF_TWO_AT_ONCE),
             exact_rows_of_two_terms::handle::<$terms, $type>(),
             None,
         )
@@ -206,7 +195,8 @@ impl<T: Element> Exact<T> {
             Plan::Nothing => Ok(()),
             Plan::Spans { spans, len, pitch, blocks } => {
                 let Blocks { parts, tiles, longer, threads } = blocks;
-                let arguments = (input, len, pitch, parts, tiles, longer, mailboxes, residues, finish, output);
+                let arguments =
+                    ExactSpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, finish, output };
                 gpu.launch(kernels.spans.0.with_block(threads), grid(blocks.grid(spans), OPERATION)?, arguments)
             }
             Plan::Rows { rows, len, pitch } => {
@@ -214,18 +204,18 @@ impl<T: Element> Exact<T> {
                 let has_singles = !(is_even && input.device_address().is_multiple_of(16));
                 let Lanes { lanes, packs, rows_of_block } = Lanes::of(len, size, has_singles);
                 let grid = grid((rows.div_ceil(rows_of_block), 1), OPERATION)?;
-                let (lanes, packs) = (lanes.ilog2(), packs.ilog2());
+                let (lanes_log, packs_log) = (lanes.ilog2(), packs.ilog2());
                 let has_singles = u32::from(has_singles);
-                gpu.launch(kernels.rows, grid, (input, rows, len, pitch, lanes, packs, has_singles, finish, output))
+                let arguments =
+                    ExactRowArgs { input, rows, len, pitch, lanes_log, packs_log, has_singles, finish, output };
+                gpu.launch(kernels.rows, grid, arguments)
             }
             Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
                 let Some(kernel) = kernels.columns else { return Ok(()) };
                 let (count, Tiles { abreast, lanes, parts }) = (tiles.count(columns), tiles);
                 let blocks = count.saturating_mul(parts as usize).saturating_mul(batches);
                 let grid = grid((blocks, 1), OPERATION)?;
-                // No more than the grid has blocks.
-                let count = count as u32;
-                let arguments = (
+                let arguments = exact_columns::Args {
                     input,
                     rows,
                     columns,
@@ -233,13 +223,14 @@ impl<T: Element> Exact<T> {
                     batch_pitch,
                     abreast,
                     lanes,
-                    count,
+                    // No more than the grid has blocks.
+                    tiles: count as u32,
                     parts,
                     residues,
                     tickets,
                     finish,
                     output,
-                );
+                };
                 gpu.launch(kernel, grid, arguments)
             }
         }

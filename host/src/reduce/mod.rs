@@ -60,8 +60,10 @@ mod terms;
 mod workspace;
 
 use cuda_std::element::{Element, Plain};
-use cuda_std::global::{Global, GlobalMut};
 use kernels::ops::Operator;
+use kernels::reduce::columns::ColumnArgs;
+use kernels::reduce::rows::RowArgs;
+use kernels::reduce::spans::SpanArgs;
 
 use crate::{AnyBlock, Error, Kernel};
 
@@ -70,29 +72,14 @@ pub use reducer::Reducer;
 pub use segments::SegmentReducer;
 pub use shape::Shape;
 pub use states::{ExactElement, ExactSums};
-pub use terms::{TermKernels, TermsParameters};
+pub use terms::TermKernels;
 pub(crate) use workspace::Workspaces;
 
 use reducer::Planned;
 use segments::SegmentKernels;
 
-type State<O, T> = GlobalMut<'static, <O as Operator<T>>::State>;
-type Output<O, T> = GlobalMut<'static, <O as Operator<T>>::Output>;
-type Partials = GlobalMut<'static, [u64; 2]>;
-type Mailboxes = GlobalMut<'static, [u64; 2]>;
-type Tickets = GlobalMut<'static, u32>;
-type Residues = GlobalMut<'static, i64>;
-
-/// The parameters of [`spans`](fn@kernels::reduce::spans::spans) and
-/// [`spans_anywhere`](fn@kernels::reduce::spans::spans_anywhere).
-pub type SpansParameters<O, T> = (Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Output<O, T>);
-
-/// The parameters of [`rows`](fn@kernels::reduce::rows::rows).
-pub type RowsParameters<O, T> = (Global<'static, T>, usize, u32, usize, u32, u32, u32, Output<O, T>);
-
-/// The parameters of [`columns`](fn@kernels::reduce::columns::columns).
-pub type ColumnsParameters<O, T> =
-    (Global<'static, T>, usize, usize, usize, usize, u32, u32, u32, u32, State<O, T>, Tickets, Output<O, T>);
+type Output<O, T> = <O as Operator<T>>::Output;
+type ColumnsKernel<O, T> = Kernel<ColumnArgs<'static, T, <O as Operator<T>>::State, Output<O, T>>>;
 
 /// The kernels of an operator for elements of one type.
 ///
@@ -105,10 +92,10 @@ pub type ColumnsParameters<O, T> =
 /// elements that those name.
 pub struct Kernels<O: Operator<T>, T: Element> {
     name: &'static str,
-    spans: AnyBlock<SpansParameters<O, T>>,
-    spans_anywhere: Option<AnyBlock<SpansParameters<O, T>>>,
-    rows: Option<Kernel<RowsParameters<O, T>>>,
-    columns: Option<Kernel<ColumnsParameters<O, T>>>,
+    spans: AnyBlock<SpanArgs<'static, T, Output<O, T>>>,
+    spans_anywhere: Option<AnyBlock<SpanArgs<'static, T, Output<O, T>>>>,
+    rows: Option<Kernel<RowArgs<'static, T, Output<O, T>>>>,
+    columns: Option<ColumnsKernel<O, T>>,
 }
 
 impl<O: Operator<T>, T: Element> Kernels<O, T> {
@@ -116,25 +103,25 @@ impl<O: Operator<T>, T: Element> Kernels<O, T> {
     /// messages: `the sum`.
     ///
     /// The kernel calls [`fold_spans`](kernels::reduce::spans::fold_spans), or takes any arguments.
-    pub fn new(name: &'static str, spans: AnyBlock<SpansParameters<O, T>>) -> Self {
+    pub fn new(name: &'static str, spans: AnyBlock<SpanArgs<'static, T, Output<O, T>>>) -> Self {
         Self { name, spans, spans_anywhere: None, rows: None, columns: None }
     }
 
     /// Also with a kernel for long spans of which not all begin at a multiple of 16 bytes, which calls
     /// [`spans_anywhere`](fn@kernels::reduce::spans::spans_anywhere); without one, the one for spans takes these too.
-    pub fn with_spans_anywhere(self, kernel: AnyBlock<SpansParameters<O, T>>) -> Self {
+    pub fn with_spans_anywhere(self, kernel: AnyBlock<SpanArgs<'static, T, Output<O, T>>>) -> Self {
         Self { spans_anywhere: Some(kernel), ..self }
     }
 
     /// Also with a kernel for short rows, which calls [`rows`](fn@kernels::reduce::rows::rows) in blocks of as many threads; without
     /// one they are folded as long ones.
-    pub fn with_rows(self, kernel: Kernel<RowsParameters<O, T>>) -> Self {
+    pub fn with_rows(self, kernel: Kernel<RowArgs<'static, T, Output<O, T>>>) -> Self {
         Self { rows: Some(kernel), ..self }
     }
 
     /// Also with a kernel for columns, which calls [`columns`](fn@kernels::reduce::columns::columns) in blocks of as many threads;
     /// without one they are an error.
-    pub fn with_columns(self, kernel: Kernel<ColumnsParameters<O, T>>) -> Self {
+    pub fn with_columns(self, kernel: ColumnsKernel<O, T>) -> Self {
         Self { columns: Some(kernel), ..self }
     }
 

@@ -1,32 +1,24 @@
 //! Reductions of two inputs: the dot product.
 
 use cuda_std::element::{Element, Plain};
-use cuda_std::global::{Global, GlobalMut};
 use cuda_std::mailbox;
 use half::{bf16, f16};
 use kernels::ops::{Dot, InElementType, Operator};
 use kernels::reduce::exact::result::IN_OTHER_FORMAT;
-use kernels::reduce::exact::spans::{PAIRS_IN_FLIGHT, boxes_of_pairs, exact_pairs, words_of_pairs_residue};
-use kernels::reduce::pairs::{self, PACKS_IN_FLIGHT};
+use kernels::reduce::exact::spans::{
+    PAIRS_IN_FLIGHT, THREADS_OF_TWO_AT_ONCE, boxes_of_pairs, exact_pairs, words_of_pairs_residue,
+};
+use kernels::reduce::pairs::{self, PACKS_IN_FLIGHT, PairArgs};
 
-use super::exact::Results;
+use super::Shape;
 use super::plan::Blocks;
 use super::private::Token;
 use super::reducer::{check_elements, grid};
 use super::shape::Kind;
 use super::workspace::{Room, Workspace};
-use super::{Mailboxes, Residues, Shape};
 use crate::{AnyBlock, Buffer, Error, Gpu, View, ViewMut};
 
 const OPERATION: &str = "reduce pairs";
-
-/// The parameters of [`pairs`](fn@kernels::reduce::pairs::pairs).
-type PairsParameters<T, R> =
-    (Global<'static, T>, Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, GlobalMut<'static, R>);
-
-/// The parameters of [`exact_pairs`](fn@kernels::reduce::exact::spans::exact_pairs).
-type ExactPairsParameters<T> =
-    (Global<'static, T>, Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Residues, u32, Results);
 
 /// An operator of pairs of elements of type `T`.
 ///
@@ -43,9 +35,9 @@ pub trait PairReduction<T: Element>: Sized {
 #[doc(hidden)]
 pub enum PairKernel<T: Element, R: Plain> {
     /// Mailboxes that a state takes.
-    InOrder { kernel: AnyBlock<PairsParameters<T, R>>, boxes: usize },
+    InOrder { kernel: AnyBlock<PairArgs<'static, T, R>>, boxes: usize },
     /// Exact sums, the words of a residue, and what is made of the sums.
-    Exact { kernel: AnyBlock<ExactPairsParameters<T>>, boxes: usize, words: usize, finish: u32 },
+    Exact { kernel: AnyBlock<exact_pairs::Args<'static, T>>, boxes: usize, words: usize, finish: u32 },
 }
 
 macro_rules! dots {
@@ -229,7 +221,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         let (size, pitch) = (size_of::<T>(), if len == 0 { 0 } else { pitch });
         let blocks = (spans > 0).then(|| match kernel {
             PairKernel::InOrder { .. } => Blocks::of_spans(spans, len, size, PACKS_IN_FLIGHT),
-            PairKernel::Exact { .. } => Blocks::exact(spans, len, size, PAIRS_IN_FLIGHT, 2),
+            PairKernel::Exact { .. } => Blocks::exact(spans, len, size, PAIRS_IN_FLIGHT, THREADS_OF_TWO_AT_ONCE),
         });
         Ok(Self { kernel, shape, spans, len, pitch, blocks })
     }
@@ -262,12 +254,24 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         let Blocks { parts, tiles, longer, threads } = blocks;
         match kernel {
             PairKernel::InOrder { kernel, .. } => {
-                let arguments = (x, y, len, pitch, parts, tiles, longer, mailboxes, output);
+                let (first, second) = (x, y);
+                let arguments = PairArgs { first, second, len, pitch, parts, tiles, longer, mailboxes, output };
                 gpu.launch(kernel.with_block(threads), grid, arguments)
             }
             PairKernel::Exact { kernel, finish, .. } => {
-                let (residues, results) = (workspace.residues.view_mut(), output.cast::<u8>());
-                let arguments = (x, y, len, pitch, parts, tiles, longer, mailboxes, residues, *finish, results);
+                let arguments = exact_pairs::Args {
+                    first: x,
+                    second: y,
+                    len,
+                    pitch,
+                    parts,
+                    tiles,
+                    longer,
+                    mailboxes,
+                    residues: workspace.residues.view_mut(),
+                    finish: *finish,
+                    output: output.cast::<u8>(),
+                };
                 gpu.launch(kernel.with_block(threads), grid, arguments)
             }
         }

@@ -7,6 +7,9 @@
 use cuda_std::element::Plain;
 use cuda_std::mailbox;
 use kernels::reduce::columns::{self, in_order::Order};
+use kernels::reduce::exact::rest::MOST_WARPS;
+use kernels::reduce::exact::spans::THREADS_OF_TWO_AT_ONCE;
+use kernels::reduce::spans::MOST_THREADS;
 use kernels::reduce::{rows, spans};
 
 use super::shape::Kind;
@@ -162,18 +165,19 @@ impl Blocks {
         Self::of(threads, tiles, parts_of_span(tiles, spans))
     }
 
-    /// Those that sum spans exactly, at least one. A multiprocessor runs `at_once` blocks of 256 threads at once.
+    /// Those that sum spans exactly, at least one. A multiprocessor runs `threads_at_once` threads at once.
     /// They do not change the results.
-    pub(super) fn exact(spans: usize, len: usize, size: usize, in_flight: usize, at_once: usize) -> Self {
+    pub(super) fn exact(spans: usize, len: usize, size: usize, in_flight: usize, threads_at_once: usize) -> Self {
         /// Threads of a block that is one of many.
         const THREADS: usize = 256;
         /// Threads of a block that sums all by itself, of which each has one tile.
         const ALONE: usize = 512;
+        const { assert!(ALONE <= 32 * MOST_WARPS && ALONE <= THREADS_OF_TWO_AT_ONCE) };
         let packs = len.div_ceil(16 / size);
         let alone = packs.div_ceil(in_flight).next_power_of_two().max(32);
         let threads = if alone <= ALONE { alone } else { THREADS };
         let tiles = packs.div_ceil(threads * in_flight).max(1);
-        Self::of(threads, tiles, tiles.min((at_once * MULTIPROCESSORS / spans).max(1)))
+        Self::of(threads, tiles, tiles.min((threads_at_once / THREADS * MULTIPROCESSORS / spans).max(1)))
     }
 
     fn of(threads: usize, tiles: usize, parts: usize) -> Self {
@@ -334,8 +338,7 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce
     needed.min(widest)
 }
 
-/// Threads of a block that folds a span of so many packs, one of `spans`; at most 512, which leaves every operator the
-/// registers that it needs.
+/// Threads of a block that folds a span of so many packs, one of `spans`; at most [`MOST_THREADS`].
 ///
 /// A thread has two tiles on their way at once: a span that one block can load so has no partials, and gets as few threads
 /// as that takes, since every further warp makes the block's last fold longer. A single longer one is spread over the
@@ -346,12 +349,12 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce
 fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
     let of_one_round = packs.div_ceil(2 * in_flight).next_power_of_two();
     let most = match spans {
-        1 if of_one_round <= 512 => 512,
-        1 => packs.div_ceil(2 * in_flight * MULTIPROCESSORS).next_power_of_two().clamp(128, 512),
-        2..LARGE_BLOCKS => 512,
+        1 if of_one_round <= MOST_THREADS => MOST_THREADS,
+        1 => packs.div_ceil(2 * in_flight * MULTIPROCESSORS).next_power_of_two().clamp(128, MOST_THREADS),
+        2..LARGE_BLOCKS => MOST_THREADS,
         LARGE_BLOCKS..SMALL_BLOCKS => 256,
         SMALL_BLOCKS..VERY_MANY_SPANS => 128,
-        _ => (of_one_round / 2).clamp(128, 512),
+        _ => (of_one_round / 2).clamp(128, MOST_THREADS),
     };
     of_one_round.clamp(32, most)
 }

@@ -2,7 +2,9 @@
 
 use cuda_std::element::{Element, Plain};
 use kernels::ops::Operator;
-use kernels::reduce::rows::packs_of_row;
+use kernels::reduce::columns::ColumnArgs;
+use kernels::reduce::rows::{RowArgs, packs_of_row};
+use kernels::reduce::spans::SpanArgs;
 
 use super::plan::{Blocks, Elements, Plan, tiles_of_columns};
 use super::workspace::{Room, Workspace};
@@ -185,7 +187,7 @@ impl<O: Operator<T>, T: Element> Launches<T, O::Output> for ByOperator<O, T> {
                     let output = output.reborrow().slice(first, count)?;
                     let (input, mailboxes) = (input.behind(first * pitch)?, workspace.mailboxes.view_mut());
                     let Blocks { parts, tiles, longer, threads } = blocks;
-                    let arguments = (input, len, pitch, parts, tiles, longer, mailboxes, output);
+                    let arguments = SpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, output };
                     gpu.launch(kernel.with_block(threads), self::grid(blocks.grid(count), OPERATION)?, arguments)?;
                 }
                 Ok(())
@@ -193,7 +195,9 @@ impl<O: Operator<T>, T: Element> Launches<T, O::Output> for ByOperator<O, T> {
             Plan::Rows { rows, len, pitch, lanes, rows_of_block } => {
                 let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;
                 let packs_of_row = packs_of_row(len, size_of::<T>()) as u32;
-                gpu.launch(kernel, grid, (input, rows, len as u32, pitch, lanes, rows_of_block, packs_of_row, output))
+                let len = len as u32;
+                let arguments = RowArgs { input, rows, len, pitch, lanes, rows_of_block, packs_of_row, output };
+                gpu.launch(kernel, grid, arguments)
             }
             Plan::Columns { rows, columns, pitch, batch_pitch, abreast, lanes, parts, .. } => {
                 // No more than the grid has blocks.
@@ -201,8 +205,20 @@ impl<O: Operator<T>, T: Element> Launches<T, O::Output> for ByOperator<O, T> {
                 let kernel = kernels.columns.ok_or(no_kernel(kernels.name, "columns"))?;
                 let partials = workspace.partials.view_mut().cast::<O::State>();
                 let tickets = workspace.tickets.view_mut();
-                let arguments =
-                    (input, rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts, partials, tickets, output);
+                let arguments = ColumnArgs {
+                    input,
+                    rows,
+                    columns,
+                    pitch,
+                    batch_pitch,
+                    abreast,
+                    lanes,
+                    tiles,
+                    parts,
+                    partials,
+                    tickets,
+                    output,
+                };
                 gpu.launch(kernel, grid, arguments)
             }
         }

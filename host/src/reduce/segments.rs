@@ -1,34 +1,15 @@
 //! Segments of any lengths, whose offsets are in the device's memory.
 
 use cuda_std::element::{Element, Plain};
-use cuda_std::global::{Global, GlobalMut};
-use kernels::reduce::exact::long_segments::residues;
-use kernels::reduce::segments::{self, NOTE_OF_FAULT};
+use kernels::reduce::exact::long_segments::{exact_long_segments, residues};
+use kernels::reduce::exact::segments::exact_segments;
+use kernels::reduce::segments::{self, LongSegmentArgs, NOTE_OF_FAULT, SegmentArgs};
 
-use super::exact::Results;
+use super::Reduction;
 use super::private::Token;
-use super::{Partials, Reduction, Residues, Tickets};
 use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
 
 const OPERATION: &str = "reduce segments";
-
-/// Chunks of long segments, [`segments::PLACES_OF_CHUNK`] places each.
-type Chunks = Global<'static, [u64; 2]>;
-type ChunksMut = GlobalMut<'static, [u64; 2]>;
-type Notes = GlobalMut<'static, u64>;
-
-/// The parameters of [`segments`](fn@kernels::reduce::segments::segments).
-type SegmentsParameters<T, R> =
-    (Global<'static, T>, Global<'static, u64>, u32, ChunksMut, Notes, GlobalMut<'static, R>);
-
-/// The parameters of [`long_segments`](fn@kernels::reduce::segments::long_segments).
-type LongSegmentsParameters<T, R> = (Global<'static, T>, Chunks, Notes, Partials, Tickets, GlobalMut<'static, R>);
-
-/// The parameters of [`exact_segments`](fn@kernels::reduce::exact::segments::exact_segments).
-type ExactSegmentsParameters<T> = (Global<'static, T>, Global<'static, u64>, u32, ChunksMut, Notes, u32, Results);
-
-/// The parameters of [`exact_long_segments`](fn@kernels::reduce::exact::long_segments::exact_long_segments).
-type ExactLongSegmentsParameters<T> = (Global<'static, T>, Chunks, Notes, Partials, Tickets, Residues, u32, Results);
 
 /// The kernels of an operator for segments by offsets: one for all segments but long ones, which it queues, and one for
 /// those.
@@ -41,8 +22,8 @@ pub enum SegmentKernels<T: Element, R: Plain> {
 /// Those of an operator that combines states.
 #[doc(hidden)]
 pub struct OrderedSegmentKernels<T: Element, R: Plain> {
-    pub(super) segments: Kernel<SegmentsParameters<T, R>>,
-    pub(super) long_segments: Kernel<LongSegmentsParameters<T, R>>,
+    pub(super) segments: Kernel<SegmentArgs<'static, T, R>>,
+    pub(super) long_segments: Kernel<LongSegmentArgs<'static, T, R>>,
     /// The [places](segments::places_of_partial) that a state takes.
     pub(super) places: usize,
 }
@@ -50,8 +31,8 @@ pub struct OrderedSegmentKernels<T: Element, R: Plain> {
 /// Those of exact sums.
 #[doc(hidden)]
 pub struct ExactSegmentKernels<T: Element> {
-    pub(super) segments: Kernel<ExactSegmentsParameters<T>>,
-    pub(super) long_segments: Kernel<ExactLongSegmentsParameters<T>>,
+    pub(super) segments: Kernel<exact_segments::Args<'static, T>>,
+    pub(super) long_segments: Kernel<exact_long_segments::Args<'static, T>>,
     /// Words of a residue.
     pub(super) words: usize,
     /// What is made of the sums.
@@ -260,27 +241,37 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         let (chunks, notes) = (self.chunks.view_mut(), self.notes.view_mut());
         match &self.kernels {
             SegmentKernels::InOrder(kernels) => {
-                let arguments = (input, offsets, per_warp, chunks, notes, output.reborrow());
+                let arguments = SegmentArgs { input, offsets, per_warp, chunks, notes, output: output.reborrow() };
                 self.gpu.launch(kernels.segments, grid, arguments)?;
                 if !has_long {
                     return Ok(());
                 }
                 let (notes, partials, tickets) =
                     (self.notes.view_mut(), self.partials.view_mut(), self.tickets.view_mut());
-                let arguments = (input, self.chunks.view(), notes, partials, tickets, output);
+                let chunks = self.chunks.view();
+                let arguments = LongSegmentArgs { input, chunks, notes, partials, tickets, output };
                 self.gpu.launch(kernels.long_segments, long_grid, arguments)
             }
             SegmentKernels::Exact(kernels) => {
                 let (finish, mut results) = (kernels.finish, output.cast::<u8>());
-                let arguments = (input, offsets, per_warp, chunks, notes, finish, results.reborrow());
+                let output = results.reborrow();
+                let arguments = exact_segments::Args { input, offsets, per_warp, chunks, notes, finish, output };
                 self.gpu.launch(kernels.segments, grid, arguments)?;
                 if !has_long {
                     return Ok(());
                 }
                 let (notes, partials, tickets) =
                     (self.notes.view_mut(), self.partials.view_mut(), self.tickets.view_mut());
-                let residues = self.residues.view_mut();
-                let arguments = (input, self.chunks.view(), notes, partials, tickets, residues, finish, results);
+                let arguments = exact_long_segments::Args {
+                    input,
+                    chunks: self.chunks.view(),
+                    notes,
+                    partials,
+                    tickets,
+                    residues: self.residues.view_mut(),
+                    finish,
+                    output: results,
+                };
                 self.gpu.launch(kernels.long_segments, long_grid, arguments)
             }
         }

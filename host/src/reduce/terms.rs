@@ -2,22 +2,17 @@
 
 use std::marker::PhantomData;
 
-use cuda_std::global::{Global, GlobalMut};
 use exact_sum::Binary;
-use kernels::reduce::exact::custom::{ExactTerm, words_of_residue};
+use kernels::reduce::exact::custom::{ExactTerm, TermArgs, words_of_residue};
 use kernels::reduce::exact::result;
-use kernels::reduce::exact::spans::PACKS_IN_FLIGHT;
+use kernels::reduce::exact::spans::{PACKS_IN_FLIGHT, THREADS_AT_ONCE};
 
+use super::Shape;
 use super::plan::Blocks;
 use super::reducer::{Launches, Planned, Reducer, check_elements, grid};
 use super::shape::Kind;
 use super::workspace::{Room, Workspace};
-use super::{Mailboxes, Residues, Shape};
 use crate::{AnyBlock, Element, Error, Gpu, View, ViewMut};
-
-/// The parameters of a kernel that calls [`sum_terms`](kernels::reduce::exact::custom::sum_terms).
-pub type TermsParameters<T, R> =
-    (Global<'static, T>, usize, usize, u32, u32, u32, Mailboxes, Residues, GlobalMut<'static, R>);
 
 /// The kernel of an exact sum of custom terms, which is rounded to `R`.
 ///
@@ -28,7 +23,7 @@ pub type TermsParameters<T, R> =
 /// [`sum_terms`]: kernels::reduce::exact::custom::sum_terms
 pub struct TermKernels<E: ExactTerm, R: result::Result> {
     name: &'static str,
-    spans: AnyBlock<TermsParameters<E::Element, R>>,
+    spans: AnyBlock<TermArgs<'static, E::Element, R>>,
     term: PhantomData<E>,
 }
 
@@ -40,7 +35,7 @@ impl<E: ExactTerm, R: result::Result> TermKernels<E, R> {
     ///
     /// # Errors
     /// The term of 0 is not 0.
-    pub fn new(name: &'static str, spans: AnyBlock<TermsParameters<E::Element, R>>) -> Result<Self, Error> {
+    pub fn new(name: &'static str, spans: AnyBlock<TermArgs<'static, E::Element, R>>) -> Result<Self, Error> {
         let zero = E::Element::default();
         let term = E::term(zero);
         if term.is_zero() && (!E::HAS_LOW || E::low(zero, term).is_zero()) {
@@ -67,7 +62,8 @@ impl Gpu {
         };
         // Nothing is where the pitch says; and where that would be may be beyond any address.
         let pitch = if len == 0 { 0 } else { pitch };
-        let blocks = (spans > 0).then(|| Blocks::exact(spans, len, size_of::<E::Element>(), PACKS_IN_FLIGHT, 3));
+        let blocks =
+            (spans > 0).then(|| Blocks::exact(spans, len, size_of::<E::Element>(), PACKS_IN_FLIGHT, THREADS_AT_ONCE));
         let planned = OfTerms { kernel: kernels.spans, words: words_of_residue::<E>(), spans, len, pitch, blocks };
         Reducer::new(self, shape, Planned::new(planned))
     }
@@ -75,7 +71,7 @@ impl Gpu {
 
 /// A shape's reduction by an exact sum of custom terms.
 struct OfTerms<T: Element, R: result::Result> {
-    kernel: AnyBlock<TermsParameters<T, R>>,
+    kernel: AnyBlock<TermArgs<'static, T, R>>,
     /// Words of a residue.
     words: usize,
     spans: usize,
@@ -101,7 +97,8 @@ impl<T: Element, R: result::Result> Launches<T, R> for OfTerms<T, R> {
         let Blocks { parts, tiles, longer, threads } = blocks;
         let Workspace { mailboxes, residues, .. } = workspace;
         let (mailboxes, residues) = (mailboxes.view_mut(), residues.view_mut());
-        let arguments = (input, self.len, self.pitch, parts, tiles, longer, mailboxes, residues, output);
+        let Self { len, pitch, .. } = *self;
+        let arguments = TermArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, output };
         gpu.launch(self.kernel.with_block(threads), grid(blocks.grid(self.spans), "reduce")?, arguments)
     }
 }

@@ -1,9 +1,8 @@
 //! The launch of transposes whose rows are dealt out: three axes reversed, of which the first or the last is short.
 
 use cuda_std::element::Plain;
-use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
-use kernels::transpose::dealt::{MOST_MEMBERS, dealt_tiles, wide_dealt_tiles};
+use kernels::transpose::dealt::{DealtArgs, MOST_MEMBERS, dealt_tiles, wide_dealt_tiles};
 use kernels::transpose::tiles::elements;
 
 use super::launch::{MOST_BLOCKS, Strides};
@@ -24,8 +23,6 @@ pub(super) struct DealtMatrix {
 const fn long(size: usize) -> usize {
     if size <= 4 { 64 } else { 256 / size }
 }
-
-type DealtParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, u32, u32, u32, u32, u32);
 
 impl DealtMatrix {
     /// What reverses the axes of an array of that shape, if one of its outer axes is short and the other is not. (If
@@ -54,29 +51,36 @@ impl Gpu {
         match size_of::<T>() {
             1 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { [dealt_tiles::handle::<u8, 32768>(), wide_dealt_tiles::handle::<u8, 32768>()] };
+                let kernels = unsafe {
+                    [dealt_tiles::handle::<u8, { elements(1) }>(), wide_dealt_tiles::handle::<u8, { elements(1) }>()]
+                };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             2 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels =
-                    unsafe { [dealt_tiles::handle::<u16, 16384>(), wide_dealt_tiles::handle::<u16, 16384>()] };
+                let kernels = unsafe {
+                    [dealt_tiles::handle::<u16, { elements(2) }>(), wide_dealt_tiles::handle::<u16, { elements(2) }>()]
+                };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             4 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { [dealt_tiles::handle::<u32, 4096>(), wide_dealt_tiles::handle::<u32, 4096>()] };
+                let kernels = unsafe {
+                    [dealt_tiles::handle::<u32, { elements(4) }>(), wide_dealt_tiles::handle::<u32, { elements(4) }>()]
+                };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             8 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { [dealt_tiles::handle::<u64, 2048>(), wide_dealt_tiles::handle::<u64, 2048>()] };
+                let kernels = unsafe {
+                    [dealt_tiles::handle::<u64, { elements(8) }>(), wide_dealt_tiles::handle::<u64, { elements(8) }>()]
+                };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             _ => {
                 // They are packs, wherever they begin.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { [wide_dealt_tiles::handle::<u128, 1024>(); 2] };
+                let kernels = unsafe { [wide_dealt_tiles::handle::<u128, { elements(16) }>(); 2] };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
         }
@@ -85,7 +89,7 @@ impl Gpu {
     /// By the first of `kernels`, or where all is at multiples of 16 bytes by the second.
     fn turn_dealt<T: Plain>(
         &self,
-        kernels: [Kernel<DealtParameters<T>>; 2],
+        kernels: [Kernel<DealtArgs<'static, T>>; 2],
         matrix: DealtMatrix,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
@@ -95,9 +99,19 @@ impl Gpu {
         let is_wide =
             Strides::of_matrix(rows, columns).are_wide(input.device_address() | output.device_address(), size);
         let tiling = Tiling::of_packs(elements(size), size);
-        let (across, [down, right]) = tiling.parameters(rows, columns);
+        let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
         let (members_of_input, members_of_output) = (members_of_input as u32, members_of_output as u32);
-        let arguments = (input, output, rows, columns, members_of_input, members_of_output, across, down, right);
+        let arguments = DealtArgs {
+            input,
+            output,
+            rows,
+            columns,
+            members_of_input,
+            members_of_output,
+            across,
+            tiles_down,
+            tiles_across,
+        };
         self.launch(kernels[usize::from(is_wide)], tiling.tiles(rows, columns) as u32, arguments)
     }
 }

@@ -1,16 +1,13 @@
 //! Transposes of squares where they are.
 
 use cuda_std::element::Plain;
-use cuda_std::global::GlobalMut;
 use cuda_std::launch::Kernel;
-use kernels::transpose::in_place::{elements, few_elements, square_tiles, wide_square_tiles};
+use kernels::transpose::in_place::{SquareArgs, elements, few_elements, square_tiles, wide_square_tiles};
 
 use super::launch::grids;
 use super::tiling::FEW_TILES;
 use super::{OPERATION, Transposition};
 use crate::{Error, Gpu, Matrix, ViewMut};
-
-type SquareParameters<T> = (GlobalMut<'static, T>, usize, usize, usize);
 
 impl Gpu {
     /// Transposes a square matrix where it is. Allocates nothing.
@@ -76,8 +73,11 @@ impl Gpu {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let (square, wide) = unsafe {
                     (
-                        square_tiles::handle::<u8, 16384>(),
-                        [wide_square_tiles::handle::<u8, 16384>(), wide_square_tiles::handle::<u8, 4096>()],
+                        square_tiles::handle::<u8, { elements(1) }>(),
+                        [
+                            wide_square_tiles::handle::<u8, { elements(1) }>(),
+                            wide_square_tiles::handle::<u8, { few_elements(1) }>(),
+                        ],
                     )
                 };
                 self.turn_in_place(square, wide, shape, matrices.cast())
@@ -86,8 +86,11 @@ impl Gpu {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let (square, wide) = unsafe {
                     (
-                        square_tiles::handle::<u16, 4096>(),
-                        [wide_square_tiles::handle::<u16, 4096>(), wide_square_tiles::handle::<u16, 1024>()],
+                        square_tiles::handle::<u16, { elements(2) }>(),
+                        [
+                            wide_square_tiles::handle::<u16, { elements(2) }>(),
+                            wide_square_tiles::handle::<u16, { few_elements(2) }>(),
+                        ],
                     )
                 };
                 self.turn_in_place(square, wide, shape, matrices.cast())
@@ -96,22 +99,29 @@ impl Gpu {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let (square, wide) = unsafe {
                     (
-                        square_tiles::handle::<u32, 4096>(),
-                        [wide_square_tiles::handle::<u32, 4096>(), wide_square_tiles::handle::<u32, 1024>()],
+                        square_tiles::handle::<u32, { elements(4) }>(),
+                        [
+                            wide_square_tiles::handle::<u32, { elements(4) }>(),
+                            wide_square_tiles::handle::<u32, { few_elements(4) }>(),
+                        ],
                     )
                 };
                 self.turn_in_place(square, wide, shape, matrices.cast())
             }
             8 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let (square, wide) =
-                    unsafe { (square_tiles::handle::<u64, 1024>(), [wide_square_tiles::handle::<u64, 1024>(); 2]) };
+                let (square, wide) = unsafe {
+                    (
+                        square_tiles::handle::<u64, { elements(8) }>(),
+                        [wide_square_tiles::handle::<u64, { elements(8) }>(); 2],
+                    )
+                };
                 self.turn_in_place(square, wide, shape, matrices.cast())
             }
             _ => {
                 // They are packs, wherever they begin.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let wide = unsafe { [wide_square_tiles::handle::<u128, 1024>(); 2] };
+                let wide = unsafe { [wide_square_tiles::handle::<u128, { elements(16) }>(); 2] };
                 self.turn_in_place(wide[0], wide, shape, matrices.cast())
             }
         }
@@ -120,8 +130,8 @@ impl Gpu {
     /// By `kernel`, or where all is at multiples of 16 bytes by one of `wide`, of which the second has smaller tiles.
     fn turn_in_place<T: Plain>(
         &self,
-        kernel: Kernel<SquareParameters<T>>,
-        wide: [Kernel<SquareParameters<T>>; 2],
+        kernel: Kernel<SquareArgs<'static, T>>,
+        wide: [Kernel<SquareArgs<'static, T>>; 2],
         shape: Transposition,
         mut matrices: ViewMut<'_, T>,
     ) -> Result<(), Error> {
@@ -139,8 +149,9 @@ impl Gpu {
         };
         let distance = side * pitch;
         for squares in grids(batch, pairs) {
-            let views = matrices.reborrow().behind(squares.start * distance)?;
-            self.launch(kernel, (pairs * squares.len()) as u32, (views, side, pitch, distance))?;
+            let matrix = matrices.reborrow().behind(squares.start * distance)?;
+            let arguments = SquareArgs { matrix, side, pitch, batch: distance };
+            self.launch(kernel, (pairs * squares.len()) as u32, arguments)?;
         }
         Ok(())
     }

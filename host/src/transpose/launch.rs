@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use cuda_std::element::Plain;
-use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::{Dim3, Kernel};
 use kernels::transpose::direct::{self, FEW_THREADS, THREADS, direct_squares};
-use kernels::transpose::few_columns::few_columns;
+use kernels::transpose::few_columns::{few_columns, taken};
 use kernels::transpose::few_rows::few_rows;
-use kernels::transpose::tiles::{slanted_tiles, tiles};
-use kernels::transpose::words::word_tiles;
+use kernels::transpose::strips::room;
+use kernels::transpose::tiles::{TileArgs, elements, few_elements, slanted_tiles, tiles};
+use kernels::transpose::words::{word_tiles, words};
 
 use super::strips::{Strip, StripKernels};
 use super::tiling::{Amount, Tiling, by_packs_or_few, by_words_or_few, slanted_if_many};
@@ -57,10 +57,6 @@ fn are_better_small(few: usize, many: usize, size: usize) -> bool {
     few <= MULTIPROCESSORS || (few <= 3 * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
 }
 
-type DirectParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, u32, u32, usize, usize, usize, usize);
-type TilesParameters<T> =
-    (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32, u32, u32, u32);
-
 impl Gpu {
     /// Turns tile by tile. The views have room for the shape, which has elements.
     pub(super) fn transpose_by_tiles<T: Plain>(
@@ -76,15 +72,18 @@ impl Gpu {
                     Kernels {
                         direct: [direct_squares::handle::<u8, FEW_THREADS>(), direct_squares::handle::<u8, THREADS>()],
                         by_packs: ByPacks {
-                            many: tiles::handle::<u8, 32768, 5>(),
-                            at_once: tiles::handle::<u8, 32768, 5>(),
-                            few: tiles::handle::<u8, 8192, 10>(),
+                            many: tiles::handle::<u8, { elements(1) }, 5>(),
+                            at_once: tiles::handle::<u8, { elements(1) }, 5>(),
+                            few: tiles::handle::<u8, { few_elements(1) }, 10>(),
                         },
-                        by_words: [word_tiles::handle::<u8, 4096>(), word_tiles::handle::<u8, 1024>()],
-                        slanted: slanted_tiles::handle::<u8, 32768>(),
+                        by_words: [
+                            word_tiles::handle::<u8, { words(4, false) }>(),
+                            word_tiles::handle::<u8, { words(4, true) }>(),
+                        ],
+                        slanted: slanted_tiles::handle::<u8, { elements(1) }>(),
                         strips: StripKernels {
-                            few_columns: few_columns::handle::<u8, 49152>(),
-                            few_rows: few_rows::handle::<u8, 32768>(),
+                            few_columns: few_columns::handle::<u8, { taken(1) }>(),
+                            few_rows: few_rows::handle::<u8, { room(1) }>(),
                         },
                     }
                 };
@@ -100,18 +99,21 @@ impl Gpu {
                         ],
                         by_packs: ByPacks {
                             many: if strides.are_lines_apart(2) {
-                                tiles::handle::<u16, 16384, 5>()
+                                tiles::handle::<u16, { elements(2) }, 5>()
                             } else {
-                                tiles::handle::<u16, 16384, 4>()
+                                tiles::handle::<u16, { elements(2) }, 4>()
                             },
-                            at_once: tiles::handle::<u16, 16384, 5>(),
-                            few: tiles::handle::<u16, 4096, 8>(),
+                            at_once: tiles::handle::<u16, { elements(2) }, 5>(),
+                            few: tiles::handle::<u16, { few_elements(2) }, 8>(),
                         },
-                        by_words: [word_tiles::handle::<u16, 4096>(), word_tiles::handle::<u16, 1024>()],
-                        slanted: slanted_tiles::handle::<u16, 16384>(),
+                        by_words: [
+                            word_tiles::handle::<u16, { words(4, false) }>(),
+                            word_tiles::handle::<u16, { words(4, true) }>(),
+                        ],
+                        slanted: slanted_tiles::handle::<u16, { elements(2) }>(),
                         strips: StripKernels {
-                            few_columns: few_columns::handle::<u16, 24576>(),
-                            few_rows: few_rows::handle::<u16, 16384>(),
+                            few_columns: few_columns::handle::<u16, { taken(2) }>(),
+                            few_rows: few_rows::handle::<u16, { room(2) }>(),
                         },
                     }
                 };
@@ -126,15 +128,18 @@ impl Gpu {
                             direct_squares::handle::<u32, THREADS>(),
                         ],
                         by_packs: ByPacks {
-                            many: tiles::handle::<u32, 4096, 4>(),
-                            at_once: tiles::handle::<u32, 4096, 8>(),
-                            few: tiles::handle::<u32, 1024, 32>(),
+                            many: tiles::handle::<u32, { elements(4) }, 4>(),
+                            at_once: tiles::handle::<u32, { elements(4) }, 8>(),
+                            few: tiles::handle::<u32, { few_elements(4) }, 32>(),
                         },
-                        by_words: [word_tiles::handle::<u32, 4096>(), word_tiles::handle::<u32, 1024>()],
-                        slanted: slanted_tiles::handle::<u32, 4096>(),
+                        by_words: [
+                            word_tiles::handle::<u32, { words(4, false) }>(),
+                            word_tiles::handle::<u32, { words(4, true) }>(),
+                        ],
+                        slanted: slanted_tiles::handle::<u32, { elements(4) }>(),
                         strips: StripKernels {
-                            few_columns: few_columns::handle::<u32, 12288>(),
-                            few_rows: few_rows::handle::<u32, 8192>(),
+                            few_columns: few_columns::handle::<u32, { taken(4) }>(),
+                            few_rows: few_rows::handle::<u32, { room(4) }>(),
                         },
                     }
                 };
@@ -149,15 +154,18 @@ impl Gpu {
                             direct_squares::handle::<u64, THREADS>(),
                         ],
                         by_packs: ByPacks {
-                            many: tiles::handle::<u64, 2048, 4>(),
-                            at_once: tiles::handle::<u64, 2048, 8>(),
-                            few: tiles::handle::<u64, 512, 16>(),
+                            many: tiles::handle::<u64, { elements(8) }, 4>(),
+                            at_once: tiles::handle::<u64, { elements(8) }, 8>(),
+                            few: tiles::handle::<u64, { few_elements(8) }, 16>(),
                         },
-                        by_words: [word_tiles::handle::<u64, 2048>(), word_tiles::handle::<u64, 512>()],
-                        slanted: slanted_tiles::handle::<u64, 2048>(),
+                        by_words: [
+                            word_tiles::handle::<u64, { words(8, false) }>(),
+                            word_tiles::handle::<u64, { words(8, true) }>(),
+                        ],
+                        slanted: slanted_tiles::handle::<u64, { elements(8) }>(),
                         strips: StripKernels {
-                            few_columns: few_columns::handle::<u64, 6144>(),
-                            few_rows: few_rows::handle::<u64, 4096>(),
+                            few_columns: few_columns::handle::<u64, { taken(8) }>(),
+                            few_rows: few_rows::handle::<u64, { room(8) }>(),
                         },
                     }
                 };
@@ -168,9 +176,9 @@ impl Gpu {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let by_packs = unsafe {
                     ByPacks {
-                        many: tiles::handle::<u128, 1024, 4>(),
-                        at_once: tiles::handle::<u128, 1024, 8>(),
-                        few: tiles::handle::<u128, 256, 8>(),
+                        many: tiles::handle::<u128, { elements(16) }, 4>(),
+                        at_once: tiles::handle::<u128, { elements(16) }, 8>(),
+                        few: tiles::handle::<u128, { few_elements(16) }, 8>(),
                     }
                 };
                 if strides.are_small(16) {
@@ -218,7 +226,7 @@ impl Gpu {
     /// Turns small matrices whose rows begin and end at multiples of 16 bytes.
     fn turn_directly<T: Plain>(
         &self,
-        kernels: [Kernel<DirectParameters<T>>; 2],
+        kernels: [Kernel<direct_squares::Args<'static, T>>; 2],
         strides: Strides,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
@@ -226,13 +234,14 @@ impl Gpu {
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
         let (kernel, grid) = strides.squares_by(size_of::<T>(), kernels);
         let (rows, columns) = (rows as u32, columns as u32);
-        let arguments = (input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch);
+        let arguments =
+            direct_squares::Args { input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch };
         self.launch(kernel, grid, arguments)
     }
 
     fn turn_by<T: Plain>(
         &self,
-        kernel: Kernel<TilesParameters<T>>,
+        kernel: Kernel<TileArgs<'static, T>>,
         tiling: Tiling,
         strides: Strides,
         input: View<'_, T>,
@@ -240,10 +249,10 @@ impl Gpu {
     ) -> Result<(), Error> {
         strides.in_bands(tiling, input, output, |strides, input, output| {
             let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
-            let (across, [down, right]) = tiling.parameters(rows, columns);
+            let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
             let pieces = strides.pieces(size_of::<T>());
             strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
-                let arguments = (
+                let arguments = TileArgs {
                     input,
                     output,
                     rows,
@@ -253,10 +262,10 @@ impl Gpu {
                     input_batch,
                     output_batch,
                     across,
-                    down,
-                    right,
+                    tiles_down,
+                    tiles_across,
                     pieces,
-                );
+                };
                 self.launch(kernel, grid, arguments)
             })
         })
@@ -266,22 +275,22 @@ impl Gpu {
 /// The kernels for an element's size; of two direct ones the first for where blocks are few, of two by words the second
 /// for where tiles are.
 struct Kernels<T: Plain> {
-    direct: [Kernel<DirectParameters<T>>; 2],
+    direct: [Kernel<direct_squares::Args<'static, T>>; 2],
     by_packs: ByPacks<T>,
-    by_words: [Kernel<TilesParameters<T>>; 2],
-    slanted: Kernel<TilesParameters<T>>,
+    by_words: [Kernel<TileArgs<'static, T>>; 2],
+    slanted: Kernel<TileArgs<'static, T>>,
     strips: StripKernels<T>,
 }
 
 /// The kernels that turn tiles of packs, by how many there are.
 struct ByPacks<T: Plain> {
-    many: Kernel<TilesParameters<T>>,
-    at_once: Kernel<TilesParameters<T>>,
-    few: Kernel<TilesParameters<T>>,
+    many: Kernel<TileArgs<'static, T>>,
+    at_once: Kernel<TileArgs<'static, T>>,
+    few: Kernel<TileArgs<'static, T>>,
 }
 
 impl<T: Plain> ByPacks<T> {
-    fn of(self, amount: Amount) -> Kernel<TilesParameters<T>> {
+    fn of(self, amount: Amount) -> Kernel<TileArgs<'static, T>> {
         match amount {
             Amount::Many => self.many,
             Amount::AtOnce => self.at_once,

@@ -1,11 +1,10 @@
 //! The launch of the kernels that transpose matrices of runs.
 
 use cuda_std::element::Plain;
-use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use kernels::transpose::run_strips::{are_strips, run_strips};
 use kernels::transpose::run_tiles::{RunTiles, run_tiles};
-use kernels::transpose::strips::{self, at_once};
+use kernels::transpose::strips::{self, at_once, room};
 use kernels::transpose::{runs, whole_runs};
 
 use super::launch::{MOST_BLOCKS, Strides};
@@ -38,12 +37,6 @@ const fn long(unit: usize) -> usize {
 /// Blocks that an H200 runs at once, four in each multiprocessor.
 const BLOCKS: usize = 4 * MULTIPROCESSORS;
 
-type PartsParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize);
-type TilesParameters<T> =
-    (Global<'static, T>, GlobalMut<'static, T>, usize, usize, u32, u32, u32, u32, u32, u32, u32, u32);
-type StripsParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, u32, usize, u32, u32, u32, u32);
-type WholeParameters<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize);
-
 impl Gpu {
     /// Writes a matrix of runs with its rows as columns: as elements of the runs' size, if that is one, or else by
     /// tiles, or run by run, in the widest accesses in which all of them begin and end.
@@ -69,22 +62,26 @@ impl Gpu {
         match (unit, bytes < long(unit)) {
             (1, true) => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { (run_tiles::handle::<u8, 32768>(), run_strips::handle::<u8, 32768>()) };
+                let kernels =
+                    unsafe { (run_tiles::handle::<u8, { room(1) }>(), run_strips::handle::<u8, { room(1) }>()) };
                 self.short_runs(kernels, of(1), input.cast(), output.cast())
             }
             (2, true) => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { (run_tiles::handle::<u16, 16384>(), run_strips::handle::<u16, 16384>()) };
+                let kernels =
+                    unsafe { (run_tiles::handle::<u16, { room(2) }>(), run_strips::handle::<u16, { room(2) }>()) };
                 self.short_runs(kernels, of(2), input.cast(), output.cast())
             }
             (4, true) => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { (run_tiles::handle::<u32, 8192>(), run_strips::handle::<u32, 8192>()) };
+                let kernels =
+                    unsafe { (run_tiles::handle::<u32, { room(4) }>(), run_strips::handle::<u32, { room(4) }>()) };
                 self.short_runs(kernels, of(4), input.cast(), output.cast())
             }
             (_, true) => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { (run_tiles::handle::<u64, 4096>(), run_strips::handle::<u64, 4096>()) };
+                let kernels =
+                    unsafe { (run_tiles::handle::<u64, { room(8) }>(), run_strips::handle::<u64, { room(8) }>()) };
                 self.short_runs(kernels, of(8), input.cast(), output.cast())
             }
             (1, false) => {
@@ -118,7 +115,7 @@ impl Gpu {
     /// By tiles, which of few rows are strips.
     fn short_runs<T: Plain>(
         &self,
-        (tiles_kernel, strips_kernel): (Kernel<TilesParameters<T>>, Kernel<StripsParameters<T>>),
+        (tiles_kernel, strips_kernel): (Kernel<run_tiles::Args<'static, T>>, Kernel<run_strips::Args<'static, T>>),
         MatrixOfRuns { rows, columns, len }: MatrixOfRuns,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
@@ -126,13 +123,18 @@ impl Gpu {
         let size = size_of::<T>();
         if are_strips(rows, len, size) {
             let strips = RunTiles::of_strips(rows, columns, len, size, BLOCKS);
-            let [width, packs, apart] = [strips.width, strips.packs_of_row, strips.room_of_row].map(|x| x as u32);
             let grid = grid(columns.div_ceil(strips.width))?;
-            return self.launch(
-                strips_kernel,
-                grid,
-                (input, output, rows as u32, columns, len as u32, width, packs, apart),
-            );
+            let arguments = run_strips::Args {
+                input,
+                output,
+                rows: rows as u32,
+                columns,
+                len: len as u32,
+                width: strips.width as u32,
+                packs_of_row: strips.packs_of_row as u32,
+                room_of_row: strips.room_of_row as u32,
+            };
+            return self.launch(strips_kernel, grid, arguments);
         }
         let tiles = RunTiles::new(rows, columns, len, size, BLOCKS);
         let down = rows.div_ceil(tiles.height);
@@ -141,27 +143,37 @@ impl Gpu {
         // After so many rows of the output one begins at the same place in a word.
         let turns = at_once(size) >> (rows * len).trailing_zeros().min(at_once(size).ilog2());
         let step = (strips::BLOCK / threads).max(turns as usize) as u32;
-        let [height, width] = [tiles.height as u32, tiles.width as u32];
-        let [packs, apart] = [tiles.packs_of_row as u32, tiles.room_of_row as u32];
-        let arguments =
-            (input, output, rows, columns, len as u32, height, width, down as u32, packs, apart, threads as u32, step);
+        let arguments = run_tiles::Args {
+            input,
+            output,
+            rows,
+            columns,
+            len: len as u32,
+            height: tiles.height as u32,
+            width: tiles.width as u32,
+            tiles_down: down as u32,
+            packs_of_row: tiles.packs_of_row as u32,
+            room_of_row: tiles.room_of_row as u32,
+            threads_of_row: threads as u32,
+            step,
+        };
         self.launch(tiles_kernel, grid, arguments)
     }
 
     fn whole_runs<T: Plain>(
         &self,
-        kernel: Kernel<WholeParameters<T>>,
+        kernel: Kernel<whole_runs::whole_runs::Args<'static, T>>,
         MatrixOfRuns { rows, columns, len }: MatrixOfRuns,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let grid = grid((rows * columns * len).div_ceil(whole_runs::BLOCK * whole_runs::EACH))?;
-        self.launch(kernel, grid, (input, output, rows, columns, len))
+        self.launch(kernel, grid, whole_runs::whole_runs::Args { input, output, rows, columns, len })
     }
 
     fn runs_by_parts<T: Plain>(
         &self,
-        kernel: Kernel<PartsParameters<T>>,
+        kernel: Kernel<runs::runs::Args<'static, T>>,
         MatrixOfRuns { rows, columns, len }: MatrixOfRuns,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
@@ -170,7 +182,7 @@ impl Gpu {
         let is_aligned = len.is_multiple_of(of_pack) && output.device_address().is_multiple_of(16);
         let packs = len.div_ceil(of_pack) + usize::from(!is_aligned);
         let grid = grid((rows * columns * packs).div_ceil(runs::BLOCK * runs::PACKS))?;
-        self.launch(kernel, grid, (input, output, rows, columns, len, packs))
+        self.launch(kernel, grid, runs::runs::Args { input, output, outer: rows, inner: columns, len, packs })
     }
 }
 

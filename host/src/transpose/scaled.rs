@@ -1,12 +1,12 @@
 //! Transposes of numbers that are multiplied, conjugated or both on their way.
 
-use cuda_std::global::{Global, GlobalMut};
+use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
 use half::{bf16, f16};
 use kernels::transpose::change::{CONJUGATED, MULTIPLIED, Scale};
-use kernels::transpose::direct::{FEW_THREADS, THREADS, scaled_direct_squares};
-use kernels::transpose::tiles::{elements, scaled_tiles, slanted_scaled_tiles, wide_scaled_tiles};
-use kernels::transpose::words::scaled_word_tiles;
+use kernels::transpose::direct::{FEW_THREADS, ScaledSquareArgs, THREADS, scaled_direct_squares};
+use kernels::transpose::tiles::{ScaledTileArgs, elements, scaled_tiles, slanted_scaled_tiles, wide_scaled_tiles};
+use kernels::transpose::words::{scaled_word_tiles, words};
 use num_complex::{Complex32, Complex64};
 
 use super::Transposition;
@@ -52,45 +52,24 @@ impl<T> Scaling<T> {
     }
 }
 
-type ScaledParameters<B> = (
-    Global<'static, B>,
-    GlobalMut<'static, B>,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    usize,
-    u32,
-    u32,
-    u32,
-    u32,
-    u32,
-    f64,
-    f64,
-);
-
-type DirectParameters<B> =
-    (Global<'static, B>, GlobalMut<'static, B>, u32, u32, usize, usize, usize, usize, u32, f64, f64);
-
 /// The kernels for a number.
 #[derive(Clone, Copy, Debug)]
-pub struct ScaledKernels<B: 'static> {
+pub struct ScaledKernels<B: Plain> {
     /// For what is at multiples of 16 bytes: if it is small, by few blocks or many, and if not; and for what is
     /// anywhere.
-    direct: [Kernel<DirectParameters<B>>; 2],
-    wide: Kernel<ScaledParameters<B>>,
+    direct: [Kernel<ScaledSquareArgs<'static, B>>; 2],
+    wide: Kernel<ScaledTileArgs<'static, B>>,
     anywhere: Anywhere<B>,
 }
 
 /// How what is at no multiples of 16 bytes is scaled.
 #[derive(Clone, Copy, Debug)]
-enum Anywhere<B: 'static> {
+enum Anywhere<B: Plain> {
     /// By slanted tiles where there are many, else by tiles of packs that are cut out of others.
-    ByPacks { many: Kernel<ScaledParameters<B>>, few: Kernel<ScaledParameters<B>> },
+    ByPacks { many: Kernel<ScaledTileArgs<'static, B>>, few: Kernel<ScaledTileArgs<'static, B>> },
     /// By slanted tiles where there are many, else by words, which the elements are: of two kernels the second has
     /// small tiles.
-    ByWords { many: Kernel<ScaledParameters<B>>, words: [Kernel<ScaledParameters<B>>; 2] },
+    ByWords { many: Kernel<ScaledTileArgs<'static, B>>, words: [Kernel<ScaledTileArgs<'static, B>>; 2] },
     /// It always is: elements are packs.
     Never,
 }
@@ -110,7 +89,7 @@ mod private {
 }
 
 macro_rules! scaled {
-    ($($type:ident, $len:literal, $anywhere:expr, |$x:ident| $parts:expr;)*) => {$(
+    ($($type:ident, $anywhere:expr, |$x:ident| $parts:expr;)*) => {$(
         impl ScaledElement for $type {}
         impl private::Sealed for $type {
             fn kernels() -> ScaledKernels<Self::Bits> {
@@ -121,7 +100,7 @@ macro_rules! scaled {
                             scaled_direct_squares::handle::<$type, FEW_THREADS>(),
                             scaled_direct_squares::handle::<$type, THREADS>(),
                         ],
-                        wide: wide_scaled_tiles::handle::<$type, $len>(),
+                        wide: wide_scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
                         anywhere: $anywhere,
                     }
                 }
@@ -135,35 +114,38 @@ macro_rules! scaled {
 }
 
 macro_rules! by_packs {
-    ($type:ident, $len:literal) => {
+    ($type:ident) => {
         Anywhere::ByPacks {
-            many: slanted_scaled_tiles::handle::<$type, $len>(),
-            few: scaled_tiles::handle::<$type, $len>(),
+            many: slanted_scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
+            few: scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
         }
     };
 }
 
 macro_rules! by_words {
-    ($type:ident, $len:literal, $few:literal) => {
+    ($type:ident) => {
         Anywhere::ByWords {
-            many: slanted_scaled_tiles::handle::<$type, $len>(),
-            words: [scaled_word_tiles::handle::<$type, $len>(), scaled_word_tiles::handle::<$type, $few>()],
+            many: slanted_scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
+            words: [
+                scaled_word_tiles::handle::<$type, { words(size_of::<$type>(), false) }>(),
+                scaled_word_tiles::handle::<$type, { words(size_of::<$type>(), true) }>(),
+            ],
         }
     };
 }
 
 scaled! {
-    f16, 16384, by_packs!(f16, 16384), |x| [x.to_f64(), 0.0];
-    bf16, 16384, by_packs!(bf16, 16384), |x| [x.to_f64(), 0.0];
-    f32, 4096, by_words!(f32, 4096, 1024), |x| [x.into(), 0.0];
-    f64, 2048, by_words!(f64, 2048, 512), |x| [x, 0.0];
-    Complex32, 2048, by_words!(Complex32, 2048, 512), |x| [x.re.into(), x.im.into()];
-    Complex64, 1024, Anywhere::Never, |x| [x.re, x.im];
+    f16, by_packs!(f16), |x| [x.to_f64(), 0.0];
+    bf16, by_packs!(bf16), |x| [x.to_f64(), 0.0];
+    f32, by_words!(f32), |x| [x.into(), 0.0];
+    f64, by_words!(f64), |x| [x, 0.0];
+    Complex32, by_words!(Complex32), |x| [x.re.into(), x.im.into()];
+    Complex64, Anywhere::Never, |x| [x.re, x.im];
 }
 
-impl<B: 'static> ScaledKernels<B> {
+impl<B: Plain> ScaledKernels<B> {
     /// The kernel that is best for these matrices, and its tiles. `address` has the bits of either side's.
-    fn for_matrices(&self, strides: &Strides, address: u64) -> (Kernel<ScaledParameters<B>>, Tiling) {
+    fn for_matrices(&self, strides: &Strides, address: u64) -> (Kernel<ScaledTileArgs<'static, B>>, Tiling) {
         let size = size_of::<B>();
         let by_packs = Tiling::of_packs(elements(size), size);
         if strides.are_wide(address, size) {
@@ -244,7 +226,7 @@ impl Gpu {
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
         if strides.are_small(size) && strides.are_wide(address, size) {
             let (rows, columns) = (rows as u32, columns as u32);
-            let arguments = (
+            let arguments = ScaledSquareArgs {
                 input,
                 output,
                 rows,
@@ -256,7 +238,7 @@ impl Gpu {
                 how,
                 real,
                 imaginary,
-            );
+            };
             let (kernel, grid) = strides.squares_by(size, kernels.direct);
             return self.launch(kernel, grid, arguments);
         }
@@ -266,7 +248,7 @@ impl Gpu {
             let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
             let pieces = strides.pieces(size);
             strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
-                let arguments = (
+                let arguments = ScaledTileArgs {
                     input,
                     output,
                     rows,
@@ -282,7 +264,7 @@ impl Gpu {
                     how,
                     real,
                     imaginary,
-                );
+                };
                 self.launch(kernel, grid, arguments)
             })
         })

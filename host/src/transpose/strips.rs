@@ -1,7 +1,6 @@
 //! The launch of the kernels for strips: matrices of few rows or columns.
 
 use cuda_std::element::Plain;
-use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use kernels::transpose::few_columns::{self, most_positions};
 use kernels::transpose::few_rows::{self, most_columns, packs_of_run, room_of_run};
@@ -19,13 +18,10 @@ const BLOCKS: usize = 4 * MULTIPROCESSORS;
 /// Sectors of a run that a block writes, at least, however short the strip is.
 const FEWEST_SECTORS: usize = 4;
 
-type FewColumns<T> = (Global<'static, T>, GlobalMut<'static, T>, usize, u32, usize, usize, usize, u32, u32);
-type FewRows<T> = (Global<'static, T>, GlobalMut<'static, T>, u32, usize, usize, usize, usize, u32, u32, u32, u32);
-
 /// The kernels for an element's size.
 pub(super) struct StripKernels<T: Plain> {
-    pub few_columns: Kernel<FewColumns<T>>,
-    pub few_rows: Kernel<FewRows<T>>,
+    pub few_columns: Kernel<few_columns::few_columns::Args<'static, T>>,
+    pub few_rows: Kernel<few_rows::few_rows::Args<'static, T>>,
 }
 
 /// Which side of a strip has few elements.
@@ -82,10 +78,18 @@ impl Gpu {
                 let height = part(rows, batch, most_positions(columns, size), size);
                 let blocks = (rows + few_columns::margin(size)).div_ceil(height);
                 strides.in_grids(blocks, input, output, |grid, input, output| {
-                    let (height, blocks) = (height as u32, blocks as u32);
-                    let shape =
-                        (input, output, rows, columns as u32, output_pitch, input_batch, output_batch, height, blocks);
-                    self.launch(kernels.few_columns, grid, shape)
+                    let arguments = few_columns::few_columns::Args {
+                        input,
+                        output,
+                        rows,
+                        columns: columns as u32,
+                        output_pitch,
+                        input_batch,
+                        output_batch,
+                        height: height as u32,
+                        blocks: blocks as u32,
+                    };
+                    self.launch(kernels.few_columns, grid, arguments)
                 })
             }
             Strip::Rows => {
@@ -93,11 +97,20 @@ impl Gpu {
                 let blocks = (columns + few_rows::margin(rows, size)).div_ceil(width);
                 let (packs, room) = (packs_of_run(rows, width, size), room_of_run(rows, width, size));
                 strides.in_grids(blocks, input, output, |grid, input, output| {
-                    let (width, blocks, packs, room) = (width as u32, blocks as u32, packs as u32, room as u32);
-                    let (rows, pitch) = (rows as u32, input_pitch);
-                    let shape =
-                        (input, output, rows, columns, pitch, input_batch, output_batch, width, blocks, packs, room);
-                    self.launch(kernels.few_rows, grid, shape)
+                    let arguments = few_rows::few_rows::Args {
+                        input,
+                        output,
+                        rows: rows as u32,
+                        columns,
+                        input_pitch,
+                        input_batch,
+                        output_batch,
+                        width: width as u32,
+                        blocks: blocks as u32,
+                        packs_of_run: packs as u32,
+                        room_of_run: room as u32,
+                    };
+                    self.launch(kernels.few_rows, grid, arguments)
                 })
             }
         }

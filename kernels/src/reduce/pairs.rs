@@ -11,6 +11,29 @@ use crate::ops::{Dot, Operator, PairOperator, constant};
 /// 16-byte packs of a tile of each input that a thread folds: of both, as many as in one of [`spans`](mod@super::spans).
 pub const PACKS_IN_FLIGHT: usize = 2;
 
+/// The arguments of [`pairs`](fn@pairs).
+#[arguments]
+pub struct PairArgs<T: Plain, R: Plain> {
+    /// The elements of one input.
+    pub first: Global<T>,
+    /// The elements of the other.
+    pub second: Global<T>,
+    /// Elements of a span.
+    pub len: usize,
+    /// Elements from the start of a span to that of the next one.
+    pub pitch: usize,
+    /// Blocks that fold a span.
+    pub parts: u32,
+    /// Tiles of a part, but for longer ones.
+    pub tiles: u32,
+    /// The first parts, which have a tile more.
+    pub longer: u32,
+    /// What blocks of one span leave each other; all 0 before and after the launch.
+    pub mailboxes: GlobalMut<[u64; 2]>,
+    /// A result for each span.
+    pub output: GlobalMut<R>,
+}
+
 /// Reduces spans of `len` pairs to one output each: in both inputs each begins `pitch` elements behind the one
 /// before. All else is as in [`spans`](fn@super::spans::spans), with tiles of half
 /// as many elements.
@@ -19,20 +42,15 @@ pub const PACKS_IN_FLIGHT: usize = 2;
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Dot] x [i8, i16, i32, i64, u8, u16, u32, u64],
-    max_threads = 512,
+    max_threads = crate::reduce::spans::MOST_THREADS,
     min_blocks = 2,
     early
 )]
 pub unsafe fn pairs<O: PairOperator<T>, T: Element>(
-    first: Global<T>,
-    second: Global<T>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: GlobalMut<[u64; 2]>,
-    output: GlobalMut<<O as Operator<T>>::Output>,
+    PairArgs { first, second, len, pitch, parts, tiles, longer, mailboxes, output }: PairArgs<
+        T,
+        <O as Operator<T>>::Output,
+    >,
 ) {
     let part = Part::of_block(parts, tiles, longer);
     part.admit_next_grid();

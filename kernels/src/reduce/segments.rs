@@ -68,6 +68,23 @@ pub const fn most_chunks(len: usize, size: usize) -> usize {
     len / (tile(BLOCK, size) * CHUNK_TILES) + len / (WARP_PACKS * (16 / size)) + 1
 }
 
+/// The arguments of [`segments`](fn@segments).
+#[arguments]
+pub struct SegmentArgs<T: Plain, R: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// Where each segment begins, and where the last one ends.
+    pub offsets: Global<u64>,
+    /// Segments of a warp.
+    pub per_warp: u32,
+    /// The chunks of long segments, for the next kernel.
+    pub chunks: GlobalMut<[u64; 2]>,
+    /// Notes of all blocks.
+    pub notes: GlobalMut<u64>,
+    /// A result for each segment.
+    pub output: GlobalMut<R>,
+}
+
 /// Reduces segments to one output each: segment `i` is elements `offsets[i]` to `offsets[i + 1]` of `input`, that one
 /// not included. There are as many as `output` has places. A segment whose offsets are not in order, or beyond the
 /// input, is taken as empty and told in `notes`.
@@ -99,12 +116,7 @@ pub const fn most_chunks(len: usize, size: usize) -> usize {
     early, erase = crate::ops::Erased
 )]
 pub unsafe fn segments<O: Operator<T>, T: Element>(
-    input: Global<T>,
-    offsets: Global<u64>,
-    per_warp: u32,
-    chunks: GlobalMut<[u64; 2]>,
-    notes: GlobalMut<u64>,
-    output: GlobalMut<<O as Operator<T>>::Output>,
+    SegmentArgs { input, offsets, per_warp, chunks, notes, output }: SegmentArgs<T, <O as Operator<T>>::Output>,
 ) {
     let (thread, lane) = (thread::index_in_block::<BLOCK>(), warp::lane_id() as usize);
     let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread / 32;
@@ -207,6 +219,23 @@ pub(super) fn queue_long<T: Element>(own: Segment, first: usize, chunks: &Global
     }
 }
 
+/// The arguments of [`long_segments`](fn@long_segments).
+#[arguments]
+pub struct LongSegmentArgs<T: Plain, R: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// The chunks of long segments.
+    pub chunks: Global<[u64; 2]>,
+    /// Notes of all blocks.
+    pub notes: GlobalMut<u64>,
+    /// The states that blocks of one segment leave each other.
+    pub partials: GlobalMut<[u64; 2]>,
+    /// Counts of the blocks that are done; all 0 before and after the launch.
+    pub tickets: GlobalMut<u32>,
+    /// A result for each segment.
+    pub output: GlobalMut<R>,
+}
+
 /// Reduces the segments that [`segments`](fn@segments) has left in `chunks`, to one output each. Blocks take chunks in
 /// turn; the last to finish one of a segment folds what all have made of it, in order.
 ///
@@ -226,12 +255,7 @@ pub(super) fn queue_long<T: Element>(own: Segment, first: usize, chunks: &Global
     early, erase = crate::ops::Erased
 )]
 pub unsafe fn long_segments<O: Operator<T>, T: Element>(
-    input: Global<T>,
-    chunks: Global<[u64; 2]>,
-    notes: GlobalMut<u64>,
-    partials: GlobalMut<[u64; 2]>,
-    tickets: GlobalMut<u32>,
-    output: GlobalMut<<O as Operator<T>>::Output>,
+    LongSegmentArgs { input, chunks, notes, partials, tickets, output }: LongSegmentArgs<T, <O as Operator<T>>::Output>,
 ) {
     let warp_states = shared_array![O::State; 32];
     let drawn = shared_array![u32; 1];

@@ -17,9 +17,33 @@ use crate::ops::{
 /// 16-byte packs of a tile that each thread folds, all in flight at once; of two tiles, where the span is aligned.
 pub const PACKS_IN_FLIGHT: usize = 4;
 
+/// Threads of a block, at most: of two such blocks each has the registers that every operator needs.
+pub const MOST_THREADS: usize = 512;
+
 /// The elements of `size` bytes in a tile of a block of `threads` threads.
 pub const fn tile(threads: usize, size: usize) -> usize {
     threads * PACKS_IN_FLIGHT * (16 / size)
+}
+
+/// The arguments of [`spans`](fn@spans), and of custom kernels that call [`fold_spans`].
+#[arguments]
+pub struct SpanArgs<T: Plain, R: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// Elements of a span.
+    pub len: usize,
+    /// Elements from the start of a span to that of the next one.
+    pub pitch: usize,
+    /// Blocks that fold a span.
+    pub parts: u32,
+    /// Tiles of a part, but for longer ones.
+    pub tiles: u32,
+    /// The first parts, which have a tile more.
+    pub longer: u32,
+    /// What blocks of one span leave each other; all 0 before and after the launch.
+    pub mailboxes: GlobalMut<[u64; 2]>,
+    /// A result for each span.
+    pub output: GlobalMut<R>,
 }
 
 /// Reduces spans of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
@@ -56,19 +80,12 @@ pub const fn tile(threads: usize, size: usize) -> usize {
         + [CountNan, CountFinite] x [f32, f64, f16, bf16]
         + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
         + [WrappingSum] x [u8, u16, u32],
-    max_threads = 512,
+    max_threads = MOST_THREADS,
     min_blocks = 2,
     early, erase = crate::ops::Erased
 )]
 pub unsafe fn spans<O: Operator<T>, T: Element>(
-    input: Global<T>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: GlobalMut<[u64; 2]>,
-    output: GlobalMut<<O as Operator<T>>::Output>,
+    SpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, output }: SpanArgs<T, <O as Operator<T>>::Output>,
 ) {
     let is_aligned = |_| true;
     // SAFETY: the operators above ask for elements that they were given.
@@ -84,19 +101,12 @@ pub unsafe fn spans<O: Operator<T>, T: Element>(
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Product] x [f32, f64, f16, bf16],
-    max_threads = 512,
+    max_threads = MOST_THREADS,
     min_blocks = 2,
     early, erase = crate::ops::Erased
 )]
 pub unsafe fn spans_anywhere<O: Operator<T>, T: Element>(
-    input: Global<T>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: GlobalMut<[u64; 2]>,
-    output: GlobalMut<<O as Operator<T>>::Output>,
+    SpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, output }: SpanArgs<T, <O as Operator<T>>::Output>,
 ) {
     let is_aligned = |_| false;
     // SAFETY: as in `spans`.
@@ -112,21 +122,13 @@ pub unsafe fn spans_anywhere<O: Operator<T>, T: Element>(
 /// # Safety
 /// The arguments are as said of [`spans`](fn@spans), and the views have all elements that they name: accesses are not checked.
 #[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
 pub unsafe fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
-    input: &Global<T>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: &GlobalMut<[u64; 2]>,
-    output: &GlobalMut<O::Output>,
+    SpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, output }: SpanArgs<T, O::Output>,
 ) {
     let is_aligned = |start| constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
     // Checked, as an operator of somebody else may ask for any.
     let element = |i| input.load(i);
-    fold_part::<O, T, PACKS>(input, len, pitch, parts, tiles, longer, mailboxes, output, is_aligned, element);
+    fold_part::<O, T, PACKS>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output, is_aligned, element);
 }
 
 /// [`fold_spans`], which asks whether the span that begins at an element [is aligned](fold_run), and for elements that

@@ -10,6 +10,7 @@ use cuda_std::prelude::*;
 
 use super::change::Same;
 use super::tile::{Cut, Rows, Tile, admit_next_grid, squares, threads};
+use super::tiles::elements;
 use super::turn::Turn;
 use super::{ragged, wide};
 use crate::divisor::Divisor;
@@ -64,6 +65,29 @@ impl<const WIDE: bool> Rows for Dealt<WIDE> {
     }
 }
 
+/// The arguments of [`dealt_tiles`](fn@dealt_tiles) and [`wide_dealt_tiles`](fn@wide_dealt_tiles).
+#[arguments]
+pub struct DealtArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// The transposes.
+    pub output: GlobalMut<T>,
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Columns of the matrix.
+    pub columns: usize,
+    /// To how many members the rows are dealt.
+    pub members_of_input: u32,
+    /// To how many members the rows of the transpose are dealt.
+    pub members_of_output: u32,
+    /// The binary logarithm of the squares side by side in a tile.
+    pub across: u32,
+    /// Tiles one below the other.
+    pub tiles_down: u32,
+    /// Tiles side by side.
+    pub tiles_across: u32,
+}
+
 /// Writes the transpose of a matrix of `rows` x `columns` elements. The input's rows are dealt to `members_of_input`,
 /// the output's to `members_of_output`: row `i` is the one at place `i % members * (rows / members) + i / members`.
 /// Members are at most [`MOST_MEMBERS`] and divide the rows; 1 is as it is.
@@ -73,20 +97,13 @@ impl<const WIDE: bool> Rows for Dealt<WIDE> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096] + [u64] x [2048],
+    instances = [u8] x [32768 == elements(1)] + [u16] x [16384 == elements(2)] + [u32] x [4096 == elements(4)]
+        + [u64] x [2048 == elements(8)],
     block = threads(LEN, size_of::<T>()),
     early
 )]
 pub unsafe fn dealt_tiles<T: Turn, const LEN: usize>(
-    input: Global<T>,
-    output: GlobalMut<T>,
-    rows: usize,
-    columns: usize,
-    members_of_input: u32,
-    members_of_output: u32,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
+    DealtArgs { input, output, rows, columns, members_of_input, members_of_output, across, tiles_down, tiles_across }: DealtArgs<T>,
 ) {
     admit_next_grid();
     let tile = shared_array![T; LEN];
@@ -105,20 +122,13 @@ pub unsafe fn dealt_tiles<T: Turn, const LEN: usize>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096] + [u64] x [2048] + [u128] x [1024],
+    instances = [u8] x [32768 == elements(1)] + [u16] x [16384 == elements(2)] + [u32] x [4096 == elements(4)]
+        + [u64] x [2048 == elements(8)] + [u128] x [1024 == elements(16)],
     block = threads(LEN, size_of::<T>()),
     early
 )]
 pub unsafe fn wide_dealt_tiles<T: Turn, const LEN: usize>(
-    input: Global<T>,
-    output: GlobalMut<T>,
-    rows: usize,
-    columns: usize,
-    members_of_input: u32,
-    members_of_output: u32,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
+    DealtArgs { input, output, rows, columns, members_of_input, members_of_output, across, tiles_down, tiles_across }: DealtArgs<T>,
 ) {
     admit_next_grid();
     let tile = shared_array![T; LEN];

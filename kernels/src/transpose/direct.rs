@@ -179,7 +179,7 @@ by_packs!(u32, u64, u128);
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [u8, u16, u32, u64, u128] x [128, 256], block = BLOCK, early)]
+#[kernel(instances = [u8, u16, u32, u64, u128] x [128 == FEW_THREADS, 256 == THREADS], block = BLOCK, early)]
 pub unsafe fn direct_squares<T: Direct, const BLOCK: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
@@ -194,28 +194,57 @@ pub unsafe fn direct_squares<T: Direct, const BLOCK: usize>(
     turn_square::<T, BLOCK>(&input, &output, &layout, |column| column);
 }
 
+/// The arguments of [`scaled_direct_squares`](fn@scaled_direct_squares).
+#[arguments]
+pub struct ScaledSquareArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// The transposes.
+    pub output: GlobalMut<T>,
+    /// Rows of a matrix of the input.
+    pub rows: u32,
+    /// Columns of a matrix of the input.
+    pub columns: u32,
+    /// Elements from the start of a row of the input to that of the next one.
+    pub input_pitch: usize,
+    /// The same of the output.
+    pub output_pitch: usize,
+    /// Elements from the start of a matrix of the input to that of the next one.
+    pub input_batch: usize,
+    /// The same of the output.
+    pub output_batch: usize,
+    /// What is done with each element: see [`Scaling`].
+    pub how: u32,
+    /// The real part of the factor.
+    pub real: f64,
+    /// Its imaginary part.
+    pub imaginary: f64,
+}
+
 /// [`direct_squares`](fn@direct_squares) of numbers that are [scaled](super::change) on their way: `how` and the
 /// factor's parts are those of a [`Scaling`].
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128, 256],
+    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128 == FEW_THREADS, 256 == THREADS],
     block = BLOCK,
     early
 )]
 pub unsafe fn scaled_direct_squares<N: Scale<Bits: Direct>, const BLOCK: usize>(
-    input: Global<<N as Scale>::Bits>,
-    output: GlobalMut<<N as Scale>::Bits>,
-    rows: u32,
-    columns: u32,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    how: u32,
-    real: f64,
-    imaginary: f64,
+    ScaledSquareArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        how,
+        real,
+        imaginary,
+    }: ScaledSquareArgs<<N as Scale>::Bits>,
 ) {
     let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
     let scaled = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });

@@ -34,19 +34,29 @@ const fn place(i: u32, size: usize) -> u32 {
     i + i / all_banks(size) as u32 * left_out as u32
 }
 
+/// Elements of `size` bytes that a block takes of shared memory: half as many again as its [`room`], so that no more
+/// than four blocks are on a multiprocessor. With six, 1000003 x 127 elements of 2 to 8 bytes took 12 to 14 % longer
+/// (docs/benchmarks/h200.md).
+pub const fn taken(size: usize) -> usize {
+    room(size) / 2 * 3
+}
+
 /// Writes the transposes of matrices of `rows` x `columns` elements without gaps to rows that begin `output_pitch`
 /// elements apart; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
 ///
 /// `columns` is at least 2. A block writes `height` positions of each row of the output, whole sectors, up to
 /// [`most_positions`], counted from the start of the sector in which that begins; `blocks` of them are a matrix.
 ///
-/// `LEN` is what a block takes of shared memory: all that it can have, half as much again as its [`room`], so that no
-/// more than four are on a multiprocessor: with six, 1000003 x 127 elements of 2 to 8 bytes took 12 to 14 % longer
-/// (docs/benchmarks/h200.md).
+/// `LEN` is what a block [takes](taken) of shared memory.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [u8] x [49152] + [u16] x [24576] + [u32] x [12288] + [u64] x [6144], block = BLOCK, early)]
+#[kernel(
+    instances = [u8] x [49152 == taken(1)] + [u16] x [24576 == taken(2)] + [u32] x [12288 == taken(4)]
+        + [u64] x [6144 == taken(8)],
+    block = BLOCK,
+    early
+)]
 pub unsafe fn few_columns<T: InWords, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,

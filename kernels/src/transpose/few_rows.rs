@@ -70,7 +70,12 @@ pub const fn most_columns(rows: usize, size: usize) -> usize {
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [u8] x [32768] + [u16] x [16384] + [u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
+#[kernel(
+    instances = [u8] x [32768 == room(1)] + [u16] x [16384 == room(2)] + [u32] x [8192 == room(4)]
+        + [u64] x [4096 == room(8)],
+    block = BLOCK,
+    early
+)]
 pub unsafe fn few_rows<T: InWords, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,

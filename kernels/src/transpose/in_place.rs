@@ -51,6 +51,19 @@ pub const fn pair(block: u32, tiles: u32) -> (u32, u32) {
     }
 }
 
+/// The arguments of [`square_tiles`](fn@square_tiles) and [`wide_square_tiles`](fn@wide_square_tiles).
+#[arguments]
+pub struct SquareArgs<T: Plain> {
+    /// The matrices.
+    pub matrix: GlobalMut<T>,
+    /// Rows of a matrix, and columns.
+    pub side: usize,
+    /// Elements from the start of a row to that of the next one.
+    pub pitch: usize,
+    /// Elements from the start of a matrix to that of the next one.
+    pub batch: usize,
+}
+
 /// Transposes matrices of `side` x `side` elements, whose rows begin `pitch` elements and which begin `batch` elements
 /// apart, where they are. `LEN` is [`elements`] of the size.
 ///
@@ -61,11 +74,12 @@ pub const fn pair(block: u32, tiles: u32) -> (u32, u32) {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [16384] + [u16] x [4096] + [u32] x [4096] + [u64] x [1024],
+    instances = [u8] x [16384 == elements(1)] + [u16] x [4096 == elements(2)] + [u32] x [4096 == elements(4)]
+        + [u64] x [1024 == elements(8)],
     block = [threads(LEN, size_of::<T>()), halves(size_of::<T>())],
     early
 )]
-pub unsafe fn square_tiles<T: Turn, const LEN: usize>(matrix: GlobalMut<T>, side: usize, pitch: usize, batch: usize) {
+pub unsafe fn square_tiles<T: Turn, const LEN: usize>(SquareArgs { matrix, side, pitch, batch }: SquareArgs<T>) {
     let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
     let layout = Layout { pitch, batch };
     let own = thread::thread_idx_y();
@@ -93,16 +107,14 @@ pub unsafe fn square_tiles<T: Turn, const LEN: usize>(matrix: GlobalMut<T>, side
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [16384, 4096] + [u16] x [4096, 1024] + [u32] x [4096, 1024] + [u64] x [1024] + [u128] x [1024],
+    instances = [u8] x [16384 == elements(1), 4096 == few_elements(1)]
+        + [u16] x [4096 == elements(2), 1024 == few_elements(2)]
+        + [u32] x [4096 == elements(4), 1024 == few_elements(4)]
+        + [u64] x [1024 == elements(8)] + [u128] x [1024 == elements(16)],
     block = [threads(LEN, size_of::<T>()), 2],
     early
 )]
-pub unsafe fn wide_square_tiles<T: Turn, const LEN: usize>(
-    matrix: GlobalMut<T>,
-    side: usize,
-    pitch: usize,
-    batch: usize,
-) {
+pub unsafe fn wide_square_tiles<T: Turn, const LEN: usize>(SquareArgs { matrix, side, pitch, batch }: SquareArgs<T>) {
     let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
     let tile = if thread::thread_idx_y() == 0 { tiles[0] } else { tiles[1] };
     let layout = Layout { pitch, batch };

@@ -7,7 +7,7 @@ use crate::divisor::Divisor;
 
 use super::in_words::InWords;
 use super::kept_runs::{Runs, at_most};
-use super::strips::{BLOCK, at_once, store_any};
+use super::strips::{BLOCK, at_once, room, store_any};
 use super::tile::admit_next_grid;
 
 /// Whether rows of the output are so short that many words would be of two of them: `rows` runs of `len` elements of
@@ -20,11 +20,16 @@ pub const fn are_strips(rows: usize, len: usize, size: usize) -> bool {
 /// of the input is run `j * rows + i` of the output.
 ///
 /// `len` is at least 2. A block is for `width` runs of each row; that, `packs_of_row` and `room_of_row` are as in
-/// [`RunTiles`](super::run_tiles::RunTiles). `LEN` is the [`room`](super::strips::room) of a block.
+/// [`RunTiles`](super::run_tiles::RunTiles). `LEN` is the [`room`] of a block.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [u8] x [32768] + [u16] x [16384] + [u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
+#[kernel(
+    instances = [u8] x [32768 == room(1)] + [u16] x [16384 == room(2)] + [u32] x [8192 == room(4)]
+        + [u64] x [4096 == room(8)],
+    block = BLOCK,
+    early
+)]
 pub unsafe fn run_strips<T: InWords, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,

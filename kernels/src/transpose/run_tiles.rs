@@ -189,7 +189,12 @@ fn passes(apart: usize, len: usize, size: usize) -> u32 {
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [u8] x [32768] + [u16] x [16384] + [u32] x [8192] + [u64] x [4096], block = BLOCK, early)]
+#[kernel(
+    instances = [u8] x [32768 == room(1)] + [u16] x [16384 == room(2)] + [u32] x [8192 == room(4)]
+        + [u64] x [4096 == room(8)],
+    block = BLOCK,
+    early
+)]
 pub unsafe fn run_tiles<T: InWords, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,

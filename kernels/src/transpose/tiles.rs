@@ -22,6 +22,36 @@ pub const fn few_elements(size: usize) -> usize {
     elements(size) / 4
 }
 
+/// The arguments of the kernels that transpose by tiles: [`tiles`](fn@tiles), [`slanted_tiles`](fn@slanted_tiles) and
+/// [`word_tiles`](fn@super::words::word_tiles).
+#[arguments]
+pub struct TileArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// The transposes.
+    pub output: GlobalMut<T>,
+    /// Rows of a matrix of the input.
+    pub rows: usize,
+    /// Columns of a matrix of the input.
+    pub columns: usize,
+    /// Elements from the start of a row of the input to that of the next one.
+    pub input_pitch: usize,
+    /// The same of the output.
+    pub output_pitch: usize,
+    /// Elements from the start of a matrix of the input to that of the next one.
+    pub input_batch: usize,
+    /// The same of the output.
+    pub output_batch: usize,
+    /// The binary logarithm of the squares side by side in a tile.
+    pub across: u32,
+    /// Tiles of a matrix one below the other.
+    pub tiles_down: u32,
+    /// Tiles of a matrix side by side.
+    pub tiles_across: u32,
+    /// The binary logarithm of the pieces of its rows that take turns.
+    pub pieces: u32,
+}
+
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
 /// behind the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 <<
@@ -47,26 +77,31 @@ pub const fn few_elements(size: usize) -> usize {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768] x [5] + [u16] x [16384] x [4, 5]
-        + [u32] x [4096] x [4, 8] + [u64] x [2048] x [4, 8] + [u128] x [1024] x [4, 8]
-        + [u8] x [8192] x [10] + [u16] x [4096] x [8] + [u32] x [1024] x [32] + [u64] x [512] x [16] + [u128] x [256] x [8],
+    instances = [u8] x [32768 == elements(1)] x [5] + [u16] x [16384 == elements(2)] x [4, 5]
+        + [u32] x [4096 == elements(4)] x [4, 8] + [u64] x [2048 == elements(8)] x [4, 8]
+        + [u128] x [1024 == elements(16)] x [4, 8]
+        + [u8] x [8192 == few_elements(1)] x [10] + [u16] x [4096 == few_elements(2)] x [8]
+        + [u32] x [1024 == few_elements(4)] x [32] + [u64] x [512 == few_elements(8)] x [16]
+        + [u128] x [256 == few_elements(16)] x [8],
     block = threads(LEN, size_of::<T>()),
     min_blocks = BLOCKS,
     early
 )]
 pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
-    input: Global<T>,
-    output: GlobalMut<T>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
+    TileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+    }: TileArgs<T>,
 ) {
     admit_next_grid();
     let tile = shared_array![T; LEN];
@@ -87,24 +122,27 @@ pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768] + [u16] x [16384] + [u32] x [4096] + [u64] x [2048],
+    instances = [u8] x [32768 == elements(1)] + [u16] x [16384 == elements(2)] + [u32] x [4096 == elements(4)]
+        + [u64] x [2048 == elements(8)],
     block = slanted::threads(LEN, size_of::<T>()),
     min_blocks = match size_of::<T>() { 1 => 3, 2 => 4, 4 => 6, _ => 5 },
     early
 )]
 pub unsafe fn slanted_tiles<T: Turn, const LEN: usize>(
-    input: Global<T>,
-    output: GlobalMut<T>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
+    TileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+    }: TileArgs<T>,
 ) {
     admit_next_grid();
     let tile = shared_array![T; LEN];
@@ -118,32 +156,71 @@ pub unsafe fn slanted_tiles<T: Turn, const LEN: usize>(
     slanted::store_tile(&output, rows, &to, &shape, &tile);
 }
 
+/// The arguments of the kernels that scale on their way: [`scaled_tiles`](fn@scaled_tiles),
+/// [`wide_scaled_tiles`](fn@wide_scaled_tiles), [`slanted_scaled_tiles`](fn@slanted_scaled_tiles) and
+/// [`scaled_word_tiles`](fn@super::words::scaled_word_tiles).
+#[arguments]
+pub struct ScaledTileArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// The transposes.
+    pub output: GlobalMut<T>,
+    /// Rows of a matrix of the input.
+    pub rows: usize,
+    /// Columns of a matrix of the input.
+    pub columns: usize,
+    /// Elements from the start of a row of the input to that of the next one.
+    pub input_pitch: usize,
+    /// The same of the output.
+    pub output_pitch: usize,
+    /// Elements from the start of a matrix of the input to that of the next one.
+    pub input_batch: usize,
+    /// The same of the output.
+    pub output_batch: usize,
+    /// The binary logarithm of the squares side by side in a tile.
+    pub across: u32,
+    /// Tiles of a matrix one below the other.
+    pub tiles_down: u32,
+    /// Tiles of a matrix side by side.
+    pub tiles_across: u32,
+    /// The binary logarithm of the pieces of its rows that take turns.
+    pub pieces: u32,
+    /// What is done with each element: see [`Scaling`].
+    pub how: u32,
+    /// The real part of the factor.
+    pub real: f64,
+    /// Its imaginary part.
+    pub imaginary: f64,
+}
+
 /// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose elements, of 2 bytes, are [scaled](super::change) on
 /// their way: `how` and the factor's parts are those of a [`Scaling`].
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [f16, bf16] x [16384],
+    instances = [f16, bf16] x [16384 == elements(2)],
     block = threads(LEN, size_of::<N>()),
     early
 )]
 pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
-    input: Global<<N as Scale>::Bits>,
-    output: GlobalMut<<N as Scale>::Bits>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
-    how: u32,
-    real: f64,
-    imaginary: f64,
+    ScaledTileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+        how,
+        real,
+        imaginary,
+    }: ScaledTileArgs<<N as Scale>::Bits>,
 ) {
     admit_next_grid();
     let tile = shared_array![<N as Scale>::Bits; LEN];
@@ -162,26 +239,29 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [f16, bf16] x [16384] + [f32] x [4096] + [f64, Complex32] x [2048] + [Complex64] x [1024],
+    instances = [f16, bf16] x [16384 == elements(2)] + [f32] x [4096 == elements(4)]
+        + [f64, Complex32] x [2048 == elements(8)] + [Complex64] x [1024 == elements(16)],
     block = threads(LEN, size_of::<N>()),
     early
 )]
 pub unsafe fn wide_scaled_tiles<N: Scale, const LEN: usize>(
-    input: Global<<N as Scale>::Bits>,
-    output: GlobalMut<<N as Scale>::Bits>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
-    how: u32,
-    real: f64,
-    imaginary: f64,
+    ScaledTileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+        how,
+        real,
+        imaginary,
+    }: ScaledTileArgs<<N as Scale>::Bits>,
 ) {
     admit_next_grid();
     let tile = shared_array![<N as Scale>::Bits; LEN];
@@ -200,26 +280,29 @@ pub unsafe fn wide_scaled_tiles<N: Scale, const LEN: usize>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [f16, bf16] x [16384] + [f32] x [4096] + [f64, Complex32] x [2048],
+    instances = [f16, bf16] x [16384 == elements(2)] + [f32] x [4096 == elements(4)]
+        + [f64, Complex32] x [2048 == elements(8)],
     block = slanted::threads(LEN, size_of::<N>()),
     early
 )]
 pub unsafe fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
-    input: Global<<N as Scale>::Bits>,
-    output: GlobalMut<<N as Scale>::Bits>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
-    how: u32,
-    real: f64,
-    imaginary: f64,
+    ScaledTileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+        how,
+        real,
+        imaginary,
+    }: ScaledTileArgs<<N as Scale>::Bits>,
 ) {
     admit_next_grid();
     let tile = shared_array![<N as Scale>::Bits; LEN];

@@ -13,6 +13,8 @@
 
 use cuda_std::prelude::*;
 
+use super::ladder::TransposeArgs;
+
 /// The side of a block's tile.
 pub const TILE: usize = 64;
 
@@ -36,7 +38,7 @@ const THREADS: usize = TILE / SIDE;
 ///
 /// Source: past seed 004.
 #[kernel(instances = [f32], block = THREADS * THREADS)]
-pub fn vectorized<T: Element<Pack = Pack<T, 4>>>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize) {
+pub fn vectorized<T: Element<Pack = Pack<T, 4>>>(TransposeArgs { input, output, rows, columns }: TransposeArgs<T>) {
     let tile = shared_array![T; TILE * TILE];
     let thread = thread::index_in_block::<{ THREADS * THREADS }>();
     let (x, y) = (thread % THREADS, thread / THREADS);

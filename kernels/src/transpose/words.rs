@@ -26,6 +26,7 @@ use num_complex::Complex32;
 use super::change::{Scale, Scaled, Scaling};
 use super::in_words::{InWords, ScaledInWords};
 use super::tile::{Cut, admit_next_grid};
+use super::tiles::{ScaledTileArgs, TileArgs};
 use super::turn::{Each, sixteen};
 
 /// Threads of a block.
@@ -63,23 +64,26 @@ pub const fn positions(rows: usize, size: usize) -> usize {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8, u16, u32] x [4096, 1024] + [u64] x [2048, 512],
+    instances = [u8, u16, u32] x [4096 == words(4, false), 1024 == words(4, true)]
+        + [u64] x [2048 == words(8, false), 512 == words(8, true)],
     block = BLOCK,
     early
 )]
 pub unsafe fn word_tiles<T: InWords, const LEN: usize>(
-    input: Global<T>,
-    output: GlobalMut<T>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
+    TileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+    }: TileArgs<T>,
 ) {
     admit_next_grid();
     let tile = shared_array![<T as InWords>::Word; LEN];
@@ -95,23 +99,30 @@ pub unsafe fn word_tiles<T: InWords, const LEN: usize>(
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [f32] x [4096, 1024] + [f64, Complex32] x [2048, 512], block = BLOCK, early)]
+#[kernel(
+    instances = [f32] x [4096 == words(4, false), 1024 == words(4, true)]
+        + [f64, Complex32] x [2048 == words(8, false), 512 == words(8, true)],
+    block = BLOCK,
+    early
+)]
 pub unsafe fn scaled_word_tiles<N: ScaledInWords, const LEN: usize>(
-    input: Global<<N as ScaledInWords>::Word>,
-    output: GlobalMut<<N as ScaledInWords>::Word>,
-    rows: usize,
-    columns: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
-    across: u32,
-    tiles_down: u32,
-    tiles_across: u32,
-    pieces: u32,
-    how: u32,
-    real: f64,
-    imaginary: f64,
+    ScaledTileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+        how,
+        real,
+        imaginary,
+    }: ScaledTileArgs<<N as ScaledInWords>::Word>,
 ) {
     admit_next_grid();
     let tile = shared_array![<N as ScaledInWords>::Word; LEN];

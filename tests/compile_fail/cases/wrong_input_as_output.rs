@@ -1,8 +1,9 @@
+use kernels::reduce::ladder::shared::{FoldArgs, sequential};
 use warpfold::{Buffer, Gpu};
 
 fn launch(gpu: &Gpu, both: &mut Buffer<f32>) -> Result<(), warpfold::Error> {
-    let kernel = kernels::reduce::ladder::shared::sequential::handle::<f32, 256>();
-    gpu.launch(kernel, 1, (both.view(), both.view_mut()))
+    let arguments = FoldArgs { input: both.view(), partials: both.view_mut() };
+    gpu.launch(sequential::handle::<f32, 256>(), 1, arguments)
 }
 
 fn main() {}

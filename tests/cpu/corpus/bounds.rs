@@ -33,7 +33,8 @@ pub fn cases() -> Vec<Case> {
         case!(four_off_their_place, Fault("multiple of 16"), |gpu| map!(gpu, four_off_their_place, 1, 16, 128)),
         case!(two_words_at_the_end, Fault("two words that begin"), |gpu| {
             let (input, mut output) = (gpu.zeroed::<u16>(100)?, gpu.zeroed::<u32>(100)?);
-            gpu.launch(two_words_at_the_end::handle().with_block(32), 1, (input.view(), output.view_mut()))
+            let arguments = two_words_at_the_end::Args { input: input.view(), output: output.view_mut() };
+            gpu.launch(two_words_at_the_end::handle().with_block(32), 1, arguments)
         }),
         case!(word_at_the_end, Fault("a word that begins"), |gpu| map!(gpu, word_at_the_end, 1, 32, 99)),
         case!(stored_pack_at_the_end, Fault("a pack that begins"), |gpu| {
@@ -49,7 +50,7 @@ pub fn cases() -> Vec<Case> {
         case!(beyond_what_the_launch_gave, Fault("of dynamic shared memory of length 64"), |gpu| {
             let mut output = gpu.zeroed::<f32>(65)?;
             let kernel = beyond_what_the_launch_gave::handle().with_block(65).with_dynamic_shared(256);
-            gpu.launch(kernel, 1, (output.view_mut(),))
+            gpu.launch(kernel, 1, beyond_what_the_launch_gave::Args { output: output.view_mut() })
         }),
         case!(part_at_the_end, Fault("index 100 of a view of global memory of length 100"), |gpu| {
             map!(gpu, part_at_the_end, 1, 1, 100)

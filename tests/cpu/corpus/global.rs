@@ -14,23 +14,39 @@ pub fn cases() -> Vec<Case> {
         case!(one_too_many, By(GlobalRace), |gpu| map!(gpu, one_too_many, 4, 64, 256)),
         case!(stencil_of_blocks, By(GlobalRace), |gpu| {
             let mut numbers = gpu.upload(&[1.0_f32; 256])?;
-            gpu.launch(stencil_of_blocks::handle().with_block(64), 4, (numbers.view_mut(),))
+            gpu.launch(
+                stencil_of_blocks::handle().with_block(64),
+                4,
+                stencil_of_blocks::Args { numbers: numbers.view_mut() },
+            )
         }),
         case!(reversed_in_place, By(GlobalRace), |gpu| {
             let mut numbers = gpu.upload(&[1.0_f32; 256])?;
-            gpu.launch(reversed_in_place::handle().with_block(64), 4, (numbers.view_mut(),))
+            gpu.launch(
+                reversed_in_place::handle().with_block(64),
+                4,
+                reversed_in_place::Args { numbers: numbers.view_mut() },
+            )
         }),
         case!(atomics_beside_a_store, By(GlobalRace), |gpu| {
             let mut count = gpu.zeroed::<u32>(1)?;
-            gpu.launch(atomics_beside_a_store::handle().with_block(64), 2, (count.view_mut(),))
+            gpu.launch(
+                atomics_beside_a_store::handle().with_block(64),
+                2,
+                atomics_beside_a_store::Args { count: count.view_mut() },
+            )
         }),
         case!(atomics_of_a_block, By(NarrowScope), |gpu| {
             let mut count = gpu.zeroed::<u32>(1)?;
-            gpu.launch(atomics_of_a_block::handle().with_block(64), 2, (count.view_mut(),))
+            gpu.launch(
+                atomics_of_a_block::handle().with_block(64),
+                2,
+                atomics_of_a_block::Args { count: count.view_mut() },
+            )
         }),
         case!(a_count_read_while_it_grows, By(GlobalRace), |gpu| {
             let (mut count, mut output) = (gpu.zeroed::<u32>(1)?, gpu.zeroed::<u32>(128)?);
-            let arguments = (count.view_mut(), output.view_mut());
+            let arguments = a_count_read_while_it_grows::Args { count: count.view_mut(), output: output.view_mut() };
             gpu.launch(a_count_read_while_it_grows::handle().with_block(64), 2, arguments)
         }),
         case!(packs_that_overlap, By(GlobalRace), |gpu| map!(gpu, packs_that_overlap, 1, 32, 256)),

@@ -58,7 +58,8 @@ macro_rules! map {
     ($gpu:ident, $name:ident, $grid:expr, $block:expr, $n:expr) => {{
         let input = $gpu.upload(&(1..=$n).map(|i| i as f32).collect::<Vec<_>>())?;
         let mut output = $gpu.zeroed::<f32>($n)?;
-        $gpu.launch($name::handle().with_block($block), $grid, (input.view(), output.view_mut()))
+        let arguments = $name::Args { input: input.view(), output: output.view_mut() };
+        $gpu.launch($name::handle().with_block($block), $grid, arguments)
     }};
 }
 pub(crate) use map;

@@ -18,7 +18,8 @@ const BLOCKS: u32 = 8;
 macro_rules! fold {
     ($gpu:ident, $name:ident) => {{
         let (mut partials, mut ticket, mut output) = buffers($gpu)?;
-        let arguments = (partials.view_mut(), ticket.view_mut(), output.view_mut());
+        let (partials, ticket) = (partials.view_mut(), ticket.view_mut());
+        let arguments = $name::Args { partials, ticket, output: output.view_mut() };
         $gpu.launch($name::handle().with_block(64), BLOCKS, arguments)
     }};
 }
@@ -43,12 +44,14 @@ pub fn cases() -> Vec<Case> {
         case!(a_flag_that_is_only_volatile, By(GlobalRace), |gpu| fold!(gpu, a_flag_that_is_only_volatile)),
         case!(mailbox_for_other_memory, By(GlobalRace), |gpu| {
             let (mut mailboxes, mut output) = (gpu.zeroed::<[u64; 2]>(1)?, gpu.zeroed::<f32>(2)?);
-            let arguments = (mailboxes.view_mut(), output.view_mut());
+            let (mailboxes, output) = (mailboxes.view_mut(), output.view_mut());
+            let arguments = mailbox_for_other_memory::Args { mailboxes, output };
             gpu.launch(mailbox_for_other_memory::handle().with_block(32), 2, arguments)
         }),
         case!(mailbox_that_is_only_read, By(GlobalRace), |gpu| {
             let (mut mailboxes, mut output) = (gpu.zeroed::<[u64; 2]>(1)?, gpu.zeroed::<u64>(1)?);
-            let arguments = (mailboxes.view_mut(), output.view_mut());
+            let (mailboxes, output) = (mailboxes.view_mut(), output.view_mut());
+            let arguments = mailbox_that_is_only_read::Args { mailboxes, output };
             gpu.launch(mailbox_that_is_only_read::handle().with_block(32), 2, arguments)
         }),
     ]

@@ -27,15 +27,19 @@ pub fn cases() -> Vec<Case> {
         case!(scratch_used_twice, By(SharedRace), |gpu| map!(gpu, scratch_used_twice, 4, 256, 1024)),
         case!(neighbored, By(GlobalRace), |gpu| {
             let mut numbers = gpu.upload(&[1.0_f32; 1024])?;
-            gpu.launch(neighbored::handle().with_block(256), 4, (numbers.view_mut(),))
+            gpu.launch(neighbored::handle().with_block(256), 4, neighbored::Args { numbers: numbers.view_mut() })
         }),
         case!(interleaved, By(GlobalRace), |gpu| {
             let mut numbers = gpu.upload(&[1.0_f32; 1024])?;
-            gpu.launch(interleaved::handle().with_block(256), 4, (numbers.view_mut(),))
+            gpu.launch(interleaved::handle().with_block(256), 4, interleaved::Args { numbers: numbers.view_mut() })
         }),
         case!(volatile_tail_in_global_memory, By(GlobalRace), |gpu| {
             let mut numbers = gpu.upload(&[1.0_f32; 1024])?;
-            gpu.launch(volatile_tail_in_global_memory::handle().with_block(32), 4, (numbers.view_mut(),))
+            gpu.launch(
+                volatile_tail_in_global_memory::handle().with_block(32),
+                4,
+                volatile_tail_in_global_memory::Args { numbers: numbers.view_mut() },
+            )
         }),
     ]
 }

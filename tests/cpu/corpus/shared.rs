@@ -25,7 +25,11 @@ pub fn cases() -> Vec<Case> {
         case!(bytes_that_overlap, By(SharedRace), |gpu| map!(gpu, bytes_that_overlap, 1, 32, 32)),
         case!(dynamic, By(SharedRace), |gpu| {
             let mut output = gpu.zeroed::<f32>(256)?;
-            gpu.launch(dynamic::handle().with_block(128).with_dynamic_shared(512), 2, (output.view_mut(),))
+            gpu.launch(
+                dynamic::handle().with_block(128).with_dynamic_shared(512),
+                2,
+                dynamic::Args { output: output.view_mut() },
+            )
         }),
         case!(race_before_a_wrong_index, Before(SharedRace, "index 128 of a shared array"), |gpu| {
             map!(gpu, race_before_a_wrong_index, 3, 128, 384)

@@ -14,7 +14,8 @@ macro_rules! transpose {
         let matrix = $gpu.upload(&(0..$rows * $columns).map(|i| i as f32).collect::<Vec<_>>())?;
         let mut result = $gpu.zeroed::<f32>($rows * $columns)?;
         let grid = (($columns as u32).div_ceil(32), ($rows as u32).div_ceil(32));
-        let arguments = (matrix.view(), result.view_mut(), $rows as usize, $columns as usize);
+        let (matrix, result) = (matrix.view(), result.view_mut());
+        let arguments = $name::Args { matrix, result, rows: $rows, columns: $columns };
         $gpu.launch($name::handle().with_block((32, $height)), grid, arguments)
     }};
 }
@@ -27,7 +28,8 @@ pub fn cases() -> Vec<Case> {
         case!(two_tiles_in_turn, By(SharedRace), |gpu| transpose!(gpu, two_tiles_in_turn, 32, 32, 64)),
         case!(in_place, By(GlobalRace), |gpu| {
             let mut matrix = gpu.upload(&[1.0_f32; 64 * 64])?;
-            gpu.launch(in_place::handle().with_block((32, 8)), (2, 8), (matrix.view_mut(), 64_usize))
+            let arguments = in_place::Args { matrix: matrix.view_mut(), side: 64 };
+            gpu.launch(in_place::handle().with_block((32, 8)), (2, 8), arguments)
         }),
         case!(tiles_that_overlap, By(GlobalRace), |gpu| transpose!(gpu, tiles_that_overlap, 32, 65, 65)),
         case!(rows_for_columns, Fault("of length"), |gpu| transpose!(gpu, rows_for_columns, 32, 64, 96)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kernels::ops::Operator;
-use kernels::reduce::columns::columns;
+use kernels::reduce::columns::{ColumnArgs, columns};
 use kernels::reduce::{pairs, spans};
 use test_support::executor;
 use test_support::transposes::{CHECKS, Case, IN_PLACE_CHECKS, PERMUTE_CHECKS, SCALED_CHECKS};
@@ -26,7 +26,16 @@ fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
     let ones = gpu.upload(&vec![1.0_f32; len]).unwrap();
     // SAFETY: the arguments are those of a segment, all of the input, that one block of a warp folds.
     let kernel = unsafe { spans::spans::handle::<Max, f32>() }.with_block(32);
-    let arguments = (ones.view(), len, len, 1, tiles as u32, 0, boxes.view_mut(), largest.view_mut());
+    let arguments = spans::SpanArgs {
+        input: ones.view(),
+        len,
+        pitch: len,
+        parts: 1,
+        tiles: tiles as u32,
+        longer: 0,
+        mailboxes: boxes.view_mut(),
+        output: largest.view_mut(),
+    };
     let of_one = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
     assert_eq!(gpu.download(&largest).unwrap(), [1.0]);
 
@@ -35,7 +44,17 @@ fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
     let mut output = gpu.zeroed::<i64>(1).unwrap();
     // SAFETY: as above.
     let kernel = unsafe { pairs::pairs::handle::<Dot, i32>() }.with_block(32);
-    let arguments = (ones.view(), ones.view(), len, len, 1, tiles as u32, 0, boxes.view_mut(), output.view_mut());
+    let arguments = pairs::PairArgs {
+        first: ones.view(),
+        second: ones.view(),
+        len,
+        pitch: len,
+        parts: 1,
+        tiles: tiles as u32,
+        longer: 0,
+        mailboxes: boxes.view_mut(),
+        output: output.view_mut(),
+    };
     let of_two = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
     assert_eq!(gpu.download(&output).unwrap(), [len as i64]);
     [of_one, of_two].map(|profile| starts_next(&profile.kernels[0]))
@@ -75,8 +94,20 @@ fn blocks_of_few_rows_of_columns_let_the_next_grid_start() {
         let mut maxima = gpu.zeroed::<f32>(256).unwrap();
         // SAFETY: the arguments are those of a matrix, all of the input, that is one tile of one block.
         let kernel = unsafe { columns::handle::<Max, f32>() };
-        let (partials, tickets) = (partials.view_mut(), tickets.view_mut());
-        let arguments = (input.view(), rows, 256, 256, 0, 1, 64, 1, 1, partials, tickets, maxima.view_mut());
+        let arguments = ColumnArgs {
+            input: input.view(),
+            rows,
+            columns: 256,
+            pitch: 256,
+            batch_pitch: 0,
+            abreast: 1,
+            lanes: 64,
+            tiles: 1,
+            parts: 1,
+            partials: partials.view_mut(),
+            tickets: tickets.view_mut(),
+            output: maxima.view_mut(),
+        };
         let profile = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
         assert_eq!(gpu.download(&maxima).unwrap(), [1.0; 256]);
         starts_next(&profile.kernels[0])

@@ -231,11 +231,11 @@ fn a_users_own_test_is_three_lines() {
     let mut output = gpu.zeroed::<f32>(32).unwrap();
 
     let kernel = columns_of_a_tile::handle::<33>().with_block(32);
-    let profile = gpu.profile(|| gpu.launch(kernel, 1, (output.view_mut(),))).unwrap();
+    let profile = gpu.profile(|| gpu.launch(kernel, 1, columns_of_a_tile::Args { output: output.view_mut() })).unwrap();
     assert_eq!(profile.bank_conflicts(), 0);
 
     let kernel = columns_of_a_tile::handle::<32>().with_block(32);
-    let profile = gpu.profile(|| gpu.launch(kernel, 1, (output.view_mut(),))).unwrap();
+    let profile = gpu.profile(|| gpu.launch(kernel, 1, columns_of_a_tile::Args { output: output.view_mut() })).unwrap();
     assert_eq!(profile.bank_conflicts(), 31 * 33);
     let lines = &profile.kernels[0].lines;
     assert!(lines.iter().all(|line| line.file == "tests/cpu/counters/mod.rs"), "{lines:?}");
@@ -261,7 +261,7 @@ fn waiting_is_no_request() {
     for schedule in [Schedule::InOrder, Schedule::Seed(1), Schedule::Seed(2)] {
         let gpu = Gpu::simt_with(SimtOptions { checks: false, schedule });
         let (mut mailboxes, mut output) = (gpu.zeroed::<[u64; 2]>(1).unwrap(), gpu.zeroed::<u64>(1).unwrap());
-        let arguments = (mailboxes.view_mut(), output.view_mut());
+        let arguments = hand_over::Args { mailboxes: mailboxes.view_mut(), output: output.view_mut() };
         let profile = gpu.profile(|| gpu.launch(hand_over::handle().with_block(32), 2, arguments)).unwrap();
         let total = profile.total();
         assert_eq!((total.global_loads.requests, total.global_stores.requests), (1, 3), "{schedule:?}");

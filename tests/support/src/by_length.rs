@@ -3,8 +3,9 @@
 use cuda_std::prelude::*;
 use half::f16;
 use kernels::ops::Operator;
-use kernels::reduce::spans::{PACKS_IN_FLIGHT, fold_spans};
-use kernels::reduce::{columns, rows};
+use kernels::reduce::columns::{self, ColumnArgs};
+use kernels::reduce::rows::{self, RowArgs};
+use kernels::reduce::spans::{PACKS_IN_FLIGHT, SpanArgs, fold_spans};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use warpfold::reduce::Kernels;
@@ -45,18 +46,9 @@ fn scattered(word: u64) -> u64 {
 /// # Safety
 /// The arguments are those of a plan.
 #[kernel(max_threads = 512)]
-pub unsafe fn trace(
-    input: Global<f32>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: GlobalMut<[u64; 2]>,
-    output: GlobalMut<u64>,
-) {
+pub unsafe fn trace(args: SpanArgs<f32, u64>) {
     // SAFETY: the arguments are the engine's.
-    unsafe { fold_spans::<Trace, f32, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output) };
+    unsafe { fold_spans::<Trace, f32, PACKS_IN_FLIGHT>(args) };
 }
 
 /// Its kernel for short rows.
@@ -64,18 +56,9 @@ pub unsafe fn trace(
 /// # Safety
 /// The arguments are those of a plan.
 #[kernel(block = rows::BLOCK)]
-pub unsafe fn trace_rows(
-    input: Global<f32>,
-    count: usize,
-    len: u32,
-    pitch: usize,
-    lanes: u32,
-    rows_of_block: u32,
-    packs_of_row: u32,
-    output: GlobalMut<u64>,
-) {
+pub unsafe fn trace_rows(args: RowArgs<f32, u64>) {
     // SAFETY: the arguments are the engine's.
-    unsafe { rows::rows::<Trace, f32>(input, count, len, pitch, lanes, rows_of_block, packs_of_row, output) };
+    unsafe { rows::rows::<Trace, f32>(args) };
 }
 
 /// Its kernel for columns.
@@ -83,37 +66,9 @@ pub unsafe fn trace_rows(
 /// # Safety
 /// The arguments are those of a plan.
 #[kernel(block = columns::BLOCK)]
-pub unsafe fn trace_columns(
-    input: Global<f32>,
-    rows: usize,
-    count: usize,
-    pitch: usize,
-    batch_pitch: usize,
-    abreast: u32,
-    lanes: u32,
-    tiles: u32,
-    parts: u32,
-    partials: GlobalMut<u64>,
-    tickets: GlobalMut<u32>,
-    output: GlobalMut<u64>,
-) {
+pub unsafe fn trace_columns(args: ColumnArgs<f32, u64, u64>) {
     // SAFETY: the arguments are the engine's.
-    unsafe {
-        columns::columns::<Trace, f32>(
-            input,
-            rows,
-            count,
-            pitch,
-            batch_pitch,
-            abreast,
-            lanes,
-            tiles,
-            parts,
-            partials,
-            tickets,
-            output,
-        )
-    };
+    unsafe { columns::columns::<Trace, f32>(args) };
 }
 
 /// The kernel for spans, and those for rows and columns if it `has_all`.

@@ -1,6 +1,7 @@
 //! Runs of the test kernels: each gives all that the kernel wrote, as words to compare.
 
 use cuda_std::element::Element;
+use cuda_std::launch::ScalarParameter;
 use cuda_std::warp::WarpShuffleValue;
 use test_kernels as k;
 use warpfold::{Error, Gpu};
@@ -45,7 +46,7 @@ fn indices(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     for (grid, block) in [((3, 1, 1), (64, 1, 1)), ((2, 3, 2), (5, 4, 3)), ((1, 1, 4), (8, 8, 8))] {
         let threads = (grid.0 * grid.1 * grid.2 * block.0 * block.1 * block.2) as usize;
         let mut out = gpu.zeroed::<u32>(threads * k::INDEX_WORDS)?;
-        gpu.launch(k::indices::handle().with_block(block), grid, (out.view_mut(),))?;
+        gpu.launch(k::indices::handle().with_block(block), grid, k::indices::Args { out: out.view_mut() })?;
         all.extend(words(gpu.download(&out)?));
     }
     Ok(all)
@@ -62,7 +63,13 @@ where
         for operand in [0, 1, 2, 3, 5, 8, 15, 16, 31] {
             let mut out = gpu.zeroed::<T>(64 * 4)?;
             let mut in_range = gpu.zeroed::<u32>(64 * 4)?;
-            let arguments = (values.view(), out.view_mut(), in_range.view_mut(), operand, width);
+            let arguments = k::shuffles::Args {
+                values: values.view(),
+                out: out.view_mut(),
+                in_range: in_range.view_mut(),
+                operand,
+                width,
+            };
             gpu.launch(k::shuffles::handle::<T>(), 1, arguments)?;
             all.extend(words(gpu.download(&out)?));
             all.extend(words(gpu.download(&in_range)?));
@@ -85,7 +92,7 @@ fn votes(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     for values in [noise(2).take(64).map(|x| x as u32).collect(), same_parity(0), same_parity(1)] {
         let values = gpu.upload(&values)?;
         let mut out = gpu.zeroed::<u32>(64 * k::VOTE_WORDS)?;
-        gpu.launch(k::votes::handle(), 1, (values.view(), out.view_mut()))?;
+        gpu.launch(k::votes::handle(), 1, k::votes::Args { values: values.view(), out: out.view_mut() })?;
         all.extend(words(gpu.download(&out)?));
     }
     Ok(all)
@@ -97,7 +104,7 @@ fn barriers(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     values[192..288].fill(2);
     let values = gpu.upload(&values)?;
     let mut out = gpu.zeroed::<u32>(96 * 4 * 3)?;
-    gpu.launch(k::barriers::handle(), 4, (values.view(), out.view_mut()))?;
+    gpu.launch(k::barriers::handle(), 4, k::barriers::Args { values: values.view(), out: out.view_mut() })?;
     Ok(words(gpu.download(&out)?).collect())
 }
 
@@ -109,7 +116,7 @@ where
     let input = gpu.upload(&input)?;
     let mut out = gpu.zeroed::<T>(64 * 5)?;
     let kernel = k::shared_memory::handle::<T>().with_dynamic_shared(64 * size_of::<T>());
-    gpu.launch(kernel, 1, (input.view(), out.view_mut()))?;
+    gpu.launch(kernel, 1, k::shared_memory::Args { input: input.view(), out: out.view_mut() })?;
     Ok(words(gpu.download(&out)?).collect())
 }
 
@@ -125,7 +132,7 @@ where
     let input: Vec<T> = noise(6).take(1600).map(T::from_bits).collect();
     let input = gpu.upload(&input)?;
     let mut out = gpu.zeroed::<T>(1600)?;
-    gpu.launch(k::packs::handle::<T>(), 20, (input.view(), out.view_mut()))?;
+    gpu.launch(k::packs::handle::<T>(), 20, k::packs::Args { input: input.view(), out: out.view_mut() })?;
     Ok(words(gpu.download(&out)?).collect())
 }
 
@@ -141,13 +148,14 @@ fn packs(gpu: &Gpu) -> Result<Vec<u64>, Error> {
 
 fn combined<T>(gpu: &Gpu, one: T) -> Result<Vec<u64>, Error>
 where
-    T: Element + WarpShuffleValue + cuda_std::atomic::Atomic + std::ops::Add<Output = T> + warpfold::Argument<T>,
+    T: Element + WarpShuffleValue + cuda_std::atomic::Atomic + std::ops::Add<Output = T> + ScalarParameter,
     k::atomics::Instance<T>: cuda_std::launch::Instance,
 {
     let values: Vec<T> = noise(7).take(64 * 10).map(T::from_bits).collect();
     let values = gpu.upload(&values)?;
     let mut out = gpu.zeroed::<T>(8 + 10)?;
-    gpu.launch(k::atomics::handle::<T>(), 10, (values.view(), out.view_mut(), one))?;
+    let arguments = k::atomics::Args { values: values.view(), out: out.view_mut(), one };
+    gpu.launch(k::atomics::handle::<T>(), 10, arguments)?;
     Ok(words(gpu.download(&out)?).collect())
 }
 
@@ -162,7 +170,8 @@ fn atomics_64(gpu: &Gpu) -> Result<Vec<u64>, Error> {
 fn tickets(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let mut counter = gpu.zeroed::<u32>(1)?;
     let mut drawn = gpu.zeroed::<u32>(10)?;
-    gpu.launch(k::tickets::handle(), 10, (counter.view_mut(), drawn.view_mut(), 9_u32))?;
+    let arguments = k::tickets::Args { counter: counter.view_mut(), drawn: drawn.view_mut(), last: 9 };
+    gpu.launch(k::tickets::handle(), 10, arguments)?;
     Ok(words(gpu.download(&drawn)?).chain(words(gpu.download(&counter)?)).collect())
 }
 
@@ -172,8 +181,9 @@ fn half_conversions(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let floats: Vec<f32> =
         noise(8).map(|x| f32::from_bits(x as u32)).filter(|x| !x.is_nan()).take(bits.len()).collect();
     let mut out = gpu.zeroed::<u32>(4 * bits.len())?;
-    let arguments = (&gpu.upload(&bits)?, &gpu.upload(&floats)?);
-    gpu.launch(k::half_conversions::handle(), 1024, (arguments.0.view(), arguments.1.view(), out.view_mut()))?;
+    let (bits, floats) = (gpu.upload(&bits)?, gpu.upload(&floats)?);
+    let arguments = k::half_conversions::Args { bits: bits.view(), floats: floats.view(), out: out.view_mut() };
+    gpu.launch(k::half_conversions::handle(), 1024, arguments)?;
     // All NaNs count as one, for the same reason.
     let one_nan = |word: u64| if f32::from_bits(word as u32).is_nan() { u64::MAX } else { word };
     Ok(words(gpu.download(&out)?).map(one_nan).collect())
@@ -186,8 +196,9 @@ fn bytes_of_words(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let halves: Vec<u32> =
         (0..1 << 14).map(|i: u32| half(i.wrapping_mul(2_654_435_761) >> 9) << 16 | half(i)).collect();
     let mut out = gpu.zeroed::<u32>(6 * all.len())?;
-    let arguments = (&gpu.upload(&all)?, &gpu.upload(&halves)?);
-    gpu.launch(k::bytes_of_words::handle(), 256, (arguments.0.view(), arguments.1.view(), out.view_mut()))?;
+    let (all, halves) = (gpu.upload(&all)?, gpu.upload(&halves)?);
+    let arguments = k::bytes_of_words::Args { words: all.view(), halves: halves.view(), out: out.view_mut() };
+    gpu.launch(k::bytes_of_words::handle(), 256, arguments)?;
     Ok(words(gpu.download(&out)?).collect())
 }
 
@@ -195,13 +206,15 @@ fn volatile_and_fences(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let input: Vec<f32> = (0..256_u16).map(f32::from).collect();
     let input = gpu.upload(&input)?;
     let mut out = gpu.zeroed::<f32>(256)?;
-    gpu.launch(k::volatile_and_fences::handle(), 4, (input.view(), out.view_mut()))?;
+    let arguments = k::volatile_and_fences::Args { input: input.view(), out: out.view_mut() };
+    gpu.launch(k::volatile_and_fences::handle(), 4, arguments)?;
     Ok(words(gpu.download(&out)?).collect())
 }
 
 fn scalars(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let mut out = gpu.zeroed::<u64>(7)?;
-    let arguments = (out.view_mut(), 0x81_u8, u64::MAX - 5, -7_i16, 1.5_f32, -9_i32, -2.25_f64, 1_usize << 40);
+    let arguments =
+        k::scalars::Args { out: out.view_mut(), a: 0x81, b: u64::MAX - 5, c: -7, d: 1.5, e: -9, f: -2.25, g: 1 << 40 };
     gpu.launch(k::scalars::handle(), 1, arguments)?;
     let found = gpu.download(&out)?;
     let expected =
@@ -216,7 +229,8 @@ fn raw_parameters(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let mut c = gpu.zeroed::<f32>(1000)?;
     // SAFETY: `c` has 1000 elements.
     let kernel = unsafe { k::raw_parameters::handle() }.with_block(128);
-    gpu.launch(kernel, 8, (a.view(), b.view(), c.view_mut(), 1000_usize))?;
+    let arguments = k::raw_parameters::Args { a: a.view(), b: b.view(), c: c.view_mut(), n: 1000 };
+    gpu.launch(kernel, 8, arguments)?;
     let sums = gpu.download(&c)?;
     assert!(sums.iter().zip(&numbers).all(|(sum, x)| *sum == 2.0 * x));
     Ok(words(sums).collect())

@@ -16,6 +16,7 @@ pub mod strict;
 pub mod tiles;
 pub mod transposes;
 
+use kernels::control_flow::warps_of_cube as warps_kernel;
 use warpfold::ptx::Library;
 use warpfold::{Error, Gpu, SimtOptions};
 
@@ -47,7 +48,8 @@ pub fn executor() -> Gpu {
 /// The kernel cannot be run.
 pub fn warps_of_cube(gpu: &Gpu) -> Result<bool, Error> {
     let mut out = gpu.zeroed::<u32>(512)?;
-    gpu.launch(kernels::control_flow::warps_of_cube::handle(), 1, (out.view_mut(),))?;
+    let arguments = warps_kernel::Args { output: out.view_mut() };
+    gpu.launch(warps_kernel::handle(), 1, arguments)?;
     let expected = (0..512).map(|thread| 256 * (thread / 32 * 32) + thread % 32);
     Ok(gpu.download(&out)?.into_iter().eq(expected))
 }

@@ -2,8 +2,8 @@
 
 use cuda_std::prelude::*;
 use kernels::ops::Operator;
-use kernels::reduce::columns;
-use kernels::reduce::spans::{PACKS_IN_FLIGHT, fold_spans};
+use kernels::reduce::columns::{self, ColumnArgs};
+use kernels::reduce::spans::{PACKS_IN_FLIGHT, SpanArgs, fold_spans};
 use warpfold::reduce::Kernels;
 
 /// A sum that stops at a number that is none.
@@ -31,20 +31,9 @@ impl Operator<f32> for Strict {
 /// # Safety
 /// The arguments are those of a plan.
 #[kernel(max_threads = 512)]
-pub unsafe fn strict(
-    input: Global<f32>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: GlobalMut<[u64; 2]>,
-    output: GlobalMut<f32>,
-) {
+pub unsafe fn strict(args: SpanArgs<f32, f32>) {
     // SAFETY: the arguments are the engine's.
-    unsafe {
-        fold_spans::<Strict, f32, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output)
-    };
+    unsafe { fold_spans::<Strict, f32, PACKS_IN_FLIGHT>(args) };
 }
 
 /// Its kernel for columns.
@@ -52,37 +41,9 @@ pub unsafe fn strict(
 /// # Safety
 /// The arguments are those of a plan.
 #[kernel(block = columns::BLOCK)]
-pub unsafe fn strict_columns(
-    input: Global<f32>,
-    rows: usize,
-    columns: usize,
-    pitch: usize,
-    batch_pitch: usize,
-    abreast: u32,
-    lanes: u32,
-    tiles: u32,
-    parts: u32,
-    partials: GlobalMut<f32>,
-    tickets: GlobalMut<u32>,
-    output: GlobalMut<f32>,
-) {
+pub unsafe fn strict_columns(args: ColumnArgs<f32, f32, f32>) {
     // SAFETY: the arguments are the engine's.
-    unsafe {
-        columns::columns::<Strict, f32>(
-            input,
-            rows,
-            columns,
-            pitch,
-            batch_pitch,
-            abreast,
-            lanes,
-            tiles,
-            parts,
-            partials,
-            tickets,
-            output,
-        )
-    };
+    unsafe { columns::columns::<Strict, f32>(args) };
 }
 
 /// Its kernels.

@@ -1,9 +1,8 @@
 //! The kernel that turns tiles of packs, by itself: the library takes it for matrices of several MiB only.
 
-use cuda_std::global::{Global, GlobalMut};
 use cuda_std::launch::Kernel;
 use kernels::transpose::tile::squares;
-use kernels::transpose::tiles::tiles;
+use kernels::transpose::tiles::{TileArgs, tiles};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use warpfold::{Error, Gpu, Plain};
@@ -14,9 +13,6 @@ pub type TileCheck = fn(&Gpu, usize, usize, u64) -> Result<(), String>;
 
 /// Passes of shared memory's banks that such a transpose takes more than it would have to.
 pub type Conflicts = fn(&Gpu, usize, usize) -> Result<u64, Error>;
-
-type Parameters<T> =
-    (Global<'static, T>, GlobalMut<'static, T>, usize, usize, usize, usize, usize, usize, u32, u32, u32, u32);
 
 macro_rules! instances {
     ($($type:ty, $len:literal, $blocks:literal;)*) => {
@@ -61,7 +57,7 @@ instances! {
 /// power of two.
 fn turn<T: Plain>(
     gpu: &Gpu,
-    (kernel, len): (Kernel<Parameters<T>>, usize),
+    (kernel, len): (Kernel<TileArgs<'static, T>>, usize),
     [rows, columns]: [usize; 2],
     pieces: u32,
     numbers: &[T],
@@ -70,17 +66,28 @@ fn turn<T: Plain>(
     let (side, all) = (16 / size_of::<T>(), squares(len, size_of::<T>()).ilog2());
     let across = all / 2;
     let (width, height) = (side << across, side << (all - across));
-    let (down, right) = (rows.div_ceil(height) as u32, columns.div_ceil(width) as u32);
-    let (elements, pitches) = (rows * columns, [columns, rows]);
-    let (from, to) = (input.view(), output.view_mut());
-    let arguments = (from, to, rows, columns, pitches[0], pitches[1], elements, elements, across, down, right, pieces);
-    gpu.launch(kernel, down * right, arguments)?;
+    let (tiles_down, tiles_across) = (rows.div_ceil(height) as u32, columns.div_ceil(width) as u32);
+    let arguments = TileArgs {
+        input: input.view(),
+        output: output.view_mut(),
+        rows,
+        columns,
+        input_pitch: columns,
+        output_pitch: rows,
+        input_batch: rows * columns,
+        output_batch: rows * columns,
+        across,
+        tiles_down,
+        tiles_across,
+        pieces,
+    };
+    gpu.launch(kernel, tiles_down * tiles_across, arguments)?;
     gpu.download(&output)
 }
 
 fn check<T: Plain + PartialEq>(
     gpu: &Gpu,
-    tile: (Kernel<Parameters<T>>, usize),
+    tile: (Kernel<TileArgs<'static, T>>, usize),
     [rows, columns]: [usize; 2],
     seed: u64,
     number: impl Fn(u128) -> T,

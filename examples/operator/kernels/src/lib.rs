@@ -4,8 +4,8 @@
 
 use cuda_std::prelude::*;
 use kernels::ops::Operator;
-use kernels::reduce::exact::custom::{ExactTerm, sum_terms};
-use kernels::reduce::spans::{PACKS_IN_FLIGHT, fold_spans};
+use kernels::reduce::exact::custom::{ExactTerm, TermArgs, sum_terms};
+use kernels::reduce::spans::{PACKS_IN_FLIGHT, SpanArgs, fold_spans};
 
 /// The largest absolute value of those that are numbers.
 pub struct Peak;
@@ -31,18 +31,9 @@ impl Operator<f32> for Peak {
 /// # Safety
 /// The arguments are those that `warpfold::reduce::Kernels` launches it with: nothing here checks them.
 #[kernel(max_threads = 512, min_blocks = 2, early)]
-pub unsafe fn peak(
-    input: Global<f32>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: GlobalMut<[u64; 2]>,
-    output: GlobalMut<f32>,
-) {
+pub unsafe fn peak(args: SpanArgs<f32, f32>) {
     // SAFETY: the arguments are the engine's.
-    unsafe { fold_spans::<Peak, f32, PACKS_IN_FLIGHT>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output) };
+    unsafe { fold_spans::<Peak, f32, PACKS_IN_FLIGHT>(args) };
 }
 
 /// The absolute value of what is a number: summed exactly.
@@ -62,17 +53,7 @@ impl ExactTerm for Magnitude {
 /// # Safety
 /// The arguments are those that `warpfold::reduce::TermKernels` launches it with: nothing here checks them.
 #[kernel(max_threads = 768, min_blocks = 1, early)]
-pub unsafe fn sum_of_magnitudes(
-    input: Global<f32>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: GlobalMut<[u64; 2]>,
-    residues: GlobalMut<i64>,
-    output: GlobalMut<f32>,
-) {
+pub unsafe fn sum_of_magnitudes(args: TermArgs<f32, f32>) {
     // SAFETY: the arguments are the engine's.
-    unsafe { sum_terms::<Magnitude, _>(&input, len, pitch, parts, tiles, longer, &mailboxes, &residues, &output) };
+    unsafe { sum_terms::<Magnitude, _>(args) };
 }

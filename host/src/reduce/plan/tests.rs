@@ -188,7 +188,7 @@ fn an_order_depends_on_the_length_alone() {
 fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
     for size in [2, 4, 8] {
         for len in [1, 100, 8192, 8193, 16384, 16385, (1 << 20) + 3, (1 << 32) + 7] {
-            let Blocks { parts, tiles, longer, threads } = Blocks::exact(1, len, size, spans::PACKS_IN_FLIGHT, 3);
+            let Blocks { parts, tiles, longer, threads } = Blocks::exact(1, len, size, spans::PACKS_IN_FLIGHT, 768);
             let tile = threads as usize * spans::PACKS_IN_FLIGHT * 16 / size;
             let all = tiles as usize * parts as usize + longer as usize;
             assert_eq!(all, len.div_ceil(tile), "{len} of {size} bytes");
@@ -199,6 +199,6 @@ fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
 
 #[test]
 fn long_inputs_fill_the_device_once() {
-    let parts = |len| Blocks::exact(1, len, 4, spans::PACKS_IN_FLIGHT, 3).parts;
+    let parts = |len| Blocks::exact(1, len, 4, spans::PACKS_IN_FLIGHT, 768).parts;
     assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 20, 1 << 30].map(parts), [1, 1, 4, 256, 396]);
 }

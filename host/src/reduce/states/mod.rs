@@ -5,15 +5,16 @@ mod columns;
 use std::fmt;
 
 use cuda_std::element::{Element, Plain};
-use cuda_std::global::Global;
 use exact_sum::{ExactSum, MOST_ELEMENTS, Specials, Summand, TooManyElements};
 use half::{bf16, f16};
 use kernels::ops::Sum;
 use kernels::reduce::exact::rest::Special;
 use kernels::reduce::exact::result::DERIVED;
-use kernels::reduce::exact::spans::PACKS_IN_FLIGHT;
+use kernels::reduce::exact::spans::{PACKS_IN_FLIGHT, THREADS_AT_ONCE};
 use kernels::reduce::exact::states::all::{BLOCK, exact_state_values, exact_states_merge};
-use kernels::reduce::exact::states::columns::{exact_states_of_columns, exact_states_of_columns_in_f64};
+use kernels::reduce::exact::states::columns::{
+    StateColumnArgs, exact_states_of_columns, exact_states_of_columns_in_f64,
+};
 use kernels::reduce::exact::states::rows::exact_states_of_rows;
 use kernels::reduce::exact::states::spans::exact_states_of_spans;
 use kernels::reduce::exact::states::words_of_state;
@@ -21,12 +22,12 @@ use kernels::reduce::exact::terms;
 
 use columns::Columns;
 
-use super::exact::{Lanes, Results};
+use super::Shape;
+use super::exact::Lanes;
 use super::plan::Blocks;
 use super::private::Token;
 use super::reducer::{check_elements, check_input, grid};
 use super::shape::Kind;
-use super::{Residues, Shape};
 use crate::{AnyBlock, Buffer, Error, Gpu, Kernel, View, ViewMut};
 
 /// The operation's name, for messages.
@@ -41,25 +42,13 @@ pub trait ExactElement: Element + Summand<Sum: Plain> {
     fn states(_: Token) -> StateKernels<Self>;
 }
 
-/// The parameters of [`exact_states_of_spans`](fn@exact_states_of_spans).
-type SpansParameters<T> = (Global<'static, T>, usize, usize, u32, u32, u32, Residues);
-
-/// The parameters of [`exact_states_of_rows`](fn@exact_states_of_rows).
-type RowsParameters<T> = (Global<'static, T>, usize, usize, usize, u32, u32, u32, Residues);
-
-/// The parameters of [`exact_states_of_columns`](fn@exact_states_of_columns).
-type ColumnsParameters<T> = (Global<'static, T>, usize, usize, usize, usize, u32, usize, u32, u32, Residues);
-
-/// The parameters of [`exact_state_values`](fn@exact_state_values).
-type ValuesParameters = (Global<'static, i64>, u32, Results);
-
 /// The kernels for states of sums of one type.
 #[doc(hidden)]
 pub struct StateKernels<T: ExactElement> {
-    spans: AnyBlock<SpansParameters<T>>,
-    rows: Kernel<RowsParameters<T>>,
-    columns: Kernel<ColumnsParameters<T>>,
-    values: Kernel<ValuesParameters>,
+    spans: AnyBlock<exact_states_of_spans::Args<'static, T>>,
+    rows: Kernel<exact_states_of_rows::Args<'static, T>>,
+    columns: Kernel<StateColumnArgs<'static, T>>,
+    values: Kernel<exact_state_values::Args<'static>>,
     /// Words of a state: limbs, one for each kind of what is not finite, and the number of elements.
     words: usize,
 }
@@ -259,13 +248,22 @@ impl<T: ExactElement> ExactSums<T> {
                 let has_singles = !(is_even && input.device_address().is_multiple_of(16));
                 let Lanes { lanes, packs, rows_of_block } = Lanes::of(len, size, has_singles);
                 let grid = grid((spans.div_ceil(rows_of_block), 1), OPERATION)?;
-                let (lanes, packs) = (lanes.ilog2(), packs.ilog2());
-                gpu.launch(kernels.rows, grid, (input, spans, len, pitch, lanes, packs, u32::from(has_singles), states))
+                let arguments = exact_states_of_rows::Args {
+                    input,
+                    rows: spans,
+                    len,
+                    pitch,
+                    lanes_log: lanes.ilog2(),
+                    packs_log: packs.ilog2(),
+                    has_singles: u32::from(has_singles),
+                    states,
+                };
+                gpu.launch(kernels.rows, grid, arguments)
             }
             Kind::Spans { spans, len, pitch } => {
-                let blocks = Blocks::exact(spans, len, size, PACKS_IN_FLIGHT, 3);
+                let blocks = Blocks::exact(spans, len, size, PACKS_IN_FLIGHT, THREADS_AT_ONCE);
                 let Blocks { parts, tiles, longer, threads } = blocks;
-                let arguments = (input, len, pitch, parts, tiles, longer, states);
+                let arguments = exact_states_of_spans::Args { input, len, pitch, parts, tiles, longer, states };
                 gpu.launch(kernels.spans.with_block(threads), grid(blocks.grid(spans), OPERATION)?, arguments)
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
@@ -274,7 +272,18 @@ impl<T: ExactElement> ExactSums<T> {
                 let grid = grid((blocks, 1), OPERATION)?;
                 // No more than the grid has blocks; and threads of one block.
                 let (folded, tiles, parts) = (folded as u32, tiles as u32, parts as u32);
-                let arguments = (input, rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts, states);
+                let arguments = StateColumnArgs {
+                    input,
+                    rows,
+                    columns,
+                    pitch,
+                    batch_pitch,
+                    folded,
+                    rows_of_part,
+                    tiles,
+                    parts,
+                    states,
+                };
                 gpu.launch(kernels.columns, grid, arguments)
             }
         }
@@ -291,7 +300,8 @@ impl<T: ExactElement> ExactSums<T> {
         let (words, from) = (self.kernels.words as u32, others.words.view());
         if !from.is_empty() {
             let grid = grid((from.len().div_ceil(BLOCK), 1), OPERATION)?;
-            let arguments = (words, words - OTHER_WORDS as u32, from, self.words.view_mut());
+            let limbs = words - OTHER_WORDS as u32;
+            let arguments = exact_states_merge::Args { words, limbs, from, states: self.words.view_mut() };
             self.gpu.launch(exact_states_merge::handle(), grid, arguments)?;
         }
         self.most = most;
@@ -339,8 +349,9 @@ impl<T: ExactElement> ExactSums<T> {
         if self.len == 0 {
             return Ok(());
         }
-        let (grid, results) = (grid((self.len.div_ceil(BLOCK), 1), OPERATION)?, output.cast::<u8>());
-        self.gpu.launch(self.kernels.values, grid, (self.words.view(), finish, results))
+        let grid = grid((self.len.div_ceil(BLOCK), 1), OPERATION)?;
+        let arguments = exact_state_values::Args { states: self.words.view(), finish, output: output.cast::<u8>() };
+        self.gpu.launch(self.kernels.values, grid, arguments)
     }
 
     /// The sums as the host's, after all work on them that was started before.

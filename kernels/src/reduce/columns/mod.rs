@@ -94,6 +94,35 @@ impl<T: Element> Matrices<'_, T> {
 /// One place for each column of each thread.
 type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
 
+/// The arguments of [`columns`](fn@columns), and of custom kernels that call it.
+#[arguments]
+pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// Rows of a matrix.
+    pub rows: usize,
+    /// Columns of a matrix.
+    pub columns: usize,
+    /// Elements from the start of a row to that of the next one.
+    pub pitch: usize,
+    /// Elements from the start of a matrix to that of the next one.
+    pub batch_pitch: usize,
+    /// Rows that lie side by side in a row of tiles.
+    pub abreast: u32,
+    /// Lanes side by side.
+    pub lanes: u32,
+    /// Tiles side by side.
+    pub tiles: u32,
+    /// Blocks that fold a column.
+    pub parts: u32,
+    /// The states that blocks of one tile leave each other.
+    pub partials: GlobalMut<S>,
+    /// Counts of the blocks that are done; all 0 before and after the launch.
+    pub tickets: GlobalMut<u32>,
+    /// A result for each column.
+    pub output: GlobalMut<R>,
+}
+
 /// Reduces each of `columns` columns of `batches` matrices to one output: matrices of `rows` rows, each row `pitch`
 /// elements behind the one before, each matrix `batch_pitch` behind the one before.
 ///
@@ -129,18 +158,7 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
     early, erase = crate::ops::Erased
 )]
 pub unsafe fn columns<O: Operator<T>, T: Element>(
-    input: Global<T>,
-    rows: usize,
-    columns: usize,
-    pitch: usize,
-    batch_pitch: usize,
-    abreast: u32,
-    lanes: u32,
-    tiles: u32,
-    parts: u32,
-    partials: GlobalMut<<O as Operator<T>>::State>,
-    tickets: GlobalMut<u32>,
-    output: GlobalMut<<O as Operator<T>>::Output>,
+    ColumnArgs { input, rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts, partials, tickets, output }: ColumnArgs<T, <O as Operator<T>>::State, <O as Operator<T>>::Output>,
 ) {
     let scratch = shared_array![O::State; BLOCK * COLUMNS];
     let drawn = shared_array![u32; 1];

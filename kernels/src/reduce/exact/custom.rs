@@ -99,28 +99,42 @@ pub const fn words_of_residue<E: ExactTerm>() -> usize {
     words::<<E::Term as TermFormat>::Grid>() as usize
 }
 
-/// The body of a kernel that sums the terms of whole inputs and long rows: its parameters are this function's.
+/// The arguments of a kernel that calls [`sum_terms`].
+#[arguments]
+pub struct TermArgs<T: Plain, R: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// Elements of a span.
+    pub len: usize,
+    /// Elements from the start of a span to that of the next one.
+    pub pitch: usize,
+    /// Blocks that fold a span.
+    pub parts: u32,
+    /// Tiles of a part, but for longer ones.
+    pub tiles: u32,
+    /// The first parts, which have a tile more.
+    pub longer: u32,
+    /// What blocks of one span leave each other; all 0 before and after the launch.
+    pub mailboxes: GlobalMut<[u64; 2]>,
+    /// Residues that blocks of one span add up; all 0 before and after the launch.
+    pub residues: GlobalMut<i64>,
+    /// A result for each span.
+    pub output: GlobalMut<R>,
+}
+
+/// The body of a kernel that sums the terms of whole inputs and long rows: its arguments are this function's.
 ///
 /// # Safety
 /// As of [`exact_spans`](fn@super::spans::exact_spans), with [`words_of_residue`].
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "they are a kernel's")]
 pub unsafe fn sum_terms<E: ExactTerm, R: Result>(
-    input: &Global<E::Element>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: &GlobalMut<[u64; 2]>,
-    residues: &GlobalMut<i64>,
-    output: &GlobalMut<R>,
+    TermArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, output }: TermArgs<E::Element, R>,
 ) {
     const {
         assert!(terms::<Custom<E>>(items_of_vector::<Custom<E>>()) <= 8, "elements of fewer bits than a term allows");
     }
     let part = Part::of_block(parts, tiles, longer);
-    let shared = Shared { mailboxes, residues };
-    let results = Results::sums(*output);
-    sum_part::<Custom<E>, _, _, PACKS_IN_FLIGHT>(One(input), part, len, pitch, parts, shared, results);
+    let shared = Shared { mailboxes: &mailboxes, residues: &residues };
+    let results = Results::sums(output);
+    sum_part::<Custom<E>, _, _, PACKS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
 }

@@ -28,6 +28,29 @@ pub const fn least_lanes(size: usize) -> u32 {
     (16 / size) as u32
 }
 
+/// The arguments of [`exact_rows`](fn@exact_rows) and [`exact_rows_of_two_terms`](fn@exact_rows_of_two_terms).
+#[arguments]
+pub struct ExactRowArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// Rows.
+    pub rows: usize,
+    /// Elements of a row.
+    pub len: usize,
+    /// Elements from the start of a row to that of the next one.
+    pub pitch: usize,
+    /// The binary logarithm of the lanes of a row.
+    pub lanes_log: u32,
+    /// The binary logarithm of the packs of a lane.
+    pub packs_log: u32,
+    /// Whether some row begins or ends within a pack: 0 or 1.
+    pub has_singles: u32,
+    /// What is made of the sums: see [`result`](super::result).
+    pub finish: u32,
+    /// The results, of the format that `finish` says.
+    pub output: GlobalMut<u8>,
+}
+
 /// Reduces rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
 ///
 /// `2^lanes_log` lanes of a warp take a row, up to all 32, and as many rows beside each other as there are lanes. A
@@ -45,15 +68,7 @@ pub const fn least_lanes(size: usize) -> u32 {
     early
 )]
 pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
-    input: Global<T>,
-    rows: usize,
-    len: usize,
-    pitch: usize,
-    lanes_log: u32,
-    packs_log: u32,
-    has_singles: u32,
-    finish: u32,
-    output: GlobalMut<u8>,
+    ExactRowArgs { input, rows, len, pitch, lanes_log, packs_log, has_singles, finish, output }: ExactRowArgs<T>,
 ) {
     let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
@@ -66,15 +81,7 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
 /// As there.
 #[kernel(instances = [SumOfSquares] x [f64], block = BLOCK, min_blocks = 4, early)]
 pub unsafe fn exact_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
-    input: Global<T>,
-    rows: usize,
-    len: usize,
-    pitch: usize,
-    lanes_log: u32,
-    packs_log: u32,
-    has_singles: u32,
-    finish: u32,
-    output: GlobalMut<u8>,
+    ExactRowArgs { input, rows, len, pitch, lanes_log, packs_log, has_singles, finish, output }: ExactRowArgs<T>,
 ) {
     let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);

@@ -30,6 +30,12 @@ pub const fn boxes<O: ExactOperator<T>, T: Summand>() -> usize {
     boxes_of_part::<O::Terms>()
 }
 
+/// Threads whose registers a multiprocessor has room for.
+pub const THREADS_AT_ONCE: usize = 768;
+
+/// The same of kernels of two terms or two inputs.
+pub const THREADS_OF_TWO_AT_ONCE: usize = 512;
+
 /// [`boxes`] of two inputs.
 pub const fn boxes_of_pairs<O: ExactPairOperator<T>, T: Summand>() -> usize {
     boxes_of_part::<O::Terms>()
@@ -45,6 +51,31 @@ pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Summand>() -> us
     words::<<O::Terms as Terms>::Grid>() as usize
 }
 
+/// The arguments of [`exact_spans`](fn@exact_spans) and [`exact_spans_of_two_terms`](fn@exact_spans_of_two_terms).
+#[arguments]
+pub struct ExactSpanArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// Elements of a span.
+    pub len: usize,
+    /// Elements from the start of a span to that of the next one.
+    pub pitch: usize,
+    /// Blocks that fold a span.
+    pub parts: u32,
+    /// Tiles of a part, but for longer ones.
+    pub tiles: u32,
+    /// The first parts, which have a tile more.
+    pub longer: u32,
+    /// What blocks of one span leave each other; all 0 before and after the launch.
+    pub mailboxes: GlobalMut<[u64; 2]>,
+    /// Residues that blocks of one span add up; all 0 before and after the launch.
+    pub residues: GlobalMut<i64>,
+    /// What is made of the sums: see [`result`](super::result).
+    pub finish: u32,
+    /// The results, of the format that `finish` says.
+    pub output: GlobalMut<u8>,
+}
+
 /// [`spans`](fn@crate::reduce::spans::spans) whose sums are exact.
 ///
 /// Blocks leave each other their sums in mailboxes, and what has no room there in `residues`, to which they add limb by
@@ -55,21 +86,12 @@ pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Summand>() -> us
 /// `residues` for each span, if there is more than one part. A block has at most 512 threads.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
-    max_threads = 768,
+    max_threads = THREADS_AT_ONCE,
     min_blocks = 1,
     early
 )]
 pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
-    input: Global<T>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: GlobalMut<[u64; 2]>,
-    residues: GlobalMut<i64>,
-    finish: u32,
-    output: GlobalMut<u8>,
+    ExactSpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, finish, output }: ExactSpanArgs<T>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
     let shared = Shared { mailboxes: &mailboxes, residues: &residues };
@@ -81,18 +103,9 @@ pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
 ///
 /// # Safety
 /// As there.
-#[kernel(instances = [SumOfSquares] x [f64], max_threads = 512, min_blocks = 1, early)]
+#[kernel(instances = [SumOfSquares] x [f64], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, early)]
 pub unsafe fn exact_spans_of_two_terms<O: ExactOperator<T>, T: Summand>(
-    input: Global<T>,
-    len: usize,
-    pitch: usize,
-    parts: u32,
-    tiles: u32,
-    longer: u32,
-    mailboxes: GlobalMut<[u64; 2]>,
-    residues: GlobalMut<i64>,
-    finish: u32,
-    output: GlobalMut<u8>,
+    ExactSpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, finish, output }: ExactSpanArgs<T>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
     let shared = Shared { mailboxes: &mailboxes, residues: &residues };
@@ -105,7 +118,7 @@ pub unsafe fn exact_spans_of_two_terms<O: ExactOperator<T>, T: Summand>(
 /// # Safety
 /// As of [`pairs`](fn@crate::reduce::pairs::pairs), and of [`exact_spans`](fn@exact_spans) with
 /// [`words_of_pairs_residue`].
-#[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = 512, min_blocks = 1, early)]
+#[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, early)]
 pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
     first: Global<T>,
     second: Global<T>,

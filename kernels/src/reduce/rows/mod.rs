@@ -65,6 +65,27 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
     }
 }
 
+/// The arguments of [`rows`](fn@rows), and of custom kernels that call it.
+#[arguments]
+pub struct RowArgs<T: Plain, R: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// Rows.
+    pub rows: usize,
+    /// Elements of a row.
+    pub len: u32,
+    /// Elements from the start of a row to that of the next one.
+    pub pitch: usize,
+    /// Lanes that fold a row.
+    pub lanes: u32,
+    /// Rows of a block.
+    pub rows_of_block: u32,
+    /// Packs that a row with gaps behind it takes in shared memory.
+    pub packs_of_row: u32,
+    /// A result for each row.
+    pub output: GlobalMut<R>,
+}
+
 /// Reduces `rows` rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
 /// `lanes` are [`lanes_of_row`], and a block is for up to [`rows_of_block`] rows, which lie in `packs_of_row` packs each.
 ///
@@ -88,14 +109,10 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
     early, erase = crate::ops::Erased
 )]
 pub unsafe fn rows<O: Operator<T>, T: Element>(
-    input: Global<T>,
-    rows: usize,
-    len: u32,
-    pitch: usize,
-    lanes: u32,
-    rows_of_block: u32,
-    packs_of_row: u32,
-    output: GlobalMut<<O as Operator<T>>::Output>,
+    RowArgs { input, rows, len, pitch, lanes, rows_of_block, packs_of_row, output }: RowArgs<
+        T,
+        <O as Operator<T>>::Output,
+    >,
 ) {
     let tile = shared_array![T::Pack; stage::ROOM];
     if thread::grid_dim_x() <= FEW_BLOCKS {

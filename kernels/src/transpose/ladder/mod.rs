@@ -57,3 +57,16 @@ fn tile_corner<const TILE: usize>(columns: usize) -> (usize, usize) {
     let tile = thread::block_idx_x();
     ((tile / across) as usize * TILE, (tile % across) as usize * TILE)
 }
+
+/// The arguments of each rung.
+#[arguments]
+pub struct TransposeArgs<T: Plain> {
+    /// The matrix, row by row.
+    pub input: Global<T>,
+    /// The transpose.
+    pub output: GlobalMut<T>,
+    /// Rows of the input.
+    pub rows: usize,
+    /// Columns of the input.
+    pub columns: usize,
+}

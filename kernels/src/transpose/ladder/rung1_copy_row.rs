@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::tile_corner;
+use super::{TransposeArgs, tile_corner};
 
 /// The ceiling: copies the matrix, lanes along the rows on both sides.
 ///
@@ -10,7 +10,7 @@ use super::tile_corner;
 ///
 /// Source: the copy that seed 004 measures by its bandwidth formula; Cheng, "Professional CUDA C Programming", 4.4.
 #[kernel(instances = [f32], block = [32, 32])]
-pub fn copy_row<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize) {
+pub fn copy_row<T: Element>(TransposeArgs { input, output, rows, columns }: TransposeArgs<T>) {
     let (top, left) = tile_corner::<32>(columns);
     let row = top + thread::thread_idx_y() as usize;
     let column = left + thread::thread_idx_x() as usize;

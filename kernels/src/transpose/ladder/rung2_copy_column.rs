@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::tile_corner;
+use super::{TransposeArgs, tile_corner};
 
 /// The floor of the kernels with an element a thread: copies the matrix, lanes along the columns on both sides.
 ///
@@ -10,7 +10,7 @@ use super::tile_corner;
 ///
 /// Source: as [`copy_row`](fn@super::copy_row).
 #[kernel(instances = [f32], block = [32, 32])]
-pub fn copy_column<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize) {
+pub fn copy_column<T: Element>(TransposeArgs { input, output, rows, columns }: TransposeArgs<T>) {
     let (top, left) = tile_corner::<32>(columns);
     let row = top + thread::thread_idx_x() as usize;
     let column = left + thread::thread_idx_y() as usize;

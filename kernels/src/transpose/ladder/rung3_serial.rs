@@ -1,5 +1,7 @@
 use cuda_std::prelude::*;
 
+use super::TransposeArgs;
+
 /// One thread transposes the whole matrix.
 ///
 /// A GPU's thread is slow, and waits for each access to memory with nobody to take its place. **Counters:** blocks (1),
@@ -7,7 +9,7 @@ use cuda_std::prelude::*;
 ///
 /// Source: seed 004, "serial".
 #[kernel(instances = [f32], block = 1)]
-pub fn serial<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize) {
+pub fn serial<T: Element>(TransposeArgs { input, output, rows, columns }: TransposeArgs<T>) {
     if thread::block_idx_x() > 0 {
         return;
     }

@@ -1,5 +1,7 @@
 use cuda_std::prelude::*;
 
+use super::TransposeArgs;
+
 /// One thread for each row.
 ///
 /// A warp's lanes read 32 rows side by side: 32 sectors for 128 bytes, though each sector serves the next seven steps
@@ -9,7 +11,7 @@ use cuda_std::prelude::*;
 ///
 /// Source: seed 004, "parallel per row".
 #[kernel(instances = [f32], block = 256)]
-pub fn per_row<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize) {
+pub fn per_row<T: Element>(TransposeArgs { input, output, rows, columns }: TransposeArgs<T>) {
     let row = thread::index_1d_wide();
     if row < rows {
         let mut column = 0;

@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::tile_corner;
+use super::{TransposeArgs, tile_corner};
 
 /// One thread for each element, straight from input to output.
 ///
@@ -11,7 +11,7 @@ use super::tile_corner;
 ///
 /// Source: seed 004, "parallel per element".
 #[kernel(instances = [f32], block = [32, 32])]
-pub fn per_element<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize) {
+pub fn per_element<T: Element>(TransposeArgs { input, output, rows, columns }: TransposeArgs<T>) {
     let (top, left) = tile_corner::<32>(columns);
     let row = top + thread::thread_idx_y() as usize;
     let column = left + thread::thread_idx_x() as usize;

@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::tile_corner;
+use super::{TransposeArgs, tile_corner};
 
 /// A block reads a tile row by row, turns it in shared memory, and writes it row by row.
 ///
@@ -11,7 +11,7 @@ use super::tile_corner;
 ///
 /// Source: seed 004, `transpose_parallel_per_element_tiled` (its `K`).
 #[kernel(instances = [f32] x [8, 16, 32], block = [TILE, TILE])]
-pub fn tiled<T: Element, const TILE: usize>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize) {
+pub fn tiled<T: Element, const TILE: usize>(TransposeArgs { input, output, rows, columns }: TransposeArgs<T>) {
     let tile = shared_tile![T; TILE x TILE];
     let (top, left) = tile_corner::<TILE>(columns);
     let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);

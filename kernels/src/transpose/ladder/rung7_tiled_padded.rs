@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::tile_corner;
+use super::{TransposeArgs, tile_corner};
 
 /// The same tile with one unused column, so that a column lies across the banks.
 ///
@@ -11,12 +11,7 @@ use super::tile_corner;
 /// Source: past seed 004, which stops at "shared memory replay overhead is high"; NVIDIA, "An Efficient Matrix
 /// Transpose in CUDA C/C++" (2013).
 #[kernel(instances = [f32] x [8, 16, 32], block = [TILE, TILE])]
-pub fn tiled_padded<T: Element, const TILE: usize>(
-    input: Global<T>,
-    output: GlobalMut<T>,
-    rows: usize,
-    columns: usize,
-) {
+pub fn tiled_padded<T: Element, const TILE: usize>(TransposeArgs { input, output, rows, columns }: TransposeArgs<T>) {
     let tile = shared_tile![T; TILE x TILE + 1];
     let (top, left) = tile_corner::<TILE>(columns);
     let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);

@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::tile_corner;
+use super::{TransposeArgs, tile_corner};
 
 /// The padded tile, by a quarter of the threads: 32 x 8, each of which moves four elements.
 ///
@@ -12,7 +12,7 @@ use super::tile_corner;
 /// Source: past seed 004, from its section on Little's law; NVIDIA, "An Efficient Matrix Transpose in CUDA C/C++"
 /// (2013).
 #[kernel(instances = [f32], block = [32, 8])]
-pub fn tiled_rows<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize) {
+pub fn tiled_rows<T: Element>(TransposeArgs { input, output, rows, columns }: TransposeArgs<T>) {
     let (top, left) = tile_corner::<32>(columns);
     transpose_tile(&input, &output, rows, columns, top, left);
 }

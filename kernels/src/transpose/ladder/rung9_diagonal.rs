@@ -1,5 +1,7 @@
 use cuda_std::prelude::*;
 
+use super::TransposeArgs;
+
 use super::rung8_tiled_rows::transpose_tile;
 
 /// The same tile, with consecutive blocks along a diagonal of the matrix.
@@ -11,7 +13,7 @@ use super::rung8_tiled_rows::transpose_tile;
 ///
 /// Source: past seed 004; Ruetsch and Micikevicius, "Optimizing Matrix Transpose in CUDA" (NVIDIA, 2009).
 #[kernel(instances = [f32], block = [32, 8])]
-pub fn diagonal<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize) {
+pub fn diagonal<T: Element>(TransposeArgs { input, output, rows, columns }: TransposeArgs<T>) {
     let (down, across) = (rows.div_ceil(32) as u32, columns.div_ceil(32) as u32);
     let block = thread::block_idx_x();
     let tile_row = block % down;

@@ -16,6 +16,32 @@ pub const BLOCK: usize = 256;
 /// Elements of a column that a thread loads and adds at once.
 pub const AT_ONCE: usize = 8;
 
+/// The arguments of [`exact_states_of_columns`](fn@exact_states_of_columns) and
+/// [`exact_states_of_columns_in_f64`](fn@exact_states_of_columns_in_f64).
+#[arguments]
+pub struct StateColumnArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// Rows of a matrix.
+    pub rows: usize,
+    /// Columns of a matrix.
+    pub columns: usize,
+    /// Elements from the start of a row to that of the next one.
+    pub pitch: usize,
+    /// Elements from the start of a matrix to that of the next one.
+    pub batch_pitch: usize,
+    /// Rows that lie side by side in a row of tiles.
+    pub folded: u32,
+    /// Rows of a part.
+    pub rows_of_part: usize,
+    /// Tiles side by side.
+    pub tiles: u32,
+    /// Blocks that fold a column.
+    pub parts: u32,
+    /// The sums that go on, one for each column.
+    pub states: GlobalMut<i64>,
+}
+
 /// Adds each column of `batches` matrices to the state of the same number.
 ///
 /// A thread has one column, or each `folded`th row of it, of one part of `rows_of_part` rows. `tiles` blocks have all
@@ -26,16 +52,7 @@ pub const AT_ONCE: usize = 8;
 /// are not 0.
 #[kernel(instances = [f32, f16, bf16], block = BLOCK, min_blocks = 4)]
 pub unsafe fn exact_states_of_columns<T: Summand>(
-    input: Global<T>,
-    rows: usize,
-    columns: usize,
-    pitch: usize,
-    batch_pitch: usize,
-    folded: u32,
-    rows_of_part: usize,
-    tiles: u32,
-    parts: u32,
-    states: GlobalMut<i64>,
+    StateColumnArgs { input, rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts, states }: StateColumnArgs<T>,
 ) {
     let matrix = Matrix { rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts };
     add_columns(&input, matrix, States::<T::Grid>::new(states));
@@ -47,16 +64,7 @@ pub unsafe fn exact_states_of_columns<T: Summand>(
 /// As there.
 #[kernel(instances = [f64], block = BLOCK, min_blocks = 3)]
 pub unsafe fn exact_states_of_columns_in_f64<T: Summand>(
-    input: Global<T>,
-    rows: usize,
-    columns: usize,
-    pitch: usize,
-    batch_pitch: usize,
-    folded: u32,
-    rows_of_part: usize,
-    tiles: u32,
-    parts: u32,
-    states: GlobalMut<i64>,
+    StateColumnArgs { input, rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts, states }: StateColumnArgs<T>,
 ) {
     let matrix = Matrix { rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts };
     add_columns(&input, matrix, States::<T::Grid>::new(states));

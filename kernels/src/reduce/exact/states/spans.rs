@@ -16,7 +16,7 @@ use crate::reduce::spans::Part;
 /// # Safety
 /// As of [`spans`](fn@crate::reduce::spans::spans), but that there is a state for each row instead of an output, and no
 /// mailbox. A block has at most 512 threads.
-#[kernel(instances = [f32, f64, f16, bf16], max_threads = 768, min_blocks = 1)]
+#[kernel(instances = [f32, f64, f16, bf16], max_threads = crate::reduce::exact::spans::THREADS_AT_ONCE, min_blocks = 1)]
 pub unsafe fn exact_states_of_spans<T: Summand>(
     input: Global<T>,
     len: usize,

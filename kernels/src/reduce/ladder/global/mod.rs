@@ -97,3 +97,12 @@ fn finish<T: Number>(data: &GlobalMut<T>, partials: &GlobalMut<T>, start: usize)
         partials.store(thread::block_idx_x() as usize, sum);
     }
 }
+
+/// The arguments of each rung.
+#[arguments]
+pub struct FoldInPlaceArgs<T: Plain> {
+    /// The numbers, which are folded where they are.
+    pub data: GlobalMut<T>,
+    /// A partial sum for each block.
+    pub partials: GlobalMut<T>,
+}

@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::{finish, fold_by_halves, start_of_segment};
+use super::{FoldInPlaceArgs, finish, fold_by_halves, start_of_segment};
 use crate::ops::Number;
 
 /// Rung 3: the stride starts at half the block and halves, so that neighbours read neighbours.
@@ -10,7 +10,7 @@ use crate::ops::Number;
 ///
 /// Source: seed 000's table, third row.
 #[kernel(instances = [f32, i32])]
-pub fn interleaved<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
+pub fn interleaved<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
     let start = start_of_segment(1);
     fold_by_halves(&data, start, 1);
     finish(&data, &partials, start);

@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::{finish, fold_by_halves, gather, start_of_segment};
+use super::{FoldInPlaceArgs, finish, fold_by_halves, gather, start_of_segment};
 use crate::ops::Number;
 
 /// Rung 4: each thread first adds two elements, so that there are half as many blocks.
@@ -10,7 +10,7 @@ use crate::ops::Number;
 ///
 /// Source: seed 000, `reduceUnroll2`.
 #[kernel(instances = [f32, i32])]
-pub fn unroll2<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
+pub fn unroll2<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
     let start = start_of_segment(2);
     gather::<T, 2>(&data, start);
     fold_by_halves(&data, start, 1);
@@ -21,7 +21,7 @@ pub fn unroll2<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
 ///
 /// Source: seed 000 (its picture of the results; the code is the pattern of `reduceUnroll2`).
 #[kernel(instances = [f32, i32])]
-pub fn unroll4<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
+pub fn unroll4<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
     let start = start_of_segment(4);
     gather::<T, 4>(&data, start);
     fold_by_halves(&data, start, 1);
@@ -34,7 +34,7 @@ pub fn unroll4<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
 ///
 /// Source: seed 000, "unroll 8".
 #[kernel(instances = [f32, i32])]
-pub fn unroll8<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
+pub fn unroll8<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
     let start = start_of_segment(8);
     gather::<T, 8>(&data, start);
     fold_by_halves(&data, start, 1);

@@ -1,7 +1,7 @@
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
 
-use super::{finish, fold_by_halves, gather, start_of_segment};
+use super::{FoldInPlaceArgs, finish, fold_by_halves, gather, start_of_segment};
 use crate::ops::Number;
 
 /// Rung 7: the last 64 elements are folded by one warp, through volatile memory and without the block's barrier.
@@ -12,7 +12,7 @@ use crate::ops::Number;
 ///
 /// Source: seed 000, `reduceUnrollWarp8`.
 #[kernel(instances = [f32, i32])]
-pub fn unroll8_warp_tail<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
+pub fn unroll8_warp_tail<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
     let start = start_of_segment(8);
     gather::<T, 8>(&data, start);
     fold_by_halves(&data, start, 64);

@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::rung7_unroll8_warp_tail::fold_last_warp;
+use super::{FoldInPlaceArgs, rung7_unroll8_warp_tail::fold_last_warp};
 use super::{add, finish, gather, start_of_segment};
 use crate::ops::Number;
 
@@ -11,7 +11,7 @@ use crate::ops::Number;
 ///
 /// Source: seed 000, `reduceCompleteUnrollWarp8`.
 #[kernel(instances = [f32, i32])]
-pub fn unroll8_complete<T: Number>(data: GlobalMut<T>, partials: GlobalMut<T>) {
+pub fn unroll8_complete<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
     let start = start_of_segment(8);
     gather::<T, 8>(&data, start);
     let block = thread::block_dim_x() as usize;

@@ -1,7 +1,7 @@
 use cuda_std::prelude::*;
 
-use super::rung7_unroll8_warp_tail::fold_last_warp;
 use super::rung8_unroll8_complete::step;
+use super::{FoldInPlaceArgs, rung7_unroll8_warp_tail::fold_last_warp};
 use super::{finish, gather, start_of_segment};
 use crate::ops::Number;
 
@@ -13,7 +13,7 @@ use crate::ops::Number;
 ///
 /// Source: seed 000, "template".
 #[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]
-pub fn unroll8_complete_const<T: Number, const BLOCK: usize>(data: GlobalMut<T>, partials: GlobalMut<T>) {
+pub fn unroll8_complete_const<T: Number, const BLOCK: usize>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
     let start = start_of_segment(8);
     gather::<T, 8>(&data, start);
     step::<T, 512>(&data, start, BLOCK);

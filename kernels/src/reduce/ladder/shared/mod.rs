@@ -46,3 +46,14 @@ pub use rung6_complete_unroll::complete_unroll;
 pub use rung7_grid_stride::grid_stride;
 pub use rung8_warp_shuffle::warp_shuffle;
 pub use rung9_vectorized::vectorized;
+
+use cuda_std::prelude::*;
+
+/// The arguments of each rung.
+#[arguments]
+pub struct FoldArgs<T: Plain> {
+    /// The numbers.
+    pub input: Global<T>,
+    /// A partial sum for each block.
+    pub partials: GlobalMut<T>,
+}

@@ -1,5 +1,6 @@
 use cuda_std::prelude::*;
 
+use super::FoldArgs;
 use super::block_segment::{load_one, store_first};
 use crate::ops::Number;
 
@@ -12,7 +13,7 @@ use crate::ops::Number;
 ///
 /// Source: seed 003, `reduce0`.
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
-pub fn divergent_modulo<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
+pub fn divergent_modulo<T: Number, const BLOCK: usize>(FoldArgs { input, partials }: FoldArgs<T>) {
     let tile = shared_array![T; BLOCK];
     let thread = thread::index_in_block::<BLOCK>();
     load_one(&tile, &input);

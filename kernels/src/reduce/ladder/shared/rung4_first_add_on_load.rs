@@ -1,7 +1,7 @@
 use cuda_std::prelude::*;
 
-use super::block_segment::store_first;
 use super::rung3_sequential::fold_halves;
+use super::{FoldArgs, block_segment::store_first};
 use crate::ops::Number;
 
 /// Rung 4: each thread loads two elements and adds them on the way to shared memory.
@@ -12,7 +12,7 @@ use crate::ops::Number;
 ///
 /// Source: seed 002, "remove idle threads".
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
-pub fn first_add_on_load<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
+pub fn first_add_on_load<T: Number, const BLOCK: usize>(FoldArgs { input, partials }: FoldArgs<T>) {
     let tile = shared_array![T; BLOCK];
     load_two(&tile, &input);
     fold_halves::<T, BLOCK, 0>(&tile);

@@ -1,8 +1,8 @@
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
 
-use super::rung3_sequential::fold_halves;
 use super::rung4_first_add_on_load::load_two;
+use super::{FoldArgs, rung3_sequential::fold_halves};
 use crate::ops::Number;
 
 /// Rung 5: the last 64 elements need no barrier of the block, because one warp folds them.
@@ -13,7 +13,7 @@ use crate::ops::Number;
 ///
 /// Source: seed 002, 2.1.
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
-pub fn unroll_last_warp<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
+pub fn unroll_last_warp<T: Number, const BLOCK: usize>(FoldArgs { input, partials }: FoldArgs<T>) {
     let tile = shared_array![T; BLOCK];
     load_two(&tile, &input);
     fold_halves::<T, BLOCK, 32>(&tile);

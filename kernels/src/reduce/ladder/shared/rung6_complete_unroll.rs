@@ -1,7 +1,7 @@
 use cuda_std::prelude::*;
 
-use super::rung4_first_add_on_load::load_two;
 use super::rung5_unroll_last_warp::finish_by_last_warp;
+use super::{FoldArgs, rung4_first_add_on_load::load_two};
 use crate::ops::Number;
 
 /// Rung 6: no loop at all. The block's size is in the type, so each step is kept or dropped when the kernel is
@@ -13,7 +13,7 @@ use crate::ops::Number;
 ///
 /// Source: seed 002, 2.2.
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
-pub fn complete_unroll<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
+pub fn complete_unroll<T: Number, const BLOCK: usize>(FoldArgs { input, partials }: FoldArgs<T>) {
     let tile = shared_array![T; BLOCK];
     load_two(&tile, &input);
     fold_to_64(&tile);

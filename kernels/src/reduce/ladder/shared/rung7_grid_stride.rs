@@ -1,7 +1,7 @@
 use cuda_std::prelude::*;
 
-use super::rung5_unroll_last_warp::fold_last_warp;
 use super::rung6_complete_unroll::fold_to_64;
+use super::{FoldArgs, rung5_unroll_last_warp::fold_last_warp};
 use crate::ops::Number;
 
 /// Rung 7: few blocks, each of which strides over the whole input.
@@ -13,7 +13,7 @@ use crate::ops::Number;
 ///
 /// Source: past the seeds; Harris, "Optimizing Parallel Reduction in CUDA" (2007), kernel 7.
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
-pub fn grid_stride<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
+pub fn grid_stride<T: Number, const BLOCK: usize>(FoldArgs { input, partials }: FoldArgs<T>) {
     let tile = shared_array![T; BLOCK];
     let thread = thread::index_in_block::<BLOCK>();
 

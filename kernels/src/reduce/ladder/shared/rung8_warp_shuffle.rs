@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::rung7_grid_stride::sum_of_thread;
+use super::{FoldArgs, rung7_grid_stride::sum_of_thread};
 use crate::ops::Number;
 use crate::reduce::block::sum_of_block;
 
@@ -13,7 +13,7 @@ use crate::reduce::block::sum_of_block;
 ///
 /// Source: past the seeds; NVIDIA, "Faster Parallel Reductions on Kepler" (2014).
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
-pub fn warp_shuffle<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
+pub fn warp_shuffle<T: Number, const BLOCK: usize>(FoldArgs { input, partials }: FoldArgs<T>) {
     let warp_sums = shared_array![T; 32];
     let sum = sum_of_block::<T, BLOCK>(sum_of_thread::<T, BLOCK>(&input), &warp_sums);
     if thread::thread_idx_x() == 0 {

@@ -1,5 +1,6 @@
 use cuda_std::prelude::*;
 
+use super::FoldArgs;
 use crate::ops::Number;
 use crate::reduce::block::sum_of_block;
 use crate::reduce::device::sum_of_thread;
@@ -13,7 +14,7 @@ use crate::reduce::device::sum_of_thread;
 ///
 /// Source: past the seeds; NVIDIA, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (2013).
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
-pub fn vectorized<T: Number, const BLOCK: usize>(input: Global<T>, partials: GlobalMut<T>) {
+pub fn vectorized<T: Number, const BLOCK: usize>(FoldArgs { input, partials }: FoldArgs<T>) {
     let warp_sums = shared_array![T; 32];
     let sum = sum_of_block::<T, BLOCK>(sum_of_thread::<T, BLOCK>(&input), &warp_sums);
     if thread::thread_idx_x() == 0 {

@@ -1,0 +1,313 @@
+//! A kernel's arguments as a struct: what `#[arguments]` makes of a struct, and `#[kernel]` of a list of parameters.
+
+use proc_macro2::{Group, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote};
+use syn::{
+    Attribute, Error, Fields, GenericArgument, GenericParam, Ident, ItemStruct, PathArguments, Result, Type, Visibility,
+};
+
+use crate::parameters::{FOR_ITS_LAUNCH, named_lifetime, with_static_lifetimes, without_parentheses};
+
+/// One argument.
+pub struct Field {
+    pub attributes: Vec<Attribute>,
+    pub visibility: Visibility,
+    pub name: Ident,
+    pub ty: Type,
+}
+
+/// What an argument is on either side.
+enum Place<'a> {
+    /// A view, a slice or a pointer: the name of its type on a side, and the type of its elements.
+    Memory(&'static str, &'a Type),
+    Scalar,
+}
+
+impl<'a> Place<'a> {
+    fn of(ty: &'a Type) -> Self {
+        match without_parentheses(ty) {
+            Type::Reference(reference) => match &*reference.elem {
+                Type::Slice(slice) => Self::Memory("Slice", &slice.elem),
+                _ => Self::Scalar,
+            },
+            Type::Ptr(pointer) if pointer.mutability.is_some() => Self::Memory("PointerMut", &pointer.elem),
+            Type::Ptr(pointer) => Self::Memory("Pointer", &pointer.elem),
+            Type::Path(path) => {
+                let segment = path.path.segments.last().expect("a path has a segment");
+                let name = match segment.ident.to_string().as_str() {
+                    "Global" => "Global",
+                    "GlobalMut" => "GlobalMut",
+                    _ => return Self::Scalar,
+                };
+                let PathArguments::AngleBracketed(arguments) = &segment.arguments else { return Self::Scalar };
+                let element = arguments.args.iter().find_map(|argument| match argument {
+                    GenericArgument::Type(ty) => Some(ty),
+                    _ => None,
+                });
+                element.map_or(Self::Scalar, |element| Self::Memory(name, element))
+            }
+            _ => Self::Scalar,
+        }
+    }
+}
+
+/// What memory of this type has elements of; of a number, its own type.
+pub fn element_of(ty: &Type) -> TokenStream {
+    match Place::of(ty) {
+        Place::Memory(_, element) => element.to_token_stream(),
+        Place::Scalar => ty.to_token_stream(),
+    }
+}
+
+/// A struct of arguments.
+pub struct Arguments<'a> {
+    pub attributes: TokenStream,
+    pub visibility: &'a Visibility,
+    pub name: Ident,
+    /// Types and constants.
+    pub generics: Vec<GenericParam>,
+    pub fields: Vec<Field>,
+}
+
+impl Arguments<'_> {
+    /// Whether some argument is memory: then the struct has a lifetime, and a side.
+    fn has_memory(&self) -> bool {
+        self.fields.iter().any(|field| matches!(Place::of(&field.ty), Place::Memory(..)))
+    }
+
+    /// The struct's type with these generic arguments, as the kernel gets it.
+    fn ty(&self, lifetime: &TokenStream, arguments: &[TokenStream], side: Option<TokenStream>) -> TokenStream {
+        let name = &self.name;
+        let memory = self.has_memory().then(|| quote!(#lifetime,));
+        let side = side.filter(|_| self.has_memory());
+        quote!(#name<#memory #(#arguments,)* #side>)
+    }
+
+    /// The struct's type as a handle names it.
+    pub fn static_ty(&self, arguments: &[TokenStream]) -> TokenStream {
+        self.ty(&quote!('static), arguments, None)
+    }
+
+    fn own_arguments(&self) -> Vec<TokenStream> {
+        self.generics.iter().map(crate::expand::argument_of).collect()
+    }
+
+    /// The struct itself.
+    pub fn definition(&self) -> TokenStream {
+        let Self { attributes, visibility, name, generics, fields } = self;
+        let fields = fields.iter().map(|Field { attributes, visibility, name, ty }| {
+            let ty = match Place::of(ty) {
+                Place::Memory(on_side, element) => {
+                    let on_side = format_ident!("{on_side}");
+                    quote!(Side::#on_side<'launch, #element>)
+                }
+                Place::Scalar => quote!(#ty),
+            };
+            quote!(#(#attributes)* #visibility #name: #ty)
+        });
+        let memory = self.has_memory();
+        let lifetime = memory.then(|| quote!('launch,));
+        let side = memory.then(|| quote!(Side: ::cuda_std::arguments::Side = ::cuda_std::arguments::Device));
+        quote! {
+            #attributes
+            #visibility struct #name<#lifetime #(#generics,)* #side> {
+                #(#fields,)*
+            }
+        }
+    }
+
+    /// How the host hands them over.
+    pub fn parameters(&self) -> TokenStream {
+        let Self { name, generics, fields, .. } = self;
+        let own = self.own_arguments();
+        let (ty, on_side) = (self.static_ty(&own), self.ty(&quote!('launch), &own, Some(quote!(OnSide))));
+        let names: Vec<&Ident> = fields.iter().map(|field| &field.name).collect();
+        let described = fields.iter().map(|Field { name, ty, .. }| {
+            let (name, ty) = (name.to_string(), with_static_lifetimes(ty));
+            match Place::of(&ty) {
+                Place::Memory("Pointer" | "PointerMut", _) | Place::Scalar => {
+                    quote!(::cuda_std::launch::NamedParameter::scalar::<#ty>(#name))
+                }
+                Place::Memory(..) => quote!(::cuda_std::launch::NamedParameter::view::<#ty>(#name)),
+            }
+        });
+        let shown = fields.iter().map(|Field { name, ty, .. }| match Place::of(ty) {
+            Place::Memory(on_side, element) => {
+                let method = match on_side {
+                    "Global" => quote!(global),
+                    "GlobalMut" => quote!(global_mut),
+                    "Slice" => quote!(slice),
+                    "Pointer" => quote!(pointer),
+                    _ => quote!(pointer_mut),
+                };
+                quote!(visitor.#method::<#element>(#name);)
+            }
+            Place::Scalar => quote!(visitor.scalar::<#ty>(#name);),
+        });
+        let names_of_generics: Vec<String> = own.iter().map(ToString::to_string).collect();
+        // The kernel's instances are of numbers; the struct alone does not know it.
+        let is_of_any_type =
+            |ty: &&Type| matches!(Place::of(ty), Place::Scalar) && mentions(ty.to_token_stream(), &names_of_generics);
+        let scalars = fields.iter().map(|field| &field.ty).filter(is_of_any_type);
+        quote! {
+            #[cfg(not(target_arch = "nvptx64"))]
+            // SAFETY: these are the fields, in the order of the entry's parameters.
+            unsafe impl<#(#generics),*> ::cuda_std::launch::Parameters for #ty
+            where
+                #(#scalars: ::cuda_std::launch::ScalarParameter,)*
+            {
+                const PARAMETERS: &'static [::cuda_std::launch::NamedParameter] = &[#(#described),*];
+                type On<'launch, OnSide: ::cuda_std::arguments::Side> = #on_side;
+
+                #[allow(unused_variables)]
+                fn visit<'launch, OnSide: ::cuda_std::arguments::Side>(
+                    arguments: Self::On<'launch, OnSide>,
+                    visitor: &mut impl ::cuda_std::launch::Visitor<'launch, OnSide>,
+                ) {
+                    let #name { #(#names),* } = arguments;
+                    #(#shown)*
+                }
+            }
+        }
+    }
+
+    /// How the CPU takes them off a launch's slots.
+    fn taking_slots(&self) -> TokenStream {
+        let Self { generics, fields, .. } = self;
+        let own = self.own_arguments();
+        let ty = self.ty(&quote!('launch), &own, None);
+        let names = fields.iter().map(|field| &field.name);
+        quote! {
+            #[cfg(not(target_arch = "nvptx64"))]
+            // SAFETY: these are the fields, in the order of the entry's parameters.
+            unsafe impl<'launch, #(#generics),*> ::cuda_std::launch::FromSlots<'launch> for #ty {
+                unsafe fn from_slots(slots: &mut ::cuda_std::launch::Slots<'launch>) -> Self {
+                    // SAFETY: as promised by the caller.
+                    unsafe { Self { #(#names: slots.take(),)* } }
+                }
+            }
+        }
+    }
+
+    /// The macro by which `#[kernel]`, which sees the struct's name alone, writes an entry that takes the fields apart.
+    fn entry_macro(&self) -> TokenStream {
+        let Self { visibility, name, fields, .. } = self;
+        let own: Vec<String> = self.own_arguments().iter().map(ToString::to_string).collect();
+        let generics = own.iter().map(|name| {
+            let name = format_ident!("{name}");
+            quote!($#name:ty)
+        });
+        let (mut taken, mut passed) = (Vec::new(), Vec::new());
+        for Field { name, ty, .. } in fields {
+            let len = format_ident!("{name}_len");
+            let substituted = |ty: &Type| substitute(ty.to_token_stream(), &own);
+            match Place::of(ty) {
+                Place::Memory(kind @ ("Global" | "GlobalMut" | "Slice"), element) => {
+                    let element = substituted(element);
+                    let view = match kind {
+                        "Global" => quote!(::cuda_std::global::Global<'_, #element>),
+                        "GlobalMut" => quote!(::cuda_std::global::GlobalMut<'_, #element>),
+                        _ => quote!(&[#element]),
+                    };
+                    let pointer = if kind == "GlobalMut" { quote!(*mut #element) } else { quote!(*const #element) };
+                    taken.push(quote!(#name: #pointer, #len: usize));
+                    passed.push(quote!(#name: <#view as ::cuda_std::internal::Span>::from_parts(#name, #len)));
+                }
+                _ => {
+                    let ty = substituted(ty);
+                    taken.push(quote!(#name: #ty));
+                    passed.push(quote!(#name));
+                }
+            }
+        }
+        let hidden = format_ident!("__{name}");
+        let export = matches!(visibility, Visibility::Public(_)).then(|| quote!(#[macro_export]));
+        quote! {
+            #[cfg(target_arch = "nvptx64")]
+            #[doc(hidden)]
+            #export
+            macro_rules! #hidden {
+                ($entry:ident, $kernel:expr, [$($arguments:tt)*], {$($before:tt)*}, [#(#generics),*]) => {
+                    ::cuda_std::__entry! {
+                        $entry(#(#taken),*) {
+                            $($before)*
+                            // SAFETY: the host's launch has made the parameters for this entry.
+                            #[allow(unused_unsafe)]
+                            unsafe { $kernel($($arguments)* { #(#passed),* }) }
+                        }
+                    }
+                };
+            }
+
+            #[cfg(target_arch = "nvptx64")]
+            #[doc(hidden)]
+            #[allow(unused_imports)]
+            #visibility use #hidden as #name;
+        }
+    }
+}
+
+/// Whether one of these names is among the tokens.
+pub fn mentions(tokens: TokenStream, names: &[String]) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => names.iter().any(|name| ident == name),
+        TokenTree::Group(group) => mentions(group.stream(), names),
+        _ => false,
+    })
+}
+
+/// The tokens with `$T` for each of these names `T`.
+fn substitute(tokens: TokenStream, names: &[String]) -> TokenStream {
+    let of_token = |token| match token {
+        TokenTree::Ident(ident) if names.iter().any(|name| ident == name) => quote!($#ident),
+        TokenTree::Group(group) => {
+            TokenTree::from(Group::new(group.delimiter(), substitute(group.stream(), names))).into()
+        }
+        token => token.into(),
+    };
+    tokens.into_iter().map(of_token).collect::<TokenStream>()
+}
+
+/// Expands `#[arguments]` on a struct.
+pub fn arguments(item: &ItemStruct) -> Result<TokenStream> {
+    let Fields::Named(named) = &item.fields else {
+        return Err(Error::new_spanned(&item.ident, "a kernel's arguments have names"));
+    };
+    if let Some(clause) = &item.generics.where_clause {
+        return Err(Error::new_spanned(clause, "the bounds stand with the generic parameters"));
+    }
+    for parameter in &item.generics.params {
+        let refused = match parameter {
+            GenericParam::Type(_) => continue,
+            GenericParam::Lifetime(_) => "arguments are there for their launch, no longer: leave the lifetime out",
+            GenericParam::Const(_) => "a constant is a generic parameter of the kernel, not of its arguments",
+        };
+        return Err(Error::new_spanned(parameter, refused));
+    }
+    let fields = named.named.iter().map(|field| {
+        if let Some(lifetime) = named_lifetime(&field.ty) {
+            return Err(Error::new_spanned(lifetime, FOR_ITS_LAUNCH));
+        }
+        Ok(Field {
+            attributes: field.attrs.clone(),
+            visibility: field.vis.clone(),
+            name: field.ident.clone().expect("a named field has a name"),
+            ty: without_parentheses(&field.ty).clone(),
+        })
+    });
+    let attributes = &item.attrs;
+    let arguments = Arguments {
+        attributes: quote!(#(#attributes)*),
+        visibility: &item.vis,
+        name: item.ident.clone(),
+        generics: item.generics.params.iter().cloned().collect(),
+        fields: fields.collect::<Result<_>>()?,
+    };
+    if !arguments.has_memory() {
+        let refused = "a struct of arguments has a `Global` or `GlobalMut`: nothing else that a kernel does is seen";
+        return Err(Error::new_spanned(&item.ident, refused));
+    }
+    let (definition, parameters) = (arguments.definition(), arguments.parameters());
+    let (taking_slots, entry_macro) = (arguments.taking_slots(), arguments.entry_macro());
+    Ok(quote!(#definition #parameters #taking_slots #entry_macro))
+}
