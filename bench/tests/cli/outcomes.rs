@@ -164,7 +164,7 @@ fn interrupted(signal: &str, command: &[&str], seconds: u64) -> String {
     for part in ["stopping after this kernel", "interrupted: what was measured before is above"] {
         assert!(message.contains(part), "{command:?}: {message}");
     }
-    stdout(&output).into()
+    stdout(&output)
 }
 
 /// Ctrl-C sends the one, `timeout` the other.
