@@ -34,7 +34,7 @@ impl Divisor {
     /// in a loop: of that `ptxas` has been seen to get it [wrong](high_product). Short rows, and rows at multiples of
     /// 16 bytes that are dealt out, are divided so, because with one instruction sums of 1000003 x 127 `f32` took 132.8
     /// us on an H200, not 127.3, and three axes of 8192 x 512 x 3 `u16` reversed 13.7, not 13.1.
-    /// (`docs/benchmarks/h200.md`)
+    /// (`docs/notes/division.md`)
     #[inline(always)]
     pub fn divide_outside_of_loops(self, number: u32) -> (u32, u32) {
         let quotient = ((u64::from(number) * u64::from(self.reciprocal)) >> 32) as u32;

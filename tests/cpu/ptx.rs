@@ -484,7 +484,7 @@ fn barriers_that_count_are_one_instruction() {
 /// transposes (of 1 to 4 bytes on sm_80) some park a few words, which ptxas does even where registers are left. Columns
 /// park some more: their four blocks have 64 registers for each thread. Of bytes, which park most, they were measured
 /// faster so, with more rows in flight; and the block that folds the others' partials holds several at once
-/// (`docs/benchmarks/h200.md`).
+/// (`docs/notes/rows-and-columns.md`).
 #[test]
 fn nothing_spills() {
     let Some(ptxas) = cuda_builder::ptxas::find() else {

@@ -222,7 +222,7 @@ const FEW_BLOCKS: usize = 4 * 132;
 /// that takes a microsecond or two takes 0.03 to 0.09 less so on an H200. Blocks of a wide grid do not look: most of
 /// them find the constants there, and each would lose the few instructions that it takes, up to 2 % of a reduction of
 /// short rows and of a transpose of few. Nor do those of an entry that never admits a grid: behind its like, they begin
-/// when there is nothing to wait for any more, and rows lost 4 %. (`docs/benchmarks/h200.md`)
+/// when there is nothing to wait for any more, and rows lost 4 %. (`docs/notes/short-kernels.md`)
 ///
 /// One byte of some is enough. Of what it loads whole, the assembler would keep the value for later, in a register
 /// more; and what has no effect at all it would leave away. So a thread that finds all bits of all these bytes set

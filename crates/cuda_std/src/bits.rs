@@ -36,7 +36,7 @@ pub fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
 /// One instruction (`mul.hi`). Of the same with 64 bits LLVM makes two, and `ptxas` (13.5, and 13.0 in the driver) has
 /// been seen to lose the division in them: in a loop that works out `x - (x * y >> 32) * z`, where `y` and `z` do not
 /// change, it multiplied `x` by the upper word of `y * -z`. Smaller loops of the same lines were right.
-/// (`docs/benchmarks/h200.md`)
+/// (`docs/notes/division.md`)
 #[inline(always)]
 pub fn high_product(a: u32, b: u32) -> u32 {
     machine::high_product(a, b)

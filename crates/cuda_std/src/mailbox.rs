@@ -59,7 +59,7 @@ pub fn take<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize) -> V {
 ///
 /// They wait together, until each has seen its own. Where lanes wait in a branch of their own, as those of a warp do
 /// that only some of have something to wait for, `ptxas` lets the others go ahead, and what the warp does together
-/// afterwards it does lane by lane: 0.5 us for the fold of a reduction's partials (`docs/benchmarks/h200.md`).
+/// afterwards it does lane by lane: 0.5 us for the fold of a reduction's partials (`docs/notes/short-kernels.md`).
 #[inline(always)]
 #[track_caller]
 pub fn take_by_warp<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, wants: bool) -> V {

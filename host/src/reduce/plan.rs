@@ -345,7 +345,7 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce
 /// multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two fit. Where there
 /// are many spans, blocks are small, so that while one folds its last states others load; but of very many, whose last blocks are
 /// a small part of all, long spans have as many threads as load them in two rounds, and so fewer last folds.
-/// (`docs/benchmarks/h200.md`)
+/// (`docs/notes/whole-inputs.md`)
 fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
     let of_one_round = packs.div_ceil(2 * in_flight).next_power_of_two();
     let most = match spans {

@@ -50,7 +50,7 @@ const fn most_of_small(size: usize) -> usize {
 ///
 /// On an H200 768 x 768 of 4 bytes, whose busiest multiprocessor has three small blocks or two large ones, take 2.00 us
 /// by small ones and 2.20 by large ones, of 2 bytes 1.58 and 1.68, 384 x 384 of 8 bytes 1.61 and 1.76; but 1024 x 1536
-/// of 1 byte 1.87 and 1.76, 192 x 192 of 16 bytes 1.31 to 1.37 and 1.26. (`docs/benchmarks/h200.md`)
+/// of 1 byte 1.87 and 1.76, 192 x 192 of 16 bytes 1.31 to 1.37 and 1.26. (`docs/notes/small-transposes.md`)
 fn are_better_small(few: usize, many: usize, size: usize) -> bool {
     let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
     let is_more_even = of_busiest(few, FEW_THREADS) < of_busiest(many, THREADS);
@@ -329,7 +329,7 @@ impl Strides {
     /// A column of tiles has a stretch of each row. Where rows begin a multiple of 128 KiB apart, an H200 reads such
     /// stretches 2 to 13 % slower than where they begin 112 or 144 KiB apart, and as fast as those if there are others
     /// between them, every 64 KiB or every 192. Rows 1 MiB apart are slower so, in 16 pieces: 0.953 of a copy, whole
-    /// 0.974. (`docs/benchmarks/h200.md`)
+    /// 0.974. (`docs/notes/tiles.md`)
     pub(super) fn pieces(&self, size: usize) -> u32 {
         let zeros = (self.input_pitch * size).trailing_zeros();
         if (17..20).contains(&zeros) { zeros - 16 } else { 0 }

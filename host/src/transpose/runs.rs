@@ -24,7 +24,7 @@ pub(super) struct MatrixOfRuns {
 /// 12001 bytes took 38.4 us by tiles and 36.6 one by one, 8192 of 8001 bytes 41.9 and 48.3; 4096 of 10001 halves 59.4
 /// and 57.7, of 8001 halves 37.6 and 47.2; 4096 of 7501 words, which is almost all that a block has room for, 67.6 and
 /// 82.4. Of 8 bytes, which has few accesses anyway, runs of 248 bytes took 2 % less by tiles, of 1016 bytes 1 % more.
-/// (`docs/benchmarks/h200.md`)
+/// (`docs/notes/short-segments.md`)
 const fn long(unit: usize) -> usize {
     match unit {
         1 => 10_000,

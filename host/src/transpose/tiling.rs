@@ -96,7 +96,7 @@ impl Tiling {
     /// read for nothing. So columns of 16 MiB and more end after 8, or, where lines are fetched in pairs, after 4; of
     /// elements of 16 bytes after 2, with which a band has as many bytes of an output's row as of 4 bytes with 4. On an
     /// H200, 200003 x 1001 elements of 4 bytes take 446 us so (in bands of 16 MiB 483, without 507), 1000003 x 127 of
-    /// 16 bytes 1.11 ms (without 1.22). (`docs/benchmarks/h200.md`)
+    /// 16 bytes 1.11 ms (without 1.22). (`docs/notes/tall-skinny.md`)
     pub(super) fn rows_of_band(self, strides: &Strides, size: usize) -> Option<usize> {
         let column = match self.ahead {
             Ahead::Nothing => return None,

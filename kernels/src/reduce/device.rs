@@ -16,7 +16,7 @@ const VECTORS_IN_FLIGHT: usize = 4;
 ///
 /// 528 are four for each of an H200's 132 multiprocessors, of which two run at once. Of the numbers of blocks tried
 /// with this kernel on an H200, 528 had the highest bandwidth at 2^28 and 2^30 elements, by 0.4 % at most over 264
-/// (`docs/benchmarks/h200.md`). Other devices have the same number, because it is part of the order of additions.
+/// (`docs/notes/whole-inputs.md`). Other devices have the same number, because it is part of the order of additions.
 pub const MAX_BLOCKS: usize = 528;
 
 /// How many blocks sum `len` elements of `size` bytes: a function of these two alone, so that the order of additions,

@@ -56,13 +56,13 @@ pub struct SpanArgs<T: Plain, R: Plain> {
 ///   consecutive. How many bytes are on their way is what bounds a reduction (Little's law): two blocks of 512 threads, which
 ///   is what their registers leave room for, have 128 KiB on their way to each multiprocessor of an H200. With one tile it
 ///   was half of that, and what one block folds took up to a fifth longer; with two packs of 1024 threads a quarter, and 5 %
-///   slower at 2^28 elements (`docs/benchmarks/h200.md`). `ptxas` keeps the loads together only if it is told how many
+///   slower at 2^28 elements (`docs/notes/whole-inputs.md`). `ptxas` keeps the loads together only if it is told how many
 ///   blocks are to fit (`min_blocks`).
 /// - *A part is one run* of neighbouring tiles.
 /// - *Alignment changes instructions, not the order*: what a thread folds is counted from the span's first element, or, if
 ///   that gives the same in [any order](Operator::ANY_ORDER), from the first at a multiple of 16 bytes. If it does not, spans
 ///   begin at multiples of 16 bytes here, and elsewhere in [`spans_anywhere`](fn@spans_anywhere): one kernel for both was
-///   half as long again, and the driver's work before a program's first sum, too (`docs/benchmarks/h200.md`).
+///   half as long again, and the driver's work before a program's first sum, too (`docs/notes/whole-inputs.md`).
 /// - *One block folds the partials*, in the order of the parts. That saves a second launch, which costs more than all of a
 ///   short reduction. They are left in [mailboxes](cuda_std::mailbox), which the last part's block empties.
 ///

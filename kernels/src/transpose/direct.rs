@@ -21,7 +21,7 @@ pub const ACROSS: usize = 8;
 /// in a row of the output is at least a sector, and of 2 and 4 bytes twice as long as what it reads in one of the
 /// input. Of 8 and 16 bytes, whose squares have two rows or one, 8 across read a line of 128 bytes. CUDA kernels that
 /// move 512 x 512 elements of 8 and 16 bytes so take 5 % less on an H200 than with 4 across, of 1 and 2 bytes as much
-/// or more. (`docs/benchmarks/h200.md`)
+/// or more. (`docs/notes/small-transposes.md`)
 const fn across_warp(size: usize) -> usize {
     if size < 8 { 4 } else { ACROSS }
 }
@@ -31,7 +31,7 @@ const fn across_warp(size: usize) -> usize {
 /// Many blocks have squares enough below each other for whole lines of 128 bytes of the output's rows: 1024 x 1024
 /// elements of 1 byte take 1.53 us on an H200, and by blocks of half of the threads 1.62 to 1.65. Few are smaller, so
 /// that more multiprocessors have some: 512 x 512 take 1.25 us by blocks of half of the threads, and 1.33 by these.
-/// (`docs/benchmarks/h200.md`)
+/// (`docs/notes/small-transposes.md`)
 pub const THREADS: usize = 256;
 /// Threads of a block where blocks are few.
 pub const FEW_THREADS: usize = THREADS / 2;

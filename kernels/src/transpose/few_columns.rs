@@ -36,7 +36,7 @@ const fn place(i: u32, size: usize) -> u32 {
 
 /// Elements of `size` bytes that a block takes of shared memory: half as many again as its [`room`], so that no more
 /// than four blocks are on a multiprocessor. With six, 1000003 x 127 elements of 2 to 8 bytes took 12 to 14 % longer
-/// (docs/benchmarks/h200.md).
+/// (docs/notes/tall-skinny.md).
 pub const fn taken(size: usize) -> usize {
     room(size) / 2 * 3
 }

@@ -154,7 +154,7 @@ fn room_of_row(elements: usize, len: usize, size: usize) -> usize {
 
 /// The passes in which a warp may read from rows that are loaded as one run. With more, it takes longer than to load
 /// each row, and keep them as far apart as they should be: 400000 x 16 x 3 bytes, in 11 passes, took 35.7 us as one run
-/// on an H200, and 15.2 by rows; 300000 x 20 x 3, in 3 passes, 15.2 and 18.9. (`docs/benchmarks/h200.md`)
+/// on an H200, and 15.2 by rows; 300000 x 20 x 3, in 3 passes, 15.2 and 18.9. (`docs/notes/short-segments.md`)
 const MOST_PASSES: u32 = 3;
 
 /// Whether narrow tiles, whose rows of so many elements are one run of the input, are better loaded as that than row by

@@ -63,7 +63,7 @@ pub struct TileArgs<T: Plain> {
 /// x 16384 elements of 4 bytes take 516 us by four blocks of 16 KiB, 517 by five and 518 by eight. They are held back
 /// by their registers: by shared memory it was slower, as loads arrive in what is left of it. Where there is a place
 /// for each tile if eight fit, eight are faster: 1024 x 1024 of 16 bytes 8.2 us, by four 8.5.
-/// (`docs/benchmarks/h200.md`)
+/// (`docs/notes/tiles.md`)
 ///
 /// All accesses are 16 bytes wide, and 64 bytes or more are on their way in each thread of a large tile; a thread's
 /// squares are turned in registers, small elements by permuting bytes. So sides, pitches and addresses must be
