@@ -8,9 +8,9 @@ use crate::{Error, Gpu};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimtOptions {
     /// Whether each launch is checked: for races in shared and global memory, reads of shared memory that nobody has
-    /// written, misaligned accesses, barriers in divergent code, shuffles from lanes that are not there, masks of lanes
-    /// that do not come. What is found is the launch's error ([`simt::Fault::findings`], in [`Error::Fault`]). (Indices
-    /// outside of views are always errors.)
+    /// written, misaligned accesses, barriers in divergent code, shuffles from lanes that are not there, masks of
+    /// lanes that do not come. What is found is the launch's error ([`simt::Fault::findings`], in
+    /// [`Error::Fault`]). (Indices outside of views are always errors.)
     ///
     /// On in [`Gpu::simt`], off where the executor stands in for a device ([`Gpu::first_or_simt`]): they make kernels
     /// several times slower.

@@ -105,7 +105,8 @@ fn bins_of_long_columns_pass_carries() {
     const ROWS: usize = 5000;
     const COLUMNS: usize = 8;
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(41));
-    // The most that a bin takes of an element is what is just below 2^17; what is far below it makes warps sum all again.
+    // The most that a bin takes of an element is what is just below 2^17; what is far below it makes warps sum all
+    // again.
     let full = |i: usize| if i < COLUMNS { 1e-300 } else { 131_071.999_999 };
     let wide = exact::numbers::<f64>(Data::Wide, ROWS * COLUMNS, &mut source);
     let large = exact::numbers::<f64>(Data::Large, ROWS * COLUMNS, &mut source);

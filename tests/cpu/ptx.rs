@@ -229,8 +229,8 @@ fn every_entry_says_which_ptx_it_is() {
     }
 }
 
-/// Whether an entry calls functions: what an exact sum seldom needs, and the long quotients and roots of exact means and
-/// norms. They get arrays in local memory, by generic addresses.
+/// Whether an entry calls functions: what an exact sum seldom needs, and the long quotients and roots of exact means
+/// and norms. They get arrays in local memory, by generic addresses.
 fn has_functions(entry: &str) -> bool {
     entry.starts_with("exact_") || entry.contains("_Mean_") || entry.contains("_Norm_")
 }

@@ -5,15 +5,13 @@
 //! linker to find them in `libcuda.so`, which only a machine with a driver or a CUDA toolkit has.
 //! This crate takes the place of that library:
 //!
-//! - The folder `toolkit/` of this package satisfies `cust`'s build script when the environment
-//!   variable `CUDA_LIBRARY_PATH` names it. It holds an empty `lib64/libcuda.so`, so that `-lcuda`
-//!   links nothing.
-//! - The crate itself defines every driver function that `cust` declares, as a trampoline: a jump
-//!   through a table of addresses.
-//! - [`load()`] finds the driver at run time and fills the table. Until then, and on a machine
-//!   without a driver, every function returns `CUDA_ERROR_STUB_LIBRARY` (34), which `cust` reports as
-//!   `CudaError::UnknownError`. Only `cuGetErrorString` succeeds, because `cust` cannot print an error
-//!   without it.
+//! - The folder `toolkit/` of this package satisfies `cust`'s build script when the environment variable
+//!   `CUDA_LIBRARY_PATH` names it. It holds an empty `lib64/libcuda.so`, so that `-lcuda` links nothing.
+//! - The crate itself defines every driver function that `cust` declares, as a trampoline: a jump through a table of
+//!   addresses.
+//! - [`load()`] finds the driver at run time and fills the table. Until then, and on a machine without a driver, every
+//!   function returns `CUDA_ERROR_STUB_LIBRARY` (34), which `cust` reports as `CudaError::UnknownError`. Only
+//!   `cuGetErrorString` succeeds, because `cust` cannot print an error without it.
 //!
 //! ```no_run
 //! let driver = cuda_driver::load()?;

@@ -65,8 +65,8 @@ impl Driver {
 /// # Errors
 ///
 /// - [`LoadError::NoDriver`] if no library could be opened.
-/// - [`LoadError::NotADriver`], [`LoadError::StubLibrary`] or [`LoadError::NoVersion`] if the first
-///   library that could be opened is of no use.
+/// - [`LoadError::NotADriver`], [`LoadError::StubLibrary`] or [`LoadError::NoVersion`] if the first library that could
+///   be opened is of no use.
 ///
 /// The functions keep returning `CUDA_ERROR_STUB_LIBRARY` (34) after an error.
 pub fn load() -> Result<&'static Driver, LoadError> {

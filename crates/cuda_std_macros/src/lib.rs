@@ -26,8 +26,9 @@ mod parameters;
 ///
 /// The module of the kernel's name has two things for the host: `handle`, which is what a launch starts, and the struct
 /// `Args`, which has a field for each parameter, of its name and with its docs. A field is a view of the host's for a
-/// `Global`, `GlobalMut`, slice or pointer, and a number for a number. Each kernel has a struct of its own, which no other
-/// kernel takes. Kernels with the same parameters can share a struct that [`arguments`](macro@crate::arguments) makes.
+/// `Global`, `GlobalMut`, slice or pointer, and a number for a number. Each kernel has a struct of its own, which no
+/// other kernel takes. Kernels with the same parameters can share a struct that [`arguments`](macro@crate::arguments)
+/// makes.
 ///
 /// A generic function lists its instances: one list for each generic parameter, in order. Each combination is an entry,
 /// named after the function and its arguments (`sum_f32_256`). With `block`, an expression or up to three in brackets,
@@ -62,9 +63,9 @@ mod parameters;
 /// a type with two parameters, state and output, that is an operator for any of them and implements
 /// `cuda_std::erase::Erase`.
 ///
-/// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`, or one struct of arguments. A kernel that is an `unsafe fn` has an unsafe
-/// `handle`: who takes it promises that every launch keeps the kernel's contract. A safe one, which can reach memory
-/// through views only, has a safe one.
+/// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`, or one struct of arguments. A kernel that is an
+/// `unsafe fn` has an unsafe `handle`: who takes it promises that every launch keeps the kernel's contract. A safe one,
+/// which can reach memory through views only, has a safe one.
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse(attribute)
@@ -94,9 +95,9 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// gpu.launch(scale::handle::<f32>(), grid, ScaleArguments { input: x.view(), factor: 3, output: y.view_mut() })
 /// ```
 ///
-/// The PTX entry takes the fields one by one, in order, as it takes the parameters of other kernels. The struct's fields
-/// are views of the kernel's in the kernel and the host's on the host, by a type parameter `Side` and a lifetime that
-/// `#[arguments]` adds: the kernel's parameter is written `ScaleArguments<T>`, a handle's type
+/// The PTX entry takes the fields one by one, in order, as it takes the parameters of other kernels. The struct's
+/// fields are views of the kernel's in the kernel and the host's on the host, by a type parameter `Side` and a lifetime
+/// that `#[arguments]` adds: the kernel's parameter is written `ScaleArguments<T>`, a handle's type
 /// `Kernel<ScaleArguments<'static, T>>`.
 ///
 /// Fields have the types that a kernel's parameters may have. A crate has one public struct of a name.

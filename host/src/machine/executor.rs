@@ -28,8 +28,8 @@ pub(crate) struct Executor {
 /// What all handles of an executor share.
 struct Shared {
     options: SimtOptions,
-    /// Everything that touches memory is in one order, forks' work too: it is the host's memory, which no two may write
-    /// at once.
+    /// Everything that touches memory is in one order, forks' work too: it is the host's memory, which no two may
+    /// write at once.
     order: Mutex<()>,
 }
 

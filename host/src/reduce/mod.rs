@@ -26,8 +26,8 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
-//! Segments of any lengths have their offsets in the device's memory: [`SegmentReducer`]. Two inputs have a dot product:
-//! [`Gpu::dot`](crate::Gpu::dot). Sums of floats that go on stay on the device as [`ExactSums`].
+//! Segments of any lengths have their offsets in the device's memory: [`SegmentReducer`]. Two inputs have a dot
+//! product: [`Gpu::dot`](crate::Gpu::dot). Sums of floats that go on stay on the device as [`ExactSums`].
 //!
 //! **Bits.** A sum, mean, sum of squares, norm or dot product of floats is exact, and rounded once, to nearest even:
 //! it does not depend on the order of the elements, the alignment, the layout, the rows beside it, or the device.
@@ -43,8 +43,8 @@
 //! operator gives an empty buffer. NumPy raises there for minima, maxima and their places; a program that reduces a
 //! batch of any size needs no special case here.
 //!
-//! **Special numbers.** As in NumPy: NaN comes out of every sum, minimum and maximum that it goes into; of several NaN, or
-//! several equal elements, an index is that of the first; a sum of floats that is 0 is +0.0; integers wrap, in 64
+//! **Special numbers.** As in NumPy: NaN comes out of every sum, minimum and maximum that it goes into; of several NaN,
+//! or several equal elements, an index is that of the first; a sum of floats that is 0 is +0.0; integers wrap, in 64
 //! bits unless [`WrappingSum`](crate::ops::WrappingSum) says otherwise.
 
 mod builtin;
@@ -87,9 +87,9 @@ type ColumnsKernel<O, T> = Kernel<ColumnArgs<'static, T, <O as Operator<T>>::Sta
 /// engines of `kernels::reduce`, and give the result to [`Gpu::reducer_by`](crate::Gpu::reducer_by);
 /// `examples/operator` does. Exact sums of custom terms have [`TermKernels`].
 ///
-/// Engines check no access, so a kernel that calls one is an `unsafe fn`, and so is its `handle`. What that asks for is kept here:
-/// the kernels can be had from nowhere else, and are launched with arguments that their engine takes, for views that have all
-/// elements that those name.
+/// Engines check no access, so a kernel that calls one is an `unsafe fn`, and so is its `handle`. What that asks for is
+/// kept here: the kernels can be had from nowhere else, and are launched with arguments that their engine takes, for
+/// views that have all elements that those name.
 pub struct Kernels<O: Operator<T>, T: Element> {
     name: &'static str,
     spans: AnyBlock<SpanArgs<'static, T, Output<O, T>>>,
@@ -99,8 +99,8 @@ pub struct Kernels<O: Operator<T>, T: Element> {
 }
 
 impl<O: Operator<T>, T: Element> Kernels<O, T> {
-    /// An operator with a kernel for long spans: all of a buffer, long rows. It takes short ones too, if slowly. `name` is for
-    /// messages: `the sum`.
+    /// An operator with a kernel for long spans: all of a buffer, long rows. It takes short ones too, if slowly. `name`
+    /// is for messages: `the sum`.
     ///
     /// The kernel calls [`fold_spans`](kernels::reduce::spans::fold_spans), or takes any arguments.
     pub fn new(name: &'static str, spans: AnyBlock<SpanArgs<'static, T, Output<O, T>>>) -> Self {
@@ -113,14 +113,14 @@ impl<O: Operator<T>, T: Element> Kernels<O, T> {
         Self { spans_anywhere: Some(kernel), ..self }
     }
 
-    /// Also with a kernel for short rows, which calls [`rows`](fn@kernels::reduce::rows::rows) in blocks of as many threads; without
-    /// one they are folded as long ones.
+    /// Also with a kernel for short rows, which calls [`rows`](fn@kernels::reduce::rows::rows) in blocks of as many
+    /// threads; without one they are folded as long ones.
     pub fn with_rows(self, kernel: Kernel<RowArgs<'static, T, Output<O, T>>>) -> Self {
         Self { rows: Some(kernel), ..self }
     }
 
-    /// Also with a kernel for columns, which calls [`columns`](fn@kernels::reduce::columns::columns) in blocks of as many threads;
-    /// without one they are an error.
+    /// Also with a kernel for columns, which calls [`columns`](fn@kernels::reduce::columns::columns) in blocks of as
+    /// many threads; without one they are an error.
     pub fn with_columns(self, kernel: ColumnsKernel<O, T>) -> Self {
         Self { columns: Some(kernel), ..self }
     }

@@ -79,8 +79,8 @@ exact_dots! {
     InElementType<Dot>: bf16, to bf16, IN_OTHER_FORMAT;
 }
 
-/// A reduction of two inputs of one shape, with all the memory that it needs: starting it allocates nothing and waits for
-/// nothing. It reduces elements of type `T` to outputs of type `R`.
+/// A reduction of two inputs of one shape, with all the memory that it needs: starting it allocates nothing and waits
+/// for nothing. It reduces elements of type `T` to outputs of type `R`.
 ///
 /// Made by [`Gpu::pair_reducer`].
 pub struct PairReducer<T: Element, R: Plain> {
@@ -167,8 +167,8 @@ impl<T: Element, R: Plain> PairReducer<T, R> {
     /// Starts the reduction of the two inputs into `output`, behind all work that was started before.
     ///
     /// # Errors
-    /// An input is shorter than the shape (what is behind that is left alone), `output` has not as many elements as the shape has
-    /// outputs, or one of them is another device's; the launch is refused.
+    /// An input is shorter than the shape (what is behind that is left alone), `output` has not as many elements as the
+    /// shape has outputs, or one of them is another device's; the launch is refused.
     pub fn start<'x, 'y, 'o>(
         &mut self,
         x: impl Into<View<'x, T>>,

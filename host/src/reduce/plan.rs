@@ -206,8 +206,8 @@ impl Blocks {
     }
 }
 
-/// Rows that a block folds, of `rows` and up to `most`: so that there is a block for each place that a device has, and a whole
-/// number for each group of `lanes` lanes. It does not change how a row is folded.
+/// Rows that a block folds, of `rows` and up to `most`: so that there is a block for each place that a device has, and
+/// a whole number for each group of `lanes` lanes. It does not change how a row is folded.
 fn rows_of_block(rows: usize, most: usize, lanes: usize) -> usize {
     let places = SMALL_BLOCKS * columns::BLOCK / rows::BLOCK;
     rows.div_ceil(places).next_multiple_of(rows::BLOCK / lanes).min(most)
@@ -272,11 +272,12 @@ impl Tiles {
     }
 }
 
-/// How many rows stand abreast: so many that together they are whole lines of memory, of which two tiles then share none, and
-/// that there are columns for many tiles, each shared by few blocks.
+/// How many rows stand abreast: so many that together they are whole lines of memory, of which two tiles then share
+/// none, and that there are columns for many tiles, each shared by few blocks.
 ///
-/// It takes a further ticket, some 2 us; so only where without it a block would have many partials to fold, or where there is
-/// enough to read. At the end one block folds a state of each of the columns: they may be the more, the more there is to read.
+/// It takes a further ticket, some 2 us; so only where without it a block would have many partials to fold, or where
+/// there is enough to read. At the end one block folds a state of each of the columns: they may be the more, the more
+/// there is to read.
 fn rows_abreast(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> usize {
     /// Bytes of a line of memory.
     const LINE: usize = 128;
@@ -319,10 +320,11 @@ pub(super) fn tiles_of_columns(columns: usize, lanes: usize) -> usize {
 
 /// Threads that stand beside each other over the columns, as many as the columns need at most.
 ///
-/// Half a block where there are columns enough for all blocks: the longer the run of a row that a block reads, the better. Else
-/// a block's rows are shared by several blocks, and then the fewer columns it has, the fewer partials there are: half a warp,
-/// or, where accesses are of single elements, a warp, for which these are a run. And more, up to the whole block, where there
-/// are so few rows that further rows of threads would have no four rounds of loads each.
+/// Half a block where there are columns enough for all blocks: the longer the run of a row that a block reads, the
+/// better. Else a block's rows are shared by several blocks, and then the fewer columns it has, the fewer partials
+/// there are: half a warp, or, where accesses are of single elements, a warp, for which these are a run. And more, up
+/// to the whole block, where there are so few rows that further rows of threads would have no four rounds of loads
+/// each.
 fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce) -> usize {
     const HALF_A_BLOCK: usize = columns::BLOCK / 2;
     let needed = columns.div_ceil(columns::COLUMNS).next_power_of_two();
@@ -340,12 +342,12 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce
 
 /// Threads of a block that folds a span of so many packs, one of `spans`; at most [`MOST_THREADS`].
 ///
-/// A thread has two tiles on their way at once: a span that one block can load so has no partials, and gets as few threads
-/// as that takes, since every further warp makes the block's last fold longer. A single longer one is spread over the
-/// multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two fit. Where there
-/// are many spans, blocks are small, so that while one folds its last states others load; but of very many, whose last blocks are
-/// a small part of all, long spans have as many threads as load them in two rounds, and so fewer last folds.
-/// (`docs/notes/whole-inputs.md`)
+/// A thread has two tiles on their way at once: a span that one block can load so has no partials, and gets as few
+/// threads as that takes, since every further warp makes the block's last fold longer. A single longer one is spread
+/// over the multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two fit.
+/// Where there are many spans, blocks are small, so that while one folds its last states others load; but of very many,
+/// whose last blocks are a small part of all, long spans have as many threads as load them in two rounds, and so fewer
+/// last folds. (`docs/notes/whole-inputs.md`)
 fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
     let of_one_round = packs.div_ceil(2 * in_flight).next_power_of_two();
     let most = match spans {
@@ -359,8 +361,8 @@ fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
     of_one_round.clamp(32, most)
 }
 
-/// How many blocks fold a span of so many tiles, one of `spans`: as many as run at once, and none for a single tile where
-/// others have two, since two that are on their way at once take less time than the partials of two.
+/// How many blocks fold a span of so many tiles, one of `spans`: as many as run at once, and none for a single tile
+/// where others have two, since two that are on their way at once take less time than the partials of two.
 fn parts_of_span(tiles: usize, spans: usize) -> usize {
     (LARGE_BLOCKS / spans).clamp(1, tiles.div_ceil(2).max(1))
 }

@@ -36,8 +36,8 @@ impl<T: Element, R: Plain> Reducer<T, R> {
     /// Starts the reduction of `input` into `output`, behind all work that was started before.
     ///
     /// # Errors
-    /// `input` is shorter than the shape (what is behind that is left alone), `output` has not as many elements as the shape has
-    /// outputs, or one of them is another device's; the launch is refused.
+    /// `input` is shorter than the shape (what is behind that is left alone), `output` has not as many elements as the
+    /// shape has outputs, or one of them is another device's; the launch is refused.
     pub fn start<'i, 'o>(
         &mut self,
         input: impl Into<View<'i, T>>,

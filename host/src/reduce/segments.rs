@@ -65,13 +65,13 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
     }
 }
 
-/// A reduction of segments by one operator, with all the memory that it needs: starting it allocates nothing and waits for
-/// nothing.
+/// A reduction of segments by one operator, with all the memory that it needs: starting it allocates nothing and waits
+/// for nothing.
 ///
 /// Segment `i` is the elements from `offsets[i]` up to `offsets[i + 1]`, that one not included; so there is one offset
-/// more than there are segments, as in a sparse matrix in CSR. Segments may be empty, which gives what the operator gives
-/// of nothing: a sum 0, a product 1, a mean NaN, a minimum the largest value and a maximum the smallest (of floats the
-/// infinities), the place of one [`u64::MAX`].
+/// more than there are segments, as in a sparse matrix in CSR. Segments may be empty, which gives what the operator
+/// gives of nothing: a sum 0, a product 1, a mean NaN, a minimum the largest value and a maximum the smallest (of
+/// floats the infinities), the place of one [`u64::MAX`].
 ///
 /// A segment's bits depend on its own elements alone. An operator that keeps an order keeps one for segments by
 /// offsets, which may be another than for a row of the same length.
@@ -146,8 +146,8 @@ impl Gpu {
         })
     }
 
-    /// Reduces segments to a buffer of one output each; see [`SegmentReducer`] for what a segment is, and what comes of an
-    /// empty one. Waits for the result, to know that all offsets were good.
+    /// Reduces segments to a buffer of one output each; see [`SegmentReducer`] for what a segment is, and what comes of
+    /// an empty one. Waits for the result, to know that all offsets were good.
     ///
     /// ```
     /// use warpfold::{Gpu, ops::Max};
@@ -160,8 +160,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// There are no offsets, some are not in order or beyond the input, a view is another device's, there is no memory, or
-    /// work before has failed.
+    /// There are no offsets, some are not in order or beyond the input, a view is another device's, there is no memory,
+    /// or work before has failed.
     pub fn reduce_segments<'i, 'o, O: Reduction<T>, T: Element>(
         &self,
         operator: O,
@@ -194,8 +194,8 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
     /// Starts the reduction of `input`'s segments into `output`, behind all work that was started before.
     ///
     /// The offsets are read by the device, so what is wrong with them is told later, by [`SegmentReducer::check`]: a
-    /// segment whose offsets are not in order or beyond the input is taken as empty, and the outputs of the others are not
-    /// to be relied on.
+    /// segment whose offsets are not in order or beyond the input is taken as empty, and the outputs of the others are
+    /// not to be relied on.
     ///
     /// # Errors
     /// A view has not the right length, or is another device's; the launch is refused.
@@ -280,7 +280,8 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
     /// Waits for what was started, and says whether all offsets of it were good.
     ///
     /// # Errors
-    /// Some were not in order, or beyond their input (the first such segment is named, and forgotten); or work has failed.
+    /// Some were not in order, or beyond their input (the first such segment is named, and forgotten); or work has
+    /// failed.
     pub fn check(&mut self) -> Result<(), Error> {
         let fault = self.gpu.download(&self.notes)?[NOTE_OF_FAULT];
         if fault == 0 {

@@ -99,8 +99,8 @@ pub trait Operator<T: Element>: Sized + 'static {
     /// The state of the elements of both.
     fn combine(a: Self::State, b: Self::State) -> Self::State;
 
-    /// Whether a reduction of no elements has a result. Without one it is an error, but for an empty segment among others,
-    /// which has to have some result and gets `finish(NEUTRAL, 0)`.
+    /// Whether a reduction of no elements has a result. Without one it is an error, but for an empty segment among
+    /// others, which has to have some result and gets `finish(NEUTRAL, 0)`.
     const HAS_EMPTY: bool = true;
 
     /// Whether what is given out is the same to the last bit in whatever order elements are combined. Then the engines
@@ -125,17 +125,17 @@ pub trait Operator<T: Element>: Sized + 'static {
     /// What is given out for a state of `count` elements. Runs once for each result.
     fn finish(state: Self::State, count: u64) -> Self::Output;
 
-    /// The state of `LEN` elements, a power of two, which a thread has in registers at once; `at` says the index of each.
-    /// An operator overrides this where it has something cheaper for many elements than lifting each.
+    /// The state of `LEN` elements, a power of two, which a thread has in registers at once; `at` says the index of
+    /// each. An operator overrides this where it has something cheaper for many elements than lifting each.
     #[inline(always)]
     fn gather<const LEN: usize>(elements: [T; LEN], at: impl Fn(usize) -> u64) -> Self::State {
         tree::<_, LEN>(|place| Self::lift(elements[place], at(place)), Self::combine)
     }
 
-    /// The state of the packs that a thread has loaded at once; `at` says the index of each one's first element, and rises.
-    /// It may leave open where in a pack an element is: [`Operator::settle`] finds out, for the one state that is left of a
-    /// block. An operator that gives an index overrides both, since to carry the index of each element costs more than to
-    /// compare it.
+    /// The state of the packs that a thread has loaded at once; `at` says the index of each one's first element, and
+    /// rises. It may leave open where in a pack an element is: [`Operator::settle`] finds out, for the one state
+    /// that is left of a block. An operator that gives an index overrides both, since to carry the index of each
+    /// element costs more than to compare it.
     #[inline(always)]
     fn skim<const PACKS: usize>(packs: [T::Pack; PACKS], at: impl Fn(usize) -> u64) -> Self::State {
         tree::<_, PACKS>(|k| gather_pack::<Self, T>(packs[k], at(k)), Self::combine)

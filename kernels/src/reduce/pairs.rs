@@ -8,7 +8,8 @@ use super::run::Run;
 use super::spans::Part;
 use crate::ops::{Dot, Operator, PairOperator, constant};
 
-/// 16-byte packs of a tile of each input that a thread folds: of both, as many as in one of [`spans`](mod@super::spans).
+/// 16-byte packs of a tile of each input that a thread folds: of both, as many as in one of
+/// [`spans`](mod@super::spans).
 pub const PACKS_IN_FLIGHT: usize = 2;
 
 /// The arguments of [`pairs`](fn@pairs).

@@ -13,7 +13,8 @@ use crate::ops::{Operator, constant};
 pub(super) struct Run {
     /// Their numbers.
     pub tiles: Range<usize>,
-    /// Whether the span's last tile is one of them: what there is of it, and of the one before if that is not whole either.
+    /// Whether the span's last tile is one of them: what there is of it, and of the one before if that is not whole
+    /// either.
     pub is_last: bool,
 }
 
@@ -29,13 +30,13 @@ impl Run {
     }
 }
 
-/// What this thread folds of a run of the span of `len` elements that begins at `start`. The last run is empty only if all
-/// are.
+/// What this thread folds of a run of the span of `len` elements that begins at `start`. The last run is empty only if
+/// all are.
 ///
-/// The span `is_aligned` only if it begins at a multiple of 16 bytes, or may be folded in [any order](Operator::ANY_ORDER):
-/// then it always is. Of one that is aligned two tiles are on their way at once, of others one; and the last round of loads has
-/// a whole tile, if one is left, and the [remainder](Remainder): a length that is no multiple of a tile's costs no further
-/// way to memory. If not `AT_ONCE`, they are two rounds, in fewer registers.
+/// The span `is_aligned` only if it begins at a multiple of 16 bytes, or may be folded in [any
+/// order](Operator::ANY_ORDER): then it always is. Of one that is aligned two tiles are on their way at once, of others
+/// one; and the last round of loads has a whole tile, if one is left, and the [remainder](Remainder): a length that is
+/// no multiple of a tile's costs no further way to memory. If not `AT_ONCE`, they are two rounds, in fewer registers.
 #[inline(always)]
 pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize, const AT_ONCE: bool>(
     input: &Global<T>,

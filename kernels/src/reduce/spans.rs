@@ -48,26 +48,28 @@ pub struct SpanArgs<T: Plain, R: Plain> {
 
 /// Reduces spans of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
 ///
-/// A span is folded by `parts` blocks. The first `longer` parts are runs of `tiles + 1` tiles, the others of `tiles`; the span's
-/// last tile is one of them though it may be less than a tile. (The host divides; a block would need as long for it
-/// as for a tile.) With one part, blocks count spans; with more, the grid is `parts` wide and as high as there are spans.
+/// A span is folded by `parts` blocks. The first `longer` parts are runs of `tiles + 1` tiles, the others of `tiles`;
+/// the span's last tile is one of them though it may be less than a tile. (The host divides; a block would need as long
+/// for it as for a tile.) With one part, blocks count spans; with more, the grid is `parts` wide and as high as there
+/// are spans.
 ///
-/// - *Loads are 16 bytes wide*, eight in flight in each thread before the first is used, those of two tiles, and a warp's are
-///   consecutive. How many bytes are on their way is what bounds a reduction (Little's law): two blocks of 512 threads, which
-///   is what their registers leave room for, have 128 KiB on their way to each multiprocessor of an H200. With one tile it
-///   was half of that, and what one block folds took up to a fifth longer; with two packs of 1024 threads a quarter, and 5 %
-///   slower at 2^28 elements (`docs/notes/whole-inputs.md`). `ptxas` keeps the loads together only if it is told how many
-///   blocks are to fit (`min_blocks`).
+/// - *Loads are 16 bytes wide*, eight in flight in each thread before the first is used, those of two tiles, and a
+///   warp's are consecutive. How many bytes are on their way is what bounds a reduction (Little's law): two blocks of
+///   512 threads, which is what their registers leave room for, have 128 KiB on their way to each multiprocessor of an
+///   H200. With one tile it was half of that, and what one block folds took up to a fifth longer; with two packs of
+///   1024 threads a quarter, and 5 % slower at 2^28 elements (`docs/notes/whole-inputs.md`). `ptxas` keeps the loads
+///   together only if it is told how many blocks are to fit (`min_blocks`).
 /// - *A part is one run* of neighbouring tiles.
-/// - *Alignment changes instructions, not the order*: what a thread folds is counted from the span's first element, or, if
-///   that gives the same in [any order](Operator::ANY_ORDER), from the first at a multiple of 16 bytes. If it does not, spans
-///   begin at multiples of 16 bytes here, and elsewhere in [`spans_anywhere`](fn@spans_anywhere): one kernel for both was
-///   half as long again, and the driver's work before a program's first sum, too (`docs/notes/whole-inputs.md`).
-/// - *One block folds the partials*, in the order of the parts. That saves a second launch, which costs more than all of a
-///   short reduction. They are left in [mailboxes](cuda_std::mailbox), which the last part's block empties.
+/// - *Alignment changes instructions, not the order*: what a thread folds is counted from the span's first element, or,
+///   if that gives the same in [any order](Operator::ANY_ORDER), from the first at a multiple of 16 bytes. If it does
+///   not, spans begin at multiples of 16 bytes here, and elsewhere in [`spans_anywhere`](fn@spans_anywhere): one kernel
+///   for both was half as long again, and the driver's work before a program's first sum, too
+///   (`docs/notes/whole-inputs.md`).
+/// - *One block folds the partials*, in the order of the parts. That saves a second launch, which costs more than all
+///   of a short reduction. They are left in [mailboxes](cuda_std::mailbox), which the last part's block empties.
 ///
-/// If there is more than one part, there are [as many mailboxes](cuda_std::mailbox::boxes_of) as the states of all blocks
-/// take: all 0, and again after the launch.
+/// If there is more than one part, there are [as many mailboxes](cuda_std::mailbox::boxes_of) as the states of all
+/// blocks take: all 0, and again after the launch.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked. The
@@ -95,7 +97,8 @@ pub unsafe fn spans<O: Operator<T>, T: Element>(
     );
 }
 
-/// [`spans`](fn@spans) that begin anywhere, of operators that keep to an order: the same order, with one tile on its way.
+/// [`spans`](fn@spans) that begin anywhere, of operators that keep to an order: the same order, with one tile on its
+/// way.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -116,11 +119,12 @@ pub unsafe fn spans_anywhere<O: Operator<T>, T: Element>(
     );
 }
 
-/// What a thread of a kernel of one's own does, with `PACKS` packs in flight: that of [`spans`](fn@spans), or, of a span that
-/// is not aligned, of [`spans_anywhere`](fn@spans_anywhere).
+/// What a thread of a kernel of one's own does, with `PACKS` packs in flight: that of [`spans`](fn@spans), or, of a
+/// span that is not aligned, of [`spans_anywhere`](fn@spans_anywhere).
 ///
 /// # Safety
-/// The arguments are as said of [`spans`](fn@spans), and the views have all elements that they name: accesses are not checked.
+/// The arguments are as said of [`spans`](fn@spans), and the views have all elements that they name: accesses are not
+/// checked.
 #[inline(always)]
 pub unsafe fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
     SpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, output }: SpanArgs<T, O::Output>,
@@ -179,8 +183,8 @@ impl Part {
         Self { span, part, parts, tiles: first..first + tiles + u32::from(part < longer) }
     }
 
-    /// Lets the next grid's blocks in, if this one's are soon over: a round of loads or two. During more of them, they would
-    /// stand in the way.
+    /// Lets the next grid's blocks in, if this one's are soon over: a round of loads or two. During more of them, they
+    /// would stand in the way.
     #[inline(always)]
     pub fn admit_next_grid(&self) {
         if self.tiles.end - self.tiles.start <= 2 {
@@ -188,9 +192,9 @@ impl Part {
         }
     }
 
-    /// Lets the next grid's blocks in when the block's first warp has done its loads, of work of some more rounds. Not of
-    /// long work, whose blocks end at very different times: the next grid's would crowd the multiprocessors that are free
-    /// first.
+    /// Lets the next grid's blocks in when the block's first warp has done its loads, of work of some more rounds. Not
+    /// of long work, whose blocks end at very different times: the next grid's would crowd the multiprocessors that
+    /// are free first.
     #[inline(always)]
     pub fn admit_next_grid_at_last(&self) {
         let tiles = self.tiles.end - self.tiles.start;
@@ -205,7 +209,8 @@ impl Part {
         Run { tiles: self.tiles.start as usize..self.tiles.end as usize, is_last: self.part + 1 == self.parts }
     }
 
-    /// Makes one state of what the threads of all blocks have folded of the span's `len` elements, and puts out the result.
+    /// Makes one state of what the threads of all blocks have folded of the span's `len` elements, and puts out the
+    /// result.
     #[inline(always)]
     pub fn finish<O: Operator<T>, T: Element>(
         &self,
@@ -245,8 +250,8 @@ impl Part {
     }
 }
 
-/// The state over `parts` partials, in thread 0; `partial` is asked for one by all lanes of a warp, also those for which
-/// there is none (`false`), whose answers are not looked at. All threads of the block come here.
+/// The state over `parts` partials, in thread 0; `partial` is asked for one by all lanes of a warp, also those for
+/// which there is none (`false`), whose answers are not looked at. All threads of the block come here.
 #[inline(always)]
 pub(super) fn fold_partials<O: Operator<T>, T: Element>(
     parts: u32,

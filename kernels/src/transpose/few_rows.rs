@@ -134,7 +134,8 @@ struct FromRows<'a, T, const LEN: usize> {
     tile: &'a SharedArray<T, LEN>,
     by_rows: Divisor,
     room_of_run: u32,
-    /// How many elements the first run begins behind its first pack's start, and the pitch that tells so of the others.
+    /// How many elements the first run begins behind its first pack's start, and the pitch that tells so of the
+    /// others.
     past: u32,
     pitch: u32,
 }

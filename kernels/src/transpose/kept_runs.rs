@@ -49,7 +49,8 @@ impl Runs {
 
 /// Where the tile's elements lie in shared memory.
 pub(super) struct Kept {
-    /// How many elements the first row begins behind its first pack's start, and the pitch that tells so of the others.
+    /// How many elements the first row begins behind its first pack's start, and the pitch that tells so of the
+    /// others.
     past: u32,
     pitch: u32,
     /// Elements from one row to the next.

@@ -247,8 +247,8 @@ pub unsafe fn run_tiles<T: InWords, const LEN: usize>(
 
 /// Elements that are written at once.
 struct Word {
-    /// Where they are in shared memory, in the tile's first column; of those that are not the row's, where its first or
-    /// last is.
+    /// Where they are in shared memory, in the tile's first column; of those that are not the row's, where its first
+    /// or last is.
     places: [u32; 8],
     /// Which of them are the row's.
     begin: u32,

@@ -154,8 +154,8 @@ struct RowsOfThread<'a, T> {
     input: &'a Global<'a, T>,
     place: usize,
     pitch: usize,
-    /// How many are above the matrix, how many it has behind those, and how many columns of the squares. In 32 bits, as
-    /// they are at hand while the registers are full of rows.
+    /// How many are above the matrix, how many it has behind those, and how many columns of the squares. In 32 bits,
+    /// as they are at hand while the registers are full of rows.
     above: u32,
     count: u32,
     columns: u32,

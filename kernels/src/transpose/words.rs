@@ -375,8 +375,8 @@ struct WordsOfOutput<'a, T: InWords, const LEN: usize> {
     slot: u32,
     step: u32,
     q: u32,
-    /// The first slot's column, and the place in that row of the output of the word's position, if the row began with a
-    /// word; it begins `past` elements later.
+    /// The first slot's column, and the place in that row of the output of the word's position, if the row began with
+    /// a word; it begins `past` elements later.
     column: u32,
     place: usize,
     past: u32,

@@ -65,7 +65,8 @@ pub struct Options {
     /// Which are drawn
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// A folder or a file of Rust sources; may be given several times [default: kernels, plans, operators and cuda_std]
+    /// A folder or a file of Rust sources; may be given several times [default: kernels, plans, operators and
+    /// cuda_std]
     #[arg(long = "in", value_name = "FOLDER")]
     folders: Vec<String>,
     /// How many of a hundred may survive without a reason in docs/notes/mutants.md

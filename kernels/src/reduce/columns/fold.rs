@@ -35,8 +35,8 @@ impl Part<'_> {
         rows.fold::<O, T>(load)
     }
 
-    /// `states` with the rows from the end on, which are fewer than stand abreast, and of which so many columns are left. The
-    /// first row of threads folds them; `load` loads what is at an offset from the first of them.
+    /// `states` with the rows from the end on, which are fewer than stand abreast, and of which so many columns are
+    /// left. The first row of threads folds them; `load` loads what is at an offset from the first of them.
     #[inline(always)]
     pub(super) fn with_last<O: Operator<T>, T: Element>(
         &self,

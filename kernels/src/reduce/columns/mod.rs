@@ -23,15 +23,15 @@ use store::store_many_outputs;
 /// Threads of a block.
 pub const BLOCK: usize = 256;
 
-/// Blocks of a short grid: those that an H200 runs at once. Where their rows are few, too, they let the next grid in early, which is
-/// 0.1 to 0.3 us of 5 to 13.
+/// Blocks of a short grid: those that an H200 runs at once. Where their rows are few, too, they let the next grid in
+/// early, which is 0.1 to 0.3 us of 5 to 13.
 pub(in crate::reduce) const FEW_BLOCKS: u32 = 4 * 132;
 
 /// Neighbouring columns that a thread folds.
 pub const COLUMNS: usize = 4;
 
-/// Rows that a thread has in flight at once, if elements have `size` bytes: 64 bytes' worth; of single bytes 32, and of 8 bytes
-/// 128. Half as many where states are large and leave fewer registers, but four of 4 bytes still.
+/// Rows that a thread has in flight at once, if elements have `size` bytes: 64 bytes' worth; of single bytes 32, and of
+/// 8 bytes 128. Half as many where states are large and leave fewer registers, but four of 4 bytes still.
 pub const fn rows_in_flight(size: usize, size_of_state: usize) -> usize {
     match size {
         1 | 2 if size_of_state <= 8 => 8,
@@ -126,21 +126,23 @@ pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
 /// Reduces each of `columns` columns of `batches` matrices to one output: matrices of `rows` rows, each row `pitch`
 /// elements behind the one before, each matrix `batch_pitch` behind the one before.
 ///
-/// A block's threads stand in rows of `lanes` (a power of two up to the block), each over [`COLUMNS`] columns; so a block is
-/// over a tile of columns, of which there are `tiles`, and its rows of threads take the matrix's rows in turn. `parts` blocks
-/// share the rows of a tile.
+/// A block's threads stand in rows of `lanes` (a power of two up to the block), each over [`COLUMNS`] columns; so a
+/// block is over a tile of columns, of which there are `tiles`, and its rows of threads take the matrix's rows in turn.
+/// `parts` blocks share the rows of a tile.
 ///
 /// - *Neighbours read neighbours*: a row of threads reads a run of one row of the matrix, and no element is read twice.
 ///   Where all rows are aligned for it, a thread's columns are neighbours and one access; where not, they are a row of
 ///   threads apart, so that each access of a warp is a run.
-/// - *Rows stand abreast* where one alone is no whole number of accesses, but `abreast` of them are: they are read as one
-///   row of so many times the columns, and what is folded of one column in its places there meets at the end.
+/// - *Rows stand abreast* where one alone is no whole number of accesses, but `abreast` of them are: they are read as
+///   one row of so many times the columns, and what is folded of one column in its places there meets at the end.
 /// - *Many rows are in flight* in each thread before the first is used.
-/// - *States meet once*: threads over the same columns in shared memory, blocks by partials that the last of them folds.
+/// - *States meet once*: threads over the same columns in shared memory, blocks by partials that the last of them
+///   folds.
 ///
 /// An operator that keeps an order has another one: [`in_order`], in which no rows stand abreast.
 ///
-/// If there is more than one part, each batch has [`partials_of`] places in `partials`, and [`tickets_of`] in `tickets`, which are
+/// If there is more than one part, each batch has [`partials_of`] places in `partials`, and [`tickets_of`] in
+/// `tickets`, which are
 /// 0. Only then do rows stand abreast, by a power of two. Blocks count up through tiles, then parts, then batches.
 ///
 /// # Safety
@@ -162,8 +164,8 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
 ) {
     let scratch = shared_array![O::State; BLOCK * COLUMNS];
     let drawn = shared_array![u32; 1];
-    // Divisions only where there is something to divide, and of 32 bits: a block of a few rows would need as long for those
-    // of 64 as for its rows.
+    // Divisions only where there is something to divide, and of 32 bits: a block of a few rows would need as long for
+    // those of 64 as for its rows.
     let block = thread::block_idx_x();
     let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
     let (part, batch) = if parts == 1 { (0, block) } else { (block % parts, block / parts) };

@@ -1,7 +1,7 @@
 //! What blocks that share the rows of a tile leave for each other.
 //!
-//! Here a thread folds one column at a time, and many of its states are on their way at once: what a block has left is as far
-//! away as the input, and there may be hundreds of blocks.
+//! Here a thread folds one column at a time, and many of its states are on their way at once: what a block has left is
+//! as far away as the input, and there may be hundreds of blocks.
 
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
@@ -67,7 +67,8 @@ impl<S: Plain> Partials<'_, S> {
         }
     }
 
-    /// What a thread in row `row` of `high` folds of a column's `rows` states. In 32 bits, as registers are full of states.
+    /// What a thread in row `row` of `high` folds of a column's `rows` states. In 32 bits, as registers are full of
+    /// states.
     #[inline(always)]
     fn fold_column<O: Operator<T, State = S>, T: Element>(&self, column: usize, row: u32, high: u32, rows: u32) -> S {
         let mut row = row;
@@ -102,8 +103,8 @@ pub(super) fn threads_over(width: usize) -> (u32, u32) {
     (wide, 1 << (BLOCK as u32 / wide).ilog2())
 }
 
-/// The states over each column of `high` rows (a power of two) of `wide` threads, in the first of them: a tree, a barrier for each
-/// of its levels.
+/// The states over each column of `high` rows (a power of two) of `wide` threads, in the first of them: a tree, a
+/// barrier for each of its levels.
 #[inline(always)]
 fn fold_rows_of_threads<O: Operator<T>, T: Element>(
     state: O::State,

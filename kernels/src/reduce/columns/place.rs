@@ -82,8 +82,8 @@ impl Place {
         if self.all == self.of_row { 0 } else { (self.column(c) as u32 / self.of_row as u32) as usize }
     }
 
-    /// How far the column's element is behind the first of all rows abreast, which are `pitch` apart; that one itself, where
-    /// there is no such column: a load that has to be done or not is a branch.
+    /// How far the column's element is behind the first of all rows abreast, which are `pitch` apart; that one itself,
+    /// where there is no such column: a load that has to be done or not is a branch.
     #[inline(always)]
     pub(in crate::reduce) fn offset(&self, c: usize, pitch: usize) -> usize {
         let row = self.row_abreast(c);

@@ -43,9 +43,9 @@ pub const BLOCKS_AT_ONCE: usize = 2;
 /// blocks writes the result.
 ///
 /// # Safety
-/// As of [`columns`](fn@crate::reduce::columns::columns); but where there are several parts, there is a residue for each
-/// column of each batch, of [`words_of_residue`](super::spans::words_of_residue) words, and in `tickets` one place for
-/// each batch if rows stand abreast, else one for each tile. Both are 0.
+/// As of [`columns`](fn@crate::reduce::columns::columns); but where there are several parts, there is a residue for
+/// each column of each batch, of [`words_of_residue`](super::spans::words_of_residue) words, and in `tickets` one place
+/// for each batch if rows stand abreast, else one for each tile. Both are 0.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     block = BLOCK,

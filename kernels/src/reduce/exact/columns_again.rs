@@ -44,8 +44,8 @@ pub(super) struct Memory<G: Grid> {
 /// Sums a block's share of the columns that are not summed, of any elements: to the output, or, if other blocks have a
 /// share of them, to the residues. All threads come here. Out of line.
 ///
-/// Each warp takes a column, or several warps share one, if there are fewer. A chunk of their rows is loaded row by row,
-/// so that neighbours are loaded together, and comes to the warps by shared memory.
+/// Each warp takes a column, or several warps share one, if there are fewer. A chunk of their rows is loaded row by
+/// row, so that neighbours are loaded together, and comes to the warps by shared memory.
 #[cold]
 #[inline(never)]
 pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(

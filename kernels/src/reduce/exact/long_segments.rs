@@ -32,7 +32,8 @@ pub const fn residues(len: usize, size: usize) -> usize {
 /// [`exact_segments`](fn@super::segments::exact_segments) has queued.
 ///
 /// A block leaves a chunk's sum in `partials`, and what has no room there in the segment's residue, to which it adds
-/// limb by limb. There are [`residues`] of [`words_of_residue`](super::spans::words_of_residue) words, 0 before and after.
+/// limb by limb. There are [`residues`] of [`words_of_residue`](super::spans::words_of_residue) words, 0 before and
+/// after.
 ///
 /// # Safety
 /// As of [`long_segments`](fn@crate::reduce::segments::long_segments).

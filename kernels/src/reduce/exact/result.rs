@@ -18,8 +18,8 @@ use crate::reduce::columns::COLUMNS;
 use crate::reduce::columns::place::Place;
 use crate::reduce::columns::store::store_results;
 
-/// An operator of elements of one type whose results are made of an exact sum: those of a kernel are all that can be made
-/// of it, by its argument `finish`.
+/// An operator of elements of one type whose results are made of an exact sum: those of a kernel are all that can be
+/// made of it, by its argument `finish`.
 pub trait ExactOperator<T: Summand>: Sized + 'static {
     /// What is summed.
     type Terms: Terms<Element = T, Item = T>;

@@ -55,7 +55,8 @@ pub struct ExactRowArgs<T: Plain> {
 ///
 /// `2^lanes_log` lanes of a warp take a row, up to all 32, and as many rows beside each other as there are lanes. A
 /// lane has `2^packs_log` packs of a row, 1, 2 or 4 (several only where four lanes or more take a row), of as many rows
-/// that it has [`PACKS`] in all. All rows of a warp share a window. A row for which that does not do is summed again, by the whole warp.
+/// that it has [`PACKS`] in all. All rows of a warp share a window. A row for which that does not do is summed again,
+/// by the whole warp.
 ///
 /// # Safety
 /// The views have all elements that are named: accesses are not checked. The packs of a row's lanes hold it;
@@ -197,9 +198,9 @@ impl Rows {
         [a, b, c, d]
     }
 
-    /// The sums over a group's lanes of what each has of its rows. Each lane adds up half of the rows, then a quarter, as
-    /// long as it has several: so each row is rounded and written by one lane, and as many lanes as can be do so at once.
-    /// The first ones that are given back are the lane's.
+    /// The sums over a group's lanes of what each has of its rows. Each lane adds up half of the rows, then a quarter,
+    /// as long as it has several: so each row is rounded and written by one lane, and as many lanes as can be do so
+    /// at once. The first ones that are given back are the lane's.
     #[inline(always)]
     fn share_out<V: Value>(&self, mut sums: [V; PACKS]) -> [V; PACKS] {
         let (lane, mut distance) = (lane_id(), self.distance());
@@ -311,8 +312,8 @@ fn of_two<V: Value>(first: V, second: V, is_upper: bool, distance: u32) -> V {
     own.plus(given.of_lane_xor(distance))
 }
 
-/// Sums rows again that are not in a window, of any elements, by all lanes of a warp. Out of line; the rows are given by
-/// numbers, as a value that is given to a function lies in memory from the beginning.
+/// Sums rows again that are not in a window, of any elements, by all lanes of a warp. Out of line; the rows are given
+/// by numbers, as a value that is given to a function lies in memory from the beginning.
 #[cold]
 #[inline(never)]
 #[expect(clippy::too_many_arguments, reason = "they are a kernel's")]

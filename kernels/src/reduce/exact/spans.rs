@@ -82,8 +82,8 @@ pub struct ExactSpanArgs<T: Plain> {
 /// limb: integers, so that it does not matter who is first. Both are 0 before and after.
 ///
 /// # Safety
-/// As of [`spans`](fn@crate::reduce::spans::spans), with [`boxes`] mailboxes for each part, and [`words_of_residue`] words of
-/// `residues` for each span, if there is more than one part. A block has at most 512 threads.
+/// As of [`spans`](fn@crate::reduce::spans::spans), with [`boxes`] mailboxes for each part, and [`words_of_residue`]
+/// words of `residues` for each span, if there is more than one part. A block has at most 512 threads.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     max_threads = THREADS_AT_ONCE,

@@ -23,15 +23,16 @@ pub const PACKS_EACH: usize = 4;
 /// Packs of a block's rows: as many for each thread.
 const PACKS: usize = BLOCK * PACKS_EACH;
 
-/// Packs that a block's rows lie in, if there are gaps between them: one more for each thread, since each row may begin inside of
-/// one.
+/// Packs that a block's rows lie in, if there are gaps between them: one more for each thread, since each row may begin
+/// inside of one.
 pub const PACKS_WITH_GAPS: usize = BLOCK * (PACKS_EACH + 1);
 
 /// Rows that one lane folds, at most, where they are of a few elements.
 const ROWS_EACH: usize = 16;
 
-/// Blocks of a short grid: four for each multiprocessor of an H200, beside which the next grid's have room. To 4096 rows of 100
-/// numbers, 512 blocks, that is 0.2 of 2.2 us; to 2^16 rows of 64 bytes, 1024 blocks, it was a loss of 0.2 us.
+/// Blocks of a short grid: four for each multiprocessor of an H200, beside which the next grid's have room. To 4096
+/// rows of 100 numbers, 512 blocks, that is 0.2 of 2.2 us; to 2^16 rows of 64 bytes, 1024 blocks, it was a loss of 0.2
+/// us.
 const FEW_BLOCKS: u32 = 4 * 132;
 
 /// Lanes that fold a row of so many packs, a power of two up to 32.
@@ -47,8 +48,8 @@ pub const fn packs_of_row(len: usize, size: usize) -> usize {
     if packs < 2 { 2 } else { packs }
 }
 
-/// Rows that a block has room for, of `len` elements and with a pitch of `pitch`: a whole number for each group of `lanes`
-/// lanes, where there are so many.
+/// Rows that a block has room for, of `len` elements and with a pitch of `pitch`: a whole number for each group of
+/// `lanes` lanes, where there are so many.
 pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) -> usize {
     let groups = BLOCK / lanes;
     let room = match (pitch == len, len) {
@@ -86,13 +87,14 @@ pub struct RowArgs<T: Plain, R: Plain> {
     pub output: GlobalMut<R>,
 }
 
-/// Reduces `rows` rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
-/// `lanes` are [`lanes_of_row`], and a block is for up to [`rows_of_block`] rows, which lie in `packs_of_row` packs each.
+/// Reduces `rows` rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output
+/// each. `lanes` are [`lanes_of_row`], and a block is for up to [`rows_of_block`] rows, which lie in `packs_of_row`
+/// packs each.
 ///
-/// - *All that a block reads is on its way at once*: four packs in each thread, at multiples of 16 bytes wherever rows begin,
-///   neighbouring ones in neighbouring lanes however long rows are. They go to shared memory as they are.
-/// - *A row is cut out of them there*, by as few lanes as have four packs of it each: the fewer, the fewer shuffles follow,
-///   and the order in which a row is folded is the same at each alignment.
+/// - *All that a block reads is on its way at once*: four packs in each thread, at multiples of 16 bytes wherever rows
+///   begin, neighbouring ones in neighbouring lanes however long rows are. They go to shared memory as they are.
+/// - *A row is cut out of them there*, by as few lanes as have four packs of it each: the fewer, the fewer shuffles
+///   follow, and the order in which a row is folded is the same at each alignment.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -156,8 +158,8 @@ struct StagedRow<'a, T: Element> {
 }
 
 impl<T: Element> StagedRow<'_, T> {
-    /// What the lane folds: up to four packs, each so many lanes behind the one before, and elements behind the last whole
-    /// pack.
+    /// What the lane folds: up to four packs, each so many lanes behind the one before, and elements behind the last
+    /// whole pack.
     #[inline(always)]
     fn fold<O: Operator<T>, const ALIGNED: bool>(&self) -> O::State {
         let Self { len, lane, log_of_lanes, .. } = *self;

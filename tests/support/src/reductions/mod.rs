@@ -1,8 +1,8 @@
 //! Reductions of any operator, type and shape, and what the CPU makes of them independently of any kernel.
 //!
-//! [`value`] has the numbers that everything is compared as, [`reference`](mod@reference) what each operator should give,
-//! [`shapes`] which elements go to which output, [`data`] the elements, [`dots`] what has two inputs, [`large`] what is long; here is what brings an operator and a type, both
-//! chosen at run time, to the library.
+//! [`value`] has the numbers that everything is compared as, [`reference`](mod@reference) what each operator should
+//! give, [`shapes`] which elements go to which output, [`data`] the elements, [`dots`] what has two inputs, [`large`]
+//! what is long; here is what brings an operator and a type, both chosen at run time, to the library.
 
 pub mod data;
 pub mod dots;

@@ -357,7 +357,8 @@ pub(crate) fn issue_loads() {
     unsafe { asm!("", options(nostack, preserves_flags)) };
 }
 
-/// To LLVM the number may be any after this, so that it knows no trip count; to ptxas it is a pragma at the loop's head.
+/// To LLVM the number may be any after this, so that it knows no trip count; to ptxas it is a pragma at the loop's
+/// head.
 #[inline(always)]
 pub(crate) fn keep_rolled(counter: u32) -> u32 {
     let mut counter = counter;
