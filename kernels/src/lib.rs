@@ -11,6 +11,11 @@
 //! | [`transpose`] | transposes: the [ladder](transpose::ladder) |
 #![no_std]
 
+/// The widest grid whose blocks read their parameters while they wait for the grid before: four blocks for each
+/// multiprocessor of an H200. Most blocks of a wider one find them in the cache, and each would lose the instructions
+/// that it takes, up to 2 % of a reduction of short rows (`docs/notes/short-kernels.md`).
+pub const PREFETCH_BLOCKS: u32 = 4 * 132;
+
 pub mod control_flow;
 mod divisor;
 pub mod ops;

@@ -212,23 +212,26 @@ const ADMIT: &str = "griddepcontrol.launch_dependents;";
 /// Parameters from one that is looked at to the next: 32 bytes, if each has 8.
 const PARAMETERS_APART: usize = 4;
 
-/// The widest grid whose blocks look, in blocks across: four for each multiprocessor of an H200.
-const FEW_BLOCKS: usize = 4 * 132;
+/// How an entry asks that its blocks read their parameters first: a comment with the widest grid's blocks across.
+const PREFETCH: &str = "// prefetch_blocks ";
 
-/// Lets an entry that waits for the grid before it, and admits the one behind it, look at its parameters first.
+/// Lets blocks of an entry that asks for it read their parameters before they wait for the grid before theirs, if the
+/// entry admits the one behind it.
 ///
-/// They lie in the multiprocessor's memory of constants, which has to be fetched for each launch. Behind the wait that
-/// would take as long as a memory access, before anything else; before it, it takes no time. In CUDA kernels, a launch
-/// that takes a microsecond or two takes 0.03 to 0.09 less so on an H200. Blocks of a wide grid do not look: most of
-/// them find the constants there, and each would lose the few instructions that it takes, up to 2 % of a reduction of
-/// short rows and of a transpose of few. Nor do those of an entry that never admits a grid: behind its like, they begin
-/// when there is nothing to wait for any more, and rows lost 4 %. (`docs/notes/short-kernels.md`)
+/// Parameters lie in the multiprocessor's memory of constants, which has to be fetched for each launch. Behind the wait
+/// that takes as long as a memory access, before anything else; before it, it takes no time. In CUDA kernels, a launch
+/// that takes a microsecond or two takes 0.03 to 0.09 less so on an H200. Blocks of an entry that never admits a grid
+/// do not read first: behind its like, they begin when there is nothing to wait for any more, and rows lost 4 %.
+/// (`docs/notes/short-kernels.md`)
 ///
 /// One byte of some is enough. Of what it loads whole, the assembler would keep the value for later, in a register
 /// more; and what has no effect at all it would leave away. So a thread that finds all bits of all these bytes set
 /// sleeps, for no time. The width itself is a look at where the sizes of block and grid are.
 fn with_parameters_seen(name: &str, entry: &str) -> String {
-    let (Some((before, after)), Some((head, _))) = (entry.split_once(WAIT), entry.split_once("\n{")) else {
+    let most_blocks = entry.lines().find_map(|line| line.trim_start().strip_prefix(PREFETCH));
+    let (Some(most_blocks), Some((before, after)), Some((head, _))) =
+        (most_blocks, entry.split_once(WAIT), entry.split_once("\n{"))
+    else {
         return entry.to_owned();
     };
     // The last of the four lowest bytes, so none of the shorter ones.
@@ -248,7 +251,7 @@ fn with_parameters_seen(name: &str, entry: &str) -> String {
         .collect();
     format!(
         "{before}{{ .reg .pred %wide, %none; .reg .b32 %seen, %all;\n\tmov.u32 %seen, %nctaid.x;\n\tsetp.gt.u32 %wide, %seen, \
-         {FEW_BLOCKS};\n\t@%wide bra SEEN;\n\tld.param.u8 %all, [{last}+3];\n{further}\tsetp.eq.u32 %none, %all, \
+         {most_blocks};\n\t@%wide bra SEEN;\n\tld.param.u8 %all, [{last}+3];\n{further}\tsetp.eq.u32 %none, %all, \
          255;\n\t@%none nanosleep.u32 0;\nSEEN: }}\n\t{WAIT}{after}"
     )
 }
@@ -429,9 +432,10 @@ mod tests {
             .enumerate()
             .map(|(i, kind)| format!("\t.param .{kind} first_param_{i}"))
             .collect();
+        let body = "\t// prefetch_blocks 528\n\tgriddepcontrol.wait;\n\tmov.u32 %r1, shared_dynamic;";
         let waiting = MODULE
             .replace("\t.param .u64 first_param_0", &parameters.join(",\n"))
-            .replace("\tmov.u32 %r1, shared_dynamic;", "\tgriddepcontrol.wait;\n\tmov.u32 %r1, shared_dynamic;");
+            .replace("\tmov.u32 %r1, shared_dynamic;", body);
         let admitting = waiting.replace(WAIT, &format!("{WAIT}\n\t{ADMIT}"));
         let module = Module::parse(&admitting);
         let first = &module.entries()[0].text;
@@ -451,6 +455,8 @@ mod tests {
             "who admits no grid looks at nothing"
         );
         assert_eq!(Module::parse(MODULE).text().matches("nanosleep").count(), 0, "who does not wait looks at nothing");
+        let without = admitting.replace("\t// prefetch_blocks 528\n", "");
+        assert_eq!(Module::parse(&without).text().matches("nanosleep").count(), 0, "who does not ask looks at nothing");
     }
 
     #[test]

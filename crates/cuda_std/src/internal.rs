@@ -76,6 +76,25 @@ macro_rules! __min_blocks {
     };
 }
 
+/// Says in the PTX up to how many blocks across a grid's blocks read their parameters while they wait, as
+/// [`__block`](crate::__block) says the block.
+#[cfg(target_arch = "nvptx64")]
+#[macro_export]
+#[doc(hidden)]
+#[allow_internal_unstable(asm_experimental_arch)]
+macro_rules! __prefetch_blocks {
+    ($blocks:expr) => {
+        // SAFETY: a comment.
+        unsafe {
+            ::core::arch::asm!(
+                "// prefetch_blocks {blocks}",
+                blocks = const $blocks,
+                options(nomem, nostack, preserves_flags),
+            )
+        }
+    };
+}
+
 /// Waits for the grid before this one; see `early` of [`kernel`](crate::kernel).
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]

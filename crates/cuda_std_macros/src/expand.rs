@@ -51,6 +51,7 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
         max_threads: attribute.max_threads.as_ref(),
         min_blocks: attribute.min_blocks.as_ref(),
         early: attribute.early,
+        prefetch_blocks: attribute.prefetch_blocks.as_ref(),
         erase: attribute.erase.as_ref(),
     };
     Ok(kernel.expand())
@@ -91,6 +92,7 @@ struct Kernel<'a> {
     max_threads: Option<&'a Expr>,
     min_blocks: Option<&'a Expr>,
     early: bool,
+    prefetch_blocks: Option<&'a Expr>,
     erase: Option<&'a Path>,
 }
 
@@ -181,7 +183,8 @@ impl Kernel<'_> {
         };
         let min_blocks = self.min_blocks.map(|blocks| quote!(::cuda_std::__min_blocks!((#blocks) as u32);));
         let early = self.early.then(|| quote!(::cuda_std::internal::await_previous_grid();));
-        let before = quote!(#block #min_blocks #early);
+        let prefetch = self.prefetch_blocks.map(|blocks| quote!(::cuda_std::__prefetch_blocks!((#blocks) as u32);));
+        let before = quote!(#block #min_blocks #prefetch #early);
         let kernel = quote!(super::super::super::#name #turbofish);
         let entry_function = match &self.inputs {
             Inputs::Listed(parameters) => {

@@ -14,6 +14,8 @@ pub struct Attribute {
     pub max_threads: Option<Expr>,
     pub min_blocks: Option<Expr>,
     pub early: bool,
+    /// The widest grid whose blocks read their parameters while they wait.
+    pub prefetch_blocks: Option<Expr>,
     /// What erases the kernel's operator on the CPU.
     pub erase: Option<Path>,
 }
@@ -35,6 +37,9 @@ impl Parse for Attribute {
             let key: Ident = input.parse()?;
             if key == "early" {
                 attribute.early = true;
+                if input.parse::<Option<Token![=]>>()?.is_some() {
+                    attribute.prefetch_blocks = Some(input.parse()?);
+                }
                 if !input.is_empty() {
                     input.parse::<Token![,]>()?;
                 }

@@ -54,9 +54,9 @@ mod parameters;
 ///
 /// With `early`, the kernel's blocks may take their places while the kernel before it in the same order still runs,
 /// where the device can (sm_90 and later): each waits, before anything of its own, until that one is done and all it
-/// wrote can be seen. Between short kernels that saves most of the time that a launch takes. If it lets the next grid
-/// in as well, and its own has few blocks across, it looks at some of its parameters before it waits, which
-/// `cuda_builder` sees to.
+/// wrote can be seen. Between short kernels that saves most of the time that a launch takes. With `early = 528`, blocks
+/// of grids of up to 528 blocks across read some of their parameters before they wait, if the kernel lets the next grid
+/// in as well: what they read comes from the cache of constants afterwards. `cuda_builder` adds that to the PTX.
 ///
 /// With `erase = path`, the CPU's code of a kernel over an operator and an element is one function for all instances
 /// with the same sizes of element, state and output, which calls the operator's functions from a table. The path names

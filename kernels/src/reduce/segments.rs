@@ -113,7 +113,7 @@ pub struct SegmentArgs<T: Plain, R: Plain> {
         + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
         + [WrappingSum] x [u8, u16, u32],
     block = BLOCK,
-    early, erase = crate::ops::Erased
+    early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn segments<O: Operator<T>, T: Element>(
     SegmentArgs { input, offsets, per_warp, chunks, notes, output }: SegmentArgs<T, <O as Operator<T>>::Output>,
@@ -252,7 +252,7 @@ pub struct LongSegmentArgs<T: Plain, R: Plain> {
         + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
         + [WrappingSum] x [u8, u16, u32],
     block = BLOCK,
-    early, erase = crate::ops::Erased
+    early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn long_segments<O: Operator<T>, T: Element>(
     LongSegmentArgs { input, chunks, notes, partials, tickets, output }: LongSegmentArgs<T, <O as Operator<T>>::Output>,

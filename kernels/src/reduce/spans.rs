@@ -84,7 +84,7 @@ pub struct SpanArgs<T: Plain, R: Plain> {
         + [WrappingSum] x [u8, u16, u32],
     max_threads = MOST_THREADS,
     min_blocks = 2,
-    early, erase = crate::ops::Erased
+    early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn spans<O: Operator<T>, T: Element>(
     SpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, output }: SpanArgs<T, <O as Operator<T>>::Output>,
@@ -106,7 +106,7 @@ pub unsafe fn spans<O: Operator<T>, T: Element>(
     instances = [Product] x [f32, f64, f16, bf16],
     max_threads = MOST_THREADS,
     min_blocks = 2,
-    early, erase = crate::ops::Erased
+    early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn spans_anywhere<O: Operator<T>, T: Element>(
     SpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, output }: SpanArgs<T, <O as Operator<T>>::Output>,

@@ -100,7 +100,7 @@ pub struct DealtArgs<T: Plain> {
     instances = [u8] x [32768 == elements(1)] + [u16] x [16384 == elements(2)] + [u32] x [4096 == elements(4)]
         + [u64] x [2048 == elements(8)],
     block = threads(LEN, size_of::<T>()),
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn dealt_tiles<T: Turn, const LEN: usize>(
     DealtArgs { input, output, rows, columns, members_of_input, members_of_output, across, tiles_down, tiles_across }: DealtArgs<T>,
@@ -125,7 +125,7 @@ pub unsafe fn dealt_tiles<T: Turn, const LEN: usize>(
     instances = [u8] x [32768 == elements(1)] + [u16] x [16384 == elements(2)] + [u32] x [4096 == elements(4)]
         + [u64] x [2048 == elements(8)] + [u128] x [1024 == elements(16)],
     block = threads(LEN, size_of::<T>()),
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn wide_dealt_tiles<T: Turn, const LEN: usize>(
     DealtArgs { input, output, rows, columns, members_of_input, members_of_output, across, tiles_down, tiles_across }: DealtArgs<T>,

@@ -179,7 +179,7 @@ by_packs!(u32, u64, u128);
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [u8, u16, u32, u64, u128] x [128 == FEW_THREADS, 256 == THREADS], block = BLOCK, early)]
+#[kernel(instances = [u8, u16, u32, u64, u128] x [128 == FEW_THREADS, 256 == THREADS], block = BLOCK, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn direct_squares<T: Direct, const BLOCK: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
@@ -229,7 +229,7 @@ pub struct ScaledSquareArgs<T: Plain> {
 #[kernel(
     instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128 == FEW_THREADS, 256 == THREADS],
     block = BLOCK,
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn scaled_direct_squares<N: Scale<Bits: Direct>, const BLOCK: usize>(
     ScaledSquareArgs {

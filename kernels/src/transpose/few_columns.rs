@@ -55,7 +55,7 @@ pub const fn taken(size: usize) -> usize {
     instances = [u8] x [49152 == taken(1)] + [u16] x [24576 == taken(2)] + [u32] x [12288 == taken(4)]
         + [u64] x [6144 == taken(8)],
     block = BLOCK,
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn few_columns<T: InWords, const LEN: usize>(
     input: Global<T>,

@@ -74,7 +74,7 @@ pub const fn most_columns(rows: usize, size: usize) -> usize {
     instances = [u8] x [32768 == room(1)] + [u16] x [16384 == room(2)] + [u32] x [8192 == room(4)]
         + [u64] x [4096 == room(8)],
     block = BLOCK,
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn few_rows<T: InWords, const LEN: usize>(
     input: Global<T>,

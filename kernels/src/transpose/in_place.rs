@@ -77,7 +77,7 @@ pub struct SquareArgs<T: Plain> {
     instances = [u8] x [16384 == elements(1)] + [u16] x [4096 == elements(2)] + [u32] x [4096 == elements(4)]
         + [u64] x [1024 == elements(8)],
     block = [threads(LEN, size_of::<T>()), halves(size_of::<T>())],
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn square_tiles<T: Turn, const LEN: usize>(SquareArgs { matrix, side, pitch, batch }: SquareArgs<T>) {
     let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
@@ -112,7 +112,7 @@ pub unsafe fn square_tiles<T: Turn, const LEN: usize>(SquareArgs { matrix, side,
         + [u32] x [4096 == elements(4), 1024 == few_elements(4)]
         + [u64] x [1024 == elements(8)] + [u128] x [1024 == elements(16)],
     block = [threads(LEN, size_of::<T>()), 2],
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn wide_square_tiles<T: Turn, const LEN: usize>(SquareArgs { matrix, side, pitch, batch }: SquareArgs<T>) {
     let tiles = [shared_array![T; LEN], shared_array![T; LEN]];

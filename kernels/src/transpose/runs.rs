@@ -17,7 +17,7 @@ pub const PACKS: usize = 4;
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [u8, u16], block = BLOCK, early)]
+#[kernel(instances = [u8, u16], block = BLOCK, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn runs<T: Element>(
     input: Global<T>,
     output: GlobalMut<T>,

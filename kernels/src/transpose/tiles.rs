@@ -85,7 +85,7 @@ pub struct TileArgs<T: Plain> {
         + [u128] x [256 == few_elements(16)] x [8],
     block = threads(LEN, size_of::<T>()),
     min_blocks = BLOCKS,
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
     TileArgs {
@@ -126,7 +126,7 @@ pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
         + [u64] x [2048 == elements(8)],
     block = slanted::threads(LEN, size_of::<T>()),
     min_blocks = match size_of::<T>() { 1 => 3, 2 => 4, 4 => 6, _ => 5 },
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn slanted_tiles<T: Turn, const LEN: usize>(
     TileArgs {
@@ -201,7 +201,7 @@ pub struct ScaledTileArgs<T: Plain> {
 #[kernel(
     instances = [f16, bf16] x [16384 == elements(2)],
     block = threads(LEN, size_of::<N>()),
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
     ScaledTileArgs {
@@ -242,7 +242,7 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
     instances = [f16, bf16] x [16384 == elements(2)] + [f32] x [4096 == elements(4)]
         + [f64, Complex32] x [2048 == elements(8)] + [Complex64] x [1024 == elements(16)],
     block = threads(LEN, size_of::<N>()),
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn wide_scaled_tiles<N: Scale, const LEN: usize>(
     ScaledTileArgs {
@@ -283,7 +283,7 @@ pub unsafe fn wide_scaled_tiles<N: Scale, const LEN: usize>(
     instances = [f16, bf16] x [16384 == elements(2)] + [f32] x [4096 == elements(4)]
         + [f64, Complex32] x [2048 == elements(8)],
     block = slanted::threads(LEN, size_of::<N>()),
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
     ScaledTileArgs {

@@ -19,7 +19,7 @@ pub const EACH: usize = 8;
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [u32, u64, u128], block = BLOCK, early)]
+#[kernel(instances = [u32, u64, u128], block = BLOCK, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn whole_runs<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize, len: usize) {
     admit_next_grid();
     let first = thread::block_idx_x() as usize * (BLOCK * EACH);

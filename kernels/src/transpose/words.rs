@@ -67,7 +67,7 @@ pub const fn positions(rows: usize, size: usize) -> usize {
     instances = [u8, u16, u32] x [4096 == words(4, false), 1024 == words(4, true)]
         + [u64] x [2048 == words(8, false), 512 == words(8, true)],
     block = BLOCK,
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn word_tiles<T: InWords, const LEN: usize>(
     TileArgs {
@@ -103,7 +103,7 @@ pub unsafe fn word_tiles<T: InWords, const LEN: usize>(
     instances = [f32] x [4096 == words(4, false), 1024 == words(4, true)]
         + [f64, Complex32] x [2048 == words(8, false), 512 == words(8, true)],
     block = BLOCK,
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn scaled_word_tiles<N: ScaledInWords, const LEN: usize>(
     ScaledTileArgs {

@@ -157,7 +157,7 @@ pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
         + [WrappingSum] x [u8, u16, u32],
     block = BLOCK,
     min_blocks = blocks_at_once(size_of::<<O as Operator<T>>::State>(), <O as Operator<T>>::ANY_ORDER),
-    early, erase = crate::ops::Erased
+    early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn columns<O: Operator<T>, T: Element>(
     ColumnArgs { input, rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts, partials, tickets, output }: ColumnArgs<T, <O as Operator<T>>::State, <O as Operator<T>>::Output>,

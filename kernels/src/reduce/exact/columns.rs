@@ -50,7 +50,7 @@ pub const BLOCKS_AT_ONCE: usize = 2;
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     block = BLOCK,
     min_blocks = 2,
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_columns<O: ExactOperator<T>, T: Summand>(
     input: Global<T>,

@@ -66,7 +66,7 @@ pub struct ExactRowArgs<T: Plain> {
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     block = BLOCK,
     min_blocks = 8,
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
     ExactRowArgs { input, rows, len, pitch, lanes_log, packs_log, has_singles, finish, output }: ExactRowArgs<T>,
@@ -80,7 +80,7 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
 ///
 /// # Safety
 /// As there.
-#[kernel(instances = [SumOfSquares] x [f64], block = BLOCK, min_blocks = 4, early)]
+#[kernel(instances = [SumOfSquares] x [f64], block = BLOCK, min_blocks = 4, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn exact_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
     ExactRowArgs { input, rows, len, pitch, lanes_log, packs_log, has_singles, finish, output }: ExactRowArgs<T>,
 ) {

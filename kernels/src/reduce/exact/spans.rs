@@ -88,7 +88,7 @@ pub struct ExactSpanArgs<T: Plain> {
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     max_threads = THREADS_AT_ONCE,
     min_blocks = 1,
-    early
+    early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
     ExactSpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, finish, output }: ExactSpanArgs<T>,
@@ -103,7 +103,7 @@ pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
 ///
 /// # Safety
 /// As there.
-#[kernel(instances = [SumOfSquares] x [f64], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, early)]
+#[kernel(instances = [SumOfSquares] x [f64], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn exact_spans_of_two_terms<O: ExactOperator<T>, T: Summand>(
     ExactSpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, finish, output }: ExactSpanArgs<T>,
 ) {
@@ -118,7 +118,7 @@ pub unsafe fn exact_spans_of_two_terms<O: ExactOperator<T>, T: Summand>(
 /// # Safety
 /// As of [`pairs`](fn@crate::reduce::pairs::pairs), and of [`exact_spans`](fn@exact_spans) with
 /// [`words_of_pairs_residue`].
-#[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, early)]
+#[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
     first: Global<T>,
     second: Global<T>,

@@ -108,7 +108,7 @@ pub struct RowArgs<T: Plain, R: Plain> {
         + [WrappingSum] x [u8, u16, u32],
     block = BLOCK,
     min_blocks = match (size_of::<T>(), size_of::<<O as Operator<T>>::State>()) { (8, 0..=8) => 28, (8, _) => 24, _ => 20 },
-    early, erase = crate::ops::Erased
+    early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn rows<O: Operator<T>, T: Element>(
     RowArgs { input, rows, len, pitch, lanes, rows_of_block, packs_of_row, output }: RowArgs<
