@@ -194,7 +194,7 @@ impl<K: Terms<Element: Summand>> Finish for Chosen<K> {
     }
 }
 
-/// Out of line: most results are of the other format, and code that is not there is in no cache's way.
+/// [`Finish::of_integer`] in [`Summand::Other`]. Out of line, as few results are of that format.
 #[cold]
 #[inline(never)]
 fn other_of_integer<K: Terms<Element: Summand>, G: Grid>(
@@ -223,7 +223,7 @@ fn sum_of_integer<K: Terms<Element: Summand>>(finish: Chosen<K>, value: i128, ex
     finish.leading_in::<SumOf<K>>(Leading::of(value, 0), exponent, count)
 }
 
-/// Out of line, as [`other_of_integer`].
+/// [`Finish::of_leading`] in [`Summand::Other`]. Out of line, as few results are of that format.
 #[cold]
 #[inline(never)]
 fn other_of_leading<K: Terms<Element: Summand>>(finish: Chosen<K>, leading: Leading, unit: i32, count: u64) -> u64 {
@@ -412,7 +412,7 @@ impl Formula for Itself {
 impl Formula for OverCount {
     #[inline(always)]
     fn of_integer<R: Result, G: Grid>(value: i128, exponent: i32, count: u64) -> R {
-        // Ties are often exact: one in sixteen means of 16 numbers of about one size.
+        // Ties are often exact: one in twenty means of 16 normally distributed numbers is one.
         let quick = number_of::<R>(value, exponent).and_then(|sum| {
             let (mean, count) = (sum / count as f64, count as f64);
             R::near(mean, || is_exact(value) && multiply_add(-mean, count, sum) == 0.0)
