@@ -4,8 +4,8 @@ use cuda_std::arguments::Side;
 use cuda_std::element::Plain;
 use cuda_std::launch::{ScalarParameter, Visitor};
 
+use crate::backend::Memory;
 use crate::buffer::{View, ViewMut};
-use crate::machine::Memory;
 
 /// The host's side of a launch: in a struct of arguments a [`View`] is what the kernel has as a `Global` or a slice, a
 /// [`ViewMut`] what it has as a `GlobalMut` or a pointer to write to. Numbers are the same on both sides.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use cuda_std::element::Plain;
 
-use crate::machine::{Machine, Memory};
+use crate::backend::{Backend, Memory};
 use crate::{Error, Gpu};
 
 /// Elements in a device's memory.
@@ -20,13 +20,13 @@ pub struct Buffer<T> {
 }
 
 impl<T: Plain> Buffer<T> {
-    pub(crate) fn new(machine: &Arc<dyn Machine>, len: usize, operation: &'static str) -> Result<Self, Error> {
-        Ok(Self { memory: Memory::new(machine, bytes_of::<T>(len)?, operation)?, len, elements: PhantomData })
+    pub(crate) fn new(backend: &Arc<dyn Backend>, len: usize, operation: &'static str) -> Result<Self, Error> {
+        Ok(Self { memory: Memory::new(backend, bytes_of::<T>(len)?, operation)?, len, elements: PhantomData })
     }
 
     /// What kernels find zeroed and leave so; if one has failed, the next launch finds it zeroed all the same.
-    pub(crate) fn workspace(machine: &Arc<dyn Machine>, len: usize) -> Result<Self, Error> {
-        let memory = Memory::workspace(machine, bytes_of::<T>(len)?, "allocate a workspace")?;
+    pub(crate) fn workspace(backend: &Arc<dyn Backend>, len: usize) -> Result<Self, Error> {
+        let memory = Memory::workspace(backend, bytes_of::<T>(len)?, "allocate a workspace")?;
         Ok(Self { memory, len, elements: PhantomData })
     }
 
@@ -235,7 +235,7 @@ impl Gpu {
     /// # Errors
     /// The device has not that much memory.
     pub fn zeroed<T: Plain>(&self, len: usize) -> Result<Buffer<T>, Error> {
-        let buffer = Buffer::new(&self.machine(), len, "allocate a buffer")?;
+        let buffer = Buffer::new(&self.backend(), len, "allocate a buffer")?;
         self.fill_bytes(&buffer, 0)?;
         Ok(buffer)
     }
@@ -247,7 +247,7 @@ impl Gpu {
         }
         self.own(&buffer.memory, "fill")?;
         // SAFETY: the buffer's own memory.
-        unsafe { self.machine().fill(buffer.memory.address(), byte, buffer.memory.bytes()) }
+        unsafe { self.backend().fill(buffer.memory.address(), byte, buffer.memory.bytes()) }
     }
 
     /// Memory with a copy of `elements`.
@@ -255,12 +255,12 @@ impl Gpu {
     /// # Errors
     /// The device has not that much memory.
     pub fn upload<T: Plain>(&self, elements: &[T]) -> Result<Buffer<T>, Error> {
-        let buffer = Buffer::new(&self.machine(), elements.len(), "upload")?;
+        let buffer = Buffer::new(&self.backend(), elements.len(), "upload")?;
         if !elements.is_empty() {
             // SAFETY: `Plain` types are all bytes, none of them padding.
             let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) };
             // SAFETY: the buffer has been made for them.
-            unsafe { self.machine().upload(bytes, buffer.memory.address())? };
+            unsafe { self.backend().upload(bytes, buffer.memory.address())? };
         }
         Ok(buffer)
     }
@@ -275,13 +275,13 @@ impl Gpu {
         elements.try_reserve_exact(buffer.len).map_err(|_| Error::OutOfMemory {
             operation: "download",
             requested: buffer.memory.bytes(),
-            free: crate::machine::executor::free_host_memory(),
+            free: crate::backend::executor::free_host_memory(),
             device: "the host".to_owned(),
         })?;
         if !buffer.is_empty() {
             // SAFETY: the vector has room for the buffer's elements, and any bits are one (`Plain`).
             unsafe {
-                self.machine().download(
+                self.backend().download(
                     buffer.memory.address(),
                     elements.as_mut_ptr().cast(),
                     buffer.memory.bytes(),
@@ -319,12 +319,12 @@ impl Gpu {
             return Ok(());
         }
         // SAFETY: two views, one of them mutable, so they do not overlap; both have these bytes.
-        unsafe { self.machine().copy(from.device_address(), to.device_address(), from.len() * size_of::<T>()) }
+        unsafe { self.backend().copy(from.device_address(), to.device_address(), from.len() * size_of::<T>()) }
     }
 
     /// Whether memory is this device's. Everything that uses memory asks, so that a recording can keep it.
     pub(crate) fn own(&self, memory: &Memory, operation: &'static str) -> Result<(), Error> {
-        if !memory.is_of(self.own_machine()) {
+        if !memory.is_of(self.own_backend()) {
             return Err(Error::OtherDevice { operation });
         }
         self.keep_for_recording(memory);

@@ -8,9 +8,9 @@ use std::time::Duration;
 use cuda_std::launch::{Dim3, Kernel, KernelId, Parameters};
 
 use crate::argument::{Host, Slots};
-use crate::machine::cuda::CudaDevice;
-use crate::machine::executor::Executor;
-use crate::machine::{Call, KernelOccupancy, Machine, Memory};
+use crate::backend::cuda::CudaDevice;
+use crate::backend::executor::Executor;
+use crate::backend::{Backend, Call, KernelOccupancy, Memory};
 use crate::ptx::{self, Library};
 use crate::reduce::Workspaces;
 use crate::watch::SimtOptions;
@@ -29,7 +29,7 @@ pub struct Gpu {
 struct Shared {
     // Buffers in here keep the machine alive, so this goes first.
     workspaces: Workspaces,
-    machine: Arc<dyn Machine>,
+    backend: Arc<dyn Backend>,
 }
 
 impl Gpu {
@@ -92,8 +92,8 @@ impl Gpu {
         }
     }
 
-    fn on(machine: Arc<dyn Machine>) -> Self {
-        Self { shared: Arc::new(Shared { workspaces: Workspaces::default(), machine }) }
+    fn on(backend: Arc<dyn Backend>) -> Self {
+        Self { shared: Arc::new(Shared { workspaces: Workspaces::default(), backend }) }
     }
 
     /// The same device and memory with an order of work of its own: on CUDA, a stream. Threads that each have one do
@@ -105,7 +105,7 @@ impl Gpu {
     /// # Errors
     /// The driver has no more streams.
     pub fn fork(&self) -> Result<Self, Error> {
-        Ok(Self::on(self.machine().fork()?))
+        Ok(Self::on(self.backend().fork()?))
     }
 
     /// The CUDA stream (`CUstream`) that work goes through which this thread starts now, to let another library work in
@@ -116,12 +116,12 @@ impl Gpu {
     /// Otherwise it is this handle's, which is there as long as the handle or a buffer of it is. So ask for it where it
     /// is used.
     pub fn cuda_stream(&self) -> Option<*mut c_void> {
-        self.machine().stream()
+        self.backend().stream()
     }
 
     /// The machine that it was made for. Work goes to [`Gpu::machine`].
-    pub(crate) fn own_machine(&self) -> &Arc<dyn Machine> {
-        &self.shared.machine
+    pub(crate) fn own_backend(&self) -> &Arc<dyn Backend> {
+        &self.shared.backend
     }
 
     /// What clones have in common, and no other handle.
@@ -135,7 +135,7 @@ impl Gpu {
 
     /// Whether it is a CUDA device, not the executor.
     pub fn is_cuda(&self) -> bool {
-        self.machine().is_gpu()
+        self.backend().is_gpu()
     }
 
     /// What it is.
@@ -143,7 +143,7 @@ impl Gpu {
     /// # Errors
     /// The driver does not answer.
     pub fn info(&self) -> Result<DeviceInfo, Error> {
-        self.machine().info()
+        self.backend().info()
     }
 
     /// Launches a kernel on `grid` blocks (a number, or two or three in a tuple) of the kernel's own block.
@@ -212,7 +212,7 @@ impl Gpu {
         memories.iter().try_for_each(|memory| self.own(memory, "launch"))?;
         memories.iter().try_for_each(|memory| memory.make_clean())?;
         // SAFETY: as promised by the caller, and the memory is this device's.
-        let launched = unsafe { self.machine().launch(call) };
+        let launched = unsafe { self.backend().launch(call) };
         if launched.is_err() {
             memories.iter().for_each(|memory| memory.note_failure());
         }
@@ -225,7 +225,7 @@ impl Gpu {
     /// # Errors
     /// The kernel has no PTX for this device.
     pub fn kernel_occupancy(&self, kernel: KernelId, threads_per_block: u32) -> Result<Option<KernelOccupancy>, Error> {
-        self.machine().resources(kernel, threads_per_block)
+        self.backend().resources(kernel, threads_per_block)
     }
 
     /// Bytes of the device's memory that are free.
@@ -233,7 +233,7 @@ impl Gpu {
     /// # Errors
     /// The driver does not answer.
     pub fn free_memory(&self) -> Result<usize, Error> {
-        self.machine().free_memory()
+        self.backend().free_memory()
     }
 
     /// Waits until all work that was started is done.
@@ -241,7 +241,7 @@ impl Gpu {
     /// # Errors
     /// Some of it has failed.
     pub fn synchronize(&self) -> Result<(), Error> {
-        self.machine().synchronize()
+        self.backend().synchronize()
     }
 
     /// How long the device takes for what `work` starts on it, by the device's own clock (CUDA events); in the
@@ -250,7 +250,7 @@ impl Gpu {
     /// # Errors
     /// Those of `work`, or work on the device has failed.
     pub fn time(&self, mut work: impl FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
-        self.machine().time(&mut work)
+        self.backend().time(&mut work)
     }
 }
 

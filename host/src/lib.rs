@@ -26,13 +26,13 @@
 //! be checked is in [`interop`], whose functions are unsafe.
 
 mod argument;
+mod backend;
 mod buffer;
 mod device;
 mod error;
 mod gpu;
 pub mod interop;
 pub mod ladder;
-mod machine;
 mod matrix;
 pub mod occupancy;
 pub mod ptx;
@@ -46,6 +46,7 @@ pub use reduce::{ExactElement, ExactSums, PairReducer, PairReduction, Reducer, R
 pub use transpose::{ScaledElement, Scaling, Transposition};
 
 pub use argument::Host;
+pub use backend::KernelOccupancy;
 pub use buffer::{Buffer, View, ViewMut};
 pub use cuda_std::element::{Element, Plain};
 pub use cuda_std::launch::{AnyBlock, Dim3, Kernel, KernelId, Parameters};
@@ -54,7 +55,6 @@ pub use error::Error;
 pub use exact_sum as exact;
 pub use gpu::Gpu;
 pub use kernels::ops;
-pub use machine::KernelOccupancy;
 pub use matrix::Matrix;
 pub use num_complex;
 pub use recording::Recording;

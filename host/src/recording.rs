@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::machine::{Machine, Memory, Recorded};
+use crate::backend::{Backend, Memory, Recorded};
 use crate::{Error, Gpu};
 
 /// Work that [`Gpu::record`] has remembered. It keeps the memory that it uses, whatever becomes of the buffers.
@@ -30,7 +30,7 @@ thread_local! {
 struct Open {
     /// The number of its handle.
     handle: usize,
-    recorder: Arc<dyn Machine>,
+    recorder: Arc<dyn Backend>,
     /// What it has to keep.
     memory: Vec<Memory>,
 }
@@ -61,17 +61,17 @@ impl Drop for Opened {
 
 /// The machine that a handle's work goes to: its own, or the recorder while this thread records.
 pub(crate) enum Current<'a> {
-    Own(&'a Arc<dyn Machine>),
-    Recorder(Arc<dyn Machine>),
+    Own(&'a Arc<dyn Backend>),
+    Recorder(Arc<dyn Backend>),
 }
 
 impl Deref for Current<'_> {
-    type Target = Arc<dyn Machine>;
+    type Target = Arc<dyn Backend>;
 
-    fn deref(&self) -> &Arc<dyn Machine> {
+    fn deref(&self) -> &Arc<dyn Backend> {
         match self {
-            Self::Own(machine) => machine,
-            Self::Recorder(machine) => machine,
+            Self::Own(backend) => backend,
+            Self::Recorder(backend) => backend,
         }
     }
 }
@@ -115,7 +115,7 @@ impl Gpu {
         if OPEN.with_borrow(|open| open.iter().any(|open| open.handle == handle)) {
             return Err(Error::Recording { operation: "record" });
         }
-        let recorder = self.own_machine().recorder()?;
+        let recorder = self.own_backend().recorder()?;
         OPEN.with_borrow_mut(|open| open.push(Open { handle, recorder, memory: Vec::new() }));
         let opened = Opened { handle };
         let done = work();
@@ -126,13 +126,13 @@ impl Gpu {
     }
 
     /// The machine that work goes to which this thread starts on this handle.
-    pub(crate) fn machine(&self) -> Current<'_> {
+    pub(crate) fn backend(&self) -> Current<'_> {
         let handle = self.handle();
         let recorder = OPEN.with_borrow(|open| {
             let open = open.iter().find(|open| open.handle == handle);
             open.map(|open| open.recorder.clone())
         });
-        recorder.map_or(Current::Own(self.own_machine()), Current::Recorder)
+        recorder.map_or(Current::Own(self.own_backend()), Current::Recorder)
     }
 
     /// Keeps memory that is used, if this thread records.
@@ -155,7 +155,7 @@ impl Recording {
     pub fn start(&self) -> Result<(), Error> {
         self.memory.iter().try_for_each(Memory::make_clean)?;
         // SAFETY: the recording keeps its memory.
-        let started = unsafe { self.work.start(&**self.gpu.machine()) };
+        let started = unsafe { self.work.start(&**self.gpu.backend()) };
         if started.is_err() {
             self.memory.iter().for_each(Memory::note_failure);
         }

@@ -58,7 +58,7 @@ impl Gpu {
     /// Those of `work`, and [`Error::NoCounters`] on a CUDA device.
     pub fn profile(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<Profile, Error> {
         let mut work = Some(work);
-        self.machine().profile(&mut || work.take().map_or(Ok(()), |work| work()))
+        self.backend().profile(&mut || work.take().map_or(Ok(()), |work| work()))
     }
 }
 

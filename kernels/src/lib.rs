@@ -1,6 +1,6 @@
 //! warpfold's kernels.
 //!
-//! One source, two machines: `cargo xtask build-ptx` compiles this crate to PTX, and the host crate links it to run the
+//! One source, two backends: `cargo xtask build-ptx` compiles this crate to PTX, and the host crate links it to run the
 //! same functions in the executor.
 //!
 //! | module | what is in it |

@@ -1,8 +1,8 @@
 //! warpfold's build tool: `cargo xtask --help`.
 
+mod backend;
 mod build_ptx;
 mod bundle;
-mod machine;
 mod mutants;
 mod progress;
 mod ptxas;
@@ -19,7 +19,7 @@ use std::thread;
 use clap::{Parser, Subcommand};
 use cuda_builder::Arch;
 
-use crate::machine::{ARCHS, Machine};
+use crate::backend::{ARCHS, Backend};
 
 /// Sets up what warpfold's build needs, builds PTX, and runs the benchmark and the tests.
 #[derive(Debug, Parser)]
@@ -137,18 +137,18 @@ fn main() -> ExitCode {
 /// On a GPU it is the release build, as its host code is measured, too. In the executor it is the tests' build, without
 /// PTX.
 fn bench(arguments: &[String]) -> anyhow::Result<u8> {
-    let machine = Machine::find();
-    let profile = match machine {
-        Machine::Gpu => {
+    let backend = Backend::find();
+    let profile = match backend {
+        Backend::Gpu => {
             setup::run(false)?;
             "release"
         }
-        Machine::Executor => "dev",
+        Backend::Executor => "dev",
     };
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root());
     cargo.args(["build", "--bin", "bench", "--profile", profile]);
-    cargo.envs(machine.archs().map(|archs| (ARCHS, archs)));
+    cargo.envs(backend.archs().map(|archs| (ARCHS, archs)));
     let built = progress::run(&mut cargo, "building the benchmark")?;
     if built != 0 {
         return Ok(built);
@@ -157,7 +157,7 @@ fn bench(arguments: &[String]) -> anyhow::Result<u8> {
     let mut bench = Command::new(workspace::target().join(folder).join("bench"));
     bench.args(arguments);
     // Only here does the executor's build need PTX: of one architecture, in a folder.
-    if machine == Machine::Executor
+    if backend == Backend::Executor
         && let Some(arch) = occupancy_without_ptx(arguments)
     {
         bench.arg("--ptx").arg(build_ptx::in_folder(&[build_ptx::newest_up_to(arch)])?);
@@ -178,7 +178,7 @@ fn occupancy_without_ptx(arguments: &[String]) -> Option<Arch> {
 /// Runs all tests, or what `arguments` choose of them. Without a GPU the library is built without PTX; the tests of the
 /// PTX build it themselves, if they are among them.
 fn test(all: bool, arguments: &[String]) -> anyhow::Result<u8> {
-    let machine = Machine::find();
+    let backend = Backend::find();
     setup::run(false)?;
     // Without the assembler some tests can only say that they were skipped.
     if let Err(error) = setup::run(true) {
@@ -186,7 +186,7 @@ fn test(all: bool, arguments: &[String]) -> anyhow::Result<u8> {
     }
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root()).args(["test", "--workspace"]).args(arguments);
-    cargo.envs(machine.archs().map(|archs| (ARCHS, archs)));
+    cargo.envs(backend.archs().map(|archs| (ARCHS, archs)));
     if all {
         cargo.env("WARPFOLD_TESTS", "all").env("WARPFOLD_TEST_ARCHS", "sm_75,sm_80,sm_90");
     }

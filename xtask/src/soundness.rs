@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use clap::ValueEnum;
 use serde_json::Value;
 
-use crate::machine::ARCHS;
+use crate::backend::ARCHS;
 use crate::{progress, setup, workspace};
 
 /// A tool that finds undefined behaviour while a test runs.

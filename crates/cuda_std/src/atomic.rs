@@ -5,9 +5,9 @@
 //!
 //! There are no float sums here on purpose: their order, and so their result, would differ from run to run.
 
+use crate::backend;
 use crate::element::Plain;
 use crate::global::GlobalMut;
-use crate::machine;
 
 /// Who sees an atomic operation as one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Scope {
 /// After a barrier of the block, one thread's fence stands for all of the block's.
 #[inline(always)]
 pub fn fence(scope: Scope) {
-    machine::fence_acquire_release(scope);
+    backend::fence_acquire_release(scope);
 }
 
 /// A number that memory can combine by itself.
@@ -49,25 +49,25 @@ macro_rules! atomics {
             #[track_caller]
             fn fetch_add(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
                 // SAFETY: `place` has checked the index.
-                unsafe { machine::$add(view.place(i), operand, scope) }
+                unsafe { backend::$add(view.place(i), operand, scope) }
             }
             #[inline(always)]
             #[track_caller]
             fn fetch_min(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
                 // SAFETY: `place` has checked the index.
-                unsafe { machine::$min(view.place(i), operand, scope) }
+                unsafe { backend::$min(view.place(i), operand, scope) }
             }
             #[inline(always)]
             #[track_caller]
             fn fetch_max(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
                 // SAFETY: `place` has checked the index.
-                unsafe { machine::$max(view.place(i), operand, scope) }
+                unsafe { backend::$max(view.place(i), operand, scope) }
             }
             #[inline(always)]
             #[track_caller]
             fn compare_and_swap(view: &GlobalMut<'_, Self>, i: usize, expected: Self, new: Self, scope: Scope) -> Self {
                 // SAFETY: `place` has checked the index.
-                unsafe { machine::$cas(view.place(i), expected, new, scope) }
+                unsafe { backend::$cas(view.place(i), expected, new, scope) }
             }
         }
     )*};
@@ -88,5 +88,5 @@ atomics! {
 #[track_caller]
 pub fn inc(view: &GlobalMut<'_, u32>, i: usize, last: u32, scope: Scope) -> u32 {
     // SAFETY: `place` has checked the index.
-    unsafe { machine::atomic_inc_u32(view.place(i), last, scope) }
+    unsafe { backend::atomic_inc_u32(view.place(i), last, scope) }
 }

@@ -2,8 +2,8 @@
 
 use core::mem::size_of;
 
+use crate::backend;
 use crate::element::Packed;
-use crate::machine;
 
 /// The pack that begins `elements` elements, less than a pack's length, into `low` and, behind it, `high`.
 ///
@@ -11,7 +11,7 @@ use crate::machine;
 #[inline(always)]
 pub fn cut_pack<P: Packed>(low: P, high: P, elements: usize) -> P {
     let size = size_of::<P>() / P::LEN;
-    machine::cut(low, high, elements % P::LEN * size, size)
+    backend::cut(low, high, elements % P::LEN * size, size)
 }
 
 /// The 32 bits that begin `bits` bits, less than 32, into `low` and, behind it, `high`.
@@ -19,7 +19,7 @@ pub fn cut_pack<P: Packed>(low: P, high: P, elements: usize) -> P {
 /// One instruction (`shf`).
 #[inline(always)]
 pub fn funnel_shift(low: u32, high: u32, bits: u32) -> u32 {
-    machine::funnel(low, high, bits % 32)
+    backend::funnel(low, high, bits % 32)
 }
 
 /// Four of the eight bytes of `low` and `high`, which are numbered from `low`'s least to `high`'s most significant: the
@@ -28,7 +28,7 @@ pub fn funnel_shift(low: u32, high: u32, bits: u32) -> u32 {
 /// One instruction (`prmt`).
 #[inline(always)]
 pub fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
-    machine::permute_bytes(low, high, selector & 0x7777)
+    backend::permute_bytes(low, high, selector & 0x7777)
 }
 
 /// The upper word of the product of two words.
@@ -39,7 +39,7 @@ pub fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
 /// (`docs/notes/division.md`)
 #[inline(always)]
 pub fn high_product(a: u32, b: u32) -> u32 {
-    machine::high_product(a, b)
+    backend::high_product(a, b)
 }
 
 /// The sum of a word's four bytes and `sum`, wrapping.
@@ -47,18 +47,18 @@ pub fn high_product(a: u32, b: u32) -> u32 {
 /// One instruction (`dp4a`).
 #[inline(always)]
 pub fn add_bytes(word: u32, sum: u32) -> u32 {
-    machine::add_bytes(word, sum)
+    backend::add_bytes(word, sum)
 }
 
 /// [`add_bytes`] of bytes that are signed.
 #[inline(always)]
 pub fn add_signed_bytes(word: u32, sum: i32) -> i32 {
-    machine::add_signed_bytes(word, sum)
+    backend::add_signed_bytes(word, sum)
 }
 
 /// Whether [`min_of_halves`] and [`max_of_halves`] are one instruction: from compute capability 8.0 on. (The executor
 /// says so too, so that it runs what most devices do.)
-pub const COMPARES_HALVES: bool = machine::COMPARES_HALVES;
+pub const COMPARES_HALVES: bool = backend::COMPARES_HALVES;
 
 /// The lesser of `a` and `b` in each half of the word, as unsigned numbers below 0x7C00.
 ///
@@ -67,7 +67,7 @@ pub const COMPARES_HALVES: bool = machine::COMPARES_HALVES;
 #[inline(always)]
 #[track_caller]
 pub fn min_of_halves(a: u32, b: u32) -> u32 {
-    machine::min_of_halves(a, b)
+    backend::min_of_halves(a, b)
 }
 
 /// The greater of `a` and `b` in each half of the word, as unsigned numbers below 0x7C00.
@@ -76,7 +76,7 @@ pub fn min_of_halves(a: u32, b: u32) -> u32 {
 #[inline(always)]
 #[track_caller]
 pub fn max_of_halves(a: u32, b: u32) -> u32 {
-    machine::max_of_halves(a, b)
+    backend::max_of_halves(a, b)
 }
 
 #[cfg(test)]

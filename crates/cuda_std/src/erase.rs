@@ -6,8 +6,8 @@
 //! for each combination of the sizes of element, state and output, with unsigned integers in their places and an
 //! operator that calls functions from a table. A lane enters the table of its instance before it runs the kernel.
 
+use crate::backend;
 use crate::element::{Element, Plain};
-use crate::machine;
 
 /// Sizes in bytes of what an erased kernel has in memory. Kernels of the same sizes are one function on the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub unsafe trait Erase<O, T> {
 
 /// Makes `table` the one that [`table`] finds on this thread of the CPU from now on.
 pub fn enter<V: Sync>(table: &'static V) {
-    machine::enter_table(table);
+    backend::enter_table(table);
 }
 
 /// The table of type `V` that this thread of the CPU has entered.
@@ -45,7 +45,7 @@ pub fn enter<V: Sync>(table: &'static V) {
 /// It has entered none, or last one of another type. On a GPU, where nothing is erased, it traps.
 #[inline(always)]
 pub fn table<V: Sync>() -> &'static V {
-    machine::table()
+    backend::table()
 }
 
 /// The first expression on a GPU, the second on the CPU: a constant of an operator, and the function that an erased one

@@ -5,18 +5,18 @@ use core::hint::select_unpredictable;
 
 use half::{bf16, f16};
 
-use crate::machine;
+use crate::backend;
 
 /// `value` in `f32`. Exact.
 #[inline(always)]
 pub fn f32_from_f16(value: f16) -> f32 {
-    machine::f32_from_f16(value.to_bits())
+    backend::f32_from_f16(value.to_bits())
 }
 
 /// The nearest `f16`, ties to even; past its range infinite.
 #[inline(always)]
 pub fn f16_from_f32(value: f32) -> f16 {
-    f16::from_bits(machine::f16_from_f32(value))
+    f16::from_bits(backend::f16_from_f32(value))
 }
 
 /// `value` in `f32`. Exact: a `bf16` is the upper half of an `f32`.
@@ -28,13 +28,13 @@ pub fn f32_from_bf16(value: bf16) -> f32 {
 /// The nearest `bf16`, ties to even; past its range infinite.
 #[inline(always)]
 pub fn bf16_from_f32(value: f32) -> bf16 {
-    bf16::from_bits(machine::bf16_from_f32(value))
+    bf16::from_bits(backend::bf16_from_f32(value))
 }
 
 /// `a * b + c`, rounded once.
 #[inline(always)]
 pub fn multiply_add(a: f64, b: f64, c: f64) -> f64 {
-    machine::multiply_add_f64(a, b, c)
+    backend::multiply_add_f64(a, b, c)
 }
 
 /// A float with the operations that `core` lacks.
@@ -50,22 +50,22 @@ pub trait Float: Copy + PartialOrd {
 impl Float for f32 {
     #[inline(always)]
     fn sqrt(self) -> Self {
-        machine::sqrt_f32(self)
+        backend::sqrt_f32(self)
     }
     #[inline(always)]
     fn minimum(self, other: Self) -> Self {
-        machine::minimum_f32(self, other)
+        backend::minimum_f32(self, other)
     }
     #[inline(always)]
     fn maximum(self, other: Self) -> Self {
-        machine::maximum_f32(self, other)
+        backend::maximum_f32(self, other)
     }
 }
 
 impl Float for f64 {
     #[inline(always)]
     fn sqrt(self) -> Self {
-        machine::sqrt_f64(self)
+        backend::sqrt_f64(self)
     }
     #[inline(always)]
     fn minimum(self, other: Self) -> Self {

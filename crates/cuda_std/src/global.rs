@@ -19,8 +19,8 @@
 use core::marker::PhantomData;
 use core::mem::{size_of, transmute_copy};
 
+use crate::backend;
 use crate::element::{Element, Pack, Packed, Plain};
-use crate::machine;
 
 mod packs;
 mod parts;
@@ -67,7 +67,7 @@ pub enum Fetch {
 /// their way together wait for each other.
 #[inline(always)]
 pub fn issue_loads() {
-    machine::issue_loads();
+    backend::issue_loads();
 }
 
 impl<'a, T: Plain> Global<'a, T> {
@@ -98,10 +98,10 @@ impl<'a, T: Plain> Global<'a, T> {
     #[track_caller]
     pub fn load(&self, i: usize) -> T {
         if i >= self.len {
-            machine::out_of_bounds("a view of global memory", i, self.len);
+            backend::out_of_bounds("a view of global memory", i, self.len);
         }
         // SAFETY: `i` is inside of the view.
-        unsafe { machine::load(self.start.add(i)) }
+        unsafe { backend::load(self.start.add(i)) }
     }
 
     /// The element at `i`, or `otherwise` outside of the view.
@@ -110,7 +110,7 @@ impl<'a, T: Plain> Global<'a, T> {
     pub fn load_or(&self, i: usize, otherwise: T) -> T {
         if i < self.len {
             // SAFETY: `i` is inside of the view.
-            unsafe { machine::load(self.start.add(i)) }
+            unsafe { backend::load(self.start.add(i)) }
         } else {
             otherwise
         }
@@ -127,7 +127,7 @@ impl<'a, T: Plain> Global<'a, T> {
         return self.load(i);
         // SAFETY: as promised by the caller.
         #[cfg(target_arch = "nvptx64")]
-        return unsafe { machine::load(self.start.add(i)) };
+        return unsafe { backend::load(self.start.add(i)) };
     }
 
     /// Whether the address of element `i` is a multiple of `bytes`, a power of two.
@@ -151,15 +151,15 @@ impl<T: Element> Global<'_, T> {
     #[track_caller]
     pub fn load_pack(&self, i: usize) -> T::Pack {
         if i >= self.len || self.len - i < T::Pack::LEN {
-            machine::out_of_bounds("a view of global memory (a pack that begins)", i, self.len);
+            backend::out_of_bounds("a view of global memory (a pack that begins)", i, self.len);
         }
         // SAFETY: `i` is inside of the view.
         let place = unsafe { self.start.add(i) };
         if !(place as usize).is_multiple_of(16) {
-            machine::misaligned("a view of global memory", i);
+            backend::misaligned("a view of global memory", i);
         }
         // SAFETY: all of the pack is inside of the view, and aligned.
-        unsafe { machine::load(place.cast()) }
+        unsafe { backend::load(place.cast()) }
     }
 
     /// The 16 bytes of elements that begin at `i`, not checked on a GPU.
@@ -188,7 +188,7 @@ impl<T: Element> Global<'_, T> {
         // SAFETY: as promised by the caller.
         #[cfg(target_arch = "nvptx64")]
         unsafe {
-            machine::load_pack(self.start.add(i).cast(), fetch)
+            backend::load_pack(self.start.add(i).cast(), fetch)
         }
     }
 }
@@ -204,18 +204,18 @@ impl<T: Element> Global<'_, T> {
     pub unsafe fn load_four_unchecked(&self, i: usize) -> [T; 4] {
         #[cfg(not(target_arch = "nvptx64"))]
         if i >= self.len || self.len - i < 4 {
-            machine::out_of_bounds("a view of global memory (four elements that begin)", i, self.len);
+            backend::out_of_bounds("a view of global memory (four elements that begin)", i, self.len);
         }
         // SAFETY: as promised by the caller.
         unsafe {
             let place = self.start.add(i);
             match size_of::<T>() {
-                1 => transmute_copy(&machine::load::<u32>(place.cast())),
-                2 => transmute_copy(&machine::load::<u64>(place.cast())),
-                4 => transmute_copy(&machine::load::<T::Pack>(place.cast())),
+                1 => transmute_copy(&backend::load::<u32>(place.cast())),
+                2 => transmute_copy(&backend::load::<u64>(place.cast())),
+                4 => transmute_copy(&backend::load::<T::Pack>(place.cast())),
                 _ => transmute_copy(&[
-                    machine::load::<T::Pack>(place.cast()),
-                    machine::load::<T::Pack>(place.add(2).cast()),
+                    backend::load::<T::Pack>(place.cast()),
+                    backend::load::<T::Pack>(place.add(2).cast()),
                 ]),
             }
         }
@@ -245,7 +245,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
     #[track_caller]
     pub fn cast<U: Plain>(&self) -> GlobalMut<'a, U> {
         if size_of::<U>() > size_of::<T>() && !(self.start as usize).is_multiple_of(size_of::<U>()) {
-            machine::misaligned_for("a view of global memory", size_of::<U>());
+            backend::misaligned_for("a view of global memory", size_of::<U>());
         }
         let bytes = self.len * size_of::<T>();
         GlobalMut { start: self.start.cast(), len: bytes / size_of::<U>(), memory: PhantomData }
@@ -268,7 +268,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
     #[track_caller]
     pub(crate) fn place(&self, i: usize) -> *mut T {
         if i >= self.len {
-            machine::out_of_bounds("a view of global memory", i, self.len);
+            backend::out_of_bounds("a view of global memory", i, self.len);
         }
         // SAFETY: `i` is inside of the view.
         unsafe { self.start.add(i) }
@@ -286,7 +286,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
     #[track_caller]
     pub fn store(&self, i: usize, value: T) {
         // SAFETY: `place` has checked it.
-        unsafe { machine::store(self.place(i), value) }
+        unsafe { backend::store(self.place(i), value) }
     }
 
     /// Writes the element at `i`, not checked on a GPU.
@@ -301,7 +301,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
         // SAFETY: as promised by the caller.
         #[cfg(target_arch = "nvptx64")]
         unsafe {
-            machine::store(self.start.add(i), value)
+            backend::store(self.start.add(i), value)
         }
     }
 
@@ -310,7 +310,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
     #[track_caller]
     pub fn load_volatile(&self, i: usize) -> T {
         // SAFETY: `place` has checked it.
-        unsafe { machine::load_volatile(self.place(i)) }
+        unsafe { backend::load_volatile(self.place(i)) }
     }
 
     /// [`GlobalMut::load_volatile`], not checked on a GPU.
@@ -327,7 +327,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
         // SAFETY: as promised by the caller.
         #[cfg(target_arch = "nvptx64")]
         unsafe {
-            machine::load_volatile(self.start.add(i))
+            backend::load_volatile(self.start.add(i))
         }
     }
 
@@ -336,7 +336,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
     #[track_caller]
     pub fn store_volatile(&self, i: usize, value: T) {
         // SAFETY: `place` has checked it.
-        unsafe { machine::store_volatile(self.place(i), value) }
+        unsafe { backend::store_volatile(self.place(i), value) }
     }
 }
 
@@ -351,25 +351,25 @@ impl<T: Plain> GlobalMut<'_, T> {
     pub unsafe fn store_neighbours_unchecked<const N: usize>(&self, i: usize, values: [T; N]) {
         #[cfg(not(target_arch = "nvptx64"))]
         if i >= self.len || self.len - i < N {
-            machine::out_of_bounds("a view of global memory (neighbours that begin)", i, self.len);
+            backend::out_of_bounds("a view of global memory (neighbours that begin)", i, self.len);
         }
         // SAFETY: as promised by the caller; each arm reads as many bytes as there are.
         unsafe {
             let place = self.start.add(i);
             match size_of::<[T; N]>() {
-                2 => machine::store::<u16>(place.cast(), transmute_copy(&values)),
-                4 => machine::store::<u32>(place.cast(), transmute_copy(&values)),
-                8 => machine::store::<u64>(place.cast(), transmute_copy(&values)),
-                16 => machine::store::<Pack<u32, 4>>(place.cast(), transmute_copy(&values)),
+                2 => backend::store::<u16>(place.cast(), transmute_copy(&values)),
+                4 => backend::store::<u32>(place.cast(), transmute_copy(&values)),
+                8 => backend::store::<u64>(place.cast(), transmute_copy(&values)),
+                16 => backend::store::<Pack<u32, 4>>(place.cast(), transmute_copy(&values)),
                 32 => {
                     let [first, second]: [Pack<u32, 4>; 2] = transmute_copy(&values);
-                    machine::store(place.cast(), first);
-                    machine::store(place.cast::<Pack<u32, 4>>().add(1), second);
+                    backend::store(place.cast(), first);
+                    backend::store(place.cast::<Pack<u32, 4>>().add(1), second);
                 }
                 _ => {
                     let mut k = 0;
                     while k < N {
-                        machine::store(place.add(k), values[k]);
+                        backend::store(place.add(k), values[k]);
                         k += 1;
                     }
                 }
@@ -390,15 +390,15 @@ impl<T: Element> GlobalMut<'_, T> {
     #[track_caller]
     pub fn store_pack(&self, i: usize, pack: T::Pack) {
         if i >= self.len || self.len - i < T::Pack::LEN {
-            machine::out_of_bounds("a view of global memory (a pack that begins)", i, self.len);
+            backend::out_of_bounds("a view of global memory (a pack that begins)", i, self.len);
         }
         // SAFETY: `i` is inside of the view.
         let place = unsafe { self.start.add(i) };
         if !(place as usize).is_multiple_of(16) {
-            machine::misaligned("a view of global memory", i);
+            backend::misaligned("a view of global memory", i);
         }
         // SAFETY: all of the pack is inside of the view, and aligned.
-        unsafe { machine::store(place.cast(), pack) }
+        unsafe { backend::store(place.cast(), pack) }
     }
 
     /// Writes 16 bytes of elements from `i` on, not checked on a GPU.
@@ -413,7 +413,7 @@ impl<T: Element> GlobalMut<'_, T> {
         // SAFETY: as promised by the caller.
         #[cfg(target_arch = "nvptx64")]
         unsafe {
-            machine::store(self.start.add(i).cast(), pack)
+            backend::store(self.start.add(i).cast(), pack)
         }
     }
 }

@@ -99,7 +99,7 @@ macro_rules! __prefetch_blocks {
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 pub fn await_previous_grid() {
-    crate::machine::await_previous_grid();
+    crate::backend::await_previous_grid();
 }
 
 /// A parameter that is an address and a length: an entry takes the two apart, because every load through a slice or

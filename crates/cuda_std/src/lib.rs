@@ -2,7 +2,7 @@
 //!
 //! A kernel written against this crate compiles twice from the same lines: for `nvptx64-nvidia-cuda`, where each
 //! function here is an instruction or two, and for the CPU, where each is a call into the executor ([`simt`]).
-//! The only place that knows which of the two it is on is the private module `machine`.
+//! The only place that knows which of the two it is on is the private module `backend`.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -52,6 +52,7 @@ extern crate std;
 
 pub mod arguments;
 pub mod atomic;
+mod backend;
 pub mod bits;
 pub mod element;
 pub mod erase;
@@ -60,7 +61,6 @@ pub mod global;
 pub mod hint;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
-mod machine;
 pub mod mailbox;
 pub mod shared;
 pub mod thread;

@@ -12,9 +12,9 @@
 //! Source: Merrill and Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA technical report
 //! NVR-2016-002, section 4.
 
+use crate::backend;
 use crate::element::Plain;
 use crate::global::GlobalMut;
-use crate::machine;
 use crate::warp::{FULL_MASK, warp_vote_all};
 
 /// How many mailboxes a value of this type takes.
@@ -35,7 +35,7 @@ pub fn post<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, value: V) {
 #[track_caller]
 pub fn post_tagged(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, word: u64, tag: u64) {
     // SAFETY: `place` has checked the index.
-    unsafe { machine::store_both(mailboxes.place(i), [word, tag]) }
+    unsafe { backend::store_both(mailboxes.place(i), [word, tag]) }
 }
 
 /// Waits for the `i`-th value of its type, and takes it. Traps outside of the view.
@@ -45,11 +45,11 @@ pub fn take<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize) -> V {
     let mut round = 0;
     loop {
         if let Some(value) = look::<V>(mailboxes, i) {
-            machine::end_spin(round);
+            backend::end_spin(round);
             empty::<V>(mailboxes, i);
             return value;
         }
-        machine::spin(round);
+        backend::spin(round);
         round = round.wrapping_add(1);
     }
 }
@@ -69,10 +69,10 @@ pub fn take_by_warp<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, wan
         if warp_vote_all(FULL_MASK, value.is_some() | !wants) {
             break value;
         }
-        machine::spin(round);
+        backend::spin(round);
         round = round.wrapping_add(1);
     };
-    machine::end_spin(round);
+    backend::end_spin(round);
     if wants {
         empty::<V>(mailboxes, i);
     }
@@ -87,14 +87,14 @@ pub fn take_tagged_by_warp(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, wants:
     let mut round = 0;
     let [word, tag] = loop {
         // SAFETY: `place` has checked the index.
-        let [word, tag] = unsafe { machine::load_both(mailboxes.place(i)) };
+        let [word, tag] = unsafe { backend::load_both(mailboxes.place(i)) };
         if warp_vote_all(FULL_MASK, (tag != 0) | !wants) {
             break [word, tag];
         }
-        machine::spin(round);
+        backend::spin(round);
         round = round.wrapping_add(1);
     };
-    machine::end_spin(round);
+    backend::end_spin(round);
     if wants {
         empty::<u64>(mailboxes, i);
     }
@@ -136,7 +136,7 @@ fn load_word<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, k: usize) 
         return [0, 1];
     }
     // SAFETY: `place` has checked the index.
-    unsafe { machine::load_both(mailboxes.place(i * boxes_of::<V>() + k)) }
+    unsafe { backend::load_both(mailboxes.place(i * boxes_of::<V>() + k)) }
 }
 
 /// Fills mailbox `k` of the `i`-th value, if the value has as many.
@@ -145,6 +145,6 @@ fn load_word<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, k: usize) 
 fn store_word<V: Plain>(mailboxes: &GlobalMut<'_, [u64; 2]>, i: usize, k: usize, word: [u64; 2]) {
     if k < boxes_of::<V>() {
         // SAFETY: `place` has checked the index.
-        unsafe { machine::store_both(mailboxes.place(i * boxes_of::<V>() + k), word) };
+        unsafe { backend::store_both(mailboxes.place(i * boxes_of::<V>() + k), word) };
     }
 }

@@ -9,9 +9,9 @@
 use core::marker::PhantomData;
 use core::mem::size_of;
 
+use crate::backend;
 use crate::element::{Element, Packed, Plain};
 use crate::global::Word;
-use crate::machine;
 
 /// `shared_array![T; LEN]`: a [`SharedArray`] of the block. Each place in the source where it stands is one array.
 #[macro_export]
@@ -53,7 +53,7 @@ pub const fn array_id(file: &str, line: u32, column: u32) -> u64 {
 /// `LEN` elements, shared by the threads of a block.
 #[derive(Clone, Copy)]
 pub struct SharedArray<T, const LEN: usize> {
-    base: machine::SharedAddress,
+    base: backend::SharedAddress,
     elements: PhantomData<T>,
 }
 
@@ -63,14 +63,14 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
     #[inline(always)]
     #[track_caller]
     pub fn declare<const ID: u64>() -> Self {
-        Self { base: machine::shared_declare::<T, LEN, ID>(), elements: PhantomData }
+        Self { base: backend::shared_declare::<T, LEN, ID>(), elements: PhantomData }
     }
 
     #[inline(always)]
     #[track_caller]
     fn check(i: usize) {
         if i >= LEN {
-            machine::out_of_bounds("a shared array", i, LEN);
+            backend::out_of_bounds("a shared array", i, LEN);
         }
     }
 
@@ -80,7 +80,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
     pub fn load(&self, i: usize) -> T {
         Self::check(i);
         // SAFETY: just checked.
-        unsafe { machine::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
     /// [`SharedArray::load`], not checked on a GPU: a check is a branch, before which a compiler waits for what was
@@ -94,7 +94,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check(i);
         // SAFETY: as promised by the caller.
-        unsafe { machine::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
     /// Writes the element at `i`. Past the end it traps.
@@ -103,7 +103,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
     pub fn store(&self, i: usize, value: T) {
         Self::check(i);
         // SAFETY: just checked.
-        unsafe { machine::shared_store(self.base, i * size_of::<T>(), value) }
+        unsafe { backend::shared_store(self.base, i * size_of::<T>(), value) }
     }
 
     /// [`SharedArray::store`], not checked on a GPU.
@@ -116,7 +116,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check(i);
         // SAFETY: as promised by the caller.
-        unsafe { machine::shared_store(self.base, i * size_of::<T>(), value) }
+        unsafe { backend::shared_store(self.base, i * size_of::<T>(), value) }
     }
 
     /// The element at `i` as memory has it now, never a value that the compiler remembers. Past the end it traps.
@@ -125,7 +125,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
     pub fn load_volatile(&self, i: usize) -> T {
         Self::check(i);
         // SAFETY: just checked.
-        unsafe { machine::shared_load_volatile(self.base, i * size_of::<T>()) }
+        unsafe { backend::shared_load_volatile(self.base, i * size_of::<T>()) }
     }
 
     /// Writes the element at `i` to memory now. Past the end it traps.
@@ -134,7 +134,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
     pub fn store_volatile(&self, i: usize, value: T) {
         Self::check(i);
         // SAFETY: just checked.
-        unsafe { machine::shared_store_volatile(self.base, i * size_of::<T>(), value) }
+        unsafe { backend::shared_store_volatile(self.base, i * size_of::<T>(), value) }
     }
 }
 
@@ -143,10 +143,10 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
     #[track_caller]
     fn check_pack(i: usize) {
         if i >= LEN || LEN - i < T::Pack::LEN {
-            machine::out_of_bounds("a shared array (a pack that begins)", i, LEN);
+            backend::out_of_bounds("a shared array (a pack that begins)", i, LEN);
         }
         if !i.is_multiple_of(T::Pack::LEN) {
-            machine::misaligned("a shared array", i);
+            backend::misaligned("a shared array", i);
         }
     }
 
@@ -157,7 +157,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
     pub fn load_pack(&self, i: usize) -> T::Pack {
         Self::check_pack(i);
         // SAFETY: just checked.
-        unsafe { machine::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
     /// Writes 16 bytes of elements from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the
@@ -167,7 +167,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
     pub fn store_pack(&self, i: usize, pack: T::Pack) {
         Self::check_pack(i);
         // SAFETY: just checked.
-        unsafe { machine::shared_store(self.base, i * size_of::<T>(), pack) }
+        unsafe { backend::shared_store(self.base, i * size_of::<T>(), pack) }
     }
 
     /// [`SharedArray::load_pack`], not checked on a GPU.
@@ -180,7 +180,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check_pack(i);
         // SAFETY: as promised by the caller.
-        unsafe { machine::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
     /// [`SharedArray::store_pack`], not checked on a GPU.
@@ -193,7 +193,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check_pack(i);
         // SAFETY: as promised by the caller.
-        unsafe { machine::shared_store(self.base, i * size_of::<T>(), pack) }
+        unsafe { backend::shared_store(self.base, i * size_of::<T>(), pack) }
     }
 }
 
@@ -203,10 +203,10 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
     fn check_word<W: Word>(i: usize) {
         let elements = size_of::<W>() / size_of::<T>();
         if i >= LEN || LEN - i < elements {
-            machine::out_of_bounds("a shared array (a word that begins)", i, LEN);
+            backend::out_of_bounds("a shared array (a word that begins)", i, LEN);
         }
         if !i.is_multiple_of(elements) {
-            machine::misaligned("a shared array", i);
+            backend::misaligned("a shared array", i);
         }
     }
 
@@ -217,7 +217,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
     pub fn store_word<W: Word>(&self, i: usize, word: W) {
         Self::check_word::<W>(i);
         // SAFETY: just checked.
-        unsafe { machine::shared_store(self.base, i * size_of::<T>(), word) }
+        unsafe { backend::shared_store(self.base, i * size_of::<T>(), word) }
     }
 
     /// [`SharedArray::store_word`], not checked on a GPU.
@@ -230,7 +230,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check_word::<W>(i);
         // SAFETY: as promised by the caller.
-        unsafe { machine::shared_store(self.base, i * size_of::<T>(), word) }
+        unsafe { backend::shared_store(self.base, i * size_of::<T>(), word) }
     }
 }
 
@@ -245,14 +245,14 @@ impl<P: Packed, const LEN: usize> SharedArray<P, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check(i / P::LEN);
         // SAFETY: as promised by the caller.
-        unsafe { machine::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 }
 
 /// `ROWS` rows of `COLUMNS` elements, each row followed by `PAD` elements that keep rows in different banks.
 #[derive(Clone, Copy)]
 pub struct SharedTile<T, const ROWS: usize, const COLUMNS: usize, const PAD: usize> {
-    base: machine::SharedAddress,
+    base: backend::SharedAddress,
     elements: PhantomData<T>,
 }
 
@@ -262,17 +262,17 @@ impl<T: Plain, const ROWS: usize, const COLUMNS: usize, const PAD: usize> Shared
     #[inline(always)]
     #[track_caller]
     pub fn declare<const ID: u64>() -> Self {
-        Self { base: machine::shared_declare_tile::<T, ROWS, COLUMNS, PAD, ID>(), elements: PhantomData }
+        Self { base: backend::shared_declare_tile::<T, ROWS, COLUMNS, PAD, ID>(), elements: PhantomData }
     }
 
     #[inline(always)]
     #[track_caller]
     fn offset(row: usize, column: usize) -> usize {
         if row >= ROWS {
-            machine::out_of_bounds("the rows of a shared tile", row, ROWS);
+            backend::out_of_bounds("the rows of a shared tile", row, ROWS);
         }
         if column >= COLUMNS {
-            machine::out_of_bounds("the columns of a shared tile", column, COLUMNS);
+            backend::out_of_bounds("the columns of a shared tile", column, COLUMNS);
         }
         (row * (COLUMNS + PAD) + column) * size_of::<T>()
     }
@@ -282,7 +282,7 @@ impl<T: Plain, const ROWS: usize, const COLUMNS: usize, const PAD: usize> Shared
     #[track_caller]
     pub fn load(&self, row: usize, column: usize) -> T {
         // SAFETY: `offset` has checked both.
-        unsafe { machine::shared_load(self.base, Self::offset(row, column)) }
+        unsafe { backend::shared_load(self.base, Self::offset(row, column)) }
     }
 
     /// Writes the element at `row` and `column`. Outside of the tile it traps.
@@ -290,14 +290,14 @@ impl<T: Plain, const ROWS: usize, const COLUMNS: usize, const PAD: usize> Shared
     #[track_caller]
     pub fn store(&self, row: usize, column: usize, value: T) {
         // SAFETY: `offset` has checked both.
-        unsafe { machine::shared_store(self.base, Self::offset(row, column), value) }
+        unsafe { backend::shared_store(self.base, Self::offset(row, column), value) }
     }
 }
 
 /// The shared memory that the launch asks for beside the kernel's arrays, as elements of `T`.
 #[derive(Clone, Copy)]
 pub struct DynamicShared<T> {
-    base: machine::SharedAddress,
+    base: backend::SharedAddress,
     len: usize,
     elements: PhantomData<T>,
 }
@@ -305,7 +305,7 @@ pub struct DynamicShared<T> {
 /// All of the launch's dynamic shared memory, as elements of `T`.
 #[inline(always)]
 pub fn dynamic_shared<T: Plain>() -> DynamicShared<T> {
-    let (base, bytes) = machine::shared_dynamic();
+    let (base, bytes) = backend::shared_dynamic();
     DynamicShared { base, len: bytes / size_of::<T>(), elements: PhantomData }
 }
 
@@ -326,7 +326,7 @@ impl<T: Plain> DynamicShared<T> {
     #[track_caller]
     fn check(&self, i: usize) {
         if i >= self.len {
-            machine::out_of_bounds("dynamic shared memory", i, self.len);
+            backend::out_of_bounds("dynamic shared memory", i, self.len);
         }
     }
 
@@ -336,7 +336,7 @@ impl<T: Plain> DynamicShared<T> {
     pub fn load(&self, i: usize) -> T {
         self.check(i);
         // SAFETY: just checked.
-        unsafe { machine::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
     /// Writes the element at `i`. Past the end it traps.
@@ -345,6 +345,6 @@ impl<T: Plain> DynamicShared<T> {
     pub fn store(&self, i: usize, value: T) {
         self.check(i);
         // SAFETY: just checked.
-        unsafe { machine::shared_store(self.base, i * size_of::<T>(), value) }
+        unsafe { backend::shared_store(self.base, i * size_of::<T>(), value) }
     }
 }

@@ -1,77 +1,77 @@
 //! Who a thread is, and how the threads of a block meet.
 
-use crate::machine;
+use crate::backend;
 
 /// The thread's index in its block, along x.
 #[inline(always)]
 pub fn thread_idx_x() -> u32 {
-    machine::index::thread_idx_x()
+    backend::index::thread_idx_x()
 }
 
 /// The thread's index in its block, along y.
 #[inline(always)]
 pub fn thread_idx_y() -> u32 {
-    machine::index::thread_idx_y()
+    backend::index::thread_idx_y()
 }
 
 /// The thread's index in its block, along z.
 #[inline(always)]
 pub fn thread_idx_z() -> u32 {
-    machine::index::thread_idx_z()
+    backend::index::thread_idx_z()
 }
 
 /// The block's index in the grid, along x.
 #[inline(always)]
 pub fn block_idx_x() -> u32 {
-    machine::index::block_idx_x()
+    backend::index::block_idx_x()
 }
 
 /// The block's index in the grid, along y.
 #[inline(always)]
 pub fn block_idx_y() -> u32 {
-    machine::index::block_idx_y()
+    backend::index::block_idx_y()
 }
 
 /// The block's index in the grid, along z.
 #[inline(always)]
 pub fn block_idx_z() -> u32 {
-    machine::index::block_idx_z()
+    backend::index::block_idx_z()
 }
 
 /// Threads of a block along x.
 #[inline(always)]
 pub fn block_dim_x() -> u32 {
-    machine::index::block_dim_x()
+    backend::index::block_dim_x()
 }
 
 /// Threads of a block along y.
 #[inline(always)]
 pub fn block_dim_y() -> u32 {
-    machine::index::block_dim_y()
+    backend::index::block_dim_y()
 }
 
 /// Threads of a block along z.
 #[inline(always)]
 pub fn block_dim_z() -> u32 {
-    machine::index::block_dim_z()
+    backend::index::block_dim_z()
 }
 
 /// Blocks of the grid along x.
 #[inline(always)]
 pub fn grid_dim_x() -> u32 {
-    machine::index::grid_dim_x()
+    backend::index::grid_dim_x()
 }
 
 /// Blocks of the grid along y.
 #[inline(always)]
 pub fn grid_dim_y() -> u32 {
-    machine::index::grid_dim_y()
+    backend::index::grid_dim_y()
 }
 
 /// Blocks of the grid along z.
 #[inline(always)]
 pub fn grid_dim_z() -> u32 {
-    machine::index::grid_dim_z()
+    backend::index::grid_dim_z()
 }
 
 /// The thread's index in a one-dimensional grid. It wraps past 2^32 threads: [`index_1d_wide`] does not.
@@ -102,7 +102,7 @@ pub fn linear_index() -> u32 {
 pub fn index_in_block<const BLOCK: usize>() -> usize {
     let thread = thread_idx_x() as usize;
     if thread >= BLOCK {
-        machine::wrong_block(BLOCK);
+        backend::wrong_block(BLOCK);
     }
     thread
 }
@@ -112,46 +112,46 @@ pub fn index_in_block<const BLOCK: usize>() -> usize {
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads() {
-    machine::barrier();
+    backend::barrier();
 }
 
 /// [`sync_threads`], which also counts the threads whose `predicate` is not 0.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads_count(predicate: u32) -> u32 {
-    machine::barrier_count(predicate != 0)
+    backend::barrier_count(predicate != 0)
 }
 
 /// [`sync_threads`], which also gives 1 if `predicate` is not 0 in every thread, else 0.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads_and(predicate: u32) -> u32 {
-    u32::from(machine::barrier_and(predicate != 0))
+    u32::from(backend::barrier_and(predicate != 0))
 }
 
 /// [`sync_threads`], which also gives 1 if `predicate` is not 0 in some thread, else 0.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads_or(predicate: u32) -> u32 {
-    u32::from(machine::barrier_or(predicate != 0))
+    u32::from(backend::barrier_or(predicate != 0))
 }
 
 /// Fence: what this thread wrote before it, the threads of its block see before what it writes after.
 #[inline(always)]
 pub fn block_fence() {
-    machine::fence_block();
+    backend::fence_block();
 }
 
 /// Fence: what this thread wrote before it, the threads of the device see before what it writes after.
 #[inline(always)]
 pub fn device_fence() {
-    machine::fence_device();
+    backend::fence_device();
 }
 
 /// Fence: what this thread wrote before it, the host and other devices too see before what it writes after.
 #[inline(always)]
 pub fn system_fence() {
-    machine::fence_system();
+    backend::fence_system();
 }
 
 /// Lets blocks of the next grid in the same order take their places, once all blocks of this one have come here or
@@ -164,5 +164,5 @@ pub fn system_fence() {
 #[inline(always)]
 #[track_caller]
 pub fn admit_next_grid() {
-    machine::admit_next_grid();
+    backend::admit_next_grid();
 }

@@ -8,8 +8,8 @@
 
 use core::mem::size_of;
 
+use crate::backend;
 use crate::element::Plain;
-use crate::machine;
 
 /// The mask of all lanes.
 pub const FULL_MASK: u32 = u32::MAX;
@@ -17,7 +17,7 @@ pub const FULL_MASK: u32 = u32::MAX;
 /// The thread's lane in its warp, 0 to 31.
 #[inline(always)]
 pub fn lane_id() -> u32 {
-    machine::index::lane_id()
+    backend::index::lane_id()
 }
 
 /// The lanes that happen to run this instruction together now. Which they are is the scheduler's choice: never a mask
@@ -25,14 +25,14 @@ pub fn lane_id() -> u32 {
 #[inline(always)]
 #[track_caller]
 pub fn activemask() -> u32 {
-    machine::active_mask()
+    backend::active_mask()
 }
 
 /// The warp's barrier: waits for the lanes of `mask`, and orders their memory accesses.
 #[inline(always)]
 #[track_caller]
 pub fn sync_warp(mask: u32) {
-    machine::sync_warp(mask);
+    backend::sync_warp(mask);
 }
 
 /// A value that a shuffle moves: 32 or 64 bits.
@@ -89,7 +89,7 @@ shuffle_values! {
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, width: u32) -> (T, bool) {
-    let bits = machine::shuffle_down(machine::here(), mask, value.to_bits(), delta, width, T::WORDS);
+    let bits = backend::shuffle_down(backend::here(), mask, value.to_bits(), delta, width, T::WORDS);
     // `delta` may be anything, so the sum could wrap.
     (T::from_bits(bits), delta < width && lane_id() % width + delta < width)
 }
@@ -99,16 +99,16 @@ pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, w
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_down_plain<T: Plain>(mask: u32, value: T, delta: u32, width: u32) -> T {
-    let here = machine::here();
-    by_words(value, |half, words| machine::shuffle_down(here, mask, half, delta, width, words))
+    let here = backend::here();
+    by_words(value, |half, words| backend::shuffle_down(here, mask, half, delta, width, words))
 }
 
 /// [`warp_shuffle_xor`] of any plain value.
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_xor_plain<T: Plain>(mask: u32, value: T, lanes: u32, width: u32) -> T {
-    let here = machine::here();
-    by_words(value, |half, words| machine::shuffle_xor(here, mask, half, lanes, width, words))
+    let here = backend::here();
+    by_words(value, |half, words| backend::shuffle_xor(here, mask, half, lanes, width, words))
 }
 
 /// Moves a value as one word of 32 or 64 bits, or as two or four of 64.
@@ -129,7 +129,7 @@ fn by_words<T: Plain>(value: T, shuffle: impl Fn(u64, usize) -> u64) -> T {
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_up<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, width: u32) -> (T, bool) {
-    let bits = machine::shuffle_up(machine::here(), mask, value.to_bits(), delta, width, T::WORDS);
+    let bits = backend::shuffle_up(backend::here(), mask, value.to_bits(), delta, width, T::WORDS);
     (T::from_bits(bits), delta <= lane_id() % width)
 }
 
@@ -138,7 +138,7 @@ pub fn warp_shuffle_up<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, wid
 #[track_caller]
 pub fn warp_shuffle_idx<T: WarpShuffleValue>(mask: u32, value: T, lane: u32, width: u32) -> (T, bool) {
     // PTX takes only the five low bits of the lane, and those of the segment from the caller's own.
-    let bits = machine::shuffle_idx(machine::here(), mask, value.to_bits(), lane % width, width, T::WORDS);
+    let bits = backend::shuffle_idx(backend::here(), mask, value.to_bits(), lane % width, width, T::WORDS);
     (T::from_bits(bits), lane < width)
 }
 
@@ -147,7 +147,7 @@ pub fn warp_shuffle_idx<T: WarpShuffleValue>(mask: u32, value: T, lane: u32, wid
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_xor<T: WarpShuffleValue>(mask: u32, value: T, lanes: u32, width: u32) -> (T, bool) {
-    let bits = machine::shuffle_xor(machine::here(), mask, value.to_bits(), lanes, width, T::WORDS);
+    let bits = backend::shuffle_xor(backend::here(), mask, value.to_bits(), lanes, width, T::WORDS);
     let last_of_segment = lane_id() | (width - 1);
     (T::from_bits(bits), (lane_id() ^ (lanes & 31)) <= last_of_segment)
 }
@@ -156,21 +156,21 @@ pub fn warp_shuffle_xor<T: WarpShuffleValue>(mask: u32, value: T, lanes: u32, wi
 #[inline(always)]
 #[track_caller]
 pub fn warp_vote_all(mask: u32, predicate: bool) -> bool {
-    machine::vote_all(mask, predicate)
+    backend::vote_all(mask, predicate)
 }
 
 /// Whether `predicate` holds in some lane of the mask.
 #[inline(always)]
 #[track_caller]
 pub fn warp_vote_any(mask: u32, predicate: bool) -> bool {
-    machine::vote_any(mask, predicate)
+    backend::vote_any(mask, predicate)
 }
 
 /// The lanes of the mask in which `predicate` holds.
 #[inline(always)]
 #[track_caller]
 pub fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
-    machine::vote_ballot(mask, predicate)
+    backend::vote_ballot(mask, predicate)
 }
 
 /// A value that `redux.sync` combines: `u32` or `i32`.
@@ -193,32 +193,32 @@ impl WarpReduceValue for u32 {
     #[inline(always)]
     #[track_caller]
     fn reduce_add(mask: u32, value: Self) -> Self {
-        machine::reduce_add(mask, value)
+        backend::reduce_add(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_min(mask: u32, value: Self) -> Self {
-        machine::reduce_min(mask, value)
+        backend::reduce_min(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_max(mask: u32, value: Self) -> Self {
-        machine::reduce_max(mask, value)
+        backend::reduce_max(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_and(mask: u32, value: Self) -> Self {
-        machine::reduce_and(mask, value)
+        backend::reduce_and(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_or(mask: u32, value: Self) -> Self {
-        machine::reduce_or(mask, value)
+        backend::reduce_or(mask, value)
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_xor(mask: u32, value: Self) -> Self {
-        machine::reduce_xor(mask, value)
+        backend::reduce_xor(mask, value)
     }
 }
 
@@ -226,31 +226,31 @@ impl WarpReduceValue for i32 {
     #[inline(always)]
     #[track_caller]
     fn reduce_add(mask: u32, value: Self) -> Self {
-        machine::reduce_add(mask, value as u32) as i32
+        backend::reduce_add(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_min(mask: u32, value: Self) -> Self {
-        machine::reduce_min_signed(mask, value as u32) as i32
+        backend::reduce_min_signed(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_max(mask: u32, value: Self) -> Self {
-        machine::reduce_max_signed(mask, value as u32) as i32
+        backend::reduce_max_signed(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_and(mask: u32, value: Self) -> Self {
-        machine::reduce_and(mask, value as u32) as i32
+        backend::reduce_and(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_or(mask: u32, value: Self) -> Self {
-        machine::reduce_or(mask, value as u32) as i32
+        backend::reduce_or(mask, value as u32) as i32
     }
     #[inline(always)]
     #[track_caller]
     fn reduce_xor(mask: u32, value: Self) -> Self {
-        machine::reduce_xor(mask, value as u32) as i32
+        backend::reduce_xor(mask, value as u32) as i32
     }
 }

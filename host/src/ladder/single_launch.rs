@@ -19,7 +19,7 @@ impl<T: LadderElement> SingleLaunch<T> {
     pub(super) fn new(gpu: &Gpu) -> Result<Self, Error> {
         Ok(Self {
             partials: gpu.zeroed(MAX_BLOCKS)?,
-            ticket: Buffer::workspace(&gpu.machine(), 1)?,
+            ticket: Buffer::workspace(&gpu.backend(), 1)?,
             output: gpu.zeroed(1)?,
         })
     }

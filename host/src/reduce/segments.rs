@@ -132,17 +132,17 @@ impl Gpu {
             SegmentKernels::InOrder(kernels) => (kernels.places, 0),
             SegmentKernels::Exact(kernels) => (1, residues(elements, size) * kernels.words),
         };
-        let machine = self.machine();
+        let backend = self.backend();
         Ok(SegmentReducer {
             gpu: self.clone(),
             kernels,
             segments,
             elements,
             chunks: self.zeroed(room * segments::PLACES_OF_CHUNK)?,
-            notes: Buffer::workspace(&machine, 2)?,
+            notes: Buffer::workspace(&backend, 2)?,
             partials: self.zeroed(room * places)?,
-            tickets: Buffer::workspace(&machine, 1 + room)?,
-            residues: Buffer::workspace(&machine, residues)?,
+            tickets: Buffer::workspace(&backend, 1 + room)?,
+            residues: Buffer::workspace(&backend, residues)?,
         })
     }
 

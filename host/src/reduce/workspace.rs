@@ -46,12 +46,12 @@ impl Room {
 impl Workspace {
     pub(super) fn new(gpu: &Gpu, room: Room) -> Result<Self, Error> {
         let Room { mailboxes, residues, partials, tickets, copy } = room;
-        let machine = gpu.machine();
+        let backend = gpu.backend();
         Ok(Self {
-            mailboxes: Buffer::workspace(&machine, mailboxes)?,
-            residues: Buffer::workspace(&machine, residues)?,
+            mailboxes: Buffer::workspace(&backend, mailboxes)?,
+            residues: Buffer::workspace(&backend, residues)?,
             partials: gpu.zeroed(partials)?,
-            tickets: Buffer::workspace(&machine, tickets)?,
+            tickets: Buffer::workspace(&backend, tickets)?,
             copy: copy_of(gpu, copy)?,
         })
     }

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use super::copy;
-use crate::machine::ARCHS;
+use crate::backend::ARCHS;
 use crate::workspace;
 
 /// A package whose sources are changed, or whose tests are run.

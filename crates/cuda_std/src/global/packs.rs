@@ -7,8 +7,8 @@
 use core::mem::size_of;
 
 use super::{Fetch, Global, issue_loads};
+use crate::backend;
 use crate::element::{Element, Packed};
-use crate::machine;
 
 impl<T: Element> Global<'_, T> {
     /// `PACKS` packs, the first of which begins at `i` and each further one `stride` elements behind the one before; at
@@ -24,12 +24,12 @@ impl<T: Element> Global<'_, T> {
         let mut packs = [T::Pack::splat(T::default()); PACKS];
         // SAFETY: `i` is inside of the view.
         let first: *const T::Pack = unsafe { self.start.add(i).cast() };
-        let off = machine::bytes_off_alignment(first);
+        let off = backend::bytes_off_alignment(first);
         if off == 0 {
             let mut k = 0;
             while k < PACKS {
                 // SAFETY: the pack is inside of the view; `stride` elements are a multiple of 16 bytes.
-                packs[k] = unsafe { machine::load(first.byte_add(k * stride * size_of::<T>())) };
+                packs[k] = unsafe { backend::load(first.byte_add(k * stride * size_of::<T>())) };
                 k += 1;
             }
             issue_loads();
@@ -39,7 +39,7 @@ impl<T: Element> Global<'_, T> {
             let mut k = 0;
             while k < PACKS {
                 // SAFETY: both packs have elements of the view, so they can be read (`from_raw`).
-                around[k] = unsafe { machine::load_around(first.byte_add(k * stride * size_of::<T>()), off) };
+                around[k] = unsafe { backend::load_around(first.byte_add(k * stride * size_of::<T>()), off) };
                 k += 1;
             }
             issue_loads();
@@ -80,7 +80,7 @@ impl<T: Element> Global<'_, T> {
     ) -> [T::Pack; PACKS] {
         // Not looked at where there is no pack.
         let first: *const T::Pack = self.start.wrapping_add(i).cast();
-        let off = machine::bytes_off_alignment(first);
+        let off = backend::bytes_off_alignment(first);
         if off == 0 {
             // SAFETY: just compared, and as promised by the caller.
             return unsafe { self.load_aligned_packs_before::<PACKS>(i, stride, end) };
@@ -92,7 +92,7 @@ impl<T: Element> Global<'_, T> {
         while k < PACKS {
             let place = first.wrapping_byte_add(k * stride * size_of::<T>());
             // SAFETY: both packs have elements of the view, if they are there, so they can be read (`from_raw`).
-            around[k] = unsafe { machine::load_around_if(i + k * stride < end, place, off) };
+            around[k] = unsafe { backend::load_around_if(i + k * stride < end, place, off) };
             k += 1;
         }
         cut_each::<T, PACKS>(around, off)
@@ -118,7 +118,7 @@ impl<T: Element> Global<'_, T> {
             let begin = i + k * stride;
             // SAFETY: the pack is inside of the view, if it is there; `stride` elements are a multiple of 16 bytes.
             packs[k] =
-                unsafe { machine::load_pack_if(begin < end, self.start.wrapping_add(begin).cast(), Fetch::Sectors) };
+                unsafe { backend::load_pack_if(begin < end, self.start.wrapping_add(begin).cast(), Fetch::Sectors) };
             k += 1;
         }
         packs
@@ -143,13 +143,13 @@ impl<T: Element> Global<'_, T> {
         // Not looked at where there is no pack.
         let first: *const T::Pack = self.start.wrapping_add(i).cast();
         let place = |k: usize| first.wrapping_byte_add(k * stride * size_of::<T>());
-        let off = machine::bytes_off_alignment(first);
+        let off = backend::bytes_off_alignment(first);
         if off == 0 {
             let mut k = 0;
             while k < PACKS {
                 if i + k * stride < end {
                     // SAFETY: the pack is inside of the view; `stride` elements are a multiple of 16 bytes.
-                    packs[k] = unsafe { machine::load(place(k)) };
+                    packs[k] = unsafe { backend::load(place(k)) };
                 }
                 k += 1;
             }
@@ -160,7 +160,7 @@ impl<T: Element> Global<'_, T> {
             while k < PACKS {
                 if i + k * stride < end {
                     // SAFETY: both packs have elements of the view, so they can be read (`from_raw`).
-                    around[k] = unsafe { machine::load_around(place(k), off) };
+                    around[k] = unsafe { backend::load_around(place(k), off) };
                 }
                 k += 1;
             }
@@ -174,7 +174,7 @@ impl<T: Element> Global<'_, T> {
     fn check_packs<const PACKS: usize>(&self, i: usize, stride: usize, end: usize) {
         let mut begins = (0..PACKS).map(|k| i + k * stride).filter(|&begin| begin < end);
         if let Some(begin) = begins.find(|&begin| begin >= self.len || self.len - begin < T::Pack::LEN) {
-            machine::out_of_bounds("a view of global memory (a pack that begins)", begin, self.len);
+            backend::out_of_bounds("a view of global memory (a pack that begins)", begin, self.len);
         }
     }
 }
@@ -186,7 +186,7 @@ fn cut_each<T: Element, const PACKS: usize>(around: [[T::Pack; 2]; PACKS], off: 
     let mut k = 0;
     while k < PACKS {
         let [low, high] = around[k];
-        packs[k] = machine::cut(low, high, off, size_of::<T>());
+        packs[k] = backend::cut(low, high, off, size_of::<T>());
         k += 1;
     }
     packs

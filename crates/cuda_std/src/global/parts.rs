@@ -3,8 +3,8 @@
 use core::mem::size_of;
 
 use super::{Fetch, Global, GlobalMut};
+use crate::backend;
 use crate::element::{Element, Packed, Plain};
-use crate::machine;
 
 impl<T: Element> Global<'_, T> {
     /// Of the pack that begins at `i`, the elements `from..to`; the others are of no meaning. At any alignment, and at
@@ -22,21 +22,21 @@ impl<T: Element> Global<'_, T> {
         #[cfg(not(target_arch = "nvptx64"))]
         {
             if let Some(k) = (from..to).find(|&k| i.wrapping_add(k) >= self.len) {
-                machine::out_of_bounds("a view of global memory", i.wrapping_add(k), self.len);
+                backend::out_of_bounds("a view of global memory", i.wrapping_add(k), self.len);
             }
             // SAFETY: just checked.
-            unsafe { machine::load_part(self.start.wrapping_add(i), from, to) }
+            unsafe { backend::load_part(self.start.wrapping_add(i), from, to) }
         }
         #[cfg(target_arch = "nvptx64")]
         {
             let place: *const T::Pack = self.start.wrapping_add(i).cast();
-            let (off, size) = (machine::bytes_off_alignment(place), size_of::<T>());
+            let (off, size) = (backend::bytes_off_alignment(place), size_of::<T>());
             let low = place.wrapping_byte_sub(off);
             let high = low.wrapping_byte_add(16);
             let low = if off + from * size < 16 { low } else { high };
             let high = if off + to * size > 16 { high } else { low };
             // SAFETY: both have elements of the view, so they can be read (`from_raw`).
-            machine::cut(unsafe { machine::load(low) }, unsafe { machine::load(high) }, off, size)
+            backend::cut(unsafe { backend::load(low) }, unsafe { backend::load(high) }, off, size)
         }
     }
 }
@@ -60,7 +60,7 @@ impl<T: Element> Global<'_, T> {
         #[cfg(not(target_arch = "nvptx64"))]
         {
             if !place.is_aligned() {
-                machine::misaligned("a view of global memory", i);
+                backend::misaligned("a view of global memory", i);
             }
             let _ = fetch;
             // SAFETY: as promised by the caller.
@@ -70,7 +70,7 @@ impl<T: Element> Global<'_, T> {
         {
             let _ = (from, to);
             // SAFETY: it has elements of the view, so it can be read (`from_raw`).
-            unsafe { machine::load_pack(place, fetch) }
+            unsafe { backend::load_pack(place, fetch) }
         }
     }
 
@@ -93,7 +93,7 @@ impl<T: Element> Global<'_, T> {
         {
             let _ = (from, to);
             // SAFETY: if it is loaded it has elements of the view, so it can be read (`from_raw`).
-            unsafe { machine::load_pack_if(is_there, self.start.wrapping_add(i).cast(), Fetch::Sectors) }
+            unsafe { backend::load_pack_if(is_there, self.start.wrapping_add(i).cast(), Fetch::Sectors) }
         }
     }
 }
@@ -134,10 +134,10 @@ impl<T: Element> Global<'_, T> {
             // SAFETY: if it is loaded it has elements of the view, so it can be read (`from_raw`).
             unsafe {
                 if half {
-                    let [a, b] = machine::load_half_if(is_there, low.cast());
+                    let [a, b] = backend::load_half_if(is_there, low.cast());
                     return Begun(T::Pack::from_words([a, b, 0, 0]));
                 }
-                Begun(machine::load_pack_if(is_there, low.cast(), Fetch::Line))
+                Begun(backend::load_pack_if(is_there, low.cast(), Fetch::Line))
             }
         }
     }
@@ -161,12 +161,12 @@ impl<T: Element> Global<'_, T> {
             let place = self.start.wrapping_add(i) as u32 as usize;
             let [a, b, c, d] = begun.0.to_words();
             if half {
-                let high = [a, b].map(machine::of_next_lane);
-                let [a, b] = machine::cut_half([a, b], high, place % 8);
+                let high = [a, b].map(backend::of_next_lane);
+                let [a, b] = backend::cut_half([a, b], high, place % 8);
                 return T::Pack::from_words([a, b, 0, 0]);
             }
-            let high = T::Pack::from_words([a, b, c, d].map(machine::of_next_lane));
-            machine::cut(begun.0, high, place % 16, size_of::<T>())
+            let high = T::Pack::from_words([a, b, c, d].map(backend::of_next_lane));
+            backend::cut(begun.0, high, place % 16, size_of::<T>())
         }
     }
 }
@@ -201,14 +201,14 @@ impl<T: Element> Global<'_, T> {
             let (size, width) = (size_of::<T>(), size_of::<W>());
             if size == width {
                 // SAFETY: as promised by the caller.
-                return unsafe { machine::load(place.cast()) };
+                return unsafe { backend::load(place.cast()) };
             }
             let off = place as usize % 4;
             let low: *const u32 = place.wrapping_byte_sub(off).cast();
             let high = if off + count * size > 4 { low.wrapping_add(1) } else { low };
             // SAFETY: both have elements of the view, so they can be read (`from_raw`).
-            let (low, high) = unsafe { (machine::load(low), machine::load(high)) };
-            W::from_word(machine::funnel(low, high, 8 * off as u32).into())
+            let (low, high) = unsafe { (backend::load(low), backend::load(high)) };
+            W::from_word(backend::funnel(low, high, 8 * off as u32).into())
         }
     }
 }
@@ -223,10 +223,10 @@ impl<T: Element> Global<'_, T> {
     pub unsafe fn load_aligned_word_unchecked<W: Word>(&self, i: usize) -> W {
         #[cfg(not(target_arch = "nvptx64"))]
         if i >= self.len || self.len - i < size_of::<W>() / size_of::<T>() {
-            machine::out_of_bounds("a view of global memory (a word that begins)", i, self.len);
+            backend::out_of_bounds("a view of global memory (a word that begins)", i, self.len);
         }
         // SAFETY: as promised by the caller.
-        unsafe { machine::load(self.start.wrapping_add(i).cast()) }
+        unsafe { backend::load(self.start.wrapping_add(i).cast()) }
     }
 }
 
@@ -244,7 +244,7 @@ impl<T: Element> Global<'_, T> {
             // Elements that are words are loaded by themselves.
             let needed = if of_word == 1 { 1 } else { 2 * of_word };
             if i >= self.len || self.len - i < needed {
-                machine::out_of_bounds("a view of global memory (two words that begin)", i, self.len);
+                backend::out_of_bounds("a view of global memory (two words that begin)", i, self.len);
             }
             // SAFETY: just checked.
             unsafe { self.load_word_unchecked(i, of_word) }
@@ -254,13 +254,13 @@ impl<T: Element> Global<'_, T> {
             let place = self.start.wrapping_add(i);
             if size_of::<T>() == size_of::<W>() {
                 // SAFETY: as promised by the caller.
-                return unsafe { machine::load(place.cast()) };
+                return unsafe { backend::load(place.cast()) };
             }
             let off = place as usize as u32 % 4;
             let low: *const u32 = place.wrapping_byte_sub(off as usize).cast();
             // SAFETY: both have elements of the view, so they can be read (`from_raw`).
-            let (low, high) = unsafe { (machine::load(low), machine::load(low.wrapping_add(1))) };
-            W::from_word(machine::funnel(low, high, 8 * off).into())
+            let (low, high) = unsafe { (backend::load(low), backend::load(low.wrapping_add(1))) };
+            W::from_word(backend::funnel(low, high, 8 * off).into())
         }
     }
 }
@@ -278,11 +278,11 @@ impl<T: Element> GlobalMut<'_, T> {
         let (all, bits) = (size_of::<W>() / size_of::<T>(), 8 * size_of::<T>());
         #[cfg(not(target_arch = "nvptx64"))]
         if from < to && (i.wrapping_add(to - 1) >= self.len || i.wrapping_add(from) >= self.len) {
-            machine::out_of_bounds("a view of global memory (a word that begins)", i, self.len);
+            backend::out_of_bounds("a view of global memory (a word that begins)", i, self.len);
         }
         if from == 0 && to == all {
             // SAFETY: as promised by the caller.
-            unsafe { machine::store(self.start.wrapping_add(i).cast(), word) };
+            unsafe { backend::store(self.start.wrapping_add(i).cast(), word) };
             return;
         }
         let mut k = 0;
@@ -327,9 +327,9 @@ impl<T: Element> GlobalMut<'_, T> {
             // SAFETY: as promised by the caller.
             unsafe {
                 if from == 0 && to == T::Pack::LEN {
-                    machine::store(place, pack);
+                    backend::store(place, pack);
                 } else {
-                    machine::store_part(place.cast(), pack.to_words(), size_of::<T>(), from, to);
+                    backend::store_part(place.cast(), pack.to_words(), size_of::<T>(), from, to);
                 }
             }
         }

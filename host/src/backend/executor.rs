@@ -11,7 +11,7 @@ use std::{fs, mem, ptr, thread};
 use cuda_std::launch::NamedParameter;
 use simt::Profile;
 
-use crate::machine::{Call, KernelOccupancy, Machine, Recorded};
+use crate::backend::{Backend, Call, KernelOccupancy, Recorded};
 use crate::watch::SimtOptions;
 use crate::{DeviceInfo, Dim3, Error, KernelId};
 
@@ -115,7 +115,7 @@ fn meminfo(key: &str) -> Option<usize> {
     line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok().map(|kib| kib * 1024)
 }
 
-impl Machine for Executor {
+impl Backend for Executor {
     fn info(&self) -> Result<DeviceInfo, Error> {
         Ok(DeviceInfo {
             name: Self::name(),
@@ -204,7 +204,7 @@ impl Machine for Executor {
         self.refuse_to_record("synchronize")
     }
 
-    fn fork(&self) -> Result<Arc<dyn Machine>, Error> {
+    fn fork(&self) -> Result<Arc<dyn Backend>, Error> {
         Ok(Arc::new(Self { recording: None, shared: self.shared.clone() }))
     }
 
@@ -212,7 +212,7 @@ impl Machine for Executor {
         Arc::as_ptr(&self.shared).addr()
     }
 
-    fn recorder(&self) -> Result<Arc<dyn Machine>, Error> {
+    fn recorder(&self) -> Result<Arc<dyn Backend>, Error> {
         Ok(Arc::new(Self { recording: Some(Mutex::default()), shared: self.shared.clone() }))
     }
 
@@ -379,9 +379,9 @@ struct Steps {
 }
 
 impl Recorded for Steps {
-    unsafe fn start(&self, machine: &dyn Machine) -> Result<(), Error> {
-        let machine: &dyn Any = machine;
-        let Some(executor) = machine.downcast_ref::<Executor>() else {
+    unsafe fn start(&self, backend: &dyn Backend) -> Result<(), Error> {
+        let backend: &dyn Any = backend;
+        let Some(executor) = backend.downcast_ref::<Executor>() else {
             return Err(Error::OtherDevice { operation: "start a recording" });
         };
         // Nor can a CUDA graph be started into another.

@@ -11,14 +11,14 @@ pub const ARCHS: &str = "WARPFOLD_ARCHS";
 
 /// Where kernels run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Machine {
+pub enum Backend {
     /// On a GPU, or somebody has said which PTX to build.
     Gpu,
     /// In the executor, which needs no PTX.
     Executor,
 }
 
-impl Machine {
+impl Backend {
     /// This one. A value of [`ARCHS`] in the environment decides, else whether NVIDIA's driver is loaded.
     pub fn find() -> Self {
         match env::var(ARCHS) {

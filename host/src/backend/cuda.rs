@@ -15,8 +15,8 @@ use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
-use crate::machine::driver_api::{self as api, check};
-use crate::machine::{Call, KernelOccupancy, Machine, Recorded};
+use crate::backend::driver_api::{self as api, check};
+use crate::backend::{Backend, Call, KernelOccupancy, Recorded};
 use crate::occupancy::{Multiprocessor, Resources};
 use crate::ptx::{self, Library};
 use crate::{DeviceInfo, Error, KernelId};
@@ -175,7 +175,7 @@ fn raw_attribute(device: Device, attribute: sys::CUdevice_attribute_enum) -> Res
     Ok(value.max(0) as u32)
 }
 
-impl Machine for CudaDevice {
+impl Backend for CudaDevice {
     fn info(&self) -> Result<DeviceInfo, Error> {
         let ask = |attribute| attribute_of(self.shared.device, attribute);
         let raw = |attribute| raw_attribute(self.shared.device, attribute);
@@ -340,7 +340,7 @@ impl Machine for CudaDevice {
         self.stream.synchronize().map_err(failed("wait for the device"))
     }
 
-    fn fork(&self) -> Result<Arc<dyn Machine>, Error> {
+    fn fork(&self) -> Result<Arc<dyn Backend>, Error> {
         Ok(Arc::new(self.with_own_stream(false)?))
     }
 
@@ -348,7 +348,7 @@ impl Machine for CudaDevice {
         Arc::as_ptr(&self.shared).addr()
     }
 
-    fn recorder(&self) -> Result<Arc<dyn Machine>, Error> {
+    fn recorder(&self) -> Result<Arc<dyn Backend>, Error> {
         // A stream that nothing else uses: what other threads do meanwhile is done, not remembered. Relaxed, as they
         // may do anything.
         let recorder = self.with_own_stream(true)?;
@@ -405,9 +405,9 @@ unsafe impl Send for Graph {}
 unsafe impl Sync for Graph {}
 
 impl Recorded for Graph {
-    unsafe fn start(&self, machine: &dyn Machine) -> Result<(), Error> {
+    unsafe fn start(&self, backend: &dyn Backend) -> Result<(), Error> {
         const OPERATION: &str = "start a recording";
-        let Some(stream) = machine.stream() else { return Err(Error::OtherDevice { operation: OPERATION }) };
+        let Some(stream) = backend.stream() else { return Err(Error::OtherDevice { operation: OPERATION }) };
         CurrentContext::set_current(&self.shared.context).map_err(failed("enter the device's context"))?;
         // SAFETY: the graph is whole, and its memory is there, as promised by the caller.
         check(unsafe { api::cuGraphLaunch(self.executable, stream.cast()) }).map_err(failed_with(OPERATION))

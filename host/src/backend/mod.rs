@@ -16,7 +16,7 @@ use crate::occupancy::Resources;
 use crate::{DeviceInfo, Error};
 
 /// A machine. All of its work is in one order: what a call starts sees what the calls before it did.
-pub trait Machine: Send + Sync + Any {
+pub trait Backend: Send + Sync + Any {
     /// What it is.
     fn info(&self) -> Result<DeviceInfo, Error>;
 
@@ -32,7 +32,7 @@ pub trait Machine: Send + Sync + Any {
     /// Gives memory back.
     ///
     /// # Safety
-    /// It is from [`Machine::allocate`] of this machine, with this size, and used no more.
+    /// It is from [`Backend::allocate`] of this machine, with this size, and used no more.
     unsafe fn free(&self, address: u64, bytes: usize);
 
     /// Copies to the machine.
@@ -74,14 +74,14 @@ pub trait Machine: Send + Sync + Any {
     fn synchronize(&self) -> Result<(), Error>;
 
     /// Another machine on the same device and memory, whose work is in an order of its own.
-    fn fork(&self) -> Result<Arc<dyn Machine>, Error>;
+    fn fork(&self) -> Result<Arc<dyn Backend>, Error>;
 
     /// What two machines on one device and memory have in common.
     fn device_id(&self) -> usize;
 
     /// A machine on the same device and memory that remembers work instead of starting it, until
-    /// [`Machine::end_recording`].
-    fn recorder(&self) -> Result<Arc<dyn Machine>, Error>;
+    /// [`Backend::end_recording`].
+    fn recorder(&self) -> Result<Arc<dyn Backend>, Error>;
 
     /// What a recorder has remembered: once.
     fn end_recording(&self) -> Result<Box<dyn Recorded>, Error>;
@@ -102,7 +102,7 @@ pub trait Recorded: Send + Sync {
     ///
     /// # Safety
     /// All memory that it uses is still there.
-    unsafe fn start(&self, machine: &dyn Machine) -> Result<(), Error>;
+    unsafe fn start(&self, backend: &dyn Backend) -> Result<(), Error>;
 }
 
 /// What a kernel needs, and the driver's word on how many blocks of it a multiprocessor runs at once.
@@ -145,7 +145,7 @@ impl Call<'_> {
 pub struct Memory(Arc<Allocation>);
 
 struct Allocation {
-    machine: Arc<dyn Machine>,
+    backend: Arc<dyn Backend>,
     address: u64,
     bytes: usize,
     /// Of a workspace, which kernels find zeroed and leave so: whether one has failed, and may not have.
@@ -160,44 +160,44 @@ const NOWHERE: u64 = 256;
 const ACCESS: usize = 16;
 
 /// What is allocated for `bytes` bytes.
-fn padded(machine: &dyn Machine, bytes: usize, operation: &'static str) -> Result<usize, Error> {
+fn padded(backend: &dyn Backend, bytes: usize, operation: &'static str) -> Result<usize, Error> {
     bytes.checked_next_multiple_of(ACCESS).ok_or_else(|| Error::OutOfMemory {
         operation,
         requested: bytes,
-        free: machine.free_memory().unwrap_or(0),
-        device: machine.info().map_or_else(|_| "the device".to_owned(), |info| info.name),
+        free: backend.free_memory().unwrap_or(0),
+        device: backend.info().map_or_else(|_| "the device".to_owned(), |info| info.name),
     })
 }
 
 impl Memory {
     /// New memory, of any contents.
-    pub(crate) fn new(machine: &Arc<dyn Machine>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
-        Self::allocate(machine, bytes, operation, None)
+    pub(crate) fn new(backend: &Arc<dyn Backend>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
+        Self::allocate(backend, bytes, operation, None)
     }
 
     /// New memory, zeroed, that every kernel finds so, and leaves so unless it fails.
-    pub(crate) fn workspace(machine: &Arc<dyn Machine>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
-        let memory = Self::allocate(machine, bytes, operation, Some(AtomicBool::new(true)))?;
+    pub(crate) fn workspace(backend: &Arc<dyn Backend>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
+        let memory = Self::allocate(backend, bytes, operation, Some(AtomicBool::new(true)))?;
         memory.make_clean()?;
         Ok(memory)
     }
 
     fn allocate(
-        machine: &Arc<dyn Machine>,
+        backend: &Arc<dyn Backend>,
         bytes: usize,
         operation: &'static str,
         is_unclean: Option<AtomicBool>,
     ) -> Result<Self, Error> {
         let address = match bytes {
             0 => NOWHERE,
-            _ => machine.allocate(padded(machine.as_ref(), bytes, operation)?, operation)?,
+            _ => backend.allocate(padded(backend.as_ref(), bytes, operation)?, operation)?,
         };
-        let memory = Self(Arc::new(Allocation { machine: machine.clone(), address, bytes, is_unclean }));
+        let memory = Self(Arc::new(Allocation { backend: backend.clone(), address, bytes, is_unclean }));
         if !bytes.is_multiple_of(ACCESS) {
             // Kernels load 16 bytes of which they want some, and a checker should find the rest written.
             let last = (bytes / ACCESS * ACCESS) as u64;
             // SAFETY: the memory's own last 16 bytes.
-            unsafe { machine.fill(address + last, 0, ACCESS)? };
+            unsafe { backend.fill(address + last, 0, ACCESS)? };
         }
         Ok(memory)
     }
@@ -211,10 +211,10 @@ impl Memory {
 
     /// Zeroes a workspace that work has failed with.
     pub(crate) fn make_clean(&self) -> Result<(), Error> {
-        let Allocation { machine, address, bytes, is_unclean } = &*self.0;
+        let Allocation { backend, address, bytes, is_unclean } = &*self.0;
         if *bytes > 0 && is_unclean.as_ref().is_some_and(|is_unclean| is_unclean.load(Ordering::SeqCst)) {
             // SAFETY: the memory's own bytes.
-            unsafe { machine.fill(*address, 0, *bytes)? };
+            unsafe { backend.fill(*address, 0, *bytes)? };
             self.0.is_unclean.iter().for_each(|is_unclean| is_unclean.store(false, Ordering::SeqCst));
         }
         Ok(())
@@ -229,8 +229,8 @@ impl Memory {
     }
 
     /// Whether a machine has it, by itself or through another on the same device.
-    pub(crate) fn is_of(&self, machine: &Arc<dyn Machine>) -> bool {
-        Arc::ptr_eq(&self.0.machine, machine) || self.0.machine.device_id() == machine.device_id()
+    pub(crate) fn is_of(&self, backend: &Arc<dyn Backend>) -> bool {
+        Arc::ptr_eq(&self.0.backend, backend) || self.0.backend.device_id() == backend.device_id()
     }
 }
 
@@ -238,7 +238,7 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         if self.bytes > 0 {
             // SAFETY: it is ours, from `new`, and this is its end.
-            unsafe { self.machine.free(self.address, self.bytes.next_multiple_of(ACCESS)) };
+            unsafe { self.backend.free(self.address, self.bytes.next_multiple_of(ACCESS)) };
         }
     }
 }
