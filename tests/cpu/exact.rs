@@ -27,7 +27,7 @@ fn sums_of_any_data_are_exact() {
 #[test]
 fn sums_of_rows_and_columns_are_exact() {
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(39));
-    // Each number of lanes and of packs, with and without elements beside them; rows of one block, and of several.
+    // Each number of lanes and of vectors, with and without elements beside them; rows of one block, and of several.
     for (rows, len) in [
         (0, 5),
         (3, 0),
@@ -146,7 +146,7 @@ fn by_warps(gpu: &Gpu, numbers: &[f32], parts: u32) -> f32 {
     let all = numbers.len().div_ceil(512) as u32;
     let mut boxes = gpu.zeroed::<[u64; 2]>(parts as usize).unwrap();
     let (mut residues, mut sum) = (gpu.zeroed(words_of_residue::<Sum, f32>()).unwrap(), gpu.zeroed::<u8>(4).unwrap());
-    // SAFETY: the arguments are those of one span, all of the input, for which there are mailboxes and a residue.
+    // SAFETY: the arguments are those of one span, all of the input, for which there are tile states and a residue.
     let kernel = unsafe { exact_spans::handle::<Sum, f32>() }.with_block(32);
     let arguments = ExactSpanArgs {
         input: input.view(),
@@ -155,7 +155,7 @@ fn by_warps(gpu: &Gpu, numbers: &[f32], parts: u32) -> f32 {
         parts,
         tiles: all / parts,
         longer: all % parts,
-        mailboxes: boxes.view_mut(),
+        tile_states: boxes.view_mut(),
         residues: residues.view_mut(),
         finish: 0,
         output: sum.view_mut(),
@@ -179,7 +179,7 @@ fn lanes_take_more_elements_than_their_integers_have_room_for() {
     let edge = 16.0 - 16.0 * f32::EPSILON / 2.0;
     for (x, tiles) in [(edge, 31), (edge, 32), (-edge, 33), (1.0, 70), (-f32::MAX, 70), (f32::from_bits(1), 70)] {
         for parts in [1, 2] {
-            // With less than a pack behind them, and with a part of a tile.
+            // With less than a vector behind them, and with a part of a tile.
             for more in [3, 103] {
                 let numbers = vec![x; (parts * tiles * 512) as usize + more];
                 let case = format!("{tiles} tiles of {x:e} and {more} more in {parts} parts");

@@ -209,10 +209,10 @@ fn by_blocks(gpu: &Gpu, numbers: &[f32], blocks: u32, threads: u32) -> u32 {
     // A tile is four vectors of four elements for each thread.
     let tiles = numbers.len().div_ceil(threads as usize * 16) as u32;
     assert!(blocks <= tiles, "each block has a tile");
-    let mut mailboxes = gpu.zeroed::<[u64; 2]>(blocks as usize).unwrap();
+    let mut tile_states = gpu.zeroed::<[u64; 2]>(blocks as usize).unwrap();
     let mut residues = gpu.zeroed::<i64>(words_of_residue::<Sum, f32>()).unwrap();
     let mut sum = gpu.zeroed::<u8>(4).unwrap();
-    // SAFETY: the arguments are those of one input, with a mailbox for each block and one residue.
+    // SAFETY: the arguments are those of one input, with a tile state for each block and one residue.
     let kernel = unsafe { exact_spans::handle::<Sum, f32>() }.with_block(threads);
     let arguments = ExactSpanArgs {
         input: input.view(),
@@ -221,7 +221,7 @@ fn by_blocks(gpu: &Gpu, numbers: &[f32], blocks: u32, threads: u32) -> u32 {
         parts: blocks,
         tiles: tiles / blocks,
         longer: tiles % blocks,
-        mailboxes: mailboxes.view_mut(),
+        tile_states: tile_states.view_mut(),
         residues: residues.view_mut(),
         finish: 0,
         output: sum.view_mut(),

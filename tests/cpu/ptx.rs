@@ -174,7 +174,7 @@ fn single_launch_loads_16_bytes_at_once() {
     }
 }
 
-/// What the driver compiles before a program's first sum has the way of aligned spans alone: at most four packs of each
+/// What the driver compiles before a program's first sum has the way of aligned spans alone: at most four vectors of each
 /// of two tiles, of the last one and of the remainder.
 #[test]
 fn aligned_spans_have_no_second_way() {
@@ -262,8 +262,8 @@ fn what_begins_anywhere_is_fetched_by_lines() {
 /// Elements of every size move 16 bytes at once, and turn in registers: nothing is kept in local memory.
 #[test]
 fn tiles_of_every_size_move_16_bytes_at_once() {
-    // Packs of a thread, and permutations of bytes: of each of 32 words two halves, of each four words of bytes eight.
-    for (name, packs, permutations) in [
+    // Vectors of a thread, and permutations of bytes: of each of 32 words two halves, of each four words of bytes eight.
+    for (name, vectors, permutations) in [
         ("tiles_u8_32768_5", 16, 128),
         ("tiles_u16_16384_5", 8, 32),
         ("tiles_u32_4096_4", 4, 0),
@@ -272,13 +272,13 @@ fn tiles_of_every_size_move_16_bytes_at_once() {
     ] {
         for (arch, ptx) in entries(name) {
             for access in ["st.global.v4", "ld.shared.v4", "st.shared.v4"] {
-                assert_eq!(count(&ptx, access), packs, "{access} in {name} {arch}");
+                assert_eq!(count(&ptx, access), vectors, "{access} in {name} {arch}");
             }
             // Of bytes two lines of L2 are fetched always, of others where rows are no whole number of them apart.
             let (plain, fetching) = (count(&ptx, "ld.global.v4"), count(&ptx, "ld.global.L2::256B.v4"));
             let ways = if name.contains("u8") { 1 } else { 2 };
-            assert_eq!(plain + fetching, ways * packs, "loads in {name} {arch}");
-            assert_eq!(fetching, if arch.number() >= 90 { packs } else { 0 }, "loads of two lines in {name} {arch}");
+            assert_eq!(plain + fetching, ways * vectors, "loads in {name} {arch}");
+            assert_eq!(fetching, if arch.number() >= 90 { vectors } else { 0 }, "loads of two lines in {name} {arch}");
             assert_eq!(count(&ptx, "prmt"), permutations, "{name} {arch}");
             assert_eq!(count(&ptx, "bar.sync"), 1, "{name} {arch}");
             assert!(!ptx.contains(".local"), "{name} {arch}");

@@ -12,7 +12,7 @@ fn any_pair() -> impl Strategy<Value = &'static Pair> {
     prop::sample::select((0..PAIRS.len()).collect::<Vec<_>>()).prop_map(|i| &PAIRS[i])
 }
 
-/// Lengths near the boundaries of packs, tiles and parts, and any others.
+/// Lengths near the boundaries of vectors, tiles and parts, and any others.
 fn any_len(most: usize) -> impl Strategy<Value = usize> {
     let near = (0..=most.ilog2()).prop_flat_map(|log| (Just(1_usize << log), 0_usize..5));
     prop_oneof![near.prop_map(move |(at, off)| (at + off).saturating_sub(2).clamp(1, most)), 1..=most]
@@ -76,7 +76,7 @@ proptest! {
     }
 }
 
-/// Each pair once with a length that has tiles, packs and single elements, whatever proptest chooses.
+/// Each pair once with a length that has tiles, vectors and single elements, whatever proptest chooses.
 #[test]
 fn every_pair_once() {
     for (i, pair) in PAIRS.iter().enumerate() {
@@ -117,7 +117,7 @@ fn every_element_of_the_last_tiles_is_folded_once() {
     let gpu = Gpu::simt();
     for pair in PAIRS {
         let bits: usize = pair.dtype.trim_start_matches(char::is_alphabetic).parse().unwrap();
-        // Of blocks of 128 threads, with four packs each.
+        // Of blocks of 128 threads, with four vectors each.
         let tiles = 9 * 128 * 4 * 128 / bits;
         for len in [tiles - 1, tiles, tiles + 1] {
             let bits_at = |offset| {

@@ -46,7 +46,7 @@ fn any_block() -> impl Strategy<Value = usize> {
     prop::sample::select(&BLOCKS[..])
 }
 
-/// Lengths near the boundaries of blocks and packs, and any others.
+/// Lengths near the boundaries of blocks and vectors, and any others.
 fn any_len() -> impl Strategy<Value = usize> {
     let near = prop::sample::select(vec![0_usize, 1, 4, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192]);
     prop_oneof![(near, 0_usize..5).prop_map(|(at, off)| (at + off).saturating_sub(2)), 0_usize..20_000]
@@ -150,7 +150,7 @@ const WORDS_OF_RUNS: [(&str, u64); 15] = [
     ("votes and reductions", 0x9C9F_2EC8_7885_8DC5),
     ("barriers that count", 0x6974_BC53_DA10_EF25),
     ("shared memory", 0xD3D0_C9B3_4AB5_8AE1),
-    ("16-byte packs", 0x35F1_5210_5336_5C90),
+    ("16-byte vectors", 0x35F1_5210_5336_5C90),
     ("atomics of 32 bits", 0xB6C2_154F_189C_54FC),
     ("atomics of 64 bits", 0x5840_4FE6_2284_9781),
     ("tickets", 0x87DB_D626_044B_D085),
@@ -237,7 +237,7 @@ fn lengths_around_every_boundary_of_every_rung() {
     for block in BLOCKS {
         for len in sizes::lengths_of_block(block) {
             of_integers(ReduceRung::all()).for_each(|rung| check_sum::<i32>(rung, block, len));
-            // A pack has half as many of these.
+            // A vector has half as many of these.
             of_integers(ReduceRung::SHARED).for_each(|rung| check_sum::<i64>(rung, block, len));
         }
     }

@@ -150,7 +150,7 @@ fn strips_of_full_blocks() {
                     output_batch: few * long,
                     width: width as u32,
                     blocks,
-                    packs_of_run: rows::packs_of_run(few, width, size) as u32,
+                    vectors_of_run: rows::vectors_of_run(few, width, size) as u32,
                     room_of_run: rows::room_of_run(few, width, size) as u32,
                 };
                 gpu.launch(kernel, blocks, arguments).unwrap_or_else(refused);
@@ -261,13 +261,13 @@ fn many_small_ones() {
 fn high_matrices_are_turned_in_bands() {
     let gpu = executor();
     let by_name = |checks: &[(&str, Check)], name| checks.iter().find(|check| check.0 == name).unwrap().1;
-    let [packs, slanted] = HIGH;
+    let [vectors, slanted] = HIGH;
     by_name(&CHECKS, "u8")(&gpu, &slanted).unwrap();
     // Bands of elements that are larger are lower.
     by_name(&CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..slanted }).unwrap();
     by_name(&SCALED_CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..slanted }).unwrap();
-    by_name(&CHECKS, "complex f64")(&gpu, &Case { rows: 8200, columns: 34, ..packs }).unwrap();
-    by_name(&SCALED_CHECKS, "complex f64")(&gpu, &Case { rows: 8200, columns: 34, ..packs }).unwrap();
+    by_name(&CHECKS, "complex f64")(&gpu, &Case { rows: 8200, columns: 34, ..vectors }).unwrap();
+    by_name(&SCALED_CHECKS, "complex f64")(&gpu, &Case { rows: 8200, columns: 34, ..vectors }).unwrap();
 }
 
 #[test]

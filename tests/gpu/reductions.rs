@@ -14,7 +14,7 @@ use warpfold::{Buffer, Error, Gpu};
 
 use crate::is_sanitized;
 
-/// Lengths around every boundary of blocks, runs and packs, primes, and up to more than a float's 2^24.
+/// Lengths around every boundary of blocks, runs and vectors, primes, and up to more than a float's 2^24.
 pub fn lengths() -> Vec<usize> {
     let mut lengths = sizes::lengths();
     lengths.extend(sizes::PRIMES);

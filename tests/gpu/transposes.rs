@@ -42,7 +42,7 @@ pub fn transposes_of(gpu: &Gpu, check: Check) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Transposes of whole packs by tiles, at their boundaries.
+/// Transposes of whole vectors by tiles, at their boundaries.
 pub fn transposes_by_tiles(gpu: &Gpu, check: TileCheck) -> Result<(), Failed> {
     let sides: &[usize] = if is_sanitized() { &[16, 272] } else { &[16, 48, 128, 256, 272, 1040] };
     for &rows in sides {

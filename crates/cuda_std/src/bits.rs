@@ -3,13 +3,13 @@
 use core::mem::size_of;
 
 use crate::backend;
-use crate::element::Packed;
+use crate::element::VectorType;
 
-/// The pack that begins `elements` elements, less than a pack's length, into `low` and, behind it, `high`.
+/// The vector that begins `elements` elements, less than a vector's length, into `low` and, behind it, `high`.
 ///
 /// A few shifts (`shf`) and selections.
 #[inline(always)]
-pub fn cut_pack<P: Packed>(low: P, high: P, elements: usize) -> P {
+pub fn cut_vector<P: VectorType>(low: P, high: P, elements: usize) -> P {
     let size = size_of::<P>() / P::LEN;
     backend::cut(low, high, elements % P::LEN * size, size)
 }
@@ -81,15 +81,15 @@ pub fn max_of_halves(a: u32, b: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{add_bytes, add_signed_bytes, cut_pack, funnel_shift, max_of_halves, min_of_halves, permute_bytes};
-    use crate::element::Pack;
+    use super::{add_bytes, add_signed_bytes, cut_vector, funnel_shift, max_of_halves, min_of_halves, permute_bytes};
+    use crate::element::Vector;
 
     #[test]
-    fn packs_are_cut_out_of_two() {
-        let (low, high) = (Pack([0_u16, 1, 2, 3, 4, 5, 6, 7]), Pack([8, 9, 10, 11, 12, 13, 14, 15]));
-        assert_eq!(cut_pack(low, high, 0), low);
-        assert_eq!(cut_pack(low, high, 3), Pack([3, 4, 5, 6, 7, 8, 9, 10]));
-        assert_eq!(cut_pack(Pack([1_u64, 2]), Pack([3, 4]), 1), Pack([2, 3]));
+    fn vectors_are_cut_out_of_two() {
+        let (low, high) = (Vector([0_u16, 1, 2, 3, 4, 5, 6, 7]), Vector([8, 9, 10, 11, 12, 13, 14, 15]));
+        assert_eq!(cut_vector(low, high, 0), low);
+        assert_eq!(cut_vector(low, high, 3), Vector([3, 4, 5, 6, 7, 8, 9, 10]));
+        assert_eq!(cut_vector(Vector([1_u64, 2]), Vector([3, 4]), 1), Vector([2, 3]));
     }
 
     #[test]

@@ -91,63 +91,63 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
     }
 }
 
-/// A number that the kernels compute with, and its 16-byte pack.
+/// A number that the kernels compute with, and its 16-byte vector.
 ///
 /// # Safety
-/// Its size is 1, 2, 4, 8 or 16 bytes, and as many of them as a pack has fill it, in memory's order.
+/// Its size is 1, 2, 4, 8 or 16 bytes, and as many of them as a vector has fill it, in memory's order.
 pub unsafe trait Element: Plain + Default + PartialEq + core::fmt::Debug {
     /// As many of them as fill 16 bytes.
-    type Pack: Packed<Item = Self>;
+    type Vector: VectorType<Item = Self>;
 }
 
 /// 16 bytes of elements, which move in one instruction (`ld.global.v4`, `ld.shared.v4`).
 ///
 /// # Safety
-/// Its size and alignment are 16 bytes, which [`Packed::LEN`] of [`Packed::Item`] fill.
-pub unsafe trait Packed: Plain {
+/// Its size and alignment are 16 bytes, which [`VectorType::LEN`] of [`VectorType::Item`] fill.
+pub unsafe trait VectorType: Plain {
     /// One element.
     type Item;
 
-    /// How many elements a pack holds.
+    /// How many elements a vector holds.
     const LEN: usize;
 
-    /// A pack of `LEN` times `value`.
+    /// A vector of `LEN` times `value`.
     fn splat(value: Self::Item) -> Self;
 
-    /// A pack of bytes in memory's order, as four words.
+    /// A vector of bytes in memory's order, as four words.
     #[doc(hidden)]
     fn from_words(words: [u32; 4]) -> Self;
 
-    /// The pack's bytes in memory's order, as four words.
+    /// The vector's bytes in memory's order, as four words.
     #[doc(hidden)]
     fn to_words(self) -> [u32; 4];
 
     /// Shows the elements to `visitor`, as the array whose length it then knows.
-    fn visit<V: PackVisitor<Self::Item>>(self, visitor: V) -> V::Result;
+    fn visit<V: VectorVisitor<Self::Item>>(self, visitor: V) -> V::Result;
 
-    /// The element at `place`, which must be less than [`Packed::LEN`].
+    /// The element at `place`, which must be less than [`VectorType::LEN`].
     fn get(&self, place: usize) -> Self::Item;
 
-    /// The same pack with another element at `place`, which must be less than [`Packed::LEN`].
+    /// The same vector with another element at `place`, which must be less than [`VectorType::LEN`].
     fn with(self, place: usize, value: Self::Item) -> Self;
 }
 
-/// What is done with the elements of a pack by code that is generic over their number.
-pub trait PackVisitor<T> {
+/// What is done with the elements of a vector by code that is generic over their number.
+pub trait VectorVisitor<T> {
     /// What comes of it.
     type Result;
 
-    /// All elements of the pack.
+    /// All elements of the vector.
     fn elements<const LEN: usize>(self, elements: [T; LEN]) -> Self::Result;
 }
 
 /// `N` elements, aligned as one 16-byte access needs it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
-pub struct Pack<T, const N: usize>(pub [T; N]);
+pub struct Vector<T, const N: usize>(pub [T; N]);
 
 // SAFETY: `LEN` asserts the size, and the type is aligned so.
-unsafe impl<T: Plain, const N: usize> Packed for Pack<T, N>
+unsafe impl<T: Plain, const N: usize> VectorType for Vector<T, N>
 where
     Self: Plain,
 {
@@ -166,19 +166,19 @@ where
     #[inline(always)]
     fn from_words(words: [u32; 4]) -> Self {
         const { assert!(size_of::<Self>() == 16) };
-        // SAFETY: both are 16 bytes, and any bits are a pack (it is `Plain`).
+        // SAFETY: both are 16 bytes, and any bits are a vector (it is `Plain`).
         unsafe { transmute_copy(&words) }
     }
 
     #[inline(always)]
     fn to_words(self) -> [u32; 4] {
         const { assert!(size_of::<Self>() == 16) };
-        // SAFETY: both are 16 bytes, none of a pack's is padding (it is `Plain`).
+        // SAFETY: both are 16 bytes, none of a vector's is padding (it is `Plain`).
         unsafe { transmute_copy(&self) }
     }
 
     #[inline(always)]
-    fn visit<V: PackVisitor<T>>(self, visitor: V) -> V::Result {
+    fn visit<V: VectorVisitor<T>>(self, visitor: V) -> V::Result {
         visitor.elements(self.0)
     }
 
@@ -195,15 +195,15 @@ where
 }
 
 macro_rules! elements {
-    ($($type:ty, $pack:literal;)*) => {$(
+    ($($type:ty, $vector:literal;)*) => {$(
         // SAFETY: a primitive number, or a transparent wrapper of one, of a size in the list.
         unsafe impl Plain for $type {}
-        const _: () = assert!($pack * size_of::<$type>() == 16 && align_of::<$type>() <= 16);
+        const _: () = assert!($vector * size_of::<$type>() == 16 && align_of::<$type>() <= 16);
         // SAFETY: so many of them fill 16 bytes exactly, as just asserted: there is no padding.
-        unsafe impl Plain for Pack<$type, $pack> {}
-        // SAFETY: the pack is 16 bytes of them.
+        unsafe impl Plain for Vector<$type, $vector> {}
+        // SAFETY: the vector is 16 bytes of them.
         unsafe impl Element for $type {
-            type Pack = Pack<$type, $pack>;
+            type Vector = Vector<$type, $vector>;
         }
     )*};
 }

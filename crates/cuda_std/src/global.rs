@@ -9,7 +9,7 @@
 //! value of its type, and what is in memory afterwards is of one of the writes, byte by byte. What is checked is the
 //! index that was given and the view's length, neither of which is in that memory. In the executor every access is a
 //! relaxed atomic of its width, one of 16 bytes two of 8. That gives races a meaning as long as they are of one width.
-//! Accesses of different widths that race (an element here, a pack with that element there) get the bytes that the
+//! Accesses of different widths that race (an element here, a vector with that element there) get the bytes that the
 //! processor has, each old or new, on x86-64 and aarch64; Rust's memory model leaves such a race undefined, and no
 //! access could avoid that but one of each byte. On a GPU it is an ordinary load or store: PTX gives races of those a
 //! meaning (Lustig, Sahasrabuddhe and Giroux, "A Formal Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS
@@ -20,10 +20,10 @@ use core::marker::PhantomData;
 use core::mem::{size_of, transmute_copy};
 
 use crate::backend;
-use crate::element::{Element, Pack, Packed, Plain};
+use crate::element::{Element, Plain, Vector, VectorType};
 
-mod packs;
 mod parts;
+mod vectors;
 
 pub use parts::{Begun, Word};
 
@@ -149,46 +149,46 @@ impl<T: Element> Global<'_, T> {
     /// The 16 bytes of elements that begin at `i`. Traps if they are not all inside of the view, or not aligned.
     #[inline(always)]
     #[track_caller]
-    pub fn load_pack(&self, i: usize) -> T::Pack {
-        if i >= self.len || self.len - i < T::Pack::LEN {
-            backend::out_of_bounds("a view of global memory (a pack that begins)", i, self.len);
+    pub fn load_vector(&self, i: usize) -> T::Vector {
+        if i >= self.len || self.len - i < T::Vector::LEN {
+            backend::out_of_bounds("a view of global memory (a vector that begins)", i, self.len);
         }
         // SAFETY: `i` is inside of the view.
         let place = unsafe { self.start.add(i) };
         if !(place as usize).is_multiple_of(16) {
             backend::misaligned("a view of global memory", i);
         }
-        // SAFETY: all of the pack is inside of the view, and aligned.
+        // SAFETY: all of the vector is inside of the view, and aligned.
         unsafe { backend::load(place.cast()) }
     }
 
     /// The 16 bytes of elements that begin at `i`, not checked on a GPU.
     ///
     /// # Safety
-    /// `i + T::Pack::LEN` is at most [`Global::len`], and the address of element `i` is a multiple of 16.
+    /// `i + T::Vector::LEN` is at most [`Global::len`], and the address of element `i` is a multiple of 16.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn load_pack_unchecked(&self, i: usize) -> T::Pack {
+    pub unsafe fn load_vector_unchecked(&self, i: usize) -> T::Vector {
         // SAFETY: as promised by the caller.
-        unsafe { self.fetch_pack_unchecked(i, Fetch::Sectors) }
+        unsafe { self.fetch_vector_unchecked(i, Fetch::Sectors) }
     }
 
-    /// [`Global::load_pack_unchecked`] that fetches more.
+    /// [`Global::load_vector_unchecked`] that fetches more.
     ///
     /// # Safety
     /// As there.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn fetch_pack_unchecked(&self, i: usize, fetch: Fetch) -> T::Pack {
+    pub unsafe fn fetch_vector_unchecked(&self, i: usize, fetch: Fetch) -> T::Vector {
         #[cfg(not(target_arch = "nvptx64"))]
         {
             let _ = fetch;
-            self.load_pack(i)
+            self.load_vector(i)
         }
         // SAFETY: as promised by the caller.
         #[cfg(target_arch = "nvptx64")]
         unsafe {
-            backend::load_pack(self.start.add(i).cast(), fetch)
+            backend::load_vector(self.start.add(i).cast(), fetch)
         }
     }
 }
@@ -212,10 +212,10 @@ impl<T: Element> Global<'_, T> {
             match size_of::<T>() {
                 1 => transmute_copy(&backend::load::<u32>(place.cast())),
                 2 => transmute_copy(&backend::load::<u64>(place.cast())),
-                4 => transmute_copy(&backend::load::<T::Pack>(place.cast())),
+                4 => transmute_copy(&backend::load::<T::Vector>(place.cast())),
                 _ => transmute_copy(&[
-                    backend::load::<T::Pack>(place.cast()),
-                    backend::load::<T::Pack>(place.add(2).cast()),
+                    backend::load::<T::Vector>(place.cast()),
+                    backend::load::<T::Vector>(place.add(2).cast()),
                 ]),
             }
         }
@@ -360,11 +360,11 @@ impl<T: Plain> GlobalMut<'_, T> {
                 2 => backend::store::<u16>(place.cast(), transmute_copy(&values)),
                 4 => backend::store::<u32>(place.cast(), transmute_copy(&values)),
                 8 => backend::store::<u64>(place.cast(), transmute_copy(&values)),
-                16 => backend::store::<Pack<u32, 4>>(place.cast(), transmute_copy(&values)),
+                16 => backend::store::<Vector<u32, 4>>(place.cast(), transmute_copy(&values)),
                 32 => {
-                    let [first, second]: [Pack<u32, 4>; 2] = transmute_copy(&values);
+                    let [first, second]: [Vector<u32, 4>; 2] = transmute_copy(&values);
                     backend::store(place.cast(), first);
-                    backend::store(place.cast::<Pack<u32, 4>>().add(1), second);
+                    backend::store(place.cast::<Vector<u32, 4>>().add(1), second);
                 }
                 _ => {
                     let mut k = 0;
@@ -388,32 +388,32 @@ impl<T: Element> GlobalMut<'_, T> {
     /// Writes 16 bytes of elements from `i` on. Traps if they are not all inside of the view, or not aligned.
     #[inline(always)]
     #[track_caller]
-    pub fn store_pack(&self, i: usize, pack: T::Pack) {
-        if i >= self.len || self.len - i < T::Pack::LEN {
-            backend::out_of_bounds("a view of global memory (a pack that begins)", i, self.len);
+    pub fn store_vector(&self, i: usize, vector: T::Vector) {
+        if i >= self.len || self.len - i < T::Vector::LEN {
+            backend::out_of_bounds("a view of global memory (a vector that begins)", i, self.len);
         }
         // SAFETY: `i` is inside of the view.
         let place = unsafe { self.start.add(i) };
         if !(place as usize).is_multiple_of(16) {
             backend::misaligned("a view of global memory", i);
         }
-        // SAFETY: all of the pack is inside of the view, and aligned.
-        unsafe { backend::store(place.cast(), pack) }
+        // SAFETY: all of the vector is inside of the view, and aligned.
+        unsafe { backend::store(place.cast(), vector) }
     }
 
     /// Writes 16 bytes of elements from `i` on, not checked on a GPU.
     ///
     /// # Safety
-    /// `i + T::Pack::LEN` is at most [`GlobalMut::len`], and the address of element `i` is a multiple of 16.
+    /// `i + T::Vector::LEN` is at most [`GlobalMut::len`], and the address of element `i` is a multiple of 16.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn store_pack_unchecked(&self, i: usize, pack: T::Pack) {
+    pub unsafe fn store_vector_unchecked(&self, i: usize, vector: T::Vector) {
         #[cfg(not(target_arch = "nvptx64"))]
-        self.store_pack(i, pack);
+        self.store_vector(i, vector);
         // SAFETY: as promised by the caller.
         #[cfg(target_arch = "nvptx64")]
         unsafe {
-            backend::store(self.start.add(i).cast(), pack)
+            backend::store(self.start.add(i).cast(), vector)
         }
     }
 }

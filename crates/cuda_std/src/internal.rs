@@ -98,8 +98,8 @@ macro_rules! __prefetch_blocks {
 /// Waits for the grid before this one; see `early` of [`kernel`](crate::kernel).
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
-pub fn await_previous_grid() {
-    crate::backend::await_previous_grid();
+pub fn wait_for_prerequisites() {
+    crate::backend::wait_for_prerequisites();
 }
 
 /// A parameter that is an address and a length: an entry takes the two apart, because every load through a slice or

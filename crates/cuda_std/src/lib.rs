@@ -12,8 +12,8 @@
 //! | [`global`] | views of global memory, which know their length |
 //! | [`shared`] | shared arrays, whose length and element type are in their type |
 //! | [`atomic`] | atomic operations with a scope |
-//! | [`mailbox`] | a word that one block leaves for another |
-//! | [`element`] | what may lie in such memory, and its 16-byte packs |
+//! | [`tile_state`] | a word that one block leaves for another |
+//! | [`element`] | what may lie in such memory, and its 16-byte vectors |
 //! | [`erase`] | one compilation of a kernel for many instances, on the CPU |
 //! | [`float`] | hardware conversions of `f16` and `bf16` |
 //! | [`bits`] | permuting bytes |
@@ -21,7 +21,7 @@
 //! | [`launch`] | (CPU only) the typed handle of a kernel, which the host crate launches |
 //!
 //! On the CPU the threads of a block share an OS thread. A kernel that uses `thread_local!` or a `LazyLock` there must
-//! not meet others (barriers, shuffles, votes, mailboxes) in the initialiser: see "What a kernel must know" in
+//! not meet others (barriers, shuffles, votes, tile states) in the initialiser: see "What a kernel must know" in
 //! [`simt`].
 //!
 //! Names follow Rust-CUDA's `cuda_std` where it has them, so that a kernel that stays inside the common subset
@@ -61,16 +61,16 @@ pub mod global;
 pub mod hint;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
-pub mod mailbox;
 pub mod shared;
 pub mod thread;
+pub mod tile_state;
 pub mod warp;
 
 pub use cuda_std_macros::{arguments, kernel};
 
 /// What nearly every kernel needs, by one `use`.
 pub mod prelude {
-    pub use crate::element::{Element, Pack, Packed, Plain};
+    pub use crate::element::{Element, Plain, Vector, VectorType};
     pub use crate::global::{Global, GlobalMut};
     pub use crate::shared::{SharedArray, SharedTile};
     pub use crate::{arguments, kernel, shared_array, shared_tile, thread, warp};

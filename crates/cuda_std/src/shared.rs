@@ -10,7 +10,7 @@ use core::marker::PhantomData;
 use core::mem::size_of;
 
 use crate::backend;
-use crate::element::{Element, Packed, Plain};
+use crate::element::{Element, Plain, VectorType};
 use crate::global::Word;
 
 /// `shared_array![T; LEN]`: a [`SharedArray`] of the block. Each place in the source where it stands is one array.
@@ -141,59 +141,59 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
 impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
     #[inline(always)]
     #[track_caller]
-    fn check_pack(i: usize) {
-        if i >= LEN || LEN - i < T::Pack::LEN {
-            backend::out_of_bounds("a shared array (a pack that begins)", i, LEN);
+    fn check_vector(i: usize) {
+        if i >= LEN || LEN - i < T::Vector::LEN {
+            backend::out_of_bounds("a shared array (a vector that begins)", i, LEN);
         }
-        if !i.is_multiple_of(T::Pack::LEN) {
+        if !i.is_multiple_of(T::Vector::LEN) {
             backend::misaligned("a shared array", i);
         }
     }
 
     /// The 16 bytes of elements from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the
-    /// pack's length.
+    /// vector's length.
     #[inline(always)]
     #[track_caller]
-    pub fn load_pack(&self, i: usize) -> T::Pack {
-        Self::check_pack(i);
+    pub fn load_vector(&self, i: usize) -> T::Vector {
+        Self::check_vector(i);
         // SAFETY: just checked.
         unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
     /// Writes 16 bytes of elements from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the
-    /// pack's length.
+    /// vector's length.
     #[inline(always)]
     #[track_caller]
-    pub fn store_pack(&self, i: usize, pack: T::Pack) {
-        Self::check_pack(i);
+    pub fn store_vector(&self, i: usize, vector: T::Vector) {
+        Self::check_vector(i);
         // SAFETY: just checked.
-        unsafe { backend::shared_store(self.base, i * size_of::<T>(), pack) }
+        unsafe { backend::shared_store(self.base, i * size_of::<T>(), vector) }
     }
 
-    /// [`SharedArray::load_pack`], not checked on a GPU.
+    /// [`SharedArray::load_vector`], not checked on a GPU.
     ///
     /// # Safety
-    /// The pack is inside of the array, and `i` a multiple of its length.
+    /// The vector is inside of the array, and `i` a multiple of its length.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn load_pack_unchecked(&self, i: usize) -> T::Pack {
+    pub unsafe fn load_vector_unchecked(&self, i: usize) -> T::Vector {
         #[cfg(not(target_arch = "nvptx64"))]
-        Self::check_pack(i);
+        Self::check_vector(i);
         // SAFETY: as promised by the caller.
         unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
-    /// [`SharedArray::store_pack`], not checked on a GPU.
+    /// [`SharedArray::store_vector`], not checked on a GPU.
     ///
     /// # Safety
-    /// The pack is inside of the array, and `i` a multiple of its length.
+    /// The vector is inside of the array, and `i` a multiple of its length.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn store_pack_unchecked(&self, i: usize, pack: T::Pack) {
+    pub unsafe fn store_vector_unchecked(&self, i: usize, vector: T::Vector) {
         #[cfg(not(target_arch = "nvptx64"))]
-        Self::check_pack(i);
+        Self::check_vector(i);
         // SAFETY: as promised by the caller.
-        unsafe { backend::shared_store(self.base, i * size_of::<T>(), pack) }
+        unsafe { backend::shared_store(self.base, i * size_of::<T>(), vector) }
     }
 }
 
@@ -234,14 +234,14 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
     }
 }
 
-impl<P: Packed, const LEN: usize> SharedArray<P, LEN> {
-    /// Of an array of packs, element `i` of all that they have. Not checked on a GPU.
+impl<P: VectorType, const LEN: usize> SharedArray<P, LEN> {
+    /// Of an array of vectors, element `i` of all that they have. Not checked on a GPU.
     ///
     /// # Safety
-    /// The array has so many packs.
+    /// The array has so many vectors.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn load_element_unchecked<T: Element<Pack = P>>(&self, i: usize) -> T {
+    pub unsafe fn load_element_unchecked<T: Element<Vector = P>>(&self, i: usize) -> T {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check(i / P::LEN);
         // SAFETY: as promised by the caller.

@@ -163,6 +163,6 @@ pub fn system_fence() {
 /// us in place of 1.39. Nothing before sm_90.
 #[inline(always)]
 #[track_caller]
-pub fn admit_next_grid() {
-    backend::admit_next_grid();
+pub fn launch_dependents() {
+    backend::launch_dependents();
 }

@@ -182,7 +182,7 @@ impl Kernel<'_> {
             (true, None) => quote!(),
         };
         let min_blocks = self.min_blocks.map(|blocks| quote!(::cuda_std::__min_blocks!((#blocks) as u32);));
-        let early = self.early.then(|| quote!(::cuda_std::internal::await_previous_grid();));
+        let early = self.early.then(|| quote!(::cuda_std::internal::wait_for_prerequisites();));
         let prefetch = self.prefetch_blocks.map(|blocks| quote!(::cuda_std::__prefetch_blocks!((#blocks) as u32);));
         let before = quote!(#block #min_blocks #prefetch #early);
         let kernel = quote!(super::super::super::#name #turbofish);

@@ -9,7 +9,7 @@ use kernels::reduce::exact::result::{DERIVED, IN_OTHER_FORMAT};
 use kernels::reduce::exact::rows::{self, ExactRowArgs, exact_rows, exact_rows_of_two_terms, least_lanes};
 use kernels::reduce::exact::segments::exact_segments;
 use kernels::reduce::exact::spans::{
-    ExactSpanArgs, PACKS_IN_FLIGHT, THREADS_AT_ONCE, THREADS_OF_TWO_AT_ONCE, boxes, exact_spans,
+    ExactSpanArgs, THREADS_AT_ONCE, THREADS_OF_TWO_AT_ONCE, VECTORS_IN_FLIGHT, boxes, exact_spans,
     exact_spans_of_two_terms, words_of_residue,
 };
 
@@ -32,7 +32,7 @@ struct ExactKernels<T: Element> {
     columns: Option<Kernel<exact_columns::Args<'static, T>>>,
     /// Words of a residue.
     words: usize,
-    /// Mailboxes of a span's part.
+    /// Tile states of a span's part.
     boxes: usize,
     /// What is made of the sums.
     finish: u32,
@@ -148,7 +148,12 @@ impl Plan {
         } else {
             // Nothing is where the pitch says; and where that would be may be beyond any address.
             let pitch = if len == 0 { 0 } else { pitch };
-            Self::Spans { spans, len, pitch, blocks: Blocks::exact(spans, len, size, PACKS_IN_FLIGHT, kernels.spans.1) }
+            Self::Spans {
+                spans,
+                len,
+                pitch,
+                blocks: Blocks::exact(spans, len, size, VECTORS_IN_FLIGHT, kernels.spans.1),
+            }
         }
     }
 }
@@ -189,25 +194,25 @@ impl<T: Element> Exact<T> {
         output: ViewMut<'_, u8>,
     ) -> Result<(), Error> {
         let (kernels, finish, size) = (&self.kernels, self.kernels.finish, size_of::<T>());
-        let Workspace { mailboxes, residues, tickets, .. } = workspace;
-        let (mailboxes, residues, tickets) = (mailboxes.view_mut(), residues.view_mut(), tickets.view_mut());
+        let Workspace { tile_states, residues, tickets, .. } = workspace;
+        let (tile_states, residues, tickets) = (tile_states.view_mut(), residues.view_mut(), tickets.view_mut());
         match self.plan {
             Plan::Nothing => Ok(()),
             Plan::Spans { spans, len, pitch, blocks } => {
                 let Blocks { parts, tiles, longer, threads } = blocks;
                 let arguments =
-                    ExactSpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, finish, output };
+                    ExactSpanArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output };
                 gpu.launch(kernels.spans.0.with_block(threads), grid(blocks.grid(spans), OPERATION)?, arguments)
             }
             Plan::Rows { rows, len, pitch } => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
                 let has_singles = !(is_even && input.device_address().is_multiple_of(16));
-                let Lanes { lanes, packs, rows_of_block } = Lanes::of(len, size, has_singles);
+                let Lanes { lanes, vectors, rows_of_block } = Lanes::of(len, size, has_singles);
                 let grid = grid((rows.div_ceil(rows_of_block), 1), OPERATION)?;
-                let (lanes_log, packs_log) = (lanes.ilog2(), packs.ilog2());
+                let (lanes_log, vectors_log) = (lanes.ilog2(), vectors.ilog2());
                 let has_singles = u32::from(has_singles);
                 let arguments =
-                    ExactRowArgs { input, rows, len, pitch, lanes_log, packs_log, has_singles, finish, output };
+                    ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output };
                 gpu.launch(kernels.rows, grid, arguments)
             }
             Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
@@ -277,27 +282,28 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T> {
 pub(super) struct Lanes {
     /// Lanes of a row.
     pub lanes: u32,
-    /// Packs of a row that each of them has.
-    pub packs: u32,
+    /// Vectors of a row that each of them has.
+    pub vectors: u32,
     pub rows_of_block: usize,
 }
 
 impl Lanes {
     /// Whether lanes take rows of `len` elements of `size` bytes; longer ones are taken by blocks.
     pub fn take(len: usize, size: usize) -> bool {
-        len / (16 / size) <= 32 * rows::PACKS
+        len / (16 / size) <= 32 * rows::VECTORS
     }
 
-    /// Those of such rows, which may have singles beside whole packs.
+    /// Those of such rows, which may have singles beside whole vectors.
     pub fn of(len: usize, size: usize, has_singles: bool) -> Self {
-        /// Lanes that take a row before one of them takes two packs of it: what they load is beside each other.
+        /// Lanes that take a row before one of them takes two vectors of it: what they load is beside each other.
         const COALESCED: usize = 4;
-        let packs_of_row = len / (16 / size);
+        let vectors_of_row = len / (16 / size);
         let least = if has_singles { least_lanes(size) as usize } else { 1 };
-        let lanes = packs_of_row.div_ceil(rows::PACKS).max(packs_of_row.min(COALESCED)).next_power_of_two().max(least);
-        let packs = packs_of_row.div_ceil(lanes).next_power_of_two();
-        let rows_of_block = rows::BLOCK / lanes * rows::PACKS / packs;
-        Self { lanes: lanes as u32, packs: packs as u32, rows_of_block }
+        let lanes =
+            vectors_of_row.div_ceil(rows::VECTORS).max(vectors_of_row.min(COALESCED)).next_power_of_two().max(least);
+        let vectors = vectors_of_row.div_ceil(lanes).next_power_of_two();
+        let rows_of_block = rows::BLOCK / lanes * rows::VECTORS / vectors;
+        Self { lanes: lanes as u32, vectors: vectors as u32, rows_of_block }
     }
 }
 
@@ -315,18 +321,18 @@ mod tests {
                         assert!(len * size > 32 * 4 * 16, "{len} of {size} bytes");
                         continue;
                     }
-                    let Lanes { lanes, packs, rows_of_block } = Lanes::of(len, size, has_singles);
-                    assert!((lanes * packs) as usize * 16 / size + if has_singles { 16 / size } else { 0 } > len - 1);
-                    assert!(lanes <= 32 && packs <= 4 && lanes.is_power_of_two() && packs.is_power_of_two());
-                    // Two singles of each lane: what is before the first pack and what is behind the last.
+                    let Lanes { lanes, vectors, rows_of_block } = Lanes::of(len, size, has_singles);
+                    assert!((lanes * vectors) as usize * 16 / size + if has_singles { 16 / size } else { 0 } > len - 1);
+                    assert!(lanes <= 32 && vectors <= 4 && lanes.is_power_of_two() && vectors.is_power_of_two());
+                    // Two singles of each lane: what is before the first vector and what is behind the last.
                     assert!(!has_singles || lanes as usize * 2 >= 2 * (16 / size - 1));
-                    assert_eq!(rows_of_block, 128 / lanes as usize * 4 / packs as usize);
+                    assert_eq!(rows_of_block, 128 / lanes as usize * 4 / vectors as usize);
                 }
             }
         }
         let of = |len| {
-            let Lanes { lanes, packs, .. } = Lanes::of(len, 4, false);
-            (lanes, packs)
+            let Lanes { lanes, vectors, .. } = Lanes::of(len, 4, false);
+            (lanes, vectors)
         };
         assert_eq!([4, 16, 64, 512].map(of), [(1, 1), (4, 1), (4, 4), (32, 4)]);
         assert_eq!([512, 516].map(|len| Lanes::take(len, 4)), [true, false]);

@@ -1,14 +1,14 @@
 //! Reductions of two inputs: the dot product.
 
 use cuda_std::element::{Element, Plain};
-use cuda_std::mailbox;
+use cuda_std::tile_state;
 use half::{bf16, f16};
 use kernels::ops::{Dot, InElementType, Operator};
 use kernels::reduce::exact::result::IN_OTHER_FORMAT;
 use kernels::reduce::exact::spans::{
     PAIRS_IN_FLIGHT, THREADS_OF_TWO_AT_ONCE, boxes_of_pairs, exact_pairs, words_of_pairs_residue,
 };
-use kernels::reduce::pairs::{self, PACKS_IN_FLIGHT, PairArgs};
+use kernels::reduce::pairs::{self, PairArgs, VECTORS_IN_FLIGHT};
 
 use super::Shape;
 use super::plan::Blocks;
@@ -34,7 +34,7 @@ pub trait PairReduction<T: Element>: Sized {
 /// The kernel of an operator of pairs, and what its blocks leave each other.
 #[doc(hidden)]
 pub enum PairKernel<T: Element, R: Plain> {
-    /// Mailboxes that a state takes.
+    /// Tile states that a state takes.
     InOrder { kernel: AnyBlock<PairArgs<'static, T, R>>, boxes: usize },
     /// Exact sums, the words of a residue, and what is made of the sums.
     Exact { kernel: AnyBlock<exact_pairs::Args<'static, T>>, boxes: usize, words: usize, finish: u32 },
@@ -46,7 +46,7 @@ macro_rules! dots {
             type Output = <Dot as Operator<$type>>::Output;
 
             fn pairs(_: Token) -> PairKernel<$type, Self::Output> {
-                let boxes = mailbox::boxes_of::<<Dot as Operator<$type>>::State>();
+                let boxes = tile_state::tile_states_of::<<Dot as Operator<$type>>::State>();
                 // SAFETY: whoever has it cannot launch it: only the plans below do, with what they have checked.
                 PairKernel::InOrder { kernel: unsafe { pairs::pairs::handle::<Self, $type>() }, boxes }
             }
@@ -220,7 +220,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         // Nothing is where the pitch says; and where that would be may be beyond any address.
         let (size, pitch) = (size_of::<T>(), if len == 0 { 0 } else { pitch });
         let blocks = (spans > 0).then(|| match kernel {
-            PairKernel::InOrder { .. } => Blocks::of_spans(spans, len, size, PACKS_IN_FLIGHT),
+            PairKernel::InOrder { .. } => Blocks::of_spans(spans, len, size, VECTORS_IN_FLIGHT),
             PairKernel::Exact { .. } => Blocks::exact(spans, len, size, PAIRS_IN_FLIGHT, THREADS_OF_TWO_AT_ONCE),
         });
         Ok(Self { kernel, shape, spans, len, pitch, blocks })
@@ -250,12 +250,12 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
             return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
         }
         let Some(blocks) = blocks else { return Ok(()) };
-        let (grid, mailboxes) = (grid(blocks.grid(spans), OPERATION)?, workspace.mailboxes.view_mut());
+        let (grid, tile_states) = (grid(blocks.grid(spans), OPERATION)?, workspace.tile_states.view_mut());
         let Blocks { parts, tiles, longer, threads } = blocks;
         match kernel {
             PairKernel::InOrder { kernel, .. } => {
                 let (first, second) = (x, y);
-                let arguments = PairArgs { first, second, len, pitch, parts, tiles, longer, mailboxes, output };
+                let arguments = PairArgs { first, second, len, pitch, parts, tiles, longer, tile_states, output };
                 gpu.launch(kernel.with_block(threads), grid, arguments)
             }
             PairKernel::Exact { kernel, finish, .. } => {
@@ -267,7 +267,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
                     parts,
                     tiles,
                     longer,
-                    mailboxes,
+                    tile_states,
                     residues: workspace.residues.view_mut(),
                     finish: *finish,
                     output: output.cast::<u8>(),

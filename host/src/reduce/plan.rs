@@ -5,7 +5,7 @@
 //! for the shape. Neither depends on the device.
 
 use cuda_std::element::Plain;
-use cuda_std::mailbox;
+use cuda_std::tile_state;
 use kernels::reduce::columns::{self, in_order::Order};
 use kernels::reduce::exact::rest::MOST_WARPS;
 use kernels::reduce::exact::spans::THREADS_OF_TWO_AT_ONCE;
@@ -25,9 +25,9 @@ const SMALL_BLOCKS: usize = 4 * MULTIPROCESSORS;
 /// Spans of which a few blocks more or less at the end are not noticed.
 const VERY_MANY_SPANS: usize = 16 * SMALL_BLOCKS;
 
-/// Rows of at most so many 16-byte packs are folded by lanes of a warp, longer ones by blocks. A warp that has more to
+/// Rows of at most so many 16-byte vectors are folded by lanes of a warp, longer ones by blocks. A warp that has more to
 /// load than a few rounds leaves too few bytes in flight.
-const PACKS_OF_A_SHORT_ROW: usize = 128;
+const VECTORS_OF_A_SHORT_ROW: usize = 128;
 
 /// How a shape is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +69,9 @@ impl Plan {
             Kind::Spans { spans: 0, .. } => Self::Nothing,
             Kind::Columns { batches, columns, .. } if batches == 0 || columns == 0 => Self::Nothing,
             Kind::Spans { spans, len, pitch } => {
-                let packs = len.div_ceil(16 / size);
-                if has_rows && packs <= PACKS_OF_A_SHORT_ROW && (spans > 1 || !is_any_order) {
-                    let lanes = rows::lanes_of_row(packs);
+                let vectors = len.div_ceil(16 / size);
+                if has_rows && vectors <= VECTORS_OF_A_SHORT_ROW && (spans > 1 || !is_any_order) {
+                    let lanes = rows::lanes_of_row(vectors);
                     let rows_of_block =
                         rows_of_block(spans, rows::rows_of_block(len, pitch, lanes, size), lanes) as u32;
                     return Self::Rows { rows: spans, len, pitch, lanes: lanes as u32, rows_of_block };
@@ -80,7 +80,7 @@ impl Plan {
                 let pitch = if len == 0 { 0 } else { pitch };
                 // In the order of one that is alone.
                 let beside = if is_any_order { spans } else { 1 };
-                Self::Spans { spans, len, pitch, blocks: Blocks::of_spans(beside, len, size, spans::PACKS_IN_FLIGHT) }
+                Self::Spans { spans, len, pitch, blocks: Blocks::of_spans(beside, len, size, spans::VECTORS_IN_FLIGHT) }
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let in_flight = columns::rows_in_flight(size, size_of_state);
@@ -101,7 +101,7 @@ impl Plan {
     pub(super) fn room<S: Plain>(&self) -> Room {
         match *self {
             Self::Spans { spans, blocks, .. } => {
-                blocks.room(blocks.spans_of_launch(spans), mailbox::boxes_of::<S>(), 0)
+                blocks.room(blocks.spans_of_launch(spans), tile_state::tile_states_of::<S>(), 0)
             }
             Self::Columns { batches, columns, abreast, lanes, parts, .. } if parts > 1 => {
                 let abreast = abreast as usize;
@@ -173,10 +173,10 @@ impl Blocks {
         /// Threads of a block that sums all by itself, of which each has one tile.
         const ALONE: usize = 512;
         const { assert!(ALONE <= 32 * MOST_WARPS && ALONE <= THREADS_OF_TWO_AT_ONCE) };
-        let packs = len.div_ceil(16 / size);
-        let alone = packs.div_ceil(in_flight).next_power_of_two().max(32);
+        let vectors = len.div_ceil(16 / size);
+        let alone = vectors.div_ceil(in_flight).next_power_of_two().max(32);
         let threads = if alone <= ALONE { alone } else { THREADS };
-        let tiles = packs.div_ceil(threads * in_flight).max(1);
+        let tiles = vectors.div_ceil(threads * in_flight).max(1);
         Self::of(threads, tiles, tiles.min((threads_at_once / THREADS * MULTIPROCESSORS / spans).max(1)))
     }
 
@@ -186,11 +186,11 @@ impl Blocks {
         Self { parts: parts as u32, tiles, longer, threads: threads as u32 }
     }
 
-    /// What blocks that share spans leave each other: for each state `boxes` mailboxes, for each span a residue of
+    /// What blocks that share spans leave each other: for each state `boxes` tile states, for each span a residue of
     /// `words` words.
     pub(super) fn room(&self, spans: usize, boxes: usize, words: usize) -> Room {
         let shared = if self.parts > 1 { spans } else { 0 };
-        Room { mailboxes: self.parts as usize * shared * boxes, residues: words * shared, ..Room::default() }
+        Room { tile_states: self.parts as usize * shared * boxes, residues: words * shared, ..Room::default() }
     }
 
     /// How many of `spans` spans a launch folds: all, unless blocks share a span, and a grid is not as high as there
@@ -340,7 +340,7 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce
     needed.min(widest)
 }
 
-/// Threads of a block that folds a span of so many packs, one of `spans`; at most [`MOST_THREADS`].
+/// Threads of a block that folds a span of so many vectors, one of `spans`; at most [`MOST_THREADS`].
 ///
 /// A thread has two tiles on their way at once: a span that one block can load so has no partials, and gets as few
 /// threads as that takes, since every further warp makes the block's last fold longer. A single longer one is spread
@@ -348,11 +348,11 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce
 /// Where there are many spans, blocks are small, so that while one folds its last states others load; but of very many,
 /// whose last blocks are a small part of all, long spans have as many threads as load them in two rounds, and so fewer
 /// last folds. (`docs/notes/whole-inputs.md`)
-fn threads_of_span(packs: usize, spans: usize, in_flight: usize) -> usize {
-    let of_one_round = packs.div_ceil(2 * in_flight).next_power_of_two();
+fn threads_of_span(vectors: usize, spans: usize, in_flight: usize) -> usize {
+    let of_one_round = vectors.div_ceil(2 * in_flight).next_power_of_two();
     let most = match spans {
         1 if of_one_round <= MOST_THREADS => MOST_THREADS,
-        1 => packs.div_ceil(2 * in_flight * MULTIPROCESSORS).next_power_of_two().clamp(128, MOST_THREADS),
+        1 => vectors.div_ceil(2 * in_flight * MULTIPROCESSORS).next_power_of_two().clamp(128, MOST_THREADS),
         2..LARGE_BLOCKS => MOST_THREADS,
         LARGE_BLOCKS..SMALL_BLOCKS => 256,
         SMALL_BLOCKS..VERY_MANY_SPANS => 128,

@@ -3,7 +3,7 @@
 use cuda_std::element::{Element, Plain};
 use kernels::ops::Operator;
 use kernels::reduce::columns::ColumnArgs;
-use kernels::reduce::rows::{RowArgs, packs_of_row};
+use kernels::reduce::rows::{RowArgs, vectors_of_row};
 use kernels::reduce::spans::SpanArgs;
 
 use super::plan::{Blocks, Elements, Plan, tiles_of_columns};
@@ -185,18 +185,18 @@ impl<O: Operator<T>, T: Element> Launches<T, O::Output> for ByOperator<O, T> {
                 for first in (0..spans).step_by(each) {
                     let count = each.min(spans - first);
                     let output = output.reborrow().slice(first, count)?;
-                    let (input, mailboxes) = (input.behind(first * pitch)?, workspace.mailboxes.view_mut());
+                    let (input, tile_states) = (input.behind(first * pitch)?, workspace.tile_states.view_mut());
                     let Blocks { parts, tiles, longer, threads } = blocks;
-                    let arguments = SpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, output };
+                    let arguments = SpanArgs { input, len, pitch, parts, tiles, longer, tile_states, output };
                     gpu.launch(kernel.with_block(threads), self::grid(blocks.grid(count), OPERATION)?, arguments)?;
                 }
                 Ok(())
             }
             Plan::Rows { rows, len, pitch, lanes, rows_of_block } => {
                 let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;
-                let packs_of_row = packs_of_row(len, size_of::<T>()) as u32;
+                let vectors_of_row = vectors_of_row(len, size_of::<T>()) as u32;
                 let len = len as u32;
-                let arguments = RowArgs { input, rows, len, pitch, lanes, rows_of_block, packs_of_row, output };
+                let arguments = RowArgs { input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output };
                 gpu.launch(kernel, grid, arguments)
             }
             Plan::Columns { rows, columns, pitch, batch_pitch, abreast, lanes, parts, .. } => {

@@ -126,7 +126,7 @@ impl Gpu {
             return Err(Error::Shape { operation: OPERATION, what, found, expected });
         }
         // Without an element that one warp does not fold there is nothing to queue.
-        let has_long = elements > segments::WARP_PACKS * (16 / size);
+        let has_long = elements > segments::WARP_VECTORS * (16 / size);
         let room = if has_long { segments::most_chunks(elements, size) } else { 0 };
         let (places, residues) = match &kernels {
             SegmentKernels::InOrder(kernels) => (kernels.places, 0),
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn there_is_room_for_every_chunk() {
         for size in [1, 2, 4, 8] {
-            let longest_of_warp = segments::WARP_PACKS * (16 / size);
+            let longest_of_warp = segments::WARP_VECTORS * (16 / size);
             for elements in [longest_of_warp + 1, 1 << 20, (1 << 20) + 1, 1 << 31, (1 << 33) + 7] {
                 // As many long segments as there can be, one of all, and some between.
                 for len in [longest_of_warp + 1, 3 * longest_of_warp, 1 << 19, elements] {

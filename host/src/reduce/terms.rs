@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use exact_sum::Binary;
 use kernels::reduce::exact::custom::{ExactTerm, TermArgs, words_of_residue};
 use kernels::reduce::exact::result;
-use kernels::reduce::exact::spans::{PACKS_IN_FLIGHT, THREADS_AT_ONCE};
+use kernels::reduce::exact::spans::{THREADS_AT_ONCE, VECTORS_IN_FLIGHT};
 
 use super::Shape;
 use super::plan::Blocks;
@@ -63,7 +63,7 @@ impl Gpu {
         // Nothing is where the pitch says; and where that would be may be beyond any address.
         let pitch = if len == 0 { 0 } else { pitch };
         let blocks =
-            (spans > 0).then(|| Blocks::exact(spans, len, size_of::<E::Element>(), PACKS_IN_FLIGHT, THREADS_AT_ONCE));
+            (spans > 0).then(|| Blocks::exact(spans, len, size_of::<E::Element>(), VECTORS_IN_FLIGHT, THREADS_AT_ONCE));
         let planned = OfTerms { kernel: kernels.spans, words: words_of_residue::<E>(), spans, len, pitch, blocks };
         Reducer::new(self, shape, Planned::new(planned))
     }
@@ -95,10 +95,10 @@ impl<T: Element, R: result::Result> Launches<T, R> for OfTerms<T, R> {
     ) -> Result<(), Error> {
         let Some(blocks) = self.blocks else { return Ok(()) };
         let Blocks { parts, tiles, longer, threads } = blocks;
-        let Workspace { mailboxes, residues, .. } = workspace;
-        let (mailboxes, residues) = (mailboxes.view_mut(), residues.view_mut());
+        let Workspace { tile_states, residues, .. } = workspace;
+        let (tile_states, residues) = (tile_states.view_mut(), residues.view_mut());
         let Self { len, pitch, .. } = *self;
-        let arguments = TermArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, output };
+        let arguments = TermArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, output };
         gpu.launch(self.kernel.with_block(threads), grid(blocks.grid(self.spans), "reduce")?, arguments)
     }
 }

@@ -7,7 +7,7 @@ use crate::{Buffer, Error, Gpu};
 /// How much of everything a reduction needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Room {
-    pub mailboxes: usize,
+    pub tile_states: usize,
     pub residues: usize,
     pub partials: usize,
     pub tickets: usize,
@@ -19,8 +19,8 @@ pub(super) struct Room {
 #[derive(Debug)]
 pub(super) struct Workspace {
     /// Empty between launches: the kernels leave them so.
-    pub(super) mailboxes: Buffer<[u64; 2]>,
-    /// What of exact sums has no room in mailboxes; 0 between launches: the kernels leave it so.
+    pub(super) tile_states: Buffer<[u64; 2]>,
+    /// What of exact sums has no room in tile states; 0 between launches: the kernels leave it so.
     pub(super) residues: Buffer<i64>,
     /// 16 bytes for each state, of which it may need fewer.
     pub(super) partials: Buffer<[u64; 2]>,
@@ -34,7 +34,7 @@ impl Room {
     /// At least as much of everything as in each of both, but for copies.
     fn or(self, other: Self) -> Self {
         Self {
-            mailboxes: self.mailboxes.max(other.mailboxes),
+            tile_states: self.tile_states.max(other.tile_states),
             residues: self.residues.max(other.residues),
             partials: self.partials.max(other.partials),
             tickets: self.tickets.max(other.tickets),
@@ -45,10 +45,10 @@ impl Room {
 
 impl Workspace {
     pub(super) fn new(gpu: &Gpu, room: Room) -> Result<Self, Error> {
-        let Room { mailboxes, residues, partials, tickets, copy } = room;
+        let Room { tile_states, residues, partials, tickets, copy } = room;
         let backend = gpu.backend();
         Ok(Self {
-            mailboxes: Buffer::workspace(&backend, mailboxes)?,
+            tile_states: Buffer::workspace(&backend, tile_states)?,
             residues: Buffer::workspace(&backend, residues)?,
             partials: gpu.zeroed(partials)?,
             tickets: Buffer::workspace(&backend, tickets)?,
@@ -59,7 +59,7 @@ impl Workspace {
     /// But for a copy.
     fn room(&self) -> Room {
         Room {
-            mailboxes: self.mailboxes.len(),
+            tile_states: self.tile_states.len(),
             residues: self.residues.len(),
             partials: self.partials.len(),
             tickets: self.tickets.len(),
@@ -74,7 +74,7 @@ fn copy_of(gpu: &Gpu, words: usize) -> Result<Option<Buffer<u64>>, Error> {
 }
 
 /// Most reductions of a whole buffer need no more.
-const ROOM_AT_FIRST: Room = Room { mailboxes: 1024, residues: 16, partials: 4096, tickets: 64, copy: 0 };
+const ROOM_AT_FIRST: Room = Room { tile_states: 1024, residues: 16, partials: 4096, tickets: 64, copy: 0 };
 
 /// Workspaces that wait for the next blocking call.
 #[derive(Default)]
@@ -95,7 +95,7 @@ impl Workspaces {
         Workspace::new(gpu, Room { copy: room.copy, ..before.or(room) })
     }
 
-    /// Keeps one whose work has been done without an error: after one, mailboxes may not be empty, nor tickets 0.
+    /// Keeps one whose work has been done without an error: after one, tile states may not be empty, nor tickets 0.
     /// Memory for a copy is as large as an input, and is given back.
     pub(super) fn put_back(&self, workspace: Workspace) {
         let workspace = Workspace { copy: None, ..workspace };

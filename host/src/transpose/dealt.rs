@@ -36,7 +36,7 @@ impl DealtMatrix {
             _ => return None,
         };
         let Self { rows, columns, .. } = matrix;
-        (Tiling::of_packs(elements(size), size).tiles(rows, columns) <= MOST_BLOCKS).then_some(matrix)
+        (Tiling::of_vectors(elements(size), size).tiles(rows, columns) <= MOST_BLOCKS).then_some(matrix)
     }
 }
 
@@ -78,7 +78,7 @@ impl Gpu {
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             _ => {
-                // They are packs, wherever they begin.
+                // They are vectors, wherever they begin.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let kernels = unsafe { [wide_dealt_tiles::handle::<u128, { elements(16) }>(); 2] };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
@@ -98,7 +98,7 @@ impl Gpu {
         let size = size_of::<T>();
         let is_wide =
             Strides::of_matrix(rows, columns).are_wide(input.device_address() | output.device_address(), size);
-        let tiling = Tiling::of_packs(elements(size), size);
+        let tiling = Tiling::of_vectors(elements(size), size);
         let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
         let (members_of_input, members_of_output) = (members_of_input as u32, members_of_output as u32);
         let arguments = DealtArgs {

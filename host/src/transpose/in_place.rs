@@ -119,7 +119,7 @@ impl Gpu {
                 self.turn_in_place(square, wide, shape, matrices.cast())
             }
             _ => {
-                // They are packs, wherever they begin.
+                // They are vectors, wherever they begin.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let wide = unsafe { [wide_square_tiles::handle::<u128, { elements(16) }>(); 2] };
                 self.turn_in_place(wide[0], wide, shape, matrices.cast())

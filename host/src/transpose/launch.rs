@@ -12,7 +12,7 @@ use kernels::transpose::tiles::{TileArgs, elements, few_elements, slanted_tiles,
 use kernels::transpose::words::{word_tiles, words};
 
 use super::strips::{Strip, StripKernels};
-use super::tiling::{Amount, Tiling, by_packs_or_few, by_words_or_few, slanted_if_many};
+use super::tiling::{Amount, Tiling, by_vectors_or_few, by_words_or_few, slanted_if_many};
 use crate::{Error, Gpu, MULTIPROCESSORS, View, ViewMut};
 
 /// Matrices to transpose, and how far apart their rows and they themselves begin, in elements.
@@ -71,7 +71,7 @@ impl Gpu {
                 let kernels = unsafe {
                     Kernels {
                         direct: [direct_squares::handle::<u8, FEW_THREADS>(), direct_squares::handle::<u8, THREADS>()],
-                        by_packs: ByPacks {
+                        by_vectors: ByVectors {
                             many: tiles::handle::<u8, { elements(1) }, 5>(),
                             at_once: tiles::handle::<u8, { elements(1) }, 5>(),
                             few: tiles::handle::<u8, { few_elements(1) }, 10>(),
@@ -97,7 +97,7 @@ impl Gpu {
                             direct_squares::handle::<u16, FEW_THREADS>(),
                             direct_squares::handle::<u16, THREADS>(),
                         ],
-                        by_packs: ByPacks {
+                        by_vectors: ByVectors {
                             many: if strides.are_lines_apart(2) {
                                 tiles::handle::<u16, { elements(2) }, 5>()
                             } else {
@@ -127,7 +127,7 @@ impl Gpu {
                             direct_squares::handle::<u32, FEW_THREADS>(),
                             direct_squares::handle::<u32, THREADS>(),
                         ],
-                        by_packs: ByPacks {
+                        by_vectors: ByVectors {
                             many: tiles::handle::<u32, { elements(4) }, 4>(),
                             at_once: tiles::handle::<u32, { elements(4) }, 8>(),
                             few: tiles::handle::<u32, { few_elements(4) }, 32>(),
@@ -153,7 +153,7 @@ impl Gpu {
                             direct_squares::handle::<u64, FEW_THREADS>(),
                             direct_squares::handle::<u64, THREADS>(),
                         ],
-                        by_packs: ByPacks {
+                        by_vectors: ByVectors {
                             many: tiles::handle::<u64, { elements(8) }, 4>(),
                             at_once: tiles::handle::<u64, { elements(8) }, 8>(),
                             few: tiles::handle::<u64, { few_elements(8) }, 16>(),
@@ -172,10 +172,10 @@ impl Gpu {
                 self.turn(kernels, strides, input.cast(), output.cast())
             }
             _ => {
-                // They are packs, wherever they begin.
+                // They are vectors, wherever they begin.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let by_packs = unsafe {
-                    ByPacks {
+                let by_vectors = unsafe {
+                    ByVectors {
                         many: tiles::handle::<u128, { elements(16) }, 4>(),
                         at_once: tiles::handle::<u128, { elements(16) }, 8>(),
                         few: tiles::handle::<u128, { few_elements(16) }, 8>(),
@@ -188,8 +188,8 @@ impl Gpu {
                     };
                     return self.turn_directly(kernels, strides, input.cast(), output.cast());
                 }
-                let (tiling, amount) = by_packs_or_few(&strides, 16);
-                self.turn_by(by_packs.of(amount), tiling, strides, input.cast(), output.cast())
+                let (tiling, amount) = by_vectors_or_few(&strides, 16);
+                self.turn_by(by_vectors.of(amount), tiling, strides, input.cast(), output.cast())
             }
         }
     }
@@ -207,11 +207,11 @@ impl Gpu {
             if strides.are_small(size) {
                 return self.turn_directly(kernels.direct, strides, input, output);
             }
-            if let Some(strip) = Strip::of_packs(&strides, size) {
+            if let Some(strip) = Strip::of_vectors(&strides, size) {
                 return self.turn_strips(&kernels.strips, strip, strides, input, output);
             }
-            let (tiling, amount) = by_packs_or_few(&strides, size);
-            return self.turn_by(kernels.by_packs.of(amount), tiling, strides, input, output);
+            let (tiling, amount) = by_vectors_or_few(&strides, size);
+            return self.turn_by(kernels.by_vectors.of(amount), tiling, strides, input, output);
         }
         if let Some(strip) = Strip::of(&strides) {
             return self.turn_strips(&kernels.strips, strip, strides, input, output);
@@ -276,20 +276,20 @@ impl Gpu {
 /// for where tiles are.
 struct Kernels<T: Plain> {
     direct: [Kernel<direct_squares::Args<'static, T>>; 2],
-    by_packs: ByPacks<T>,
+    by_vectors: ByVectors<T>,
     by_words: [Kernel<TileArgs<'static, T>>; 2],
     slanted: Kernel<TileArgs<'static, T>>,
     strips: StripKernels<T>,
 }
 
-/// The kernels that turn tiles of packs, by how many there are.
-struct ByPacks<T: Plain> {
+/// The kernels that turn tiles of vectors, by how many there are.
+struct ByVectors<T: Plain> {
     many: Kernel<TileArgs<'static, T>>,
     at_once: Kernel<TileArgs<'static, T>>,
     few: Kernel<TileArgs<'static, T>>,
 }
 
-impl<T: Plain> ByPacks<T> {
+impl<T: Plain> ByVectors<T> {
     fn of(self, amount: Amount) -> Kernel<TileArgs<'static, T>> {
         match amount {
             Amount::Many => self.many,

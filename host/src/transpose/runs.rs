@@ -131,7 +131,7 @@ impl Gpu {
                 columns,
                 len: len as u32,
                 width: strips.width as u32,
-                packs_of_row: strips.packs_of_row as u32,
+                vectors_of_row: strips.vectors_of_row as u32,
                 room_of_row: strips.room_of_row as u32,
             };
             return self.launch(strips_kernel, grid, arguments);
@@ -152,7 +152,7 @@ impl Gpu {
             height: tiles.height as u32,
             width: tiles.width as u32,
             tiles_down: down as u32,
-            packs_of_row: tiles.packs_of_row as u32,
+            vectors_of_row: tiles.vectors_of_row as u32,
             room_of_row: tiles.room_of_row as u32,
             threads_of_row: threads as u32,
             step,
@@ -178,11 +178,11 @@ impl Gpu {
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
-        let of_pack = 16 / size_of::<T>();
-        let is_aligned = len.is_multiple_of(of_pack) && output.device_address().is_multiple_of(16);
-        let packs = len.div_ceil(of_pack) + usize::from(!is_aligned);
-        let grid = grid((rows * columns * packs).div_ceil(runs::BLOCK * runs::PACKS))?;
-        self.launch(kernel, grid, runs::runs::Args { input, output, outer: rows, inner: columns, len, packs })
+        let of_vector = 16 / size_of::<T>();
+        let is_aligned = len.is_multiple_of(of_vector) && output.device_address().is_multiple_of(16);
+        let vectors = len.div_ceil(of_vector) + usize::from(!is_aligned);
+        let grid = grid((rows * columns * vectors).div_ceil(runs::BLOCK * runs::VECTORS))?;
+        self.launch(kernel, grid, runs::runs::Args { input, output, outer: rows, inner: columns, len, vectors })
     }
 }
 

@@ -65,12 +65,12 @@ pub struct ScaledKernels<B: Plain> {
 /// How what is at no multiples of 16 bytes is scaled.
 #[derive(Clone, Copy, Debug)]
 enum Anywhere<B: Plain> {
-    /// By slanted tiles where there are many, else by tiles of packs that are cut out of others.
-    ByPacks { many: Kernel<ScaledTileArgs<'static, B>>, few: Kernel<ScaledTileArgs<'static, B>> },
+    /// By slanted tiles where there are many, else by tiles of vectors that are cut out of others.
+    ByVectors { many: Kernel<ScaledTileArgs<'static, B>>, few: Kernel<ScaledTileArgs<'static, B>> },
     /// By slanted tiles where there are many, else by words, which the elements are: of two kernels the second has
     /// small tiles.
     ByWords { many: Kernel<ScaledTileArgs<'static, B>>, words: [Kernel<ScaledTileArgs<'static, B>>; 2] },
-    /// It always is: elements are packs.
+    /// It always is: elements are vectors.
     Never,
 }
 
@@ -113,9 +113,9 @@ macro_rules! scaled {
     )*};
 }
 
-macro_rules! by_packs {
+macro_rules! by_vectors {
     ($type:ident) => {
-        Anywhere::ByPacks {
+        Anywhere::ByVectors {
             many: slanted_scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
             few: scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
         }
@@ -135,8 +135,8 @@ macro_rules! by_words {
 }
 
 scaled! {
-    f16, by_packs!(f16), |x| [x.to_f64(), 0.0];
-    bf16, by_packs!(bf16), |x| [x.to_f64(), 0.0];
+    f16, by_vectors!(f16), |x| [x.to_f64(), 0.0];
+    bf16, by_vectors!(bf16), |x| [x.to_f64(), 0.0];
     f32, by_words!(f32), |x| [x.into(), 0.0];
     f64, by_words!(f64), |x| [x, 0.0];
     Complex32, by_words!(Complex32), |x| [x.re.into(), x.im.into()];
@@ -147,14 +147,14 @@ impl<B: Plain> ScaledKernels<B> {
     /// The kernel that is best for these matrices, and its tiles. `address` has the bits of either side's.
     fn for_matrices(&self, strides: &Strides, address: u64) -> (Kernel<ScaledTileArgs<'static, B>>, Tiling) {
         let size = size_of::<B>();
-        let by_packs = Tiling::of_packs(elements(size), size);
+        let by_vectors = Tiling::of_vectors(elements(size), size);
         if strides.are_wide(address, size) {
-            return (self.wide, by_packs);
+            return (self.wide, by_vectors);
         }
         match self.anywhere {
-            Anywhere::Never => (self.wide, by_packs),
-            Anywhere::ByPacks { many, few } => {
-                slanted_if_many(strides, size).map_or((few, by_packs), |slanted| (many, slanted))
+            Anywhere::Never => (self.wide, by_vectors),
+            Anywhere::ByVectors { many, few } => {
+                slanted_if_many(strides, size).map_or((few, by_vectors), |slanted| (many, slanted))
             }
             Anywhere::ByWords { many, words } => match slanted_if_many(strides, size) {
                 Some(slanted) => (many, slanted),

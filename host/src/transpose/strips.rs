@@ -3,7 +3,7 @@
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
 use kernels::transpose::few_columns::{self, most_positions};
-use kernels::transpose::few_rows::{self, most_columns, packs_of_run, room_of_run};
+use kernels::transpose::few_rows::{self, most_columns, room_of_run, vectors_of_run};
 use kernels::transpose::strips::{MOST, SECTOR};
 
 use super::launch::Strides;
@@ -45,10 +45,10 @@ impl Strip {
         }
     }
 
-    /// [`Strip::of`] matrices whose rows all begin and end where packs do, if they are better off as strips: those
-    /// whose rows are a pack or two. A tile of packs has each of them in another lane, so that its accesses are far
+    /// [`Strip::of`] matrices whose rows all begin and end where vectors do, if they are better off as strips: those
+    /// whose rows are a vector or two. A tile of vectors has each of them in another lane, so that its accesses are far
     /// apart.
-    pub(super) fn of_packs(strides: &Strides, size: usize) -> Option<Self> {
+    pub(super) fn of_vectors(strides: &Strides, size: usize) -> Option<Self> {
         Self::of(strides).filter(|&strip| strip == Self::Columns && strides.columns <= 16 && size <= 2)
     }
 }
@@ -95,7 +95,7 @@ impl Gpu {
             Strip::Rows => {
                 let width = part(columns, batch, most_columns(rows, size), size);
                 let blocks = (columns + few_rows::margin(rows, size)).div_ceil(width);
-                let (packs, room) = (packs_of_run(rows, width, size), room_of_run(rows, width, size));
+                let (vectors, room) = (vectors_of_run(rows, width, size), room_of_run(rows, width, size));
                 strides.in_grids(blocks, input, output, |grid, input, output| {
                     let arguments = few_rows::few_rows::Args {
                         input,
@@ -107,7 +107,7 @@ impl Gpu {
                         output_batch,
                         width: width as u32,
                         blocks: blocks as u32,
-                        packs_of_run: packs as u32,
+                        vectors_of_run: vectors as u32,
                         room_of_run: room as u32,
                     };
                     self.launch(kernels.few_rows, grid, arguments)
@@ -119,13 +119,13 @@ impl Gpu {
 
 #[cfg(test)]
 mod tests {
-    use kernels::transpose::strips::{BLOCK, PACKS_EACH, room};
+    use kernels::transpose::strips::{BLOCK, VECTORS_EACH, room};
 
     use super::*;
 
     #[test]
-    fn rows_of_a_pack_or_two_are_better_off_as_strips() {
-        let is_strip = |rows, columns, size| Strip::of_packs(&Strides::of_matrix(rows, columns), size).is_some();
+    fn rows_of_a_vector_or_two_are_better_off_as_strips() {
+        let is_strip = |rows, columns, size| Strip::of_vectors(&Strides::of_matrix(rows, columns), size).is_some();
         assert_eq!(
             [(16, 1), (8, 2), (16, 2), (17, 1), (8, 4)].map(|(columns, size)| is_strip(100_000, columns, size)),
             [true, true, true, false, false]
@@ -144,8 +144,8 @@ mod tests {
                     assert!(part >= FEWEST_SECTORS * sector && part % sector == 0, "{few} of {size} bytes: {part}");
                 }
                 let run = ((positions + few_columns::margin(size)) * few).div_ceil(16 / size) + 1;
-                assert!(run <= BLOCK * PACKS_EACH, "{few} columns of {size} bytes: {run} packs");
-                assert!(few * packs_of_run(few, columns, size) <= BLOCK * PACKS_EACH, "{few} rows of {size} bytes");
+                assert!(run <= BLOCK * VECTORS_EACH, "{few} columns of {size} bytes: {run} vectors");
+                assert!(few * vectors_of_run(few, columns, size) <= BLOCK * VECTORS_EACH, "{few} rows of {size} bytes");
                 let end = few_rows::place_of_run(few, room_of_run(few, columns, size), size);
                 assert!(end <= room(size), "{few} rows of {size} bytes: {end} elements");
             }

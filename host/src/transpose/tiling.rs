@@ -56,8 +56,8 @@ pub(super) struct Tiling {
 }
 
 impl Tiling {
-    /// By packs of 16 bytes, tiles of `elements`.
-    pub(super) const fn of_packs(elements: usize, size: usize) -> Self {
+    /// By vectors of 16 bytes, tiles of `elements`.
+    pub(super) const fn of_vectors(elements: usize, size: usize) -> Self {
         Self {
             squares: squares(elements, size),
             side: 16 / size,
@@ -68,10 +68,10 @@ impl Tiling {
         }
     }
 
-    /// By packs of 16 bytes that begin anywhere.
+    /// By vectors of 16 bytes that begin anywhere.
     const fn slanted(size: usize) -> Self {
-        let of_packs = Self::of_packs(elements(size), size);
-        Self { margin: MARGIN as usize, spare: spare(size), ahead: Ahead::Lines, ..of_packs }
+        let of_vectors = Self::of_vectors(elements(size), size);
+        Self { margin: MARGIN as usize, spare: spare(size), ahead: Ahead::Lines, ..of_vectors }
     }
 
     /// By words.
@@ -113,7 +113,7 @@ impl Tiling {
     /// How many squares are across a tile, as a power of two.
     ///
     /// The squares of a tile are always as many, since they fill the shared memory that a block has. It is square, or
-    /// twice as high as wide, so that its rows are as long as they can be on both sides: large tiles of packs have 128
+    /// twice as high as wide, so that its rows are as long as they can be on both sides: large tiles of vectors have 128
     /// bytes (of elements of 1 byte, on one side) to 512 bytes, four to sixteen sectors of memory. Tiles whose last
     /// columns are the next one's are twice as wide as high, if they are not square: so they share fewer. A matrix that
     /// is narrower gets a tile that is as narrow and longer for it, since what is outside of the matrix is lost; one
@@ -168,11 +168,11 @@ impl Tiling {
     }
 }
 
-/// Tiles of packs for these matrices, and how many.
-pub(super) fn by_packs_or_few(strides: &Strides, size: usize) -> (Tiling, Amount) {
-    let large = Tiling::of_packs(elements(size), size);
+/// Tiles of vectors for these matrices, and how many.
+pub(super) fn by_vectors_or_few(strides: &Strides, size: usize) -> (Tiling, Amount) {
+    let large = Tiling::of_vectors(elements(size), size);
     match large.tiles(strides.rows, strides.columns).saturating_mul(strides.batch) {
-        ..FEW_TILES => (Tiling::of_packs(few_elements(size), size), Amount::Few),
+        ..FEW_TILES => (Tiling::of_vectors(few_elements(size), size), Amount::Few),
         FEW_TILES..=TILES_AT_ONCE => (large, Amount::AtOnce),
         _ => (large, Amount::Many),
     }
@@ -184,7 +184,7 @@ pub(super) fn slanted_if_many(strides: &Strides, size: usize) -> Option<Tiling> 
     let slanted = Tiling::slanted(size);
     let are_high = slanted.height(rows, columns).is_some_and(|height| rows >= SLANTED_TILES * height);
     let are_many = slanted.tiles(rows, columns).saturating_mul(batch) >= FEW_TILES;
-    // A row's lanes hand packs to each other. High matrices have no wider tiles, anyway.
+    // A row's lanes hand vectors to each other. High matrices have no wider tiles, anyway.
     let has_warps = slanted.side << slanted.across(rows, columns) <= 32 * slanted.spare;
     (are_high && are_many && has_warps).then_some(slanted)
 }
@@ -204,8 +204,8 @@ mod tests {
     #[test]
     fn tiles_are_square_where_there_is_room_and_strips_where_there_is_not() {
         let tile = |rows, columns, size| {
-            let Tiling { squares, side, .. } = Tiling::of_packs(elements(size), size);
-            let across = Tiling::of_packs(elements(size), size).across(rows, columns);
+            let Tiling { squares, side, .. } = Tiling::of_vectors(elements(size), size);
+            let across = Tiling::of_vectors(elements(size), size).across(rows, columns);
             ((squares * side) >> across, side << across)
         };
         assert_eq!(
@@ -222,12 +222,12 @@ mod tests {
         let rows_of_band = |tiling: Tiling, rows, columns, size| {
             tiling.rows_of_band(&Strides::of_matrix(rows, columns), size).unwrap_or(rows)
         };
-        let packs = |rows, columns, size| rows_of_band(Tiling::of_packs(elements(size), size), rows, columns, size);
-        assert_eq!((packs(1_000_003, 127, 16), packs(8191, 127, 16)), (4096, 8191));
-        assert_eq!((packs(32_768, 5000, 16), packs(30_000, 5000, 16)), (4096, 30_000), "16 MiB are long");
-        assert_eq!((packs(1 << 20, 1000, 4), packs(1 << 20, 1024, 4)), (16_384, 1 << 20));
-        assert_eq!((packs(1 << 20, 1024, 1), packs(1 << 15, 1024, 1)), (32_768, 1 << 15));
-        assert_eq!(packs(1 << 24, 16, 4), 1 << 24, "there is no next column of tiles");
+        let vectors = |rows, columns, size| rows_of_band(Tiling::of_vectors(elements(size), size), rows, columns, size);
+        assert_eq!((vectors(1_000_003, 127, 16), vectors(8191, 127, 16)), (4096, 8191));
+        assert_eq!((vectors(32_768, 5000, 16), vectors(30_000, 5000, 16)), (4096, 30_000), "16 MiB are long");
+        assert_eq!((vectors(1 << 20, 1000, 4), vectors(1 << 20, 1024, 4)), (16_384, 1 << 20));
+        assert_eq!((vectors(1 << 20, 1024, 1), vectors(1 << 15, 1024, 1)), (32_768, 1 << 15));
+        assert_eq!(vectors(1 << 24, 16, 4), 1 << 24, "there is no next column of tiles");
         let slanted = |rows, columns, size| rows_of_band(Tiling::slanted(size), rows, columns, size);
         assert_eq!((slanted(1_000_003, 1001, 8), slanted(30_001, 5001, 8)), (16_384, 30_001));
         assert_eq!((slanted(1_000_003, 1001, 4), slanted(1_000_003, 1001, 1)), (32_768, 32_768));
@@ -236,7 +236,8 @@ mod tests {
 
     #[test]
     fn tiles_are_small_where_they_are_few_and_have_more_registers_where_they_are_many() {
-        let amount = |side, batch, size| by_packs_or_few(&Strides { batch, ..Strides::of_matrix(side, side) }, size).1;
+        let amount =
+            |side, batch, size| by_vectors_or_few(&Strides { batch, ..Strides::of_matrix(side, side) }, size).1;
         assert_eq!(
             [512, 1024, 1056, 2048].map(|side| amount(side, 1, 16)),
             [Amount::Few, Amount::AtOnce, Amount::Many, Amount::Many]

@@ -5,8 +5,8 @@
 
 use cuda_std::prelude::*;
 
-use super::packs::{Highest, Lowest};
 use super::scalar::{Ordered, Scalar};
+use super::vectors::{Highest, Lowest};
 use super::{Operator, tree};
 
 /// The index of the smallest element.
@@ -84,8 +84,8 @@ impl<T: Scalar> Operator<T> for ArgMin {
         best_of::<_, LEN>(|i| elements[i].ordered(), at, T::Ordered::is_below, T::Ordered::key_from_lowest)
     }
     #[inline(always)]
-    fn skim<const PACKS: usize>(packs: [T::Pack; PACKS], at: impl Fn(usize) -> u64) -> Found {
-        best_of::<_, PACKS>(|k| packs[k].visit(Lowest), at, T::Ordered::is_below, T::Ordered::key_from_lowest)
+    fn skim<const VECTORS: usize>(vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Found {
+        best_of::<_, VECTORS>(|k| vectors[k].visit(Lowest), at, T::Ordered::is_below, T::Ordered::key_from_lowest)
     }
     #[inline(always)]
     fn settle(state: Found, element: impl Fn(u64) -> T) -> Found {
@@ -117,8 +117,8 @@ impl<T: Scalar> Operator<T> for ArgMax {
         best_of::<_, LEN>(|i| elements[i].ordered(), at, T::Ordered::is_above, T::Ordered::key_from_highest)
     }
     #[inline(always)]
-    fn skim<const PACKS: usize>(packs: [T::Pack; PACKS], at: impl Fn(usize) -> u64) -> Found {
-        best_of::<_, PACKS>(|k| packs[k].visit(Highest), at, T::Ordered::is_above, T::Ordered::key_from_highest)
+    fn skim<const VECTORS: usize>(vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Found {
+        best_of::<_, VECTORS>(|k| vectors[k].visit(Highest), at, T::Ordered::is_above, T::Ordered::key_from_highest)
     }
     #[inline(always)]
     fn settle(state: Found, element: impl Fn(u64) -> T) -> Found {

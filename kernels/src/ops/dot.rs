@@ -40,9 +40,9 @@ impl<T: Integer> PairOperator<T> for Dot {
         product(a, b)
     }
     #[inline(always)]
-    fn gather_pairs(a: T::Pack, b: T::Pack) -> Self::State {
+    fn gather_pairs(a: T::Vector, b: T::Vector) -> Self::State {
         let of = |i: usize| product(a.get(i), b.get(i));
-        match T::Pack::LEN {
+        match T::Vector::LEN {
             2 => tree::<_, 2>(of, T::Wide::plus),
             4 => tree::<_, 4>(of, T::Wide::plus),
             8 => tree::<_, 8>(of, T::Wide::plus),

@@ -6,13 +6,13 @@ use core::marker::PhantomData;
 use cuda_std::erase::{self, Erase, Sizes, same_bits};
 use cuda_std::prelude::*;
 
-use super::{Operator, gather_pack, tree};
+use super::{Operator, gather_vector, tree};
 
 /// The operator whose table was entered, with states and outputs of the types `S` and `U`: unsigned integers of the
 /// real ones' sizes. Elements are unsigned integers, too.
 pub struct Erased<S = (), U = ()>(PhantomData<(S, U)>);
 
-/// Says the index of each element, or of the first of each pack.
+/// Says the index of each element, or of the first of each vector.
 type At<'a> = &'a dyn Fn(usize) -> u64;
 
 /// An operator's functions, of bits.
@@ -23,7 +23,7 @@ struct Table<T: Element, S, U> {
     combine: fn(S, S) -> S,
     finish: fn(S, u64) -> U,
     gather: fn(&[T], At<'_>) -> S,
-    skim: fn(&[T::Pack], At<'_>) -> S,
+    skim: fn(&[T::Vector], At<'_>) -> S,
     settle: fn(S, &dyn Fn(u64) -> T) -> S,
 }
 
@@ -74,16 +74,16 @@ fn gather<O: Operator<T>, T: Element, B: Element, S: Plain>(elements: &[B], at: 
         2 => O::gather(elements_of::<T, B, 2>(elements), at),
         4 => O::gather(elements_of::<T, B, 4>(elements), at),
         8 => O::gather(elements_of::<T, B, 8>(elements), at),
-        16 if T::Pack::LEN == 16 => O::gather(elements_of::<T, B, 16>(elements), at),
-        len => unreachable!("{len} elements are neither a pack nor rows of columns"),
+        16 if T::Vector::LEN == 16 => O::gather(elements_of::<T, B, 16>(elements), at),
+        len => unreachable!("{len} elements are neither a vector nor rows of columns"),
     })
 }
 
-fn skim<O: Operator<T>, T: Element, B: Element, S: Plain>(packs: &[B::Pack], at: At<'_>) -> S {
-    same_bits(match packs.len() {
-        1 => O::skim(packs_of::<T, B, 1>(packs), at),
-        4 => O::skim(packs_of::<T, B, 4>(packs), at),
-        len => unreachable!("no engine skims {len} packs by the table"),
+fn skim<O: Operator<T>, T: Element, B: Element, S: Plain>(vectors: &[B::Vector], at: At<'_>) -> S {
+    same_bits(match vectors.len() {
+        1 => O::skim(vectors_of::<T, B, 1>(vectors), at),
+        4 => O::skim(vectors_of::<T, B, 4>(vectors), at),
+        len => unreachable!("no engine skims {len} vectors by the table"),
     })
 }
 
@@ -95,8 +95,8 @@ fn elements_of<T: Element, B: Element, const LEN: usize>(elements: &[B]) -> [T; 
     array::from_fn(|i| same_bits(elements[i]))
 }
 
-fn packs_of<T: Element, B: Element, const LEN: usize>(packs: &[B::Pack]) -> [T::Pack; LEN] {
-    array::from_fn(|i| same_bits(packs[i]))
+fn vectors_of<T: Element, B: Element, const LEN: usize>(vectors: &[B::Vector]) -> [T::Vector; LEN] {
+    array::from_fn(|i| same_bits(vectors[i]))
 }
 
 impl<T: Element, S: Plain, U: Plain> Operator<T> for Erased<S, U> {
@@ -126,10 +126,10 @@ impl<T: Element, S: Plain, U: Plain> Operator<T> for Erased<S, U> {
             _ => (table::<T, S, U>().gather)(&elements, &at),
         }
     }
-    fn skim<const PACKS: usize>(packs: [T::Pack; PACKS], at: impl Fn(usize) -> u64) -> S {
-        match PACKS {
-            1 | 4 => (table::<T, S, U>().skim)(&packs, &at),
-            _ => tree::<_, PACKS>(|k| gather_pack::<Self, T>(packs[k], at(k)), <Self as Operator<T>>::combine),
+    fn skim<const VECTORS: usize>(vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> S {
+        match VECTORS {
+            1 | 4 => (table::<T, S, U>().skim)(&vectors, &at),
+            _ => tree::<_, VECTORS>(|k| gather_vector::<Self, T>(vectors[k], at(k)), <Self as Operator<T>>::combine),
         }
     }
     fn settle(state: S, element: impl Fn(u64) -> T) -> S {

@@ -31,12 +31,12 @@ mod erased;
 mod extremes;
 mod norm;
 mod number;
-mod packs;
 mod predicates;
 mod product;
 mod scalar;
 mod sum;
 mod totals;
+mod vectors;
 
 use cuda_std::prelude::*;
 
@@ -46,12 +46,12 @@ pub use erased::Erased;
 pub use extremes::{Max, Min, MinMax};
 pub use norm::{Norm, SumOfSquares};
 pub use number::Number;
-pub use packs::gather_pack;
 pub use predicates::{All, Any, CountFinite, CountNan, CountNonzero};
 pub use product::Product;
 pub use scalar::{Float, Integer, Ordered, Scalar};
 pub use sum::{InElementType, Mean, Sum, SumInF64, WrappingSum};
 pub use totals::{Squares, Total};
+pub use vectors::gather_vector;
 
 /// A reduction of elements of type `T`: what becomes of one, how two results become one, and what is given out.
 ///
@@ -132,13 +132,13 @@ pub trait Operator<T: Element>: Sized + 'static {
         tree::<_, LEN>(|place| Self::lift(elements[place], at(place)), Self::combine)
     }
 
-    /// The state of the packs that a thread has loaded at once; `at` says the index of each one's first element, and
-    /// rises. It may leave open where in a pack an element is: [`Operator::settle`] finds out, for the one state
+    /// The state of the vectors that a thread has loaded at once; `at` says the index of each one's first element, and
+    /// rises. It may leave open where in a vector an element is: [`Operator::settle`] finds out, for the one state
     /// that is left of a block. An operator that gives an index overrides both, since to carry the index of each
     /// element costs more than to compare it.
     #[inline(always)]
-    fn skim<const PACKS: usize>(packs: [T::Pack; PACKS], at: impl Fn(usize) -> u64) -> Self::State {
-        tree::<_, PACKS>(|k| gather_pack::<Self, T>(packs[k], at(k)), Self::combine)
+    fn skim<const VECTORS: usize>(vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Self::State {
+        tree::<_, VECTORS>(|k| gather_vector::<Self, T>(vectors[k], at(k)), Self::combine)
     }
 
     /// The same state with nothing left open; `element` loads one by its index.
@@ -165,8 +165,8 @@ pub trait PairOperator<T: Element>: Operator<T> {
     /// The state of one pair.
     fn lift_pair(a: T, b: T) -> Self::State;
 
-    /// The state of the pairs of two packs.
-    fn gather_pairs(a: T::Pack, b: T::Pack) -> Self::State;
+    /// The state of the pairs of two vectors.
+    fn gather_pairs(a: T::Vector, b: T::Vector) -> Self::State;
 }
 
 /// Combines `LEN` leaves, a power of two up to 16: neighbours, then neighbours among the results, until one is left; so

@@ -125,31 +125,31 @@ pub(super) fn sum_of_thread<T: Number, const BLOCK: usize>(input: &Global<T>) ->
 fn sum_of_thread_by<T: Number, const BLOCK: usize, const ALIGNED: bool>(input: &Global<T>) -> T {
     let first = thread::block_idx_x() as usize * BLOCK * VECTORS_IN_FLIGHT + thread::index_in_block::<BLOCK>();
     let stride = thread::grid_dim_x() as usize * BLOCK * VECTORS_IN_FLIGHT;
-    let lanes = T::Pack::LEN;
-    let packs = input.len() / lanes;
-    // SAFETY: at every call below, `pack` is less than `packs`.
-    let load = |pack: usize| unsafe { load_pack::<T, ALIGNED>(input, pack * lanes) };
+    let lanes = T::Vector::LEN;
+    let vectors = input.len() / lanes;
+    // SAFETY: at every call below, `vector` is less than `vectors`.
+    let load = |vector: usize| unsafe { load_vector::<T, ALIGNED>(input, vector * lanes) };
 
-    let mut sums = [neutral_pack::<T>(); VECTORS_IN_FLIGHT];
-    let mut pack = first;
-    while pack + (VECTORS_IN_FLIGHT - 1) * BLOCK < packs {
-        let loaded = [load(pack), load(pack + BLOCK), load(pack + 2 * BLOCK), load(pack + 3 * BLOCK)];
+    let mut sums = [neutral_vector::<T>(); VECTORS_IN_FLIGHT];
+    let mut vector = first;
+    while vector + (VECTORS_IN_FLIGHT - 1) * BLOCK < vectors {
+        let loaded = [load(vector), load(vector + BLOCK), load(vector + 2 * BLOCK), load(vector + 3 * BLOCK)];
         let mut i = 0;
         while i < VECTORS_IN_FLIGHT {
-            sums[i] = plus_pack::<T>(sums[i], loaded[i]);
+            sums[i] = plus_vector::<T>(sums[i], loaded[i]);
             i += 1;
         }
-        pack += stride;
+        vector += stride;
     }
     let mut i = 0;
     while i < VECTORS_IN_FLIGHT {
-        if pack + i * BLOCK < packs {
-            sums[i] = plus_pack::<T>(sums[i], load(pack + i * BLOCK));
+        if vector + i * BLOCK < vectors {
+            sums[i] = plus_vector::<T>(sums[i], load(vector + i * BLOCK));
         }
         i += 1;
     }
 
-    let all = plus_pack::<T>(plus_pack::<T>(sums[0], sums[1]), plus_pack::<T>(sums[2], sums[3]));
+    let all = plus_vector::<T>(plus_vector::<T>(sums[0], sums[1]), plus_vector::<T>(sums[2], sums[3]));
     let mut sum = all.get(0);
     let mut lane = 1;
     while lane < lanes {
@@ -157,7 +157,7 @@ fn sum_of_thread_by<T: Number, const BLOCK: usize, const ALIGNED: bool>(input: &
         lane += 1;
     }
     // `first` is the thread's index in the grid's first block, which has more threads than there are such elements.
-    sum.plus(input.load_or(packs * lanes + first, T::NEUTRAL))
+    sum.plus(input.load_or(vectors * lanes + first, T::NEUTRAL))
 }
 
 /// The vector that begins at `start`: in one load, or an element at a time where addresses are not multiples of 16.
@@ -165,31 +165,31 @@ fn sum_of_thread_by<T: Number, const BLOCK: usize, const ALIGNED: bool>(input: &
 /// # Safety
 /// The vector is inside of the view. If `ALIGNED`, the view begins at a multiple of 16 bytes.
 #[inline(always)]
-unsafe fn load_pack<T: Number, const ALIGNED: bool>(input: &Global<T>, start: usize) -> T::Pack {
+unsafe fn load_vector<T: Number, const ALIGNED: bool>(input: &Global<T>, start: usize) -> T::Vector {
     if ALIGNED {
         // SAFETY: as promised by the caller.
-        return unsafe { input.load_pack_unchecked(start) };
+        return unsafe { input.load_vector_unchecked(start) };
     }
-    let mut pack = neutral_pack::<T>();
+    let mut vector = neutral_vector::<T>();
     let mut lane = 0;
-    while lane < T::Pack::LEN {
+    while lane < T::Vector::LEN {
         // SAFETY: as promised by the caller.
-        pack = pack.with(lane, unsafe { input.load_unchecked(start + lane) });
+        vector = vector.with(lane, unsafe { input.load_unchecked(start + lane) });
         lane += 1;
     }
-    pack
+    vector
 }
 
 #[inline(always)]
-fn neutral_pack<T: Number>() -> T::Pack {
-    T::Pack::splat(T::NEUTRAL)
+fn neutral_vector<T: Number>() -> T::Vector {
+    T::Vector::splat(T::NEUTRAL)
 }
 
 #[inline(always)]
-fn plus_pack<T: Number>(a: T::Pack, b: T::Pack) -> T::Pack {
+fn plus_vector<T: Number>(a: T::Vector, b: T::Vector) -> T::Vector {
     let mut sum = a;
     let mut lane = 0;
-    while lane < T::Pack::LEN {
+    while lane < T::Vector::LEN {
         sum = sum.with(lane, a.get(lane).plus(b.get(lane)));
         lane += 1;
     }

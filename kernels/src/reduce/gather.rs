@@ -2,24 +2,24 @@
 
 use cuda_std::prelude::*;
 
-use crate::ops::{Operator, gather_pack, tree};
+use crate::ops::{Operator, gather_vector, tree};
 
-/// The state of packs, the first of which begins at index `first` and each further one `stride` behind the one before.
+/// The state of vectors, the first of which begins at index `first` and each further one `stride` behind the one before.
 #[inline(always)]
-pub fn gather_packs<O: Operator<T>, T: Element, const PACKS: usize>(
-    packs: [T::Pack; PACKS],
+pub fn gather_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
+    vectors: [T::Vector; VECTORS],
     first: usize,
     stride: usize,
 ) -> O::State {
-    tree::<_, PACKS>(|k| gather_pack::<O, T>(packs[k], (first + k * stride) as u64), O::combine)
+    tree::<_, VECTORS>(|k| gather_vector::<O, T>(vectors[k], (first + k * stride) as u64), O::combine)
 }
 
-/// [`gather_packs`] of a state that [`Operator::settle`] has still to settle.
+/// [`gather_vectors`] of a state that [`Operator::settle`] has still to settle.
 #[inline(always)]
-pub fn skim_packs<O: Operator<T>, T: Element, const PACKS: usize>(
-    packs: [T::Pack; PACKS],
+pub fn skim_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
+    vectors: [T::Vector; VECTORS],
     first: usize,
     stride: usize,
 ) -> O::State {
-    O::skim(packs, |k| (first + k * stride) as u64)
+    O::skim(vectors, |k| (first + k * stride) as u64)
 }

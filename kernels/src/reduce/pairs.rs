@@ -3,14 +3,14 @@
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
-use super::remainder::{packs_of_block, stride};
+use super::remainder::{stride, vectors_of_block};
 use super::run::Run;
 use super::spans::Part;
 use crate::ops::{Dot, Operator, PairOperator, constant};
 
-/// 16-byte packs of a tile of each input that a thread folds: of both, as many as in one of
+/// 16-byte vectors of a tile of each input that a thread folds: of both, as many as in one of
 /// [`spans`](mod@super::spans).
-pub const PACKS_IN_FLIGHT: usize = 2;
+pub const VECTORS_IN_FLIGHT: usize = 2;
 
 /// The arguments of [`pairs`](fn@pairs).
 #[arguments]
@@ -30,7 +30,7 @@ pub struct PairArgs<T: Plain, R: Plain> {
     /// The first parts, which have a tile more.
     pub longer: u32,
     /// What blocks of one span leave each other; all 0 before and after the launch.
-    pub mailboxes: GlobalMut<[u64; 2]>,
+    pub tile_states: GlobalMut<[u64; 2]>,
     /// A result for each span.
     pub output: GlobalMut<R>,
 }
@@ -48,15 +48,15 @@ pub struct PairArgs<T: Plain, R: Plain> {
     early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn pairs<O: PairOperator<T>, T: Element>(
-    PairArgs { first, second, len, pitch, parts, tiles, longer, mailboxes, output }: PairArgs<
+    PairArgs { first, second, len, pitch, parts, tiles, longer, tile_states, output }: PairArgs<
         T,
         <O as Operator<T>>::Output,
     >,
 ) {
     let part = Part::of_block(parts, tiles, longer);
-    part.admit_next_grid();
+    part.launch_dependents();
     let state = fold_run::<O, T>((&first, &second), part.span * pitch, len, part.run());
-    part.finish::<O, T>(state, |state| state, len, &mailboxes, &output);
+    part.finish::<O, T>(state, |state| state, len, &tile_states, &output);
 }
 
 /// What this thread folds of a run of a span of `len` pairs.
@@ -67,8 +67,8 @@ fn fold_run<O: PairOperator<T>, T: Element>(
     len: usize,
     run: Run,
 ) -> O::State {
-    let lanes = T::Pack::LEN;
-    let (stride, tile) = (stride::<T>(), packs_of_block::<T>(PACKS_IN_FLIGHT as u32));
+    let lanes = T::Vector::LEN;
+    let (stride, tile) = (stride::<T>(), vectors_of_block::<T>(VECTORS_IN_FLIGHT as u32));
     let own = thread::thread_idx_x() as usize * lanes;
 
     let (begin, end) = run.elements(tile, len, false);
@@ -81,14 +81,14 @@ fn fold_run<O: PairOperator<T>, T: Element>(
 
     let mut state = constant!(O::NEUTRAL);
     let mut i = begin + own;
-    let of_tile = |a: [T::Pack; PACKS_IN_FLIGHT], b: [T::Pack; PACKS_IN_FLIGHT]| {
+    let of_tile = |a: [T::Vector; VECTORS_IN_FLIGHT], b: [T::Vector; VECTORS_IN_FLIGHT]| {
         O::combine(O::gather_pairs(a[0], b[0]), O::gather_pairs(a[1], b[1]))
     };
     let are_aligned = first.elements_past(start, 16) == 0 && second.elements_past(start, 16) == 0;
     while are_aligned && i + tile < end {
         let load = |input: &Global<T>, i: usize| {
             // SAFETY: both tiles are inside of both spans, which begin at multiples of 16 bytes.
-            unsafe { input.load_aligned_packs_unchecked::<PACKS_IN_FLIGHT>(start + i, stride) }
+            unsafe { input.load_aligned_vectors_unchecked::<VECTORS_IN_FLIGHT>(start + i, stride) }
         };
         let (a, b, c, d) = (load(first, i), load(second, i), load(first, i + tile), load(second, i + tile));
         issue_loads();
@@ -100,8 +100,8 @@ fn fold_run<O: PairOperator<T>, T: Element>(
         // SAFETY: the tile is inside of both spans.
         let (a, b) = unsafe {
             (
-                first.load_packs_unchecked::<PACKS_IN_FLIGHT>(start + i, stride),
-                second.load_packs_unchecked::<PACKS_IN_FLIGHT>(start + i, stride),
+                first.load_vectors_unchecked::<VECTORS_IN_FLIGHT>(start + i, stride),
+                second.load_vectors_unchecked::<VECTORS_IN_FLIGHT>(start + i, stride),
             )
         };
         state = O::combine(state, of_tile(a, b));
@@ -110,11 +110,11 @@ fn fold_run<O: PairOperator<T>, T: Element>(
     if !run.is_last {
         return state;
     }
-    // SAFETY: packs that begin before the end of whole ones are inside of both spans.
+    // SAFETY: vectors that begin before the end of whole ones are inside of both spans.
     let (mut a, mut b) = unsafe {
         (
-            first.load_packs_before::<PACKS_IN_FLIGHT>(start + rest, stride, start + whole),
-            second.load_packs_before::<PACKS_IN_FLIGHT>(start + rest, stride, start + whole),
+            first.load_vectors_before::<VECTORS_IN_FLIGHT>(start + rest, stride, start + whole),
+            second.load_vectors_before::<VECTORS_IN_FLIGHT>(start + rest, stride, start + whole),
         )
     };
     let (of_first, of_second) = (load_single(first), load_single(second));

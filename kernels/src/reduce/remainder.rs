@@ -2,15 +2,15 @@
 
 use cuda_std::prelude::*;
 
-use super::gather::skim_packs;
+use super::gather::skim_vectors;
 use crate::ops::Operator;
 
 /// Some elements of a span that a block folds after its tiles.
 #[derive(Clone, Copy)]
 pub(super) struct Remainder {
-    /// The element at which packs begin.
+    /// The element at which vectors begin.
     pub start: usize,
-    /// How many elements of the span lie before it, less than a pack's.
+    /// How many elements of the span lie before it, less than a vector's.
     pub lead: usize,
     /// The first and the last that are not in a tile, counted from `start`; fewer than a tile's.
     pub from: usize,
@@ -19,8 +19,8 @@ pub(super) struct Remainder {
 
 /// What a thread has loaded of a [`Remainder`].
 #[derive(Clone, Copy)]
-pub(super) struct Loaded<T: Element, const PACKS: usize> {
-    packs: [T::Pack; PACKS],
+pub(super) struct Loaded<T: Element, const VECTORS: usize> {
+    vectors: [T::Vector; VECTORS],
     behind: T,
     before: T,
 }
@@ -36,17 +36,21 @@ impl Remainder {
     /// # Safety
     /// All are inside of the view. If `is_aligned`, the one at `start` is at a multiple of 16 bytes.
     #[inline(always)]
-    pub unsafe fn load<T: Element, const PACKS: usize>(&self, input: &Global<T>, is_aligned: bool) -> Loaded<T, PACKS> {
+    pub unsafe fn load<T: Element, const VECTORS: usize>(
+        &self,
+        input: &Global<T>,
+        is_aligned: bool,
+    ) -> Loaded<T, VECTORS> {
         let Self { start, lead, .. } = *self;
         let (own, single) = (thread::thread_idx_x() as usize, self.single::<T>());
-        let (first, end) = (start + self.pack::<T>(), start + self.end_of_packs::<T>());
-        // SAFETY: as promised by the caller; a pack that begins before the end of whole ones is whole.
+        let (first, end) = (start + self.vector::<T>(), start + self.end_of_vectors::<T>());
+        // SAFETY: as promised by the caller; a vector that begins before the end of whole ones is whole.
         unsafe {
             Loaded {
-                packs: if is_aligned {
-                    input.load_aligned_packs_before::<PACKS>(first, stride::<T>(), end)
+                vectors: if is_aligned {
+                    input.load_aligned_vectors_before::<VECTORS>(first, stride::<T>(), end)
                 } else {
-                    input.load_packs_before::<PACKS>(first, stride::<T>(), end)
+                    input.load_vectors_before::<VECTORS>(first, stride::<T>(), end)
                 },
                 behind: if single < self.to { input.load_unchecked(start + single) } else { T::default() },
                 before: if own < lead { input.load_unchecked(start - lead + own) } else { T::default() },
@@ -56,21 +60,21 @@ impl Remainder {
 
     /// Adds what was loaded to this thread's state.
     #[inline(always)]
-    pub fn fold<O: Operator<T>, T: Element, const PACKS: usize>(
+    pub fn fold<O: Operator<T>, T: Element, const VECTORS: usize>(
         &self,
         state: O::State,
-        loaded: Loaded<T, PACKS>,
+        loaded: Loaded<T, VECTORS>,
     ) -> O::State {
-        let Loaded { mut packs, behind, before } = loaded;
+        let Loaded { mut vectors, behind, before } = loaded;
         let (own, single, lead) = (thread::thread_idx_x() as usize, self.single::<T>(), self.lead);
         let mut state = state;
-        let mut i = self.pack::<T>();
-        // Not unrolled, since short elements of so many packs would take more registers than there are.
-        while i < self.end_of_packs::<T>() {
-            state = O::combine(state, skim_packs::<O, T, 1>([packs[0]], lead + i, 0));
+        let mut i = self.vector::<T>();
+        // Not unrolled, since short elements of so many vectors would take more registers than there are.
+        while i < self.end_of_vectors::<T>() {
+            state = O::combine(state, skim_vectors::<O, T, 1>([vectors[0]], lead + i, 0));
             let mut k = 1;
-            while k < PACKS {
-                packs[k - 1] = packs[k];
+            while k < VECTORS {
+                vectors[k - 1] = vectors[k];
                 k += 1;
             }
             i += stride::<T>();
@@ -84,32 +88,32 @@ impl Remainder {
         state
     }
 
-    /// Where this thread's first pack begins.
+    /// Where this thread's first vector begins.
     #[inline(always)]
-    fn pack<T: Element>(&self) -> usize {
-        self.from + thread::thread_idx_x() as usize * T::Pack::LEN
+    fn vector<T: Element>(&self) -> usize {
+        self.from + thread::thread_idx_x() as usize * T::Vector::LEN
     }
 
     #[inline(always)]
-    fn end_of_packs<T: Element>(&self) -> usize {
-        self.to / T::Pack::LEN * T::Pack::LEN
+    fn end_of_vectors<T: Element>(&self) -> usize {
+        self.to / T::Vector::LEN * T::Vector::LEN
     }
 
-    /// This thread's element behind the last whole pack.
+    /// This thread's element behind the last whole vector.
     #[inline(always)]
     fn single<T: Element>(&self) -> usize {
-        self.end_of_packs::<T>() + thread::thread_idx_x() as usize
+        self.end_of_vectors::<T>() + thread::thread_idx_x() as usize
     }
 }
 
-/// From a thread's pack to its next one.
+/// From a thread's vector to its next one.
 #[inline(always)]
 pub(super) fn stride<T: Element>() -> usize {
-    packs_of_block::<T>(1)
+    vectors_of_block::<T>(1)
 }
 
-/// Elements of so many packs of each thread. Multiplied as 32 bits, which takes a quarter of the instructions.
+/// Elements of so many vectors of each thread. Multiplied as 32 bits, which takes a quarter of the instructions.
 #[inline(always)]
-pub(super) fn packs_of_block<T: Element>(packs: u32) -> usize {
-    (thread::block_dim_x() * packs * T::Pack::LEN as u32) as usize
+pub(super) fn vectors_of_block<T: Element>(vectors: u32) -> usize {
+    (thread::block_dim_x() * vectors * T::Vector::LEN as u32) as usize
 }

@@ -5,8 +5,8 @@ use core::ops::Range;
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
-use super::gather::skim_packs;
-use super::remainder::{Remainder, packs_of_block, stride};
+use super::gather::skim_vectors;
+use super::remainder::{Remainder, stride, vectors_of_block};
 use crate::ops::{Operator, constant};
 
 /// Neighbouring tiles of a span.
@@ -38,15 +38,15 @@ impl Run {
 /// one; and the last round of loads has a whole tile, if one is left, and the [remainder](Remainder): a length that is
 /// no multiple of a tile's costs no further way to memory. If not `AT_ONCE`, they are two rounds, in fewer registers.
 #[inline(always)]
-pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize, const AT_ONCE: bool>(
+pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const AT_ONCE: bool>(
     input: &Global<T>,
     start: usize,
     len: usize,
     run: Run,
     is_aligned: bool,
 ) -> O::State {
-    let (stride, tile) = (stride::<T>(), packs_of_block::<T>(PACKS as u32));
-    // Packs begin behind these, which wait for the end.
+    let (stride, tile) = (stride::<T>(), vectors_of_block::<T>(VECTORS as u32));
+    // Vectors begin behind these, which wait for the end.
     let lead = if constant!(O::ANY_ORDER) { elements_to_alignment(input, start, len) } else { 0 };
     let (start, len) = (start + lead, len - lead);
     let (first, end) = run.elements(tile, len, constant!(O::ANY_ORDER));
@@ -58,20 +58,20 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize, const AT_
     };
 
     let mut state = constant!(O::NEUTRAL);
-    let mut i = first + thread::thread_idx_x() as usize * T::Pack::LEN;
+    let mut i = first + thread::thread_idx_x() as usize * T::Vector::LEN;
     let loaded;
     if is_aligned {
         while i + tile < end {
             // SAFETY: both tiles are inside of the span, which begins at a multiple of 16 bytes.
-            let (packs, further) = unsafe {
+            let (vectors, further) = unsafe {
                 (
-                    input.load_aligned_packs_unchecked::<PACKS>(start + i, stride),
-                    input.load_aligned_packs_unchecked::<PACKS>(start + i + tile, stride),
+                    input.load_aligned_vectors_unchecked::<VECTORS>(start + i, stride),
+                    input.load_aligned_vectors_unchecked::<VECTORS>(start + i + tile, stride),
                 )
             };
             issue_loads();
-            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
-            state = O::combine(state, skim_packs::<O, T, PACKS>(further, lead + i + tile, stride));
+            state = O::combine(state, skim_vectors::<O, T, VECTORS>(vectors, lead + i, stride));
+            state = O::combine(state, skim_vectors::<O, T, VECTORS>(further, lead + i + tile, stride));
             i += 2 * tile;
         }
         if i >= end && remainder.is_empty() {
@@ -81,35 +81,35 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const PACKS: usize, const AT_
         let at_once = AT_ONCE && size_of::<T>() >= 4;
         if !at_once && i < end {
             // SAFETY: the tile is inside of the span.
-            let packs = unsafe { input.load_aligned_packs_unchecked::<PACKS>(start + i, stride) };
-            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
+            let vectors = unsafe { input.load_aligned_vectors_unchecked::<VECTORS>(start + i, stride) };
+            state = O::combine(state, skim_vectors::<O, T, VECTORS>(vectors, lead + i, stride));
             i += tile;
         }
-        // SAFETY: packs that begin before the end of whole tiles are inside of the span, and so is the remainder.
-        let packs = unsafe { input.load_aligned_packs_before::<PACKS>(start + i, stride, start + end) };
+        // SAFETY: vectors that begin before the end of whole tiles are inside of the span, and so is the remainder.
+        let vectors = unsafe { input.load_aligned_vectors_before::<VECTORS>(start + i, stride, start + end) };
         // SAFETY: as above.
-        loaded = unsafe { remainder.load::<T, PACKS>(input, true) };
+        loaded = unsafe { remainder.load::<T, VECTORS>(input, true) };
         issue_loads();
         if at_once && i < end {
-            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
+            state = O::combine(state, skim_vectors::<O, T, VECTORS>(vectors, lead + i, stride));
         }
     } else {
         while i < end {
             // SAFETY: the tile is inside of the span.
-            let packs = unsafe { input.load_packs_unchecked::<PACKS>(start + i, stride) };
-            state = O::combine(state, skim_packs::<O, T, PACKS>(packs, lead + i, stride));
+            let vectors = unsafe { input.load_vectors_unchecked::<VECTORS>(start + i, stride) };
+            state = O::combine(state, skim_vectors::<O, T, VECTORS>(vectors, lead + i, stride));
             i += tile;
         }
         // SAFETY: as above.
-        loaded = unsafe { remainder.load::<T, PACKS>(input, false) };
+        loaded = unsafe { remainder.load::<T, VECTORS>(input, false) };
         issue_loads();
     }
-    remainder.fold::<O, T, PACKS>(state, loaded)
+    remainder.fold::<O, T, VECTORS>(state, loaded)
 }
 
 /// Elements before the first at a multiple of 16 bytes, of `len` from `start` on.
 #[inline(always)]
 pub(super) fn elements_to_alignment<T: Element>(input: &Global<T>, start: usize, len: usize) -> usize {
-    let lead = (T::Pack::LEN - input.elements_past(start, 16)) % T::Pack::LEN;
+    let lead = (T::Vector::LEN - input.elements_past(start, 16)) % T::Vector::LEN;
     if lead < len { lead } else { len }
 }

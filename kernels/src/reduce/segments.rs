@@ -6,9 +6,9 @@ use cuda_std::warp::{FULL_MASK, warp_shuffle_idx, warp_shuffle_up, warp_vote_bal
 use half::{bf16, f16};
 
 use super::fold::{fold_lanes, fold_warps, is_last_block};
-use super::gather::gather_packs;
+use super::gather::gather_vectors;
 use super::run::{Run, fold_run};
-use super::spans::{PACKS_IN_FLIGHT, fold_partials, tile};
+use super::spans::{VECTORS_IN_FLIGHT, fold_partials, tile};
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
     Sum, SumOfSquares, WrappingSum, constant,
@@ -20,14 +20,14 @@ pub const BLOCK: usize = 256;
 /// Lanes that fold a short segment.
 const FEW_LANES: usize = 4;
 
-/// Packs that a lane has in flight at once.
+/// Vectors that a lane has in flight at once.
 const IN_FLIGHT: usize = 4;
 
-/// A segment of up to so many packs is short.
-const SHORT_PACKS: usize = FEW_LANES * IN_FLIGHT;
+/// A segment of up to so many vectors is short.
+const SHORT_VECTORS: usize = FEW_LANES * IN_FLIGHT;
 
-/// A segment of more packs is long: blocks fold it.
-pub const WARP_PACKS: usize = 4 * 32 * IN_FLIGHT;
+/// A segment of more vectors is long: blocks fold it.
+pub const WARP_VECTORS: usize = 4 * 32 * IN_FLIGHT;
 
 /// The fewest tiles of a chunk, but for those of a segment that has not as many.
 pub(super) const CHUNK_TILES: usize = 4;
@@ -65,7 +65,7 @@ pub(super) const fn tiles_of_chunk(tiles: usize) -> usize {
 
 /// The most chunks that the long segments of `len` elements have together, however it is cut.
 pub const fn most_chunks(len: usize, size: usize) -> usize {
-    len / (tile(BLOCK, size) * CHUNK_TILES) + len / (WARP_PACKS * (16 / size)) + 1
+    len / (tile(BLOCK, size) * CHUNK_TILES) + len / (WARP_VECTORS * (16 / size)) + 1
 }
 
 /// The arguments of [`segments`](fn@segments).
@@ -92,8 +92,8 @@ pub struct SegmentArgs<T: Plain, R: Plain> {
 /// Each warp takes `per_warp` segments (up to 32), a lane the offsets of one. How a segment is folded depends on its
 /// own length alone:
 ///
-/// - *up to a pack*: by one lane, which loads single elements. Its neighbours load their neighbours.
-/// - *short*: by four lanes, eight segments at once; *longer*: by the warp. A lane has all of a short segment's packs
+/// - *up to a vector*: by one lane, which loads single elements. Its neighbours load their neighbours.
+/// - *short*: by four lanes, eight segments at once; *longer*: by the warp. A lane has all of a short segment's vectors
 ///   in flight at once.
 /// - *long*: not here. Its chunks are written to `chunks`, for [`long_segments`](fn@long_segments).
 ///
@@ -133,17 +133,17 @@ pub unsafe fn segments<O: Operator<T>, T: Element>(
         }
     }
 
-    let pack = T::Pack::LEN;
+    let vector = T::Vector::LEN;
     let Segment { start, len } = segment;
-    if is_there && len <= pack {
+    if is_there && len <= vector {
         output.store(own, O::finish(fold_tiny::<O, T>(&input, start, len), len as u64));
     }
     let mut lanes = FEW_LANES;
     while lanes <= 32 {
         let of_so_many = if lanes == FEW_LANES {
-            len > pack && len <= SHORT_PACKS * pack
+            len > vector && len <= SHORT_VECTORS * vector
         } else {
-            len > SHORT_PACKS * pack && len <= WARP_PACKS * pack
+            len > SHORT_VECTORS * vector && len <= WARP_VECTORS * vector
         };
         let mut left = warp_vote_ballot(FULL_MASK, of_so_many);
         while left != 0 {
@@ -184,7 +184,7 @@ fn nth_one(mask: u32, n: usize) -> u32 {
 pub(super) fn queue_long<T: Element>(own: Segment, first: usize, chunks: &GlobalMut<[u64; 2]>, notes: &GlobalMut<u64>) {
     let lane = warp::lane_id();
     let Segment { start, len } = own;
-    let is_long = len > WARP_PACKS * T::Pack::LEN;
+    let is_long = len > WARP_VECTORS * T::Vector::LEN;
     let mut left = warp_vote_ballot(FULL_MASK, is_long);
     if left == 0 {
         return;
@@ -279,7 +279,7 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
         let (is_last, end) = (part + 1 == parts, (part + 1) * of_chunk);
         let run = Run { tiles: part * of_chunk..if is_last { tiles } else { end }, is_last };
         let is_aligned = constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
-        let state = fold_run::<O, T, PACKS_IN_FLIGHT, false>(&input, start, len, run, is_aligned);
+        let state = fold_run::<O, T, VECTORS_IN_FLIGHT, false>(&input, start, len, run, is_aligned);
         let state = fold_warps::<O, T>(state, (BLOCK / 32) as u32, &warp_states);
         // Checked, as an operator of somebody else may ask for any.
         let settled = |state| O::settle(state, |i| input.load(start.wrapping_add(i as usize)));
@@ -338,7 +338,7 @@ impl Segment {
     }
 }
 
-/// Folds a segment of up to a pack's length, four loads at once.
+/// Folds a segment of up to a vector's length, four loads at once.
 #[inline(always)]
 fn fold_tiny<O: Operator<T>, T: Element>(input: &Global<T>, start: usize, len: usize) -> O::State {
     let mut state = constant!(O::NEUTRAL);
@@ -358,8 +358,8 @@ fn fold_tiny<O: Operator<T>, T: Element>(input: &Global<T>, start: usize, len: u
     state
 }
 
-/// What lane `lane` of `lanes` folds of the segment of `len` elements that begins at `start`: packs in turn, and what
-/// is left behind the last whole pack.
+/// What lane `lane` of `lanes` folds of the segment of `len` elements that begins at `start`: vectors in turn, and what
+/// is left behind the last whole vector.
 #[inline(always)]
 fn fold_segment<O: Operator<T>, T: Element>(
     input: &Global<T>,
@@ -368,11 +368,11 @@ fn fold_segment<O: Operator<T>, T: Element>(
     lane: usize,
     lanes: usize,
 ) -> O::State {
-    let pack = T::Pack::LEN;
-    let (stride, whole) = (lanes * pack, len / pack * pack);
-    // Of fewer elements than a pack has: with four lanes up to four for each.
+    let vector = T::Vector::LEN;
+    let (stride, whole) = (lanes * vector, len / vector * vector);
+    // Of fewer elements than a vector has: with four lanes up to four for each.
     let rest = |k: usize| whole + lane + k * lanes;
-    let has_rest = |k: usize| k * FEW_LANES < pack && rest(k) < len;
+    let has_rest = |k: usize| k * FEW_LANES < vector && rest(k) < len;
     let load_rest = |k: usize| {
         // SAFETY: just compared.
         if has_rest(k) { unsafe { input.load_unchecked(start + rest(k)) } } else { T::default() }
@@ -380,13 +380,13 @@ fn fold_segment<O: Operator<T>, T: Element>(
     let rests = [load_rest(0), load_rest(1), load_rest(2), load_rest(3)];
 
     let mut state = constant!(O::NEUTRAL);
-    let mut i = lane * pack;
+    let mut i = lane * vector;
     while i < whole {
         let at = |k: usize| i + k * stride;
-        // SAFETY: a pack that begins before the last whole one's end is one of the segment's.
-        let packs = unsafe { input.load_few_packs_before::<IN_FLIGHT>(start + i, stride, start + whole) };
+        // SAFETY: a vector that begins before the last whole one's end is one of the segment's.
+        let vectors = unsafe { input.load_few_vectors_before::<IN_FLIGHT>(start + i, stride, start + whole) };
         let with = |state: O::State, k: usize| {
-            if at(k) < whole { O::combine(state, gather_packs::<O, T, 1>([packs[k]], at(k), 0)) } else { state }
+            if at(k) < whole { O::combine(state, gather_vectors::<O, T, 1>([vectors[k]], at(k), 0)) } else { state }
         };
         state = with(with(with(with(state, 0), 1), 2), 3);
         i += IN_FLIGHT * stride;

@@ -2,8 +2,8 @@
 
 use core::ops::Range;
 
-use cuda_std::mailbox;
 use cuda_std::prelude::*;
+use cuda_std::tile_state;
 use cuda_std::warp::{FULL_MASK, warp_vote_any};
 use half::{bf16, f16};
 
@@ -14,15 +14,15 @@ use crate::ops::{
     Sum, SumOfSquares, WrappingSum, constant,
 };
 
-/// 16-byte packs of a tile that each thread folds, all in flight at once; of two tiles, where the span is aligned.
-pub const PACKS_IN_FLIGHT: usize = 4;
+/// 16-byte vectors of a tile that each thread folds, all in flight at once; of two tiles, where the span is aligned.
+pub const VECTORS_IN_FLIGHT: usize = 4;
 
 /// Threads of a block, at most: of two such blocks each has the registers that every operator needs.
 pub const MOST_THREADS: usize = 512;
 
 /// The elements of `size` bytes in a tile of a block of `threads` threads.
 pub const fn tile(threads: usize, size: usize) -> usize {
-    threads * PACKS_IN_FLIGHT * (16 / size)
+    threads * VECTORS_IN_FLIGHT * (16 / size)
 }
 
 /// The arguments of [`spans`](fn@spans), and of custom kernels that call [`fold_spans`].
@@ -41,7 +41,7 @@ pub struct SpanArgs<T: Plain, R: Plain> {
     /// The first parts, which have a tile more.
     pub longer: u32,
     /// What blocks of one span leave each other; all 0 before and after the launch.
-    pub mailboxes: GlobalMut<[u64; 2]>,
+    pub tile_states: GlobalMut<[u64; 2]>,
     /// A result for each span.
     pub output: GlobalMut<R>,
 }
@@ -56,7 +56,7 @@ pub struct SpanArgs<T: Plain, R: Plain> {
 /// - *Loads are 16 bytes wide*, eight in flight in each thread before the first is used, those of two tiles, and a
 ///   warp's are consecutive. How many bytes are on their way is what bounds a reduction (Little's law): two blocks of
 ///   512 threads, which is what their registers leave room for, have 128 KiB on their way to each multiprocessor of an
-///   H200. With one tile it was half of that, and what one block folds took up to a fifth longer; with two packs of
+///   H200. With one tile it was half of that, and what one block folds took up to a fifth longer; with two vectors of
 ///   1024 threads a quarter, and 5 % slower at 2^28 elements (`docs/notes/whole-inputs.md`). `ptxas` keeps the loads
 ///   together only if it is told how many blocks are to fit (`min_blocks`).
 /// - *A part is one run* of neighbouring tiles.
@@ -66,9 +66,9 @@ pub struct SpanArgs<T: Plain, R: Plain> {
 ///   for both was half as long again, and the driver's work before a program's first sum, too
 ///   (`docs/notes/whole-inputs.md`).
 /// - *One block folds the partials*, in the order of the parts. That saves a second launch, which costs more than all
-///   of a short reduction. They are left in [mailboxes](cuda_std::mailbox), which the last part's block empties.
+///   of a short reduction. They are left in [tile states](cuda_std::tile_state), which the last part's block empties.
 ///
-/// If there is more than one part, there are [as many mailboxes](cuda_std::mailbox::boxes_of) as the states of all
+/// If there is more than one part, there are [as many tile states](cuda_std::tile_state::tile_states_of) as the states of all
 /// blocks take: all 0, and again after the launch.
 ///
 /// # Safety
@@ -87,13 +87,22 @@ pub struct SpanArgs<T: Plain, R: Plain> {
     early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn spans<O: Operator<T>, T: Element>(
-    SpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, output }: SpanArgs<T, <O as Operator<T>>::Output>,
+    SpanArgs { input, len, pitch, parts, tiles, longer, tile_states, output }: SpanArgs<T, <O as Operator<T>>::Output>,
 ) {
     let is_aligned = |_| true;
     // SAFETY: the operators above ask for elements that they were given.
     let element = |i| unsafe { input.load_unchecked(i) };
-    fold_part::<O, T, PACKS_IN_FLIGHT>(
-        &input, len, pitch, parts, tiles, longer, &mailboxes, &output, is_aligned, element,
+    fold_part::<O, T, VECTORS_IN_FLIGHT>(
+        &input,
+        len,
+        pitch,
+        parts,
+        tiles,
+        longer,
+        &tile_states,
+        &output,
+        is_aligned,
+        element,
     );
 }
 
@@ -109,55 +118,64 @@ pub unsafe fn spans<O: Operator<T>, T: Element>(
     early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn spans_anywhere<O: Operator<T>, T: Element>(
-    SpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, output }: SpanArgs<T, <O as Operator<T>>::Output>,
+    SpanArgs { input, len, pitch, parts, tiles, longer, tile_states, output }: SpanArgs<T, <O as Operator<T>>::Output>,
 ) {
     let is_aligned = |_| false;
     // SAFETY: as in `spans`.
     let element = |i| unsafe { input.load_unchecked(i) };
-    fold_part::<O, T, PACKS_IN_FLIGHT>(
-        &input, len, pitch, parts, tiles, longer, &mailboxes, &output, is_aligned, element,
+    fold_part::<O, T, VECTORS_IN_FLIGHT>(
+        &input,
+        len,
+        pitch,
+        parts,
+        tiles,
+        longer,
+        &tile_states,
+        &output,
+        is_aligned,
+        element,
     );
 }
 
-/// What a thread of a kernel of one's own does, with `PACKS` packs in flight: that of [`spans`](fn@spans), or, of a
+/// What a thread of a kernel of one's own does, with `VECTORS` vectors in flight: that of [`spans`](fn@spans), or, of a
 /// span that is not aligned, of [`spans_anywhere`](fn@spans_anywhere).
 ///
 /// # Safety
 /// The arguments are as said of [`spans`](fn@spans), and the views have all elements that they name: accesses are not
 /// checked.
 #[inline(always)]
-pub unsafe fn fold_spans<O: Operator<T>, T: Element, const PACKS: usize>(
-    SpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, output }: SpanArgs<T, O::Output>,
+pub unsafe fn fold_spans<O: Operator<T>, T: Element, const VECTORS: usize>(
+    SpanArgs { input, len, pitch, parts, tiles, longer, tile_states, output }: SpanArgs<T, O::Output>,
 ) {
     let is_aligned = |start| constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
     // Checked, as an operator of somebody else may ask for any.
     let element = |i| input.load(i);
-    fold_part::<O, T, PACKS>(&input, len, pitch, parts, tiles, longer, &mailboxes, &output, is_aligned, element);
+    fold_part::<O, T, VECTORS>(&input, len, pitch, parts, tiles, longer, &tile_states, &output, is_aligned, element);
 }
 
 /// [`fold_spans`], which asks whether the span that begins at an element [is aligned](fold_run), and for elements that
 /// the operator has left open.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
-fn fold_part<O: Operator<T>, T: Element, const PACKS: usize>(
+fn fold_part<O: Operator<T>, T: Element, const VECTORS: usize>(
     input: &Global<T>,
     len: usize,
     pitch: usize,
     parts: u32,
     tiles: u32,
     longer: u32,
-    mailboxes: &GlobalMut<[u64; 2]>,
+    tile_states: &GlobalMut<[u64; 2]>,
     output: &GlobalMut<O::Output>,
     is_aligned: impl Fn(usize) -> bool,
     element: impl Fn(usize) -> T,
 ) {
     let part = Part::of_block(parts, tiles, longer);
-    part.admit_next_grid();
+    part.launch_dependents();
     let start = part.span * pitch;
-    let of_thread = fold_run::<O, T, PACKS, true>(input, start, len, part.run(), is_aligned(start));
-    part.admit_next_grid_at_last();
+    let of_thread = fold_run::<O, T, VECTORS, true>(input, start, len, part.run(), is_aligned(start));
+    part.launch_dependents_at_last();
     let settle = |state| O::settle(state, |i| element(start.wrapping_add(i as usize)));
-    part.finish::<O, T>(of_thread, settle, len, mailboxes, output);
+    part.finish::<O, T>(of_thread, settle, len, tile_states, output);
 }
 
 /// What a block folds: one of the parts of a span.
@@ -186,9 +204,9 @@ impl Part {
     /// Lets the next grid's blocks in, if this one's are soon over: a round of loads or two. During more of them, they
     /// would stand in the way.
     #[inline(always)]
-    pub fn admit_next_grid(&self) {
+    pub fn launch_dependents(&self) {
         if self.tiles.end - self.tiles.start <= 2 {
-            thread::admit_next_grid();
+            thread::launch_dependents();
         }
     }
 
@@ -196,10 +214,10 @@ impl Part {
     /// of long work, whose blocks end at very different times: the next grid's would crowd the multiprocessors that
     /// are free first.
     #[inline(always)]
-    pub fn admit_next_grid_at_last(&self) {
+    pub fn launch_dependents_at_last(&self) {
         let tiles = self.tiles.end - self.tiles.start;
         if tiles > 2 && tiles <= 32 {
-            thread::admit_next_grid();
+            thread::launch_dependents();
         }
     }
 
@@ -217,7 +235,7 @@ impl Part {
         of_thread: O::State,
         settle: impl Fn(O::State) -> O::State,
         len: usize,
-        mailboxes: &GlobalMut<[u64; 2]>,
+        tile_states: &GlobalMut<[u64; 2]>,
         output: &GlobalMut<O::Output>,
     ) {
         let warp_states = shared_array![O::State; 32];
@@ -234,7 +252,7 @@ impl Part {
 
         let first = span * parts as usize;
         if thread == 0 {
-            mailbox::post(mailboxes, first + part as usize, settle(state));
+            tile_state::publish(tile_states, first + part as usize, settle(state));
         }
         // The last part's block waits for the others, which have been started before it.
         if part + 1 < parts {
@@ -242,7 +260,7 @@ impl Part {
         }
         thread::sync_threads();
         let state = fold_partials::<O, T>(parts, &warp_states, |i, has_one| {
-            mailbox::take_by_warp(mailboxes, first + i, has_one)
+            tile_state::wait_by_warp(tile_states, first + i, has_one)
         });
         if thread == 0 {
             output.store(span, O::finish(state, len as u64));

@@ -7,10 +7,10 @@ use num_complex::Complex;
 
 use super::turn::{Each, Turn, sixteen};
 
-/// What is done to each element of a pack.
+/// What is done to each element of a vector.
 pub trait Change<T: Turn>: Copy {
-    /// The pack with its elements changed.
-    fn of(&self, pack: T::Pack) -> T::Pack;
+    /// The vector with its elements changed.
+    fn of(&self, vector: T::Vector) -> T::Vector;
 }
 
 /// Nothing.
@@ -19,8 +19,8 @@ pub struct Same;
 
 impl<T: Turn> Change<T> for Same {
     #[inline(always)]
-    fn of(&self, pack: T::Pack) -> T::Pack {
-        pack
+    fn of(&self, vector: T::Vector) -> T::Vector {
+        vector
     }
 }
 
@@ -76,24 +76,24 @@ impl<N: Scale> Scaled<N> {
 
 impl<N: Scale> Change<N::Bits> for Scaled<N> {
     #[inline(always)]
-    fn of(&self, pack: <N::Bits as Element>::Pack) -> <N::Bits as Element>::Pack {
-        let elements = Elements(pack);
-        let len = <N::Bits as Element>::Pack::LEN;
+    fn of(&self, vector: <N::Bits as Element>::Vector) -> <N::Bits as Element>::Vector {
+        let elements = Elements(vector);
+        let len = <N::Bits as Element>::Vector::LEN;
         let changed = sixteen(&elements);
-        let mut pack = pack;
+        let mut vector = vector;
         let mut i = 0;
         while i < len {
-            pack = pack.with(i, self.of_element(changed[i]));
+            vector = vector.with(i, self.of_element(changed[i]));
             i += 1;
         }
-        pack
+        vector
     }
 }
 
-/// The elements of a pack; what is behind the last is of no meaning.
+/// The elements of a vector; what is behind the last is of no meaning.
 struct Elements<P>(P);
 
-impl<P: Packed> Each for Elements<P> {
+impl<P: VectorType> Each for Elements<P> {
     type Of = P::Item;
 
     #[inline(always)]

@@ -9,7 +9,7 @@
 use cuda_std::prelude::*;
 
 use super::change::Same;
-use super::tile::{Cut, Rows, Tile, admit_next_grid, squares, threads};
+use super::tile::{Cut, Rows, Tile, launch_dependents, squares, threads};
 use super::tiles::elements;
 use super::turn::Turn;
 use super::{ragged, wide};
@@ -105,7 +105,7 @@ pub struct DealtArgs<T: Plain> {
 pub unsafe fn dealt_tiles<T: Turn, const LEN: usize>(
     DealtArgs { input, output, rows, columns, members_of_input, members_of_output, across, tiles_down, tiles_across }: DealtArgs<T>,
 ) {
-    admit_next_grid();
+    launch_dependents();
     let tile = shared_array![T; LEN];
     let size = size_of::<T>();
     let cut = Cut::in_order(across, tiles_down, tiles_across);
@@ -130,7 +130,7 @@ pub unsafe fn dealt_tiles<T: Turn, const LEN: usize>(
 pub unsafe fn wide_dealt_tiles<T: Turn, const LEN: usize>(
     DealtArgs { input, output, rows, columns, members_of_input, members_of_output, across, tiles_down, tiles_across }: DealtArgs<T>,
 ) {
-    admit_next_grid();
+    launch_dependents();
     let tile = shared_array![T; LEN];
     let size = size_of::<T>();
     let cut = Cut::in_order(across, tiles_down, tiles_across);

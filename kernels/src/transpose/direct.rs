@@ -130,22 +130,22 @@ fn turn_halves([a, b, c, d]: [u64; 4]) -> [u64; 4] {
     [row(low, 0x5410), row(low, 0x7632), row(high, 0x5410), row(high, 0x7632)]
 }
 
-macro_rules! by_packs {
+macro_rules! by_vectors {
     ($($type:ident),*) => {$(
         impl Direct for $type {
-            type Row = <Self as Element>::Pack;
+            type Row = <Self as Element>::Vector;
             type Column = Self::Row;
 
             #[inline(always)]
             unsafe fn load(input: &Global<'_, Self>, i: usize) -> Self::Row {
                 // SAFETY: as promised by the caller.
-                unsafe { input.load_pack_unchecked(i) }
+                unsafe { input.load_vector_unchecked(i) }
             }
 
             #[inline(always)]
             unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, column: Self::Row) {
                 // SAFETY: as promised by the caller.
-                unsafe { output.store_pack_unchecked(i, column) };
+                unsafe { output.store_vector_unchecked(i, column) };
             }
 
             #[inline(always)]
@@ -168,7 +168,7 @@ macro_rules! by_packs {
     )*};
 }
 
-by_packs!(u32, u64, u128);
+by_vectors!(u32, u64, u128);
 
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
@@ -269,7 +269,7 @@ fn turn_square<T: Direct, const BLOCK: usize>(
     layout: &Layout,
     change: impl Fn(T::Column) -> T::Column,
 ) {
-    thread::admit_next_grid();
+    thread::launch_dependents();
     let Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch } = *layout;
     let size = size_of::<T>();
     let (high, wide, lanes) = (self::rows(size), self::columns(size), across_warp(size) as u32);

@@ -7,9 +7,9 @@ use crate::divisor::{Divisor, Walk};
 
 use super::in_words::InWords;
 use super::strips::{
-    BLOCK, PACKS_EACH, SECTOR, all_banks, at_once, per_word, room, store, store_any, words, words_of_pack,
+    BLOCK, SECTOR, VECTORS_EACH, all_banks, at_once, per_word, room, store, store_any, words, words_of_vector,
 };
-use super::tile::admit_next_grid;
+use super::tile::launch_dependents;
 
 /// Rows of the matrix above those that a block writes, which it may need: a row of the output begins so many elements
 /// behind a sector's start, at most.
@@ -19,7 +19,7 @@ pub const fn margin(size: usize) -> usize {
 
 /// Positions in a row of the output that a block has room for: whole sectors.
 pub const fn most_positions(columns: usize, size: usize) -> usize {
-    // The run may begin inside of a pack, and that it lies in has to have a place.
+    // The run may begin inside of a vector, and that it lies in has to have a place.
     let mut run = room(size) - 16 / size;
     while place((run + 16 / size - 1) as u32, size) as usize >= room(size) {
         run -= 16 / size;
@@ -68,7 +68,7 @@ pub unsafe fn few_columns<T: InWords, const LEN: usize>(
     height: u32,
     blocks: u32,
 ) {
-    admit_next_grid();
+    launch_dependents();
     let tile = shared_array![T; LEN];
     let (matrix, block) = (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks);
     let top = block as usize * height as usize;
@@ -76,16 +76,16 @@ pub unsafe fn few_columns<T: InWords, const LEN: usize>(
     let last = if top + (height as usize) < rows { top + height as usize } else { rows };
     let run =
         Run::of(&input, matrix as usize * input_batch + first * columns as usize, (last - first) as u32 * columns);
-    let packs: [T::Pack; PACKS_EACH] =
+    let vectors: [T::Vector; VECTORS_EACH] =
         [run.load(0), run.load(1), run.load(2), run.load(3), run.load(4), run.load(5), run.load(6), run.load(7)];
-    run.keep(0, packs[0], &tile);
-    run.keep(1, packs[1], &tile);
-    run.keep(2, packs[2], &tile);
-    run.keep(3, packs[3], &tile);
-    run.keep(4, packs[4], &tile);
-    run.keep(5, packs[5], &tile);
-    run.keep(6, packs[6], &tile);
-    run.keep(7, packs[7], &tile);
+    run.keep(0, vectors[0], &tile);
+    run.keep(1, vectors[1], &tile);
+    run.keep(2, vectors[2], &tile);
+    run.keep(3, vectors[3], &tile);
+    run.keep(4, vectors[4], &tile);
+    run.keep(5, vectors[5], &tile);
+    run.keep(6, vectors[6], &tile);
+    run.keep(7, vectors[7], &tile);
     thread::sync_threads();
 
     let columns_of_run = ColumnsOfRun {
@@ -111,7 +111,7 @@ pub unsafe fn few_columns<T: InWords, const LEN: usize>(
 struct ColumnsOfRun<'a, T, const LEN: usize> {
     tile: &'a SharedArray<T, LEN>,
     output: &'a GlobalMut<'a, T>,
-    /// How many elements behind a pack's start it begins.
+    /// How many elements behind a vector's start it begins.
     past: u32,
     columns: u32,
     /// Divides by what is written of each row of the output: so often as many as are written at once.
@@ -217,13 +217,13 @@ impl<T: InWords, const LEN: usize> ColumnsOfRun<'_, T, LEN> {
     }
 }
 
-/// A run of elements in global memory, and the aligned packs that it lies in.
+/// A run of elements in global memory, and the aligned vectors that it lies in.
 struct Run<'a, T> {
     input: &'a Global<'a, T>,
-    /// Where the first pack begins: `past` elements before the run.
+    /// Where the first vector begins: `past` elements before the run.
     start: usize,
     past: u32,
-    /// Elements, from the first pack's start on.
+    /// Elements, from the first vector's start on.
     end: u32,
 }
 
@@ -234,18 +234,18 @@ impl<'a, T: InWords> Run<'a, T> {
         Self { input, start: begin.wrapping_sub(past), past: past as u32, end: past as u32 + len }
     }
 
-    /// The number of the thread's `k`-th pack, and whether there is one.
+    /// The number of the thread's `k`-th vector, and whether there is one.
     #[inline(always)]
-    fn pack(&self, k: usize) -> (u32, bool) {
-        let (i, packs) = (thread::thread_idx_x() + (k * BLOCK) as u32, self.end.div_ceil(T::Pack::LEN as u32));
-        if i < packs { (i, true) } else { (packs - 1, false) }
+    fn vector(&self, k: usize) -> (u32, bool) {
+        let (i, vectors) = (thread::thread_idx_x() + (k * BLOCK) as u32, self.end.div_ceil(T::Vector::LEN as u32));
+        if i < vectors { (i, true) } else { (vectors - 1, false) }
     }
 
-    /// The thread's `k`-th pack, or the run's last: so that there is no branch, behind which loads would wait.
+    /// The thread's `k`-th vector, or the run's last: so that there is no branch, behind which loads would wait.
     #[inline(always)]
-    fn load(&self, k: usize) -> T::Pack {
-        let lanes = T::Pack::LEN as u32;
-        let (i, _) = self.pack(k);
+    fn load(&self, k: usize) -> T::Vector {
+        let lanes = T::Vector::LEN as u32;
+        let (i, _) = self.vector(k);
         let from = if i == 0 { self.past } else { 0 };
         let to = if (i + 1) * lanes < self.end { lanes } else { self.end - i * lanes };
         // SAFETY: these elements are the run's, which is inside of the view; and `start` is aligned.
@@ -259,15 +259,15 @@ impl<'a, T: InWords> Run<'a, T> {
         }
     }
 
-    /// Writes the thread's `k`-th pack to shared memory.
+    /// Writes the thread's `k`-th vector to shared memory.
     #[inline(always)]
-    fn keep<const LEN: usize>(&self, k: usize, pack: T::Pack, tile: &SharedArray<T, LEN>) {
-        let (i, is_there) = self.pack(k);
+    fn keep<const LEN: usize>(&self, k: usize, vector: T::Vector, tile: &SharedArray<T, LEN>) {
+        let (i, is_there) = self.vector(k);
         if is_there {
-            let words = words::<T>(pack);
+            let words = words::<T>(vector);
             let mut j = 0;
-            while j < words_of_pack::<T>() {
-                let at = (i * words_of_pack::<T>() + j) * per_word::<T>();
+            while j < words_of_vector::<T>() {
+                let at = (i * words_of_vector::<T>() + j) * per_word::<T>();
                 tile.store_word(place(at, size_of::<T>()) as usize % room(size_of::<T>()), words[j as usize]);
                 j += 1;
             }

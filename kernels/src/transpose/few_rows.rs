@@ -5,9 +5,9 @@ use cuda_std::prelude::*;
 use crate::divisor::{Divisor, Walk};
 
 use super::in_words::InWords;
-use super::packs_of_rows::RowsInPacks;
-use super::strips::{BLOCK, PACKS_EACH, SECTOR, all_banks, at_once, room, store, store_any};
-use super::tile::admit_next_grid;
+use super::strips::{BLOCK, SECTOR, VECTORS_EACH, all_banks, at_once, room, store, store_any};
+use super::tile::launch_dependents;
+use super::vectors_of_rows::RowsInVectors;
 
 /// Columns of the matrix before those that a block is for, which it may need, because a matrix of the output begins
 /// inside of a sector.
@@ -15,17 +15,17 @@ pub const fn margin(rows: usize, size: usize) -> usize {
     (SECTOR / size - 1).div_ceil(rows)
 }
 
-/// Packs that a run of a row lies in, of a block for `width` columns.
-pub const fn packs_of_run(rows: usize, width: usize, size: usize) -> usize {
+/// Vectors that a run of a row lies in, of a block for `width` columns.
+pub const fn vectors_of_run(rows: usize, width: usize, size: usize) -> usize {
     let lanes = 16 / size;
     (width + margin(rows, size) + lanes - 1).div_ceil(lanes)
 }
 
-/// How many elements the runs of two rows begin apart in shared memory: enough for the packs, and such that what a warp
+/// How many elements the runs of two rows begin apart in shared memory: enough for the vectors, and such that what a warp
 /// reads of neighbouring rows lies in different banks, where it can.
 pub const fn room_of_run(rows: usize, width: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
-    let (words, banks) = (packs_of_run(rows, width, size) * (16 / size) / word, all_banks(size) / word);
+    let (words, banks) = (vectors_of_run(rows, width, size) * (16 / size) / word, all_banks(size) / word);
     if rows >= banks {
         // A warp reads one word of each of many.
         return (words | 1) * word;
@@ -50,10 +50,10 @@ pub const fn place_of_run(row: usize, room_of_run: usize, size: usize) -> usize 
 
 /// Columns that a block has room for: whole sectors of the output, and of the input.
 pub const fn most_columns(rows: usize, size: usize) -> usize {
-    let (packs, step) = (BLOCK * PACKS_EACH, SECTOR / size);
+    let (vectors, step) = (BLOCK * VECTORS_EACH, SECTOR / size);
     let mut width = room(size) / rows / step * step;
     while width > 0
-        && (packs_of_run(rows, width, size) * rows > packs
+        && (vectors_of_run(rows, width, size) * rows > vectors
             || place_of_run(rows, room_of_run(rows, width, size), size) > room(size))
     {
         width -= step;
@@ -65,7 +65,7 @@ pub const fn most_columns(rows: usize, size: usize) -> usize {
 /// without gaps; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
 ///
 /// `rows` are 2 to 128. A block is for `width` columns, up to [`most_columns`]: it writes so many rows of the output,
-/// counted from the start of the sector in which the first begins; `blocks` of them are a matrix. `packs_of_run` and
+/// counted from the start of the sector in which the first begins; `blocks` of them are a matrix. `vectors_of_run` and
 /// `room_of_run` are the functions' of those names. `LEN` is the [`room`] of a block.
 ///
 /// # Safety
@@ -86,10 +86,10 @@ pub unsafe fn few_rows<T: InWords, const LEN: usize>(
     output_batch: usize,
     width: u32,
     blocks: u32,
-    packs_of_run: u32,
+    vectors_of_run: u32,
     room_of_run: u32,
 ) {
-    admit_next_grid();
+    launch_dependents();
     let tile = shared_array![T; LEN];
     let (matrix, block) = (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks);
     let start = matrix as usize * output_batch;
@@ -101,13 +101,13 @@ pub unsafe fn few_rows<T: InWords, const LEN: usize>(
         // The matrix begins where a sector does, and needs one block less.
         return;
     }
-    let runs = RowsInPacks {
+    let runs = RowsInVectors {
         input: &input,
         begin: matrix as usize * input_batch + first,
         pitch: input_pitch,
         rows,
         len: (last - first) as u32,
-        by_packs: Divisor::new(packs_of_run),
+        by_vectors: Divisor::new(vectors_of_run),
     };
     if size_of::<T>() == 8 {
         runs.copy_apart(room_of_run, &tile);
@@ -134,7 +134,7 @@ struct FromRows<'a, T, const LEN: usize> {
     tile: &'a SharedArray<T, LEN>,
     by_rows: Divisor,
     room_of_run: u32,
-    /// How many elements the first run begins behind its first pack's start, and the pitch that tells so of the
+    /// How many elements the first run begins behind its first vector's start, and the pitch that tells so of the
     /// others.
     past: u32,
     pitch: u32,
@@ -151,7 +151,7 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
     /// Where the element of a column and a row lies.
     #[inline(always)]
     fn place_in(&self, column: u32, row: u32) -> u32 {
-        let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Pack::LEN as u32;
+        let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Vector::LEN as u32;
         place_of_run(row as usize, self.room_of_run as usize, size_of::<T>()) as u32 + past + column
     }
 
@@ -283,10 +283,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_lies_in_a_pack_more_where_it_begins_inside_of_one() {
+    fn a_run_lies_in_a_vector_more_where_it_begins_inside_of_one() {
         // Of 40 rows a row of the output is whole sectors: a run has one element more than its width.
-        assert_eq!([8, 9, 12, 13].map(|width| packs_of_run(40, width, 4)), [3, 4, 4, 5]);
-        assert_eq!([16, 31, 32].map(|width| packs_of_run(40, width, 1)), [2, 3, 3]);
+        assert_eq!([8, 9, 12, 13].map(|width| vectors_of_run(40, width, 4)), [3, 4, 4, 5]);
+        assert_eq!([16, 31, 32].map(|width| vectors_of_run(40, width, 1)), [2, 3, 3]);
     }
 
     #[test]

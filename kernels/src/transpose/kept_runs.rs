@@ -1,11 +1,11 @@
-//! A tile of a matrix of runs, loaded by aligned packs and kept as it is.
+//! A tile of a matrix of runs, loaded by aligned vectors and kept as it is.
 
 use cuda_std::prelude::*;
 
 use crate::divisor::Divisor;
 
 use super::in_words::InWords;
-use super::packs_of_rows::RowsInPacks;
+use super::vectors_of_rows::RowsInVectors;
 
 /// A tile's runs in the input.
 pub(super) struct Runs {
@@ -20,13 +20,13 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Writes the runs to shared memory, as the packs that they lie in, and says where. How many packs, and how far
+    /// Writes the runs to shared memory, as the vectors that they lie in, and says where. How many vectors, and how far
     /// apart, is as in [`RunTiles`](super::run_tiles::RunTiles). Other threads may read them behind the next barrier.
     #[inline(always)]
     pub fn copy_to<T: InWords, const LEN: usize>(
         &self,
         input: &Global<T>,
-        packs_of_row: u32,
+        vectors_of_row: u32,
         room_of_row: u32,
         tile: &SharedArray<T, LEN>,
     ) -> Kept {
@@ -35,8 +35,8 @@ impl Runs {
         // Rows of the tile that are rows of the matrix, with nothing between them.
         let is_whole = room_of_row == wide * len;
         let (rows, len_of_row) = if is_whole { (1, high * wide * len) } else { (high, wide * len) };
-        let by_packs = Divisor::new(packs_of_row);
-        let loaded = RowsInPacks { input, begin, pitch, rows, len: len_of_row, by_packs };
+        let by_vectors = Divisor::new(vectors_of_row);
+        let loaded = RowsInVectors { input, begin, pitch, rows, len: len_of_row, by_vectors };
         loaded.copy_to(|row| row * room_of_row, tile);
         Kept {
             past: input.elements_past(begin, 16) as u32,
@@ -49,7 +49,7 @@ impl Runs {
 
 /// Where the tile's elements lie in shared memory.
 pub(super) struct Kept {
-    /// How many elements the first row begins behind its first pack's start, and the pitch that tells so of the
+    /// How many elements the first row begins behind its first vector's start, and the pitch that tells so of the
     /// others.
     past: u32,
     pitch: u32,
@@ -63,7 +63,7 @@ impl Kept {
     /// Where the `nth` element of a row's first run is.
     #[inline(always)]
     pub fn place<T: InWords>(&self, row: u32, nth: u32) -> u32 {
-        let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Pack::LEN as u32;
+        let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Vector::LEN as u32;
         row * self.apart + past + nth
     }
 }

@@ -5,14 +5,14 @@
 //! |---|---|
 //! | [`tiles`](mod@tiles) | transposes by 16-byte accesses, plain and scaled |
 //! | [`words`](mod@words) | transposes word by word, plain and scaled: rows that begin anywhere |
-//! | [`direct`] | small matrices of whole packs, in registers alone |
+//! | [`direct`] | small matrices of whole vectors, in registers alone |
 //! | [`dealt`] | transposes by tiles whose rows are dealt out: three axes reversed, of which one is short |
 //! | [`strips`], [`few_columns`](mod@few_columns), [`few_rows`](mod@few_rows) | matrices with a side of a few elements |
 //! | [`in_place`] | squares, where they are |
 //! | [`run_tiles`](mod@run_tiles), [`run_strips`](mod@run_strips), [`whole_runs`](mod@whole_runs), [`runs`](mod@runs) | the exchange of two axes before a third that stays |
 //! | [`in_words`] | elements as the words that lanes move |
 //! | [`tile`], [`turn`] | what a block turns, and how a thread turns its squares of it |
-//! | `packs_of_rows`, `kept_runs` | parts of rows, and tiles of runs, on their way in: by aligned packs, kept as they are |
+//! | `vectors_of_rows`, `kept_runs` | parts of rows, and tiles of runs, on their way in: by aligned vectors, kept as they are |
 //! | `wide`, [`slanted`], `ragged` | a tile on its way in and out: at multiples of 16 bytes, and anywhere |
 //! | [`change`] | a factor and the conjugate on the way |
 
@@ -25,7 +25,6 @@ pub mod in_place;
 pub mod in_words;
 mod kept_runs;
 pub mod ladder;
-mod packs_of_rows;
 mod ragged;
 pub mod run_strips;
 pub mod run_tiles;
@@ -36,6 +35,7 @@ pub mod tile;
 pub mod tiles;
 pub mod turn;
 pub mod vectorized;
+mod vectors_of_rows;
 pub mod whole_runs;
 mod wide;
 pub mod words;

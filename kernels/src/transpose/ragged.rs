@@ -1,14 +1,14 @@
-//! A tile on its way in and out where rows begin and end at any address, for kernels that turn packs.
+//! A tile on its way in and out where rows begin and end at any address, for kernels that turn vectors.
 //!
-//! Memory still sees 16-byte accesses. A pack of the input is cut out of the two aligned packs that it lies in. A row
-//! of the output is written in its own aligned packs, each cut out of two neighbouring packs of shared memory; only at
-//! its two ends in the tile are there parts of packs, which go out in words and elements.
+//! Memory still sees 16-byte accesses. A vector of the input is cut out of the two aligned vectors that it lies in. A row
+//! of the output is written in its own aligned vectors, each cut out of two neighbouring vectors of shared memory; only at
+//! its two ends in the tile are there parts of vectors, which go out in words and elements.
 
-use cuda_std::bits::cut_pack;
+use cuda_std::bits::cut_vector;
 use cuda_std::prelude::*;
 
 use super::change::Change;
-use super::tile::{Rows, Tile, pack_of_squares, pack_of_thread, packs_each, threads, turn_squares};
+use super::tile::{Rows, Tile, threads, turn_squares, vector_of_squares, vector_of_thread, vectors_each};
 use super::turn::{Each, Turn, sixteen};
 
 /// Loads the thread's squares, turns them, and leaves them in shared memory.
@@ -20,8 +20,8 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, R: Rows, const LEN: usize>(
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    let packs = sixteen(&PartsOfInput::<T, R, LEN> { input, rows, shape });
-    turn_squares(&packs, change, shape, tile);
+    let vectors = sixteen(&PartsOfInput::<T, R, LEN> { input, rows, shape });
+    turn_squares(&vectors, change, shape, tile);
 }
 
 /// The rows of the thread's squares, as far as the matrix has them.
@@ -32,19 +32,19 @@ struct PartsOfInput<'a, T, R, const LEN: usize> {
 }
 
 impl<T: Turn, R: Rows, const LEN: usize> Each for PartsOfInput<'_, T, R, LEN> {
-    type Of = T::Pack;
+    type Of = T::Vector;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> T::Pack {
-        let side = T::Pack::LEN;
-        let (row, column) = pack_of_squares::<T, LEN>(i, self.shape.across);
-        if i < packs_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
+    fn of(&self, i: usize) -> T::Vector {
+        let side = T::Vector::LEN;
+        let (row, column) = vector_of_squares::<T, LEN>(i, self.shape.across);
+        if i < vectors_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             let left = (self.shape.columns - column) as usize;
             let place = self.rows.start(row) + column as usize;
             // SAFETY: inside of the matrix, and so the view.
             unsafe { self.input.load_part_unchecked(place, 0, if left < side { left } else { side }) }
         } else {
-            T::Pack::splat(T::default())
+            T::Vector::splat(T::default())
         }
     }
 }
@@ -60,9 +60,9 @@ pub(super) fn store_tile<T: Turn, R: Rows, const LEN: usize>(
     let rows = RowsOfOutput { output, starts, shape, tile };
     sixteen(&rows);
 
-    // Both ends of a row by one thread. The lanes of a warp take columns of different squares, whose packs are in
+    // Both ends of a row by one thread. The lanes of a warp take columns of different squares, whose vectors are in
     // different banks; but where a row of the output is short, neighbours, which lie near each other there.
-    let (side, step) = (T::Pack::LEN as u32, threads(LEN, size_of::<T>()) as u32);
+    let (side, step) = (T::Vector::LEN as u32, threads(LEN, size_of::<T>()) as u32);
     let width = side << shape.across;
     let mut i = thread::thread_idx_x();
     while i < width {
@@ -90,40 +90,40 @@ impl<T: Turn, R: Rows, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
         (place, self.output.elements_past(place, 16) as u32)
     }
 
-    /// The elements of aligned pack `k` of the row, counted from the one that its first element lies in: from the
-    /// column's packs `k` and, if they are shifted by `past` elements, the one before. There is none before the first
+    /// The elements of aligned vector `k` of the row, counted from the one that its first element lies in: from the
+    /// column's vectors `k` and, if they are shifted by `past` elements, the one before. There is none before the first
     /// nor behind the last; where its elements would be is what is of no meaning.
     #[inline(always)]
-    fn pack(&self, column: u32, k: u32, past: u32) -> T::Pack {
+    fn vector(&self, column: u32, k: u32, past: u32) -> T::Vector {
         let mask = (1 << self.shape.down) - 1;
-        // SAFETY: a pack of one of the tile's columns.
-        let of_column = |q: u32| unsafe { self.tile.load_pack_unchecked(self.shape.pack(column, q & mask)) };
+        // SAFETY: a vector of one of the tile's columns.
+        let of_column = |q: u32| unsafe { self.tile.load_vector_unchecked(self.shape.vector(column, q & mask)) };
         if past == 0 {
             return of_column(k);
         }
-        cut_pack(of_column(k.wrapping_sub(1)), of_column(k), T::Pack::LEN - past as usize)
+        cut_vector(of_column(k.wrapping_sub(1)), of_column(k), T::Vector::LEN - past as usize)
     }
 
-    /// Writes what of the column does not fill an aligned pack.
+    /// Writes what of the column does not fill an aligned vector.
     #[inline(always)]
     fn store_ends(&self, column: u32) {
-        let (side, rows) = (T::Pack::LEN as u32, self.shape.rows);
+        let (side, rows) = (T::Vector::LEN as u32, self.shape.rows);
         let (place, past) = self.place(column);
         let aligned = place.wrapping_sub(past as usize);
         let end = past + rows;
         if past != 0 {
             let to = if end < side { end } else { side };
-            // SAFETY: the first elements of the row, up to the first aligned pack or the row's end.
+            // SAFETY: the first elements of the row, up to the first aligned vector or the row's end.
             unsafe {
-                self.output.store_part_unchecked(aligned, self.pack(column, 0, past), past as usize, to as usize);
+                self.output.store_part_unchecked(aligned, self.vector(column, 0, past), past as usize, to as usize);
             }
         }
         let (k, behind) = (end / side, end % side);
         if behind != 0 && (k != 0 || past == 0) {
-            // SAFETY: the row's last elements, from its last aligned pack on.
+            // SAFETY: the row's last elements, from its last aligned vector on.
             unsafe {
                 let place = aligned.wrapping_add((k * side) as usize);
-                self.output.store_part_unchecked(place, self.pack(column, k, past), 0, behind as usize);
+                self.output.store_part_unchecked(place, self.vector(column, k, past), 0, behind as usize);
             }
         }
     }
@@ -132,19 +132,19 @@ impl<T: Turn, R: Rows, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
 impl<T: Turn, R: Rows, const LEN: usize> Each for RowsOfOutput<'_, T, R, LEN> {
     type Of = ();
 
-    /// Writes a whole aligned pack.
+    /// Writes a whole aligned vector.
     #[inline(always)]
     fn of(&self, i: usize) {
-        let side = T::Pack::LEN as u32;
-        let (column, k) = pack_of_thread::<T, LEN>(i, self.shape.down);
-        if i >= packs_each::<T, LEN>() || column >= self.shape.columns {
+        let side = T::Vector::LEN as u32;
+        let (column, k) = vector_of_thread::<T, LEN>(i, self.shape.down);
+        if i >= vectors_each::<T, LEN>() || column >= self.shape.columns {
             return;
         }
         let (place, past) = self.place(column);
         if (k > 0 || past == 0) && (k + 1) * side <= past + self.shape.rows {
             let place = place.wrapping_sub(past as usize).wrapping_add((k * side) as usize);
-            // SAFETY: all of the pack is inside of the row, as just compared, and aligned.
-            unsafe { self.output.store_pack_unchecked(place, self.pack(column, k, past)) };
+            // SAFETY: all of the vector is inside of the row, as just compared, and aligned.
+            unsafe { self.output.store_vector_unchecked(place, self.vector(column, k, past)) };
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::divisor::Divisor;
 use super::in_words::InWords;
 use super::kept_runs::{Runs, at_most};
 use super::strips::{BLOCK, at_once, room, store_any};
-use super::tile::admit_next_grid;
+use super::tile::launch_dependents;
 
 /// Whether rows of the output are so short that many words would be of two of them: `rows` runs of `len` elements of
 /// `size` bytes.
@@ -19,7 +19,7 @@ pub const fn are_strips(rows: usize, len: usize, size: usize) -> bool {
 /// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j`
 /// of the input is run `j * rows + i` of the output.
 ///
-/// `len` is at least 2. A block is for `width` runs of each row; that, `packs_of_row` and `room_of_row` are as in
+/// `len` is at least 2. A block is for `width` runs of each row; that, `vectors_of_row` and `room_of_row` are as in
 /// [`RunTiles`](super::run_tiles::RunTiles). `LEN` is the [`room`] of a block.
 ///
 /// # Safety
@@ -37,15 +37,15 @@ pub unsafe fn run_strips<T: InWords, const LEN: usize>(
     columns: usize,
     len: u32,
     width: u32,
-    packs_of_row: u32,
+    vectors_of_row: u32,
     room_of_row: u32,
 ) {
-    admit_next_grid();
+    launch_dependents();
     let tile = shared_array![T; LEN];
     let left = thread::block_idx_x() as usize * width as usize;
     let wide = at_most(columns - left, width);
     let runs = Runs { begin: left * len as usize, columns, high: rows, wide, len };
-    let kept = runs.copy_to(&input, packs_of_row, room_of_row, &tile);
+    let kept = runs.copy_to(&input, vectors_of_row, room_of_row, &tile);
     thread::sync_threads();
 
     let by_column = Divisor::new(rows * len);

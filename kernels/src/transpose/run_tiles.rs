@@ -1,7 +1,7 @@
 //! Transposes matrices of short runs: elements that are neighbours, stay together, and are too few for accesses of
 //! their own.
 //!
-//! A tile's rows of the input are loaded by aligned packs, wherever they begin, and kept as they are; its rows of the
+//! A tile's rows of the input are loaded by aligned vectors, wherever they begin, and kept as they are; its rows of the
 //! output are put together from single elements, as those of [strips](super::strips). Where those are in shared memory
 //! takes two divisions; so a thread has the same word of several rows of the output, one after the other: from one to
 //! the next every place moves by a run. Rows of the output may begin anywhere in a word, but after a few, a power of
@@ -13,8 +13,8 @@ use cuda_std::prelude::*;
 
 use super::in_words::InWords;
 use super::kept_runs::{Kept, Runs, at_most};
-use super::strips::{BLOCK, PACKS_EACH, all_banks, at_once, room, store_any};
-use super::tile::admit_next_grid;
+use super::strips::{BLOCK, VECTORS_EACH, all_banks, at_once, room, store_any};
+use super::tile::launch_dependents;
 
 /// Bytes of a tile, at least, however small the matrix is.
 const SMALLEST_TILE: usize = 2048;
@@ -26,9 +26,9 @@ pub struct RunTiles {
     pub height: usize,
     /// And side by side.
     pub width: usize,
-    /// The most packs of 16 bytes that a row's elements lie in, or all of the tile's if it is loaded as one row; at
+    /// The most vectors of 16 bytes that a row's elements lie in, or all of the tile's if it is loaded as one row; at
     /// least 2.
-    pub packs_of_row: usize,
+    pub vectors_of_row: usize,
     /// How many elements rows begin apart in shared memory. If that is just what they have, the tile is loaded as one
     /// row: it is one run of the input, since its rows are the matrix's.
     pub room_of_row: usize,
@@ -37,7 +37,7 @@ pub struct RunTiles {
 impl RunTiles {
     /// Tiles of a matrix of `rows` x `columns` runs of `len` elements of `size` bytes: about `tiles` of them, as many
     /// as a device has at once, if that makes none smaller than 2 KiB or larger than a block has [`room`] for. `len` is
-    /// at most that less a pack.
+    /// at most that less a vector.
     ///
     /// They are about square where the matrix is large enough, so that runs of a tile's rows are as long on either
     /// side, and so high that a row of the output is as many words as there are [threads for
@@ -57,7 +57,7 @@ impl RunTiles {
         let apart = Self::of_sides(1, width, false, len, size);
         let one_run = width == columns && is_better_as_one_run(columns * len, apart.room_of_row, len, size);
         if width == columns && !one_run {
-            let fit = (BLOCK * PACKS_EACH / apart.packs_of_row).min(room(size) / apart.room_of_row);
+            let fit = (BLOCK * VECTORS_EACH / apart.vectors_of_row).min(room(size) / apart.room_of_row);
             height = height.min(whole(fit));
         }
         loop {
@@ -90,16 +90,16 @@ impl RunTiles {
     fn of_sides(height: usize, width: usize, one_run: bool, len: usize, size: usize) -> Self {
         let lanes = 16 / size;
         let row = if one_run { height * width * len } else { width * len };
-        let packs_of_row = (row + lanes - 1).div_ceil(lanes).max(2);
-        let room_of_row = if one_run { width * len } else { room_of_row(packs_of_row * lanes, len, size) };
-        Self { height, width, packs_of_row, room_of_row }
+        let vectors_of_row = (row + lanes - 1).div_ceil(lanes).max(2);
+        let room_of_row = if one_run { width * len } else { room_of_row(vectors_of_row * lanes, len, size) };
+        Self { height, width, vectors_of_row, room_of_row }
     }
 
-    /// Whether a block's threads load so many packs, and there is room for them.
+    /// Whether a block's threads load so many vectors, and there is room for them.
     fn fits(&self, len: usize, size: usize) -> bool {
         let rows = if self.room_of_row == self.width * len { 1 } else { self.height };
-        let needed = (rows - 1) * self.room_of_row + self.packs_of_row * (16 / size);
-        rows * self.packs_of_row <= BLOCK * PACKS_EACH && needed <= room(size)
+        let needed = (rows - 1) * self.room_of_row + self.vectors_of_row * (16 / size);
+        rows * self.vectors_of_row <= BLOCK * VECTORS_EACH && needed <= room(size)
     }
 
     /// Threads that write a row of the output: a power of two, one for each word if the block has as many.
@@ -182,7 +182,7 @@ fn passes(apart: usize, len: usize, size: usize) -> u32 {
 /// of the input is run `j * rows + i` of the output.
 ///
 /// `len` is at least 2. A block is for `height` x `width` runs, `tiles_down` of them above each other; these,
-/// `packs_of_row` and `room_of_row` are as in [`RunTiles`]. `threads_of_row` write a row of the output, [as
+/// `vectors_of_row` and `room_of_row` are as in [`RunTiles`]. `threads_of_row` write a row of the output, [as
 /// there](RunTiles::threads_of_row). `step` is how many rows of the output are from one of a thread to its next: a
 /// power of two, at least as many as the block has threads for, and such that rows so far apart begin at the same place
 /// in a word. `LEN` is the [`room`] of a block.
@@ -204,18 +204,18 @@ pub unsafe fn run_tiles<T: InWords, const LEN: usize>(
     height: u32,
     width: u32,
     tiles_down: u32,
-    packs_of_row: u32,
+    vectors_of_row: u32,
     room_of_row: u32,
     threads_of_row: u32,
     step: u32,
 ) {
-    admit_next_grid();
+    launch_dependents();
     let tile = shared_array![T; LEN];
     let (across, down) = (thread::block_idx_x() / tiles_down, thread::block_idx_x() % tiles_down);
     let (top, left) = (down as usize * height as usize, across as usize * width as usize);
     let (high, wide) = (at_most(rows - top, height), at_most(columns - left, width));
     let runs = Runs { begin: (top * columns + left) * len as usize, columns, high, wide, len };
-    let kept = runs.copy_to(&input, packs_of_row, room_of_row, &tile);
+    let kept = runs.copy_to(&input, vectors_of_row, room_of_row, &tile);
     thread::sync_threads();
 
     let (each, written) = (at_once(size_of::<T>()), high * len);
@@ -310,14 +310,14 @@ mod tests {
     }
 
     fn check(tiles: &RunTiles, [rows, columns]: [usize; 2], len: usize, size: usize) {
-        let &RunTiles { height, width, packs_of_row, room_of_row } = tiles;
+        let &RunTiles { height, width, vectors_of_row, room_of_row } = tiles;
         assert!((1..=rows).contains(&height) && (1..=columns).contains(&width), "{tiles:?}");
         let (loaded, lanes) = (if room_of_row == width * len { 1 } else { height }, 16 / size);
-        assert!(loaded * packs_of_row <= BLOCK * PACKS_EACH, "{len} of {size}: {tiles:?}");
-        assert!((loaded - 1) * room_of_row + packs_of_row * lanes <= room(size), "{len} of {size}: {tiles:?}");
+        assert!(loaded * vectors_of_row <= BLOCK * VECTORS_EACH, "{len} of {size}: {tiles:?}");
+        assert!((loaded - 1) * room_of_row + vectors_of_row * lanes <= room(size), "{len} of {size}: {tiles:?}");
         let elements = if loaded == 1 && width == columns { height * width * len } else { width * len };
-        assert!(elements + lanes - 1 <= packs_of_row * lanes, "{len} of {size}: {tiles:?}");
-        assert!(packs_of_row * lanes <= room_of_row || loaded == 1, "{len} of {size}: {tiles:?}");
+        assert!(elements + lanes - 1 <= vectors_of_row * lanes, "{len} of {size}: {tiles:?}");
+        assert!(vectors_of_row * lanes <= room_of_row || loaded == 1, "{len} of {size}: {tiles:?}");
         // What is divided is small enough for it.
         assert!(height * width * len < 1 << 16, "{len} of {size}: {tiles:?}");
     }
@@ -331,7 +331,7 @@ mod tests {
         // Apart, there would be a third of the rows.
         assert_eq!((of(2, 9, 1), RunTiles::new(3_000_000, 2, 9, 1, 500).room_of_row), (4, 18));
         for size in [1, 2, 4, 8] {
-            for (len, elements) in (2..200).flat_map(|len| (1..100).map(move |packs| (len, packs * 16 / size))) {
+            for (len, elements) in (2..200).flat_map(|len| (1..100).map(move |vectors| (len, vectors * 16 / size))) {
                 let passes = passes(room_of_row(elements, len, size), len, size);
                 assert!(passes <= 4, "{elements} elements, runs of {len} of {size} bytes: {passes}");
             }
@@ -341,10 +341,10 @@ mod tests {
     #[test]
     fn a_tile_may_fill_its_block() {
         for size in [1, 2, 4, 8] {
-            let fits = |height: usize, packs_of_row: usize, room_of_row: usize| {
-                RunTiles { height, width: 1, packs_of_row, room_of_row }.fits(2, size)
+            let fits = |height: usize, vectors_of_row: usize, room_of_row: usize| {
+                RunTiles { height, width: 1, vectors_of_row, room_of_row }.fits(2, size)
             };
-            let (most, lanes) = (BLOCK * PACKS_EACH, 16 / size);
+            let (most, lanes) = (BLOCK * VECTORS_EACH, 16 / size);
             assert_eq!([fits(1, most, 3), fits(1, most + 1, 3)], [true, false]);
             assert_eq!([fits(2, 9, room(size) - 9 * lanes), fits(2, 9, room(size) - 9 * lanes + 1)], [true, false]);
         }

@@ -5,15 +5,15 @@ use cuda_std::prelude::*;
 /// Threads of a block.
 pub const BLOCK: usize = 256;
 
-/// Packs that a thread moves.
-pub const PACKS: usize = 4;
+/// Vectors that a thread moves.
+pub const VECTORS: usize = 4;
 
 /// Writes runs of `len` elements, `outer` times `inner` of them, in the order `inner` times `outer`: run `i * inner +
-/// j` of the input is run `j * outer + i` of the output. `packs` is the number of aligned packs of 16 bytes that a run
+/// j` of the input is run `j * outer + i` of the output. `vectors` is the number of aligned vectors of 16 bytes that a run
 /// of the output may lie in: one more than it fills if it may begin at any address.
 ///
-/// Consecutive threads write consecutive aligned packs, [`PACKS`] of which each has on the way, and cut each out of the
-/// input; at a run's ends there are parts of packs.
+/// Consecutive threads write consecutive aligned vectors, [`VECTORS`] of which each has on the way, and cut each out of the
+/// input; at a run's ends there are parts of vectors.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -24,10 +24,10 @@ pub unsafe fn runs<T: Element>(
     outer: usize,
     inner: usize,
     len: usize,
-    packs: usize,
+    vectors: usize,
 ) {
-    let first = thread::block_idx_x() as usize * (BLOCK * PACKS) + thread::index_in_block::<BLOCK>();
-    let part = |k: usize| Part::of::<T>(first + k * BLOCK, &output, outer, inner, len, packs);
+    let first = thread::block_idx_x() as usize * (BLOCK * VECTORS) + thread::index_in_block::<BLOCK>();
+    let part = |k: usize| Part::of::<T>(first + k * BLOCK, &output, outer, inner, len, vectors);
     let parts = [part(0), part(1), part(2), part(3)];
     let loaded = [parts[0].load(&input), parts[1].load(&input), parts[2].load(&input), parts[3].load(&input)];
     parts[0].store(&output, loaded[0]);
@@ -36,9 +36,9 @@ pub unsafe fn runs<T: Element>(
     parts[3].store(&output, loaded[3]);
 }
 
-/// What a run has of an aligned pack of the output.
+/// What a run has of an aligned vector of the output.
 struct Part {
-    /// Where the pack begins in the input and the output: perhaps before both.
+    /// Where the vector begins in the input and the output: perhaps before both.
     from: usize,
     to: usize,
     /// Which of its elements are the run's; none if the first is not before the second.
@@ -47,16 +47,16 @@ struct Part {
 }
 
 impl Part {
-    /// Pack `i`, if each run had `packs` of them.
+    /// Vector `i`, if each run had `vectors` of them.
     #[inline(always)]
-    fn of<T: Element>(i: usize, output: &GlobalMut<T>, outer: usize, inner: usize, len: usize, packs: usize) -> Self {
-        let (run, k) = (i / packs, i % packs);
+    fn of<T: Element>(i: usize, output: &GlobalMut<T>, outer: usize, inner: usize, len: usize, vectors: usize) -> Self {
+        let (run, k) = (i / vectors, i % vectors);
         if run >= outer * inner {
             return Self { from: 0, to: 0, begin: 1, end: 0 };
         }
         let (row, column) = (run / outer, run % outer);
         let (from, to) = ((column * inner + row) * len, run * len);
-        let lanes = T::Pack::LEN;
+        let lanes = T::Vector::LEN;
         let past = output.elements_past(to, 16);
         let (first, behind) = (k * lanes, past + len);
         Self {
@@ -68,20 +68,20 @@ impl Part {
     }
 
     #[inline(always)]
-    fn load<T: Element>(&self, input: &Global<T>) -> T::Pack {
+    fn load<T: Element>(&self, input: &Global<T>) -> T::Vector {
         if self.begin < self.end {
             // SAFETY: elements of the run, which is inside of the view.
             unsafe { input.load_part_unchecked(self.from, self.begin, self.end) }
         } else {
-            T::Pack::splat(T::default())
+            T::Vector::splat(T::default())
         }
     }
 
     #[inline(always)]
-    fn store<T: Element>(&self, output: &GlobalMut<T>, pack: T::Pack) {
+    fn store<T: Element>(&self, output: &GlobalMut<T>, vector: T::Vector) {
         if self.begin < self.end {
-            // SAFETY: elements of the run, which is inside of the view; the pack is aligned.
-            unsafe { output.store_part_unchecked(self.to, pack, self.begin, self.end) };
+            // SAFETY: elements of the run, which is inside of the view; the vector is aligned.
+            unsafe { output.store_part_unchecked(self.to, vector, self.begin, self.end) };
         }
     }
 }

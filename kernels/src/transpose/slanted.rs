@@ -6,16 +6,16 @@
 //! sector ends. As rows of the output begin at any place in a sector, those ends are not in one row of the input: each
 //! column of the tile begins up to a sector's elements higher or lower than its neighbours. A block therefore loads
 //! [`MARGIN`] more rows of squares than it writes, and leaves to its neighbour above what it does not write of them.
-//! Only at the matrix' own edges are there parts of packs.
+//! Only at the matrix' own edges are there parts of vectors.
 //!
 //! Positions in a row of the output are counted from the start of the sector in which it begins.
 //!
-//! To cut packs out of others takes instructions and registers. So the lanes of a tile inside of the matrix do without
-//! what has to be compared at its edges, what all packs of a thread have in common is worked out once, and each lane
-//! loads the aligned packs in which its rows begin, and gets those behind from the next lane, which begins there. So
+//! To cut vectors out of others takes instructions and registers. So the lanes of a tile inside of the matrix do without
+//! what has to be compared at its edges, what all vectors of a thread have in common is worked out once, and each lane
+//! loads the aligned vectors in which its rows begin, and gets those behind from the next lane, which begins there. So
 //! the last lane of a row loads for the one before it only, and its columns are the next tile's, too.
 
-use cuda_std::bits::cut_pack;
+use cuda_std::bits::cut_vector;
 use cuda_std::global::{Begun, issue_loads};
 use cuda_std::hint::compute_anew;
 use cuda_std::prelude::*;
@@ -42,7 +42,7 @@ const fn shared(size: usize) -> u32 {
     (size == 1) as u32
 }
 
-/// Squares that a thread has, one below the other, as a power of two: those of 8 bytes are of two packs only, and more
+/// Squares that a thread has, one below the other, as a power of two: those of 8 bytes are of two vectors only, and more
 /// of them are to be on their way.
 const fn stacked(size: usize) -> u32 {
     (size == 8) as u32
@@ -50,7 +50,7 @@ const fn stacked(size: usize) -> u32 {
 
 /// Rows of a thread's squares.
 const fn rows_each<T: Turn>() -> usize {
-    T::Pack::LEN << stacked(size_of::<T>())
+    T::Vector::LEN << stacked(size_of::<T>())
 }
 
 /// Columns of a tile that it leaves to the next one: the last lane's of a row, which loads them for the one before it.
@@ -95,7 +95,7 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    let (side, width, height) = (T::Pack::LEN, T::Pack::LEN >> shape.shared, rows_each::<T>());
+    let (side, width, height) = (T::Vector::LEN, T::Vector::LEN >> shape.shared, rows_each::<T>());
     let thread = thread::thread_idx_x();
     let (part, stack) = (thread & ((1 << shape.shared) - 1), thread >> shape.shared);
     let (x, y) = (stack & ((1 << shape.across) - 1), stack >> shape.across);
@@ -110,7 +110,7 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     let columns = shape.columns.saturating_sub(column);
     let up_to_all = |rows: usize| if rows < height { rows as u32 } else { height as u32 };
     let (above, end, columns) = (up_to_all(above), up_to_all(end), columns.min(width as u32));
-    // To the end of the matrix' row, which may be in a pack that a lane behind it begins with.
+    // To the end of the matrix' row, which may be in a vector that a lane behind it begins with.
     let left = (all_columns - shape.left) as i64 - column as i64;
     let left = if left < width as i64 { left as i32 } else { width as i32 };
     let pitch = layout.pitch;
@@ -126,25 +126,25 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     // Addresses of sixteen rows would take as many registers as the rows.
     let (place, pitch) = (compute_anew(rows_of_thread.place), compute_anew(rows_of_thread.pitch));
     let rows_of_thread = RowsOfThread { place, pitch, ..rows_of_thread };
-    let packs = sixteen(&Finish { rows: &rows_of_thread, begun });
+    let vectors = sixteen(&Finish { rows: &rows_of_thread, begun });
     let y = y << stacked(size_of::<T>());
-    turn_part(&packs, change, (column, y), shape, tile);
+    turn_part(&vectors, change, (column, y), shape, tile);
     if stacked(size_of::<T>()) > 0 {
-        turn_part(&sixteen(&Below { packs }), change, (column, y + 1), shape, tile);
+        turn_part(&sixteen(&Below { vectors }), change, (column, y + 1), shape, tile);
     }
 }
 
-/// The packs of the second of two squares, first ones.
+/// The vectors of the second of two squares, first ones.
 struct Below<P> {
-    packs: [P; 16],
+    vectors: [P; 16],
 }
 
-impl<P: Packed> Each for Below<P> {
+impl<P: VectorType> Each for Below<P> {
     type Of = P;
 
     #[inline(always)]
     fn of(&self, i: usize) -> P {
-        self.packs[(P::LEN + i) % 16]
+        self.vectors[(P::LEN + i) % 16]
     }
 }
 
@@ -181,10 +181,10 @@ impl<T: Turn> RowsOfThread<'_, T> {
 struct BeginInside<'a, T>(&'a RowsOfThread<'a, T>);
 
 impl<T: Turn> Each for BeginInside<'_, T> {
-    type Of = Begun<T::Pack>;
+    type Of = Begun<T::Vector>;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> Begun<T::Pack> {
+    fn of(&self, i: usize) -> Begun<T::Vector> {
         let (place, count, left) = (self.0.place(i), self.0.columns as usize, spare(size_of::<T>()) as i32);
         // SAFETY: inside of the matrix, and so the view.
         unsafe { self.0.input.begin_unchecked(place, count, left, shared(size_of::<T>()) > 0) }
@@ -194,11 +194,11 @@ impl<T: Turn> Each for BeginInside<'_, T> {
 struct BeginAtEdge<'a, T>(&'a RowsOfThread<'a, T>);
 
 impl<T: Turn> Each for BeginAtEdge<'_, T> {
-    type Of = Begun<T::Pack>;
+    type Of = Begun<T::Vector>;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> Begun<T::Pack> {
-        // So far behind the end that no pack reaches there.
+    fn of(&self, i: usize) -> Begun<T::Vector> {
+        // So far behind the end that no vector reaches there.
         let (count, left) = if self.0.has(i) { (self.0.columns, self.0.left) } else { (0, i32::from(i16::MIN)) };
         // SAFETY: the matrix has so many elements there, and so has the view.
         unsafe { self.0.input.begin_unchecked(self.0.place(i), count as usize, left, shared(size_of::<T>()) > 0) }
@@ -208,14 +208,14 @@ impl<T: Turn> Each for BeginAtEdge<'_, T> {
 /// Rows that have been begun.
 struct Finish<'a, T: Turn> {
     rows: &'a RowsOfThread<'a, T>,
-    begun: [Begun<T::Pack>; 16],
+    begun: [Begun<T::Vector>; 16],
 }
 
 impl<T: Turn> Each for Finish<'_, T> {
-    type Of = T::Pack;
+    type Of = T::Vector;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> T::Pack {
+    fn of(&self, i: usize) -> T::Vector {
         let (begun, place) = (self.begun[i % rows_each::<T>()], self.rows.place(i));
         // SAFETY: begun there. Lanes with columns have those of the next lane behind them: a tile's last lanes have
         // none.
@@ -235,7 +235,7 @@ pub(super) fn store_tile<T: Turn, const LEN: usize>(
     let thread = thread::thread_idx_x();
     let (column, k) = (thread >> shape.down, thread & ((1 << shape.down) - 1));
     let row = shape.batch * layout.batch + (shape.left + column as usize) * layout.pitch;
-    let packs = PacksOfThread {
+    let vectors = VectorsOfThread {
         output,
         shape,
         tile,
@@ -243,91 +243,91 @@ pub(super) fn store_tile<T: Turn, const LEN: usize>(
         column,
         k,
         step: threads(LEN, size_of::<T>()) as u32 >> shape.down,
-        place: row + shape.top + k as usize * T::Pack::LEN,
+        place: row + shape.top + k as usize * T::Vector::LEN,
         past: output.elements_past(row, SECTOR) as u32,
         pitch: layout.pitch,
     };
     if k + MARGIN >= 1 << shape.down {
         // The next tile's.
     } else if is_inside::<T>(rows, shape) {
-        sixteen(&Inside(&packs));
+        sixteen(&Inside(&vectors));
     } else {
-        sixteen(&packs);
+        sixteen(&vectors);
     }
 }
 
-/// How many packs a thread writes.
-const fn packs_each<T: Turn>() -> usize {
+/// How many vectors a thread writes.
+const fn vectors_each<T: Turn>() -> usize {
     rows_each::<T>() >> shared(size_of::<T>())
 }
 
-/// The packs that a thread writes: the same of several columns.
-struct PacksOfThread<'a, T, const LEN: usize> {
+/// The vectors that a thread writes: the same of several columns.
+struct VectorsOfThread<'a, T, const LEN: usize> {
     output: &'a GlobalMut<'a, T>,
     shape: &'a Tile,
     tile: &'a SharedArray<T, LEN>,
     rows: usize,
-    /// The first column, how far it is to the next, and the pack of each.
+    /// The first column, how far it is to the next, and the vector of each.
     column: u32,
     step: u32,
     k: u32,
-    /// Where the first pack would go if the row began with a sector; it begins `past` elements later.
+    /// Where the first vector would go if the row began with a sector; it begins `past` elements later.
     place: usize,
     past: u32,
     pitch: usize,
 }
 
-impl<T: Turn, const LEN: usize> PacksOfThread<'_, T, LEN> {
-    /// Pack `i` of the thread's, where it goes, and how many elements its row begins behind a sector's start.
+impl<T: Turn, const LEN: usize> VectorsOfThread<'_, T, LEN> {
+    /// Vector `i` of the thread's, where it goes, and how many elements its row begins behind a sector's start.
     #[inline(always)]
-    fn pack(&self, i: usize) -> (T::Pack, usize, u32) {
-        let (side, sector) = (T::Pack::LEN as u32, (SECTOR / size_of::<T>()) as u32);
+    fn vector(&self, i: usize) -> (T::Vector, usize, u32) {
+        let (side, sector) = (T::Vector::LEN as u32, (SECTOR / size_of::<T>()) as u32);
         let column = self.column + i as u32 * self.step;
         // Wrapping, since a sector has a power of two of elements.
         let past = self.past.wrapping_add((i as u32 * self.step).wrapping_mul(self.pitch as u32)) % sector;
-        // The column's packs begin a margin above the tile.
+        // The column's vectors begin a margin above the tile.
         let begin = (self.k + MARGIN) * side - past;
         let mask = (1 << self.shape.down) - 1;
-        // SAFETY: a pack of one of the tile's columns.
-        let of_column = |q: u32| unsafe { self.tile.load_pack_unchecked(self.shape.pack(column, q & mask)) };
+        // SAFETY: a vector of one of the tile's columns.
+        let of_column = |q: u32| unsafe { self.tile.load_vector_unchecked(self.shape.vector(column, q & mask)) };
         let (low, high) = (of_column(begin / side), of_column(begin / side + 1));
         let place = self.place.wrapping_add(i * (self.step as usize * self.pitch)).wrapping_sub(past as usize);
-        (cut_pack(low, high, (begin % side) as usize), place, past)
+        (cut_vector(low, high, (begin % side) as usize), place, past)
     }
 }
 
 /// What is done where the tile, with its margins, is inside of the matrix.
 struct Inside<'a, E>(&'a E);
 
-impl<T: Turn, const LEN: usize> Each for Inside<'_, PacksOfThread<'_, T, LEN>> {
+impl<T: Turn, const LEN: usize> Each for Inside<'_, VectorsOfThread<'_, T, LEN>> {
     type Of = ();
 
     #[inline(always)]
     fn of(&self, i: usize) {
-        if i < packs_each::<T>() && self.0.column + i as u32 * self.0.step < self.0.shape.columns {
-            let (pack, place, _) = self.0.pack(i);
-            // SAFETY: all of the pack is inside of the row, wherever in a sector that begins; and it is aligned.
-            unsafe { self.0.output.store_pack_unchecked(place, pack) };
+        if i < vectors_each::<T>() && self.0.column + i as u32 * self.0.step < self.0.shape.columns {
+            let (vector, place, _) = self.0.vector(i);
+            // SAFETY: all of the vector is inside of the row, wherever in a sector that begins; and it is aligned.
+            unsafe { self.0.output.store_vector_unchecked(place, vector) };
         }
     }
 }
 
-impl<T: Turn, const LEN: usize> Each for PacksOfThread<'_, T, LEN> {
+impl<T: Turn, const LEN: usize> Each for VectorsOfThread<'_, T, LEN> {
     type Of = ();
 
     #[inline(always)]
     fn of(&self, i: usize) {
-        let side = T::Pack::LEN;
-        if i >= packs_each::<T>() || self.column + i as u32 * self.step >= self.shape.columns {
+        let side = T::Vector::LEN;
+        if i >= vectors_each::<T>() || self.column + i as u32 * self.step >= self.shape.columns {
             return;
         }
-        let (pack, place, past) = self.pack(i);
+        let (vector, place, past) = self.vector(i);
         let (position, end) = (self.shape.top + self.k as usize * side, past as usize + self.rows);
         let from = (past as usize).saturating_sub(position);
         let to = if position + side <= end { side } else { end.saturating_sub(position) };
         if from < to {
-            // SAFETY: so many elements of the pack are inside of the row, and it is aligned.
-            unsafe { self.output.store_part_unchecked(place, pack, from, to) };
+            // SAFETY: so many elements of the vector are inside of the row, and it is aligned.
+            unsafe { self.output.store_part_unchecked(place, vector, from, to) };
         }
     }
 }

@@ -2,7 +2,7 @@
 //! and a tile of it is one run as well.
 //!
 //! A strip is not turned by squares. On the side where it is one run, a tile begins and ends where sectors do, whatever
-//! the number of its rows; on the other side it has a run of a few hundred bytes in each of the few rows. Packs are
+//! the number of its rows; on the other side it has a run of a few hundred bytes in each of the few rows. Vectors are
 //! loaded at multiples of 16 bytes, kept as they are, and what is written is put together from single elements: so
 //! alignment costs nothing, and no element is outside of the matrix. For wide matrices a run of each row would be too
 //! short.
@@ -19,15 +19,15 @@ pub const BLOCK: usize = 256;
 /// The most rows, or columns, of a strip.
 pub const MOST: usize = 128;
 
-/// Packs that each thread loads.
-pub const PACKS_EACH: usize = 8;
+/// Vectors that each thread loads.
+pub const VECTORS_EACH: usize = 8;
 
 /// Bytes of memory that are read and written together.
 pub const SECTOR: usize = 32;
 
-/// Elements that a block has room for, of `size` bytes: a pack for each that its threads load.
+/// Elements that a block has room for, of `size` bytes: a vector for each that its threads load.
 pub const fn room(size: usize) -> usize {
-    BLOCK * PACKS_EACH * (16 / size)
+    BLOCK * VECTORS_EACH * (16 / size)
 }
 
 /// Elements of `size` bytes that lie in as many banks of shared memory as there are: 32 of 4 bytes.
@@ -40,15 +40,15 @@ pub(super) const fn per_word<T: InWords>() -> u32 {
     (size_of::<T::Word>() / size_of::<T>()) as u32
 }
 
-/// Words of a pack.
-pub(super) const fn words_of_pack<T: InWords>() -> u32 {
-    (size_of::<T::Pack>() / size_of::<T::Word>()) as u32
+/// Words of a vector.
+pub(super) const fn words_of_vector<T: InWords>() -> u32 {
+    (size_of::<T::Vector>() / size_of::<T::Word>()) as u32
 }
 
-/// The words of a pack; what is behind them is of no meaning.
+/// The words of a vector; what is behind them is of no meaning.
 #[inline(always)]
-pub(super) fn words<T: InWords>(pack: T::Pack) -> [T::Word; 4] {
-    let [a, b, c, d] = pack.to_words();
+pub(super) fn words<T: InWords>(vector: T::Vector) -> [T::Word; 4] {
+    let [a, b, c, d] = vector.to_words();
     let one = |word: u32| T::Word::from_word(u64::from(word));
     let two = |low: u32, high: u32| T::Word::from_word(u64::from(low) | u64::from(high) << 32);
     match size_of::<T::Word>() {
@@ -135,12 +135,12 @@ mod tests {
 
     #[test]
     fn words_are_elements_in_the_order_of_memory() {
-        let pack = <u8 as Element>::Pack::from_words([0x0302_0100, 0x0706_0504, 0x0B0A_0908, 0x0F0E_0D0C]);
-        assert_eq!(words::<u8>(pack)[1], 0x0706_0504);
+        let vector = <u8 as Element>::Vector::from_words([0x0302_0100, 0x0706_0504, 0x0B0A_0908, 0x0F0E_0D0C]);
+        assert_eq!(words::<u8>(vector)[1], 0x0706_0504);
         assert_eq!(bits_of::<u8>(&|i| i as u8 + 4), 0x0B0A_0908_0706_0504);
         assert_eq!(bits_of::<u16>(&|i| i as u16 + 4), 0x0007_0006_0005_0004);
         assert_eq!(bits_of::<u32>(&|i| i + 4), 4);
-        let pack = <u64 as Element>::Pack::from_words([1, 2, 3, 4]);
-        assert_eq!(words::<u64>(pack)[..2], [0x2_0000_0001, 0x4_0000_0003]);
+        let vector = <u64 as Element>::Vector::from_words([1, 2, 3, 4]);
+        assert_eq!(words::<u64>(vector)[..2], [0x2_0000_0001, 0x4_0000_0003]);
     }
 }

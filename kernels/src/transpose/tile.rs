@@ -8,15 +8,15 @@
 //!
 //! # Bank conflicts
 //!
-//! The tile is kept turned: column after column, each of `down` packs of 16 bytes. A 16-byte access is done for eight
-//! lanes at a time, which should fall into the eight 16-byte units of the 32 banks. Pack `q` of a column in square `x`
+//! The tile is kept turned: column after column, each of `down` vectors of 16 bytes. A 16-byte access is done for eight
+//! lanes at a time, which should fall into the eight 16-byte units of the 32 banks. Vector `q` of a column in square `x`
 //! lies at place `q ^ swizzle(x)`:
 //!
 //! | access | lanes differ in | units |
 //! |---|---|---|
-//! | store, of pack `y` of the columns of square `x` | `x`, and `y` where there are fewer than 8 squares across | all different, with 8 squares down or more |
+//! | store, of vector `y` of the columns of square `x` | `x`, and `y` where there are fewer than 8 squares across | all different, with 8 squares down or more |
 //! | store of halves of them, where two threads share a square | the half, and `x`, `y` as above, sixteen at a time | both halves of eight |
-//! | load, of pack `q` of a column | `q`, and the column where it has fewer than 8 packs | eight different ones |
+//! | load, of vector `q` of a column | `q`, and the column where it has fewer than 8 vectors | eight different ones |
 
 use cuda_std::prelude::*;
 
@@ -43,7 +43,7 @@ pub const fn threads(len: usize, size: usize) -> usize {
 
 /// Rows of a square that one of them has.
 const fn rows_each<T: Turn, const LEN: usize>() -> usize {
-    T::Pack::LEN / sharing(LEN, size_of::<T>())
+    T::Vector::LEN / sharing(LEN, size_of::<T>())
 }
 
 /// Squares, or parts of them, that each has.
@@ -51,8 +51,8 @@ const fn parts_each<T: Turn, const LEN: usize>() -> usize {
     squares(LEN, size_of::<T>()) * sharing(LEN, size_of::<T>()) / threads(LEN, size_of::<T>())
 }
 
-/// Packs that each has.
-pub(super) const fn packs_each<T: Turn, const LEN: usize>() -> usize {
+/// Vectors that each has.
+pub(super) const fn vectors_each<T: Turn, const LEN: usize>() -> usize {
     parts_each::<T, LEN>() * rows_each::<T, LEN>()
 }
 
@@ -193,10 +193,10 @@ impl Tile {
         Pitched { first: self.batch * output.batch + self.left * output.pitch + self.top, pitch: output.pitch }
     }
 
-    /// Where pack `q` of column `column` begins in shared memory.
+    /// Where vector `q` of column `column` begins in shared memory.
     #[inline(always)]
-    pub fn pack(&self, column: u32, q: u32) -> usize {
-        // With fewer than eight squares, or parts of them, across, eight lanes store packs of several rows of squares.
+    pub fn vector(&self, column: u32, q: u32) -> usize {
+        // With fewer than eight squares, or parts of them, across, eight lanes store vectors of several rows of squares.
         let shift = 3_u32.saturating_sub(self.across + self.shared);
         let swizzle = (((column << self.shared) / self.side) << shift) & ((1 << self.down) - 1) & 7;
         (((column << self.down) + (q ^ swizzle)) * self.side) as usize
@@ -204,7 +204,7 @@ impl Tile {
 }
 
 /// Part `k` of the thread's: the place of its square among those of the tile, counted along rows that have `1 <<
-/// across` of them, and which part it is. Neighbouring threads share a square: their stores of halves of packs fill
+/// across` of them, and which part it is. Neighbouring threads share a square: their stores of halves of vectors fill
 /// whole ones.
 #[inline(always)]
 fn part_of_thread<T: Turn, const LEN: usize>(k: usize, across: u32) -> (u32, u32, u32) {
@@ -214,73 +214,78 @@ fn part_of_thread<T: Turn, const LEN: usize>(k: usize, across: u32) -> (u32, u32
     (square & ((1 << across) - 1), square >> across, part % sharing)
 }
 
-/// Pack `i` of those that the thread turns: its row and its first column in the tile.
+/// Vector `i` of those that the thread turns: its row and its first column in the tile.
 #[inline(always)]
-pub(super) fn pack_of_squares<T: Turn, const LEN: usize>(i: usize, across: u32) -> (u32, u32) {
-    let (side, rows) = (T::Pack::LEN as u32, rows_each::<T, LEN>());
+pub(super) fn vector_of_squares<T: Turn, const LEN: usize>(i: usize, across: u32) -> (u32, u32) {
+    let (side, rows) = (T::Vector::LEN as u32, rows_each::<T, LEN>());
     let (x, y, part) = part_of_thread::<T, LEN>(i / rows, across);
     (y * side + part * rows as u32 + (i % rows) as u32, x * side)
 }
 
-/// Pack `i` of those that the thread takes out: its column, and its place there. Consecutive threads take consecutive
-/// packs of a column and then the next column, which is the order of the output's memory.
+/// Vector `i` of those that the thread takes out: its column, and its place there. Consecutive threads take consecutive
+/// vectors of a column and then the next column, which is the order of the output's memory.
 #[inline(always)]
-pub(super) fn pack_of_thread<T: Turn, const LEN: usize>(i: usize, down: u32) -> (u32, u32) {
-    let pack = thread::thread_idx_x() + (i * threads(LEN, size_of::<T>())) as u32;
-    (pack >> down, pack & ((1 << down) - 1))
+pub(super) fn vector_of_thread<T: Turn, const LEN: usize>(i: usize, down: u32) -> (u32, u32) {
+    let vector = thread::thread_idx_x() + (i * threads(LEN, size_of::<T>())) as u32;
+    (vector >> down, vector & ((1 << down) - 1))
 }
 
 /// Lets the next grid's blocks in, if this one has few: they do not stand in the way.
 #[inline(always)]
 #[track_caller]
-pub(super) fn admit_next_grid() {
+pub(super) fn launch_dependents() {
     if thread::grid_dim_x() <= FEW_BLOCKS {
-        thread::admit_next_grid();
+        thread::launch_dependents();
     }
 }
 
-/// Turns the thread's squares into shared memory, each element changed on the way: `packs` are their rows.
+/// Turns the thread's squares into shared memory, each element changed on the way: `vectors` are their rows.
 #[inline(always)]
 pub(super) fn turn_squares<T: Turn, C: Change<T>, const LEN: usize>(
-    packs: &[T::Pack; 16],
+    vectors: &[T::Vector; 16],
     change: C,
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
     const { assert!(parts_each::<T, LEN>() <= MOST_PARTS) };
-    let packs = sixteen(&Changed { packs, change });
-    turn_square(&packs, 0, shape, tile);
-    turn_square(&packs, 1, shape, tile);
-    turn_square(&packs, 2, shape, tile);
-    turn_square(&packs, 3, shape, tile);
+    let vectors = sixteen(&Changed { vectors, change });
+    turn_square(&vectors, 0, shape, tile);
+    turn_square(&vectors, 1, shape, tile);
+    turn_square(&vectors, 2, shape, tile);
+    turn_square(&vectors, 3, shape, tile);
 }
 
-/// Packs with their elements changed.
+/// Vectors with their elements changed.
 struct Changed<'a, P, C> {
-    packs: &'a [P; 16],
+    vectors: &'a [P; 16],
     change: C,
 }
 
-impl<T: Turn, P: Packed<Item = T>, C: Change<T>> Each for Changed<'_, P, C>
+impl<T: Turn, P: VectorType<Item = T>, C: Change<T>> Each for Changed<'_, P, C>
 where
-    T: Element<Pack = P>,
+    T: Element<Vector = P>,
 {
     type Of = P;
 
     #[inline(always)]
     fn of(&self, i: usize) -> P {
-        self.change.of(self.packs[i])
+        self.change.of(self.vectors[i])
     }
 }
 
 /// Turns square `k` of the thread's, if there is one, into shared memory.
 #[inline(always)]
-fn turn_square<T: Turn, const LEN: usize>(packs: &[T::Pack; 16], k: usize, shape: &Tile, tile: &SharedArray<T, LEN>) {
+fn turn_square<T: Turn, const LEN: usize>(
+    vectors: &[T::Vector; 16],
+    k: usize,
+    shape: &Tile,
+    tile: &SharedArray<T, LEN>,
+) {
     if k >= parts_each::<T, LEN>() {
         return;
     }
     let (x, y, part) = part_of_thread::<T, LEN>(k, shape.across);
-    let turned = T::turn(sixteen(&Square { packs, first: k * rows_each::<T, LEN>() }));
+    let turned = T::turn(sixteen(&Square { vectors, first: k * rows_each::<T, LEN>() }));
     let turned = Turned { turned, column: x * shape.side, y, shape, tile };
     if sharing(LEN, size_of::<T>()) == 1 {
         sixteen(&turned);
@@ -290,37 +295,37 @@ fn turn_square<T: Turn, const LEN: usize>(packs: &[T::Pack; 16], k: usize, shape
 }
 
 /// [`turn_squares`] for a thread whose part of a square, from the tile's column `column` on and in row `y` of squares,
-/// is the first of each pack.
+/// is the first of each vector.
 #[inline(always)]
 pub(super) fn turn_part<T: Turn, C: Change<T>, const LEN: usize>(
-    packs: &[T::Pack; 16],
+    vectors: &[T::Vector; 16],
     change: C,
     (column, y): (u32, u32),
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    let turned = T::turn(sixteen(&Changed { packs, change }));
+    let turned = T::turn(sixteen(&Changed { vectors, change }));
     sixteen(&Turned { turned, column, y, shape, tile });
 }
 
-/// The packs of one square among those of all; what is behind them is of no meaning.
+/// The vectors of one square among those of all; what is behind them is of no meaning.
 struct Square<'a, P> {
-    packs: &'a [P; 16],
+    vectors: &'a [P; 16],
     first: usize,
 }
 
-impl<P: Packed> Each for Square<'_, P> {
+impl<P: VectorType> Each for Square<'_, P> {
     type Of = P;
 
     #[inline(always)]
     fn of(&self, i: usize) -> P {
-        self.packs[(self.first + i) % 16]
+        self.vectors[(self.first + i) % 16]
     }
 }
 
 /// A turned square, or a part of one, at its place in shared memory.
 struct Turned<'a, T: Turn, const LEN: usize> {
-    turned: [T::Pack; 16],
+    turned: [T::Vector; 16],
     column: u32,
     y: u32,
     shape: &'a Tile,
@@ -332,15 +337,15 @@ impl<T: Turn, const LEN: usize> Each for Turned<'_, T, LEN> {
 
     #[inline(always)]
     fn of(&self, i: usize) {
-        if i < T::Pack::LEN >> self.shape.shared {
-            let place = self.shape.pack(self.column + i as u32, self.y);
-            // SAFETY: a pack of one of the tile's columns.
-            unsafe { self.tile.store_pack_unchecked(place, self.turned[i]) };
+        if i < T::Vector::LEN >> self.shape.shared {
+            let place = self.shape.vector(self.column + i as u32, self.y);
+            // SAFETY: a vector of one of the tile's columns.
+            unsafe { self.tile.store_vector_unchecked(place, self.turned[i]) };
         }
     }
 }
 
-/// What one of two threads has of a turned square: a half of each of its packs, which is the first half of those it
+/// What one of two threads has of a turned square: a half of each of its vectors, which is the first half of those it
 /// turned.
 struct Half<'a, 'b, T: Turn, const LEN: usize> {
     of: &'a Turned<'b, T, LEN>,
@@ -353,10 +358,10 @@ impl<T: Turn, const LEN: usize> Each for Half<'_, '_, T, LEN> {
     #[inline(always)]
     fn of(&self, i: usize) {
         let Turned { turned, column, y, shape, tile } = self.of;
-        if i < T::Pack::LEN {
-            let place = shape.pack(column + i as u32, *y) + self.part as usize * rows_each::<T, LEN>();
+        if i < T::Vector::LEN {
+            let place = shape.vector(column + i as u32, *y) + self.part as usize * rows_each::<T, LEN>();
             let [low, high, ..] = turned[i].to_words();
-            // SAFETY: half of a pack of one of the tile's columns.
+            // SAFETY: half of a vector of one of the tile's columns.
             unsafe { tile.store_word_unchecked(place, u64::from(low) | u64::from(high) << 32) };
         }
     }

@@ -1,4 +1,4 @@
-//! Transposes by packs of 16 bytes, of elements of 1, 2, 4, 8 and 16 bytes: what the library calls for large matrices.
+//! Transposes by vectors of 16 bytes, of elements of 1, 2, 4, 8 and 16 bytes: what the library calls for large matrices.
 
 use cuda_std::prelude::*;
 use half::{bf16, f16};
@@ -6,7 +6,7 @@ use num_complex::{Complex32, Complex64};
 
 use super::change::{Same, Scale, Scaled, Scaling};
 use super::slanted;
-use super::tile::{Cut, Layout, Tile, admit_next_grid, squares, threads};
+use super::tile::{Cut, Layout, Tile, launch_dependents, squares, threads};
 use super::turn::Turn;
 use super::{ragged, wide};
 
@@ -103,7 +103,7 @@ pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
         pieces,
     }: TileArgs<T>,
 ) {
-    admit_next_grid();
+    launch_dependents();
     let tile = shared_array![T; LEN];
     let cut = Cut { across, tiles_down, tiles_across, pieces };
     let from = Layout { pitch: input_pitch, batch: input_batch };
@@ -144,7 +144,7 @@ pub unsafe fn slanted_tiles<T: Turn, const LEN: usize>(
         pieces,
     }: TileArgs<T>,
 ) {
-    admit_next_grid();
+    launch_dependents();
     let tile = shared_array![T; LEN];
     let cut = Cut { across, tiles_down, tiles_across, pieces };
     let from = Layout { pitch: input_pitch, batch: input_batch };
@@ -222,7 +222,7 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
         imaginary,
     }: ScaledTileArgs<<N as Scale>::Bits>,
 ) {
-    admit_next_grid();
+    launch_dependents();
     let tile = shared_array![<N as Scale>::Bits; LEN];
     let cut = Cut { across, tiles_down, tiles_across, pieces };
     let from = Layout { pitch: input_pitch, batch: input_batch };
@@ -263,7 +263,7 @@ pub unsafe fn wide_scaled_tiles<N: Scale, const LEN: usize>(
         imaginary,
     }: ScaledTileArgs<<N as Scale>::Bits>,
 ) {
-    admit_next_grid();
+    launch_dependents();
     let tile = shared_array![<N as Scale>::Bits; LEN];
     let cut = Cut { across, tiles_down, tiles_across, pieces };
     let from = Layout { pitch: input_pitch, batch: input_batch };
@@ -304,7 +304,7 @@ pub unsafe fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
         imaginary,
     }: ScaledTileArgs<<N as Scale>::Bits>,
 ) {
-    admit_next_grid();
+    launch_dependents();
     let tile = shared_array![<N as Scale>::Bits; LEN];
     let cut = Cut { across, tiles_down, tiles_across, pieces };
     let from = Layout { pitch: input_pitch, batch: input_batch };

@@ -3,39 +3,39 @@
 use cuda_std::bits::permute_bytes;
 use cuda_std::prelude::*;
 
-/// An unsigned number, for all types of its size, whose squares a thread can turn: of as many rows, a pack each, as a
-/// pack has elements.
+/// An unsigned number, for all types of its size, whose squares a thread can turn: of as many rows, a vector each, as a
+/// vector has elements.
 pub trait Turn: Element {
-    /// The square with rows and columns exchanged; packs behind its rows are of no meaning.
-    fn turn(square: [Self::Pack; 16]) -> [Self::Pack; 16];
+    /// The square with rows and columns exchanged; vectors behind its rows are of no meaning.
+    fn turn(square: [Self::Vector; 16]) -> [Self::Vector; 16];
 }
 
 impl Turn for u128 {
     #[inline(always)]
-    fn turn(square: [Self::Pack; 16]) -> [Self::Pack; 16] {
+    fn turn(square: [Self::Vector; 16]) -> [Self::Vector; 16] {
         square
     }
 }
 
 impl Turn for u64 {
     #[inline(always)]
-    fn turn(square: [Self::Pack; 16]) -> [Self::Pack; 16] {
+    fn turn(square: [Self::Vector; 16]) -> [Self::Vector; 16] {
         let mut turned = square;
         let ([a, b, c, d], [e, f, g, h]) = (square[0].to_words(), square[1].to_words());
-        turned[0] = Self::Pack::from_words([a, b, e, f]);
-        turned[1] = Self::Pack::from_words([c, d, g, h]);
+        turned[0] = Self::Vector::from_words([a, b, e, f]);
+        turned[1] = Self::Vector::from_words([c, d, g, h]);
         turned
     }
 }
 
 impl Turn for u32 {
     #[inline(always)]
-    fn turn(square: [Self::Pack; 16]) -> [Self::Pack; 16] {
+    fn turn(square: [Self::Vector; 16]) -> [Self::Vector; 16] {
         let mut turned = square;
         let rows = [square[0].0, square[1].0, square[2].0, square[3].0];
         let mut i = 0;
         while i < 4 {
-            turned[i] = Pack([rows[0][i], rows[1][i], rows[2][i], rows[3][i]]);
+            turned[i] = Vector([rows[0][i], rows[1][i], rows[2][i], rows[3][i]]);
             i += 1;
         }
         turned
@@ -44,13 +44,13 @@ impl Turn for u32 {
 
 impl Turn for u16 {
     #[inline(always)]
-    fn turn(square: [Self::Pack; 16]) -> [Self::Pack; 16] {
+    fn turn(square: [Self::Vector; 16]) -> [Self::Vector; 16] {
         sixteen(&RowsOfHalves(square))
     }
 }
 
 /// The rows of a turned square of halves of words.
-struct RowsOfHalves([<u16 as Element>::Pack; 16]);
+struct RowsOfHalves([<u16 as Element>::Vector; 16]);
 
 impl RowsOfHalves {
     /// Word `k` of row `row`: an element of each of two rows of the square.
@@ -63,20 +63,20 @@ impl RowsOfHalves {
 }
 
 impl Each for RowsOfHalves {
-    type Of = <u16 as Element>::Pack;
+    type Of = <u16 as Element>::Vector;
 
     #[inline(always)]
     fn of(&self, row: usize) -> Self::Of {
         if row >= 8 {
             return self.0[row];
         }
-        Packed::from_words([self.word(row, 0), self.word(row, 1), self.word(row, 2), self.word(row, 3)])
+        VectorType::from_words([self.word(row, 0), self.word(row, 1), self.word(row, 2), self.word(row, 3)])
     }
 }
 
 impl Turn for u8 {
     #[inline(always)]
-    fn turn(square: [Self::Pack; 16]) -> [Self::Pack; 16] {
+    fn turn(square: [Self::Vector; 16]) -> [Self::Vector; 16] {
         sixteen(&RowsOfBytes([
             turn_words(&square, 0),
             turn_words(&square, 1),
@@ -90,19 +90,19 @@ impl Turn for u8 {
 struct RowsOfBytes([[[u32; 4]; 4]; 4]);
 
 impl Each for RowsOfBytes {
-    type Of = <u8 as Element>::Pack;
+    type Of = <u8 as Element>::Vector;
 
     #[inline(always)]
     fn of(&self, row: usize) -> Self::Of {
         let [a, b, c, d] = self.0[row / 4];
         let i = row % 4;
-        Packed::from_words([a[i], b[i], c[i], d[i]])
+        VectorType::from_words([a[i], b[i], c[i], d[i]])
     }
 }
 
 /// Of word `word` of every row, the bytes of four rows of the result.
 #[inline(always)]
-fn turn_words(square: &[<u8 as Element>::Pack; 16], word: usize) -> [[u32; 4]; 4] {
+fn turn_words(square: &[<u8 as Element>::Vector; 16], word: usize) -> [[u32; 4]; 4] {
     let of_row = |row: usize| square[row].to_words()[word];
     [
         turn_bytes([of_row(0), of_row(1), of_row(2), of_row(3)]),
@@ -163,16 +163,16 @@ mod tests {
 
     /// A square whose element in row `r` and column `c` is `16 r + c`, turned.
     fn check<T: Turn>(of: impl Fn(u8) -> T) {
-        let side = T::Pack::LEN;
-        let mut square = [T::Pack::splat(T::default()); 16];
-        for (row, pack) in square.iter_mut().enumerate().take(side) {
+        let side = T::Vector::LEN;
+        let mut square = [T::Vector::splat(T::default()); 16];
+        for (row, vector) in square.iter_mut().enumerate().take(side) {
             for column in 0..side {
-                *pack = pack.with(column, of((16 * row + column) as u8));
+                *vector = vector.with(column, of((16 * row + column) as u8));
             }
         }
-        for (row, pack) in T::turn(square).iter().enumerate().take(side) {
+        for (row, vector) in T::turn(square).iter().enumerate().take(side) {
             for column in 0..side {
-                assert_eq!(pack.get(column), of((16 * column + row) as u8), "row {row}, column {column}");
+                assert_eq!(vector.get(column), of((16 * column + row) as u8), "row {row}, column {column}");
             }
         }
     }

@@ -2,14 +2,14 @@
 //!
 //! # Bank conflicts
 //!
-//! The tile is kept turned: [`TILE`] columns of 16 packs, a pack being four elements of one column. A 16-byte access is
-//! done for eight lanes at a time, which must fall into the eight 16-byte units of the 32 banks. Pack `p` of column `c`
+//! The tile is kept turned: [`TILE`] columns of 16 vectors, a vector being four elements of one column. A 16-byte access is
+//! done for eight lanes at a time, which must fall into the eight 16-byte units of the 32 banks. Vector `p` of column `c`
 //! lies at unit `p ^ (c / 4)` of its column:
 //!
 //! | access | lanes differ in | units |
 //! |---|---|---|
-//! | store, thread `(x, y)` writes pack `y` of columns `4x .. 4x + 4` | `x` | `y ^ x`: eight different ones |
-//! | load, thread `(x, y)` reads pack `x` of columns `4y .. 4y + 4` | `x` | `x ^ y`: eight different ones |
+//! | store, thread `(x, y)` writes vector `y` of columns `4x .. 4x + 4` | `x` | `y ^ x`: eight different ones |
+//! | load, thread `(x, y)` reads vector `x` of columns `4y .. 4y + 4` | `x` | `x ^ y`: eight different ones |
 
 use cuda_std::prelude::*;
 
@@ -18,7 +18,7 @@ use super::ladder::TransposeArgs;
 /// The side of a block's tile.
 pub const TILE: usize = 64;
 
-/// Elements of a pack, and the side of the square that a thread turns in its registers.
+/// Elements of a vector, and the side of the square that a thread turns in its registers.
 const SIDE: usize = 4;
 
 /// Threads along a side of the tile.
@@ -38,7 +38,7 @@ const THREADS: usize = TILE / SIDE;
 ///
 /// Source: past seed 004.
 #[kernel(instances = [f32], block = THREADS * THREADS)]
-pub fn vectorized<T: Element<Pack = Pack<T, 4>>>(TransposeArgs { input, output, rows, columns }: TransposeArgs<T>) {
+pub fn vectorized<T: Element<Vector = Vector<T, 4>>>(TransposeArgs { input, output, rows, columns }: TransposeArgs<T>) {
     let tile = shared_array![T; TILE * TILE];
     let thread = thread::index_in_block::<{ THREADS * THREADS }>();
     let (x, y) = (thread % THREADS, thread / THREADS);
@@ -47,16 +47,16 @@ pub fn vectorized<T: Element<Pack = Pack<T, 4>>>(TransposeArgs { input, output, 
     let left = (thread::block_idx_x() / down) as usize * TILE;
 
     let wide = columns.is_multiple_of(SIDE) && input.elements_to_alignment() == 0;
-    let mut square = [Pack([T::default(); SIDE]); SIDE];
+    let mut square = [Vector([T::default(); SIDE]); SIDE];
     let mut i = 0;
     while i < SIDE {
-        square[i] = load_pack(&input, top + y * SIDE + i, left + x * SIDE, rows, columns, wide);
+        square[i] = load_vector(&input, top + y * SIDE + i, left + x * SIDE, rows, columns, wide);
         i += 1;
     }
     let turned = turn(square);
     let mut i = 0;
     while i < SIDE {
-        tile.store_pack((x * SIDE + i) * TILE + (y ^ x) * SIDE, turned[i]);
+        tile.store_vector((x * SIDE + i) * TILE + (y ^ x) * SIDE, turned[i]);
         i += 1;
     }
     thread::sync_threads();
@@ -64,61 +64,61 @@ pub fn vectorized<T: Element<Pack = Pack<T, 4>>>(TransposeArgs { input, output, 
     let wide = rows.is_multiple_of(SIDE) && output.as_global().elements_to_alignment() == 0;
     let mut i = 0;
     while i < SIDE {
-        let pack = tile.load_pack((y * SIDE + i) * TILE + (x ^ y) * SIDE);
-        store_pack(&output, left + y * SIDE + i, top + x * SIDE, columns, rows, wide, pack);
+        let vector = tile.load_vector((y * SIDE + i) * TILE + (x ^ y) * SIDE);
+        store_vector(&output, left + y * SIDE + i, top + x * SIDE, columns, rows, wide, vector);
         i += 1;
     }
 }
 
 /// Four elements of a row, or as many as the matrix has.
 #[inline(always)]
-fn load_pack<T: Element<Pack = Pack<T, 4>>>(
+fn load_vector<T: Element<Vector = Vector<T, 4>>>(
     input: &Global<T>,
     row: usize,
     column: usize,
     rows: usize,
     columns: usize,
     wide: bool,
-) -> Pack<T, SIDE> {
-    let mut pack = Pack([T::default(); SIDE]);
+) -> Vector<T, SIDE> {
+    let mut vector = Vector([T::default(); SIDE]);
     if row < rows && column < columns {
         let first = row * columns + column;
         if wide {
-            // A pack that begins inside of the row ends inside of it: both are multiples of four.
-            return input.load_pack(first);
+            // A vector that begins inside of the row ends inside of it: both are multiples of four.
+            return input.load_vector(first);
         }
         let mut i = 0;
         while i < SIDE {
             if column + i < columns {
-                pack.0[i] = input.load(first + i);
+                vector.0[i] = input.load(first + i);
             }
             i += 1;
         }
     }
-    pack
+    vector
 }
 
 /// Writes four elements of a row, or as many as the matrix has.
 #[inline(always)]
-fn store_pack<T: Element<Pack = Pack<T, 4>>>(
+fn store_vector<T: Element<Vector = Vector<T, 4>>>(
     output: &GlobalMut<T>,
     row: usize,
     column: usize,
     rows: usize,
     columns: usize,
     wide: bool,
-    pack: Pack<T, SIDE>,
+    vector: Vector<T, SIDE>,
 ) {
     if row < rows && column < columns {
         let first = row * columns + column;
         if wide {
-            output.store_pack(first, pack);
+            output.store_vector(first, vector);
             return;
         }
         let mut i = 0;
         while i < SIDE {
             if column + i < columns {
-                output.store(first + i, pack.0[i]);
+                output.store(first + i, vector.0[i]);
             }
             i += 1;
         }
@@ -127,12 +127,12 @@ fn store_pack<T: Element<Pack = Pack<T, 4>>>(
 
 /// The transpose of a square, in registers: no instruction but the choice of which register goes where.
 #[inline(always)]
-fn turn<T: Copy>(square: [Pack<T, SIDE>; SIDE]) -> [Pack<T, SIDE>; SIDE] {
+fn turn<T: Copy>(square: [Vector<T, SIDE>; SIDE]) -> [Vector<T, SIDE>; SIDE] {
     let [a, b, c, d] = square;
     [
-        Pack([a.0[0], b.0[0], c.0[0], d.0[0]]),
-        Pack([a.0[1], b.0[1], c.0[1], d.0[1]]),
-        Pack([a.0[2], b.0[2], c.0[2], d.0[2]]),
-        Pack([a.0[3], b.0[3], c.0[3], d.0[3]]),
+        Vector([a.0[0], b.0[0], c.0[0], d.0[0]]),
+        Vector([a.0[1], b.0[1], c.0[1], d.0[1]]),
+        Vector([a.0[2], b.0[2], c.0[2], d.0[2]]),
+        Vector([a.0[3], b.0[3], c.0[3], d.0[3]]),
     ]
 }

@@ -3,7 +3,7 @@
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
-use super::tile::admit_next_grid;
+use super::tile::launch_dependents;
 use crate::divisor::Divisor;
 
 /// Threads of a block.
@@ -21,7 +21,7 @@ pub const EACH: usize = 8;
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(instances = [u32, u64, u128], block = BLOCK, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn whole_runs<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize, len: usize) {
-    admit_next_grid();
+    launch_dependents();
     let first = thread::block_idx_x() as usize * (BLOCK * EACH);
     // Numbers of the block's first element are divided once; those of the others are a little larger.
     let run = first / len;

@@ -4,7 +4,7 @@ use cuda_std::global::{Fetch, issue_loads};
 use cuda_std::prelude::*;
 
 use super::change::Change;
-use super::tile::{Rows, Tile, pack_of_squares, pack_of_thread, packs_each, turn_squares};
+use super::tile::{Rows, Tile, turn_squares, vector_of_squares, vector_of_thread, vectors_each};
 use super::turn::{Each, Turn, sixteen};
 
 /// Loads the thread's squares, turns them, and leaves them in shared memory.
@@ -21,39 +21,39 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, R: Rows, const LEN: usize>(
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    let fetching = |fetch| sixteen(&PacksOfInput::<T, R, LEN> { input, rows, shape, fetch });
-    let packs = if size_of::<T>() == 1 || !rows.are_lines_apart::<T>() {
+    let fetching = |fetch| sixteen(&VectorsOfInput::<T, R, LEN> { input, rows, shape, fetch });
+    let vectors = if size_of::<T>() == 1 || !rows.are_lines_apart::<T>() {
         fetching(Fetch::TwoLines)
     } else {
         fetching(Fetch::Sectors)
     };
-    turn_squares(&packs, change, shape, tile);
+    turn_squares(&vectors, change, shape, tile);
 }
 
-/// The packs of the thread's squares.
-struct PacksOfInput<'a, T, R, const LEN: usize> {
+/// The vectors of the thread's squares.
+struct VectorsOfInput<'a, T, R, const LEN: usize> {
     input: &'a Global<'a, T>,
     rows: R,
     shape: &'a Tile,
     fetch: Fetch,
 }
 
-impl<T: Turn, R: Rows, const LEN: usize> Each for PacksOfInput<'_, T, R, LEN> {
-    type Of = T::Pack;
+impl<T: Turn, R: Rows, const LEN: usize> Each for VectorsOfInput<'_, T, R, LEN> {
+    type Of = T::Vector;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> T::Pack {
-        let (row, column) = pack_of_squares::<T, LEN>(i, self.shape.across);
-        if i < packs_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
-            // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of packs.
-            unsafe { self.input.fetch_pack_unchecked(self.rows.start(row) + column as usize, self.fetch) }
+    fn of(&self, i: usize) -> T::Vector {
+        let (row, column) = vector_of_squares::<T, LEN>(i, self.shape.across);
+        if i < vectors_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
+            // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of vectors.
+            unsafe { self.input.fetch_vector_unchecked(self.rows.start(row) + column as usize, self.fetch) }
         } else {
-            T::Pack::splat(T::default())
+            T::Vector::splat(T::default())
         }
     }
 }
 
-/// Writes packs of columns from shared memory to rows of the output.
+/// Writes vectors of columns from shared memory to rows of the output.
 #[inline(always)]
 pub(super) fn store_tile<T: Turn, R: Rows, const LEN: usize>(
     output: &GlobalMut<T>,
@@ -63,51 +63,51 @@ pub(super) fn store_tile<T: Turn, R: Rows, const LEN: usize>(
 ) {
     // Also what is outside of the matrix: a load that has to be done or not is a branch, and they would wait for each
     // other.
-    let packs = sixteen(&PacksOfTile { shape, tile });
+    let vectors = sixteen(&VectorsOfTile { shape, tile });
     issue_loads();
-    sixteen(&PacksOfOutput::<T, R, LEN> { output, rows, shape, packs });
+    sixteen(&VectorsOfOutput::<T, R, LEN> { output, rows, shape, vectors });
 }
 
-/// The packs that a thread takes out of shared memory.
-struct PacksOfTile<'a, T, const LEN: usize> {
+/// The vectors that a thread takes out of shared memory.
+struct VectorsOfTile<'a, T, const LEN: usize> {
     shape: &'a Tile,
     tile: &'a SharedArray<T, LEN>,
 }
 
-impl<T: Turn, const LEN: usize> Each for PacksOfTile<'_, T, LEN> {
-    type Of = T::Pack;
+impl<T: Turn, const LEN: usize> Each for VectorsOfTile<'_, T, LEN> {
+    type Of = T::Vector;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> T::Pack {
-        if i >= packs_each::<T, LEN>() {
-            return T::Pack::splat(T::default());
+    fn of(&self, i: usize) -> T::Vector {
+        if i >= vectors_each::<T, LEN>() {
+            return T::Vector::splat(T::default());
         }
-        let (column, q) = pack_of_thread::<T, LEN>(i, self.shape.down);
-        // SAFETY: a pack of one of the tile's columns.
-        unsafe { self.tile.load_pack_unchecked(self.shape.pack(column, q)) }
+        let (column, q) = vector_of_thread::<T, LEN>(i, self.shape.down);
+        // SAFETY: a vector of one of the tile's columns.
+        unsafe { self.tile.load_vector_unchecked(self.shape.vector(column, q)) }
     }
 }
 
 /// Where it writes them.
-struct PacksOfOutput<'a, T: Turn, R, const LEN: usize> {
+struct VectorsOfOutput<'a, T: Turn, R, const LEN: usize> {
     output: &'a GlobalMut<'a, T>,
     rows: R,
     shape: &'a Tile,
-    packs: [T::Pack; 16],
+    vectors: [T::Vector; 16],
 }
 
-impl<T: Turn, R: Rows, const LEN: usize> Each for PacksOfOutput<'_, T, R, LEN> {
+impl<T: Turn, R: Rows, const LEN: usize> Each for VectorsOfOutput<'_, T, R, LEN> {
     type Of = ();
 
     #[inline(always)]
     fn of(&self, i: usize) {
-        let side = T::Pack::LEN;
-        let (column, q) = pack_of_thread::<T, LEN>(i, self.shape.down);
+        let side = T::Vector::LEN;
+        let (column, q) = vector_of_thread::<T, LEN>(i, self.shape.down);
         let row = q * side as u32;
-        if i < packs_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
+        if i < vectors_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             let place = self.rows.start(column) + row as usize;
-            // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of packs.
-            unsafe { self.output.store_pack_unchecked(place, self.packs[i]) };
+            // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of vectors.
+            unsafe { self.output.store_vector_unchecked(place, self.vectors[i]) };
         }
     }
 }

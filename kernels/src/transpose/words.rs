@@ -25,7 +25,7 @@ use num_complex::Complex32;
 
 use super::change::{Scale, Scaled, Scaling};
 use super::in_words::{InWords, ScaledInWords};
-use super::tile::{Cut, admit_next_grid};
+use super::tile::{Cut, launch_dependents};
 use super::tiles::{ScaledTileArgs, TileArgs};
 use super::turn::{Each, sixteen};
 
@@ -85,7 +85,7 @@ pub unsafe fn word_tiles<T: InWords, const LEN: usize>(
         pieces,
     }: TileArgs<T>,
 ) {
-    admit_next_grid();
+    launch_dependents();
     let tile = shared_array![<T as InWords>::Word; LEN];
     let shape = Tile::of_block::<T, LEN>(rows, columns, Cut { across, tiles_down, tiles_across, pieces });
     let words = load_tile::<T, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
@@ -124,7 +124,7 @@ pub unsafe fn scaled_word_tiles<N: ScaledInWords, const LEN: usize>(
         imaginary,
     }: ScaledTileArgs<<N as ScaledInWords>::Word>,
 ) {
-    admit_next_grid();
+    launch_dependents();
     let tile = shared_array![<N as ScaledInWords>::Word; LEN];
     let shape = Tile::of_block::<N::Word, LEN>(rows, columns, Cut { across, tiles_down, tiles_across, pieces });
     let words = load_tile::<N::Word, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);

@@ -16,19 +16,19 @@ pub fn cases() -> Vec<Case> {
         }),
         case!(beyond_the_tile, Fault("of a shared array of length 64"), |gpu| map!(gpu, beyond_the_tile, 1, 64, 64)),
         case!(before_the_start, Fault("of length 64"), |gpu| map!(gpu, before_the_start, 1, 64, 64)),
-        case!(pack_at_the_end, Fault("a pack that begins"), |gpu| map!(gpu, pack_at_the_end, 1, 32, 100)),
-        case!(pack_off_its_place, Fault("which is not at a multiple of 16 bytes"), |gpu| map!(
+        case!(vector_at_the_end, Fault("a vector that begins"), |gpu| map!(gpu, vector_at_the_end, 1, 32, 100)),
+        case!(vector_off_its_place, Fault("which is not at a multiple of 16 bytes"), |gpu| map!(
             gpu,
-            pack_off_its_place,
+            vector_off_its_place,
             1,
             16,
             128
         )),
-        case!(shared_pack_off_its_place, Fault("multiple of 16"), |gpu| {
-            map!(gpu, shared_pack_off_its_place, 1, 16, 128)
+        case!(shared_vector_off_its_place, Fault("multiple of 16"), |gpu| {
+            map!(gpu, shared_vector_off_its_place, 1, 16, 128)
         }),
-        case!(stored_pack_off_its_place, Fault("which is not at a multiple of 16 bytes"), |gpu| {
-            map!(gpu, stored_pack_off_its_place, 1, 16, 128)
+        case!(stored_vector_off_its_place, Fault("which is not at a multiple of 16 bytes"), |gpu| {
+            map!(gpu, stored_vector_off_its_place, 1, 16, 128)
         }),
         case!(four_off_their_place, Fault("multiple of 16"), |gpu| map!(gpu, four_off_their_place, 1, 16, 128)),
         case!(two_words_at_the_end, Fault("two words that begin"), |gpu| {
@@ -37,10 +37,10 @@ pub fn cases() -> Vec<Case> {
             gpu.launch(two_words_at_the_end::handle().with_block(32), 1, arguments)
         }),
         case!(word_at_the_end, Fault("a word that begins"), |gpu| map!(gpu, word_at_the_end, 1, 32, 99)),
-        case!(stored_pack_at_the_end, Fault("a pack that begins"), |gpu| {
-            map!(gpu, stored_pack_at_the_end, 1, 32, 100)
+        case!(stored_vector_at_the_end, Fault("a vector that begins"), |gpu| {
+            map!(gpu, stored_vector_at_the_end, 1, 32, 100)
         }),
-        case!(packs_at_the_end, Fault("a pack that begins"), |gpu| map!(gpu, packs_at_the_end, 1, 16, 100)),
+        case!(vectors_at_the_end, Fault("a vector that begins"), |gpu| map!(gpu, vectors_at_the_end, 1, 16, 100)),
         case!(volatile_beyond_the_tile, Fault("of a shared array of length 64"), |gpu| {
             map!(gpu, volatile_beyond_the_tile, 1, 65, 65)
         }),
@@ -128,12 +128,12 @@ fn beyond_what_the_launch_gave(output: GlobalMut<f32>) {
     output.store(thread, memory.load(thread));
 }
 
-/// The third element of the pack is not the view's.
+/// The third element of the vector is not the view's.
 #[kernel]
 fn part_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     // SAFETY: none: that is the mistake. The executor stops before the access.
-    let pack = unsafe { input.load_part_unchecked(98, 1, 3) };
-    output.store(0, pack.get(1));
+    let vector = unsafe { input.load_part_unchecked(98, 1, 3) };
+    output.store(0, vector.get(1));
 }
 
 /// The array ends inside of the word.
@@ -151,50 +151,50 @@ fn before_the_start(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(i, input.load(i.wrapping_sub(1)));
 }
 
-/// The last pack is not whole.
+/// The last vector is not whole.
 #[kernel]
-fn pack_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
+fn vector_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
-    output.store(i % 100, input.load_pack(i).get(0));
+    output.store(i % 100, input.load_vector(i).get(0));
 }
 
 /// Nor is it where it is written.
 #[kernel]
-fn stored_pack_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
+fn stored_vector_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
-    output.store_pack(i, <f32 as Element>::Pack::splat(input.load(i % 100)));
+    output.store_vector(i, <f32 as Element>::Vector::splat(input.load(i % 100)));
 }
 
-/// The promise of several unchecked packs is broken by the last one.
+/// The promise of several unchecked vectors is broken by the last one.
 #[kernel]
-fn packs_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
+fn vectors_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
     // SAFETY: none: that is the mistake. The executor stops before the access.
-    let packs = unsafe { input.load_packs_unchecked::<3>(i, 20) };
-    output.store(i, packs[2].get(0));
+    let vectors = unsafe { input.load_vectors_unchecked::<3>(i, 20) };
+    output.store(i, vectors[2].get(0));
 }
 
-/// Packs begin at multiples of 16 bytes.
+/// Vectors begin at multiples of 16 bytes.
 #[kernel]
-fn pack_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
+fn vector_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
-    output.store_pack(i, input.load_pack(i + 2));
+    output.store_vector(i, input.load_vector(i + 2));
 }
 
 /// Written, too.
 #[kernel]
-fn stored_pack_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
+fn stored_vector_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
-    output.store_pack(i + 2, input.load_pack(i));
+    output.store_vector(i + 2, input.load_vector(i));
 }
 
 /// In shared memory, too.
 #[kernel]
-fn shared_pack_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
+fn shared_vector_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 128];
     let i = 4 * thread::thread_idx_x() as usize;
-    tile.store_pack(i + 1, input.load_pack(i));
-    output.store_pack(i, input.load_pack(i));
+    tile.store_vector(i + 1, input.load_vector(i));
+    output.store_vector(i, input.load_vector(i));
 }
 
 /// The promise of an unchecked load is broken.

@@ -100,7 +100,7 @@ fn reductions_of_every_shape() {
         ];
         let mut sums = Vec::new();
         for shape in shapes {
-            // In long spans, sums take one mailbox each and arguments of minima two; in columns both draw tickets.
+            // In long spans, sums take one tile state each and arguments of minima two; in columns both draw tickets.
             sums.push(gpu.download(&gpu.reduce_to_buffer(ops::Sum, &x, shape)?)?);
             gpu.reduce_to_buffer(ops::ArgMin, &x, shape)?;
             gpu.reduce_to_buffer(ops::Max, &y, shape)?;

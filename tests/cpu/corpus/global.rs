@@ -49,7 +49,7 @@ pub fn cases() -> Vec<Case> {
             let arguments = a_count_read_while_it_grows::Args { count: count.view_mut(), output: output.view_mut() };
             gpu.launch(a_count_read_while_it_grows::handle().with_block(64), 2, arguments)
         }),
-        case!(packs_that_overlap, By(GlobalRace), |gpu| map!(gpu, packs_that_overlap, 1, 32, 256)),
+        case!(vectors_that_overlap, By(GlobalRace), |gpu| map!(gpu, vectors_that_overlap, 1, 32, 256)),
     ]
 }
 
@@ -118,9 +118,9 @@ fn a_count_read_while_it_grows(count: GlobalMut<u32>, output: GlobalMut<u32>) {
     output.store(thread::index_1d_wide(), count.load(0));
 }
 
-/// Packs begin four bytes too close: each lies in the next one's.
+/// Vectors begin four bytes too close: each lies in the next one's.
 #[kernel]
-fn packs_that_overlap(input: Global<f32>, output: GlobalMut<f32>) {
+fn vectors_that_overlap(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
-    output.store_pack(lane / 2 * 4, input.load_pack(4 * lane));
+    output.store_vector(lane / 2 * 4, input.load_vector(4 * lane));
 }

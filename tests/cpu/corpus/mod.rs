@@ -6,7 +6,7 @@
 //! | `transposes` | the ladder's transposes with their barriers left out, tiles with wrong edges |
 //! | `shared` | races in shared memory of other kinds |
 //! | `global` | races in global memory within a block and across blocks |
-//! | `order` | orders between blocks that are none: tickets, fences, mailboxes |
+//! | `order` | orders between blocks that are none: tickets, fences, tile states |
 //! | `unwritten` | shared memory that nobody has written |
 //! | `meetings` | barriers and operations of warps that not everybody comes to |
 //! | `bounds` | indices and addresses that are wrong |

@@ -4,8 +4,8 @@
 //! barrier.
 
 use cuda_std::atomic::{self, Scope};
-use cuda_std::mailbox;
 use cuda_std::prelude::*;
+use cuda_std::tile_state;
 use warpfold::Check::{GlobalRace, Scope as NarrowScope, SharedRace};
 use warpfold::{Error, Gpu};
 
@@ -42,17 +42,17 @@ pub fn cases() -> Vec<Case> {
         case!(no_barrier_before_the_ticket, By(GlobalRace), |gpu| fold!(gpu, no_barrier_before_the_ticket)),
         case!(no_barrier_behind_the_ticket, By(SharedRace), |gpu| fold!(gpu, no_barrier_behind_the_ticket)),
         case!(a_flag_that_is_only_volatile, By(GlobalRace), |gpu| fold!(gpu, a_flag_that_is_only_volatile)),
-        case!(mailbox_for_other_memory, By(GlobalRace), |gpu| {
-            let (mut mailboxes, mut output) = (gpu.zeroed::<[u64; 2]>(1)?, gpu.zeroed::<f32>(2)?);
-            let (mailboxes, output) = (mailboxes.view_mut(), output.view_mut());
-            let arguments = mailbox_for_other_memory::Args { mailboxes, output };
-            gpu.launch(mailbox_for_other_memory::handle().with_block(32), 2, arguments)
+        case!(tile_state_for_other_memory, By(GlobalRace), |gpu| {
+            let (mut tile_states, mut output) = (gpu.zeroed::<[u64; 2]>(1)?, gpu.zeroed::<f32>(2)?);
+            let (tile_states, output) = (tile_states.view_mut(), output.view_mut());
+            let arguments = tile_state_for_other_memory::Args { tile_states, output };
+            gpu.launch(tile_state_for_other_memory::handle().with_block(32), 2, arguments)
         }),
-        case!(mailbox_that_is_only_read, By(GlobalRace), |gpu| {
-            let (mut mailboxes, mut output) = (gpu.zeroed::<[u64; 2]>(1)?, gpu.zeroed::<u64>(1)?);
-            let (mailboxes, output) = (mailboxes.view_mut(), output.view_mut());
-            let arguments = mailbox_that_is_only_read::Args { mailboxes, output };
-            gpu.launch(mailbox_that_is_only_read::handle().with_block(32), 2, arguments)
+        case!(tile_state_that_is_only_read, By(GlobalRace), |gpu| {
+            let (mut tile_states, mut output) = (gpu.zeroed::<[u64; 2]>(1)?, gpu.zeroed::<u64>(1)?);
+            let (tile_states, output) = (tile_states.view_mut(), output.view_mut());
+            let arguments = tile_state_that_is_only_read::Args { tile_states, output };
+            gpu.launch(tile_state_that_is_only_read::handle().with_block(32), 2, arguments)
         }),
     ]
 }
@@ -203,30 +203,30 @@ fn a_flag_that_is_only_volatile(partials: GlobalMut<f32>, ticket: GlobalMut<u32>
     }
 }
 
-/// A mailbox brings its word and nothing else.
+/// A tile state brings its word and nothing else.
 #[kernel]
-fn mailbox_for_other_memory(mailboxes: GlobalMut<[u64; 2]>, output: GlobalMut<f32>) {
+fn tile_state_for_other_memory(tile_states: GlobalMut<[u64; 2]>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() > 0 {
         return;
     }
     if thread::block_idx_x() == 0 {
         output.store(0, 1.0);
-        mailbox::post(&mailboxes, 0, 7_u64);
+        tile_state::publish(&tile_states, 0, 7_u64);
     } else {
-        let _: u64 = mailbox::take(&mailboxes, 0);
+        let _: u64 = tile_state::wait(&tile_states, 0);
         output.store(1, output.load(0));
     }
 }
 
-/// Nobody waits for the mailbox: what is read is of before or behind the post.
+/// Nobody waits for the tile state: what is read is of before or behind the post.
 #[kernel]
-fn mailbox_that_is_only_read(mailboxes: GlobalMut<[u64; 2]>, output: GlobalMut<u64>) {
+fn tile_state_that_is_only_read(tile_states: GlobalMut<[u64; 2]>, output: GlobalMut<u64>) {
     if thread::thread_idx_x() > 0 {
         return;
     }
     if thread::block_idx_x() == 0 {
-        mailbox::post(&mailboxes, 0, 7_u64);
+        tile_state::publish(&tile_states, 0, 7_u64);
     } else {
-        output.store(0, mailboxes.load(0)[0]);
+        output.store(0, tile_states.load(0)[0]);
     }
 }

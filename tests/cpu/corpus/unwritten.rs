@@ -15,7 +15,7 @@ pub fn cases() -> Vec<Case> {
         }),
         case!(halo, By(Unwritten), |gpu| map!(gpu, halo, 2, 64, 128)),
         case!(left_by_the_block_before, By(Unwritten), |gpu| map!(gpu, left_by_the_block_before, 8, 64, 512)),
-        case!(half_of_a_pack, By(Unwritten), |gpu| map!(gpu, half_of_a_pack, 1, 32, 128)),
+        case!(half_of_a_vector, By(Unwritten), |gpu| map!(gpu, half_of_a_vector, 1, 32, 128)),
     ]
 }
 
@@ -79,14 +79,14 @@ fn left_by_the_block_before(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), tile.load(thread));
 }
 
-/// Every second pack is written to its half only.
+/// Every second vector is written to its half only.
 #[kernel]
-fn half_of_a_pack(input: Global<f32>, output: GlobalMut<f32>) {
+fn half_of_a_vector(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 128];
     let lane = thread::thread_idx_x() as usize;
     for i in 0..2 {
         tile.store(4 * lane + i, input.load(4 * lane + i));
     }
     warp::sync_warp(u32::MAX);
-    output.store_pack(4 * lane, tile.load_pack(4 * lane));
+    output.store_vector(4 * lane, tile.load_vector(4 * lane));
 }

@@ -19,10 +19,10 @@ fn starts_next(kernel: &KernelProfile) -> bool {
 
 /// Whether a block does that folds one segment of so many tiles, of one input and of two.
 fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
-    let elements = |packs_of_thread: usize| tiles * 32 * packs_of_thread * 4;
+    let elements = |vectors_of_thread: usize| tiles * 32 * vectors_of_thread * 4;
     let mut largest = gpu.zeroed::<f32>(1).unwrap();
     let mut boxes = gpu.zeroed::<[u64; 2]>(1).unwrap();
-    let len = elements(spans::PACKS_IN_FLIGHT);
+    let len = elements(spans::VECTORS_IN_FLIGHT);
     let ones = gpu.upload(&vec![1.0_f32; len]).unwrap();
     // SAFETY: the arguments are those of a segment, all of the input, that one block of a warp folds.
     let kernel = unsafe { spans::spans::handle::<Max, f32>() }.with_block(32);
@@ -33,13 +33,13 @@ fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
         parts: 1,
         tiles: tiles as u32,
         longer: 0,
-        mailboxes: boxes.view_mut(),
+        tile_states: boxes.view_mut(),
         output: largest.view_mut(),
     };
     let of_one = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
     assert_eq!(gpu.download(&largest).unwrap(), [1.0]);
 
-    let len = elements(pairs::PACKS_IN_FLIGHT);
+    let len = elements(pairs::VECTORS_IN_FLIGHT);
     let ones = gpu.upload(&vec![1_i32; len]).unwrap();
     let mut output = gpu.zeroed::<i64>(1).unwrap();
     // SAFETY: as above.
@@ -52,7 +52,7 @@ fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
         parts: 1,
         tiles: tiles as u32,
         longer: 0,
-        mailboxes: boxes.view_mut(),
+        tile_states: boxes.view_mut(),
         output: output.view_mut(),
     };
     let of_two = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();

@@ -5,8 +5,8 @@ mod cost;
 mod dependents;
 
 use approx::abs_diff_eq;
-use cuda_std::mailbox;
 use cuda_std::prelude::*;
+use cuda_std::tile_state;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, KernelProfile, Profile, Schedule, Shape, SimtOptions, ops};
 
@@ -244,24 +244,24 @@ fn a_users_own_test_is_three_lines() {
 
 /// The second block waits for what the first leaves.
 #[kernel]
-fn hand_over(mailboxes: GlobalMut<[u64; 2]>, output: GlobalMut<u64>) {
+fn hand_over(tile_states: GlobalMut<[u64; 2]>, output: GlobalMut<u64>) {
     if thread::thread_idx_x() > 0 {
         return;
     }
     if thread::block_idx_x() == 0 {
-        mailbox::post(&mailboxes, 0, 7_u64);
+        tile_state::publish(&tile_states, 0, 7_u64);
     } else {
-        output.store(0, mailbox::take(&mailboxes, 0));
+        output.store(0, tile_state::wait(&tile_states, 0));
     }
 }
 
-/// However long a block waits for a mailbox: it is read once.
+/// However long a block waits for a tile state: it is read once.
 #[test]
 fn waiting_is_no_request() {
     for schedule in [Schedule::InOrder, Schedule::Seed(1), Schedule::Seed(2)] {
         let gpu = Gpu::simt_with(SimtOptions { checks: false, schedule });
-        let (mut mailboxes, mut output) = (gpu.zeroed::<[u64; 2]>(1).unwrap(), gpu.zeroed::<u64>(1).unwrap());
-        let arguments = hand_over::Args { mailboxes: mailboxes.view_mut(), output: output.view_mut() };
+        let (mut tile_states, mut output) = (gpu.zeroed::<[u64; 2]>(1).unwrap(), gpu.zeroed::<u64>(1).unwrap());
+        let arguments = hand_over::Args { tile_states: tile_states.view_mut(), output: output.view_mut() };
         let profile = gpu.profile(|| gpu.launch(hand_over::handle().with_block(32), 2, arguments)).unwrap();
         let total = profile.total();
         assert_eq!((total.global_loads.requests, total.global_stores.requests), (1, 3), "{schedule:?}");

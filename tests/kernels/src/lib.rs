@@ -122,7 +122,7 @@ pub fn barriers(values: Global<u32>, out: GlobalMut<u32>) {
     }
 }
 
-/// Shared memory in all its forms: reverses a block's 64 elements through an array, a tile, packs and dynamic memory.
+/// Shared memory in all its forms: reverses a block's 64 elements through an array, a tile, vectors and dynamic memory.
 #[kernel(instances = [u8, u16, f32, u64, f64], block = 64)]
 pub fn shared_memory<T: Element>(input: Global<T>, out: GlobalMut<T>) {
     let array = shared_array![T; 64];
@@ -140,11 +140,11 @@ pub fn shared_memory<T: Element>(input: Global<T>, out: GlobalMut<T>) {
     out.store(64 + t, volatile.load_volatile(63 - t));
     out.store(128 + t, tile.load(t % 8, t / 8));
     out.store(192 + t, dynamic.load(dynamic.len() - 1 - t));
-    let packs = 64 / T::Pack::LEN;
+    let vectors = 64 / T::Vector::LEN;
     thread::sync_threads();
-    if t < packs {
-        let pack = array.load_pack(t * T::Pack::LEN);
-        volatile.store_pack((packs - 1 - t) * T::Pack::LEN, pack);
+    if t < vectors {
+        let vector = array.load_vector(t * T::Vector::LEN);
+        volatile.store_vector((vectors - 1 - t) * T::Vector::LEN, vector);
     }
     thread::sync_threads();
     out.store(256 + t, volatile.load(t));
@@ -156,13 +156,13 @@ fn tile<T: Element>() -> SharedTile<T, 8, 8, 1> {
     shared_tile![T; SIDE x SIDE + 1]
 }
 
-/// Packs in global memory: reverses 16-byte packs.
+/// Vectors in global memory: reverses 16-byte vectors.
 #[kernel(instances = [i8, u16, f32, i64], block = 64)]
-pub fn packs<T: Element>(input: Global<T>, out: GlobalMut<T>) {
+pub fn vectors<T: Element>(input: Global<T>, out: GlobalMut<T>) {
     let t = thread::index_1d_wide();
-    let packs = input.len() / T::Pack::LEN;
-    if t < packs {
-        out.store_pack(t * T::Pack::LEN, input.load_pack((packs - 1 - t) * T::Pack::LEN));
+    let vectors = input.len() / T::Vector::LEN;
+    if t < vectors {
+        out.store_vector(t * T::Vector::LEN, input.load_vector((vectors - 1 - t) * T::Vector::LEN));
     }
 }
 

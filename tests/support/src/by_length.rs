@@ -5,7 +5,7 @@ use half::f16;
 use kernels::ops::Operator;
 use kernels::reduce::columns::{self, ColumnArgs};
 use kernels::reduce::rows::{self, RowArgs};
-use kernels::reduce::spans::{PACKS_IN_FLIGHT, SpanArgs, fold_spans};
+use kernels::reduce::spans::{SpanArgs, VECTORS_IN_FLIGHT, fold_spans};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use warpfold::reduce::Kernels;
@@ -48,7 +48,7 @@ fn scattered(word: u64) -> u64 {
 #[kernel(max_threads = 512)]
 pub unsafe fn trace(args: SpanArgs<f32, u64>) {
     // SAFETY: the arguments are the engine's.
-    unsafe { fold_spans::<Trace, f32, PACKS_IN_FLIGHT>(args) };
+    unsafe { fold_spans::<Trace, f32, VECTORS_IN_FLIGHT>(args) };
 }
 
 /// Its kernel for short rows.
@@ -149,14 +149,14 @@ pub fn traces_of_columns(gpu: &Gpu) -> Result<(), String> {
 }
 
 fn rows_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), String> {
-    let pack = 16 / size_of::<T>();
+    let vector = 16 / size_of::<T>();
     let mut lengths = vec![0, 1, 2, 15, 16, 17, 31, 32, 33, 100];
-    // Packs; what a lane of a short row has; the longest short row; what one block has in one round, and what it has at
+    // Vectors; what a lane of a short row has; the longest short row; what one block has in one round, and what it has at
     // most; tiles that are shared.
-    for packs in [1, 4, 8, 127, 128, 256, 1024, 4096, 4608, 9 * 512] {
-        lengths.extend([packs * pack - 1, packs * pack, packs * pack + 1]);
+    for vectors in [1, 4, 8, 127, 128, 256, 1024, 4096, 4608, 9 * 512] {
+        lengths.extend([vectors * vector - 1, vectors * vector, vectors * vector + 1]);
     }
-    lengths.push(50_000 * pack + 3);
+    lengths.push(50_000 * vector + 3);
     for len in lengths {
         let numbers = elements::<T>(len);
         let same = |rows: usize, pad: usize, offset: usize, shape: Shape| {
@@ -186,7 +186,7 @@ fn rows_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), 
                 check(rows, 0, 0)?;
             }
         }
-        for offset in 0..pack {
+        for offset in 0..vector {
             check(3, offset % 3, offset)?;
             check(1, 0, offset)?;
         }

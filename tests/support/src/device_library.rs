@@ -17,7 +17,7 @@ pub static RUNS: [(&str, Run); 15] = [
     ("votes and reductions", votes),
     ("barriers that count", barriers),
     ("shared memory", shared_memory),
-    ("16-byte packs", packs),
+    ("16-byte vectors", vectors),
     ("atomics of 32 bits", atomics_32),
     ("atomics of 64 bits", atomics_64),
     ("tickets", tickets),
@@ -125,23 +125,23 @@ fn shared_memory(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     Ok([small.concat(), through_shared::<u64>(gpu)?, through_shared::<f64>(gpu)?].concat())
 }
 
-fn reversed_packs<T: Element + WarpShuffleValue>(gpu: &Gpu) -> Result<Vec<u64>, Error>
+fn reversed_vectors<T: Element + WarpShuffleValue>(gpu: &Gpu) -> Result<Vec<u64>, Error>
 where
-    k::packs::Instance<T>: cuda_std::launch::Instance,
+    k::vectors::Instance<T>: cuda_std::launch::Instance,
 {
     let input: Vec<T> = noise(6).take(1600).map(T::from_bits).collect();
     let input = gpu.upload(&input)?;
     let mut out = gpu.zeroed::<T>(1600)?;
-    gpu.launch(k::packs::handle::<T>(), 20, k::packs::Args { input: input.view(), out: out.view_mut() })?;
+    gpu.launch(k::vectors::handle::<T>(), 20, k::vectors::Args { input: input.view(), out: out.view_mut() })?;
     Ok(words(gpu.download(&out)?).collect())
 }
 
-fn packs(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+fn vectors(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     Ok([
-        reversed_packs::<i8>(gpu)?,
-        reversed_packs::<u16>(gpu)?,
-        reversed_packs::<f32>(gpu)?,
-        reversed_packs::<i64>(gpu)?,
+        reversed_vectors::<i8>(gpu)?,
+        reversed_vectors::<u16>(gpu)?,
+        reversed_vectors::<f32>(gpu)?,
+        reversed_vectors::<i64>(gpu)?,
     ]
     .concat())
 }

@@ -2,7 +2,7 @@
 
 use warpfold::ladder::BLOCKS;
 
-/// Elements that a thread of some rung takes in one go: 1, 2, 4, 8 of the unrolled rungs, 16 of four packs of 4-byte
+/// Elements that a thread of some rung takes in one go: 1, 2, 4, 8 of the unrolled rungs, 16 of four vectors of 4-byte
 /// numbers (of 8-byte numbers they are 8).
 const ELEMENTS_PER_THREAD: [usize; 5] = [1, 2, 4, 8, 16];
 
@@ -20,7 +20,7 @@ pub fn lengths_of_block(block: usize) -> Vec<usize> {
     [0, 1].into_iter().chain(runs).collect()
 }
 
-/// Those of every block, and around a warp and a pack: each once, from the shortest.
+/// Those of every block, and around a warp and a vector: each once, from the shortest.
 pub fn lengths() -> Vec<usize> {
     let mut lengths: Vec<usize> = BLOCKS.into_iter().flat_map(lengths_of_block).collect();
     lengths.extend([2, 4, 32].into_iter().flat_map(around));

@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 use kernels::ops::Operator;
 use kernels::reduce::columns::{self, ColumnArgs};
-use kernels::reduce::spans::{PACKS_IN_FLIGHT, SpanArgs, fold_spans};
+use kernels::reduce::spans::{SpanArgs, VECTORS_IN_FLIGHT, fold_spans};
 use warpfold::reduce::Kernels;
 
 /// A sum that stops at a number that is none.
@@ -33,7 +33,7 @@ impl Operator<f32> for Strict {
 #[kernel(max_threads = 512)]
 pub unsafe fn strict(args: SpanArgs<f32, f32>) {
     // SAFETY: the arguments are the engine's.
-    unsafe { fold_spans::<Strict, f32, PACKS_IN_FLIGHT>(args) };
+    unsafe { fold_spans::<Strict, f32, VECTORS_IN_FLIGHT>(args) };
 }
 
 /// Its kernel for columns.

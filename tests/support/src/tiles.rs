@@ -1,4 +1,4 @@
-//! The kernel that turns tiles of packs, by itself: the library takes it for matrices of several MiB only.
+//! The kernel that turns tiles of vectors, by itself: the library takes it for matrices of several MiB only.
 
 use cuda_std::launch::Kernel;
 use kernels::transpose::tile::squares;
@@ -7,7 +7,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use warpfold::{Error, Gpu, Plain};
 
-/// Turns a matrix of so many rows and columns, which are whole packs, of numbers made from a seed, and compares: with
+/// Turns a matrix of so many rows and columns, which are whole vectors, of numbers made from a seed, and compares: with
 /// 1, 2, 4 and 8 pieces of its rows taking turns.
 pub type TileCheck = fn(&Gpu, usize, usize, u64) -> Result<(), String>;
 

@@ -1,24 +1,24 @@
-//! Parts of packs and of words: what rows that begin and end at any address are moved by.
+//! Parts of vectors and of words: what rows that begin and end at any address are moved by.
 
 use core::mem::size_of;
 
 use super::{Fetch, Global, GlobalMut};
 use crate::backend;
-use crate::element::{Element, Packed, Plain};
+use crate::element::{Element, Plain, VectorType};
 
 impl<T: Element> Global<'_, T> {
-    /// Of the pack that begins at `i`, the elements `from..to`; the others are of no meaning. At any alignment, and at
+    /// Of the vector that begins at `i`, the elements `from..to`; the others are of no meaning. At any alignment, and at
     /// any `i`, even one "before" the view (a wrapped index), as long as the elements that are asked for are inside.
     ///
-    /// One or two wide loads, no branch: each of the aligned packs in which there is one of those elements is read
+    /// One or two wide loads, no branch: each of the aligned vectors in which there is one of those elements is read
     /// whole.
     ///
     /// # Safety
     /// Elements `i + from` to `i + to` (wrapped, that one not included) are inside of the view, there is one, and `to`
-    /// is at most the pack's length.
+    /// is at most the vector's length.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn load_part_unchecked(&self, i: usize, from: usize, to: usize) -> T::Pack {
+    pub unsafe fn load_part_unchecked(&self, i: usize, from: usize, to: usize) -> T::Vector {
         #[cfg(not(target_arch = "nvptx64"))]
         {
             if let Some(k) = (from..to).find(|&k| i.wrapping_add(k) >= self.len) {
@@ -29,7 +29,7 @@ impl<T: Element> Global<'_, T> {
         }
         #[cfg(target_arch = "nvptx64")]
         {
-            let place: *const T::Pack = self.start.wrapping_add(i).cast();
+            let place: *const T::Vector = self.start.wrapping_add(i).cast();
             let (off, size) = (backend::bytes_off_alignment(place), size_of::<T>());
             let low = place.wrapping_byte_sub(off);
             let high = low.wrapping_byte_add(16);
@@ -48,15 +48,15 @@ impl<T: Element> Global<'_, T> {
         (self.start as usize).wrapping_add(i.wrapping_mul(size_of::<T>())) % bytes / size_of::<T>()
     }
 
-    /// [`Global::load_part_unchecked`] where the pack's address is a multiple of 16: one load, which [fetches](Fetch)
+    /// [`Global::load_part_unchecked`] where the vector's address is a multiple of 16: one load, which [fetches](Fetch)
     /// so much.
     ///
     /// # Safety
-    /// As there, and the pack is aligned.
+    /// As there, and the vector is aligned.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn load_aligned_part_unchecked(&self, i: usize, from: usize, to: usize, fetch: Fetch) -> T::Pack {
-        let place: *const T::Pack = self.start.wrapping_add(i).cast();
+    pub unsafe fn load_aligned_part_unchecked(&self, i: usize, from: usize, to: usize, fetch: Fetch) -> T::Vector {
+        let place: *const T::Vector = self.start.wrapping_add(i).cast();
         #[cfg(not(target_arch = "nvptx64"))]
         {
             if !place.is_aligned() {
@@ -70,7 +70,7 @@ impl<T: Element> Global<'_, T> {
         {
             let _ = (from, to);
             // SAFETY: it has elements of the view, so it can be read (`from_raw`).
-            unsafe { backend::load_pack(place, fetch) }
+            unsafe { backend::load_vector(place, fetch) }
         }
     }
 
@@ -80,11 +80,11 @@ impl<T: Element> Global<'_, T> {
     /// As there, if it is loaded.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn load_aligned_part_if_unchecked(&self, is_there: bool, i: usize, from: usize, to: usize) -> T::Pack {
+    pub unsafe fn load_aligned_part_if_unchecked(&self, is_there: bool, i: usize, from: usize, to: usize) -> T::Vector {
         #[cfg(not(target_arch = "nvptx64"))]
         {
             if !is_there {
-                return T::Pack::splat(T::default());
+                return T::Vector::splat(T::default());
             }
             // SAFETY: as promised by the caller.
             unsafe { self.load_aligned_part_unchecked(i, from, to, Fetch::Sectors) }
@@ -93,34 +93,34 @@ impl<T: Element> Global<'_, T> {
         {
             let _ = (from, to);
             // SAFETY: if it is loaded it has elements of the view, so it can be read (`from_raw`).
-            unsafe { backend::load_pack_if(is_there, self.start.wrapping_add(i).cast(), Fetch::Sectors) }
+            unsafe { backend::load_vector_if(is_there, self.start.wrapping_add(i).cast(), Fetch::Sectors) }
         }
     }
 }
 
-/// A pack, or half of one, of each lane of a warp: begun, with the aligned one in which it begins.
+/// A vector, or half of one, of each lane of a warp: begun, with the aligned one in which it begins.
 #[derive(Clone, Copy)]
 pub struct Begun<P>(P);
 
 impl<T: Element> Global<'_, T> {
-    /// Begins to load the pack at `i`, at any alignment, or, if `half`, its first half: one load, of the aligned pack
+    /// Begins to load the vector at `i`, at any alignment, or, if `half`, its first half: one load, of the aligned vector
     /// (or half) in which it begins. What it has of the next one [`Self::finish_unchecked`] gets from the next lane,
-    /// which begins there: nothing is loaded twice, and in half of the registers that both would take. Packs that are
+    /// which begins there: nothing is loaded twice, and in half of the registers that both would take. Vectors that are
     /// not halved [fetch](Fetch) their lines.
     ///
     /// `count` elements count, none of a lane that is there for the one before it; and the row goes on for `left`
     /// elements from `i` on, or ended so many before, if that is negative.
     ///
     /// # Safety
-    /// The first `count` elements are inside of the view, and at most a pack's (or half of one's); `count` is not more
+    /// The first `count` elements are inside of the view, and at most a vector's (or half of one's); `count` is not more
     /// than `left`; and so are the last elements before `i + left`, as far as there are any from the aligned place on.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn begin_unchecked(&self, i: usize, count: usize, left: i32, half: bool) -> Begun<T::Pack> {
+    pub unsafe fn begin_unchecked(&self, i: usize, count: usize, left: i32, half: bool) -> Begun<T::Vector> {
         #[cfg(not(target_arch = "nvptx64"))]
         {
             let _ = (left, half);
-            let none = T::Pack::splat(T::default());
+            let none = T::Vector::splat(T::default());
             // SAFETY: as promised by the caller.
             Begun(if count == 0 { none } else { unsafe { self.load_part_unchecked(i, 0, count) } })
         }
@@ -135,22 +135,22 @@ impl<T: Element> Global<'_, T> {
             unsafe {
                 if half {
                     let [a, b] = backend::load_half_if(is_there, low.cast());
-                    return Begun(T::Pack::from_words([a, b, 0, 0]));
+                    return Begun(T::Vector::from_words([a, b, 0, 0]));
                 }
-                Begun(backend::load_pack_if(is_there, low.cast(), Fetch::Line))
+                Begun(backend::load_vector_if(is_there, low.cast(), Fetch::Line))
             }
         }
     }
 
-    /// The pack at `i` that was begun, or half of one: its elements that count, with any behind them. All lanes of the
-    /// warp come here together; the last of those with neighbouring packs gets nothing of use.
+    /// The vector at `i` that was begun, or half of one: its elements that count, with any behind them. All lanes of the
+    /// warp come here together; the last of those with neighbouring vectors gets nothing of use.
     ///
     /// # Safety
-    /// It was begun with that place; and of all lanes that something counts in, the next one's place is a pack (or
+    /// It was begun with that place; and of all lanes that something counts in, the next one's place is a vector (or
     /// half) further.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn finish_unchecked(&self, begun: Begun<T::Pack>, i: usize, half: bool) -> T::Pack {
+    pub unsafe fn finish_unchecked(&self, begun: Begun<T::Vector>, i: usize, half: bool) -> T::Vector {
         #[cfg(not(target_arch = "nvptx64"))]
         {
             let _ = (i, half);
@@ -163,9 +163,9 @@ impl<T: Element> Global<'_, T> {
             if half {
                 let high = [a, b].map(backend::of_next_lane);
                 let [a, b] = backend::cut_half([a, b], high, place % 8);
-                return T::Pack::from_words([a, b, 0, 0]);
+                return T::Vector::from_words([a, b, 0, 0]);
             }
-            let high = T::Pack::from_words([a, b, c, d].map(backend::of_next_lane));
+            let high = T::Vector::from_words([a, b, c, d].map(backend::of_next_lane));
             backend::cut(begun.0, high, place % 16, size_of::<T>())
         }
     }
@@ -302,34 +302,34 @@ impl<T: Element> GlobalMut<'_, T> {
         (self.start as usize).wrapping_add(i.wrapping_mul(size_of::<T>())) % bytes / size_of::<T>()
     }
 
-    /// Writes the elements `from..to` of the pack that begins at `i`, an index (which may be wrapped, if `from` is not
+    /// Writes the elements `from..to` of the vector that begins at `i`, an index (which may be wrapped, if `from` is not
     /// 0) whose address is a multiple of 16: in one access if they are all, else by words and, in the word that a
     /// border goes through, by elements.
     ///
     /// # Safety
     /// Elements `i + from` to `i + to` (wrapped, that one not included) are inside of the view, `to` is at most the
-    /// pack's length, and the address is aligned.
+    /// vector's length, and the address is aligned.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn store_part_unchecked(&self, i: usize, pack: T::Pack, from: usize, to: usize) {
+    pub unsafe fn store_part_unchecked(&self, i: usize, vector: T::Vector, from: usize, to: usize) {
         #[cfg(not(target_arch = "nvptx64"))]
-        if from == 0 && to == T::Pack::LEN {
-            self.store_pack(i, pack);
+        if from == 0 && to == T::Vector::LEN {
+            self.store_vector(i, vector);
         } else {
             // No closure: the line that is reported is the caller's.
             for k in from..to {
-                self.store(i.wrapping_add(k), pack.get(k));
+                self.store(i.wrapping_add(k), vector.get(k));
             }
         }
         #[cfg(target_arch = "nvptx64")]
         {
-            let place: *mut T::Pack = self.start.wrapping_add(i).cast();
+            let place: *mut T::Vector = self.start.wrapping_add(i).cast();
             // SAFETY: as promised by the caller.
             unsafe {
-                if from == 0 && to == T::Pack::LEN {
-                    backend::store(place, pack);
+                if from == 0 && to == T::Vector::LEN {
+                    backend::store(place, vector);
                 } else {
-                    backend::store_part(place.cast(), pack.to_words(), size_of::<T>(), from, to);
+                    backend::store_part(place.cast(), vector.to_words(), size_of::<T>(), from, to);
                 }
             }
         }

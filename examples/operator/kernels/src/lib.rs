@@ -5,7 +5,7 @@
 use cuda_std::prelude::*;
 use kernels::ops::Operator;
 use kernels::reduce::exact::custom::{ExactTerm, TermArgs, sum_terms};
-use kernels::reduce::spans::{PACKS_IN_FLIGHT, SpanArgs, fold_spans};
+use kernels::reduce::spans::{SpanArgs, VECTORS_IN_FLIGHT, fold_spans};
 
 /// The largest absolute value of those that are numbers.
 pub struct Peak;
@@ -33,7 +33,7 @@ impl Operator<f32> for Peak {
 #[kernel(max_threads = 512, min_blocks = 2, early)]
 pub unsafe fn peak(args: SpanArgs<f32, f32>) {
     // SAFETY: the arguments are the engine's.
-    unsafe { fold_spans::<Peak, f32, PACKS_IN_FLIGHT>(args) };
+    unsafe { fold_spans::<Peak, f32, VECTORS_IN_FLIGHT>(args) };
 }
 
 /// The absolute value of what is a number: summed exactly.

@@ -104,23 +104,23 @@ fn tiles_fill_the_device() {
 #[test]
 fn a_block_has_room_for_its_rows() {
     for size in [1, 2, 4, 8] {
-        for len in 1..=PACKS_OF_A_SHORT_ROW * (16 / size) {
+        for len in 1..=VECTORS_OF_A_SHORT_ROW * (16 / size) {
             for pitch in [len, len + 1, len + 100] {
                 let lanes = rows::lanes_of_row(len.div_ceil(16 / size));
                 let most = rows::rows_of_block(len, pitch, lanes, size);
                 assert!(most > 0 && lanes * 4 * (16 / size) >= len, "{len} of {size} bytes");
-                let (packs, room) = match pitch == len {
-                    true => ((most * len).div_ceil(16 / size), rows::BLOCK * rows::PACKS_EACH),
-                    false => (most * rows::packs_of_row(len, size), rows::PACKS_WITH_GAPS),
+                let (vectors, room) = match pitch == len {
+                    true => ((most * len).div_ceil(16 / size), rows::BLOCK * rows::VECTORS_EACH),
+                    false => (most * rows::vectors_of_row(len, size), rows::VECTORS_WITH_GAPS),
                 };
-                assert!(packs <= room, "{most} rows of {len} of {size} bytes");
+                assert!(vectors <= room, "{most} rows of {len} of {size} bytes");
             }
         }
     }
 }
 
 #[test]
-fn short_rows_have_a_lane_for_four_packs() {
+fn short_rows_have_a_lane_for_four_vectors() {
     assert!(matches!(spans(1000, 16, 4), Plan::Rows { lanes: 1, rows_of_block: 64, .. }));
     assert!(matches!(spans(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_of_block: 1024, .. }));
     assert!(matches!(spans(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 8, .. }));
@@ -188,8 +188,8 @@ fn an_order_depends_on_the_length_alone() {
 fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
     for size in [2, 4, 8] {
         for len in [1, 100, 8192, 8193, 16384, 16385, (1 << 20) + 3, (1 << 32) + 7] {
-            let Blocks { parts, tiles, longer, threads } = Blocks::exact(1, len, size, spans::PACKS_IN_FLIGHT, 768);
-            let tile = threads as usize * spans::PACKS_IN_FLIGHT * 16 / size;
+            let Blocks { parts, tiles, longer, threads } = Blocks::exact(1, len, size, spans::VECTORS_IN_FLIGHT, 768);
+            let tile = threads as usize * spans::VECTORS_IN_FLIGHT * 16 / size;
             let all = tiles as usize * parts as usize + longer as usize;
             assert_eq!(all, len.div_ceil(tile), "{len} of {size} bytes");
             assert!(longer < parts && tiles > 0 && threads.is_power_of_two());
@@ -199,6 +199,6 @@ fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
 
 #[test]
 fn long_inputs_fill_the_device_once() {
-    let parts = |len| Blocks::exact(1, len, 4, spans::PACKS_IN_FLIGHT, 768).parts;
+    let parts = |len| Blocks::exact(1, len, 4, spans::VECTORS_IN_FLIGHT, 768).parts;
     assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 20, 1 << 30].map(parts), [1, 1, 4, 256, 396]);
 }

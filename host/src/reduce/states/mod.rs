@@ -10,7 +10,7 @@ use half::{bf16, f16};
 use kernels::ops::Sum;
 use kernels::reduce::exact::rest::Special;
 use kernels::reduce::exact::result::DERIVED;
-use kernels::reduce::exact::spans::{PACKS_IN_FLIGHT, THREADS_AT_ONCE};
+use kernels::reduce::exact::spans::{THREADS_AT_ONCE, VECTORS_IN_FLIGHT};
 use kernels::reduce::exact::states::all::{BLOCK, exact_state_values, exact_states_merge};
 use kernels::reduce::exact::states::columns::{
     StateColumnArgs, exact_states_of_columns, exact_states_of_columns_in_f64,
@@ -246,7 +246,7 @@ impl<T: ExactElement> ExactSums<T> {
             Kind::Spans { spans, len, pitch } if spans > 1 && Lanes::take(len, size) => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
                 let has_singles = !(is_even && input.device_address().is_multiple_of(16));
-                let Lanes { lanes, packs, rows_of_block } = Lanes::of(len, size, has_singles);
+                let Lanes { lanes, vectors, rows_of_block } = Lanes::of(len, size, has_singles);
                 let grid = grid((spans.div_ceil(rows_of_block), 1), OPERATION)?;
                 let arguments = exact_states_of_rows::Args {
                     input,
@@ -254,14 +254,14 @@ impl<T: ExactElement> ExactSums<T> {
                     len,
                     pitch,
                     lanes_log: lanes.ilog2(),
-                    packs_log: packs.ilog2(),
+                    vectors_log: vectors.ilog2(),
                     has_singles: u32::from(has_singles),
                     states,
                 };
                 gpu.launch(kernels.rows, grid, arguments)
             }
             Kind::Spans { spans, len, pitch } => {
-                let blocks = Blocks::exact(spans, len, size, PACKS_IN_FLIGHT, THREADS_AT_ONCE);
+                let blocks = Blocks::exact(spans, len, size, VECTORS_IN_FLIGHT, THREADS_AT_ONCE);
                 let Blocks { parts, tiles, longer, threads } = blocks;
                 let arguments = exact_states_of_spans::Args { input, len, pitch, parts, tiles, longer, states };
                 gpu.launch(kernels.spans.with_block(threads), grid(blocks.grid(spans), OPERATION)?, arguments)

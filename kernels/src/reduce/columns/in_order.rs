@@ -132,7 +132,7 @@ impl<S: Plain, R: Plain> InOrder<'_, S, R> {
         let left = if has_matrix { rows - begin } else { 0 };
         let end = begin + if left < order.rows_of_part { left } else { order.rows_of_part };
         if thread::grid_dim_x() <= FEW_BLOCKS && end - begin <= 16 * order.leaves {
-            thread::admit_next_grid();
+            thread::launch_dependents();
         }
         let own = Chains { begin, end, chain, height, order, lanes };
         let (start, at) = (batch * batch_pitch, four(|c| place.offset(c, pitch)));

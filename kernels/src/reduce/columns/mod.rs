@@ -190,7 +190,7 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     let start = batch * batch_pitch;
     let part_of_rows = Part { begin, end, abreast, place: &place };
     if thread::grid_dim_x() <= FEW_BLOCKS && part_of_rows.is_short() {
-        thread::admit_next_grid();
+        thread::launch_dependents();
     }
     // A loop for each, since a branch around a load makes loads wait for each other.
     let states = if is_wide {

@@ -106,8 +106,8 @@ pub(in crate::reduce) unsafe fn load_wide<T: Element>(
         return unsafe { input.load_four_unchecked(row.wrapping_add(at[0])) };
     }
     // SAFETY: as promised by the caller.
-    let pack = |c: usize| unsafe { input.load_pack_unchecked(row.wrapping_add(at[c])) };
-    let (first, second) = (pack(0), pack(2));
+    let vector = |c: usize| unsafe { input.load_vector_unchecked(row.wrapping_add(at[c])) };
+    let (first, second) = (vector(0), vector(2));
     [first.get(0), first.get(1), second.get(0), second.get(1)]
 }
 

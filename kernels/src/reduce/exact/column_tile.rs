@@ -31,7 +31,7 @@ impl<T: Element, const ROWS: usize> Tile<T, ROWS> {
             return;
         }
         let [a, b, c, d] = row;
-        let [low, high, ..] = T::Pack::splat(T::default()).with(0, a).with(1, b).with(2, c).with(3, d).to_words();
+        let [low, high, ..] = T::Vector::splat(T::default()).with(0, a).with(1, b).with(2, c).with(3, d).to_words();
         // Words from here on: LLVM would take them apart.
         self.words[k] = [compute_now(low), compute_now(high)];
     }
@@ -43,6 +43,6 @@ impl<T: Element, const ROWS: usize> Tile<T, ROWS> {
             return self.items[k][column];
         }
         let [low, high] = self.words[k];
-        T::Pack::from_words([low, high, 0, 0]).get(column)
+        T::Vector::from_words([low, high, 0, 0]).get(column)
     }
 }

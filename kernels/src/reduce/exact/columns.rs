@@ -286,7 +286,7 @@ fn sum_rows_of_block<O: ExactOperator<T>, T: Summand>(
     const SHORT: usize = 16;
     let place = share.place::<T>(thread::index_in_block::<BLOCK>());
     if thread::grid_dim_x() <= FEW_BLOCKS && share.whole() <= SHORT * place.rows {
-        thread::admit_next_grid();
+        thread::launch_dependents();
     }
     // A function for each, since a branch around a load makes loads wait for each other.
     if share.is_wide {

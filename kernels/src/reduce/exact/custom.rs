@@ -8,7 +8,7 @@ use super::format::Format;
 use super::grid::{Doubles, Grid, Singles};
 use super::rest::words;
 use super::result::{Result, Results};
-use super::spans::{PACKS_IN_FLIGHT, Shared, sum_part};
+use super::spans::{Shared, VECTORS_IN_FLIGHT, sum_part};
 use super::terms::{Float, One, Terms};
 use super::warp_sum::{items_of_vector, terms};
 use crate::reduce::spans::Part;
@@ -115,7 +115,7 @@ pub struct TermArgs<T: Plain, R: Plain> {
     /// The first parts, which have a tile more.
     pub longer: u32,
     /// What blocks of one span leave each other; all 0 before and after the launch.
-    pub mailboxes: GlobalMut<[u64; 2]>,
+    pub tile_states: GlobalMut<[u64; 2]>,
     /// Residues that blocks of one span add up; all 0 before and after the launch.
     pub residues: GlobalMut<i64>,
     /// A result for each span.
@@ -128,13 +128,13 @@ pub struct TermArgs<T: Plain, R: Plain> {
 /// As of [`exact_spans`](fn@super::spans::exact_spans), with [`words_of_residue`].
 #[inline(always)]
 pub unsafe fn sum_terms<E: ExactTerm, R: Result>(
-    TermArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, output }: TermArgs<E::Element, R>,
+    TermArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, output }: TermArgs<E::Element, R>,
 ) {
     const {
         assert!(terms::<Custom<E>>(items_of_vector::<Custom<E>>()) <= 8, "elements of fewer bits than a term allows");
     }
     let part = Part::of_block(parts, tiles, longer);
-    let shared = Shared { mailboxes: &mailboxes, residues: &residues };
+    let shared = Shared { tile_states: &tile_states, residues: &residues };
     let results = Results::sums(output);
-    sum_part::<Custom<E>, _, _, PACKS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
+    sum_part::<Custom<E>, _, _, VECTORS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
 }

@@ -10,7 +10,7 @@ use super::pieces::{Piece, PiecesOfWarps, add, fold_block, fold_pieces};
 use super::rest::{MOST_WARPS, Rest, declare_rest, warp_id, words};
 use super::result::{Chosen, ExactOperator, Results, result_of};
 use super::rows::GridOf;
-use super::spans::{PACKS_IN_FLIGHT, sum_tiles};
+use super::spans::{VECTORS_IN_FLIGHT, sum_tiles};
 use super::terms::{One, Summand};
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::fold::is_last_block;
@@ -75,7 +75,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
         let (run, parts) = run_of_chunk(part, len, size_of::<T>());
 
         let rest = rest.begin();
-        let sum = sum_tiles::<O::Terms, _, PACKS_IN_FLIGHT>(One(&input), start, len, run, &rest);
+        let sum = sum_tiles::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), start, len, run, &rest);
         let mut piece = fold_block(sum.with_low_in_limbs(&rest).of_lanes(), pieces, &rest);
         let mut is_whole = parts == 1;
         let mut others_have_limbs = false;

@@ -20,10 +20,10 @@ use crate::reduce::run::elements_to_alignment;
 /// Threads of a block.
 pub const BLOCK: usize = 128;
 
-/// 16-byte packs that a lane takes, of one row, or of two or four.
-pub const PACKS: usize = 4;
+/// 16-byte vectors that a lane takes, of one row, or of two or four.
+pub const VECTORS: usize = 4;
 
-/// Lanes that take a row which has elements beside whole packs, at least: of those there are two for each.
+/// Lanes that take a row which has elements beside whole vectors, at least: of those there are two for each.
 pub const fn least_lanes(size: usize) -> u32 {
     (16 / size) as u32
 }
@@ -41,9 +41,9 @@ pub struct ExactRowArgs<T: Plain> {
     pub pitch: usize,
     /// The binary logarithm of the lanes of a row.
     pub lanes_log: u32,
-    /// The binary logarithm of the packs of a lane.
-    pub packs_log: u32,
-    /// Whether some row begins or ends within a pack: 0 or 1.
+    /// The binary logarithm of the vectors of a lane.
+    pub vectors_log: u32,
+    /// Whether some row begins or ends within a vector: 0 or 1.
     pub has_singles: u32,
     /// What is made of the sums: see [`result`](super::result).
     pub finish: u32,
@@ -54,13 +54,13 @@ pub struct ExactRowArgs<T: Plain> {
 /// Reduces rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
 ///
 /// `2^lanes_log` lanes of a warp take a row, up to all 32, and as many rows beside each other as there are lanes. A
-/// lane has `2^packs_log` packs of a row, 1, 2 or 4 (several only where four lanes or more take a row), of as many rows
-/// that it has [`PACKS`] in all. All rows of a warp share a window. A row for which that does not do is summed again,
+/// lane has `2^vectors_log` vectors of a row, 1, 2 or 4 (several only where four lanes or more take a row), of as many rows
+/// that it has [`VECTORS`] in all. All rows of a warp share a window. A row for which that does not do is summed again,
 /// by the whole warp.
 ///
 /// # Safety
-/// The views have all elements that are named: accesses are not checked. The packs of a row's lanes hold it;
-/// `has_singles` is not 0 if a row may have elements beside whole packs, or not begin at a multiple of 16 bytes: then
+/// The views have all elements that are named: accesses are not checked. The vectors of a row's lanes hold it;
+/// `has_singles` is not 0 if a row may have elements beside whole vectors, or not begin at a multiple of 16 bytes: then
 /// there are [`least_lanes`].
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
@@ -69,10 +69,10 @@ pub struct ExactRowArgs<T: Plain> {
     early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
-    ExactRowArgs { input, rows, len, pitch, lanes_log, packs_log, has_singles, finish, output }: ExactRowArgs<T>,
+    ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output }: ExactRowArgs<T>,
 ) {
     let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
-    let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
     sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_rest!(), results);
 }
 
@@ -82,10 +82,10 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
 /// As there.
 #[kernel(instances = [SumOfSquares] x [f64], block = BLOCK, min_blocks = 4, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn exact_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
-    ExactRowArgs { input, rows, len, pitch, lanes_log, packs_log, has_singles, finish, output }: ExactRowArgs<T>,
+    ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output }: ExactRowArgs<T>,
 ) {
     let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
-    let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
     sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_rest!(), results);
 }
 
@@ -113,8 +113,8 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Summand>(
         true => sum_rows::<O::Terms, T, true>(input, &rows, &put),
     };
     if again.map(|of_set| of_set != 0).contains(&true) {
-        let Rows { rows, len, pitch, lanes_log, packs_log, .. } = rows;
-        sum_again::<O, T>(*input, rows, len, pitch, lanes_log, packs_log, again, rest, results);
+        let Rows { rows, len, pitch, lanes_log, vectors_log, .. } = rows;
+        sum_again::<O, T>(*input, rows, len, pitch, lanes_log, vectors_log, again, rest, results);
     }
 }
 
@@ -140,28 +140,35 @@ pub(super) struct Rows {
     pub len: usize,
     pub pitch: usize,
     pub lanes_log: u32,
-    pub packs_log: u32,
+    pub vectors_log: u32,
     first: usize,
 }
 
 impl Rows {
     /// Those of this warp; the parameters are the kernel's.
     #[inline(always)]
-    pub fn of_warp(rows: usize, len: usize, pitch: usize, lanes_log: u32, packs_log: u32) -> Self {
+    pub fn of_warp(rows: usize, len: usize, pitch: usize, lanes_log: u32, vectors_log: u32) -> Self {
         let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread::thread_idx_x() as usize / 32;
-        Self { rows, len, pitch, lanes_log, packs_log, first: warp << (5 - lanes_log + PACKS.ilog2() - packs_log) }
+        Self {
+            rows,
+            len,
+            pitch,
+            lanes_log,
+            vectors_log,
+            first: warp << (5 - lanes_log + VECTORS.ilog2() - vectors_log),
+        }
     }
 
-    /// The row that group `group` of lanes has its pack `k` of.
+    /// The row that group `group` of lanes has its vector `k` of.
     #[inline(always)]
     pub fn row(&self, k: usize, group: u32) -> usize {
-        self.first + ((k as u32 >> self.packs_log << (5 - self.lanes_log)) + group) as usize
+        self.first + ((k as u32 >> self.vectors_log << (5 - self.lanes_log)) + group) as usize
     }
 
-    /// The number of pack `k` in its row, of this lane.
+    /// The number of vector `k` in its row, of this lane.
     #[inline(always)]
-    fn pack(&self, k: usize) -> u32 {
-        (lane_id() & (self.lanes() - 1)) + ((k as u32 & ((1 << self.packs_log) - 1)) << self.lanes_log)
+    fn vector(&self, k: usize) -> u32 {
+        (lane_id() & (self.lanes() - 1)) + ((k as u32 & ((1 << self.vectors_log) - 1)) << self.lanes_log)
     }
 
     #[inline(always)]
@@ -178,21 +185,21 @@ impl Rows {
     /// How many lanes have different rows to round: as many as a lane has rows, if there are so many.
     #[inline(always)]
     fn distance(&self) -> u32 {
-        match self.packs_log {
+        match self.vectors_log {
             0 if self.lanes() >= 4 => 4,
             0 | 1 if self.lanes() >= 2 => 2,
             _ => 1,
         }
     }
 
-    /// The bins of a lane's rows: what it has of a row in several packs is in those of the first.
+    /// The bins of a lane's rows: what it has of a row in several vectors is in those of the first.
     #[inline(always)]
-    fn merged<F: Format>(&self, bins: [Bins<F>; PACKS]) -> [Bins<F>; PACKS] {
+    fn merged<F: Format>(&self, bins: [Bins<F>; VECTORS]) -> [Bins<F>; VECTORS] {
         let [mut a, b, mut c, d] = bins;
-        if self.packs_log > 0 {
+        if self.vectors_log > 0 {
             (a, c) = (a.merge(b), c.merge(d));
         }
-        if self.packs_log > 1 {
+        if self.vectors_log > 1 {
             a = a.merge(c);
         }
         [a, b, c, d]
@@ -202,12 +209,12 @@ impl Rows {
     /// as long as it has several: so each row is rounded and written by one lane, and as many lanes as can be do so
     /// at once. The first ones that are given back are the lane's.
     #[inline(always)]
-    fn share_out<V: Value>(&self, mut sums: [V; PACKS]) -> [V; PACKS] {
+    fn share_out<V: Value>(&self, mut sums: [V; VECTORS]) -> [V; VECTORS] {
         let (lane, mut distance) = (lane_id(), self.distance());
         if distance > 1 {
             let is_upper = lane & 1 != 0;
             sums[0] = of_two(sums[0], sums[2], is_upper, 1);
-            if self.packs_log == 0 {
+            if self.vectors_log == 0 {
                 sums[1] = of_two(sums[1], sums[3], is_upper, 1);
             }
         }
@@ -229,18 +236,18 @@ impl Rows {
 }
 
 /// Sums a warp's rows: calls `put` with the number of a row, and its sum: two integers, of first and second terms, each
-/// with the position of its unit. For each pack of a lane, which lanes have something that was not in the window.
+/// with the position of its unit. For each vector of a lane, which lanes have something that was not in the window.
 #[inline(always)]
 pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLES: bool>(
     input: &Global<T>,
     rows: &Rows,
     put: &impl Fn(usize, [(i128, u32); 2]),
-) -> [u32; PACKS] {
+) -> [u32; VECTORS] {
     let group = lane_id() >> rows.lanes_log;
     let load = |k: usize| {
         let (start, len) = rows.span(rows.row(k, group));
         // SAFETY: the row is inside of the input, as the kernel's caller has promised.
-        unsafe { Loaded::<T>::load::<SINGLES>(input, start, len, rows.pack(k), rows.lanes()) }
+        unsafe { Loaded::<T>::load::<SINGLES>(input, start, len, rows.vector(k), rows.lanes()) }
     };
     let of_lane = [load(0), load(1), load(2), load(3)];
     issue_loads();
@@ -248,22 +255,23 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLE
         Some(exponent) => exponent,
         None => {
             let mut largest = Float::<K>::default();
-            each::<PACKS>(|k| largest = largest.max(of_lane[k].largest::<K, SINGLES>()));
+            each::<VECTORS>(|k| largest = largest.max(of_lane[k].largest::<K, SINGLES>()));
             window_above::<Float<K>>(u32::reduce_max(FULL_MASK, largest.high_word()))
         }
     };
     let window = K::Grid::window(exponent);
     let windows = [window, K::Grid::window_of_low(window)];
-    let (mut bins, mut low_bins) = ([Bins::EMPTY; PACKS], [Bins::EMPTY; PACKS]);
-    each::<PACKS>(|k| (bins[k], low_bins[k]) = of_lane[k].bins::<K, SINGLES>(windows));
+    let (mut bins, mut low_bins) = ([Bins::EMPTY; VECTORS], [Bins::EMPTY; VECTORS]);
+    each::<VECTORS>(|k| (bins[k], low_bins[k]) = of_lane[k].bins::<K, SINGLES>(windows));
     let (bins, low_bins) = (rows.merged(bins), rows.merged(low_bins));
     let items = items_of_vector::<K>() + if SINGLES { 2 } else { 0 };
     // How many terms each bin has got.
-    let terms = if K::Grid::HAS_LOW { items as u32 } else { terms::<K>(items) } << rows.packs_log;
-    let mut again = [0; PACKS];
-    let (mut sums, mut lows) = ([<Float<K> as Format>::Value::ZERO; PACKS], [<Float<K> as Format>::Value::ZERO; PACKS]);
-    each::<PACKS>(|k| {
-        if k & ((1 << rows.packs_log) - 1) == 0 {
+    let terms = if K::Grid::HAS_LOW { items as u32 } else { terms::<K>(items) } << rows.vectors_log;
+    let mut again = [0; VECTORS];
+    let (mut sums, mut lows) =
+        ([<Float<K> as Format>::Value::ZERO; VECTORS], [<Float<K> as Format>::Value::ZERO; VECTORS]);
+    each::<VECTORS>(|k| {
+        if k & ((1 << rows.vectors_log) - 1) == 0 {
             let mut is_exact = bins[k].is_exact();
             sums[k] = Value::of(window.drain(bins[k].upper, bins[k].lower, terms));
             if K::Grid::HAS_LOW {
@@ -286,7 +294,7 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLE
         (own, not_exact[0]) = (own + 1, not_exact[1]);
     }
     let is_first = lane & (rows.lanes() - 1) < distance;
-    let of_lane = if rows.packs_log > 0 { 1 } else { PACKS as u32 / distance };
+    let of_lane = if rows.vectors_log > 0 { 1 } else { VECTORS as u32 / distance };
     let mut k = 0;
     loop {
         k = keep_rolled(k);
@@ -323,14 +331,14 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
     len: usize,
     pitch: usize,
     lanes_log: u32,
-    packs_log: u32,
-    again: [u32; PACKS],
+    vectors_log: u32,
+    again: [u32; VECTORS],
     rest: Rest<GridOf<O, T>>,
     results: Results<'_, Chosen<O::Terms>>,
 ) {
-    let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
     let mut k = 0;
-    while k < PACKS {
+    while k < VECTORS {
         let mut not_exact = again[k];
         while not_exact != 0 {
             let group = not_exact.trailing_zeros() >> rows.lanes_log;
@@ -393,48 +401,48 @@ pub(super) fn sum_items<O: ExactOperator<T>, T: Summand, const N: usize>(
     sum
 }
 
-/// What a lane has of a row at once: a pack, and up to two elements beside whole packs, which are called singles.
+/// What a lane has of a row at once: a vector, and up to two elements beside whole vectors, which are called singles.
 #[derive(Clone, Copy)]
 struct Loaded<T: Element> {
-    pack: T::Pack,
+    vector: T::Vector,
     singles: [T; 2],
 }
 
 impl<T: Element> Loaded<T> {
-    /// Pack `pack` of the `len` elements from `start` on; if there are `SINGLES`, also the ones at `pack` and `pack +
-    /// lanes`, for packs below `lanes`. If not, all are whole packs, at multiples of 16 bytes.
+    /// Vector `vector` of the `len` elements from `start` on; if there are `SINGLES`, also the ones at `vector` and `vector +
+    /// lanes`, for vectors below `lanes`. If not, all are whole vectors, at multiples of 16 bytes.
     ///
     /// # Safety
     /// As is said, and the elements are inside of the input.
     #[inline(always)]
-    unsafe fn load<const SINGLES: bool>(input: &Global<T>, start: usize, len: usize, pack: u32, lanes: u32) -> Self {
+    unsafe fn load<const SINGLES: bool>(input: &Global<T>, start: usize, len: usize, vector: u32, lanes: u32) -> Self {
         let lead = if SINGLES { elements_to_alignment(input, start, len) as u32 } else { 0 };
         let (first, len) = (start + lead as usize, len as u32 - lead);
-        let whole = if SINGLES { len / T::Pack::LEN as u32 * T::Pack::LEN as u32 } else { len };
-        // SAFETY: whole packs are inside of the row, and begin at multiples of 16 bytes.
-        let [of_pack] = unsafe {
-            let i = first + pack as usize * T::Pack::LEN;
-            input.load_aligned_packs_before::<1>(i, 0, first + whole as usize)
+        let whole = if SINGLES { len / T::Vector::LEN as u32 * T::Vector::LEN as u32 } else { len };
+        // SAFETY: whole vectors are inside of the row, and begin at multiples of 16 bytes.
+        let [of_vector] = unsafe {
+            let i = first + vector as usize * T::Vector::LEN;
+            input.load_aligned_vectors_before::<1>(i, 0, first + whole as usize)
         };
         let single = |k: u32| {
             let is_before = k < lead;
             let i = if is_before { start + k as usize } else { first + (whole + k - lead) as usize };
-            let is_there = SINGLES && pack < lanes && (is_before || k - lead < len - whole);
+            let is_there = SINGLES && vector < lanes && (is_before || k - lead < len - whole);
             // SAFETY: it is inside of the row.
             if is_there { unsafe { input.load_unchecked(i) } } else { T::default() }
         };
-        Self { pack: of_pack, singles: [single(pack), single(pack + lanes)] }
+        Self { vector: of_vector, singles: [single(vector), single(vector + lanes)] }
     }
 
     /// The largest term's magnitude. NaN counts as nothing.
     #[inline(always)]
     fn largest<K: Terms<Element = T, Item = T>, const SINGLES: bool>(&self) -> Float<K> {
-        let of_pack = largest::<K, One<'_, T>>(self.pack);
+        let of_vector = largest::<K, One<'_, T>>(self.vector);
         if !SINGLES {
-            return of_pack;
+            return of_vector;
         }
         let [a, b] = self.singles.map(|single| K::term(single).abs());
-        of_pack.max(a.max(b))
+        of_vector.max(a.max(b))
     }
 
     /// The sums of first and second terms, in bins of a window each.
@@ -444,7 +452,7 @@ impl<T: Element> Loaded<T> {
         windows: [Window<Float<K>>; 2],
     ) -> (Bins<Float<K>>, Bins<Float<K>>) {
         let mut both = (Bins::EMPTY, Bins::EMPTY);
-        <One<'_, T> as Inputs<K>>::each(self.pack, |_, item| both = extract_both::<K>(windows, both.into(), item));
+        <One<'_, T> as Inputs<K>>::each(self.vector, |_, item| both = extract_both::<K>(windows, both.into(), item));
         if SINGLES {
             each::<2>(|k| both = extract_both::<K>(windows, both.into(), self.singles[k]));
         }

@@ -1,7 +1,7 @@
 //! Exact sums of segments of any lengths, by an array of offsets.
 
 use cuda_std::atomic::{Atomic, Scope};
-use cuda_std::element::Packed;
+use cuda_std::element::VectorType;
 use cuda_std::global::issue_loads;
 use cuda_std::hint::compute_now;
 use cuda_std::prelude::*;
@@ -19,7 +19,7 @@ use super::rows::{GridOf, sum_by_warp};
 use super::terms::{Elements, Float, Inputs, One, Summand, Terms, each};
 use super::warp_sum::{extract, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Sum, SumOfSquares};
-use crate::reduce::segments::{BLOCK, NOTE_OF_FAULT, Segment, WARP_PACKS, queue_long};
+use crate::reduce::segments::{BLOCK, NOTE_OF_FAULT, Segment, WARP_VECTORS, queue_long};
 
 /// 16-byte vectors that a lane sums at once, of one segment.
 const VECTORS: usize = 4;
@@ -39,7 +39,7 @@ type ValueOf<O, T> = <Float<<O as ExactOperator<T>>::Terms> as Format>::Value;
 /// long as their elements suit it. A segment for which that is not exact, or whose vectors are not all inside of the
 /// view, is summed again by the whole warp.
 ///
-/// Segments of more than [`WARP_PACKS`] vectors are queued in `chunks`, for
+/// Segments of more than [`WARP_VECTORS`] vectors are queued in `chunks`, for
 /// [`exact_long_segments`](fn@super::long_segments::exact_long_segments).
 ///
 /// # Safety
@@ -79,7 +79,7 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Summand>(
     if has_segment && len == 0 {
         results.store(own, results.finish.of_nothing());
     }
-    let owned = Owned::of::<T>(&input, start, if len > WARP_PACKS * T::Pack::LEN { 0 } else { len });
+    let owned = Owned::of::<T>(&input, start, if len > WARP_VECTORS * T::Vector::LEN { 0 } else { len });
     let again = sum_segments::<O, T>(&input, owned, own, results);
     let again = warp_vote_ballot(FULL_MASK, again);
     if again != 0 {
@@ -106,9 +106,9 @@ impl Owned {
     #[inline(always)]
     fn of<T: Element>(input: &Global<T>, start: usize, len: usize) -> Self {
         let past = input.elements_past(start, 16);
-        let end = start.wrapping_sub(past).wrapping_add((past + len).next_multiple_of(T::Pack::LEN));
+        let end = start.wrapping_sub(past).wrapping_add((past + len).next_multiple_of(T::Vector::LEN));
         let is_inside = past <= start && end <= input.len();
-        let workers = ((past + len) as u32).div_ceil((VECTORS * T::Pack::LEN) as u32);
+        let workers = ((past + len) as u32).div_ceil((VECTORS * T::Vector::LEN) as u32);
         let workers = if len > 0 && is_inside { workers } else { 0 };
         let (mut up_to_own, mut distance) = (workers, 1);
         while distance < 32 {
@@ -198,14 +198,14 @@ fn sum_segments<O: ExactOperator<T>, T: Summand>(
 /// The same elements, of which nothing is kept that has been computed of them: short ones take half of the registers as
 /// they were loaded.
 #[inline(always)]
-fn anew<T: Element>(vector: T::Pack) -> T::Pack {
-    if size_of::<T>() == 2 { T::Pack::from_words(vector.to_words().map(compute_now)) } else { vector }
+fn anew<T: Element>(vector: T::Vector) -> T::Vector {
+    if size_of::<T>() == 2 { T::Vector::from_words(vector.to_words().map(compute_now)) } else { vector }
 }
 
 /// What a worker has loaded.
 #[derive(Clone, Copy)]
 struct Loaded<T: Element> {
-    vectors: [T::Pack; VECTORS],
+    vectors: [T::Vector; VECTORS],
     /// Where the first one begins in the segment (in the first vector of all, before it), and how far the others are
     /// from it.
     place: u32,
@@ -221,7 +221,7 @@ impl<T: Element> Loaded<T> {
     #[inline(always)]
     fn load(input: &Global<T>, owned: Owned, from: u32) -> Self {
         const WORKERS: u32 = 16;
-        let (lane, vector) = (lane_id(), T::Pack::LEN as u32);
+        let (lane, vector) = (lane_id(), T::Vector::LEN as u32);
         // Behind the last worker there are more of it, which leave out all that they load: then loads need no
         // predicate.
         let worker = if from + lane < owned.of_warp { from + lane } else { owned.of_warp - 1 };
@@ -241,13 +241,13 @@ impl<T: Element> Loaded<T> {
         let past = input.elements_past(start, 16) as u32;
         // Of the segment's vectors.
         let (first, last) = (start - past as usize, (past + len - 1) / vector);
-        let mut vectors = [T::Pack::splat(T::default()); VECTORS];
+        let mut vectors = [T::Vector::splat(T::default()); VECTORS];
         each::<VECTORS>(|k| {
             let own = number + k as u32 * workers;
             let i = first + (if own < last { own } else { last } * vector) as usize;
             // SAFETY: the vectors of a segment that has workers are inside of the view (`Owned::of`), and begin at
             // multiples of 16 bytes.
-            [vectors[k]] = unsafe { input.load_aligned_packs_unchecked::<1>(i, 0) };
+            [vectors[k]] = unsafe { input.load_aligned_vectors_unchecked::<1>(i, 0) };
         });
         let (of_segment, of_batch) = (workers - (number + 1), 31 - lane);
         let followers = if of_segment < of_batch { of_segment } else { of_batch };
@@ -262,7 +262,7 @@ impl<T: Element> Loaded<T> {
 
     /// What is of the segment, and zeros in place of all else.
     #[inline(always)]
-    fn of_segment(&self) -> [T::Pack; VECTORS] {
+    fn of_segment(&self) -> [T::Vector; VECTORS] {
         let mut vectors = self.vectors;
         each::<VECTORS>(|k| {
             let place = self.place.wrapping_add(k as u32 * self.stride);
@@ -279,7 +279,7 @@ impl<T: Element> Loaded<T> {
 /// A lane's sum, in units of the window, and the lanes for whose vectors it is exact.
 #[inline(always)]
 fn sum_of_lane<K: Terms<Element = T, Item = T>, T: Summand>(
-    vectors: &[T::Pack; VECTORS],
+    vectors: &[T::Vector; VECTORS],
     window: Window<Float<K>>,
 ) -> (<Float<K> as Format>::Value, u32) {
     let mut bins = Bins::EMPTY;
@@ -288,7 +288,7 @@ fn sum_of_lane<K: Terms<Element = T, Item = T>, T: Summand>(
         <One<'_, T> as Inputs<K>>::each(vectors[k], |i, item| {
             bins = extract::<K>(window, bins, item);
             // A few after the others, as the terms of all of them would take too many registers.
-            if i % 4 == 3 || i + 1 == T::Pack::LEN {
+            if i % 4 == 3 || i + 1 == T::Vector::LEN {
                 (bins.upper, bins.lower) = (now(bins.upper), now(bins.lower));
             }
         });
@@ -311,14 +311,14 @@ fn add_followers<V: Value>(sum: V, followers: u32) -> V {
 
 /// A vector's elements at the places that are `kept`, and zeros for the others.
 #[inline(always)]
-fn masked<T: Element>(vector: T::Pack, kept: impl Fn(u32) -> bool) -> T::Pack {
+fn masked<T: Element>(vector: T::Vector, kept: impl Fn(u32) -> bool) -> T::Vector {
     let mut words = vector.to_words();
     each::<4>(|k| {
         let i = 4 * k as u32 / size_of::<T>() as u32;
         let mask = |i: u32, ones: u32| if kept(i) { ones } else { 0 };
         words[k] &= if size_of::<T>() == 2 { mask(i, 0xffff) | mask(i + 1, 0xffff_0000) } else { mask(i, u32::MAX) };
     });
-    T::Pack::from_words(words)
+    T::Vector::from_words(words)
 }
 
 /// Sums segments again, of any elements, each by all lanes of the warp: those of the lanes in `again`. Out of line.

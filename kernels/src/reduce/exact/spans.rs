@@ -3,8 +3,8 @@
 use cuda_std::atomic::{self, Atomic, Scope};
 use cuda_std::global::issue_loads;
 use cuda_std::hint::keep_rolled;
-use cuda_std::mailbox;
 use cuda_std::prelude::*;
+use cuda_std::tile_state;
 use cuda_std::warp::{FULL_MASK, lane_id, sync_warp, warp_vote_any};
 use half::{bf16, f16};
 
@@ -15,17 +15,17 @@ use super::result::{Chosen, ExactOperator, ExactPairOperator, Finish, Results, r
 use super::terms::{Float, Inputs, One, Summand, Terms, Two};
 use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Dot, Sum, SumOfSquares};
-use crate::reduce::remainder::packs_of_block;
+use crate::reduce::remainder::vectors_of_block;
 use crate::reduce::run::Run;
 use crate::reduce::spans::Part;
 
 /// 16-byte vectors of a tile that each thread takes; as many of the next tile are on their way meanwhile.
-pub const PACKS_IN_FLIGHT: usize = 4;
+pub const VECTORS_IN_FLIGHT: usize = 4;
 
 /// The same of two inputs, of each.
 pub const PAIRS_IN_FLIGHT: usize = 2;
 
-/// Mailboxes of a span's part.
+/// Tile states of a span's part.
 pub const fn boxes<O: ExactOperator<T>, T: Summand>() -> usize {
     boxes_of_part::<O::Terms>()
 }
@@ -67,7 +67,7 @@ pub struct ExactSpanArgs<T: Plain> {
     /// The first parts, which have a tile more.
     pub longer: u32,
     /// What blocks of one span leave each other; all 0 before and after the launch.
-    pub mailboxes: GlobalMut<[u64; 2]>,
+    pub tile_states: GlobalMut<[u64; 2]>,
     /// Residues that blocks of one span add up; all 0 before and after the launch.
     pub residues: GlobalMut<i64>,
     /// What is made of the sums: see [`result`](super::result).
@@ -78,11 +78,11 @@ pub struct ExactSpanArgs<T: Plain> {
 
 /// [`spans`](fn@crate::reduce::spans::spans) whose sums are exact.
 ///
-/// Blocks leave each other their sums in mailboxes, and what has no room there in `residues`, to which they add limb by
+/// Blocks leave each other their sums in tile states, and what has no room there in `residues`, to which they add limb by
 /// limb: integers, so that it does not matter who is first. Both are 0 before and after.
 ///
 /// # Safety
-/// As of [`spans`](fn@crate::reduce::spans::spans), with [`boxes`] mailboxes for each part, and [`words_of_residue`]
+/// As of [`spans`](fn@crate::reduce::spans::spans), with [`boxes`] tile states for each part, and [`words_of_residue`]
 /// words of `residues` for each span, if there is more than one part. A block has at most 512 threads.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
@@ -91,12 +91,12 @@ pub struct ExactSpanArgs<T: Plain> {
     early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
-    ExactSpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, finish, output }: ExactSpanArgs<T>,
+    ExactSpanArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output }: ExactSpanArgs<T>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
-    let shared = Shared { mailboxes: &mailboxes, residues: &residues };
+    let shared = Shared { tile_states: &tile_states, residues: &residues };
     let results = Results::chosen(finish, output);
-    sum_part::<O::Terms, _, Chosen<O::Terms>, PACKS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
+    sum_part::<O::Terms, _, Chosen<O::Terms>, VECTORS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
 }
 
 /// [`exact_spans`](fn@exact_spans) of elements that have two terms, which need more registers.
@@ -105,12 +105,12 @@ pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
 /// As there.
 #[kernel(instances = [SumOfSquares] x [f64], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn exact_spans_of_two_terms<O: ExactOperator<T>, T: Summand>(
-    ExactSpanArgs { input, len, pitch, parts, tiles, longer, mailboxes, residues, finish, output }: ExactSpanArgs<T>,
+    ExactSpanArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output }: ExactSpanArgs<T>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
-    let shared = Shared { mailboxes: &mailboxes, residues: &residues };
+    let shared = Shared { tile_states: &tile_states, residues: &residues };
     let results = Results::chosen(finish, output);
-    sum_part::<O::Terms, _, Chosen<O::Terms>, PACKS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
+    sum_part::<O::Terms, _, Chosen<O::Terms>, VECTORS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
 }
 
 /// [`pairs`](fn@crate::reduce::pairs::pairs) whose sums are exact.
@@ -127,13 +127,13 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
     parts: u32,
     tiles: u32,
     longer: u32,
-    mailboxes: GlobalMut<[u64; 2]>,
+    tile_states: GlobalMut<[u64; 2]>,
     residues: GlobalMut<i64>,
     finish: u32,
     output: GlobalMut<u8>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
-    let shared = Shared { mailboxes: &mailboxes, residues: &residues };
+    let shared = Shared { tile_states: &tile_states, residues: &residues };
     let inputs = Two(&first, &second);
     let results = Results::chosen(finish, output);
     sum_part::<O::Terms, _, Chosen<O::Terms>, PAIRS_IN_FLIGHT>(inputs, part, len, pitch, parts, shared, results);
@@ -141,13 +141,13 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
 
 /// What blocks of a span share.
 pub(super) struct Shared<'a> {
-    pub mailboxes: &'a GlobalMut<'a, [u64; 2]>,
+    pub tile_states: &'a GlobalMut<'a, [u64; 2]>,
     pub residues: &'a GlobalMut<'a, i64>,
 }
 
 /// Sums a part of a span; in the last part's block all of it.
 #[inline(always)]
-pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const PACKS: usize>(
+pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
     inputs: I,
     part: Part,
     len: usize,
@@ -156,15 +156,15 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const PACKS: usize>(
     shared: Shared<'_>,
     results: Results<'_, F>,
 ) {
-    let Shared { mailboxes, residues } = shared;
+    let Shared { tile_states, residues } = shared;
     let pieces = shared_array!([u64; 2]; 2 * MOST_WARPS);
     let rest: Rest<K::Grid> = declare_rest!();
     let rest = rest.begin();
-    part.admit_next_grid();
+    part.launch_dependents();
     let start = part.span * pitch;
     let run = part.run();
-    let sum = sum_tiles::<K, I, PACKS>(inputs, start, len, run, &rest);
-    part.admit_next_grid_at_last();
+    let sum = sum_tiles::<K, I, VECTORS>(inputs, start, len, run, &rest);
+    part.launch_dependents_at_last();
     let [of_first, of_low] = sum.of_both();
     let mut piece = fold_block(of_first, pieces, &rest);
     let mut low = Piece::ZERO;
@@ -176,7 +176,7 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const PACKS: usize>(
     let mut others_have_limbs = false;
     let first_word = part.span * words::<K::Grid>() as usize;
     if parts > 1 {
-        let boxes = Boxes { mailboxes, first: part.span * parts as usize, step: boxes_of_part::<K>() };
+        let boxes = Boxes { tile_states, first: part.span * parts as usize, step: boxes_of_part::<K>() };
         // The last part's block waits for the others, which have been started before it.
         if part.part + 1 < parts {
             if warp == 0 {
@@ -227,36 +227,36 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const PACKS: usize>(
     }
 }
 
-/// Mailboxes of each part of a span, for one piece each.
+/// Tile states of each part of a span, for one piece each.
 const fn boxes_of_part<K: Terms>() -> usize {
     if K::Grid::HAS_LOW { 2 } else { 1 }
 }
 
-/// The mailboxes of a span's parts.
+/// The tile states of a span's parts.
 struct Boxes<'a> {
-    mailboxes: &'a GlobalMut<'a, [u64; 2]>,
+    tile_states: &'a GlobalMut<'a, [u64; 2]>,
     /// The number of the first part, of all spans' parts.
     first: usize,
-    /// Mailboxes of a part.
+    /// Tile states of a part.
     step: usize,
 }
 
 impl Boxes<'_> {
-    /// Leaves a piece of a part in one of its mailboxes.
+    /// Leaves a piece of a part in one of its tile states.
     #[inline(always)]
     fn post(&self, part: u32, which: usize, piece: Piece) {
         let (bits, place) = (piece.to_bits(), (self.first + part as usize) * self.step + which);
-        mailbox::post_tagged(self.mailboxes, place, (bits >> 64) as u64, bits as u64 | IS_THERE);
+        tile_state::publish_tagged(self.tile_states, place, (bits >> 64) as u64, bits as u64 | IS_THERE);
     }
 }
 
-/// A bit that is 1 in all pieces in mailboxes: the one of NaN, of which limbs know.
+/// A bit that is 1 in all pieces in tile states: the one of NaN, of which limbs know.
 const IS_THERE: u64 = 1 << 12;
 
-/// The sum of a run of neighbouring tiles of the span of `len` elements that begins at `start`: of `PACKS` vectors of
+/// The sum of a run of neighbouring tiles of the span of `len` elements that begins at `start`: of `VECTORS` vectors of
 /// each thread.
 #[inline(always)]
-pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const PACKS: usize>(
+pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     inputs: I,
     start: usize,
     len: usize,
@@ -265,13 +265,13 @@ pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const PACKS: usize>(
 ) -> WarpSum<K::Grid> {
     // How many vectors are taken at once where terms are not ordinary: as many as have their terms in registers.
     if const { terms::<K>(items_of_vector::<K>()) == 8 } {
-        sum_run::<K, I, PACKS, 1, 8>(inputs, start, len, run, rest)
+        sum_run::<K, I, VECTORS, 1, 8>(inputs, start, len, run, rest)
     } else if const { terms::<K>(items_of_vector::<K>()) == 2 } {
-        sum_run::<K, I, PACKS, 4, 8>(inputs, start, len, run, rest)
+        sum_run::<K, I, VECTORS, 4, 8>(inputs, start, len, run, rest)
     } else if const { size_of::<Float<K>>() == 4 } {
-        sum_run::<K, I, PACKS, 4, 16>(inputs, start, len, run, rest)
+        sum_run::<K, I, VECTORS, 4, 16>(inputs, start, len, run, rest)
     } else {
-        sum_run::<K, I, PACKS, 2, 8>(inputs, start, len, run, rest)
+        sum_run::<K, I, VECTORS, 2, 8>(inputs, start, len, run, rest)
     }
 }
 
@@ -283,7 +283,7 @@ const fn headroom_of<K: Terms>() -> i32 {
 
 /// [`sum_tiles`], and of tiles that are not ordinary `FEW` vectors at once, which have `TERMS` terms.
 #[inline(always)]
-fn sum_run<K: Terms, I: Inputs<K>, const PACKS: usize, const FEW: usize, const TERMS: usize>(
+fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const TERMS: usize>(
     inputs: I,
     start: usize,
     len: usize,
@@ -291,9 +291,9 @@ fn sum_run<K: Terms, I: Inputs<K>, const PACKS: usize, const FEW: usize, const T
     rest: &Rest<K::Grid>,
 ) -> WarpSum<K::Grid> {
     let vector = items_of_vector::<K>();
-    // A warp's packs lie beside each other, so that a lane's are at distances that the compiler knows.
-    let (stride, tile) = (32 * vector, packs_of_block::<K::Element>(PACKS as u32));
-    // Packs begin behind these, at a multiple of 16 bytes; these and what is behind the last whole pack are singles,
+    // A warp's vectors lie beside each other, so that a lane's are at distances that the compiler knows.
+    let (stride, tile) = (32 * vector, vectors_of_block::<K::Element>(VECTORS as u32));
+    // Vectors begin behind these, at a multiple of 16 bytes; these and what is behind the last whole vector are singles,
     // which are taken at the end.
     let lead = inputs.lead(start, len);
     let (start, len) = (start + lead, len - lead);
@@ -304,7 +304,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const PACKS: usize, const FEW: usize, const T
     let mut left = (run.tiles.end - run.tiles.start) as u32;
     left -= u32::from(left > 1 && last - tile >= whole);
     let is_last_whole = first + left as usize * tile <= whole;
-    let mut i = start + first + (warp_id() * PACKS * 32 + lane_id() as usize) * vector;
+    let mut i = start + first + (warp_id() * VECTORS * 32 + lane_id() as usize) * vector;
 
     const MOST: usize = 8;
     let own = thread::thread_idx_x() as usize;
@@ -315,31 +315,31 @@ fn sum_run<K: Terms, I: Inputs<K>, const PACKS: usize, const FEW: usize, const T
     };
     // SAFETY: the item is inside of the span.
     let single = if has_singles && is_single { unsafe { inputs.item(single) } } else { K::Item::default() };
-    // SAFETY: whole packs before `end` are inside of the span, and begin behind the lead.
-    let load_tile = |i| unsafe { inputs.load_before::<PACKS>(i, stride, end) };
-    let mut packs = load_tile(i);
+    // SAFETY: whole vectors before `end` are inside of the span, and begin behind the lead.
+    let load_tile = |i| unsafe { inputs.load_before::<VECTORS>(i, stride, end) };
+    let mut vectors = load_tile(i);
     issue_loads();
     let mut sum = WarpSum::in_window(match K::WINDOW {
         Some(exponent) => exponent,
-        None => window_above::<Float<K>>(largest_of_warp::<K, I, PACKS>(&packs)) + headroom_of::<K>(),
+        None => window_above::<Float<K>>(largest_of_warp::<K, I, VECTORS>(&vectors)) + headroom_of::<K>(),
     });
     loop {
         // Tiles whose elements are in the window, the next one on its way meanwhile.
         let is_taken = loop {
             let next = if left <= 1 {
-                packs
+                vectors
             } else if left > 2 || is_last_whole {
                 // SAFETY: a whole tile is inside of the span.
-                unsafe { inputs.load::<PACKS>(i + tile, stride) }
+                unsafe { inputs.load::<VECTORS>(i + tile, stride) }
             } else {
                 load_tile(i + tile)
             };
             issue_loads();
-            let is_taken = sum.take::<K, I, PACKS>(packs);
+            let is_taken = sum.take::<K, I, VECTORS>(vectors);
             if !is_taken || left <= 1 {
                 break is_taken;
             }
-            packs = next;
+            vectors = next;
             left -= 1;
             i += tile;
         };
@@ -351,7 +351,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const PACKS: usize, const FEW: usize, const T
         while left > 0 && !is_taken {
             is_taken = true;
             let mut k = 0;
-            while k < (PACKS / FEW) as u32 {
+            while k < (VECTORS / FEW) as u32 {
                 k = keep_rolled(k);
                 // SAFETY: as above.
                 let few = unsafe { inputs.load_before::<FEW>(i + k as usize * FEW * stride, stride, end) };
@@ -364,7 +364,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const PACKS: usize, const FEW: usize, const T
         if left == 0 {
             break;
         }
-        packs = load_tile(i);
+        vectors = load_tile(i);
     }
     if has_singles {
         sum.take_items::<K, 1, 2>([single], rest);
@@ -392,7 +392,7 @@ fn sum_parts<G: Grid>(
     while warp_vote_any(FULL_MASK, i < others) {
         let has_one = i < others;
         let place = (boxes.first + if has_one { i as usize } else { 0 }) * boxes.step + which;
-        let (high, low) = mailbox::take_tagged_by_warp(boxes.mailboxes, place, has_one);
+        let (high, low) = tile_state::wait_tagged_by_warp(boxes.tile_states, place, has_one);
         let bits = u128::from(high) << 64 | u128::from(low & !IS_THERE);
         let of_part = if has_one { Piece::from_bits(bits) } else { Piece::ZERO };
         sum = add(sum, of_part, rest);

@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use cuda_std::element::PackVisitor;
+use cuda_std::element::VectorVisitor;
 use cuda_std::float::{f32_from_bf16, f32_from_f16, multiply_add};
 use cuda_std::prelude::*;
 use exact_sum::Binary;
@@ -304,21 +304,21 @@ pub trait Inputs<K: Terms>: Copy {
 pub struct One<'a, T: Element>(pub &'a Global<'a, T>);
 
 impl<K: Terms<Item = T, Element = T>, T: Element> Inputs<K> for One<'_, T> {
-    type Vectors = T::Pack;
+    type Vectors = T::Vector;
 
     #[inline(always)]
     fn lead(self, start: usize, len: usize) -> usize {
         elements_to_alignment(self.0, start, len)
     }
     #[inline(always)]
-    unsafe fn load_before<const N: usize>(self, i: usize, stride: usize, end: usize) -> [T::Pack; N] {
+    unsafe fn load_before<const N: usize>(self, i: usize, stride: usize, end: usize) -> [T::Vector; N] {
         // SAFETY: as promised by the caller.
-        unsafe { self.0.load_aligned_packs_before::<N>(i, stride, end) }
+        unsafe { self.0.load_aligned_vectors_before::<N>(i, stride, end) }
     }
     #[inline(always)]
-    unsafe fn load<const N: usize>(self, i: usize, stride: usize) -> [T::Pack; N] {
+    unsafe fn load<const N: usize>(self, i: usize, stride: usize) -> [T::Vector; N] {
         // SAFETY: as promised by the caller.
-        unsafe { self.0.load_aligned_packs_unchecked::<N>(i, stride) }
+        unsafe { self.0.load_aligned_vectors_unchecked::<N>(i, stride) }
     }
     #[inline(always)]
     unsafe fn item(self, i: usize) -> T {
@@ -326,14 +326,14 @@ impl<K: Terms<Item = T, Element = T>, T: Element> Inputs<K> for One<'_, T> {
         unsafe { self.0.load_unchecked(i) }
     }
     #[inline(always)]
-    fn each(vectors: T::Pack, with: impl FnMut(usize, T)) {
+    fn each(vectors: T::Vector, with: impl FnMut(usize, T)) {
         vectors.visit(Each(with));
     }
 }
 
 struct Each<F>(F);
 
-impl<T: Copy, F: FnMut(usize, T)> PackVisitor<T> for Each<F> {
+impl<T: Copy, F: FnMut(usize, T)> VectorVisitor<T> for Each<F> {
     type Result = ();
 
     #[inline(always)]
@@ -347,7 +347,7 @@ impl<T: Copy, F: FnMut(usize, T)> PackVisitor<T> for Each<F> {
 pub struct Two<'a, T: Element>(pub &'a Global<'a, T>, pub &'a Global<'a, T>);
 
 impl<K: Terms<Item = [T; 2], Element = T>, T: Element> Inputs<K> for Two<'_, T> {
-    type Vectors = [T::Pack; 2];
+    type Vectors = [T::Vector; 2];
 
     /// The first input's; vectors of the second are cut out of two, unless they begin at multiples of 16 bytes too.
     #[inline(always)]
@@ -355,18 +355,18 @@ impl<K: Terms<Item = [T; 2], Element = T>, T: Element> Inputs<K> for Two<'_, T> 
         elements_to_alignment(self.0, start, len)
     }
     #[inline(always)]
-    unsafe fn load_before<const N: usize>(self, i: usize, stride: usize, end: usize) -> [[T::Pack; 2]; N] {
+    unsafe fn load_before<const N: usize>(self, i: usize, stride: usize, end: usize) -> [[T::Vector; 2]; N] {
         // SAFETY: as promised by the caller.
         let (a, b) = unsafe {
-            (self.0.load_aligned_packs_before::<N>(i, stride, end), self.1.load_packs_before::<N>(i, stride, end))
+            (self.0.load_aligned_vectors_before::<N>(i, stride, end), self.1.load_vectors_before::<N>(i, stride, end))
         };
         zip(a, b)
     }
     #[inline(always)]
-    unsafe fn load<const N: usize>(self, i: usize, stride: usize) -> [[T::Pack; 2]; N] {
+    unsafe fn load<const N: usize>(self, i: usize, stride: usize) -> [[T::Vector; 2]; N] {
         // SAFETY: as promised by the caller.
         let (a, b) = unsafe {
-            (self.0.load_aligned_packs_unchecked::<N>(i, stride), self.1.load_packs_unchecked::<N>(i, stride))
+            (self.0.load_aligned_vectors_unchecked::<N>(i, stride), self.1.load_vectors_unchecked::<N>(i, stride))
         };
         zip(a, b)
     }
@@ -376,7 +376,7 @@ impl<K: Terms<Item = [T; 2], Element = T>, T: Element> Inputs<K> for Two<'_, T> 
         unsafe { [self.0.load_unchecked(i), self.1.load_unchecked(i)] }
     }
     #[inline(always)]
-    fn each([a, b]: [T::Pack; 2], mut with: impl FnMut(usize, [T; 2])) {
+    fn each([a, b]: [T::Vector; 2], mut with: impl FnMut(usize, [T; 2])) {
         a.visit(Each(|i, a| with(i, [a, b.get(i)])));
     }
 }

@@ -2,30 +2,30 @@
 
 mod stage;
 
-use cuda_std::bits::cut_pack;
+use cuda_std::bits::cut_vector;
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 
 use super::fold::fold_lanes;
-use super::gather::gather_packs;
+use super::gather::gather_vectors;
 use crate::ops::{
     All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumOfSquares, WrappingSum, constant, gather_pack, tree,
+    Sum, SumOfSquares, WrappingSum, constant, gather_vector, tree,
 };
 use stage::{Stage, turned};
 
 /// Threads of a block: few, as they wait for each other.
 pub const BLOCK: usize = 64;
 
-/// Packs of a row that a lane folds, at most.
-pub const PACKS_EACH: usize = 4;
+/// Vectors of a row that a lane folds, at most.
+pub const VECTORS_EACH: usize = 4;
 
-/// Packs of a block's rows: as many for each thread.
-const PACKS: usize = BLOCK * PACKS_EACH;
+/// Vectors of a block's rows: as many for each thread.
+const VECTORS: usize = BLOCK * VECTORS_EACH;
 
-/// Packs that a block's rows lie in, if there are gaps between them: one more for each thread, since each row may begin
+/// Vectors that a block's rows lie in, if there are gaps between them: one more for each thread, since each row may begin
 /// inside of one.
-pub const PACKS_WITH_GAPS: usize = BLOCK * (PACKS_EACH + 1);
+pub const VECTORS_WITH_GAPS: usize = BLOCK * (VECTORS_EACH + 1);
 
 /// Rows that one lane folds, at most, where they are of a few elements.
 const ROWS_EACH: usize = 16;
@@ -35,17 +35,17 @@ const ROWS_EACH: usize = 16;
 /// us.
 const FEW_BLOCKS: u32 = 4 * 132;
 
-/// Lanes that fold a row of so many packs, a power of two up to 32.
-pub const fn lanes_of_row(packs: usize) -> usize {
-    let lanes = packs.div_ceil(PACKS_EACH).next_power_of_two();
+/// Lanes that fold a row of so many vectors, a power of two up to 32.
+pub const fn lanes_of_row(vectors: usize) -> usize {
+    let lanes = vectors.div_ceil(VECTORS_EACH).next_power_of_two();
     if lanes < 32 { lanes } else { 32 }
 }
 
-/// Packs that a row of `len` elements of `size` bytes lies in, at most; at least 2, as numbers are divided by it.
-pub const fn packs_of_row(len: usize, size: usize) -> usize {
-    let of_pack = 16 / size;
-    let packs = (len + of_pack - 1).div_ceil(of_pack);
-    if packs < 2 { 2 } else { packs }
+/// Vectors that a row of `len` elements of `size` bytes lies in, at most; at least 2, as numbers are divided by it.
+pub const fn vectors_of_row(len: usize, size: usize) -> usize {
+    let of_vector = 16 / size;
+    let vectors = (len + of_vector - 1).div_ceil(of_vector);
+    if vectors < 2 { 2 } else { vectors }
 }
 
 /// Rows that a block has room for, of `len` elements and with a pitch of `pitch`: a whole number for each group of
@@ -54,8 +54,8 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
     let groups = BLOCK / lanes;
     let room = match (pitch == len, len) {
         (_, 0) => groups * ROWS_EACH,
-        (true, _) => PACKS * (16 / size) / len,
-        (false, _) => PACKS_WITH_GAPS / packs_of_row(len, size),
+        (true, _) => VECTORS * (16 / size) / len,
+        (false, _) => VECTORS_WITH_GAPS / vectors_of_row(len, size),
     };
     if room > groups * ROWS_EACH {
         groups * ROWS_EACH
@@ -81,19 +81,19 @@ pub struct RowArgs<T: Plain, R: Plain> {
     pub lanes: u32,
     /// Rows of a block.
     pub rows_of_block: u32,
-    /// Packs that a row with gaps behind it takes in shared memory.
-    pub packs_of_row: u32,
+    /// Vectors that a row with gaps behind it takes in shared memory.
+    pub vectors_of_row: u32,
     /// A result for each row.
     pub output: GlobalMut<R>,
 }
 
 /// Reduces `rows` rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output
-/// each. `lanes` are [`lanes_of_row`], and a block is for up to [`rows_of_block`] rows, which lie in `packs_of_row`
-/// packs each.
+/// each. `lanes` are [`lanes_of_row`], and a block is for up to [`rows_of_block`] rows, which lie in `vectors_of_row`
+/// vectors each.
 ///
-/// - *All that a block reads is on its way at once*: four packs in each thread, at multiples of 16 bytes wherever rows
+/// - *All that a block reads is on its way at once*: four vectors in each thread, at multiples of 16 bytes wherever rows
 ///   begin, neighbouring ones in neighbouring lanes however long rows are. They go to shared memory as they are.
-/// - *A row is cut out of them there*, by as few lanes as have four packs of it each: the fewer, the fewer shuffles
+/// - *A row is cut out of them there*, by as few lanes as have four vectors of it each: the fewer, the fewer shuffles
 ///   follow, and the order in which a row is folded is the same at each alignment.
 ///
 /// # Safety
@@ -111,20 +111,20 @@ pub struct RowArgs<T: Plain, R: Plain> {
     early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn rows<O: Operator<T>, T: Element>(
-    RowArgs { input, rows, len, pitch, lanes, rows_of_block, packs_of_row, output }: RowArgs<
+    RowArgs { input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output }: RowArgs<
         T,
         <O as Operator<T>>::Output,
     >,
 ) {
-    let tile = shared_array![T::Pack; stage::ROOM];
+    let tile = shared_array![T::Vector; stage::ROOM];
     if thread::grid_dim_x() <= FEW_BLOCKS {
-        thread::admit_next_grid();
+        thread::launch_dependents();
     }
     let first = thread::block_idx_x() as usize * rows_of_block as usize;
     let left = rows - first;
     let count = if left < rows_of_block as usize { left as u32 } else { rows_of_block };
     let stage = Stage::of(&input, first * pitch, (count, len), pitch);
-    stage.copy_to(packs_of_row, &tile);
+    stage.copy_to(vectors_of_row, &tile);
     thread::sync_threads();
 
     let (thread, log_of_lanes) = (thread::thread_idx_x(), lanes.trailing_zeros());
@@ -134,7 +134,7 @@ pub unsafe fn rows<O: Operator<T>, T: Element>(
         let row = base + group;
         // Lanes behind the last row take part in the shuffles all the same.
         let state = if row < count {
-            let row = StagedRow { tile: &tile, start: stage.place(row, packs_of_row), len, lane, log_of_lanes };
+            let row = StagedRow { tile: &tile, start: stage.place(row, vectors_of_row), len, lane, log_of_lanes };
             if stage.is_aligned() { row.fold::<O, true>() } else { row.fold::<O, false>() }
         } else {
             constant!(O::NEUTRAL)
@@ -149,7 +149,7 @@ pub unsafe fn rows<O: Operator<T>, T: Element>(
 
 /// A row in shared memory, and the lane of those that fold it.
 struct StagedRow<'a, T: Element> {
-    tile: &'a SharedArray<T::Pack, { stage::ROOM }>,
+    tile: &'a SharedArray<T::Vector, { stage::ROOM }>,
     /// Its first element.
     start: u32,
     len: u32,
@@ -158,35 +158,35 @@ struct StagedRow<'a, T: Element> {
 }
 
 impl<T: Element> StagedRow<'_, T> {
-    /// What the lane folds: up to four packs, each so many lanes behind the one before, and elements behind the last
-    /// whole pack.
+    /// What the lane folds: up to four vectors, each so many lanes behind the one before, and elements behind the last
+    /// whole vector.
     #[inline(always)]
     fn fold<O: Operator<T>, const ALIGNED: bool>(&self) -> O::State {
         let Self { len, lane, log_of_lanes, .. } = *self;
-        let (of_pack, whole) = (T::Pack::LEN as u32, len / T::Pack::LEN as u32);
+        let (of_vector, whole) = (T::Vector::LEN as u32, len / T::Vector::LEN as u32);
         let nth = |k: usize| lane + ((k as u32) << log_of_lanes);
-        let mut state = if whole >> log_of_lanes == PACKS_EACH as u32 {
-            let pack = |k: usize| self.pack::<ALIGNED>(nth(k));
-            gather_packs::<O, T, PACKS_EACH>(
-                [pack(0), pack(1), pack(2), pack(3)],
-                (lane * of_pack) as usize,
-                T::Pack::LEN << log_of_lanes,
+        let mut state = if whole >> log_of_lanes == VECTORS_EACH as u32 {
+            let vector = |k: usize| self.vector::<ALIGNED>(nth(k));
+            gather_vectors::<O, T, VECTORS_EACH>(
+                [vector(0), vector(1), vector(2), vector(3)],
+                (lane * of_vector) as usize,
+                T::Vector::LEN << log_of_lanes,
             )
         } else if whole > 0 {
             let of_lane = |k: usize| {
                 if nth(k) >= whole {
                     return constant!(O::NEUTRAL);
                 }
-                gather_pack::<O, T>(self.pack::<ALIGNED>(nth(k)), u64::from(nth(k) * of_pack))
+                gather_vector::<O, T>(self.vector::<ALIGNED>(nth(k)), u64::from(nth(k) * of_vector))
             };
-            tree::<_, PACKS_EACH>(of_lane, O::combine)
+            tree::<_, VECTORS_EACH>(of_lane, O::combine)
         } else {
             constant!(O::NEUTRAL)
         };
-        let mut i = whole * of_pack + lane;
+        let mut i = whole * of_vector + lane;
         while i < len {
             let at = (self.start + i) as usize;
-            let place = turned(at / T::Pack::LEN) * T::Pack::LEN + at % T::Pack::LEN;
+            let place = turned(at / T::Vector::LEN) * T::Vector::LEN + at % T::Vector::LEN;
             // SAFETY: inside of the row, and so of the array.
             let element: T = unsafe { self.tile.load_element_unchecked(place) };
             state = O::combine(state, O::lift(element, u64::from(i)));
@@ -195,18 +195,18 @@ impl<T: Element> StagedRow<'_, T> {
         state
     }
 
-    /// The row's `k`-th pack.
+    /// The row's `k`-th vector.
     #[inline(always)]
-    fn pack<const ALIGNED: bool>(&self, k: u32) -> T::Pack {
-        let at = self.start + k * T::Pack::LEN as u32;
-        let (low, past) = ((at / T::Pack::LEN as u32) as usize, (at % T::Pack::LEN as u32) as usize);
-        // SAFETY: the packs in which its first and its last element are.
+    fn vector<const ALIGNED: bool>(&self, k: u32) -> T::Vector {
+        let at = self.start + k * T::Vector::LEN as u32;
+        let (low, past) = ((at / T::Vector::LEN as u32) as usize, (at % T::Vector::LEN as u32) as usize);
+        // SAFETY: the vectors in which its first and its last element are.
         unsafe {
             if ALIGNED {
                 return self.tile.load_unchecked(turned(low));
             }
             let high = low + usize::from(past > 0);
-            cut_pack(self.tile.load_unchecked(turned(low)), self.tile.load_unchecked(turned(high)), past)
+            cut_vector(self.tile.load_unchecked(turned(low)), self.tile.load_unchecked(turned(high)), past)
         }
     }
 }

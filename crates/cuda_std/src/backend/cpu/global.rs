@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use simt::lane::{self, Access, Space};
 
-use crate::element::{Packed, Plain};
+use crate::element::{Plain, VectorType};
 use crate::global::Fetch;
 
 /// [`lane::access`] of any plain value: of 32 bytes a GPU makes two accesses.
@@ -39,7 +39,7 @@ pub(crate) unsafe fn load<T: Plain>(place: *const T) -> T {
 /// As [`load`], if there is something.
 #[inline(always)]
 #[track_caller]
-pub(crate) unsafe fn load_pack_if<P: Packed>(is_there: bool, place: *const P, _fetch: Fetch) -> P {
+pub(crate) unsafe fn load_vector_if<P: VectorType>(is_there: bool, place: *const P, _fetch: Fetch) -> P {
     // SAFETY: as promised by the caller.
     if is_there { unsafe { load(place) } } else { P::from_words([0; 4]) }
 }
@@ -136,13 +136,13 @@ pub(crate) unsafe fn store_both(place: *mut [u64; 2], [first, second]: [u64; 2])
     lane::atomic(Access::Store, place.addr(), 16, false, store, |()| true);
 }
 
-/// How many bytes an address is past a multiple of 16: of no matter here, where an access of a pack is any number of
+/// How many bytes an address is past a multiple of 16: of no matter here, where an access of a vector is any number of
 /// loads.
 pub(crate) fn bytes_off_alignment<T>(place: *const T) -> usize {
     place as usize % 16
 }
 
-/// The 16 bytes at `place` at their places in two packs, `off` bytes into them, and nothing else: a GPU has to read
+/// The 16 bytes at `place` at their places in two vectors, `off` bytes into them, and nothing else: a GPU has to read
 /// around them, which is for those who count requests, but not for those who check accesses.
 ///
 /// # Safety
@@ -155,7 +155,7 @@ pub(crate) unsafe fn load_around<P: Plain>(place: *const P, off: usize) -> [P; 2
         // SAFETY: as promised by the caller.
         *byte = unsafe { read(place.cast::<u8>().add(i)) };
     }
-    // SAFETY: any 16 bytes are a pack (it is `Plain`).
+    // SAFETY: any 16 bytes are a vector (it is `Plain`).
     unsafe { transmute_copy(&bytes) }
 }
 
@@ -165,25 +165,25 @@ pub(crate) unsafe fn load_around<P: Plain>(place: *const P, off: usize) -> [P; 2
 /// As there, if there is something.
 #[inline(always)]
 #[track_caller]
-pub(crate) unsafe fn load_around_if<P: Packed>(is_there: bool, place: *const P, off: usize) -> [P; 2] {
+pub(crate) unsafe fn load_around_if<P: VectorType>(is_there: bool, place: *const P, off: usize) -> [P; 2] {
     // SAFETY: as promised by the caller.
     if is_there { unsafe { load_around(place, off) } } else { [P::from_words([0; 4]); 2] }
 }
 
-/// Elements `from..to` of the pack at `place`, in one load or two of the aligned packs that they lie in; zeros for the
+/// Elements `from..to` of the vector at `place`, in one load or two of the aligned vectors that they lie in; zeros for the
 /// others.
 ///
 /// # Safety
 /// Those elements are valid for a read.
 #[track_caller]
-pub(crate) unsafe fn load_part<T: Plain, P: Packed<Item = T>>(place: *const T, from: usize, to: usize) -> P {
+pub(crate) unsafe fn load_part<T: Plain, P: VectorType<Item = T>>(place: *const T, from: usize, to: usize) -> P {
     lane::unaligned_load(place.wrapping_add(from).addr(), (to - from) * size_of::<T>());
-    let mut pack = P::from_words([0; 4]);
+    let mut vector = P::from_words([0; 4]);
     for k in from..to {
         // SAFETY: as promised by the caller.
-        pack = pack.with(k, unsafe { read(place.wrapping_add(k)) });
+        vector = vector.with(k, unsafe { read(place.wrapping_add(k)) });
     }
-    pack
+    vector
 }
 
 /// An atomic access is never remembered: a volatile one is the same here.

@@ -191,7 +191,7 @@ pub(crate) fn fence_acquire_release(scope: Scope) {
 /// The executor runs one grid after another, and counts the blocks that would not need that.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn admit_next_grid() {
+pub(crate) fn launch_dependents() {
     lane::launch_dependents();
 }
 

@@ -1,6 +1,6 @@
 //! What a GPU has instructions for: conversions, roots, minima, and bytes of words.
 
-use crate::element::Packed;
+use crate::element::VectorType;
 
 pub(crate) fn f32_from_f16(bits: u16) -> f32 {
     half::f16::from_bits(bits).to_f32()
@@ -84,8 +84,8 @@ pub(crate) fn funnel(low: u32, high: u32, bits: u32) -> u32 {
     ((u64::from(high) << 32 | u64::from(low)) >> bits) as u32
 }
 
-/// The 16 bytes that begin `off` bytes, less than 16, into two packs.
-pub(crate) fn cut<P: Packed>(low: P, high: P, off: usize, _size: usize) -> P {
+/// The 16 bytes that begin `off` bytes, less than 16, into two vectors.
+pub(crate) fn cut<P: VectorType>(low: P, high: P, off: usize, _size: usize) -> P {
     let mut bytes = [0_u8; 32];
     for (place, word) in bytes.chunks_exact_mut(4).zip(low.to_words().into_iter().chain(high.to_words())) {
         place.copy_from_slice(&word.to_le_bytes());

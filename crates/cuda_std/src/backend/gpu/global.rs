@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::mem::{size_of, transmute_copy};
 
-use crate::element::{Packed, Plain};
+use crate::element::{Plain, VectorType};
 use crate::global::Fetch;
 
 /// Loads 16 bytes, as words: what of L2's lines is fetched with them is part of the instruction, which older devices do
@@ -64,7 +64,7 @@ pub(crate) unsafe fn load<T: Plain>(place: *const T) -> T {
 /// # Safety
 /// As [`load`].
 #[inline(always)]
-pub(crate) unsafe fn load_pack<P: Packed>(place: *const P, fetch: Fetch) -> P {
+pub(crate) unsafe fn load_vector<P: VectorType>(place: *const P, fetch: Fetch) -> P {
     // SAFETY: as promised by the caller.
     P::from_words(unsafe {
         match fetch {
@@ -83,7 +83,7 @@ pub(crate) unsafe fn load_pack<P: Packed>(place: *const P, fetch: Fetch) -> P {
 /// # Safety
 /// As [`load`], if there is something.
 #[inline(always)]
-pub(crate) unsafe fn load_pack_if<P: Packed>(is_there: bool, place: *const P, fetch: Fetch) -> P {
+pub(crate) unsafe fn load_vector_if<P: VectorType>(is_there: bool, place: *const P, fetch: Fetch) -> P {
     // SAFETY: as promised by the caller.
     P::from_words(unsafe {
         match fetch {
@@ -96,7 +96,7 @@ pub(crate) unsafe fn load_pack_if<P: Packed>(is_there: bool, place: *const P, fe
     })
 }
 
-/// [`load_pack_if`] of 8 bytes, as words.
+/// [`load_vector_if`] of 8 bytes, as words.
 ///
 /// # Safety
 /// As there.
@@ -278,7 +278,7 @@ pub(crate) fn bytes_off_alignment<T>(place: *const T) -> usize {
     place as usize % 16
 }
 
-/// The two aligned packs that the 16 bytes at `place` lie in, where `place` is `off` bytes past a multiple of 16.
+/// The two aligned vectors that the 16 bytes at `place` lie in, where `place` is `off` bytes past a multiple of 16.
 ///
 /// # Safety
 /// Both are valid for a read, and `off` is not 0.
@@ -296,15 +296,18 @@ pub(crate) unsafe fn load_around<P: Plain>(place: *const P, off: usize) -> [P; 2
 /// # Safety
 /// As there, if there is something.
 #[inline(always)]
-pub(crate) unsafe fn load_around_if<P: Packed>(is_there: bool, place: *const P, off: usize) -> [P; 2] {
+pub(crate) unsafe fn load_around_if<P: VectorType>(is_there: bool, place: *const P, off: usize) -> [P; 2] {
     let low = place.wrapping_byte_sub(off);
     // SAFETY: as promised by the caller.
     unsafe {
-        [load_pack_if(is_there, low, Fetch::Sectors), load_pack_if(is_there, low.wrapping_byte_add(16), Fetch::Sectors)]
+        [
+            load_vector_if(is_there, low, Fetch::Sectors),
+            load_vector_if(is_there, low.wrapping_byte_add(16), Fetch::Sectors),
+        ]
     }
 }
 
-/// Writes those of a pack's words that lie in elements `from..to`, and of the two words that a border may go through
+/// Writes those of a vector's words that lie in elements `from..to`, and of the two words that a border may go through
 /// those elements.
 ///
 /// # Safety
@@ -344,13 +347,13 @@ pub(crate) unsafe fn store_part(place: *mut u32, words: [u32; 4], size: usize, f
     }
 }
 
-/// The 16 bytes that begin `off` bytes, less than 16, into two packs, which lie one behind the other and hold elements
+/// The 16 bytes that begin `off` bytes, less than 16, into two vectors, which lie one behind the other and hold elements
 /// of `size` bytes.
 ///
 /// Registers have no index, so the words are moved in two steps of two words and one, each taken or not, and then all
 /// by less than a word (`shf`), for elements that are smaller than one.
 #[inline(always)]
-pub(crate) fn cut<P: Packed>(low: P, high: P, off: usize, size: usize) -> P {
+pub(crate) fn cut<P: VectorType>(low: P, high: P, off: usize, size: usize) -> P {
     let ([a, b, c, d], [e, f, g, h]) = (low.to_words(), high.to_words());
     let by_two = off & 8 != 0;
     let pick = |taken: bool, moved: u32, kept: u32| if taken { moved } else { kept };

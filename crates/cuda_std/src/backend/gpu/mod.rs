@@ -332,7 +332,7 @@ pub(crate) fn fence_system() {
 
 /// Programmatic dependent launch. The host launches a kernel so only if it finds this in its PTX.
 #[inline(always)]
-pub(crate) fn await_previous_grid() {
+pub(crate) fn wait_for_prerequisites() {
     #[cfg(cuda_arch_at_least = "90")]
     // SAFETY: waits and orders memory; accesses none. Not `nomem`: no access may move before it.
     unsafe {
@@ -342,7 +342,7 @@ pub(crate) fn await_previous_grid() {
 
 /// The other half of it: the next grid's blocks may take their places once all blocks have said so, or have ended.
 #[inline(always)]
-pub(crate) fn admit_next_grid() {
+pub(crate) fn launch_dependents() {
     #[cfg(cuda_arch_at_least = "90")]
     // SAFETY: tells the scheduler; accesses no memory.
     unsafe {

@@ -8,7 +8,7 @@ use super::States;
 use crate::ops::Sum;
 use crate::reduce::exact::pieces::fold_warp;
 use crate::reduce::exact::rest::{Rest, declare_rest};
-use crate::reduce::exact::rows::{BLOCK, PACKS, Rows, sum_items, sum_rows};
+use crate::reduce::exact::rows::{BLOCK, Rows, VECTORS, sum_items, sum_rows};
 use crate::reduce::exact::terms::{Elements, Summand};
 
 /// Adds each row to the state of the same number.
@@ -23,12 +23,12 @@ pub unsafe fn exact_states_of_rows<T: Summand>(
     len: usize,
     pitch: usize,
     lanes_log: u32,
-    packs_log: u32,
+    vectors_log: u32,
     has_singles: u32,
     states: GlobalMut<i64>,
 ) {
     let rest: Rest<T::Grid> = declare_rest!();
-    let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
     let put = |row: usize, [(value, position), _]: [(i128, u32); 2]| {
         let states = States::<T::Grid>::new(states);
         states.add(row, value, position);
@@ -40,8 +40,8 @@ pub unsafe fn exact_states_of_rows<T: Summand>(
         _ => sum_rows::<Elements<T>, T, true>(&input, &rows, &put),
     };
     if again.map(|of_set| of_set != 0).contains(&true) {
-        let Rows { rows, len, pitch, lanes_log, packs_log, .. } = rows;
-        add_again::<T>(input, rows, len, pitch, lanes_log, packs_log, again, rest, states);
+        let Rows { rows, len, pitch, lanes_log, vectors_log, .. } = rows;
+        add_again::<T>(input, rows, len, pitch, lanes_log, vectors_log, again, rest, states);
     }
 }
 
@@ -55,15 +55,15 @@ fn add_again<T: Summand>(
     len: usize,
     pitch: usize,
     lanes_log: u32,
-    packs_log: u32,
-    again: [u32; PACKS],
+    vectors_log: u32,
+    again: [u32; VECTORS],
     rest: Rest<T::Grid>,
     states: GlobalMut<i64>,
 ) {
-    let rows = Rows::of_warp(rows, len, pitch, lanes_log, packs_log);
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
     let states = States::<T::Grid>::new(states);
     let mut k = 0;
-    while k < PACKS {
+    while k < VECTORS {
         let mut not_exact = again[k];
         while not_exact != 0 {
             let group = not_exact.trailing_zeros() >> rows.lanes_log;

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use super::States;
 use crate::reduce::exact::pieces::fold_block;
 use crate::reduce::exact::rest::{MOST_WARPS, Rest, declare_rest, warp_id};
-use crate::reduce::exact::spans::{PACKS_IN_FLIGHT, sum_tiles};
+use crate::reduce::exact::spans::{VECTORS_IN_FLIGHT, sum_tiles};
 use crate::reduce::exact::terms::{Elements, One, Summand};
 use crate::reduce::spans::Part;
 
@@ -15,7 +15,7 @@ use crate::reduce::spans::Part;
 ///
 /// # Safety
 /// As of [`spans`](fn@crate::reduce::spans::spans), but that there is a state for each row instead of an output, and no
-/// mailbox. A block has at most 512 threads.
+/// tile state. A block has at most 512 threads.
 #[kernel(instances = [f32, f64, f16, bf16], max_threads = crate::reduce::exact::spans::THREADS_AT_ONCE, min_blocks = 1)]
 pub unsafe fn exact_states_of_spans<T: Summand>(
     input: Global<T>,
@@ -31,7 +31,7 @@ pub unsafe fn exact_states_of_spans<T: Summand>(
     let rest: Rest<T::Grid> = declare_rest!();
     let rest = rest.begin();
     let start = part.span * pitch;
-    let sum = sum_tiles::<Elements<T>, _, PACKS_IN_FLIGHT>(One(&input), start, len, part.run(), &rest);
+    let sum = sum_tiles::<Elements<T>, _, VECTORS_IN_FLIGHT>(One(&input), start, len, part.run(), &rest);
     let piece = fold_block(sum.of_lanes(), pieces, &rest);
     if warp_id() == 0 {
         let states = States::new(states);

@@ -1,17 +1,17 @@
-//! What becomes of a pack of elements.
+//! What becomes of a vector of elements.
 
 use core::marker::PhantomData;
 
-use cuda_std::element::PackVisitor;
+use cuda_std::element::VectorVisitor;
 use cuda_std::prelude::*;
 
 use super::Operator;
 use super::scalar::Scalar;
 
-/// The state of a pack whose first element has the index `first`.
+/// The state of a vector whose first element has the index `first`.
 #[inline(always)]
-pub fn gather_pack<O: Operator<T>, T: Element>(pack: T::Pack, first: u64) -> O::State {
-    pack.visit(Gather::<O> { first, operator: PhantomData })
+pub fn gather_vector<O: Operator<T>, T: Element>(vector: T::Vector, first: u64) -> O::State {
+    vector.visit(Gather::<O> { first, operator: PhantomData })
 }
 
 struct Gather<O> {
@@ -19,7 +19,7 @@ struct Gather<O> {
     operator: PhantomData<O>,
 }
 
-impl<O: Operator<T>, T: Element> PackVisitor<T> for Gather<O> {
+impl<O: Operator<T>, T: Element> VectorVisitor<T> for Gather<O> {
     type Result = O::State;
 
     #[inline(always)]
@@ -28,10 +28,10 @@ impl<O: Operator<T>, T: Element> PackVisitor<T> for Gather<O> {
     }
 }
 
-/// Shows the lowest element of a pack: [`Scalar::lowest`].
+/// Shows the lowest element of a vector: [`Scalar::lowest`].
 pub(super) struct Lowest;
 
-impl<T: Scalar> PackVisitor<T> for Lowest {
+impl<T: Scalar> VectorVisitor<T> for Lowest {
     type Result = T::Ordered;
 
     #[inline(always)]
@@ -40,10 +40,10 @@ impl<T: Scalar> PackVisitor<T> for Lowest {
     }
 }
 
-/// Shows the highest element of a pack: [`Scalar::highest`].
+/// Shows the highest element of a vector: [`Scalar::highest`].
 pub(super) struct Highest;
 
-impl<T: Scalar> PackVisitor<T> for Highest {
+impl<T: Scalar> VectorVisitor<T> for Highest {
     type Result = T::Ordered;
 
     #[inline(always)]

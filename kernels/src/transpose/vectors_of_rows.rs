@@ -1,0 +1,139 @@
+//! A run of each of several rows, loaded by aligned vectors.
+
+use cuda_std::global::Fetch;
+use cuda_std::prelude::*;
+
+use crate::divisor::Divisor;
+
+use super::in_words::InWords;
+use super::strips::{BLOCK, VECTORS_EACH, per_word, words, words_of_vector};
+
+/// A run of each row, and the aligned vectors that it lies in.
+pub(super) struct RowsInVectors<'a, T> {
+    pub input: &'a Global<'a, T>,
+    /// Where the first begins, and how many elements it is to the next.
+    pub begin: usize,
+    pub pitch: usize,
+    pub rows: u32,
+    /// Elements of each.
+    pub len: u32,
+    /// Divides by the most vectors that one lies in.
+    pub by_vectors: Divisor,
+}
+
+/// One of their vectors.
+#[derive(Clone, Copy)]
+struct Vector {
+    /// Whether it is the thread's.
+    is_there: bool,
+    /// Where it begins in the view, and which of its elements are the run's.
+    start: usize,
+    from: u32,
+    to: u32,
+    /// Where it goes in shared memory.
+    place: u32,
+}
+
+impl<T: InWords> RowsInVectors<'_, T> {
+    /// Writes the runs to shared memory, where `place` says: each as the vectors that it lies in. There is room for all
+    /// of them.
+    ///
+    /// [`VECTORS_EACH`] vectors are on their way in each thread, or two, if there are few; the block has no more than so
+    /// many.
+    #[inline(always)]
+    pub fn copy_to<const LEN: usize>(&self, place: impl Fn(u32) -> u32, tile: &SharedArray<T, LEN>) {
+        let load = |k: usize| self.load(self.vector(k, &place));
+        let keep = |k: usize, vector: T::Vector| keep(self.vector(k, &place), vector, tile);
+        if self.rows * self.by_vectors.by() <= 2 * BLOCK as u32 {
+            let vectors = [load(0), load(1)];
+            keep(0, vectors[0]);
+            keep(1, vectors[1]);
+            return;
+        }
+        let vectors: [T::Vector; VECTORS_EACH] =
+            [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
+        keep(0, vectors[0]);
+        keep(1, vectors[1]);
+        keep(2, vectors[2]);
+        keep(3, vectors[3]);
+        keep(4, vectors[4]);
+        keep(5, vectors[5]);
+        keep(6, vectors[6]);
+        keep(7, vectors[7]);
+    }
+
+    /// [`RowsInVectors::copy_to`] places `room_of_run` elements apart, of elements of 8 bytes: by itself, since through a
+    /// function `ptxas` orders it so that strips of these take 5 % longer.
+    #[inline(always)]
+    pub fn copy_apart<const LEN: usize>(&self, room_of_run: u32, tile: &SharedArray<T, LEN>) {
+        let load = |k: usize| self.load(self.vector_apart(k, room_of_run));
+        let keep = |k: usize, vector: T::Vector| keep(self.vector_apart(k, room_of_run), vector, tile);
+        if self.rows * self.by_vectors.by() <= 2 * BLOCK as u32 {
+            let vectors = [load(0), load(1)];
+            keep(0, vectors[0]);
+            keep(1, vectors[1]);
+            return;
+        }
+        let vectors: [T::Vector; VECTORS_EACH] =
+            [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
+        keep(0, vectors[0]);
+        keep(1, vectors[1]);
+        keep(2, vectors[2]);
+        keep(3, vectors[3]);
+        keep(4, vectors[4]);
+        keep(5, vectors[5]);
+        keep(6, vectors[6]);
+        keep(7, vectors[7]);
+    }
+
+    #[inline(always)]
+    fn vector_apart(&self, k: usize, room_of_run: u32) -> Vector {
+        self.vector(k, &|row| row * room_of_run)
+    }
+
+    /// The thread's `k`-th vector; where it is not there, another one that is: a load that is done or not
+    /// takes a predicate, of which `ptxas` has seven, and so it would have one or two of eight on their way at once.
+    #[inline(always)]
+    fn vector(&self, k: usize, place: &impl Fn(u32) -> u32) -> Vector {
+        let lanes = T::Vector::LEN as u32;
+        let nth = thread::thread_idx_x() + (k * BLOCK) as u32;
+        let is_row = nth < self.rows * self.by_vectors.by();
+        let (row, i) = self.by_vectors.divide(if is_row { nth } else { 0 });
+        let begin = self.begin + row as usize * self.pitch;
+        let past = self.input.elements_past(begin, 16) as u32;
+        let end = past + self.len;
+        let vectors = end.div_ceil(lanes);
+        let is_there = is_row && i < vectors;
+        let i = if i < vectors { i } else { vectors - 1 };
+        Vector {
+            is_there,
+            start: begin.wrapping_sub(past as usize).wrapping_add((i * lanes) as usize),
+            from: if i == 0 { past } else { 0 },
+            to: if (i + 1) * lanes < end { lanes } else { end - i * lanes },
+            place: place(row) + i * lanes,
+        }
+    }
+
+    #[inline(always)]
+    fn load(&self, vector: Vector) -> T::Vector {
+        let Vector { start, from, to, .. } = vector;
+        // Runs are short, and begin anywhere: what is fetched with them is the next block's.
+        // SAFETY: these elements are the run's, which is inside of the view; and `start` is aligned.
+        unsafe { self.input.load_aligned_part_unchecked(start, from as usize, to as usize, Fetch::TwoLines) }
+    }
+}
+
+/// Writes a vector to shared memory. Checked, since `ptxas` saves registers by storing the first vectors before it loads
+/// the last ones, but not around the branches of checks.
+#[inline(always)]
+fn keep<T: InWords, const LEN: usize>(at: Vector, vector: T::Vector, tile: &SharedArray<T, LEN>) {
+    if !at.is_there {
+        return;
+    }
+    let words = words::<T>(vector);
+    let mut j = 0;
+    while j < words_of_vector::<T>() {
+        tile.store_word((at.place + j * per_word::<T>()) as usize % LEN, words[j as usize]);
+        j += 1;
+    }
+}
