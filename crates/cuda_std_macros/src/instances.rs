@@ -20,6 +20,29 @@ pub struct Attribute {
     pub erase: Option<Path>,
 }
 
+/// `instances = path!, ...`: the macro writes the attribute with the instances.
+pub struct FromMacro {
+    pub path: Path,
+    /// The rest of the attribute.
+    pub rest: TokenStream,
+}
+
+impl Parse for FromMacro {
+    fn parse(input: ParseStream) -> Result<Self> {
+        let key: Ident = input.parse()?;
+        if key != "instances" {
+            return Err(Error::new(key.span(), "expected `instances`"));
+        }
+        input.parse::<Token![=]>()?;
+        let path = input.parse()?;
+        input.parse::<Token![!]>()?;
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
+        }
+        Ok(Self { path, rest: input.parse()? })
+    }
+}
+
 /// A generic argument of an instance: a type, or a constant.
 #[derive(Clone)]
 pub enum Argument {

@@ -52,6 +52,18 @@ mod parameters;
 /// With `min_blocks = 4`, too, it leaves them no more than so many blocks in one multiprocessor have. What does not fit
 /// goes to memory.
 ///
+/// Instances that several kernels have stand once, in a macro: `#[kernel(instances = operators!, block = 64)]` is
+/// `operators! { [block = 64] fn ... }`, and the macro writes the attribute with the list:
+///
+/// ```ignore
+/// macro_rules! operators {
+///     ([$($rest:tt)*] $($function:tt)*) => {
+///         #[kernel(instances = [Min, Max] x [f32, f64] + [Sum] x [i32], $($rest)*)]
+///         $($function)*
+///     };
+/// }
+/// ```
+///
 /// With `early`, the kernel's blocks may take their places while the kernel before it in the same order still runs,
 /// where the device can (sm_90 and later): each waits, before anything of its own, until that one is done and all it
 /// wrote can be seen. Between short kernels that saves most of the time that a launch takes. With `early = 528`, blocks
@@ -68,6 +80,10 @@ mod parameters;
 /// which can reach memory through views only, has a safe one.
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    if let Ok(instances::FromMacro { path, rest }) = syn::parse(attribute.clone()) {
+        let item = proc_macro2::TokenStream::from(item);
+        return quote::quote!(#path! { [#rest] #item }).into();
+    }
     let expanded = syn::parse(attribute)
         .and_then(|attribute| Ok((attribute, syn::parse(item)?)))
         .and_then(|(attribute, function)| expand::kernel(&attribute, &function));

@@ -3,8 +3,9 @@
 use cuda_std::element::Element;
 use half::{bf16, f16};
 use kernels::ops::{
-    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumOfSquares, WrappingSum,
+    All, Any, AnyOrAll, ArgMax, ArgMin, BothExtremes, Count, CountFinite, CountNan, CountNonzero, Extreme,
+    IndexOfExtreme, Max, Mean, Min, MinMax, Norm, Operator, Product, Scalar, SquaresOrNorm, Sum, SumOfSquares,
+    SumOrMean, WrappingSum,
 };
 use kernels::reduce::{
     columns::columns,
@@ -19,117 +20,195 @@ use super::segments::OrderedSegmentKernels;
 use super::{Kernels, Planned, Reduction, SegmentKernels, Shape};
 use crate::Error;
 
-/// An operator whose kernels are those of the engines for any [`Operator`].
-trait OperatorKernels<T: Element>: Operator<T> {
-    fn kernels() -> Kernels<Self, T>;
-    fn segment_kernels() -> OrderedSegmentKernels<T, Self::Output>;
-}
+/// An operator, its name in messages, and by which operator of [`kernels`] elements of each type `T` are reduced: its
+/// value, the elements that the kernel takes those of type `T` as, and what it gives out.
+///
+/// Elements and results have the sizes of the kernel's, and the kernel gives the bits that the operator gives.
+macro_rules! builtin {
+    ($($operator:ident, $name:literal {
+        $($($type:ident)+ => $by:ident($value:expr) $order:ident of $element:ty, to $output:ty;)*
+    })*) => {$($($(
+        const _: () = {
+            #[allow(dead_code, reason = "the table names the type so")]
+            type T = $type;
 
-macro_rules! reductions {
-    ($($operator:ident, $name:literal, $order:ident of $($type:ident)*;)*) => {$($(
-        reductions!($operator, $type);
+            impl Reduction<$type> for $operator {
+                type Output = $output;
 
-        impl OperatorKernels<$type> for $operator {
-            fn kernels() -> Kernels<Self, $type> {
-                // SAFETY: whoever has them cannot launch them: only the plans of `Kernels` do.
-                unsafe {
-                    Kernels {
-                        name: $name,
-                        spans: spans::handle::<Self, $type>(),
-                        spans_anywhere: reductions!(spans_anywhere, $operator, $type, $order),
-                        rows: Some(rows::handle::<Self, $type>()),
-                        columns: Some(columns::handle::<Self, $type>()),
-                    }
+                fn plan(shape: Shape, _: Token) -> Result<Planned<$type, $output>, Error> {
+                    // SAFETY: whoever has them cannot launch them: only the plans of `Kernels` do.
+                    plan_by(unsafe { builtin!(kernels, $name, $by, $value, $element, $order) }, shape)
+                }
+                fn segment_kernels(_: Token) -> SegmentKernels<$type, $output> {
+                    // SAFETY: as above, of `SegmentKernels`; and the table says what has the same bits.
+                    SegmentKernels::InOrder(unsafe { builtin!(segment_kernels, $by, $value, $element).taken_as() })
                 }
             }
-            fn segment_kernels() -> OrderedSegmentKernels<$type, Self::Output> {
-                // SAFETY: as above, of `SegmentKernels`.
-                unsafe {
-                    OrderedSegmentKernels {
-                        segments: segments::handle::<Self, $type>(),
-                        long_segments: long_segments::handle::<Self, $type>(),
-                        places: places_of_partial(size_of::<<Self as Operator<$type>>::State>()),
-                    }
-                }
-            }
-        }
-    )*)*};
-    ($operator:ident, $type:ident) => {
-        impl Reduction<$type> for $operator {
-            type Output = <$operator as Operator<$type>>::Output;
-
-            fn plan(shape: Shape, _: Token) -> Result<Planned<$type, Self::Output>, Error> {
-                plan_by(<Self as OperatorKernels<$type>>::kernels(), shape)
-            }
-            fn segment_kernels(_: Token) -> SegmentKernels<$type, Self::Output> {
-                SegmentKernels::InOrder(<Self as OperatorKernels<$type>>::segment_kernels())
-            }
+        };
+    )+)*)*};
+    (kernels, $name:literal, $by:ident, $value:expr, $element:ty, $order:ident) => {
+        Kernels::<$by, $element> {
+            name: $name,
+            operator: Operator::<$element>::to_word($value),
+            spans: spans::handle::<$by, $element>(),
+            spans_anywhere: builtin!(spans_anywhere, $by, $element, $order),
+            rows: Some(rows::handle::<$by, $element>()),
+            columns: Some(columns::handle::<$by, $element>()),
         }
     };
-    (spans_anywhere, $operator:ident, $type:ident, in_order) => {{
-        const { assert!(!<$operator as Operator<$type>>::ANY_ORDER) };
-        Some(spans_anywhere::handle::<$operator, $type>())
-    }};
-    (spans_anywhere, $operator:ident, $type:ident, in_any_order) => {{
-        const { assert!(<$operator as Operator<$type>>::ANY_ORDER) };
+    // Spans that begin anywhere have a kernel of their own only where the order counts.
+    (spans_anywhere, $by:ident, $element:ty, in_any_order) => {{
+        const { assert!(<$by as Operator<$element>>::ANY_ORDER) };
         None
     }};
-}
-
-/// Operators that do with one type, bit for bit, what an operator does with another one: they have its kernels.
-macro_rules! the_same {
-    ($($operator:ident, $name:literal, of $($type:ident as $by:ident of $same:ident),*;)*) => {$($(
-        reductions!($operator, $type);
-
-        impl OperatorKernels<$type> for $operator {
-            fn kernels() -> Kernels<Self, $type> {
-                // SAFETY: both do the same with the same bits, as the list below says of each pair.
-                unsafe { <$by as OperatorKernels<$same>>::kernels().taken_as($name) }
-            }
-            fn segment_kernels() -> OrderedSegmentKernels<$type, Self::Output> {
-                // SAFETY: as above.
-                unsafe { <$by as OperatorKernels<$same>>::segment_kernels().taken_as() }
-            }
+    (spans_anywhere, $by:ident, $element:ty, in_order) => {{
+        const { assert!(!<$by as Operator<$element>>::ANY_ORDER) };
+        Some(spans_anywhere::handle::<$by, $element>())
+    }};
+    (segment_kernels, $by:ident, $value:expr, $element:ty) => {
+        OrderedSegmentKernels::<$element, <$by as Operator<$element>>::Output> {
+            operator: Operator::<$element>::to_word($value),
+            segments: segments::handle::<$by, $element>(),
+            long_segments: long_segments::handle::<$by, $element>(),
+            places: places_of_partial(size_of::<<$by as Operator<$element>>::State>()),
         }
-    )*)*};
+    };
 }
 
-// By `Operator::ANY_ORDER`: spans that begin anywhere have a kernel of their own only where the order counts.
-reductions! {
-    Sum, "the sum", in_any_order of i8 i16 i32 i64 u8 u16 u32;
-    Product, "the product", in_order of f32 f64 f16 bf16;
-    Product, "the product", in_any_order of i8 i16 i32 i64 u8 u16 u32;
-    Mean, "the mean", in_any_order of i8 i16 i32 i64 u8 u16 u32 u64;
-    SumOfSquares, "the sum of squares", in_any_order of i8 i16 i32 i64 u8 u16 u32;
-    Norm, "the norm", in_any_order of i8 i16 i32 i64 u8 u16 u32 u64;
-    Min, "the minimum", in_any_order of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    Max, "the maximum", in_any_order of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    MinMax, "the minimum and maximum", in_any_order of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    ArgMin, "the place of the minimum", in_any_order of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    ArgMax, "the place of the maximum", in_any_order of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    Any, "whether any is nonzero", in_any_order of f32 f64 f16 u8 u16 u32 u64;
-    All, "whether all are nonzero", in_any_order of f32 f64 f16 u8 u16 u32 u64;
-    CountNonzero, "the number of nonzero elements", in_any_order of f32 f64 f16 u8 u16 u32 u64;
-    CountNan, "the number of NaN", in_any_order of f32 f64 f16 bf16;
-    CountFinite, "the number of finite elements", in_any_order of f32 f64 f16 bf16;
-    WrappingSum, "the wrapping sum", in_any_order of u8 u16 u32;
+builtin! {
+    Sum, "the sum" {
+        i8 i16 u8 u16 => SumOrMean(SumOrMean { is_mean: false }) in_any_order of T, to <T as Scalar>::Wide;
+        i32 i64 u32 => Sum(Sum) in_any_order of T, to <T as Scalar>::Wide;
+        // Sums, products and squares that wrap have the same bits with and without a sign.
+        u64 => Sum(Sum) in_any_order of i64, to u64;
+    }
+    WrappingSum, "the wrapping sum" {
+        i8 u8 => WrappingSum(WrappingSum) in_any_order of u8, to T;
+        i16 u16 => WrappingSum(WrappingSum) in_any_order of u16, to T;
+        i32 u32 => WrappingSum(WrappingSum) in_any_order of u32, to T;
+        i64 u64 => Sum(Sum) in_any_order of i64, to T;
+    }
+    Mean, "the mean" {
+        i8 i16 u8 u16 => SumOrMean(SumOrMean { is_mean: true }) in_any_order of T, to f64;
+        i32 i64 u32 u64 => Mean(Mean) in_any_order of T, to f64;
+    }
+    SumOfSquares, "the sum of squares" {
+        i8 u8 => SquaresOrNorm(SquaresOrNorm { is_norm: false }) in_any_order of T, to <T as Scalar>::Wide;
+        i16 i32 i64 u16 u32 => SumOfSquares(SumOfSquares) in_any_order of T, to <T as Scalar>::Wide;
+        u64 => SumOfSquares(SumOfSquares) in_any_order of i64, to u64;
+    }
+    Norm, "the norm" {
+        i8 u8 => SquaresOrNorm(SquaresOrNorm { is_norm: true }) in_any_order of T, to f64;
+        i16 i32 i64 u16 u32 u64 => Norm(Norm) in_any_order of T, to f64;
+    }
+    Product, "the product" {
+        f32 f64 f16 bf16 => Product(Product) in_order of T, to <T as Scalar>::Wide;
+        i8 i16 i32 i64 u8 u16 u32 => Product(Product) in_any_order of T, to <T as Scalar>::Wide;
+        u64 => Product(Product) in_any_order of i64, to u64;
+    }
+    Min, "the minimum" {
+        f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
+            => Extreme(Extreme { flip: T::FLIP_OF_MIN }) in_any_order of <T as Compared>::By, to T;
+    }
+    Max, "the maximum" {
+        f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
+            => Extreme(Extreme { flip: T::FLIP_OF_MAX }) in_any_order of <T as Compared>::By, to T;
+    }
+    MinMax, "the minimum and maximum" {
+        f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
+            => BothExtremes(BothExtremes { flip: T::FLIP_OF_MAX }) in_any_order of <T as Compared>::By, to <T as Scalar>::Pair;
+    }
+    ArgMin, "the index of the minimum" {
+        f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
+            => IndexOfExtreme(IndexOfExtreme { flip: T::FLIP_OF_MIN }) in_any_order of <T as Compared>::By, to u64;
+    }
+    ArgMax, "the index of the maximum" {
+        f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
+            => IndexOfExtreme(IndexOfExtreme { flip: T::FLIP_OF_MAX }) in_any_order of <T as Compared>::By, to u64;
+    }
+    Any, "whether any is nonzero" {
+        f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
+            => AnyOrAll(AnyOrAll { is_all: false }) in_any_order of <T as Counted>::By, to u8;
+    }
+    All, "whether all are nonzero" {
+        f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
+            => AnyOrAll(AnyOrAll { is_all: true }) in_any_order of <T as Counted>::By, to u8;
+    }
+    CountNonzero, "the number of nonzero elements" {
+        f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
+            => Count(Count { threshold: 2, is_below: false }) in_any_order of <T as Counted>::By, to u64;
+    }
+    CountNan, "the number of NaN" {
+        f32 f64 f16 bf16 => Count(Count { threshold: T::INFINITY_SHIFTED + 2, is_below: false }) in_any_order of <T as Counted>::By, to u64;
+    }
+    CountFinite, "the number of finite elements" {
+        f32 f64 f16 bf16 => Count(Count { threshold: T::INFINITY_SHIFTED, is_below: true }) in_any_order of <T as Counted>::By, to u64;
+    }
 }
 
-// Whether a number is 0 does not depend on its sign: floats of one size are 0 if no bit but the first is set,
-// integers if none is. Sums and products of integers that wrap have the same bits of both signs, if they are as wide
-// as the elements.
-the_same! {
-    Any, "whether any is nonzero",
-        of i8 as Any of u8, i16 as Any of u16, i32 as Any of u32, i64 as Any of u64, bf16 as Any of f16;
-    All, "whether all are nonzero",
-        of i8 as All of u8, i16 as All of u16, i32 as All of u32, i64 as All of u64, bf16 as All of f16;
-    CountNonzero, "the number of nonzero elements",
-        of i8 as CountNonzero of u8, i16 as CountNonzero of u16, i32 as CountNonzero of u32, i64 as CountNonzero of u64,
-        bf16 as CountNonzero of f16;
-    WrappingSum, "the wrapping sum",
-        of i8 as WrappingSum of u8, i16 as WrappingSum of u16, i32 as WrappingSum of u32, i64 as Sum of i64,
-        u64 as Sum of i64;
-    Sum, "the sum", of u64 as Sum of i64;
-    Product, "the product", of u64 as Product of i64;
-    SumOfSquares, "the sum of squares", of u64 as SumOfSquares of i64;
+/// Elements that are compared as those of another type, with some bits flipped: see [`Extreme`].
+trait Compared {
+    type By: Element;
+    const FLIP_OF_MAX: u64;
+    const FLIP_OF_MIN: u64;
 }
+
+macro_rules! compared {
+    ($($type:ident as $by:ident, maximum $max:expr, minimum $min:expr;)*) => {$(
+        impl Compared for $type {
+            type By = $by;
+            const FLIP_OF_MAX: u64 = $max;
+            const FLIP_OF_MIN: u64 = $min;
+        }
+    )*};
+}
+
+compared! {
+    f32 as f32, maximum 0, minimum 1 << 31;
+    f64 as f64, maximum 0, minimum 1 << 63;
+    f16 as f16, maximum 0, minimum 1 << 15;
+    bf16 as bf16, maximum 0, minimum 1 << 15;
+    u8 as u8, maximum 0, minimum u8::MAX as u64;
+    u16 as u16, maximum 0, minimum u16::MAX as u64;
+    u32 as u32, maximum 0, minimum u32::MAX as u64;
+    u64 as u64, maximum 0, minimum u64::MAX;
+    i8 as u8, maximum 1 << 7, minimum i8::MAX as u64;
+    i16 as u16, maximum 1 << 15, minimum i16::MAX as u64;
+    i32 as u32, maximum 1 << 31, minimum i32::MAX as u64;
+    i64 as u64, maximum 1 << 63, minimum i64::MAX as u64;
+}
+
+/// Elements that are counted as those of another type: whether one is 0, NaN or infinite is in the bits, and of floats
+/// of one size in the same ones.
+trait Counted {
+    type By: Element;
+}
+
+macro_rules! counted {
+    ($($type:ident as $by:ident;)*) => {$(
+        impl Counted for $type {
+            type By = $by;
+        }
+    )*};
+}
+
+counted! {
+    f32 as f32; f64 as f64; f16 as f16; bf16 as f16;
+    u8 as u8; u16 as u16; u32 as u32; u64 as u64; i8 as u8; i16 as u16; i32 as u32; i64 as u64;
+}
+
+/// Floats, whose infinity has all bits of the exponent set and no others.
+trait Infinite {
+    /// The bits of infinity, shifted left by one.
+    const INFINITY_SHIFTED: u64;
+}
+
+macro_rules! infinite {
+    ($($type:ident)*) => {$(
+        impl Infinite for $type {
+            const INFINITY_SHIFTED: u64 = ($type::INFINITY.to_bits() as u64) << 1;
+        }
+    )*};
+}
+
+infinite!(f32 f64 f16 bf16);

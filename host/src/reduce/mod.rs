@@ -92,6 +92,8 @@ type ColumnsKernel<O, T> = Kernel<ColumnArgs<'static, T, <O as Operator<T>>::Sta
 /// views that have all elements that those name.
 pub struct Kernels<O: Operator<T>, T: Element> {
     name: &'static str,
+    /// The operator's value.
+    operator: u64,
     spans: AnyBlock<SpanArgs<'static, T, Output<O, T>>>,
     spans_anywhere: Option<AnyBlock<SpanArgs<'static, T, Output<O, T>>>>,
     rows: Option<Kernel<RowArgs<'static, T, Output<O, T>>>>,
@@ -104,7 +106,12 @@ impl<O: Operator<T>, T: Element> Kernels<O, T> {
     ///
     /// The kernel calls [`fold_spans`](kernels::reduce::spans::fold_spans), or takes any arguments.
     pub fn new(name: &'static str, spans: AnyBlock<SpanArgs<'static, T, Output<O, T>>>) -> Self {
-        Self { name, spans, spans_anywhere: None, rows: None, columns: None }
+        Self { name, operator: O::default().to_word(), spans, spans_anywhere: None, rows: None, columns: None }
+    }
+
+    /// The operator's value; without one it is the default of its type.
+    pub fn with_operator(self, operator: O) -> Self {
+        Self { operator: operator.to_word(), ..self }
     }
 
     /// Also with a kernel for long spans of which not all begin at a multiple of 16 bytes, which calls
@@ -124,31 +131,6 @@ impl<O: Operator<T>, T: Element> Kernels<O, T> {
     pub fn with_columns(self, kernel: ColumnsKernel<O, T>) -> Self {
         Self { columns: Some(kernel), ..self }
     }
-
-    /// The kernels as those of the operator `P` of elements `U`.
-    ///
-    /// # Safety
-    /// `P` does with elements of type `U`, bit for bit, what `O` does with those of type `T`.
-    unsafe fn taken_as<P: Operator<U>, U: Element>(self, name: &'static str) -> Kernels<P, U> {
-        const { assert_same_sizes::<O, T, P, U>() };
-        // SAFETY: views of elements and results of the same sizes and bits, and all else unchanged.
-        unsafe {
-            Kernels {
-                name,
-                spans: self.spans.taken_as(),
-                spans_anywhere: self.spans_anywhere.map(|kernel| kernel.taken_as()),
-                rows: self.rows.map(|kernel| kernel.taken_as()),
-                columns: self.columns.map(|kernel| kernel.taken_as()),
-            }
-        }
-    }
-}
-
-/// Fails to compile if elements, states or results of the operators have different sizes.
-const fn assert_same_sizes<O: Operator<T>, T: Element, P: Operator<U>, U: Element>() {
-    assert!(size_of::<T>() == size_of::<U>());
-    assert!(size_of::<O::State>() == size_of::<P::State>());
-    assert!(size_of::<O::Output>() == size_of::<P::Output>());
 }
 
 // By hand: a derive would ask for `O: Clone`.

@@ -134,10 +134,13 @@ pub(super) fn grid((x, y): (usize, usize), operation: &'static str) -> Result<(u
 }
 
 /// How a shape is reduced by an operator, if it can be.
-pub(super) fn plan_by<O: Operator<T>, T: Element>(
-    kernels: Kernels<O, T>,
+///
+/// The operator's elements and outputs have the sizes of `T` and `R`, and take their bits.
+pub(super) fn plan_by<O: Operator<E>, E: Element, T: Element, R: Plain>(
+    kernels: Kernels<O, E>,
     shape: Shape,
-) -> Result<Planned<T, O::Output>, Error> {
+) -> Result<Planned<T, R>, Error> {
+    const { assert!(size_of::<T>() == size_of::<E>() && size_of::<R>() == size_of::<O::Output>()) };
     check_elements::<T>(shape)?;
     if shape.elements_each() == 0 && shape.outputs() > 0 && !O::HAS_EMPTY {
         return Err(Error::Empty { operator: kernels.name });
@@ -158,7 +161,7 @@ struct ByOperator<O: Operator<T>, T: Element> {
     plan: Plan,
 }
 
-impl<O: Operator<T>, T: Element> Launches<T, O::Output> for ByOperator<O, T> {
+impl<O: Operator<E>, E: Element, T: Element, R: Plain> Launches<T, R> for ByOperator<O, E> {
     fn room(&self) -> Room {
         self.plan.room::<O::State>()
     }
@@ -168,14 +171,16 @@ impl<O: Operator<T>, T: Element> Launches<T, O::Output> for ByOperator<O, T> {
         gpu: &Gpu,
         workspace: &mut Workspace,
         input: View<'_, T>,
-        mut output: ViewMut<'_, O::Output>,
+        output: ViewMut<'_, R>,
     ) -> Result<(), Error> {
         let Self { kernels, plan } = self;
+        let (input, mut output) = (input.cast::<E>(), output.cast::<O::Output>());
+        let operator = kernels.operator;
         let grid = grid(plan.grid(), OPERATION)?;
         match *plan {
             Plan::Nothing => Ok(()),
             Plan::Spans { spans, len, pitch, blocks } => {
-                let bytes_between = if spans > 1 { pitch.saturating_mul(size_of::<T>()) } else { 0 };
+                let bytes_between = if spans > 1 { pitch.saturating_mul(size_of::<E>()) } else { 0 };
                 let is_aligned = input.device_address().is_multiple_of(16) && bytes_between.is_multiple_of(16);
                 let kernel = match kernels.spans_anywhere {
                     Some(kernel) if !is_aligned => kernel,
@@ -187,16 +192,17 @@ impl<O: Operator<T>, T: Element> Launches<T, O::Output> for ByOperator<O, T> {
                     let output = output.reborrow().slice(first, count)?;
                     let (input, tile_states) = (input.behind(first * pitch)?, workspace.tile_states.view_mut());
                     let Blocks { parts, tiles, longer, threads } = blocks;
-                    let arguments = SpanArgs { input, len, pitch, parts, tiles, longer, tile_states, output };
+                    let arguments = SpanArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output };
                     gpu.launch(kernel.with_block(threads), self::grid(blocks.grid(count), OPERATION)?, arguments)?;
                 }
                 Ok(())
             }
             Plan::Rows { rows, len, pitch, lanes, rows_of_block } => {
                 let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;
-                let vectors_of_row = vectors_of_row(len, size_of::<T>()) as u32;
+                let vectors_of_row = vectors_of_row(len, size_of::<E>()) as u32;
                 let len = len as u32;
-                let arguments = RowArgs { input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output };
+                let arguments =
+                    RowArgs { operator, input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output };
                 gpu.launch(kernel, grid, arguments)
             }
             Plan::Columns { rows, columns, pitch, batch_pitch, abreast, lanes, parts, .. } => {
@@ -206,6 +212,7 @@ impl<O: Operator<T>, T: Element> Launches<T, O::Output> for ByOperator<O, T> {
                 let partials = workspace.partials.view_mut().cast::<O::State>();
                 let tickets = workspace.tickets.view_mut();
                 let arguments = ColumnArgs {
+                    operator,
                     input,
                     rows,
                     columns,

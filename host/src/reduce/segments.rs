@@ -22,6 +22,8 @@ pub enum SegmentKernels<T: Element, R: Plain> {
 /// Those of an operator that combines states.
 #[doc(hidden)]
 pub struct OrderedSegmentKernels<T: Element, R: Plain> {
+    /// The operator's value.
+    pub(super) operator: u64,
     pub(super) segments: Kernel<SegmentArgs<'static, T, R>>,
     pub(super) long_segments: Kernel<LongSegmentArgs<'static, T, R>>,
     /// The [places](segments::places_of_partial) that a state takes.
@@ -46,10 +48,10 @@ impl<T: Element, R: Plain> OrderedSegmentKernels<T, R> {
     /// That operator does with elements of type `U`, bit for bit, what this one does with those of type `T`.
     pub(super) unsafe fn taken_as<U: Element, S: Plain>(self) -> OrderedSegmentKernels<U, S> {
         const { assert!(size_of::<T>() == size_of::<U>() && size_of::<R>() == size_of::<S>()) };
-        let Self { segments, long_segments, places } = self;
+        let Self { operator, segments, long_segments, places } = self;
         // SAFETY: views of elements and results of the same sizes and bits, and all else unchanged.
         let (segments, long_segments) = unsafe { (segments.taken_as(), long_segments.taken_as()) };
-        OrderedSegmentKernels { segments, long_segments, places }
+        OrderedSegmentKernels { operator, segments, long_segments, places }
     }
 }
 
@@ -241,7 +243,9 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         let (chunks, notes) = (self.chunks.view_mut(), self.notes.view_mut());
         match &self.kernels {
             SegmentKernels::InOrder(kernels) => {
-                let arguments = SegmentArgs { input, offsets, per_warp, chunks, notes, output: output.reborrow() };
+                let operator = kernels.operator;
+                let arguments =
+                    SegmentArgs { operator, input, offsets, per_warp, chunks, notes, output: output.reborrow() };
                 self.gpu.launch(kernels.segments, grid, arguments)?;
                 if !has_long {
                     return Ok(());
@@ -249,7 +253,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
                 let (notes, partials, tickets) =
                     (self.notes.view_mut(), self.partials.view_mut(), self.tickets.view_mut());
                 let chunks = self.chunks.view();
-                let arguments = LongSegmentArgs { input, chunks, notes, partials, tickets, output };
+                let arguments = LongSegmentArgs { operator, input, chunks, notes, partials, tickets, output };
                 self.gpu.launch(kernels.long_segments, long_grid, arguments)
             }
             SegmentKernels::Exact(kernels) => {

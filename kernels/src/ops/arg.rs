@@ -6,7 +6,7 @@
 use cuda_std::prelude::*;
 
 use super::scalar::{Ordered, Scalar};
-use super::vectors::{Highest, Lowest};
+use super::vectors::Highest;
 use super::{Operator, tree};
 
 /// The index of the smallest element.
@@ -16,6 +16,14 @@ pub struct ArgMin;
 /// The index of the largest element.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ArgMax;
+
+/// [`ArgMin`] or [`ArgMax`]: the index of the largest of the elements with some bits flipped, as of
+/// [`Extreme`](super::Extreme).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IndexOfExtreme {
+    /// The bits to flip.
+    pub flip: u64,
+}
 
 /// An element's key, the lower the better, and its index: so the best is the lowest pair.
 type Found = [u64; 2];
@@ -46,82 +54,57 @@ fn first_of_key(found: Found, key: impl Fn(u64) -> u64) -> Found {
     [best, index]
 }
 
-/// The best of candidates in order of their index. While they are in registers their index is their place: 32 bits, and
-/// no comparison, since the left one of two is the first.
+/// The highest of candidates in order of their index. While they are in registers their index is their place: 32 bits,
+/// and no comparison, since the left one of two is the first.
 #[inline(always)]
-fn best_of<O: Ordered, const LEN: usize>(
-    candidate: impl Fn(usize) -> O,
-    at: impl Fn(usize) -> u64,
-    is_before: impl Fn(O, O) -> bool,
-    key: impl Fn(O) -> u64,
-) -> Found {
+fn highest_of<O: Ordered, const LEN: usize>(candidate: impl Fn(usize) -> O, at: impl Fn(usize) -> u64) -> Found {
     let leaf = |i: usize| (candidate(i), i as u32);
-    let (best, place) = tree::<_, LEN>(leaf, |a, b| if is_before(b.0, a.0) { b } else { a });
-    [key(best), at(place as usize)]
+    let (best, place) = tree::<_, LEN>(leaf, |a, b| if b.0.is_above(a.0) { b } else { a });
+    [best.key_from_highest(), at(place as usize)]
 }
 
-impl<T: Scalar> Operator<T> for ArgMin {
+/// The key of an element, the lower the higher the flipped element is.
+#[inline(always)]
+fn key<T: Scalar>(element: T, flip: u64) -> u64 {
+    element.flipped(flip).ordered().key_from_highest()
+}
+
+impl<T: Scalar> Operator<T> for IndexOfExtreme {
     type State = Found;
     type Output = u64;
     const NEUTRAL: Found = NONE;
     const ANY_ORDER: bool = true;
     const HAS_EMPTY: bool = false;
 
+    fn to_word(self) -> u64 {
+        self.flip
+    }
     #[inline(always)]
-    fn lift(element: T, index: u64) -> Found {
-        [element.ordered().key_from_lowest(), index]
+    fn from_word(flip: u64) -> Self {
+        Self { flip }
+    }
+    #[inline(always)]
+    fn lift(self, element: T, index: u64) -> Found {
+        [key(element, self.flip), index]
     }
     #[inline(always)]
     fn combine(a: Found, b: Found) -> Found {
         better(a, b)
     }
     #[inline(always)]
-    fn finish(state: Found, _count: u64) -> u64 {
+    fn finish(self, state: Found, _count: u64) -> u64 {
         state[1]
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], at: impl Fn(usize) -> u64) -> Found {
-        best_of::<_, LEN>(|i| elements[i].ordered(), at, T::Ordered::is_below, T::Ordered::key_from_lowest)
+    fn gather<const LEN: usize>(self, elements: [T; LEN], at: impl Fn(usize) -> u64) -> Found {
+        highest_of::<_, LEN>(|i| elements[i].flipped(self.flip).ordered(), at)
     }
     #[inline(always)]
-    fn skim<const VECTORS: usize>(vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Found {
-        best_of::<_, VECTORS>(|k| vectors[k].visit(Lowest), at, T::Ordered::is_below, T::Ordered::key_from_lowest)
+    fn skim<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Found {
+        highest_of::<_, VECTORS>(|k| vectors[k].visit(Highest { flip: self.flip }), at)
     }
     #[inline(always)]
-    fn settle(state: Found, element: impl Fn(u64) -> T) -> Found {
-        first_of_key(state, |i| element(i).ordered().key_from_lowest())
-    }
-}
-
-impl<T: Scalar> Operator<T> for ArgMax {
-    type State = Found;
-    type Output = u64;
-    const NEUTRAL: Found = NONE;
-    const ANY_ORDER: bool = true;
-    const HAS_EMPTY: bool = false;
-
-    #[inline(always)]
-    fn lift(element: T, index: u64) -> Found {
-        [element.ordered().key_from_highest(), index]
-    }
-    #[inline(always)]
-    fn combine(a: Found, b: Found) -> Found {
-        better(a, b)
-    }
-    #[inline(always)]
-    fn finish(state: Found, _count: u64) -> u64 {
-        state[1]
-    }
-    #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], at: impl Fn(usize) -> u64) -> Found {
-        best_of::<_, LEN>(|i| elements[i].ordered(), at, T::Ordered::is_above, T::Ordered::key_from_highest)
-    }
-    #[inline(always)]
-    fn skim<const VECTORS: usize>(vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Found {
-        best_of::<_, VECTORS>(|k| vectors[k].visit(Highest), at, T::Ordered::is_above, T::Ordered::key_from_highest)
-    }
-    #[inline(always)]
-    fn settle(state: Found, element: impl Fn(u64) -> T) -> Found {
-        first_of_key(state, |i| element(i).ordered().key_from_highest())
+    fn settle(self, state: Found, element: impl Fn(u64) -> T) -> Found {
+        first_of_key(state, |i| key(element(i), self.flip))
     }
 }

@@ -2,27 +2,37 @@
 
 use cuda_std::bits::{max_of_halves, min_of_halves};
 
-/// The lowest of sixteen bytes, four to a word.
+/// The lowest of sixteen bytes, four to a word, each with the bits of `flip` flipped.
 #[inline(always)]
-pub(super) fn lowest(words: [u32; 4], are_signed: bool) -> u8 {
-    extreme(words, are_signed, min_of_halves)
+pub(super) fn lowest(words: [u32; 4], flip: u8) -> u8 {
+    extreme(words, flip, min_of_halves)
 }
 
-/// The highest of sixteen bytes, four to a word.
+/// The highest of sixteen bytes, four to a word, each with the bits of `flip` flipped.
 #[inline(always)]
-pub(super) fn highest(words: [u32; 4], are_signed: bool) -> u8 {
-    extreme(words, are_signed, max_of_halves)
+pub(super) fn highest(words: [u32; 4], flip: u8) -> u8 {
+    extreme(words, flip, max_of_halves)
 }
 
-/// What is left of sixteen bytes if `better` picks one of two, in each half of a word: a byte lies in half of a word by
-/// itself, and with its sign turned where it has one, so that all are in the order of unsigned numbers.
+/// What is left of sixteen flipped bytes if `better` picks one of two, in each half of a word, where a byte lies by
+/// itself.
 #[inline(always)]
-fn extreme(words: [u32; 4], are_signed: bool, better: impl Fn(u32, u32) -> u32) -> u8 {
+fn extreme(words: [u32; 4], flip: u8, better: impl Fn(u32, u32) -> u32) -> u8 {
     const LOW_BYTES: u32 = 0x00FF_00FF;
-    let signs = if are_signed { 0x0080_0080 } else { 0 };
-    let of_word = |i: usize| better((words[i] ^ signs) & LOW_BYTES, ((words[i] >> 8) ^ signs) & LOW_BYTES);
+    let flip = u32::from(flip) * 0x0001_0001;
+    let of_word = |i: usize| better((words[i] ^ flip) & LOW_BYTES, ((words[i] >> 8) ^ flip) & LOW_BYTES);
     let halves = better(better(of_word(0), of_word(1)), better(of_word(2), of_word(3)));
-    (better(halves, halves >> 16) ^ signs) as u8
+    better(halves, halves >> 16) as u8
+}
+
+/// Whether one of sixteen bytes is 0, four to a word.
+///
+/// A word `w` has a byte that is 0 exactly if `(w - 0x01010101) & !w & 0x80808080` is not 0. Source: Warren, "Hacker's
+/// Delight", section 6-1.
+#[inline(always)]
+pub(super) fn has_zero(words: [u32; 4]) -> bool {
+    let of_word = |i: usize| words[i].wrapping_sub(0x0101_0101) & !words[i];
+    (of_word(0) | of_word(1) | of_word(2) | of_word(3)) & 0x8080_8080 != 0
 }
 
 #[cfg(test)]
@@ -30,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn extremes_are_those_of_each_byte() {
+    fn words_tell_what_their_bytes_are() {
         let mut state = 1_u32;
         for _ in 0..1000 {
             let mut bytes = [0_u8; 16];
@@ -38,13 +48,18 @@ mod tests {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 // Few different ones at times, so that extremes are not always those of the type.
                 *byte = (state >> 24) as u8 | (state >> 8) as u8;
+                // One in sixteen is 0 or 1.
+                if state & 0xF00 == 0 {
+                    *byte = (state >> 12) as u8 & 1;
+                }
             }
             let words = [0, 4, 8, 12].map(|i| u32::from_le_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]));
-            let signed = bytes.map(|byte| byte as i8);
-            assert_eq!(Some(lowest(words, false)), bytes.into_iter().min());
-            assert_eq!(Some(highest(words, false)), bytes.into_iter().max());
-            assert_eq!(Some(lowest(words, true) as i8), signed.into_iter().min());
-            assert_eq!(Some(highest(words, true) as i8), signed.into_iter().max());
+            assert_eq!(has_zero(words), bytes.contains(&0));
+            for flip in [0, 0x80, 0x7F, 0xFF] {
+                let flipped = bytes.map(|byte| byte ^ flip);
+                assert_eq!(Some(lowest(words, flip)), flipped.into_iter().min());
+                assert_eq!(Some(highest(words, flip)), flipped.into_iter().max());
+            }
         }
     }
 }

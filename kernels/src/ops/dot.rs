@@ -21,7 +21,7 @@ impl<T: Integer> Operator<T> for Dot {
     const NEUTRAL: T::Wide = T::NOTHING;
 
     #[inline(always)]
-    fn lift(element: T, _index: u64) -> Self::State {
+    fn lift(self, element: T, _index: u64) -> Self::State {
         product(element, element)
     }
     #[inline(always)]
@@ -29,7 +29,7 @@ impl<T: Integer> Operator<T> for Dot {
         a.plus(b)
     }
     #[inline(always)]
-    fn finish(state: T::Wide, _count: u64) -> T::Wide {
+    fn finish(self, state: T::Wide, _count: u64) -> T::Wide {
         state
     }
 }

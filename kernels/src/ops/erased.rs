@@ -10,21 +10,37 @@ use super::{Operator, gather_vector, tree};
 
 /// The operator whose table was entered, with states and outputs of the types `S` and `U`: unsigned integers of the
 /// real ones' sizes. Elements are unsigned integers, too.
-pub struct Erased<S = (), U = ()>(PhantomData<(S, U)>);
+pub struct Erased<S = (), U = ()> {
+    word: u64,
+    types: PhantomData<fn() -> (S, U)>,
+}
+
+// By hand: derives would ask for the same of `S` and `U`.
+impl<S, U> Clone for Erased<S, U> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<S, U> Copy for Erased<S, U> {}
+impl<S, U> Default for Erased<S, U> {
+    fn default() -> Self {
+        Self { word: 0, types: PhantomData }
+    }
+}
 
 /// Says the index of each element, or of the first of each vector.
 type At<'a> = &'a dyn Fn(usize) -> u64;
 
-/// An operator's functions, of bits.
+/// An operator's functions, of bits. Those of the operator's value take its word first.
 struct Table<T: Element, S, U> {
     is_any_order: bool,
     neutral: fn() -> S,
-    lift: fn(T, u64) -> S,
+    lift: fn(u64, T, u64) -> S,
     combine: fn(S, S) -> S,
-    finish: fn(S, u64) -> U,
-    gather: fn(&[T], At<'_>) -> S,
-    skim: fn(&[T::Vector], At<'_>) -> S,
-    settle: fn(S, &dyn Fn(u64) -> T) -> S,
+    finish: fn(u64, S, u64) -> U,
+    gather: fn(u64, &[T], At<'_>) -> S,
+    skim: fn(u64, &[T::Vector], At<'_>) -> S,
+    settle: fn(u64, S, &dyn Fn(u64) -> T) -> S,
 }
 
 // SAFETY: the sizes are the types' own.
@@ -57,38 +73,40 @@ fn neutral<O: Operator<T>, T: Element, S: Plain>() -> S {
     same_bits(O::NEUTRAL)
 }
 
-fn lift<O: Operator<T>, T: Element, B: Element, S: Plain>(element: B, index: u64) -> S {
-    same_bits(O::lift(same_bits(element), index))
+fn lift<O: Operator<T>, T: Element, B: Element, S: Plain>(word: u64, element: B, index: u64) -> S {
+    same_bits(O::from_word(word).lift(same_bits(element), index))
 }
 
 fn combine<O: Operator<T>, T: Element, S: Plain>(a: S, b: S) -> S {
     same_bits(O::combine(same_bits(a), same_bits(b)))
 }
 
-fn finish<O: Operator<T>, T: Element, S: Plain, U: Plain>(state: S, count: u64) -> U {
-    same_bits(O::finish(same_bits(state), count))
+fn finish<O: Operator<T>, T: Element, S: Plain, U: Plain>(word: u64, state: S, count: u64) -> U {
+    same_bits(O::from_word(word).finish(same_bits(state), count))
 }
 
-fn gather<O: Operator<T>, T: Element, B: Element, S: Plain>(elements: &[B], at: At<'_>) -> S {
+fn gather<O: Operator<T>, T: Element, B: Element, S: Plain>(word: u64, elements: &[B], at: At<'_>) -> S {
+    let operator = O::from_word(word);
     same_bits(match elements.len() {
-        2 => O::gather(elements_of::<T, B, 2>(elements), at),
-        4 => O::gather(elements_of::<T, B, 4>(elements), at),
-        8 => O::gather(elements_of::<T, B, 8>(elements), at),
-        16 if T::Vector::LEN == 16 => O::gather(elements_of::<T, B, 16>(elements), at),
+        2 => operator.gather(elements_of::<T, B, 2>(elements), at),
+        4 => operator.gather(elements_of::<T, B, 4>(elements), at),
+        8 => operator.gather(elements_of::<T, B, 8>(elements), at),
+        16 if T::Vector::LEN == 16 => operator.gather(elements_of::<T, B, 16>(elements), at),
         len => unreachable!("{len} elements are neither a vector nor rows of columns"),
     })
 }
 
-fn skim<O: Operator<T>, T: Element, B: Element, S: Plain>(vectors: &[B::Vector], at: At<'_>) -> S {
+fn skim<O: Operator<T>, T: Element, B: Element, S: Plain>(word: u64, vectors: &[B::Vector], at: At<'_>) -> S {
+    let operator = O::from_word(word);
     same_bits(match vectors.len() {
-        1 => O::skim(vectors_of::<T, B, 1>(vectors), at),
-        4 => O::skim(vectors_of::<T, B, 4>(vectors), at),
+        1 => operator.skim(vectors_of::<T, B, 1>(vectors), at),
+        4 => operator.skim(vectors_of::<T, B, 4>(vectors), at),
         len => unreachable!("no engine skims {len} vectors by the table"),
     })
 }
 
-fn settle<O: Operator<T>, T: Element, B: Element, S: Plain>(state: S, element: &dyn Fn(u64) -> B) -> S {
-    same_bits(O::settle(same_bits(state), |index| same_bits(element(index))))
+fn settle<O: Operator<T>, T: Element, B: Element, S: Plain>(word: u64, state: S, element: &dyn Fn(u64) -> B) -> S {
+    same_bits(O::from_word(word).settle(same_bits(state), |index| same_bits(element(index))))
 }
 
 fn elements_of<T: Element, B: Element, const LEN: usize>(elements: &[B]) -> [T; LEN] {
@@ -111,29 +129,38 @@ impl<T: Element, S: Plain, U: Plain> Operator<T> for Erased<S, U> {
     fn is_any_order() -> bool {
         table::<T, S, U>().is_any_order
     }
-    fn lift(element: T, index: u64) -> S {
-        (table::<T, S, U>().lift)(element, index)
+    fn to_word(self) -> u64 {
+        self.word
+    }
+    fn from_word(word: u64) -> Self {
+        Self { word, types: PhantomData }
+    }
+    fn lift(self, element: T, index: u64) -> S {
+        (table::<T, S, U>().lift)(self.word, element, index)
     }
     fn combine(a: S, b: S) -> S {
         (table::<T, S, U>().combine)(a, b)
     }
-    fn finish(state: S, count: u64) -> U {
-        (table::<T, S, U>().finish)(state, count)
+    fn finish(self, state: S, count: u64) -> U {
+        (table::<T, S, U>().finish)(self.word, state, count)
     }
-    fn gather<const LEN: usize>(elements: [T; LEN], at: impl Fn(usize) -> u64) -> S {
+    fn gather<const LEN: usize>(self, elements: [T; LEN], at: impl Fn(usize) -> u64) -> S {
         match LEN {
-            1 => Self::lift(elements[0], at(0)),
-            _ => (table::<T, S, U>().gather)(&elements, &at),
+            1 => self.lift(elements[0], at(0)),
+            _ => (table::<T, S, U>().gather)(self.word, &elements, &at),
         }
     }
-    fn skim<const VECTORS: usize>(vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> S {
+    fn skim<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> S {
         match VECTORS {
-            1 | 4 => (table::<T, S, U>().skim)(&vectors, &at),
-            _ => tree::<_, VECTORS>(|k| gather_vector::<Self, T>(vectors[k], at(k)), <Self as Operator<T>>::combine),
+            1 | 4 => (table::<T, S, U>().skim)(self.word, &vectors, &at),
+            _ => tree::<_, VECTORS>(
+                |k| gather_vector::<Self, T>(self, vectors[k], at(k)),
+                <Self as Operator<T>>::combine,
+            ),
         }
     }
-    fn settle(state: S, element: impl Fn(u64) -> T) -> S {
-        (table::<T, S, U>().settle)(state, &element)
+    fn settle(self, state: S, element: impl Fn(u64) -> T) -> S {
+        (table::<T, S, U>().settle)(self.word, state, &element)
     }
 }
 
@@ -144,7 +171,7 @@ fn table<T: Element, S: Plain, U: Plain>() -> &'static Table<T, S, U> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ArgMax, Norm};
+    use super::super::{IndexOfExtreme, Norm};
     use super::*;
 
     type ErasedNorm = Erased<u128, u64>;
@@ -153,19 +180,24 @@ mod tests {
     fn an_erased_operator_gives_the_bits_of_its_own() {
         <Erased as Erase<Norm, i32>>::enter::<u32, u128, u64>();
         let numbers = [100_000_000, 1, -7, 35];
-        let of_bits = ErasedNorm::gather(numbers.map(|x| x as u32), |_| 0);
-        let own = <Norm as Operator<i32>>::gather(numbers, |_| 0);
+        let erased = ErasedNorm::default();
+        let of_bits = erased.gather(numbers.map(|x| x as u32), |_| 0);
+        let own = Operator::<i32>::gather(Norm, numbers, |_| 0);
         assert_eq!(of_bits, same_bits::<_, u128>(own));
         let twice = <ErasedNorm as Operator<u32>>::combine(of_bits, <ErasedNorm as Operator<u32>>::neutral());
-        assert_eq!(<ErasedNorm as Operator<u32>>::finish(twice, 4), <Norm as Operator<i32>>::finish(own, 4).to_bits());
+        let norm = Operator::<i32>::finish(Norm, own, 4);
+        assert_eq!(Operator::<u32>::finish(erased, twice, 4), norm.to_bits());
         assert!(<ErasedNorm as Operator<u32>>::is_any_order());
     }
 
     #[test]
-    fn an_index_is_that_of_the_element() {
-        <Erased as Erase<ArgMax, i8>>::enter::<u8, u128, u64>();
-        let found = Erased::<u128, u64>::gather([1_u8, 255, 7, 3], |i| 10 + i as u64);
-        assert_eq!(<Erased<u128, u64> as Operator<u8>>::finish(found, 4), 12, "255 is -1");
+    fn the_operators_value_and_indices_reach_its_functions() {
+        <Erased as Erase<IndexOfExtreme, u8>>::enter::<u8, u128, u64>();
+        for (flip, index) in [(0, 11), (0x80, 12), (0xFF, 10), (0x7F, 11)] {
+            let erased = <Erased<u128, u64> as Operator<u8>>::from_word(flip);
+            let found = erased.gather([1_u8, 255, 7, 3], |i| 10 + i as u64);
+            assert_eq!(Operator::<u8>::finish(erased, found, 4), index, "bits {flip} flipped");
+        }
     }
 
     #[test]

@@ -19,66 +19,79 @@ pub struct Max;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinMax;
 
-impl<T: Scalar> Operator<T> for Min {
-    type State = T::Ordered;
-    type Output = T;
-    const NEUTRAL: T::Ordered = T::Ordered::HIGHEST;
-    const ANY_ORDER: bool = true;
-    const HAS_EMPTY: bool = false;
-
-    #[inline(always)]
-    fn lift(element: T, _index: u64) -> T::Ordered {
-        element.ordered()
-    }
-    #[inline(always)]
-    fn combine(a: T::Ordered, b: T::Ordered) -> T::Ordered {
-        a.minimum(b)
-    }
-    #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Ordered {
-        T::lowest(elements)
-    }
-    #[inline(always)]
-    fn finish(state: T::Ordered, _count: u64) -> T {
-        T::from_ordered(state)
-    }
+/// [`Min`] or [`Max`]: the largest of the elements with some bits flipped, flipped back. One kernel serves both, and
+/// integers with and without a sign.
+///
+/// | | unsigned | signed | float |
+/// |---|---|---|---|
+/// | [`Max`] | none | the sign | none |
+/// | [`Min`] | all | all but the sign | the sign |
+///
+/// Flipping the sign of a signed integer makes it an unsigned one of the same order; flipping all bits of an unsigned
+/// integer, or the sign of a float, reverses the order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extreme {
+    /// The bits to flip.
+    pub flip: u64,
 }
 
-impl<T: Scalar> Operator<T> for Max {
+/// [`MinMax`] of the elements with some bits flipped, flipped back: the sign of signed integers, else none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BothExtremes {
+    /// The bits to flip.
+    pub flip: u64,
+}
+
+impl<T: Scalar> Operator<T> for Extreme {
     type State = T::Ordered;
     type Output = T;
     const NEUTRAL: T::Ordered = T::Ordered::LOWEST;
     const ANY_ORDER: bool = true;
     const HAS_EMPTY: bool = false;
 
+    fn to_word(self) -> u64 {
+        self.flip
+    }
     #[inline(always)]
-    fn lift(element: T, _index: u64) -> T::Ordered {
-        element.ordered()
+    fn from_word(flip: u64) -> Self {
+        Self { flip }
+    }
+    #[inline(always)]
+    fn lift(self, element: T, _index: u64) -> T::Ordered {
+        element.flipped(self.flip).ordered()
     }
     #[inline(always)]
     fn combine(a: T::Ordered, b: T::Ordered) -> T::Ordered {
         a.maximum(b)
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Ordered {
-        T::highest(elements)
+    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Ordered {
+        T::highest(elements, self.flip)
     }
     #[inline(always)]
-    fn finish(state: T::Ordered, _count: u64) -> T {
-        T::from_ordered(state)
+    fn finish(self, state: T::Ordered, _count: u64) -> T {
+        T::from_ordered(state, self.flip)
     }
 }
 
-impl<T: Scalar> Operator<T> for MinMax {
+impl<T: Scalar> Operator<T> for BothExtremes {
     type State = <T::Ordered as Ordered>::Pair;
     type Output = T::Pair;
     const NEUTRAL: Self::State = <T::Ordered as Ordered>::WIDEST;
     const ANY_ORDER: bool = true;
     const HAS_EMPTY: bool = false;
 
+    fn to_word(self) -> u64 {
+        self.flip
+    }
     #[inline(always)]
-    fn lift(element: T, _index: u64) -> Self::State {
-        T::Ordered::pair(element.ordered(), element.ordered())
+    fn from_word(flip: u64) -> Self {
+        Self { flip }
+    }
+    #[inline(always)]
+    fn lift(self, element: T, _index: u64) -> Self::State {
+        let element = element.flipped(self.flip).ordered();
+        T::Ordered::pair(element, element)
     }
     #[inline(always)]
     fn combine(a: Self::State, b: Self::State) -> Self::State {
@@ -86,12 +99,12 @@ impl<T: Scalar> Operator<T> for MinMax {
         T::Ordered::pair(min_of_a.minimum(min_of_b), max_of_a.maximum(max_of_b))
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
-        T::Ordered::pair(T::lowest(elements), T::highest(elements))
+    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
+        T::Ordered::pair(T::lowest(elements, self.flip), T::highest(elements, self.flip))
     }
     #[inline(always)]
-    fn finish(state: Self::State, _count: u64) -> T::Pair {
+    fn finish(self, state: Self::State, _count: u64) -> T::Pair {
         let [min, max] = T::Ordered::split(state);
-        T::pair(T::from_ordered(min), T::from_ordered(max))
+        T::pair(T::from_ordered(min, self.flip), T::from_ordered(max, self.flip))
     }
 }

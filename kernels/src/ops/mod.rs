@@ -25,6 +25,7 @@
 //! A custom operator is a type that implements [`Operator`]: the engines in [`crate::reduce`] take any.
 
 mod arg;
+pub(crate) mod builtin;
 mod bytes;
 mod dot;
 mod erased;
@@ -40,16 +41,16 @@ mod vectors;
 
 use cuda_std::prelude::*;
 
-pub use arg::{ArgMax, ArgMin};
+pub use arg::{ArgMax, ArgMin, IndexOfExtreme};
 pub use dot::Dot;
 pub use erased::Erased;
-pub use extremes::{Max, Min, MinMax};
-pub use norm::{Norm, SumOfSquares};
+pub use extremes::{BothExtremes, Extreme, Max, Min, MinMax};
+pub use norm::{Norm, SquaresOrNorm, SumOfSquares};
 pub use number::Number;
-pub use predicates::{All, Any, CountFinite, CountNan, CountNonzero};
+pub use predicates::{All, Any, AnyOrAll, Count, CountFinite, CountNan, CountNonzero};
 pub use product::Product;
-pub use scalar::{Float, Integer, Ordered, Scalar};
-pub use sum::{InElementType, Mean, Sum, SumInF64, WrappingSum};
+pub use scalar::{Integer, Ordered, Scalar};
+pub use sum::{InElementType, Mean, Sum, SumInF64, SumOrMean, WrappingSum};
 pub use totals::{Squares, Total};
 pub use vectors::gather_vector;
 
@@ -65,6 +66,7 @@ pub use vectors::gather_vector;
 /// use kernels::ops::Operator;
 ///
 /// /// The largest absolute value.
+/// #[derive(Clone, Copy, Default)]
 /// pub struct AbsMax;
 ///
 /// impl Operator<f32> for AbsMax {
@@ -72,18 +74,18 @@ pub use vectors::gather_vector;
 ///     type Output = f32;
 ///     const NEUTRAL: f32 = 0.0;
 ///
-///     fn lift(element: f32, _index: u64) -> f32 {
+///     fn lift(self, element: f32, _index: u64) -> f32 {
 ///         element.abs()
 ///     }
 ///     fn combine(a: f32, b: f32) -> f32 {
 ///         if a > b { a } else { b }
 ///     }
-///     fn finish(state: f32, _count: u64) -> f32 {
+///     fn finish(self, state: f32, _count: u64) -> f32 {
 ///         state
 ///     }
 /// }
 /// ```
-pub trait Operator<T: Element>: Sized + 'static {
+pub trait Operator<T: Element>: Copy + Default + 'static {
     /// What is carried while elements are folded: a number, or an array of two or four.
     type State: Plain;
 
@@ -93,8 +95,21 @@ pub trait Operator<T: Element>: Sized + 'static {
     /// The state of no elements: combined with any other it gives that one, to the last bit of what is given out.
     const NEUTRAL: Self::State;
 
+    /// The operator's value as a kernel's argument. An operator without fields needs neither this nor
+    /// [`Operator::from_word`].
+    fn to_word(self) -> u64 {
+        0
+    }
+
+    /// The operator of which [`Operator::to_word`] gave `word`.
+    #[inline(always)]
+    fn from_word(word: u64) -> Self {
+        let _ = word;
+        Self::default()
+    }
+
     /// The state of the one element at `index`, counted from the first that is reduced.
-    fn lift(element: T, index: u64) -> Self::State;
+    fn lift(self, element: T, index: u64) -> Self::State;
 
     /// The state of the elements of both.
     fn combine(a: Self::State, b: Self::State) -> Self::State;
@@ -123,13 +138,13 @@ pub trait Operator<T: Element>: Sized + 'static {
     }
 
     /// What is given out for a state of `count` elements. Runs once for each result.
-    fn finish(state: Self::State, count: u64) -> Self::Output;
+    fn finish(self, state: Self::State, count: u64) -> Self::Output;
 
     /// The state of `LEN` elements, a power of two, which a thread has in registers at once; `at` says the index of
     /// each. An operator overrides this where it has something cheaper for many elements than lifting each.
     #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], at: impl Fn(usize) -> u64) -> Self::State {
-        tree::<_, LEN>(|place| Self::lift(elements[place], at(place)), Self::combine)
+    fn gather<const LEN: usize>(self, elements: [T; LEN], at: impl Fn(usize) -> u64) -> Self::State {
+        tree::<_, LEN>(|place| self.lift(elements[place], at(place)), Self::combine)
     }
 
     /// The state of the vectors that a thread has loaded at once; `at` says the index of each one's first element, and
@@ -137,13 +152,13 @@ pub trait Operator<T: Element>: Sized + 'static {
     /// that is left of a block. An operator that gives an index overrides both, since to carry the index of each
     /// element costs more than to compare it.
     #[inline(always)]
-    fn skim<const VECTORS: usize>(vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Self::State {
-        tree::<_, VECTORS>(|k| gather_vector::<Self, T>(vectors[k], at(k)), Self::combine)
+    fn skim<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Self::State {
+        tree::<_, VECTORS>(|k| gather_vector::<Self, T>(self, vectors[k], at(k)), Self::combine)
     }
 
     /// The same state with nothing left open; `element` loads one by its index.
     #[inline(always)]
-    fn settle(state: Self::State, element: impl Fn(u64) -> T) -> Self::State {
+    fn settle(self, state: Self::State, element: impl Fn(u64) -> T) -> Self::State {
         let _ = element;
         state
     }

@@ -21,7 +21,7 @@ impl<T: Integer> Operator<T> for SumOfSquares {
     const ANY_ORDER: bool = true;
 
     #[inline(always)]
-    fn lift(element: T, _index: u64) -> Self::State {
+    fn lift(self, element: T, _index: u64) -> Self::State {
         square(T::wide(element.partial()))
     }
     #[inline(always)]
@@ -29,11 +29,11 @@ impl<T: Integer> Operator<T> for SumOfSquares {
         a.plus(b)
     }
     #[inline(always)]
-    fn finish(state: T::Wide, _count: u64) -> T::Wide {
+    fn finish(self, state: T::Wide, _count: u64) -> T::Wide {
         state
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
+    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
         tree::<_, LEN>(|i| square(T::wide(elements[i].partial())), T::Wide::plus)
     }
 }
@@ -51,7 +51,7 @@ impl<T: Integer> Operator<T> for Norm {
     const ANY_ORDER: bool = true;
 
     #[inline(always)]
-    fn lift(element: T, _index: u64) -> T::Squares {
+    fn lift(self, element: T, _index: u64) -> T::Squares {
         T::squares([element])
     }
     #[inline(always)]
@@ -59,11 +59,50 @@ impl<T: Integer> Operator<T> for Norm {
         a.plus(b)
     }
     #[inline(always)]
-    fn finish(state: T::Squares, _count: u64) -> f64 {
+    fn finish(self, state: T::Squares, _count: u64) -> f64 {
         state.root()
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Squares {
+    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Squares {
+        T::squares(elements)
+    }
+}
+
+/// [`SumOfSquares`] or [`Norm`] of integers of 8 bits, the sum of whose squares 64 bits hold. Gives the bits of the
+/// result.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SquaresOrNorm {
+    /// Whether it is [`Norm`].
+    pub is_norm: bool,
+}
+
+impl<T: Integer<Squares = u64>> Operator<T> for SquaresOrNorm {
+    type State = u64;
+    type Output = u64;
+    const NEUTRAL: u64 = 0;
+    const ANY_ORDER: bool = true;
+
+    fn to_word(self) -> u64 {
+        self.is_norm.into()
+    }
+    #[inline(always)]
+    fn from_word(word: u64) -> Self {
+        Self { is_norm: word != 0 }
+    }
+    #[inline(always)]
+    fn lift(self, element: T, _index: u64) -> u64 {
+        T::squares([element])
+    }
+    #[inline(always)]
+    fn combine(a: u64, b: u64) -> u64 {
+        a.wrapping_add(b)
+    }
+    #[inline(always)]
+    fn finish(self, state: u64, _count: u64) -> u64 {
+        if self.is_norm { state.root().to_bits() } else { state }
+    }
+    #[inline(always)]
+    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> u64 {
         T::squares(elements)
     }
 }

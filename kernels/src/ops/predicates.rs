@@ -1,6 +1,6 @@
 //! Questions about each element, and how many say yes.
 
-use super::scalar::{Float, Scalar};
+use super::scalar::Scalar;
 use super::{Operator, tree};
 
 /// Whether some element is not 0. NaN is not 0.
@@ -23,114 +23,87 @@ pub struct CountNan;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CountFinite;
 
-impl<T: Scalar> Operator<T> for Any {
+/// [`Any`] or [`All`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AnyOrAll {
+    /// Whether it is [`All`].
+    pub is_all: bool,
+}
+
+/// [`CountNonzero`], [`CountNan`] or [`CountFinite`]. Of integers it is the first of them, whatever its fields are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Count {
+    /// What the bits of a counted float's magnitude, shifted left by one, are at least. Even.
+    pub threshold: u64,
+    /// Whether the elements below the threshold are counted instead.
+    pub is_below: bool,
+}
+
+/// The state of elements of which one is 0, and one is not.
+#[inline(always)]
+fn seen(zero: bool, nonzero: bool) -> u8 {
+    u8::from(zero) | u8::from(nonzero) << 1
+}
+
+impl<T: Scalar> Operator<T> for AnyOrAll {
+    /// Bit 0: whether some element is 0. Bit 1: whether some element is not.
     type State = u8;
     type Output = u8;
     const NEUTRAL: u8 = 0;
     const ANY_ORDER: bool = true;
 
+    fn to_word(self) -> u64 {
+        self.is_all.into()
+    }
     #[inline(always)]
-    fn lift(element: T, _index: u64) -> u8 {
-        u8::from(element.is_nonzero())
+    fn from_word(word: u64) -> Self {
+        Self { is_all: word != 0 }
+    }
+    #[inline(always)]
+    fn lift(self, element: T, _index: u64) -> u8 {
+        seen(!element.is_nonzero(), element.is_nonzero())
     }
     #[inline(always)]
     fn combine(a: u8, b: u8) -> u8 {
         a | b
     }
     #[inline(always)]
-    fn finish(state: u8, _count: u64) -> u8 {
-        state
+    fn finish(self, state: u8, _count: u64) -> u8 {
+        if self.is_all { u8::from(state & 1 == 0) } else { state >> 1 }
+    }
+    #[inline(always)]
+    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> u8 {
+        seen(T::has_zero(elements), T::has_nonzero(elements))
     }
 }
 
-impl<T: Scalar> Operator<T> for All {
-    type State = u8;
-    type Output = u8;
-    const NEUTRAL: u8 = 1;
-    const ANY_ORDER: bool = true;
-
-    #[inline(always)]
-    fn lift(element: T, _index: u64) -> u8 {
-        u8::from(element.is_nonzero())
-    }
-    #[inline(always)]
-    fn combine(a: u8, b: u8) -> u8 {
-        a & b
-    }
-    #[inline(always)]
-    fn finish(state: u8, _count: u64) -> u8 {
-        state
-    }
-}
-
-impl<T: Scalar> Operator<T> for CountNonzero {
+impl<T: Scalar> Operator<T> for Count {
     type State = u64;
     type Output = u64;
     const NEUTRAL: u64 = 0;
     const ANY_ORDER: bool = true;
 
+    fn to_word(self) -> u64 {
+        self.threshold | u64::from(self.is_below)
+    }
     #[inline(always)]
-    fn lift(element: T, _index: u64) -> u64 {
-        u64::from(element.is_nonzero())
+    fn from_word(word: u64) -> Self {
+        Self { threshold: word & !1, is_below: word & 1 != 0 }
+    }
+    #[inline(always)]
+    fn lift(self, element: T, _index: u64) -> u64 {
+        u64::from(element.is_at_least(self.threshold))
     }
     #[inline(always)]
     fn combine(a: u64, b: u64) -> u64 {
         a + b
     }
     #[inline(always)]
-    fn finish(state: u64, _count: u64) -> u64 {
-        state
+    fn finish(self, state: u64, count: u64) -> u64 {
+        if self.is_below { count - state } else { state }
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> u64 {
-        u64::from(tree::<_, LEN>(|i| u32::from(elements[i].is_nonzero()), |a, b| a + b))
-    }
-}
-
-impl<T: Float> Operator<T> for CountNan {
-    type State = u64;
-    type Output = u64;
-    const NEUTRAL: u64 = 0;
-    const ANY_ORDER: bool = true;
-
-    #[inline(always)]
-    fn lift(element: T, _index: u64) -> u64 {
-        u64::from(element.is_nan())
-    }
-    #[inline(always)]
-    fn combine(a: u64, b: u64) -> u64 {
-        a + b
-    }
-    #[inline(always)]
-    fn finish(state: u64, _count: u64) -> u64 {
-        state
-    }
-    #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> u64 {
-        u64::from(tree::<_, LEN>(|i| u32::from(elements[i].is_nan()), |a, b| a + b))
-    }
-}
-
-impl<T: Float> Operator<T> for CountFinite {
-    type State = u64;
-    type Output = u64;
-    const NEUTRAL: u64 = 0;
-    const ANY_ORDER: bool = true;
-
-    #[inline(always)]
-    fn lift(element: T, _index: u64) -> u64 {
-        u64::from(element.is_finite())
-    }
-    #[inline(always)]
-    fn combine(a: u64, b: u64) -> u64 {
-        a + b
-    }
-    #[inline(always)]
-    fn finish(state: u64, _count: u64) -> u64 {
-        state
-    }
-    #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> u64 {
-        u64::from(tree::<_, LEN>(|i| u32::from(elements[i].is_finite()), |a, b| a + b))
+    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> u64 {
+        u64::from(tree::<_, LEN>(|i| u32::from(elements[i].is_at_least(self.threshold)), |a, b| a + b))
     }
 }

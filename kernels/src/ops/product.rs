@@ -18,7 +18,7 @@ impl<T: Scalar> Operator<T> for Product {
     const ANY_ORDER: bool = T::IS_EXACT;
 
     #[inline(always)]
-    fn lift(element: T, _index: u64) -> T::Wide {
+    fn lift(self, element: T, _index: u64) -> T::Wide {
         T::wide(element.partial())
     }
     #[inline(always)]
@@ -26,11 +26,11 @@ impl<T: Scalar> Operator<T> for Product {
         a.times(b)
     }
     #[inline(always)]
-    fn finish(state: T::Wide, _count: u64) -> T::Wide {
+    fn finish(self, state: T::Wide, _count: u64) -> T::Wide {
         state.with_one_nan()
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Wide {
+    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Wide {
         tree::<_, LEN>(|i| T::wide(elements[i].partial()), T::Wide::times)
     }
 }

@@ -23,34 +23,41 @@ pub trait Scalar: Element {
 
     /// Exact.
     fn partial(self) -> Self::Partial;
-    /// The lowest of `LEN` elements, a power of two up to 16.
+    /// The element with the bits of `flip` flipped.
+    fn flipped(self, flip: u64) -> Self;
+    /// The lowest of `LEN` flipped elements, a power of two up to 16.
     #[inline(always)]
-    fn lowest<const LEN: usize>(elements: [Self; LEN]) -> Self::Ordered {
-        tree::<_, LEN>(|i| elements[i].ordered(), Ordered::minimum)
+    fn lowest<const LEN: usize>(elements: [Self; LEN], flip: u64) -> Self::Ordered {
+        tree::<_, LEN>(|i| elements[i].flipped(flip).ordered(), Ordered::minimum)
     }
-    /// The highest of `LEN` elements, a power of two up to 16.
+    /// The highest of `LEN` flipped elements, a power of two up to 16.
     #[inline(always)]
-    fn highest<const LEN: usize>(elements: [Self; LEN]) -> Self::Ordered {
-        tree::<_, LEN>(|i| elements[i].ordered(), Ordered::maximum)
+    fn highest<const LEN: usize>(elements: [Self; LEN], flip: u64) -> Self::Ordered {
+        tree::<_, LEN>(|i| elements[i].flipped(flip).ordered(), Ordered::maximum)
     }
     /// Exact.
     fn wide(partial: Self::Partial) -> Self::Wide;
     /// Exact.
     fn ordered(self) -> Self::Ordered;
-    /// Exact: of a value that [`Scalar::ordered`] has made, or of an extreme of it; the same bits for every NaN.
-    fn from_ordered(ordered: Self::Ordered) -> Self;
+    /// The element of which [`Scalar::ordered`] gave `ordered` when it was flipped; the same bits for every NaN.
+    fn from_ordered(ordered: Self::Ordered, flip: u64) -> Self;
     /// Both.
     fn pair(first: Self, second: Self) -> Self::Pair;
     /// Whether it is not 0; NaN is not.
     fn is_nonzero(self) -> bool;
-}
-
-/// A [`Scalar`] that may be NaN or infinite.
-pub trait Float: Scalar {
-    /// Whether it is NaN.
-    fn is_nan(self) -> bool;
-    /// Whether it is neither NaN nor infinite.
-    fn is_finite(self) -> bool;
+    /// Whether one of `LEN` elements, a power of two up to 16, is 0.
+    #[inline(always)]
+    fn has_zero<const LEN: usize>(elements: [Self; LEN]) -> bool {
+        tree::<_, LEN>(|i| !elements[i].is_nonzero(), |a, b| a | b)
+    }
+    /// Whether one of `LEN` elements, a power of two up to 16, is not 0.
+    #[inline(always)]
+    fn has_nonzero<const LEN: usize>(elements: [Self; LEN]) -> bool {
+        tree::<_, LEN>(|i| elements[i].is_nonzero(), |a, b| a | b)
+    }
+    /// Whether the bits of its magnitude, shifted left by one, are at least `threshold`, an even number. Of an integer:
+    /// whether it is not 0.
+    fn is_at_least(self, threshold: u64) -> bool;
 }
 
 /// A [`Scalar`] whose arithmetic wraps.
@@ -103,14 +110,10 @@ pub trait Ordered: Plain {
     fn minimum(self, other: Self) -> Self;
     /// The larger; NaN if one is; 0.0 of zeros of both signs.
     fn maximum(self, other: Self) -> Self;
-    /// Whether it is less than `other`, or NaN when `other` is not. Zeros are equal.
-    fn is_below(self, other: Self) -> bool;
     /// Whether it is more than `other`, or NaN when `other` is not. Zeros are equal.
     fn is_above(self, other: Self) -> bool;
     /// The same bits for every NaN; all else as it is.
     fn with_one_nan(self) -> Self;
-    /// A key that is the lower the less it is, 0 of NaN, and the same of both zeros.
-    fn key_from_lowest(self) -> u64;
     /// A key that is the lower the more it is, 0 of NaN, and the same of both zeros.
     fn key_from_highest(self) -> u64;
     /// Both.
@@ -170,21 +173,12 @@ macro_rules! ordered_integers {
                 if other > self { other } else { self }
             }
             #[inline(always)]
-            fn is_below(self, other: Self) -> bool {
-                self < other
-            }
-            #[inline(always)]
             fn is_above(self, other: Self) -> bool {
                 self > other
             }
             #[inline(always)]
             fn with_one_nan(self) -> Self {
                 self
-            }
-            #[inline(always)]
-            fn key_from_lowest(self) -> u64 {
-                // The sign's bit turned over: what is negative comes first.
-                (self ^ Self::MIN) as $unsigned as u64
             }
             #[inline(always)]
             fn key_from_highest(self) -> u64 {
@@ -218,10 +212,6 @@ macro_rules! ordered_floats {
                 float::Float::maximum(self, other)
             }
             #[inline(always)]
-            fn is_below(self, other: Self) -> bool {
-                (self < other) | (self.is_nan() & !other.is_nan())
-            }
-            #[inline(always)]
             fn is_above(self, other: Self) -> bool {
                 (self > other) | (self.is_nan() & !other.is_nan())
             }
@@ -230,15 +220,11 @@ macro_rules! ordered_floats {
                 if self.is_nan() { Self::NAN } else { self }
             }
             #[inline(always)]
-            fn key_from_lowest(self) -> u64 {
+            fn key_from_highest(self) -> u64 {
                 // The bits of positive numbers rise, those of negative ones fall. Adding 0 makes one of both zeros.
-                let bits = (self + 0.0).to_bits() as $signed;
+                let bits = (0.0 - self).to_bits() as $signed;
                 let rising = (bits ^ (bits >> ($bits::BITS - 1) | $signed::MIN)) as $bits;
                 if self.is_nan() { 0 } else { rising as u64 }
-            }
-            #[inline(always)]
-            fn key_from_highest(self) -> u64 {
-                (-self).key_from_lowest()
             }
             #[inline(always)]
             fn pair(first: Self, second: Self) -> [Self; 2] {
@@ -280,18 +266,22 @@ macro_rules! integers {
                 self as $partial
             }
             #[inline(always)]
-            fn lowest<const LEN: usize>(elements: [Self; LEN]) -> Self {
-                if COMPARES_HALVES && size_of::<Self>() == 1 && LEN == 16 {
-                    return bytes::lowest(words(elements.map(|element| element as u8)), Self::MIN != 0) as Self;
-                }
-                tree::<_, LEN>(|i| elements[i], Ordered::minimum)
+            fn flipped(self, flip: u64) -> Self {
+                self ^ flip as Self
             }
             #[inline(always)]
-            fn highest<const LEN: usize>(elements: [Self; LEN]) -> Self {
+            fn lowest<const LEN: usize>(elements: [Self; LEN], flip: u64) -> Self {
                 if COMPARES_HALVES && size_of::<Self>() == 1 && LEN == 16 {
-                    return bytes::highest(words(elements.map(|element| element as u8)), Self::MIN != 0) as Self;
+                    return bytes::lowest(words(elements.map(|element| element as u8)), flip as u8) as Self;
                 }
-                tree::<_, LEN>(|i| elements[i], Ordered::maximum)
+                tree::<_, LEN>(|i| elements[i].flipped(flip), Ordered::minimum)
+            }
+            #[inline(always)]
+            fn highest<const LEN: usize>(elements: [Self; LEN], flip: u64) -> Self {
+                if COMPARES_HALVES && size_of::<Self>() == 1 && LEN == 16 {
+                    return bytes::highest(words(elements.map(|element| element as u8)), flip as u8) as Self;
+                }
+                tree::<_, LEN>(|i| elements[i].flipped(flip), Ordered::maximum)
             }
             #[inline(always)]
             fn wide(partial: $partial) -> $wide {
@@ -302,8 +292,8 @@ macro_rules! integers {
                 self
             }
             #[inline(always)]
-            fn from_ordered(ordered: Self) -> Self {
-                ordered
+            fn from_ordered(ordered: Self, flip: u64) -> Self {
+                ordered.flipped(flip)
             }
             #[inline(always)]
             fn pair(first: Self, second: Self) -> [Self; 2] {
@@ -311,6 +301,25 @@ macro_rules! integers {
             }
             #[inline(always)]
             fn is_nonzero(self) -> bool {
+                self != 0
+            }
+            #[inline(always)]
+            fn has_zero<const LEN: usize>(elements: [Self; LEN]) -> bool {
+                if size_of::<Self>() == 1 && LEN == 16 {
+                    return bytes::has_zero(words(elements.map(|element| element as u8)));
+                }
+                tree::<_, LEN>(|i| elements[i] == 0, |a, b| a | b)
+            }
+            #[inline(always)]
+            fn has_nonzero<const LEN: usize>(elements: [Self; LEN]) -> bool {
+                if size_of::<Self>() == 1 && LEN == 16 {
+                    let [a, b, c, d] = words(elements.map(|element| element as u8));
+                    return a | b | c | d != 0;
+                }
+                tree::<_, LEN>(|i| elements[i], |a, b| a | b) != 0
+            }
+            #[inline(always)]
+            fn is_at_least(self, _threshold: u64) -> bool {
                 self != 0
             }
         }
@@ -370,7 +379,7 @@ integers! {
 }
 
 macro_rules! floats {
-    ($($type:ident in $wide:ident, to $to:expr, from $from:expr, magnitude below $infinity:literal;)*) => {$(
+    ($($type:ident of bits $bits:ident in $wide:ident, to $to:expr, from $from:expr;)*) => {$(
         impl Scalar for $type {
             type Partial = $wide;
             type Wide = $wide;
@@ -391,9 +400,13 @@ macro_rules! floats {
                 ($to)(self)
             }
             #[inline(always)]
-            fn from_ordered(ordered: $wide) -> Self {
-                // Machines differ in the NaN that a conversion makes.
-                if ordered.is_nan() { Self::NAN } else { ($from)(ordered) }
+            fn flipped(self, flip: u64) -> Self {
+                Self::from_bits(self.to_bits() ^ flip as $bits)
+            }
+            #[inline(always)]
+            fn from_ordered(ordered: $wide, flip: u64) -> Self {
+                // Devices differ in the NaN that a conversion makes.
+                if ordered.is_nan() { Self::NAN } else { ($from)(ordered).flipped(flip) }
             }
             #[inline(always)]
             fn pair(first: Self, second: Self) -> [Self; 2] {
@@ -404,24 +417,17 @@ macro_rules! floats {
                 // All bits but the sign.
                 self.to_bits() << 1 != 0
             }
-        }
-
-        impl Float for $type {
             #[inline(always)]
-            fn is_nan(self) -> bool {
-                self.to_bits() << 1 > $infinity << 1
-            }
-            #[inline(always)]
-            fn is_finite(self) -> bool {
-                self.to_bits() << 1 < $infinity << 1
+            fn is_at_least(self, threshold: u64) -> bool {
+                self.to_bits() << 1 >= threshold as $bits
             }
         }
     )*};
 }
 
 floats! {
-    f16 in f32, to float::f32_from_f16, from float::f16_from_f32, magnitude below 0x7C00_u16;
-    bf16 in f32, to float::f32_from_bf16, from float::bf16_from_f32, magnitude below 0x7F80_u16;
-    f32 in f32, to |x| x, from |x| x, magnitude below 0x7F80_0000_u32;
-    f64 in f64, to |x| x, from |x| x, magnitude below 0x7FF0_0000_0000_0000_u64;
+    f16 of bits u16 in f32, to float::f32_from_f16, from float::f16_from_f32;
+    bf16 of bits u16 in f32, to float::f32_from_bf16, from float::bf16_from_f32;
+    f32 of bits u32 in f32, to |x| x, from |x: f32| x;
+    f64 of bits u64 in f64, to |x| x, from |x: f64| x;
 }

@@ -21,7 +21,7 @@ impl<T: Integer> Operator<T> for Sum {
     const ANY_ORDER: bool = true;
 
     #[inline(always)]
-    fn lift(element: T, _index: u64) -> Self::State {
+    fn lift(self, element: T, _index: u64) -> Self::State {
         T::wide(element.partial())
     }
     #[inline(always)]
@@ -29,11 +29,11 @@ impl<T: Integer> Operator<T> for Sum {
         a.plus(b)
     }
     #[inline(always)]
-    fn finish(state: T::Wide, _count: u64) -> T::Wide {
+    fn finish(self, state: T::Wide, _count: u64) -> T::Wide {
         state
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
+    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
         T::wide(T::sum(elements))
     }
 }
@@ -42,6 +42,44 @@ impl<T: Integer> Operator<T> for Sum {
 #[inline(never)]
 fn mean_of_long(sum: i128, count: u64) -> f64 {
     mean(sum, count)
+}
+
+/// [`Sum`] or [`Mean`] of integers whose exact sum 64 bits hold: those of 8 and 16 bits. Gives the bits of the result.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SumOrMean {
+    /// Whether it is [`Mean`].
+    pub is_mean: bool,
+}
+
+impl<T: Integer<Total = i64>> Operator<T> for SumOrMean {
+    type State = i64;
+    type Output = u64;
+    const NEUTRAL: i64 = 0;
+    const ANY_ORDER: bool = true;
+
+    fn to_word(self) -> u64 {
+        self.is_mean.into()
+    }
+    #[inline(always)]
+    fn from_word(word: u64) -> Self {
+        Self { is_mean: word != 0 }
+    }
+    #[inline(always)]
+    fn lift(self, element: T, _index: u64) -> i64 {
+        T::total([element])
+    }
+    #[inline(always)]
+    fn combine(a: i64, b: i64) -> i64 {
+        a.wrapping_add(b)
+    }
+    #[inline(always)]
+    fn finish(self, state: i64, count: u64) -> u64 {
+        if self.is_mean { mean_of_long(state.into(), count).to_bits() } else { state as u64 }
+    }
+    #[inline(always)]
+    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> i64 {
+        T::total(elements)
+    }
 }
 
 /// The sum in the integers' own type, wrapping.
@@ -55,7 +93,7 @@ impl<T: Integer> Operator<T> for WrappingSum {
     const ANY_ORDER: bool = true;
 
     #[inline(always)]
-    fn lift(element: T, _index: u64) -> T {
+    fn lift(self, element: T, _index: u64) -> T {
         element
     }
     #[inline(always)]
@@ -63,7 +101,7 @@ impl<T: Integer> Operator<T> for WrappingSum {
         a.plus_wrapping(b)
     }
     #[inline(always)]
-    fn finish(state: T, _count: u64) -> T {
+    fn finish(self, state: T, _count: u64) -> T {
         state
     }
 }
@@ -88,7 +126,7 @@ impl<T: Integer> Operator<T> for Mean {
     const ANY_ORDER: bool = true;
 
     #[inline(always)]
-    fn lift(element: T, _index: u64) -> T::Total {
+    fn lift(self, element: T, _index: u64) -> T::Total {
         T::total([element])
     }
     #[inline(always)]
@@ -96,11 +134,11 @@ impl<T: Integer> Operator<T> for Mean {
         a.plus(b)
     }
     #[inline(always)]
-    fn finish(state: T::Total, count: u64) -> f64 {
+    fn finish(self, state: T::Total, count: u64) -> f64 {
         mean_of_long(state.into(), count)
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Total {
+    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Total {
         T::total(elements)
     }
 }

@@ -1,7 +1,5 @@
 //! What becomes of a vector of elements.
 
-use core::marker::PhantomData;
-
 use cuda_std::element::VectorVisitor;
 use cuda_std::prelude::*;
 
@@ -10,13 +8,13 @@ use super::scalar::Scalar;
 
 /// The state of a vector whose first element has the index `first`.
 #[inline(always)]
-pub fn gather_vector<O: Operator<T>, T: Element>(vector: T::Vector, first: u64) -> O::State {
-    vector.visit(Gather::<O> { first, operator: PhantomData })
+pub fn gather_vector<O: Operator<T>, T: Element>(operator: O, vector: T::Vector, first: u64) -> O::State {
+    vector.visit(Gather { first, operator })
 }
 
 struct Gather<O> {
     first: u64,
-    operator: PhantomData<O>,
+    operator: O,
 }
 
 impl<O: Operator<T>, T: Element> VectorVisitor<T> for Gather<O> {
@@ -24,30 +22,20 @@ impl<O: Operator<T>, T: Element> VectorVisitor<T> for Gather<O> {
 
     #[inline(always)]
     fn elements<const LEN: usize>(self, elements: [T; LEN]) -> O::State {
-        O::gather(elements, |place| self.first + place as u64)
+        self.operator.gather(elements, |place| self.first + place as u64)
     }
 }
 
-/// Shows the lowest element of a vector: [`Scalar::lowest`].
-pub(super) struct Lowest;
-
-impl<T: Scalar> VectorVisitor<T> for Lowest {
-    type Result = T::Ordered;
-
-    #[inline(always)]
-    fn elements<const LEN: usize>(self, elements: [T; LEN]) -> T::Ordered {
-        T::lowest(elements)
-    }
+/// Shows the highest element of a vector, all of them flipped: [`Scalar::highest`].
+pub(super) struct Highest {
+    pub flip: u64,
 }
-
-/// Shows the highest element of a vector: [`Scalar::highest`].
-pub(super) struct Highest;
 
 impl<T: Scalar> VectorVisitor<T> for Highest {
     type Result = T::Ordered;
 
     #[inline(always)]
     fn elements<const LEN: usize>(self, elements: [T; LEN]) -> T::Ordered {
-        T::highest(elements)
+        T::highest(elements, self.flip)
     }
 }

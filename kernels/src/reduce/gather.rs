@@ -7,19 +7,21 @@ use crate::ops::{Operator, gather_vector, tree};
 /// The state of vectors, the first of which begins at index `first` and each further one `stride` behind the one before.
 #[inline(always)]
 pub fn gather_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
+    operator: O,
     vectors: [T::Vector; VECTORS],
     first: usize,
     stride: usize,
 ) -> O::State {
-    tree::<_, VECTORS>(|k| gather_vector::<O, T>(vectors[k], (first + k * stride) as u64), O::combine)
+    tree::<_, VECTORS>(|k| gather_vector::<O, T>(operator, vectors[k], (first + k * stride) as u64), O::combine)
 }
 
 /// [`gather_vectors`] of a state that [`Operator::settle`] has still to settle.
 #[inline(always)]
 pub fn skim_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
+    operator: O,
     vectors: [T::Vector; VECTORS],
     first: usize,
     stride: usize,
 ) -> O::State {
-    O::skim(vectors, |k| (first + k * stride) as u64)
+    operator.skim(vectors, |k| (first + k * stride) as u64)
 }

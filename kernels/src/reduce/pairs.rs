@@ -56,7 +56,7 @@ pub unsafe fn pairs<O: PairOperator<T>, T: Element>(
     let part = Part::of_block(parts, tiles, longer);
     part.launch_dependents();
     let state = fold_run::<O, T>((&first, &second), part.span * pitch, len, part.run());
-    part.finish::<O, T>(state, |state| state, len, &tile_states, &output);
+    part.finish::<O, T>(O::default(), state, |state| state, len, &tile_states, &output);
 }
 
 /// What this thread folds of a run of a span of `len` pairs.

@@ -62,6 +62,7 @@ impl Remainder {
     #[inline(always)]
     pub fn fold<O: Operator<T>, T: Element, const VECTORS: usize>(
         &self,
+        operator: O,
         state: O::State,
         loaded: Loaded<T, VECTORS>,
     ) -> O::State {
@@ -71,7 +72,7 @@ impl Remainder {
         let mut i = self.vector::<T>();
         // Not unrolled, since short elements of so many vectors would take more registers than there are.
         while i < self.end_of_vectors::<T>() {
-            state = O::combine(state, skim_vectors::<O, T, 1>([vectors[0]], lead + i, 0));
+            state = O::combine(state, skim_vectors::<O, T, 1>(operator, [vectors[0]], lead + i, 0));
             let mut k = 1;
             while k < VECTORS {
                 vectors[k - 1] = vectors[k];
@@ -80,10 +81,10 @@ impl Remainder {
             i += stride::<T>();
         }
         if single < self.to {
-            state = O::combine(state, O::lift(behind, (lead + single) as u64));
+            state = O::combine(state, operator.lift(behind, (lead + single) as u64));
         }
         if own < lead {
-            state = O::combine(state, O::lift(before, own as u64));
+            state = O::combine(state, operator.lift(before, own as u64));
         }
         state
     }

@@ -39,6 +39,7 @@ impl Run {
 /// no multiple of a tile's costs no further way to memory. If not `AT_ONCE`, they are two rounds, in fewer registers.
 #[inline(always)]
 pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const AT_ONCE: bool>(
+    operator: O,
     input: &Global<T>,
     start: usize,
     len: usize,
@@ -70,8 +71,8 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
                 )
             };
             issue_loads();
-            state = O::combine(state, skim_vectors::<O, T, VECTORS>(vectors, lead + i, stride));
-            state = O::combine(state, skim_vectors::<O, T, VECTORS>(further, lead + i + tile, stride));
+            state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
+            state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, further, lead + i + tile, stride));
             i += 2 * tile;
         }
         if i >= end && remainder.is_empty() {
@@ -82,7 +83,7 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
         if !at_once && i < end {
             // SAFETY: the tile is inside of the span.
             let vectors = unsafe { input.load_aligned_vectors_unchecked::<VECTORS>(start + i, stride) };
-            state = O::combine(state, skim_vectors::<O, T, VECTORS>(vectors, lead + i, stride));
+            state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
             i += tile;
         }
         // SAFETY: vectors that begin before the end of whole tiles are inside of the span, and so is the remainder.
@@ -91,20 +92,20 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
         loaded = unsafe { remainder.load::<T, VECTORS>(input, true) };
         issue_loads();
         if at_once && i < end {
-            state = O::combine(state, skim_vectors::<O, T, VECTORS>(vectors, lead + i, stride));
+            state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
         }
     } else {
         while i < end {
             // SAFETY: the tile is inside of the span.
             let vectors = unsafe { input.load_vectors_unchecked::<VECTORS>(start + i, stride) };
-            state = O::combine(state, skim_vectors::<O, T, VECTORS>(vectors, lead + i, stride));
+            state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
             i += tile;
         }
         // SAFETY: as above.
         loaded = unsafe { remainder.load::<T, VECTORS>(input, false) };
         issue_loads();
     }
-    remainder.fold::<O, T, VECTORS>(state, loaded)
+    remainder.fold::<O, T, VECTORS>(operator, state, loaded)
 }
 
 /// Elements before the first at a multiple of 16 bytes, of `len` from `start` on.

@@ -3,16 +3,13 @@
 use cuda_std::atomic::{self, Scope};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, warp_shuffle_idx, warp_shuffle_up, warp_vote_ballot};
-use half::{bf16, f16};
 
 use super::fold::{fold_lanes, fold_warps, is_last_block};
 use super::gather::gather_vectors;
 use super::run::{Run, fold_run};
 use super::spans::{VECTORS_IN_FLIGHT, fold_partials, tile};
-use crate::ops::{
-    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumOfSquares, WrappingSum, constant,
-};
+use crate::ops::builtin::*;
+use crate::ops::{Operator, constant};
 
 /// Threads of a block.
 pub const BLOCK: usize = 256;
@@ -71,6 +68,8 @@ pub const fn most_chunks(len: usize, size: usize) -> usize {
 /// The arguments of [`segments`](fn@segments).
 #[arguments]
 pub struct SegmentArgs<T: Plain, R: Plain> {
+    /// The operator's value: [`Operator::to_word`].
+    pub operator: u64,
     /// The elements.
     pub input: Global<T>,
     /// Where each segment begins, and where the last one ends.
@@ -105,19 +104,17 @@ pub struct SegmentArgs<T: Plain, R: Plain> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [Min, Max, MinMax, ArgMin, ArgMax] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
-        + [Product] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
-        + [Sum, SumOfSquares] x [i8, i16, i32, i64, u8, u16, u32]
-        + [Mean, Norm] x [i8, i16, i32, i64, u8, u16, u32, u64]
-        + [CountNan, CountFinite] x [f32, f64, f16, bf16]
-        + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
-        + [WrappingSum] x [u8, u16, u32],
+    instances = builtin_operators!,
     block = BLOCK,
     early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn segments<O: Operator<T>, T: Element>(
-    SegmentArgs { input, offsets, per_warp, chunks, notes, output }: SegmentArgs<T, <O as Operator<T>>::Output>,
+    SegmentArgs { operator, input, offsets, per_warp, chunks, notes, output }: SegmentArgs<
+        T,
+        <O as Operator<T>>::Output,
+    >,
 ) {
+    let operator = O::from_word(operator);
     let (thread, lane) = (thread::index_in_block::<BLOCK>(), warp::lane_id() as usize);
     let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread / 32;
     let first = warp * per_warp as usize;
@@ -136,7 +133,7 @@ pub unsafe fn segments<O: Operator<T>, T: Element>(
     let vector = T::Vector::LEN;
     let Segment { start, len } = segment;
     if is_there && len <= vector {
-        output.store(own, O::finish(fold_tiny::<O, T>(&input, start, len), len as u64));
+        output.store(own, operator.finish(fold_tiny::<O, T>(operator, &input, start, len), len as u64));
     }
     let mut lanes = FEW_LANES;
     while lanes <= 32 {
@@ -151,11 +148,11 @@ pub unsafe fn segments<O: Operator<T>, T: Element>(
             // A group without one goes along, since all lanes shuffle together.
             let start = warp_shuffle_idx(FULL_MASK, start as u64, from & 31, 32).0 as usize;
             let len = warp_shuffle_idx(FULL_MASK, len as u64, from & 31, 32).0 as usize;
-            let of_group = || fold_segment::<O, T>(&input, start, len, lane % lanes, lanes);
+            let of_group = || fold_segment::<O, T>(operator, &input, start, len, lane % lanes, lanes);
             let state = if from < 32 { of_group() } else { constant!(O::NEUTRAL) };
             let state = fold_lanes::<O, T>(state, lanes as u32);
             if lane.is_multiple_of(lanes) && from < 32 {
-                output.store(first + from as usize, O::finish(state, len as u64));
+                output.store(first + from as usize, operator.finish(state, len as u64));
             }
             let mut groups = 32 / lanes;
             while groups > 0 {
@@ -222,6 +219,8 @@ pub(super) fn queue_long<T: Element>(own: Segment, first: usize, chunks: &Global
 /// The arguments of [`long_segments`](fn@long_segments).
 #[arguments]
 pub struct LongSegmentArgs<T: Plain, R: Plain> {
+    /// The operator's value: [`Operator::to_word`].
+    pub operator: u64,
     /// The elements.
     pub input: Global<T>,
     /// The chunks of long segments.
@@ -244,19 +243,17 @@ pub struct LongSegmentArgs<T: Plain, R: Plain> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [Min, Max, MinMax, ArgMin, ArgMax] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
-        + [Product] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
-        + [Sum, SumOfSquares] x [i8, i16, i32, i64, u8, u16, u32]
-        + [Mean, Norm] x [i8, i16, i32, i64, u8, u16, u32, u64]
-        + [CountNan, CountFinite] x [f32, f64, f16, bf16]
-        + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
-        + [WrappingSum] x [u8, u16, u32],
+    instances = builtin_operators!,
     block = BLOCK,
     early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn long_segments<O: Operator<T>, T: Element>(
-    LongSegmentArgs { input, chunks, notes, partials, tickets, output }: LongSegmentArgs<T, <O as Operator<T>>::Output>,
+    LongSegmentArgs { operator, input, chunks, notes, partials, tickets, output }: LongSegmentArgs<
+        T,
+        <O as Operator<T>>::Output,
+    >,
 ) {
+    let operator = O::from_word(operator);
     let warp_states = shared_array![O::State; 32];
     let drawn = shared_array![u32; 1];
     let thread = thread::index_in_block::<BLOCK>();
@@ -279,13 +276,13 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
         let (is_last, end) = (part + 1 == parts, (part + 1) * of_chunk);
         let run = Run { tiles: part * of_chunk..if is_last { tiles } else { end }, is_last };
         let is_aligned = constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
-        let state = fold_run::<O, T, VECTORS_IN_FLIGHT, false>(&input, start, len, run, is_aligned);
+        let state = fold_run::<O, T, VECTORS_IN_FLIGHT, false>(operator, &input, start, len, run, is_aligned);
         let state = fold_warps::<O, T>(state, (BLOCK / 32) as u32, &warp_states);
         // Checked, as an operator of somebody else may ask for any.
-        let settled = |state| O::settle(state, |i| input.load(start.wrapping_add(i as usize)));
+        let settled = |state| operator.settle(state, |i| input.load(start.wrapping_add(i as usize)));
         if parts == 1 {
             if thread == 0 {
-                output.store(segment, O::finish(settled(state), len as u64));
+                output.store(segment, operator.finish(settled(state), len as u64));
             }
         } else {
             let first = at - part;
@@ -306,7 +303,7 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
                 };
                 let state = fold_partials::<O, T>(parts as u32, &warp_states, partial);
                 if thread == 0 {
-                    output.store(segment, O::finish(state, len as u64));
+                    output.store(segment, operator.finish(state, len as u64));
                 }
             }
         }
@@ -340,7 +337,7 @@ impl Segment {
 
 /// Folds a segment of up to a vector's length, four loads at once.
 #[inline(always)]
-fn fold_tiny<O: Operator<T>, T: Element>(input: &Global<T>, start: usize, len: usize) -> O::State {
+fn fold_tiny<O: Operator<T>, T: Element>(operator: O, input: &Global<T>, start: usize, len: usize) -> O::State {
     let mut state = constant!(O::NEUTRAL);
     let mut i = 0;
     while i < len {
@@ -350,7 +347,7 @@ fn fold_tiny<O: Operator<T>, T: Element>(input: &Global<T>, start: usize, len: u
         };
         let loaded = [load(0), load(1), load(2), load(3)];
         let with = |state: O::State, k: usize| {
-            if i + k < len { O::combine(state, O::lift(loaded[k], (i + k) as u64)) } else { state }
+            if i + k < len { O::combine(state, operator.lift(loaded[k], (i + k) as u64)) } else { state }
         };
         state = with(with(with(with(state, 0), 1), 2), 3);
         i += 4;
@@ -362,6 +359,7 @@ fn fold_tiny<O: Operator<T>, T: Element>(input: &Global<T>, start: usize, len: u
 /// is left behind the last whole vector.
 #[inline(always)]
 fn fold_segment<O: Operator<T>, T: Element>(
+    operator: O,
     input: &Global<T>,
     start: usize,
     len: usize,
@@ -386,13 +384,17 @@ fn fold_segment<O: Operator<T>, T: Element>(
         // SAFETY: a vector that begins before the last whole one's end is one of the segment's.
         let vectors = unsafe { input.load_few_vectors_before::<IN_FLIGHT>(start + i, stride, start + whole) };
         let with = |state: O::State, k: usize| {
-            if at(k) < whole { O::combine(state, gather_vectors::<O, T, 1>([vectors[k]], at(k), 0)) } else { state }
+            if at(k) < whole {
+                O::combine(state, gather_vectors::<O, T, 1>(operator, [vectors[k]], at(k), 0))
+            } else {
+                state
+            }
         };
         state = with(with(with(with(state, 0), 1), 2), 3);
         i += IN_FLIGHT * stride;
     }
     let with = |state: O::State, k: usize| {
-        if has_rest(k) { O::combine(state, O::lift(rests[k], rest(k) as u64)) } else { state }
+        if has_rest(k) { O::combine(state, operator.lift(rests[k], rest(k) as u64)) } else { state }
     };
     with(with(with(with(state, 0), 1), 2), 3)
 }

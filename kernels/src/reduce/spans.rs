@@ -5,14 +5,11 @@ use core::ops::Range;
 use cuda_std::prelude::*;
 use cuda_std::tile_state;
 use cuda_std::warp::{FULL_MASK, warp_vote_any};
-use half::{bf16, f16};
 
 use super::fold::{WarpStates, fold_warps};
 use super::run::{Run, fold_run};
-use crate::ops::{
-    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumOfSquares, WrappingSum, constant,
-};
+use crate::ops::builtin::*;
+use crate::ops::{Operator, constant};
 
 /// 16-byte vectors of a tile that each thread folds, all in flight at once; of two tiles, where the span is aligned.
 pub const VECTORS_IN_FLIGHT: usize = 4;
@@ -28,6 +25,8 @@ pub const fn tile(threads: usize, size: usize) -> usize {
 /// The arguments of [`spans`](fn@spans), and of custom kernels that call [`fold_spans`].
 #[arguments]
 pub struct SpanArgs<T: Plain, R: Plain> {
+    /// The operator's value: [`Operator::to_word`].
+    pub operator: u64,
     /// The elements.
     pub input: Global<T>,
     /// Elements of a span.
@@ -75,24 +74,23 @@ pub struct SpanArgs<T: Plain, R: Plain> {
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked. The
 /// operator [settles](Operator::settle) by elements of the span alone.
 #[kernel(
-    instances = [Min, Max, MinMax, ArgMin, ArgMax] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
-        + [Product] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
-        + [Sum, SumOfSquares] x [i8, i16, i32, i64, u8, u16, u32]
-        + [Mean, Norm] x [i8, i16, i32, i64, u8, u16, u32, u64]
-        + [CountNan, CountFinite] x [f32, f64, f16, bf16]
-        + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
-        + [WrappingSum] x [u8, u16, u32],
+    instances = builtin_operators!,
     max_threads = MOST_THREADS,
     min_blocks = 2,
     early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn spans<O: Operator<T>, T: Element>(
-    SpanArgs { input, len, pitch, parts, tiles, longer, tile_states, output }: SpanArgs<T, <O as Operator<T>>::Output>,
+    SpanArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: SpanArgs<
+        T,
+        <O as Operator<T>>::Output,
+    >,
 ) {
+    let operator = O::from_word(operator);
     let is_aligned = |_| true;
     // SAFETY: the operators above ask for elements that they were given.
     let element = |i| unsafe { input.load_unchecked(i) };
     fold_part::<O, T, VECTORS_IN_FLIGHT>(
+        operator,
         &input,
         len,
         pitch,
@@ -118,12 +116,17 @@ pub unsafe fn spans<O: Operator<T>, T: Element>(
     early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn spans_anywhere<O: Operator<T>, T: Element>(
-    SpanArgs { input, len, pitch, parts, tiles, longer, tile_states, output }: SpanArgs<T, <O as Operator<T>>::Output>,
+    SpanArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: SpanArgs<
+        T,
+        <O as Operator<T>>::Output,
+    >,
 ) {
+    let operator = O::from_word(operator);
     let is_aligned = |_| false;
     // SAFETY: as in `spans`.
     let element = |i| unsafe { input.load_unchecked(i) };
     fold_part::<O, T, VECTORS_IN_FLIGHT>(
+        operator,
         &input,
         len,
         pitch,
@@ -145,12 +148,25 @@ pub unsafe fn spans_anywhere<O: Operator<T>, T: Element>(
 /// checked.
 #[inline(always)]
 pub unsafe fn fold_spans<O: Operator<T>, T: Element, const VECTORS: usize>(
-    SpanArgs { input, len, pitch, parts, tiles, longer, tile_states, output }: SpanArgs<T, O::Output>,
+    SpanArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: SpanArgs<T, O::Output>,
 ) {
+    let operator = O::from_word(operator);
     let is_aligned = |start| constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
     // Checked, as an operator of somebody else may ask for any.
     let element = |i| input.load(i);
-    fold_part::<O, T, VECTORS>(&input, len, pitch, parts, tiles, longer, &tile_states, &output, is_aligned, element);
+    fold_part::<O, T, VECTORS>(
+        operator,
+        &input,
+        len,
+        pitch,
+        parts,
+        tiles,
+        longer,
+        &tile_states,
+        &output,
+        is_aligned,
+        element,
+    );
 }
 
 /// [`fold_spans`], which asks whether the span that begins at an element [is aligned](fold_run), and for elements that
@@ -158,6 +174,7 @@ pub unsafe fn fold_spans<O: Operator<T>, T: Element, const VECTORS: usize>(
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
 fn fold_part<O: Operator<T>, T: Element, const VECTORS: usize>(
+    operator: O,
     input: &Global<T>,
     len: usize,
     pitch: usize,
@@ -172,10 +189,10 @@ fn fold_part<O: Operator<T>, T: Element, const VECTORS: usize>(
     let part = Part::of_block(parts, tiles, longer);
     part.launch_dependents();
     let start = part.span * pitch;
-    let of_thread = fold_run::<O, T, VECTORS, true>(input, start, len, part.run(), is_aligned(start));
+    let of_thread = fold_run::<O, T, VECTORS, true>(operator, input, start, len, part.run(), is_aligned(start));
     part.launch_dependents_at_last();
-    let settle = |state| O::settle(state, |i| element(start.wrapping_add(i as usize)));
-    part.finish::<O, T>(of_thread, settle, len, tile_states, output);
+    let settle = |state| operator.settle(state, |i| element(start.wrapping_add(i as usize)));
+    part.finish::<O, T>(operator, of_thread, settle, len, tile_states, output);
 }
 
 /// What a block folds: one of the parts of a span.
@@ -232,6 +249,7 @@ impl Part {
     #[inline(always)]
     pub fn finish<O: Operator<T>, T: Element>(
         &self,
+        operator: O,
         of_thread: O::State,
         settle: impl Fn(O::State) -> O::State,
         len: usize,
@@ -245,7 +263,7 @@ impl Part {
         let state = fold_warps::<O, T>(of_thread, warps, &warp_states);
         if parts == 1 {
             if thread == 0 {
-                output.store(span, O::finish(settle(state), len as u64));
+                output.store(span, operator.finish(settle(state), len as u64));
             }
             return;
         }
@@ -263,7 +281,7 @@ impl Part {
             tile_state::wait_by_warp(tile_states, first + i, has_one)
         });
         if thread == 0 {
-            output.store(span, O::finish(state, len as u64));
+            output.store(span, operator.finish(state, len as u64));
         }
     }
 }

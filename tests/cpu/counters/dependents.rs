@@ -7,8 +7,8 @@ use kernels::reduce::columns::{ColumnArgs, columns};
 use kernels::reduce::{pairs, spans};
 use test_support::executor;
 use test_support::transposes::{CHECKS, Case, IN_PLACE_CHECKS, PERMUTE_CHECKS, SCALED_CHECKS};
-use warpfold::ops::{Dot, Max};
-use warpfold::{Gpu, KernelProfile, Shape};
+use warpfold::ops::{Dot, Extreme};
+use warpfold::{Gpu, KernelProfile, Shape, ops};
 
 /// Whether all blocks of a kernel let the next grid start. Some of them alone are of no use.
 fn starts_next(kernel: &KernelProfile) -> bool {
@@ -25,8 +25,9 @@ fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
     let len = elements(spans::VECTORS_IN_FLIGHT);
     let ones = gpu.upload(&vec![1.0_f32; len]).unwrap();
     // SAFETY: the arguments are those of a segment, all of the input, that one block of a warp folds.
-    let kernel = unsafe { spans::spans::handle::<Max, f32>() }.with_block(32);
+    let kernel = unsafe { spans::spans::handle::<Extreme, f32>() }.with_block(32);
     let arguments = spans::SpanArgs {
+        operator: 0,
         input: ones.view(),
         len,
         pitch: len,
@@ -72,7 +73,7 @@ fn short_grids_of_rows_and_columns_let_the_next_one_start() {
     let gpu = executor();
     let of = |shape: Shape, len: usize, maxima: usize| {
         let input = gpu.zeroed::<f32>(len).unwrap();
-        let mut reducer = gpu.reducer(Max, shape).unwrap();
+        let mut reducer = gpu.reducer(ops::Max, shape).unwrap();
         let mut maxima = gpu.zeroed(maxima).unwrap();
         let profile = gpu.profile(|| reducer.start(&input, &mut maxima)).unwrap();
         let kernel = &profile.kernels[0];
@@ -86,15 +87,16 @@ fn short_grids_of_rows_and_columns_let_the_next_one_start() {
 
 #[test]
 fn blocks_of_few_rows_of_columns_let_the_next_grid_start() {
-    type State = <Max as Operator<f32>>::State;
+    type State = <Extreme as Operator<f32>>::State;
     let gpu = executor();
     let starts = |rows: usize| {
         let input = gpu.upload(&vec![1.0_f32; rows * 256]).unwrap();
         let (mut partials, mut tickets) = (gpu.zeroed::<State>(1).unwrap(), gpu.zeroed::<u32>(1).unwrap());
         let mut maxima = gpu.zeroed::<f32>(256).unwrap();
         // SAFETY: the arguments are those of a matrix, all of the input, that is one tile of one block.
-        let kernel = unsafe { columns::handle::<Max, f32>() };
+        let kernel = unsafe { columns::handle::<Extreme, f32>() };
         let arguments = ColumnArgs {
+            operator: 0,
             input: input.view(),
             rows,
             columns: 256,

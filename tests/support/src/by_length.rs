@@ -15,6 +15,7 @@ use crate::reductions::data::{Kind, Random};
 use crate::reductions::value::Values;
 
 /// A word that tells in which order all elements were combined, and by which index each was lifted.
+#[derive(Clone, Copy, Default)]
 pub struct Trace;
 
 impl Operator<f32> for Trace {
@@ -22,7 +23,7 @@ impl Operator<f32> for Trace {
     type Output = u64;
     const NEUTRAL: u64 = 0;
 
-    fn lift(element: f32, index: u64) -> u64 {
+    fn lift(self, element: f32, index: u64) -> u64 {
         scattered(u64::from(element.to_bits()) ^ index << 32) | 1
     }
     fn combine(a: u64, b: u64) -> u64 {
@@ -31,7 +32,7 @@ impl Operator<f32> for Trace {
             _ => scattered(scattered(a) ^ b.rotate_left(7)) | 1,
         }
     }
-    fn finish(state: u64, count: u64) -> u64 {
+    fn finish(self, state: u64, count: u64) -> u64 {
         scattered(state ^ count)
     }
 }

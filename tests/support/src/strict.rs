@@ -7,6 +7,7 @@ use kernels::reduce::spans::{SpanArgs, VECTORS_IN_FLIGHT, fold_spans};
 use warpfold::reduce::Kernels;
 
 /// A sum that stops at a number that is none.
+#[derive(Clone, Copy, Default)]
 pub struct Strict;
 
 impl Operator<f32> for Strict {
@@ -14,14 +15,14 @@ impl Operator<f32> for Strict {
     type Output = f32;
     const NEUTRAL: f32 = 0.0;
 
-    fn lift(element: f32, _index: u64) -> f32 {
+    fn lift(self, element: f32, _index: u64) -> f32 {
         assert!(!element.is_nan(), "it is no number");
         element
     }
     fn combine(a: f32, b: f32) -> f32 {
         a + b
     }
-    fn finish(state: f32, _count: u64) -> f32 {
+    fn finish(self, state: f32, _count: u64) -> f32 {
         state
     }
 }

@@ -7,21 +7,32 @@ use kernels::ops::Operator;
 use kernels::reduce::exact::custom::{ExactTerm, TermArgs, sum_terms};
 use kernels::reduce::spans::{SpanArgs, VECTORS_IN_FLIGHT, fold_spans};
 
-/// The largest absolute value of those that are numbers.
-pub struct Peak;
+/// The largest absolute value up to a limit; without NaN.
+#[derive(Clone, Copy, Default)]
+pub struct Peak {
+    /// Larger absolute values are left out.
+    pub limit: f32,
+}
 
 impl Operator<f32> for Peak {
     type State = f32;
     type Output = f32;
     const NEUTRAL: f32 = 0.0;
 
-    fn lift(element: f32, _index: u64) -> f32 {
-        if element.is_nan() { 0.0 } else { element.abs() }
+    // The host gives the kernel the operator's fields as one word.
+    fn to_word(self) -> u64 {
+        self.limit.to_bits().into()
+    }
+    fn from_word(word: u64) -> Self {
+        Self { limit: f32::from_bits(word as u32) }
+    }
+    fn lift(self, element: f32, _index: u64) -> f32 {
+        if element.abs() <= self.limit { element.abs() } else { 0.0 }
     }
     fn combine(a: f32, b: f32) -> f32 {
         if a > b { a } else { b }
     }
-    fn finish(state: f32, _count: u64) -> f32 {
+    fn finish(self, state: f32, _count: u64) -> f32 {
         state
     }
 }

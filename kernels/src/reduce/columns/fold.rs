@@ -25,14 +25,18 @@ impl Part<'_> {
 
     /// What this thread folds of these rows; `load` loads its elements of one.
     #[inline(always)]
-    pub(super) fn fold<O: Operator<T>, T: Element>(&self, load: impl Fn(usize) -> [T; COLUMNS]) -> [O::State; COLUMNS] {
+    pub(super) fn fold<O: Operator<T>, T: Element>(
+        &self,
+        operator: O,
+        load: impl Fn(usize) -> [T; COLUMNS],
+    ) -> [O::State; COLUMNS] {
         let rows = Rows {
             first: self.begin + self.place.row * self.abreast,
             end: self.end,
             step: self.place.rows * self.abreast,
             beside: four(|c| self.place.row_abreast(c)),
         };
-        rows.fold::<O, T>(load)
+        rows.fold::<O, T>(operator, load)
     }
 
     /// `states` with the rows from the end on, which are fewer than stand abreast, and of which so many columns are
@@ -40,6 +44,7 @@ impl Part<'_> {
     #[inline(always)]
     pub(super) fn with_last<O: Operator<T>, T: Element>(
         &self,
+        operator: O,
         states: [O::State; COLUMNS],
         left: usize,
         at: [usize; COLUMNS],
@@ -49,7 +54,7 @@ impl Part<'_> {
         let loaded = four(|c| load(if is_left(c) { at[c] } else { 0 }));
         issue_loads();
         let index = |c: usize| (self.end + self.place.row_abreast(c)) as u64;
-        four(|c| if is_left(c) { O::combine(states[c], O::lift(loaded[c], index(c))) } else { states[c] })
+        four(|c| if is_left(c) { O::combine(states[c], operator.lift(loaded[c], index(c))) } else { states[c] })
     }
 }
 
@@ -65,7 +70,11 @@ pub(super) struct Rows {
 impl Rows {
     /// The states of their elements; `load` loads the thread's elements of one row.
     #[inline(always)]
-    pub(super) fn fold<O: Operator<T>, T: Element>(self, load: impl Fn(usize) -> [T; COLUMNS]) -> [O::State; COLUMNS] {
+    pub(super) fn fold<O: Operator<T>, T: Element>(
+        self,
+        operator: O,
+        load: impl Fn(usize) -> [T; COLUMNS],
+    ) -> [O::State; COLUMNS] {
         let Self { mut first, end, step, beside } = self;
         let mut states = [constant!(O::NEUTRAL); COLUMNS];
         let in_flight = rows_in_flight(size_of::<T>(), size_of::<O::State>());
@@ -77,7 +86,7 @@ impl Rows {
             states = four(|c| {
                 let of = |k: usize| loaded[k][c];
                 let column = [of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)];
-                O::combine(states[c], O::gather(column, |k| (row(k) + beside[c]) as u64))
+                O::combine(states[c], operator.gather(column, |k| (row(k) + beside[c]) as u64))
             });
             first += 8 * step;
         }
@@ -87,7 +96,7 @@ impl Rows {
             issue_loads();
             states = four(|c| {
                 let column = [loaded[0][c], loaded[1][c], loaded[2][c], loaded[3][c]];
-                O::combine(states[c], O::gather(column, |k| (row(k) + beside[c]) as u64))
+                O::combine(states[c], operator.gather(column, |k| (row(k) + beside[c]) as u64))
             });
             first += 4 * step;
         }
@@ -97,13 +106,13 @@ impl Rows {
             issue_loads();
             states = four(|c| {
                 let column = [loaded[0][c], loaded[1][c]];
-                O::combine(states[c], O::gather(column, |k| (row(k) + beside[c]) as u64))
+                O::combine(states[c], operator.gather(column, |k| (row(k) + beside[c]) as u64))
             });
             first += 2 * step;
         }
         while first < end {
             let loaded = load(first);
-            states = four(|c| O::combine(states[c], O::lift(loaded[c], (first + beside[c]) as u64)));
+            states = four(|c| O::combine(states[c], operator.lift(loaded[c], (first + beside[c]) as u64)));
             first += step;
         }
         states

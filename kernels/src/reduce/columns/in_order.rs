@@ -91,7 +91,8 @@ const fn threads_of_partials(parts: usize) -> u32 {
 }
 
 /// The blocks of a launch; the fields are the kernel's parameters.
-pub(super) struct InOrder<'a, S, R> {
+pub(super) struct InOrder<'a, O, S, R> {
+    pub operator: O,
     pub lanes: usize,
     pub tiles: usize,
     pub parts: usize,
@@ -100,7 +101,7 @@ pub(super) struct InOrder<'a, S, R> {
     pub output: &'a GlobalMut<'a, R>,
 }
 
-impl<S: Plain, R: Plain> InOrder<'_, S, R> {
+impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
     /// Folds part `part` of the columns of tile `tile`, and writes their results if no other block has a part of them,
     /// or the others are done. `block` is the number of the matrix, or of so many matrices as
     /// [`Order::batches_of_block`] says.
@@ -108,7 +109,7 @@ impl<S: Plain, R: Plain> InOrder<'_, S, R> {
     /// # Safety
     /// As said of [`columns`](fn@super::columns).
     #[inline(always)]
-    pub unsafe fn fold<O: Operator<T, State = S, Output = R>, T: Element>(
+    pub unsafe fn fold<T: Element>(
         &self,
         matrices: &Matrices<T>,
         tile: usize,
@@ -116,8 +117,10 @@ impl<S: Plain, R: Plain> InOrder<'_, S, R> {
         block: usize,
         scratch: &Scratch<S>,
         drawn: &SharedArray<u32, 1>,
-    ) {
-        let &Self { lanes, tiles, parts, tickets, output, .. } = self;
+    ) where
+        O: Operator<T, State = S, Output = R>,
+    {
+        let &Self { operator, lanes, tiles, parts, tickets, output, .. } = self;
         let &Matrices { input, rows, columns, pitch, batch_pitch } = matrices;
         let order = Order::of(rows, rows_in_flight(size_of::<T>(), size_of::<S>()));
         let thread = thread::index_in_block::<BLOCK>();
@@ -140,7 +143,7 @@ impl<S: Plain, R: Plain> InOrder<'_, S, R> {
         let states = if is_wide {
             // SAFETY: all rows are aligned, and with what an access takes of the next inside of the view.
             let load = |row: usize| unsafe { load_wide(input, start + row * pitch, at) };
-            own.fold::<O, T>(load, scratch)
+            own.fold::<O, T>(operator, load, scratch)
         } else {
             let load = |row: usize| {
                 // Anew: where each of a round's elements is would be kept from round to round.
@@ -148,14 +151,19 @@ impl<S: Plain, R: Plain> InOrder<'_, S, R> {
                 // SAFETY: the column is in the row.
                 four(|c| unsafe { input.load_unchecked(row + at[c]) })
             };
-            own.fold::<O, T>(load, scratch)
+            own.fold::<O, T>(operator, load, scratch)
         };
         let states = own.fold_threads::<O, T>(states, scratch);
         // Anew, as above.
         let place = Place::of_thread(compute_anew(thread), tile, lanes, columns, 1, size_of::<T>(), is_wide);
         if parts == 1 {
             if chain == 0 && has_matrix {
-                store_results::<T, _>(four(|c| O::finish(states[c], rows as u64)), output, batch * columns, &place);
+                store_results::<T, _>(
+                    four(|c| operator.finish(states[c], rows as u64)),
+                    output,
+                    batch * columns,
+                    &place,
+                );
             }
             return;
         }
@@ -170,7 +178,7 @@ impl<S: Plain, R: Plain> InOrder<'_, S, R> {
         let (high, of_tile) = (threads_of_partials(parts), lanes * super::COLUMNS);
         let threads = (BLOCK as u32 / high, high);
         partials.fold::<O, T>(parts, tile * of_tile, of_tile, threads, scratch, |column, state| {
-            output.store(batch * columns + column, O::finish(state, rows as u64));
+            output.store(batch * columns + column, operator.finish(state, rows as u64));
         });
     }
 }
@@ -192,6 +200,7 @@ impl Chains {
     #[inline(always)]
     fn fold<O: Operator<T>, T: Element>(
         &self,
+        operator: O,
         load: impl Fn(usize) -> [T; super::COLUMNS],
         scratch: &Scratch<O::State>,
     ) -> [O::State; super::COLUMNS] {
@@ -203,7 +212,7 @@ impl Chains {
             let step = compute_anew(chains);
             let first = compute_anew(self.begin + chain);
             let rows = Rows { first, end: self.end, step, beside: [0; super::COLUMNS] };
-            let further = rows.fold::<O, T>(&load);
+            let further = rows.fold::<O, T>(operator, &load);
             let states = if chain < self.height {
                 further
             } else {

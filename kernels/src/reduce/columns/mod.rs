@@ -7,13 +7,10 @@ pub(in crate::reduce) mod place;
 pub(in crate::reduce) mod store;
 
 use cuda_std::prelude::*;
-use half::{bf16, f16};
 
 use super::fold::is_last_block;
-use crate::ops::{
-    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumOfSquares, WrappingSum, constant,
-};
+use crate::ops::builtin::*;
+use crate::ops::{Operator, constant};
 use fold::{Part, fold_threads};
 use in_order::InOrder;
 use partials::{Partials, threads_over};
@@ -97,6 +94,8 @@ type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
 /// The arguments of [`columns`](fn@columns), and of custom kernels that call it.
 #[arguments]
 pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
+    /// The operator's value: [`Operator::to_word`].
+    pub operator: u64,
     /// The elements.
     pub input: Global<T>,
     /// Rows of a matrix.
@@ -148,20 +147,29 @@ pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [Min, Max, MinMax, ArgMin, ArgMax] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
-        + [Product] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
-        + [Sum, SumOfSquares] x [i8, i16, i32, i64, u8, u16, u32]
-        + [Mean, Norm] x [i8, i16, i32, i64, u8, u16, u32, u64]
-        + [CountNan, CountFinite] x [f32, f64, f16, bf16]
-        + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
-        + [WrappingSum] x [u8, u16, u32],
+    instances = builtin_operators!,
     block = BLOCK,
     min_blocks = blocks_at_once(size_of::<<O as Operator<T>>::State>(), <O as Operator<T>>::ANY_ORDER),
     early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn columns<O: Operator<T>, T: Element>(
-    ColumnArgs { input, rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts, partials, tickets, output }: ColumnArgs<T, <O as Operator<T>>::State, <O as Operator<T>>::Output>,
+    ColumnArgs {
+        operator,
+        input,
+        rows,
+        columns,
+        pitch,
+        batch_pitch,
+        abreast,
+        lanes,
+        tiles,
+        parts,
+        partials,
+        tickets,
+        output,
+    }: ColumnArgs<T, <O as Operator<T>>::State, <O as Operator<T>>::Output>,
 ) {
+    let operator = O::from_word(operator);
     let scratch = shared_array![O::State; BLOCK * COLUMNS];
     let drawn = shared_array![u32; 1];
     // Divisions only where there is something to divide, and of 32 bits: a block of a few rows would need as long for
@@ -174,9 +182,10 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     let matrices = Matrices { input: &input, rows, columns, pitch, batch_pitch };
     if !constant!(O::ANY_ORDER) {
         let (partials, tickets, output) = (&partials, &tickets, &output);
-        let blocks = InOrder { lanes, tiles: tiles as usize, parts: parts as usize, partials, tickets, output };
+        let blocks =
+            InOrder { operator, lanes, tiles: tiles as usize, parts: parts as usize, partials, tickets, output };
         // SAFETY: as promised by the caller.
-        unsafe { blocks.fold::<O, T>(&matrices, tile, part, batch, &scratch, &drawn) };
+        unsafe { blocks.fold::<T>(&matrices, tile, part, batch, &scratch, &drawn) };
         return;
     }
     let is_wide = matrices.are_wide(abreast);
@@ -196,22 +205,22 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     let states = if is_wide {
         // SAFETY: all rows are aligned, and with what an access takes of the next inside of the view.
         let load = |row: usize| unsafe { load_wide(&input, start + row * pitch, at) };
-        part_of_rows.fold::<O, T>(load)
+        part_of_rows.fold::<O, T>(operator, load)
     } else {
         // SAFETY: the column is in the row.
         let load = |row: usize| four(|c| unsafe { input.load_unchecked(start + row * pitch + at[c]) });
-        part_of_rows.fold::<O, T>(load)
+        part_of_rows.fold::<O, T>(operator, load)
     };
     let states = if end < rows && part + 1 == parts as usize {
         // SAFETY: there is such a row.
         let load = |offset: usize| unsafe { input.load_unchecked(start + end * pitch + offset) };
-        part_of_rows.with_last::<O, T>(states, (rows - end) * columns, at, load)
+        part_of_rows.with_last::<O, T>(operator, states, (rows - end) * columns, at, load)
     } else {
         states
     };
     let states = fold_threads::<O, T>(states, &scratch, lanes);
     if parts == 1 {
-        store_many_outputs::<O, T>(states, &output, batch * columns, rows, &place);
+        store_many_outputs::<O, T>(operator, states, &output, batch * columns, rows, &place);
         return;
     }
 
@@ -226,7 +235,7 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     }
     let parts = parts as usize;
     let of_tile = lanes * COLUMNS;
-    let finish = |column: usize, state| output.store(batch * columns + column, O::finish(state, rows as u64));
+    let finish = |column: usize, state| output.store(batch * columns + column, operator.finish(state, rows as u64));
     partials.fold::<O, T>(parts, tile * of_tile, of_tile, threads_over(of_tile), &scratch, |column, state| {
         if abreast == 1 {
             finish(column, state);

@@ -9,6 +9,7 @@ use crate::ops::Operator;
 /// Writes what is made of the states that the first row of threads has; see [`store_results`].
 #[inline(always)]
 pub(super) fn store_many_outputs<O: Operator<T>, T: Element>(
+    operator: O,
     states: [O::State; COLUMNS],
     output: &GlobalMut<O::Output>,
     first: usize,
@@ -16,7 +17,7 @@ pub(super) fn store_many_outputs<O: Operator<T>, T: Element>(
     place: &Place,
 ) {
     if place.row == 0 {
-        store_results::<T, _>(four(|c| O::finish(states[c], rows as u64)), output, first, place);
+        store_results::<T, _>(four(|c| operator.finish(states[c], rows as u64)), output, first, place);
     }
 }
 

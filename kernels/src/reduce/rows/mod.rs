@@ -4,14 +4,11 @@ mod stage;
 
 use cuda_std::bits::cut_vector;
 use cuda_std::prelude::*;
-use half::{bf16, f16};
 
 use super::fold::fold_lanes;
 use super::gather::gather_vectors;
-use crate::ops::{
-    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumOfSquares, WrappingSum, constant, gather_vector, tree,
-};
+use crate::ops::builtin::*;
+use crate::ops::{Operator, constant, gather_vector, tree};
 use stage::{Stage, turned};
 
 /// Threads of a block: few, as they wait for each other.
@@ -69,6 +66,8 @@ pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) 
 /// The arguments of [`rows`](fn@rows), and of custom kernels that call it.
 #[arguments]
 pub struct RowArgs<T: Plain, R: Plain> {
+    /// The operator's value: [`Operator::to_word`].
+    pub operator: u64,
     /// The elements.
     pub input: Global<T>,
     /// Rows.
@@ -99,23 +98,18 @@ pub struct RowArgs<T: Plain, R: Plain> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [Min, Max, MinMax, ArgMin, ArgMax] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32, u64]
-        + [Product] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
-        + [Sum, SumOfSquares] x [i8, i16, i32, i64, u8, u16, u32]
-        + [Mean, Norm] x [i8, i16, i32, i64, u8, u16, u32, u64]
-        + [CountNan, CountFinite] x [f32, f64, f16, bf16]
-        + [Any, All, CountNonzero] x [f32, f64, f16, u8, u16, u32, u64]
-        + [WrappingSum] x [u8, u16, u32],
+    instances = builtin_operators!,
     block = BLOCK,
     min_blocks = match (size_of::<T>(), size_of::<<O as Operator<T>>::State>()) { (8, 0..=8) => 28, (8, _) => 24, _ => 20 },
     early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn rows<O: Operator<T>, T: Element>(
-    RowArgs { input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output }: RowArgs<
+    RowArgs { operator, input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output }: RowArgs<
         T,
         <O as Operator<T>>::Output,
     >,
 ) {
+    let operator = O::from_word(operator);
     let tile = shared_array![T::Vector; stage::ROOM];
     if thread::grid_dim_x() <= FEW_BLOCKS {
         thread::launch_dependents();
@@ -135,13 +129,13 @@ pub unsafe fn rows<O: Operator<T>, T: Element>(
         // Lanes behind the last row take part in the shuffles all the same.
         let state = if row < count {
             let row = StagedRow { tile: &tile, start: stage.place(row, vectors_of_row), len, lane, log_of_lanes };
-            if stage.is_aligned() { row.fold::<O, true>() } else { row.fold::<O, false>() }
+            if stage.is_aligned() { row.fold::<O, true>(operator) } else { row.fold::<O, false>(operator) }
         } else {
             constant!(O::NEUTRAL)
         };
         let state = fold_lanes::<O, T>(state, lanes);
         if lane == 0 && row < count {
-            output.store(first + row as usize, O::finish(state, u64::from(len)));
+            output.store(first + row as usize, operator.finish(state, u64::from(len)));
         }
         base += groups;
     }
@@ -161,13 +155,14 @@ impl<T: Element> StagedRow<'_, T> {
     /// What the lane folds: up to four vectors, each so many lanes behind the one before, and elements behind the last
     /// whole vector.
     #[inline(always)]
-    fn fold<O: Operator<T>, const ALIGNED: bool>(&self) -> O::State {
+    fn fold<O: Operator<T>, const ALIGNED: bool>(&self, operator: O) -> O::State {
         let Self { len, lane, log_of_lanes, .. } = *self;
         let (of_vector, whole) = (T::Vector::LEN as u32, len / T::Vector::LEN as u32);
         let nth = |k: usize| lane + ((k as u32) << log_of_lanes);
         let mut state = if whole >> log_of_lanes == VECTORS_EACH as u32 {
             let vector = |k: usize| self.vector::<ALIGNED>(nth(k));
             gather_vectors::<O, T, VECTORS_EACH>(
+                operator,
                 [vector(0), vector(1), vector(2), vector(3)],
                 (lane * of_vector) as usize,
                 T::Vector::LEN << log_of_lanes,
@@ -177,7 +172,7 @@ impl<T: Element> StagedRow<'_, T> {
                 if nth(k) >= whole {
                     return constant!(O::NEUTRAL);
                 }
-                gather_vector::<O, T>(self.vector::<ALIGNED>(nth(k)), u64::from(nth(k) * of_vector))
+                gather_vector::<O, T>(operator, self.vector::<ALIGNED>(nth(k)), u64::from(nth(k) * of_vector))
             };
             tree::<_, VECTORS_EACH>(of_lane, O::combine)
         } else {
@@ -189,7 +184,7 @@ impl<T: Element> StagedRow<'_, T> {
             let place = turned(at / T::Vector::LEN) * T::Vector::LEN + at % T::Vector::LEN;
             // SAFETY: inside of the row, and so of the array.
             let element: T = unsafe { self.tile.load_element_unchecked(place) };
-            state = O::combine(state, O::lift(element, u64::from(i)));
+            state = O::combine(state, operator.lift(element, u64::from(i)));
             i += 1 << log_of_lanes;
         }
         state

@@ -1,0 +1,32 @@
+//! The operators and types that the kernels of every shape are compiled for.
+
+pub(crate) use half::{bf16, f16};
+
+pub(crate) use super::{
+    AnyOrAll, BothExtremes, Count, Extreme, IndexOfExtreme, Mean, Norm, Product, SquaresOrNorm, Sum, SumOfSquares,
+    SumOrMean, WrappingSum,
+};
+
+/// Writes `#[kernel]` with the instances of the built-in operators: `#[kernel(instances = builtin_operators!, ...)]`.
+///
+/// A module that calls it imports all of this one. Types that are missing of an operator have the kernels of another one, with the same bits: see
+/// `host/src/reduce/builtin.rs`.
+macro_rules! builtin_operators {
+    ([$($rest:tt)*] $($kernel:tt)*) => {
+        #[kernel(
+            instances = [Extreme, BothExtremes, IndexOfExtreme] x [f32, f64, f16, bf16, u8, u16, u32, u64]
+                + [Product] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
+                + [SumOrMean] x [i8, i16, u8, u16]
+                + [Sum] x [i32, i64, u32]
+                + [Mean] x [i32, i64, u32, u64]
+                + [SquaresOrNorm] x [i8, u8]
+                + [SumOfSquares] x [i16, i32, i64, u16, u32]
+                + [Norm] x [i16, i32, i64, u16, u32, u64]
+                + [AnyOrAll, Count] x [f32, f64, f16, u8, u16, u32, u64]
+                + [WrappingSum] x [u8, u16, u32],
+            $($rest)*
+        )]
+        $($kernel)*
+    };
+}
+pub(crate) use builtin_operators;
