@@ -6,7 +6,7 @@
 use cuda_std::prelude::*;
 
 use super::scalar::{Ordered, Scalar};
-use super::vectors::Highest;
+use super::vectors::{Highest, flip_vector};
 use super::{Operator, tree};
 
 /// The index of the smallest element.
@@ -101,7 +101,7 @@ impl<T: Scalar> Operator<T> for IndexOfExtreme {
     }
     #[inline(always)]
     fn skim<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Found {
-        highest_of::<_, VECTORS>(|k| vectors[k].visit(Highest { flip: self.flip }), at)
+        highest_of::<_, VECTORS>(|k| flip_vector::<T>(vectors[k], self.flip).visit(Highest), at)
     }
     #[inline(always)]
     fn settle(self, state: Found, element: impl Fn(u64) -> T) -> Found {

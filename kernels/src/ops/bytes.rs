@@ -2,25 +2,24 @@
 
 use cuda_std::bits::{max_of_halves, min_of_halves};
 
-/// The lowest of sixteen bytes, four to a word, each with the bits of `flip` flipped.
+/// The lowest of sixteen bytes, four to a word.
 #[inline(always)]
-pub(super) fn lowest(words: [u32; 4], flip: u8) -> u8 {
-    extreme(words, flip, min_of_halves)
+pub(super) fn lowest(words: [u32; 4]) -> u8 {
+    extreme(words, min_of_halves)
 }
 
-/// The highest of sixteen bytes, four to a word, each with the bits of `flip` flipped.
+/// The highest of sixteen bytes, four to a word.
 #[inline(always)]
-pub(super) fn highest(words: [u32; 4], flip: u8) -> u8 {
-    extreme(words, flip, max_of_halves)
+pub(super) fn highest(words: [u32; 4]) -> u8 {
+    extreme(words, max_of_halves)
 }
 
-/// What is left of sixteen flipped bytes if `better` picks one of two, in each half of a word, where a byte lies by
+/// What is left of sixteen bytes if `better` picks one of two, in each half of a word, where a byte lies by
 /// itself.
 #[inline(always)]
-fn extreme(words: [u32; 4], flip: u8, better: impl Fn(u32, u32) -> u32) -> u8 {
+fn extreme(words: [u32; 4], better: impl Fn(u32, u32) -> u32) -> u8 {
     const LOW_BYTES: u32 = 0x00FF_00FF;
-    let flip = u32::from(flip) * 0x0001_0001;
-    let of_word = |i: usize| better((words[i] ^ flip) & LOW_BYTES, ((words[i] >> 8) ^ flip) & LOW_BYTES);
+    let of_word = |i: usize| better(words[i] & LOW_BYTES, (words[i] >> 8) & LOW_BYTES);
     let halves = better(better(of_word(0), of_word(1)), better(of_word(2), of_word(3)));
     better(halves, halves >> 16) as u8
 }
@@ -55,11 +54,8 @@ mod tests {
             }
             let words = [0, 4, 8, 12].map(|i| u32::from_le_bytes([bytes[i], bytes[i + 1], bytes[i + 2], bytes[i + 3]]));
             assert_eq!(has_zero(words), bytes.contains(&0));
-            for flip in [0, 0x80, 0x7F, 0xFF] {
-                let flipped = bytes.map(|byte| byte ^ flip);
-                assert_eq!(Some(lowest(words, flip)), flipped.into_iter().min());
-                assert_eq!(Some(highest(words, flip)), flipped.into_iter().max());
-            }
+            assert_eq!(Some(lowest(words)), bytes.into_iter().min());
+            assert_eq!(Some(highest(words)), bytes.into_iter().max());
         }
     }
 }

@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use cuda_std::erase::{self, Erase, Sizes, same_bits};
 use cuda_std::prelude::*;
 
-use super::{Operator, gather_vector, tree};
+use super::{Operator, tree};
 
 /// The operator whose table was entered, with states and outputs of the types `S` and `U`: unsigned integers of the
 /// real ones' sizes. Elements are unsigned integers, too.
@@ -154,7 +154,7 @@ impl<T: Element, S: Plain, U: Plain> Operator<T> for Erased<S, U> {
         match VECTORS {
             1 | 4 => (table::<T, S, U>().skim)(self.word, &vectors, &at),
             _ => tree::<_, VECTORS>(
-                |k| gather_vector::<Self, T>(self, vectors[k], at(k)),
+                |k| Operator::<T>::gather_vector(self, vectors[k], at(k)),
                 <Self as Operator<T>>::combine,
             ),
         }

@@ -4,8 +4,11 @@
 //! that the result does not depend on an order. An empty segment gives what no element is beyond: as a minimum the
 //! largest value of the type (infinity, of a float), as a maximum the smallest.
 
+use cuda_std::prelude::*;
+
 use super::Operator;
 use super::scalar::{Ordered, Scalar};
+use super::vectors::{Highest, Lowest, flip_vector};
 
 /// The smallest element.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,7 +69,11 @@ impl<T: Scalar> Operator<T> for Extreme {
     }
     #[inline(always)]
     fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Ordered {
-        T::highest(elements, self.flip)
+        T::highest(elements.map(|element| element.flipped(self.flip)))
+    }
+    #[inline(always)]
+    fn gather_vector(self, vector: T::Vector, _first: u64) -> T::Ordered {
+        flip_vector::<T>(vector, self.flip).visit(Highest)
     }
     #[inline(always)]
     fn finish(self, state: T::Ordered, _count: u64) -> T {
@@ -100,7 +107,13 @@ impl<T: Scalar> Operator<T> for BothExtremes {
     }
     #[inline(always)]
     fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
-        T::Ordered::pair(T::lowest(elements, self.flip), T::highest(elements, self.flip))
+        let elements = elements.map(|element| element.flipped(self.flip));
+        T::Ordered::pair(T::lowest(elements), T::highest(elements))
+    }
+    #[inline(always)]
+    fn gather_vector(self, vector: T::Vector, _first: u64) -> Self::State {
+        let vector = flip_vector::<T>(vector, self.flip);
+        T::Ordered::pair(vector.visit(Lowest), vector.visit(Highest))
     }
     #[inline(always)]
     fn finish(self, state: Self::State, _count: u64) -> T::Pair {

@@ -39,6 +39,7 @@ mod sum;
 mod totals;
 mod vectors;
 
+use cuda_std::hint::compute_anew;
 use cuda_std::prelude::*;
 
 pub use arg::{ArgMax, ArgMin, IndexOfExtreme};
@@ -52,7 +53,6 @@ pub use product::Product;
 pub use scalar::{Integer, Ordered, Scalar};
 pub use sum::{InElementType, Mean, Sum, SumInF64, SumOrMean, WrappingSum};
 pub use totals::{Squares, Total};
-pub use vectors::gather_vector;
 
 /// A reduction of elements of type `T`: what becomes of one, how two results become one, and what is given out.
 ///
@@ -147,13 +147,19 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
         tree::<_, LEN>(|place| self.lift(elements[place], at(place)), Self::combine)
     }
 
+    /// The state of a vector whose first element has the index `first`: [`Operator::gather`] of its elements.
+    #[inline(always)]
+    fn gather_vector(self, vector: T::Vector, first: u64) -> Self::State {
+        vector.visit(vectors::Gather { first, operator: self })
+    }
+
     /// The state of the vectors that a thread has loaded at once; `at` says the index of each one's first element, and
     /// rises. It may leave open where in a vector an element is: [`Operator::settle`] finds out, for the one state
     /// that is left of a block. An operator that gives an index overrides both, since to carry the index of each
     /// element costs more than to compare it.
     #[inline(always)]
     fn skim<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Self::State {
-        tree::<_, VECTORS>(|k| gather_vector::<Self, T>(self, vectors[k], at(k)), Self::combine)
+        tree::<_, VECTORS>(|k| self.gather_vector(vectors[k], at(k)), Self::combine)
     }
 
     /// The same state with nothing left open; `element` loads one by its index.
@@ -174,6 +180,13 @@ macro_rules! constant {
     };
 }
 pub(crate) use constant;
+
+/// The same operator. What its value is combined with after this is not combined before: with a single element, where
+/// it was loaded, so that the loads after it would wait. Makes no instruction.
+#[inline(always)]
+pub(crate) fn anew<O: Operator<T>, T: Element>(operator: O) -> O {
+    O::from_word(compute_anew(operator.to_word() as usize) as u64)
+}
 
 /// A reduction of pairs, of one element from each of two inputs. As an [`Operator`] it is that of an input with itself.
 pub trait PairOperator<T: Element>: Operator<T> {

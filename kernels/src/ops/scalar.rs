@@ -25,15 +25,15 @@ pub trait Scalar: Element {
     fn partial(self) -> Self::Partial;
     /// The element with the bits of `flip` flipped.
     fn flipped(self, flip: u64) -> Self;
-    /// The lowest of `LEN` flipped elements, a power of two up to 16.
+    /// The lowest of `LEN` elements, a power of two up to 16.
     #[inline(always)]
-    fn lowest<const LEN: usize>(elements: [Self; LEN], flip: u64) -> Self::Ordered {
-        tree::<_, LEN>(|i| elements[i].flipped(flip).ordered(), Ordered::minimum)
+    fn lowest<const LEN: usize>(elements: [Self; LEN]) -> Self::Ordered {
+        tree::<_, LEN>(|i| elements[i].ordered(), Ordered::minimum)
     }
-    /// The highest of `LEN` flipped elements, a power of two up to 16.
+    /// The highest of `LEN` elements, a power of two up to 16.
     #[inline(always)]
-    fn highest<const LEN: usize>(elements: [Self; LEN], flip: u64) -> Self::Ordered {
-        tree::<_, LEN>(|i| elements[i].flipped(flip).ordered(), Ordered::maximum)
+    fn highest<const LEN: usize>(elements: [Self; LEN]) -> Self::Ordered {
+        tree::<_, LEN>(|i| elements[i].ordered(), Ordered::maximum)
     }
     /// Exact.
     fn wide(partial: Self::Partial) -> Self::Wide;
@@ -270,18 +270,18 @@ macro_rules! integers {
                 self ^ flip as Self
             }
             #[inline(always)]
-            fn lowest<const LEN: usize>(elements: [Self; LEN], flip: u64) -> Self {
+            fn lowest<const LEN: usize>(elements: [Self; LEN]) -> Self {
                 if COMPARES_HALVES && size_of::<Self>() == 1 && LEN == 16 {
-                    return bytes::lowest(words(elements.map(|element| element as u8)), flip as u8) as Self;
+                    return bytes::lowest(words(elements.map(|element| element as u8))) as Self;
                 }
-                tree::<_, LEN>(|i| elements[i].flipped(flip), Ordered::minimum)
+                tree::<_, LEN>(|i| elements[i], Ordered::minimum)
             }
             #[inline(always)]
-            fn highest<const LEN: usize>(elements: [Self; LEN], flip: u64) -> Self {
+            fn highest<const LEN: usize>(elements: [Self; LEN]) -> Self {
                 if COMPARES_HALVES && size_of::<Self>() == 1 && LEN == 16 {
-                    return bytes::highest(words(elements.map(|element| element as u8)), flip as u8) as Self;
+                    return bytes::highest(words(elements.map(|element| element as u8))) as Self;
                 }
-                tree::<_, LEN>(|i| elements[i].flipped(flip), Ordered::maximum)
+                tree::<_, LEN>(|i| elements[i], Ordered::maximum)
             }
             #[inline(always)]
             fn wide(partial: $partial) -> $wide {

@@ -6,15 +6,10 @@ use cuda_std::prelude::*;
 use super::Operator;
 use super::scalar::Scalar;
 
-/// The state of a vector whose first element has the index `first`.
-#[inline(always)]
-pub fn gather_vector<O: Operator<T>, T: Element>(operator: O, vector: T::Vector, first: u64) -> O::State {
-    vector.visit(Gather { first, operator })
-}
-
-struct Gather<O> {
-    first: u64,
-    operator: O,
+/// [`Operator::gather`] of a vector whose first element has the index `first`.
+pub(super) struct Gather<O> {
+    pub first: u64,
+    pub operator: O,
 }
 
 impl<O: Operator<T>, T: Element> VectorVisitor<T> for Gather<O> {
@@ -26,16 +21,39 @@ impl<O: Operator<T>, T: Element> VectorVisitor<T> for Gather<O> {
     }
 }
 
-/// Shows the highest element of a vector, all of them flipped: [`Scalar::highest`].
-pub(super) struct Highest {
-    pub flip: u64,
+/// The vector of flipped elements: four operations, however many elements there are.
+#[inline(always)]
+pub(super) fn flip_vector<T: Scalar>(vector: T::Vector, flip: u64) -> T::Vector {
+    let [low, high] = match size_of::<T>() {
+        1 => [flip as u8 as u32 * 0x0101_0101; 2],
+        2 => [flip as u16 as u32 * 0x0001_0001; 2],
+        4 => [flip as u32; 2],
+        _ => [flip as u32, (flip >> 32) as u32],
+    };
+    let [a, b, c, d] = vector.to_words();
+    T::Vector::from_words([a ^ low, b ^ high, c ^ low, d ^ high])
 }
+
+/// Shows the lowest element of a vector: [`Scalar::lowest`].
+pub(super) struct Lowest;
+
+impl<T: Scalar> VectorVisitor<T> for Lowest {
+    type Result = T::Ordered;
+
+    #[inline(always)]
+    fn elements<const LEN: usize>(self, elements: [T; LEN]) -> T::Ordered {
+        T::lowest(elements)
+    }
+}
+
+/// Shows the highest element of a vector: [`Scalar::highest`].
+pub(super) struct Highest;
 
 impl<T: Scalar> VectorVisitor<T> for Highest {
     type Result = T::Ordered;
 
     #[inline(always)]
     fn elements<const LEN: usize>(self, elements: [T; LEN]) -> T::Ordered {
-        T::highest(elements, self.flip)
+        T::highest(elements)
     }
 }

@@ -2,7 +2,7 @@
 
 use cuda_std::prelude::*;
 
-use crate::ops::{Operator, gather_vector, tree};
+use crate::ops::{Operator, tree};
 
 /// The state of vectors, the first of which begins at index `first` and each further one `stride` behind the one before.
 #[inline(always)]
@@ -12,7 +12,7 @@ pub fn gather_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
     first: usize,
     stride: usize,
 ) -> O::State {
-    tree::<_, VECTORS>(|k| gather_vector::<O, T>(operator, vectors[k], (first + k * stride) as u64), O::combine)
+    tree::<_, VECTORS>(|k| operator.gather_vector(vectors[k], (first + k * stride) as u64), O::combine)
 }
 
 /// [`gather_vectors`] of a state that [`Operator::settle`] has still to settle.

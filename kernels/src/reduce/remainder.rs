@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 
 use super::gather::skim_vectors;
-use crate::ops::Operator;
+use crate::ops::{Operator, anew};
 
 /// Some elements of a span that a block folds after its tiles.
 #[derive(Clone, Copy)]
@@ -66,6 +66,7 @@ impl Remainder {
         state: O::State,
         loaded: Loaded<T, VECTORS>,
     ) -> O::State {
+        let operator = anew::<O, T>(operator);
         let Loaded { mut vectors, behind, before } = loaded;
         let (own, single, lead) = (thread::thread_idx_x() as usize, self.single::<T>(), self.lead);
         let mut state = state;

@@ -9,7 +9,7 @@ use super::gather::gather_vectors;
 use super::run::{Run, fold_run};
 use super::spans::{VECTORS_IN_FLIGHT, fold_partials, tile};
 use crate::ops::builtin::*;
-use crate::ops::{Operator, constant};
+use crate::ops::{Operator, anew, constant};
 
 /// Threads of a block.
 pub const BLOCK: usize = 256;
@@ -393,6 +393,7 @@ fn fold_segment<O: Operator<T>, T: Element>(
         state = with(with(with(with(state, 0), 1), 2), 3);
         i += IN_FLIGHT * stride;
     }
+    let operator = anew::<O, T>(operator);
     let with = |state: O::State, k: usize| {
         if has_rest(k) { O::combine(state, operator.lift(rests[k], rest(k) as u64)) } else { state }
     };

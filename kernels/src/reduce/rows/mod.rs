@@ -8,7 +8,7 @@ use cuda_std::prelude::*;
 use super::fold::fold_lanes;
 use super::gather::gather_vectors;
 use crate::ops::builtin::*;
-use crate::ops::{Operator, constant, gather_vector, tree};
+use crate::ops::{Operator, constant, tree};
 use stage::{Stage, turned};
 
 /// Threads of a block: few, as they wait for each other.
@@ -172,7 +172,7 @@ impl<T: Element> StagedRow<'_, T> {
                 if nth(k) >= whole {
                     return constant!(O::NEUTRAL);
                 }
-                gather_vector::<O, T>(operator, self.vector::<ALIGNED>(nth(k)), u64::from(nth(k) * of_vector))
+                operator.gather_vector(self.vector::<ALIGNED>(nth(k)), u64::from(nth(k) * of_vector))
             };
             tree::<_, VECTORS_EACH>(of_lane, O::combine)
         } else {
