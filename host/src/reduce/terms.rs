@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use exact_sum::Binary;
 use kernels::reduce::exact::custom::{ExactTerm, TermArgs, words_of_residue};
-use kernels::reduce::exact::result;
+use kernels::reduce::exact::formula::ResultFormat;
 use kernels::reduce::exact::spans::{THREADS_AT_ONCE, VECTORS_IN_FLIGHT};
 
 use super::Shape;
@@ -21,13 +21,13 @@ use crate::{AnyBlock, Element, Error, Gpu, View, ViewMut};
 /// it asks for as an `unsafe fn` is kept here, as by [`Kernels`](super::Kernels).
 ///
 /// [`sum_terms`]: kernels::reduce::exact::custom::sum_terms
-pub struct TermKernels<E: ExactTerm, R: result::Result> {
+pub struct TermKernels<E: ExactTerm, R: ResultFormat> {
     name: &'static str,
     spans: AnyBlock<TermArgs<'static, E::Element, R>>,
     term: PhantomData<E>,
 }
 
-impl<E: ExactTerm, R: result::Result> TermKernels<E, R> {
+impl<E: ExactTerm, R: ResultFormat> TermKernels<E, R> {
     /// The term `E`, by a kernel that calls [`sum_terms`] of it, or takes any arguments. `name` is for messages: `the
     /// sum of magnitudes`.
     ///
@@ -51,7 +51,7 @@ impl Gpu {
     ///
     /// # Errors
     /// As there; and the shape is one of columns, for which there is no kernel.
-    pub fn exact_reducer_by<E: ExactTerm, R: result::Result>(
+    pub fn exact_reducer_by<E: ExactTerm, R: ResultFormat>(
         &self,
         kernels: TermKernels<E, R>,
         shape: Shape,
@@ -70,7 +70,7 @@ impl Gpu {
 }
 
 /// A shape's reduction by an exact sum of custom terms.
-struct OfTerms<T: Element, R: result::Result> {
+struct OfTerms<T: Element, R: ResultFormat> {
     kernel: AnyBlock<TermArgs<'static, T, R>>,
     /// Words of a residue.
     words: usize,
@@ -81,7 +81,7 @@ struct OfTerms<T: Element, R: result::Result> {
     blocks: Option<Blocks>,
 }
 
-impl<T: Element, R: result::Result> Launches<T, R> for OfTerms<T, R> {
+impl<T: Element, R: ResultFormat> Launches<T, R> for OfTerms<T, R> {
     fn room(&self) -> Room {
         self.blocks.map_or(Room::default(), |blocks| blocks.room(self.spans, 1, self.words))
     }

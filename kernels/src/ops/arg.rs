@@ -6,7 +6,7 @@
 use cuda_std::prelude::*;
 
 use super::scalar::{Ordered, Scalar};
-use super::vectors::{Highest, flip_vector};
+use super::vectors::{Gather, Highest, flip_vector};
 use super::{Operator, tree};
 
 /// The index of the smallest element.
@@ -98,6 +98,11 @@ impl<T: Scalar> Operator<T> for IndexOfExtreme {
     #[inline(always)]
     fn gather<const LEN: usize>(self, elements: [T; LEN], at: impl Fn(usize) -> u64) -> Found {
         highest_of::<_, LEN>(|i| elements[i].flipped(self.flip).ordered(), at)
+    }
+    #[inline(always)]
+    fn gather_vector(self, vector: T::Vector, first: u64) -> Found {
+        // Flipped already, and so not once more.
+        flip_vector::<T>(vector, self.flip).visit(Gather { first, operator: Self { flip: 0 } })
     }
     #[inline(always)]
     fn skim<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Found {

@@ -106,6 +106,7 @@ pub struct SegmentArgs<T: Plain, R: Plain> {
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
+    min_blocks = if size_of::<T>() == 1 { 2 } else { 3 },
     early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn segments<O: Operator<T>, T: Element>(

@@ -5,9 +5,10 @@ use core::marker::PhantomData;
 use cuda_std::prelude::*;
 
 use super::format::Format;
+use super::formula::ResultFormat;
 use super::grid::{Doubles, Grid, Singles};
 use super::rest::words;
-use super::result::{Result, Results};
+use super::result::Results;
 use super::spans::{Shared, VECTORS_IN_FLIGHT, sum_part};
 use super::terms::{Float, One, Terms};
 use super::warp_sum::{items_of_vector, terms};
@@ -127,7 +128,7 @@ pub struct TermArgs<T: Plain, R: Plain> {
 /// # Safety
 /// As of [`exact_spans`](fn@super::spans::exact_spans), with [`words_of_residue`].
 #[inline(always)]
-pub unsafe fn sum_terms<E: ExactTerm, R: Result>(
+pub unsafe fn sum_terms<E: ExactTerm, R: ResultFormat>(
     TermArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, output }: TermArgs<E::Element, R>,
 ) {
     const {

@@ -9,7 +9,8 @@
 //! | [`wide_sum`] | sums of terms of any exponents by warps, in bins |
 //! | [`rest`] | what has no room in its lanes' integers |
 //! | [`pieces`] | how sums of lanes, warps and blocks become one |
-//! | [`result`] | what is made of the sum: a float, a mean, a norm |
+//! | [`result`] | what is made of the sum for the output: itself, the mean or the norm, in which format |
+//! | [`formula`] | how that is computed, and rounded once |
 //! | [`custom`] | whole inputs and long rows of custom terms |
 //! | [`spans`](mod@spans) | whole inputs and long rows, of one input or two |
 //! | [`rows`] | short rows |
@@ -27,6 +28,7 @@ pub mod columns;
 mod columns_again;
 pub mod custom;
 pub mod format;
+pub mod formula;
 pub mod grid;
 pub mod long_segments;
 pub mod pieces;

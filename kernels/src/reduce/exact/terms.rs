@@ -8,9 +8,9 @@ use cuda_std::prelude::*;
 use exact_sum::Binary;
 use half::{bf16, f16};
 
+use super::formula::ResultFormat;
 use super::grid::{DoubleProducts, Doubles, Grid, SingleProducts, Singles};
 use super::rest::Special;
-use super::result::Result;
 use crate::reduce::run::elements_to_alignment;
 
 /// The terms of a sum: of each item, which is an element or one of each input, one or two.
@@ -63,9 +63,9 @@ pub trait Summand: Element {
     /// What products of two are multiples of.
     type Products: Grid;
     /// What sums are rounded to.
-    type Sum: Result;
+    type Sum: ResultFormat;
     /// What else they can be rounded to, if there is something else.
-    type Other: Result;
+    type Other: ResultFormat;
     /// Whether there is.
     const HAS_OTHER: bool = size_of::<Self::Sum>() != size_of::<Self::Other>();
     /// [`Terms::WINDOW`] of elements.

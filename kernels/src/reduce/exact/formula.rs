@@ -1,0 +1,222 @@
+//! How a result is computed from an exact sum: the sum itself, the mean, or the root; and in which format.
+
+use cuda_std::float::{Float, multiply_add};
+use cuda_std::prelude::*;
+use exact_sum::round::{divide, divide_for_single, root, root_for_single, single_near};
+use exact_sum::{Leading, Rounded};
+use half::{bf16, f16};
+
+use super::grid::Grid;
+
+/// How a result is computed from a sum.
+pub(super) trait Formula {
+    /// The result of `count` elements whose sum is `value` units of `2^exponent`; `G` is the grid of that.
+    #[inline(always)]
+    fn of_integer<R: ResultFormat, G: Grid>(value: i128, exponent: i32, count: u64) -> R {
+        Self::of_leading(Leading::of(value, 0), exponent, count)
+    }
+    /// The result of `count` elements whose sum has these highest bits, in units of `2^unit`.
+    fn of_leading<R: ResultFormat>(leading: Leading, unit: i32, count: u64) -> R;
+}
+
+/// The sum itself.
+pub(super) struct Itself;
+/// The sum over the number of its elements.
+pub(super) struct OverCount;
+/// The root of the sum.
+pub(super) struct Root;
+
+/// A format of results.
+pub trait ResultFormat: Rounded + Plain {
+    /// The quotient, or a number that is rounded to the same one.
+    fn divide(leading: Leading, unit: i32, count: u64) -> Leading;
+    /// The root, or a number that is rounded to the same one; in units of 1.
+    fn root(leading: Leading, unit: i32) -> Leading;
+    /// Its bits, in the lowest ones.
+    fn bits(self) -> u64;
+    /// The number that has these bits.
+    fn of_bits(bits: u64) -> Self;
+    /// What is nearest to a number, of which the last places may be wrong by a few, unless it `is_exact`. None if that
+    /// might be another one.
+    fn near(number: f64, is_exact: impl Fn() -> bool) -> Option<Self>;
+}
+
+impl ResultFormat for f32 {
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.to_bits().into()
+    }
+    #[inline(always)]
+    fn of_bits(bits: u64) -> Self {
+        Self::from_bits(bits as u32)
+    }
+    #[inline(always)]
+    fn divide(leading: Leading, unit: i32, count: u64) -> Leading {
+        let is_normal = |found: &Leading| found.position + 127 + unit >= f32::MIN_EXP - 1;
+        divide_for_single(leading, count).filter(is_normal).unwrap_or_else(|| divide(leading, count))
+    }
+    #[inline(always)]
+    fn root(leading: Leading, unit: i32) -> Leading {
+        // The root of the least square is a normal number.
+        let quick = if leading.bits == 0 { None } else { root_for_single(leading, unit, Float::sqrt) };
+        quick.unwrap_or_else(|| root(leading, unit))
+    }
+    #[inline(always)]
+    fn near(number: f64, is_exact: impl Fn() -> bool) -> Option<Self> {
+        // A conversion rounds an exact number once, if it is a normal one.
+        let is_right = || number.abs() >= f32::MIN_POSITIVE.into() && is_exact();
+        single_near(number).or_else(|| if is_right() { Some(number as f32) } else { None })
+    }
+}
+
+impl ResultFormat for f64 {
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+    #[inline(always)]
+    fn of_bits(bits: u64) -> Self {
+        Self::from_bits(bits)
+    }
+    #[inline(always)]
+    fn divide(leading: Leading, _unit: i32, count: u64) -> Leading {
+        divide(leading, count)
+    }
+    #[inline(always)]
+    fn root(leading: Leading, unit: i32) -> Leading {
+        root(leading, unit)
+    }
+    #[inline(always)]
+    fn near(_number: f64, _is_exact: impl Fn() -> bool) -> Option<Self> {
+        None
+    }
+}
+
+macro_rules! half_results {
+    ($($float:ident)*) => {$(
+        impl ResultFormat for $float {
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                self.to_bits().into()
+            }
+            #[inline(always)]
+            fn of_bits(bits: u64) -> Self {
+                Self::from_bits(bits as u16)
+            }
+            #[inline(always)]
+            fn divide(leading: Leading, _unit: i32, count: u64) -> Leading {
+                divide(leading, count)
+            }
+            #[inline(always)]
+            fn root(leading: Leading, unit: i32) -> Leading {
+                root(leading, unit)
+            }
+            #[inline(always)]
+            fn near(_number: f64, _is_exact: impl Fn() -> bool) -> Option<Self> {
+                None
+            }
+        }
+    )*};
+}
+
+half_results!(f16 bf16);
+
+impl Formula for Itself {
+    #[inline(always)]
+    fn of_integer<R: ResultFormat, G: Grid>(value: i128, exponent: i32, _count: u64) -> R {
+        let word = value as i64;
+        // Products of two may be below the least number, or above the largest.
+        if G::UNIT < R::LEAST && !(R::LEAST..128).contains(&exponent) {
+            return round_leading(Leading::of(value, 0), exponent);
+        }
+        if i128::from(word) == value { R::round_word(word, exponent) } else { round_long(value, exponent) }
+    }
+    #[inline(always)]
+    fn of_leading<R: ResultFormat>(leading: Leading, unit: i32, _count: u64) -> R {
+        R::round(leading, unit)
+    }
+}
+
+impl Formula for OverCount {
+    #[inline(always)]
+    fn of_integer<R: ResultFormat, G: Grid>(value: i128, exponent: i32, count: u64) -> R {
+        // Ties are often exact: one in twenty means of 16 normally distributed numbers is one.
+        let quick = number_of::<R>(value, exponent).and_then(|sum| {
+            let (mean, count) = (sum / count as f64, count as f64);
+            R::near(mean, || is_exact(value) && multiply_add(-mean, count, sum) == 0.0)
+        });
+        quick.unwrap_or_else(|| mean_of_integer(value, exponent, count))
+    }
+    #[inline(always)]
+    fn of_leading<R: ResultFormat>(leading: Leading, unit: i32, count: u64) -> R {
+        mean(leading, unit, count)
+    }
+}
+
+impl Formula for Root {
+    #[inline(always)]
+    fn of_integer<R: ResultFormat, G: Grid>(value: i128, exponent: i32, _count: u64) -> R {
+        let quick = number_of::<R>(value, exponent).and_then(|sum| R::near(Float::sqrt(sum), || false));
+        quick.unwrap_or_else(|| norm_of_integer(value, exponent))
+    }
+    #[inline(always)]
+    fn of_leading<R: ResultFormat>(leading: Leading, unit: i32, _count: u64) -> R {
+        norm(leading, unit)
+    }
+}
+
+/// `value * 2^exponent`, rounded once; for results that have fewer bits than it, if it is far from the ends of `f64`.
+#[inline(always)]
+fn number_of<R: ResultFormat>(value: i128, exponent: i32) -> Option<f64> {
+    let (word, is_near) = (value as i64, (-900..900).contains(&exponent));
+    let power = f64::from_bits(((exponent + 1023) as u64) << 52);
+    let is_word = size_of::<R>() < size_of::<f64>() && is_near && i128::from(word) == value;
+    if is_word { Some(word as f64 * power) } else { None }
+}
+
+/// Whether an `f64` has all bits of an integer.
+#[inline(always)]
+fn is_exact(value: i128) -> bool {
+    (value as i64).unsigned_abs() >> f64::MANTISSA_DIGITS == 0
+}
+
+/// [`mean`] of an integer. Out of line, as it is long.
+#[inline(never)]
+fn mean_of_integer<R: ResultFormat>(value: i128, exponent: i32, count: u64) -> R {
+    mean(Leading::of(value, 0), exponent, count)
+}
+
+/// [`norm`] of an integer. Out of line, as it is long.
+#[inline(never)]
+fn norm_of_integer<R: ResultFormat>(value: i128, exponent: i32) -> R {
+    norm(Leading::of(value, 0), exponent)
+}
+
+/// Out of line, as it is long.
+#[inline(never)]
+fn mean<R: ResultFormat>(leading: Leading, unit: i32, count: u64) -> R {
+    if count == 0 {
+        return R::NAN;
+    }
+    R::round(R::divide(leading, unit, count), unit)
+}
+
+/// Out of line, as it is long.
+#[inline(never)]
+fn norm<R: ResultFormat>(leading: Leading, unit: i32) -> R {
+    R::round(R::root(leading, unit), 0)
+}
+
+/// Out of line: sums of most inputs have 64 bits.
+#[cold]
+#[inline(never)]
+fn round_long<R: Rounded>(value: i128, exponent: i32) -> R {
+    R::round_integer(value, exponent)
+}
+
+/// Out of line: it is long, and seldom needed.
+#[cold]
+#[inline(never)]
+fn round_leading<R: Rounded>(leading: Leading, unit: i32) -> R {
+    R::round(leading, unit)
+}
