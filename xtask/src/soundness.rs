@@ -72,10 +72,7 @@ const MIRI: [Suite; 9] = [
         package: "cust",
         target: &["--lib"],
         only: &[],
-        skipped: &[
-            ("codes_and_names_are_each_others_inverse", LOOKS_FOR_A_DRIVER),
-            ("a_code_of_a_newer_driver_keeps_its_number", LOOKS_FOR_A_DRIVER),
-        ],
+        skipped: &[("a_code_of_a_newer_driver_keeps_its_number", LOOKS_FOR_A_DRIVER)],
     },
     Suite { package: "warpfold", target: &["--lib"], only: &[], skipped: &[] },
     Suite {

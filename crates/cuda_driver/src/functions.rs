@@ -16,7 +16,6 @@ macro_rules! table {
             &[$((stringify!($name), DriverVersion { major: $major, minor: $minor })),*];
 
         /// The address of each function, if the driver has it.
-        #[derive(Debug)]
         #[allow(non_snake_case, reason = "the driver's names")]
         pub(crate) struct Functions {
             $($name: Option<unsafe extern "system" fn($($type),*) -> CUresult>,)*

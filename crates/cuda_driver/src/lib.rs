@@ -14,8 +14,8 @@
 //! ```
 //!
 //! - **No driver** is a [`LoadError`], which says what was looked for.
-//! - **A function that this driver lacks**, because the driver is older, is a [`MissingFunction`]: it names the function
-//!   and the version of CUDA that brought it. Each function is found, or not, on its own.
+//! - **A function that this driver lacks**, because the driver is older, is a [`MissingFunction`]: it names the
+//!   function and the version of CUDA that brought it. Each function is found, or not, on its own.
 //! - **A result code** is a [`CUresult`], an integer with named constants. A code that a newer driver invents is an
 //!   error with its number.
 //!

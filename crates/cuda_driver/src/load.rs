@@ -2,6 +2,7 @@
 
 use std::env;
 use std::ffi::{CStr, OsStr, c_char, c_int};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -28,7 +29,6 @@ const USUAL_LIBRARIES: &[&str] = &["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.
 const USUAL_LIBRARIES: &[&str] = &["nvcuda.dll"];
 
 /// The driver that this process uses: a method for each of its functions.
-#[derive(Debug)]
 pub struct Driver {
     functions: Functions,
     version: DriverVersion,
@@ -78,8 +78,15 @@ impl Driver {
         unsafe { CStr::from_ptr(text) }.to_str().ok()
     }
 
+    #[inline]
     pub(crate) fn functions(&self) -> &Functions {
         &self.functions
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver").field("version", &self.version).field("path", &self.path).finish_non_exhaustive()
     }
 }
 

@@ -4,6 +4,7 @@
 //! thread has one current context, [`CurrentContext`], in which new objects are created. An object keeps its context
 //! alive and enters it for what it does, so it can be used and dropped on any thread.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -99,13 +100,12 @@ pub struct StreamPriorityRange {
 
 /// A device's primary context. A clone is the same context; it is released with the last clone and the last object
 /// that was created in it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Context {
     retained: Arc<Retained>,
 }
 
 /// A primary context that has been retained once.
-#[derive(Debug)]
 struct Retained {
     driver: &'static Driver,
     raw: CUcontext,
@@ -224,10 +224,10 @@ impl Context {
         Ok(CudaApiVersion { version: version as i32 })
     }
 
-    /// Drops a clone. The context is released with the last one, which the driver never refuses: this always succeeds.
+    /// Drops a clone, as `drop` does. An error of the release, which comes with the last clone, is ignored.
     ///
     /// # Errors
-    /// None.
+    /// It always succeeds; the type is that of the other `drop` functions.
     pub fn drop(context: Self) -> DropResult<Self> {
         drop(context);
         Ok(())
@@ -255,6 +255,12 @@ impl Context {
 
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.as_raw() == other.as_raw()
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("device", &self.retained.device).field("raw", &self.as_raw()).finish()
     }
 }
 

@@ -87,7 +87,7 @@ pub(super) unsafe fn to_host(driver: &Driver, to: *mut c_void, from: CUdeviceptr
     }
     // SAFETY: as promised by the caller.
     unsafe { driver.cuMemcpyDtoH_v2(to, from, bytes)? };
-    // Into page-locked memory it could go on.
+    // Managed memory is the host's and the device's: into it, the copy may go on.
     finish(driver)
 }
 
