@@ -15,7 +15,7 @@ use cust::device::DeviceAttribute;
 use cust::error::CudaError;
 use cust::function::FunctionAttribute;
 use cust::graph::CaptureMode;
-use cust::memory::{AsyncCopyDestination, DeviceBox, DeviceMemory, LockedBuffer};
+use cust::memory::{AsyncCopyDestination, DeviceBox, DeviceMemory, LockedBuffer, mem_get_info};
 use cust::module::{ModuleJitOption, OptLevel};
 use cust::prelude::*;
 use cust::stream::StreamWaitEventFlags;
@@ -262,6 +262,15 @@ fn work_goes_on_in_a_stream() {
     end.synchronize().unwrap();
     assert_eq!((end.query(), end.elapsed(&start)), (Ok(EventStatus::Ready), Ok(Duration::from_micros(1500))));
     assert_eq!(host.as_slice(), [1, 2, 3]);
+    // SAFETY: as above.
+    unsafe {
+        let mut zeros = DeviceBuffer::<u32>::zeroed_async(3, &stream).unwrap();
+        assert_eq!(zeros.as_host_vec().unwrap(), [0; 3]);
+        zeros.async_copy_from(&buffer, &stream).unwrap();
+        zeros[1..].set_8_async(1, &stream).unwrap();
+        assert_eq!(zeros.as_host_vec().unwrap(), [1, 0x0101_0101, 0x0101_0101]);
+    }
+    assert_eq!(mem_get_info(), Ok((1 << 30, 1 << 31)));
     buffer.drop_async(&stream).unwrap();
     // Memory that is not of the stream's order is freed all the same.
     assert_eq!([1_u32].as_dbuf().unwrap().drop_async(&stream), Err(CudaError::InvalidValue));
