@@ -167,7 +167,7 @@ impl<'a> Function<'a> {
     /// Bytes of dynamic shared memory that a block may have where `blocks` of them run on a multiprocessor.
     ///
     /// # Errors
-    /// So many blocks never do, or an error of the driver.
+    /// More blocks than a multiprocessor can run, or an error of the driver.
     pub fn available_dynamic_shared_memory_per_block(&self, blocks: GridSize, block: BlockSize) -> CudaResult<usize> {
         let entered = self.context().enter()?;
         let mut bytes = 0;

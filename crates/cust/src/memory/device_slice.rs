@@ -94,7 +94,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         unsafe { &mut *Self::pointer(pointer, len) }
     }
 
-    /// A part of it: of an index, the slice of that one element.
+    /// A subslice. An index gives the slice of one element.
     ///
     /// # Panics
     /// It is out of range.
@@ -105,7 +105,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         unsafe { Self::from_raw_parts(self.as_device_ptr().wrapping_add(range.start), range.len()) }
     }
 
-    /// A part of it: of an index, the slice of that one element.
+    /// A subslice. An index gives the slice of one element.
     ///
     /// # Panics
     /// It is out of range.

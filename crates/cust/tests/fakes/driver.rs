@@ -100,7 +100,7 @@ impl State {
         Ok(())
     }
 
-    /// Checks that so many bytes lie in one allocation.
+    /// Checks that `bytes` bytes lie in one allocation.
     fn check(&self, address: u64, bytes: usize) -> Code {
         let (begin, (_, object)) = self.objects.range(..=address).next_back().ok_or(INVALID_VALUE)?;
         match object {
