@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs warpfold's tests and its benchmark on this machine. Needs an NVIDIA driver, nothing else.
-#   ./run.sh                      tests, then all ladders
+#   ./run.sh                      tests, then the examples, then all ladders
+#   ./run.sh cust                 the tests of cust and cuda_driver on the device, and the examples
 #   ./run.sh unpack               nothing but unpacks `bench`, `tests/` and the examples, as every other command does first
 #   ./run.sh sanitize [NAME...]   the GPU tests (those with one of these in their names) under compute-sanitizer's four tools,
 #                                 which come with the CUDA toolkit; as many at once as there are processors
@@ -72,6 +73,16 @@ version() {
     [ -n "$text" ] && printf '"%s"' "$text" || printf null
 }
 
+# Every example, on the device.
+examples() {
+    local example failed=0
+    for example in vecadd operator rust_cuda_guide rust_cuda_vecadd rust_cuda_async_api rust_cuda_gemm; do
+        echo "== the example $example"
+        ./"$example" || failed=1
+    done
+    return $failed
+}
+
 failed=0
 case "${1:-all}" in
 all)
@@ -79,10 +90,13 @@ all)
         echo "== $test"
         "$test" || failed=1
     done
-    echo "== the examples vecadd and operator"
-    ./vecadd && ./operator || failed=1
+    examples || failed=1
     echo "== bench"
     ./bench || failed=1
+    ;;
+cust)
+    tests/cust_gpu || failed=1
+    examples || failed=1
     ;;
 sanitize)
     shift
@@ -128,7 +142,7 @@ tables)
     ;;
 unpack) ;;
 *)
-    echo "usage: ./run.sh [unpack | sanitize [NAME...] | tables [NAME...]]" >&2
+    echo "usage: ./run.sh [unpack | cust | sanitize [NAME...] | tables [NAME...]]" >&2
     exit 2
     ;;
 esac

@@ -1,10 +1,13 @@
 //! The examples, as a person runs them, in the executor.
 
-use std::process::Command;
+use std::process::{Command, Output};
 use std::{env, fs, path::Path};
 
-/// What an example prints in the executor.
-fn run(example: &str) -> String {
+use rust_cuda_kernels::{gemm_naive, gemm_tiled};
+use warpfold::Gpu;
+
+/// Builds an example and starts it on a machine without a GPU.
+fn start(example: &str) -> Output {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     // With all of the workspace, so that what the tests were built with is not built again with fewer features.
@@ -15,7 +18,12 @@ fn run(example: &str) -> String {
         .expect("cargo starts");
     assert!(built.success(), "{example} does not build");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../debug").join(example);
-    let output = Command::new(program).env("WARPFOLD_LIBCUDA", "none").output().expect("it has been built");
+    Command::new(program).env("WARPFOLD_LIBCUDA", "none").output().expect("it has been built")
+}
+
+/// What an example prints in the executor.
+fn run(example: &str) -> String {
+    let output = start(example);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(text.contains("SIMT executor"), "{text}");
@@ -33,6 +41,43 @@ fn operator_reduces_by_an_operator_of_its_own() {
     let text = run("operator");
     assert!(text.contains("the peaks are right: 7.5 of all"), "{text}");
     assert!(text.contains("the exact sum of magnitudes is right"), "{text}");
+}
+
+/// They are launched on a device, by `run.sh` of a bundle.
+#[test]
+fn programs_of_rust_cuda_are_built_and_need_a_driver() {
+    for example in ["rust_cuda_guide", "rust_cuda_vecadd", "rust_cuda_async_api", "rust_cuda_gemm"] {
+        let output = start(example);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && errors.contains("found no CUDA driver"), "{example}: {errors}");
+    }
+}
+
+/// The kernels with tiles and without, in the executor, which also looks for races.
+#[test]
+fn matrices_are_multiplied() {
+    let gpu = Gpu::simt();
+    let (m, n, k) = (20, 35, 18);
+    let values = |count: usize, seed: usize| (0..count).map(move |i| ((i * seed) % 7) as f32 - 3.0).collect::<Vec<_>>();
+    let (a, b, c) = (values(m * k, 5), values(k * n, 3), values(m * n, 11));
+    let expected: Vec<f32> =
+        (0..m * n).map(|i| 2.0 * (0..k).map(|j| a[i / n * k + j] * b[j * n + i % n]).sum::<f32>() - c[i]).collect();
+    let (a, b) = (gpu.upload(&a).unwrap(), gpu.upload(&b).unwrap());
+    let (alpha, beta) = (2.0, -1.0);
+
+    let mut product = gpu.upload(&c).unwrap();
+    // SAFETY: the matrices have as many elements as the kernel is told.
+    let kernel = unsafe { gemm_naive::handle() }.with_block((16, 16));
+    let arguments = gemm_naive::Args { a: a.view(), b: b.view(), c: product.view_mut(), m, n, k, alpha, beta };
+    gpu.launch(kernel, (2, 3), arguments).unwrap();
+    assert_eq!(gpu.download(&product).unwrap(), expected);
+
+    let mut product = gpu.upload(&c).unwrap();
+    // SAFETY: as above.
+    let kernel = unsafe { gemm_tiled::handle() }.with_block((16, 16));
+    let arguments = gemm_tiled::Args { a: a.view(), b: b.view(), c: product.view_mut(), m, n, k, alpha, beta };
+    gpu.launch(kernel, (3, 2), arguments).unwrap();
+    assert_eq!(gpu.download(&product).unwrap(), expected);
 }
 
 /// The commands of `docs/examples.md` up to the build, which would take minutes.

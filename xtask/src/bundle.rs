@@ -13,10 +13,11 @@ use crate::{build_ptx, setup, workspace};
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The benchmark and the examples.
-const PROGRAMS: [&str; 3] = ["bench", "vecadd", "operator"];
+const PROGRAMS: [&str; 7] =
+    ["bench", "vecadd", "operator", "rust_cuda_guide", "rust_cuda_vecadd", "rust_cuda_async_api", "rust_cuda_gemm"];
 
 /// The tests that are worth running where the GPU is.
-const TESTS: [&str; 2] = ["gpu", "cli"];
+const TESTS: [&str; 3] = ["gpu", "cust_gpu", "cli"];
 
 /// Runs tests and then the benchmark; `bench` and `tests` stand beside it.
 const RUN: &str = include_str!("../run.sh");

@@ -1,48 +1,45 @@
-//! Lets programs that use [`cust`](https://docs.rs/cust/0.3.2) link and start on a machine without
-//! CUDA, and use the NVIDIA driver where there is one.
+//! The NVIDIA driver's functions, loaded at run time.
 //!
-//! `cust` declares the functions of the driver (`cuInit`, `cuLaunchKernel`, ...) and expects the
-//! linker to find them in `libcuda.so`, which only a machine with a driver or a CUDA toolkit has.
-//! This crate takes the place of that library:
-//!
-//! - The folder `toolkit/` of this package satisfies `cust`'s build script when the environment variable
-//!   `CUDA_LIBRARY_PATH` names it. It holds an empty `lib64/libcuda.so`, so that `-lcuda` links nothing.
-//! - The crate itself defines every driver function that `cust` declares, as a trampoline: a jump through a table of
-//!   addresses.
-//! - [`load()`] finds the driver at run time and fills the table. Until then, and on a machine without a driver, every
-//!   function returns `CUDA_ERROR_STUB_LIBRARY` (34), which `cust` reports as `CudaError::UnknownError`. Only
-//!   `cuGetErrorString` succeeds, because `cust` cannot print an error without it.
+//! A program that uses this crate links and starts on a machine without CUDA, and needs no CUDA toolkit to build:
+//! [`load()`] opens the driver's library, `libcuda.so.1` or `nvcuda.dll`, when it is first called. A [`Driver`] has a
+//! method for each of the driver's functions that [`cust`](../cust/index.html) and warpfold use, under the driver's
+//! own name.
 //!
 //! ```no_run
 //! let driver = cuda_driver::load()?;
 //! println!("CUDA {} at {}", driver.version(), driver.path().display());
-//! // From here on, `cust::init` and everything else in `cust` reaches the driver.
-//! # Ok::<(), cuda_driver::LoadError>(())
+//! // SAFETY: the function takes no pointer.
+//! unsafe { driver.cuInit(0)? };
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A program that uses `cust` and never calls [`load()`] still links, if it mentions this crate
-//! (`use cuda_driver as _;`). It never reaches a driver.
+//! - **No driver** is a [`LoadError`], which says what was looked for.
+//! - **A function that this driver lacks**, because the driver is older, is a [`MissingFunction`]: it names the
+//!   function and the version of CUDA that brought it. Each function is found, or not, on its own.
+//! - **A result code** is a [`CUresult`], an integer with named constants. A code that a newer driver invents is an
+//!   error with its number.
 //!
-//! Linux on x86-64 and on aarch64. Set [`OVERRIDE_VARIABLE`] to choose the driver library by hand,
-//! or to do without one.
+//! The types have the names of `cuda.h`. Where a function has a newer version with a suffix (`cuMemAlloc_v2`), that
+//! one is meant, as it is in C, where a macro adds the suffix.
+//!
+//! Linux (WSL as well) and Windows, 64 bits. Set [`OVERRIDE_VARIABLE`] to choose the library by hand, or to do without
+//! one.
 
-#[cfg(not(all(
-    target_os = "linux",
-    target_pointer_width = "64",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
-compile_error!(
-    "cuda_driver supports Linux on x86-64 and on aarch64; src/trampoline.rs says what another \
-     target needs"
-);
+#![warn(missing_docs)]
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("CUDA drivers are for 64-bit machines: a device address has 64 bits");
 
 mod error;
+mod functions;
 mod load;
-mod stub;
-mod symbols;
-mod trampoline;
+mod result;
+mod types;
 mod version;
 
-pub use error::{Attempt, LoadError};
+pub use error::{Attempt, DriverError, LoadError, MissingFunction};
+pub use functions::FUNCTIONS;
 pub use load::{Driver, OVERRIDE_VARIABLE, load};
+pub use result::CUresult;
+pub use types::*;
 pub use version::DriverVersion;

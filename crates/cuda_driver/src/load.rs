@@ -1,17 +1,16 @@
-//! Finds the driver library and connects the trampolines to it.
+//! Finds the driver's library and its functions.
 
 use std::env;
-use std::ffi::{CStr, OsStr, c_int};
-use std::mem::MaybeUninit;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CStr, OsStr, c_char, c_int};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use libloading::Library;
 
 use crate::error::{Attempt, LoadError};
-use crate::stub::CUDA_ERROR_STUB_LIBRARY;
-use crate::trampoline::{self, Address};
+use crate::functions::Functions;
+use crate::result::CUresult;
 use crate::version::DriverVersion;
 
 /// The environment variable that chooses the driver library, `WARPFOLD_LIBCUDA`.
@@ -22,14 +21,19 @@ pub const OVERRIDE_VARIABLE: &str = "WARPFOLD_LIBCUDA";
 
 /// Where a driver may be, the likeliest first. The second is where WSL keeps the driver of the
 /// Windows host, and the third the name that some containers give it.
-const USUAL_LIBRARIES: [&str; 3] = ["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so"];
+#[cfg(not(windows))]
+const USUAL_LIBRARIES: &[&str] = &["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so"];
 
-/// The driver that this process uses.
-#[derive(Debug)]
+/// Where a driver may be: it is looked for among Windows' own libraries only.
+#[cfg(windows)]
+const USUAL_LIBRARIES: &[&str] = &["nvcuda.dll"];
+
+/// The driver that this process uses: a method for each of its functions.
 pub struct Driver {
+    functions: Functions,
     version: DriverVersion,
     path: PathBuf,
-    /// Keeps the addresses in the table valid.
+    /// Keeps the functions' addresses valid.
     library: Library,
 }
 
@@ -41,47 +45,79 @@ impl Driver {
         self.version
     }
 
-    /// The library that was loaded, as the dynamic linker found it.
+    /// The library that was loaded: on Linux as the dynamic linker found it, elsewhere as it was asked for.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The address of one of the driver's functions, for those that are younger than `cust`. It is valid for as long as
+    /// The address of one of the driver's functions, for those that have no method here. It is valid for as long as
     /// the process runs.
     pub fn function(&self, symbol: &str) -> Option<*mut ()> {
         address_in(&self.library, symbol)
     }
+
+    /// The driver's name for a code, `CUDA_ERROR_...`: it may know a code that [`CUresult`] has no constant for.
+    pub fn error_name(&self, code: CUresult) -> Option<&'static str> {
+        // SAFETY: the function writes a pointer to a string that lives as long as the driver, or leaves it null.
+        self.text(|text| unsafe { self.cuGetErrorName(code, text) }.is_ok())
+    }
+
+    /// What a code means, in the driver's words.
+    pub fn error_string(&self, code: CUresult) -> Option<&'static str> {
+        // SAFETY: as above.
+        self.text(|text| unsafe { self.cuGetErrorString(code, text) }.is_ok())
+    }
+
+    /// The string that `write` points to, if it succeeds.
+    fn text(&self, write: impl FnOnce(*mut *const c_char) -> bool) -> Option<&'static str> {
+        let mut text = std::ptr::null();
+        if !write(&mut text) || text.is_null() {
+            return None;
+        }
+        // SAFETY: a string with a zero behind it in the driver's own memory, and the driver is never unloaded.
+        unsafe { CStr::from_ptr(text) }.to_str().ok()
+    }
+
+    #[inline]
+    pub(crate) fn functions(&self) -> &Functions {
+        &self.functions
+    }
 }
 
-/// Finds the NVIDIA driver and connects the functions that `cust` calls to it.
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver").field("version", &self.version).field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Finds the NVIDIA driver.
 ///
-/// The first call looks for `libcuda.so.1`, then for `/usr/lib/wsl/lib/libcuda.so.1` and
-/// `libcuda.so`, or only for what [`OVERRIDE_VARIABLE`] says. Every later call, from any thread,
-/// returns what the first one did: a driver that is installed while the process runs is not seen.
+/// The first call looks for `libcuda.so.1`, then for `/usr/lib/wsl/lib/libcuda.so.1` and `libcuda.so`, on Windows for
+/// `nvcuda.dll`, or only for what [`OVERRIDE_VARIABLE`] says. Every later call, from any thread, returns what the first
+/// one did: a driver that is installed while the process runs is not seen.
 ///
-/// A function that this driver does not have returns `CUDA_ERROR_NOT_FOUND` (500) from then on. The
-/// driver is not initialised: `cuInit`, or `cust::init`, is still to be called.
+/// The driver is not initialized: `cuInit`, or `cust::init`, is still to be called. It is never unloaded.
 ///
 /// # Errors
 ///
 /// - [`LoadError::NoDriver`] if no library could be opened.
 /// - [`LoadError::NotADriver`], [`LoadError::StubLibrary`] or [`LoadError::NoVersion`] if the first library that could
 ///   be opened is of no use.
-///
-/// The functions keep returning `CUDA_ERROR_STUB_LIBRARY` (34) after an error.
+#[inline]
 pub fn load() -> Result<&'static Driver, LoadError> {
     static DRIVER: OnceLock<Result<Driver, LoadError>> = OnceLock::new();
-    DRIVER.get_or_init(find_and_connect).as_ref().map_err(LoadError::clone)
+    DRIVER.get_or_init(find).as_ref().map_err(LoadError::clone)
 }
 
-fn find_and_connect() -> Result<Driver, LoadError> {
+fn find() -> Result<Driver, LoadError> {
+    let usual = || open_first(USUAL_LIBRARIES.iter().map(|name| (OsStr::new(name), open_usual as Open)));
     let (library, name) = match env::var_os(OVERRIDE_VARIABLE) {
         Some(choice) if choice == "none" => Err(vec![Attempt {
             library: format!("{OVERRIDE_VARIABLE}=none"),
             reason: "asks to do without a driver".into(),
         }]),
-        Some(choice) if !choice.is_empty() => open_first(&[&choice]),
-        _ => open_first(&USUAL_LIBRARIES.map(OsStr::new)),
+        Some(choice) if !choice.is_empty() => open_first([(choice.as_os_str(), open as Open)]),
+        _ => usual(),
     }
     .map_err(|tried| LoadError::NoDriver { tried })?;
 
@@ -94,23 +130,41 @@ fn find_and_connect() -> Result<Driver, LoadError> {
     // SAFETY: the library has `cuInit`, so it is a driver, and this is the address of its
     // `cuDriverGetVersion`.
     let version = unsafe { version_from(driver_get_version) }.map_err(|code| match code {
-        CUDA_ERROR_STUB_LIBRARY => LoadError::StubLibrary { path: path.clone() },
-        code => LoadError::NoVersion { path: path.clone(), code },
+        CUresult::CUDA_ERROR_STUB_LIBRARY => LoadError::StubLibrary { path: path.clone() },
+        CUresult(code) => LoadError::NoVersion { path: path.clone(), code },
     })?;
 
-    // SAFETY: each address is what the driver exports by that name, and `load` never drops the
-    // `Driver` that holds the library.
-    unsafe { trampoline::connect(|symbol| address_in(&library, symbol)) };
-    Ok(Driver { version, path, library })
+    // SAFETY: each address is what the driver exports by that name, and `load` never drops the `Driver` that holds the
+    // library.
+    let functions = unsafe { Functions::find(|symbol| address_in(&library, symbol)) };
+    Ok(Driver { functions, version, path, library })
 }
 
-/// Opens the first of these libraries that there is.
-fn open_first(names: &[&OsStr]) -> Result<(Library, PathBuf), Vec<Attempt>> {
+type Open = fn(&OsStr) -> Result<Library, libloading::Error>;
+
+/// Opens the library that the person who started the process chose.
+fn open(name: &OsStr) -> Result<Library, libloading::Error> {
+    // SAFETY: opening a library runs its initializers. That one was chosen by hand, as with LD_PRELOAD.
+    unsafe { Library::new(name) }
+}
+
+/// Opens a driver under one of its usual names.
+fn open_usual(name: &OsStr) -> Result<Library, libloading::Error> {
+    #[cfg(windows)]
+    {
+        use libloading::os::windows;
+        // SAFETY: opening a library runs its initializers. Among Windows' own libraries that name is the driver's.
+        unsafe { windows::Library::load_with_flags(name, windows::LOAD_LIBRARY_SEARCH_SYSTEM32) }.map(Library::from)
+    }
+    #[cfg(not(windows))]
+    open(name)
+}
+
+/// Opens the first of these libraries that exists.
+fn open_first<'a>(names: impl IntoIterator<Item = (&'a OsStr, Open)>) -> Result<(Library, PathBuf), Vec<Attempt>> {
     let mut tried = Vec::new();
-    for name in names {
-        // SAFETY: opening a library runs its initialisers. These names are the driver's own, or
-        // what the person who started the process chose, as with LD_PRELOAD.
-        match unsafe { Library::new(*name) } {
+    for (name, open) in names {
+        match open(name) {
             Ok(library) => return Ok((library, name.into())),
             Err(error) => tried.push(failed_attempt(name, &error)),
         }
@@ -120,7 +174,7 @@ fn open_first(names: &[&OsStr]) -> Result<(Library, PathBuf), Vec<Attempt>> {
 
 fn failed_attempt(name: &OsStr, error: &libloading::Error) -> Attempt {
     let library = name.to_string_lossy().into_owned();
-    // What `dlopen` has to say is in the source, and often begins with the name.
+    // The system's own message is in the source, and often begins with the name.
     let reason = std::error::Error::source(error).unwrap_or(error).to_string();
     let reason = match reason.strip_prefix(&format!("{library}: ")) {
         Some(rest) => rest.to_owned(),
@@ -130,33 +184,35 @@ fn failed_attempt(name: &OsStr, error: &libloading::Error) -> Attempt {
 }
 
 /// The address of a function of this library or of one that it depends on.
-fn address_in(library: &Library, symbol: &str) -> Option<Address> {
+fn address_in(library: &Library, symbol: &str) -> Option<*mut ()> {
     // SAFETY: the type is that of an address; nothing is read or called through it here.
-    let address: Address = *unsafe { library.get(symbol) }.ok()?;
-    // A jump from a trampoline to itself would never end.
-    (!address.is_null() && !trampoline::contains(address)).then_some(address)
+    let address: *mut () = *unsafe { library.get(symbol) }.ok()?;
+    (!address.is_null()).then_some(address)
 }
 
-/// The `CUresult` is the error.
+/// The version, or the code that the function returned.
 ///
 /// # Safety
 ///
 /// `address` is that of a driver's `cuDriverGetVersion`.
-unsafe fn version_from(address: Address) -> Result<DriverVersion, i32> {
-    type DriverGetVersion = unsafe extern "C" fn(*mut c_int) -> i32;
+unsafe fn version_from(address: *mut ()) -> Result<DriverVersion, CUresult> {
+    type DriverGetVersion = unsafe extern "system" fn(*mut c_int) -> CUresult;
     // SAFETY: the caller promises that this is the function's type.
     let driver_get_version: DriverGetVersion = unsafe { std::mem::transmute(address) };
     let mut encoded: c_int = 0;
     // SAFETY: the argument is valid for a write of one `int`. The function needs no `cuInit`.
-    let code = unsafe { driver_get_version(&mut encoded) };
-    match code {
-        0 => Ok(DriverVersion::decode(encoded.unsigned_abs())),
+    match unsafe { driver_get_version(&mut encoded) } {
+        CUresult::CUDA_SUCCESS => Ok(DriverVersion::decode(encoded.unsigned_abs())),
         code => Err(code),
     }
 }
 
 /// The file that the code at `address` was loaded from.
-fn path_of(address: Address) -> Option<PathBuf> {
+#[cfg(unix)]
+fn path_of(address: *mut ()) -> Option<PathBuf> {
+    use std::mem::MaybeUninit;
+    use std::os::unix::ffi::OsStrExt;
+
     let mut info = MaybeUninit::<libc::Dl_info>::uninit();
     // SAFETY: `dladdr` takes any address, and `info` is valid for a write.
     let found = unsafe { libc::dladdr(address.cast(), info.as_mut_ptr()) } != 0;
@@ -171,4 +227,9 @@ fn path_of(address: Address) -> Option<PathBuf> {
     // SAFETY: a string that the dynamic linker keeps while the library is open, and it is open.
     let file = unsafe { CStr::from_ptr(file) };
     Some(PathBuf::from(OsStr::from_bytes(file.to_bytes())))
+}
+
+#[cfg(not(unix))]
+fn path_of(_: *mut ()) -> Option<PathBuf> {
+    None
 }

@@ -4,8 +4,8 @@ use std::fmt;
 
 /// The newest version of CUDA that a driver implements, for example 13.0.
 ///
-/// This is the version of the interface, as in "CUDA 13.0", and not the number of the driver's own
-/// release, as in "580.65". Versions are ordered from old to new.
+/// This is the version of the interface, as in "CUDA 13.0", not the number of the driver's own release, as in
+/// "580.65". Versions are ordered from old to new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DriverVersion {
     /// The 13 of 13.0.

@@ -1,22 +1,17 @@
-//! Calls through the trampolines reach the library that was loaded, with their arguments intact.
+//! Calls reach the library that was loaded, with their arguments intact, and what it lacks is named.
 //!
 //! The libraries are compiled by the tests, with `rustc`.
 
 mod support;
 
 use std::env;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use cuda_driver::{DriverVersion, LoadError};
-use cust::CudaFlags;
-use cust::device::Device;
-use cust::error::CudaError;
-use cust::sys::{self, CUresult};
-use support::{driver_functions, is_child, run_child};
+use cuda_driver::{CUresult, Driver, DriverError, DriverVersion, FUNCTIONS, LoadError};
+use support::{is_child, run_child};
 
 /// The real driver's file name, so that the fake one is found as a driver would be.
 const FILE_NAME: &str = "libcuda.so.1";
@@ -61,16 +56,38 @@ fn loads_once_from_many_threads() {
     assert!(first.path().is_absolute());
 }
 
+fn driver() -> &'static Driver {
+    cuda_driver::load().expect("the fake driver loads")
+}
+
 #[test]
-fn cust_reaches_the_loaded_driver() {
+fn a_code_is_a_result() {
     if !is_child() {
-        return run_child_with_driver("cust_reaches_the_loaded_driver", SMALL_DRIVER);
+        return run_child_with_driver("a_code_is_a_result", SMALL_DRIVER);
     }
-    assert_eq!(cust::init(CudaFlags::empty()), Err(CudaError::UnknownError));
-    cuda_driver::load().expect("the fake driver loads");
-    assert_eq!(Device::num_devices(), Err(CudaError::NotInitialized));
-    assert_eq!(cust::init(CudaFlags::empty()), Ok(()));
-    assert_eq!(Device::num_devices(), Ok(3));
+    let count = || {
+        let mut count = 0;
+        // SAFETY: writes one integer.
+        unsafe { driver().cuDeviceGetCount(&mut count) }.map(|()| count)
+    };
+    assert_eq!(count(), Err(DriverError::Code(CUresult::CUDA_ERROR_NOT_INITIALIZED)));
+    // SAFETY: passes an integer.
+    assert_eq!(unsafe { driver().cuInit(0) }, Ok(()));
+    assert_eq!(count(), Ok(3));
+}
+
+#[test]
+fn a_code_of_a_newer_driver_is_an_error_with_its_number() {
+    if !is_child() {
+        return run_child_with_driver("a_code_of_a_newer_driver_is_an_error_with_its_number", SMALL_DRIVER);
+    }
+    // SAFETY: passes nothing.
+    let error = unsafe { driver().cuCtxSynchronize() }.expect_err("a code of its own");
+    assert_eq!(error.code(), CUresult(4321));
+    assert!(error.to_string().contains("4321"), "{error}");
+    assert_eq!(driver().error_name(error.code()), Some("CUDA_ERROR_OF_THE_FUTURE"));
+    assert_eq!(driver().error_name(CUresult(1)), None);
+    assert_eq!(driver().error_string(error.code()), None, "this driver has no such function");
 }
 
 #[test]
@@ -78,13 +95,12 @@ fn arguments_arrive_intact() {
     if !is_child() {
         return run_child_with_driver("arguments_arrive_intact", SMALL_DRIVER);
     }
-    cuda_driver::load().expect("the fake driver loads");
     let (function, stream, parameters) = (0x1111_2222_3333_4444, 0x5555_6666, 0x7777_8888_9999);
     let mut received = [0_usize; 11];
     let extra = (&raw mut received).addr();
     // SAFETY: the fake driver only writes eleven words to its last argument.
-    let code = unsafe {
-        sys::cuLaunchKernel(
+    let launched = unsafe {
+        driver().cuLaunchKernel(
             function as _,
             2,
             3,
@@ -98,49 +114,28 @@ fn arguments_arrive_intact() {
             (&raw mut received).cast(),
         )
     };
-    assert_eq!(code, CUresult::CUDA_SUCCESS);
+    assert_eq!(launched, Ok(()));
     let shared_bytes = u32::MAX as usize;
     assert_eq!(received, [function, 2, 3, 4, 5, 6, 7, shared_bytes, stream, parameters, extra]);
-    // SAFETY: the fake driver does not look at the handle.
-    let code = unsafe { sys::cuTexRefSetMipmapLevelBias(std::ptr::null_mut(), 0.25) };
-    assert_eq!(code, CUresult::CUDA_SUCCESS);
 }
 
 #[test]
-fn a_function_that_the_driver_lacks_is_not_found() {
+fn a_function_that_the_driver_lacks_is_named_with_the_version_that_has_it() {
     if !is_child() {
-        return run_child_with_driver("a_function_that_the_driver_lacks_is_not_found", SMALL_DRIVER);
-    }
-    cuda_driver::load().expect("the fake driver loads");
-    // SAFETY: there is no function behind this one to misuse.
-    let code = unsafe { sys::cuCtxSynchronize() };
-    assert_eq!(code, CUresult::CUDA_ERROR_NOT_FOUND);
-}
-
-#[test]
-fn every_trampoline_reaches_the_function_of_its_name() {
-    let functions = driver_functions();
-    if !is_child() {
-        let mut source = String::from(
-            r#"#[unsafe(no_mangle)]
-            extern "C" fn cuDriverGetVersion(version: &mut i32) -> i32 { *version = 13000; 0 }"#,
+        return run_child_with_driver(
+            "a_function_that_the_driver_lacks_is_named_with_the_version_that_has_it",
+            SMALL_DRIVER,
         );
-        for (place, (name, _)) in functions.iter().enumerate() {
-            if *name != "cuDriverGetVersion" {
-                write!(source, "\n#[unsafe(no_mangle)] extern \"C\" fn {name}() -> usize {{ {place} }}")
-                    .expect("a string can be written to");
-            }
-        }
-        return run_child_with_driver("every_trampoline_reaches_the_function_of_its_name", &source);
     }
-    cuda_driver::load().expect("the fake driver loads");
-    for (place, (name, function)) in functions.into_iter().enumerate() {
-        if name != "cuDriverGetVersion" {
-            // SAFETY: the fake driver's functions are of this type.
-            let function: extern "C" fn() -> usize = unsafe { std::mem::transmute(function) };
-            assert_eq!(function(), place, "{name}");
-        }
-    }
+    // SAFETY: there is no function behind this one to misuse.
+    let error = unsafe { driver().cuStreamSynchronize(std::ptr::null_mut()) }.expect_err("it is not there");
+    let DriverError::Missing(missing) = error else {
+        panic!("{error}");
+    };
+    assert_eq!((missing.name, missing.have), ("cuStreamSynchronize", DriverVersion { major: 12, minor: 4 }));
+    assert!(FUNCTIONS.contains(&(missing.name, missing.since)));
+    assert_eq!(driver().function("cuStreamSynchronize"), None);
+    assert!(driver().function("cuInit").is_some());
 }
 
 #[test]
@@ -157,7 +152,6 @@ fn a_library_without_cu_init_is_not_a_driver() {
     };
     assert_eq!(path.file_name(), Some(FILE_NAME.as_ref()));
     assert_eq!(*missing, "cuInit");
-    assert_eq!(cust::init(CudaFlags::empty()), Err(CudaError::UnknownError));
 }
 
 /// A library whose `cuDriverGetVersion` returns `code`.

@@ -5,17 +5,18 @@ use std::ffi::c_void;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cuda_driver::Driver;
+use cuda_driver::{
+    CUfunction, CUfunction_attribute, CUlaunchAttribute, CUlaunchConfig, CUresult, Driver, DriverVersion,
+};
 use cust::CudaFlags;
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
 use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
+use cust::graph::{CaptureMode, GraphExec};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
-use cust::sys;
 
-use crate::backend::driver_api::{self as api, check};
 use crate::backend::{Backend, Call, KernelOccupancy, Recorded};
 use crate::occupancy::{Multiprocessor, Resources};
 use crate::ptx::{self, Library};
@@ -37,7 +38,8 @@ struct Shared {
     compute: u32,
     limits: simt::Limits,
     driver: &'static Driver,
-    launch_early: Option<api::LaunchEx>,
+    /// Whether the driver can record early launches, too.
+    can_launch_early: bool,
     libraries: Vec<&'static Library>,
     context: Context,
 }
@@ -45,7 +47,7 @@ struct Shared {
 /// A kernel in the context, with the module that it is in.
 #[derive(Clone)]
 struct Loaded {
-    function: sys::CUfunction,
+    function: CUfunction,
     /// Whether it waits by itself for the kernel before it, so that it may be launched early.
     is_early: bool,
     _module: Arc<Module>,
@@ -54,19 +56,39 @@ struct Loaded {
 // SAFETY: a handle that the driver takes from any thread.
 unsafe impl Send for Loaded {}
 
-/// An error of the driver in `operation`.
-fn failed(operation: &'static str) -> impl Fn(CudaError) -> Error {
-    move |code| failed_with(operation)(code as api::Code)
-}
+/// From here to the last one: what a kernel did that it cannot do, from a broken stack to a failed launch. All lose the
+/// context.
+const FIRST_FAULT: CUresult = CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR;
+const LAST_FAULT: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
 
-/// An error of the driver in `operation`, by its number.
-fn failed_with(operation: &'static str) -> impl Fn(api::Code) -> Error {
-    move |code| match code {
-        api::ILLEGAL_ADDRESS | api::HARDWARE_STACK..=api::LAUNCH_FAILED => Error::Trap { operation },
-        api::CAPTURE_UNSUPPORTED | api::CAPTURE_INVALIDATED | api::CAPTURE_IMPLICIT => Error::Recording { operation },
-        code => Error::Cuda { operation, code, name: api::name(code) },
+/// An error of the driver in `operation`.
+fn failed<E: Into<CudaError>>(operation: &'static str) -> impl Fn(E) -> Error {
+    move |error| {
+        let error = error.into();
+        match error.code() {
+            CUresult::CUDA_ERROR_ILLEGAL_ADDRESS => Error::Trap { operation },
+            code if (FIRST_FAULT..=LAST_FAULT).contains(&code) => Error::Trap { operation },
+            CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+            | CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+            | CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT => Error::Recording { operation },
+            CUresult(code) => Error::Cuda { operation, code, name: name(error) },
+        }
     }
 }
+
+/// The driver's name for an error, or what function it lacks.
+fn name(error: CudaError) -> String {
+    match error {
+        CudaError::MissingFunction(missing) => missing.to_string(),
+        error => error.name(),
+    }
+}
+
+/// Ordered with the legacy default stream, which is PyTorch's.
+const STREAM_FLAGS: StreamFlags = StreamFlags::DEFAULT;
+
+/// Early launches can be recorded from this version on.
+const EARLY_LAUNCHES: DriverVersion = DriverVersion { major: 12, minor: 3 };
 
 /// Loads the driver and starts it.
 fn driver() -> Result<&'static Driver, Error> {
@@ -91,11 +113,10 @@ impl CudaDevice {
         }
         let device = Device::get_device(ordinal).map_err(failed("find the CUDA device"))?;
         let context = Context::new(device).map_err(failed("create a context on the CUDA device"))?;
-        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("create a CUDA stream"))?;
+        let stream = Stream::new(STREAM_FLAGS, None).map_err(failed("create a CUDA stream"))?;
         let ask = |attribute| attribute_of(device, attribute);
-        let compute = 10
-            * raw_attribute(device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?
-            + raw_attribute(device, sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+        let compute =
+            10 * ask(DeviceAttribute::ComputeCapabilityMajor)? + ask(DeviceAttribute::ComputeCapabilityMinor)?;
         let limits = simt::Limits {
             threads_per_block: ask(DeviceAttribute::MaxThreadsPerBlock)?,
             block: (
@@ -112,9 +133,9 @@ impl CudaDevice {
                 .into(),
             shared_bytes: ask(DeviceAttribute::MaxSharedMemoryPerBlock)? as usize,
         };
-        let launch_early = api::launch_ex(driver);
+        let can_launch_early = driver.version() >= EARLY_LAUNCHES;
         let shared =
-            Shared { kernels: Mutex::default(), device, compute, limits, driver, launch_early, libraries, context };
+            Shared { kernels: Mutex::default(), device, compute, limits, driver, can_launch_early, libraries, context };
         Ok(Self { stream, is_recorder: false, shared: Arc::new(shared) })
     }
 
@@ -126,7 +147,7 @@ impl CudaDevice {
     /// The same device with a stream of its own.
     fn with_own_stream(&self, is_recorder: bool) -> Result<Self, Error> {
         self.enter()?;
-        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("create a CUDA stream"))?;
+        let stream = Stream::new(STREAM_FLAGS, None).map_err(failed("create a CUDA stream"))?;
         Ok(Self { stream, is_recorder, shared: self.shared.clone() })
     }
 
@@ -149,12 +170,12 @@ impl Shared {
         let library = self.libraries.iter().find(|library| library.name() == kernel.library);
         let unknown = || Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() };
         let text = library.ok_or_else(unknown)?.find(kernel, self.compute)?;
-        // The driver's own answer to PTX that is too new is a code that `cust` does not know.
+        // The driver's own answer to PTX that is too new names no versions.
         ptx::check_driver(self.driver.version(), kernel, &text)?;
         let module = Arc::new(Module::from_ptx(&text, &[]).map_err(failed("compile a kernel's PTX"))?);
         let function = module.get_function(kernel.entry).map_err(failed("find a kernel in its module"))?.to_raw();
         // What it waits by stands in its PTX, or it is not launched so.
-        let is_early = text.contains("griddepcontrol.wait") && self.launch_early.is_some();
+        let is_early = text.contains("griddepcontrol.wait") && self.can_launch_early;
         let loaded = Loaded { function, is_early, _module: module };
         kernels.insert(kernel, loaded.clone());
         Ok(loaded)
@@ -166,39 +187,26 @@ fn attribute_of(device: Device, attribute: DeviceAttribute) -> Result<u32, Error
     Ok(value.max(0) as u32)
 }
 
-/// An attribute that `cust` has no name for.
-fn raw_attribute(device: Device, attribute: sys::CUdevice_attribute_enum) -> Result<u32, Error> {
-    let mut value = 0;
-    // SAFETY: writes one integer.
-    let code = unsafe { api::cuDeviceGetAttribute(&mut value, attribute, device.as_raw()) };
-    check(code).map_err(failed_with("ask for an attribute of the CUDA device"))?;
-    Ok(value.max(0) as u32)
-}
-
 impl Backend for CudaDevice {
     fn info(&self) -> Result<DeviceInfo, Error> {
         let ask = |attribute| attribute_of(self.shared.device, attribute);
-        let raw = |attribute| raw_attribute(self.shared.device, attribute);
-        let l2 = raw(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?;
         let known = Multiprocessor::of(self.shared.compute);
         Ok(DeviceInfo {
             name: self.shared.device.name().map_err(failed("ask for the CUDA device's name"))?,
             compute_capability: Some((self.shared.compute / 10, self.shared.compute % 10)),
             multiprocessors: ask(DeviceAttribute::MultiprocessorCount)?,
             memory_bytes: self.shared.device.total_memory().map_err(failed("ask for the CUDA device's memory"))?,
-            l2_bytes: Some(l2 as usize),
+            l2_bytes: Some(ask(DeviceAttribute::L2CacheSize)? as usize),
             memory_clock_khz: Some(ask(DeviceAttribute::MemoryClockRate)?),
             memory_bus_bits: Some(ask(DeviceAttribute::GlobalMemoryBusWidth)?),
             clock_khz: Some(ask(DeviceAttribute::ClockRate)?),
             multiprocessor: Some(Multiprocessor {
                 compute: self.shared.compute,
                 threads: ask(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
-                blocks: raw(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)?,
-                registers: raw(sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)?,
-                shared_bytes: raw(
-                    sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
-                )?,
-                // The driver says neither in a way that `cust` knows, but they are the architecture's.
+                blocks: ask(DeviceAttribute::MaxBlocksPerMultiprocessor)?,
+                registers: ask(DeviceAttribute::MaxRegistersPerMultiprocessor)?,
+                shared_bytes: ask(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)?,
+                // The architecture's, as in the executor: the driver does not know the second.
                 reserved_shared_bytes: known.map_or(1024, |known| known.reserved_shared_bytes),
                 shared_granularity: known.map_or(128, |known| known.shared_granularity),
             }),
@@ -214,8 +222,8 @@ impl Backend for CudaDevice {
         self.enter()?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: writes two sizes.
-        check(unsafe { api::cuMemGetInfo_v2(&mut free, &mut total) })
-            .map_err(failed_with("ask how much memory is free"))?;
+        unsafe { self.shared.driver.cuMemGetInfo_v2(&mut free, &mut total) }
+            .map_err(failed("ask how much memory is free"))?;
         Ok(free)
     }
 
@@ -223,14 +231,14 @@ impl Backend for CudaDevice {
         self.enter_unrecorded(operation)?;
         let mut address = 0;
         // SAFETY: writes the address of new memory.
-        match check(unsafe { api::cuMemAlloc_v2(&mut address, bytes) }) {
+        match unsafe { self.shared.driver.cuMemAlloc_v2(&mut address, bytes) } {
             Ok(()) => Ok(address),
-            Err(api::OUT_OF_MEMORY) => {
+            Err(error) if error.code() == CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
                 let free = self.free_memory().unwrap_or(0);
                 let device = self.shared.device.name().unwrap_or_else(|_| "the device".to_owned());
                 Err(Error::OutOfMemory { operation, requested: bytes, free, device })
             }
-            Err(code) => Err(failed_with(operation)(code)),
+            Err(error) => Err(failed(operation)(error)),
         }
     }
 
@@ -238,38 +246,40 @@ impl Backend for CudaDevice {
         if self.enter().is_ok() {
             // SAFETY: as promised by the caller. The driver waits for work that uses it. An error here is one of work
             // before, and has been or will be told by the next call.
-            let _ = unsafe { api::cuMemFree_v2(address) };
+            let _ = unsafe { self.shared.driver.cuMemFree_v2(address) };
         }
     }
 
     unsafe fn upload(&self, from: &[u8], to: u64) -> Result<(), Error> {
         self.enter_unrecorded("upload")?;
         // SAFETY: as promised by the caller; `from` lives until the stream is done, below.
-        check(unsafe { api::cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), from.len(), self.stream.as_inner()) })
-            .map_err(failed_with("copy to the device"))?;
+        unsafe {
+            self.shared.driver.cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), from.len(), self.stream.as_inner())
+        }
+        .map_err(failed("copy to the device"))?;
         self.stream.synchronize().map_err(failed("copy to the device"))
     }
 
     unsafe fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), Error> {
         self.enter_unrecorded("download")?;
         // SAFETY: as promised by the caller; `to` lives until the stream is done, below.
-        check(unsafe { api::cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.stream.as_inner()) })
-            .map_err(failed_with("copy from the device"))?;
+        unsafe { self.shared.driver.cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.stream.as_inner()) }
+            .map_err(failed("copy from the device"))?;
         self.stream.synchronize().map_err(failed("copy from the device"))
     }
 
     unsafe fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), Error> {
         self.enter()?;
         // SAFETY: as promised by the caller.
-        check(unsafe { api::cuMemcpyDtoDAsync_v2(to, from, bytes, self.stream.as_inner()) })
-            .map_err(failed_with("copy on the device"))
+        unsafe { self.shared.driver.cuMemcpyDtoDAsync_v2(to, from, bytes, self.stream.as_inner()) }
+            .map_err(failed("copy on the device"))
     }
 
     unsafe fn fill(&self, address: u64, byte: u8, bytes: usize) -> Result<(), Error> {
         self.enter()?;
         // SAFETY: as promised by the caller.
-        check(unsafe { api::cuMemsetD8Async(address, byte, bytes, self.stream.as_inner()) })
-            .map_err(failed_with("fill memory of the device"))
+        unsafe { self.shared.driver.cuMemsetD8Async(address, byte, bytes, self.stream.as_inner()) }
+            .map_err(failed("fill memory of the device"))
     }
 
     unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error> {
@@ -279,23 +289,28 @@ impl Backend for CudaDevice {
         let mut arguments: Vec<*mut c_void> =
             call.slots.iter().map(|slot| std::ptr::from_ref(slot).cast_mut().cast()).collect();
         let Call { grid, block, .. } = call;
-        if let (true, Some(launch_early)) = (is_early, self.shared.launch_early) {
-            let mut early = api::LaunchAttribute::early();
-            let configuration = api::LaunchConfiguration {
-                grid: [grid.x, grid.y, grid.z],
-                block: [block.x, block.y, block.z],
-                dynamic_shared: call.dynamic_shared as u32,
-                stream: self.stream.as_inner(),
-                attributes: &mut early,
-                attribute_count: 1,
+        if is_early {
+            let mut early = CUlaunchAttribute::programmatic_stream_serialization();
+            let config = CUlaunchConfig {
+                gridDimX: grid.x,
+                gridDimY: grid.y,
+                gridDimZ: grid.z,
+                blockDimX: block.x,
+                blockDimY: block.y,
+                blockDimZ: block.z,
+                sharedMemBytes: call.dynamic_shared as u32,
+                hStream: self.stream.as_inner(),
+                attrs: &mut early,
+                numAttrs: 1,
             };
+            let (arguments, extra) = (arguments.as_mut_ptr(), std::ptr::null_mut());
             // SAFETY: as promised by the caller; the kernel waits for the one before it.
-            let code = unsafe { launch_early(&configuration, function, arguments.as_mut_ptr(), std::ptr::null_mut()) };
-            return check(code).map_err(failed_with("launch a kernel"));
+            return unsafe { self.shared.driver.cuLaunchKernelEx(&config, function, arguments, extra) }
+                .map_err(failed("launch a kernel"));
         }
         // SAFETY: as promised by the caller. The driver copies the arguments before it returns.
-        let code = unsafe {
-            api::cuLaunchKernel(
+        unsafe {
+            self.shared.driver.cuLaunchKernel(
                 function,
                 grid.x,
                 grid.y,
@@ -308,8 +323,8 @@ impl Backend for CudaDevice {
                 arguments.as_mut_ptr(),
                 std::ptr::null_mut(),
             )
-        };
-        check(code).map_err(failed_with("launch a kernel"))
+        }
+        .map_err(failed("launch a kernel"))
     }
 
     fn resources(&self, kernel: KernelId, threads_per_block: u32) -> Result<Option<KernelOccupancy>, Error> {
@@ -318,20 +333,26 @@ impl Backend for CudaDevice {
         let ask = |attribute| {
             let mut value = 0;
             // SAFETY: writes one integer; the function is of a module that is loaded.
-            let code = unsafe { api::cuFuncGetAttribute(&mut value, attribute, function) };
-            check(code).map_err(failed_with("ask for a kernel's attribute")).map(|()| value.max(0) as u32)
+            unsafe { self.shared.driver.cuFuncGetAttribute(&mut value, attribute, function) }
+                .map_err(failed("ask for a kernel's attribute"))?;
+            Ok::<_, Error>(value.max(0) as u32)
         };
         let resources = Resources {
             threads_per_block,
-            registers_per_thread: ask(sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
-            shared_bytes: ask(sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            registers_per_thread: ask(CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            shared_bytes: ask(CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
         };
         let mut blocks = 0;
         // SAFETY: as above.
-        let code = unsafe {
-            api::cuOccupancyMaxActiveBlocksPerMultiprocessor(&mut blocks, function, threads_per_block as i32, 0)
-        };
-        check(code).map_err(failed_with("ask for a kernel's occupancy"))?;
+        unsafe {
+            self.shared.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut blocks,
+                function,
+                threads_per_block as i32,
+                0,
+            )
+        }
+        .map_err(failed("ask for a kernel's occupancy"))?;
         Ok(Some(KernelOccupancy { resources, blocks: blocks.max(0) as u32 }))
     }
 
@@ -352,23 +373,15 @@ impl Backend for CudaDevice {
         // A stream that nothing else uses: what other threads do meanwhile is done, not remembered. Relaxed, as they
         // may do anything.
         let recorder = self.with_own_stream(true)?;
-        // SAFETY: the stream is ours; the capture ends in `end_recording`.
-        check(unsafe { api::cuStreamBeginCapture_v2(recorder.stream.as_inner(), api::CAPTURE_RELAXED) })
-            .map_err(failed_with("begin a recording"))?;
+        recorder.stream.begin_capture(CaptureMode::Relaxed).map_err(failed("begin a recording"))?;
         Ok(Arc::new(recorder))
     }
 
     fn end_recording(&self) -> Result<Box<dyn Recorded>, Error> {
         self.enter()?;
-        let mut graph =
-            Graph { graph: std::ptr::null_mut(), executable: std::ptr::null_mut(), shared: self.shared.clone() };
-        // SAFETY: writes a graph, which is ours from here on.
-        check(unsafe { api::cuStreamEndCapture(self.stream.as_inner(), &mut graph.graph) })
-            .map_err(failed_with("end a recording"))?;
-        // SAFETY: the graph is whole; writes its executable, which is ours too.
-        check(unsafe { api::cuGraphInstantiateWithFlags(&mut graph.executable, graph.graph, 0) })
-            .map_err(failed_with("make a graph of a recording"))?;
-        Ok(Box::new(graph))
+        let graph = self.stream.end_capture().map_err(failed("end a recording"))?;
+        let executable = graph.instantiate().map_err(failed("make a graph of a recording"))?;
+        Ok(Box::new(Graph { executable, shared: self.shared.clone() }))
     }
 
     fn stream(&self) -> Option<*mut c_void> {
@@ -394,15 +407,10 @@ impl Backend for CudaDevice {
 
 /// A CUDA graph.
 struct Graph {
-    graph: sys::CUgraph,
-    executable: sys::CUgraphExec,
+    // Dropped before the context may be.
+    executable: GraphExec,
     shared: Arc<Shared>,
 }
-
-// SAFETY: handles that the driver takes from any thread; a launch does not change them.
-unsafe impl Send for Graph {}
-// SAFETY: as above.
-unsafe impl Sync for Graph {}
 
 impl Recorded for Graph {
     unsafe fn start(&self, backend: &dyn Backend) -> Result<(), Error> {
@@ -410,23 +418,6 @@ impl Recorded for Graph {
         let Some(stream) = backend.stream() else { return Err(Error::OtherDevice { operation: OPERATION }) };
         CurrentContext::set_current(&self.shared.context).map_err(failed("enter the device's context"))?;
         // SAFETY: the graph is whole, and its memory is there, as promised by the caller.
-        check(unsafe { api::cuGraphLaunch(self.executable, stream.cast()) }).map_err(failed_with(OPERATION))
-    }
-}
-
-impl Drop for Graph {
-    fn drop(&mut self) {
-        if CurrentContext::set_current(&self.shared.context).is_ok() {
-            // SAFETY: they are ours, and used no more; null where making them failed, which is not given to the driver.
-            // It waits for launches of them by itself.
-            unsafe {
-                if !self.executable.is_null() {
-                    let _ = api::cuGraphExecDestroy(self.executable);
-                }
-                if !self.graph.is_null() {
-                    let _ = api::cuGraphDestroy(self.graph);
-                }
-            }
-        }
+        unsafe { self.shared.driver.cuGraphLaunch(self.executable.as_raw(), stream.cast()) }.map_err(failed(OPERATION))
     }
 }

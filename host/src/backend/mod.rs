@@ -1,7 +1,6 @@
 //! The two machines that run kernels, behind one interface: memory, copies, launches, time.
 
 pub(crate) mod cuda;
-mod driver_api;
 pub(crate) mod executor;
 
 use std::any::Any;

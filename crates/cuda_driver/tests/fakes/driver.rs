@@ -1,36 +1,52 @@
 //! A library that looks like a small driver of CUDA 12.4, for the test `fake_driver`.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-static INITIALISED_WITH: AtomicU32 = AtomicU32::new(u32::MAX);
+static INITIALIZED_WITH: AtomicU32 = AtomicU32::new(u32::MAX);
 
 #[unsafe(no_mangle)]
-extern "C" fn cuInit(flags: c_uint) -> c_int {
-    INITIALISED_WITH.store(flags, Ordering::SeqCst);
+extern "system" fn cuInit(flags: c_uint) -> c_int {
+    INITIALIZED_WITH.store(flags, Ordering::SeqCst);
     0
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn cuDriverGetVersion(version: &mut c_int) -> c_int {
+extern "system" fn cuDriverGetVersion(version: &mut c_int) -> c_int {
     *version = 12040;
     0
 }
 
 /// Three devices, once `cuInit` was called with no flags; until then `CUDA_ERROR_NOT_INITIALIZED`.
 #[unsafe(no_mangle)]
-extern "C" fn cuDeviceGetCount(count: &mut c_int) -> c_int {
-    if INITIALISED_WITH.load(Ordering::SeqCst) != 0 {
+extern "system" fn cuDeviceGetCount(count: &mut c_int) -> c_int {
+    if INITIALIZED_WITH.load(Ordering::SeqCst) != 0 {
         return 3;
     }
     *count = 3;
     0
 }
 
+/// A code that no driver of today has.
+#[unsafe(no_mangle)]
+extern "system" fn cuCtxSynchronize() -> c_uint {
+    4321
+}
+
+/// The name of that code, and of no other.
+#[unsafe(no_mangle)]
+extern "system" fn cuGetErrorName(code: c_uint, name: &mut *const c_char) -> c_int {
+    if code != 4321 {
+        return 1;
+    }
+    *name = c"CUDA_ERROR_OF_THE_FUTURE".as_ptr();
+    0
+}
+
 /// Writes each argument to `extra`, which has room for eleven.
 #[unsafe(no_mangle)]
 #[rustfmt::skip]
-extern "C" fn cuLaunchKernel(
+extern "system" fn cuLaunchKernel(
     function: usize,
     grid_x: c_uint, grid_y: c_uint, grid_z: c_uint,
     block_x: c_uint, block_y: c_uint, block_z: c_uint,
@@ -51,10 +67,4 @@ extern "C" fn cuLaunchKernel(
     // SAFETY: the test passes an array of its own.
     unsafe { *extra = arguments };
     0
-}
-
-/// Refuses every bias but 0.25: floating-point arguments travel in registers of their own.
-#[unsafe(no_mangle)]
-extern "C" fn cuTexRefSetMipmapLevelBias(_texture: *mut c_void, bias: f32) -> c_int {
-    if bias == 0.25 { 0 } else { 1 }
 }

@@ -4,14 +4,9 @@
 //! may have a real one. So each of these tests runs itself again in a process of its own, where
 //! `WARPFOLD_LIBCUDA` says what to load.
 
-#[path = "../../src/symbols.rs"]
-mod symbols;
-
 use std::env;
 use std::path::Path;
 use std::process::Command;
-
-use symbols::with_driver_functions;
 
 const CHILD: &str = "CUDA_DRIVER_TEST_CHILD";
 
@@ -32,15 +27,4 @@ pub fn run_child(name: &str, library: &Path) {
     let printed = String::from_utf8_lossy(&child.stdout);
     let complaints = String::from_utf8_lossy(&child.stderr);
     assert!(child.status.success() && printed.contains("1 passed"), "in the child process:\n{printed}\n{complaints}");
-}
-
-macro_rules! linked_functions {
-    ($($name:ident)*) => {
-        vec![$((stringify!($name), cust::sys::$name as *const ())),*]
-    };
-}
-
-/// Every driver function: its name, and the address that `cust` links to.
-pub fn driver_functions() -> Vec<(&'static str, *const ())> {
-    with_driver_functions!(linked_functions)
 }

@@ -1,0 +1,311 @@
+//! The table of functions: each is found by its name when the driver is loaded, and called by a method of
+//! [`Driver`].
+
+use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_ushort, c_void};
+
+use crate::error::{DriverError, MissingFunction};
+use crate::load::Driver;
+use crate::result::CUresult;
+use crate::types::*;
+use crate::version::DriverVersion;
+
+macro_rules! table {
+    ($(($major:literal, $minor:literal) $doc:literal $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {
+        /// The names of the functions, each with the version of CUDA that brought it.
+        pub const FUNCTIONS: &[(&str, DriverVersion)] =
+            &[$((stringify!($name), DriverVersion { major: $major, minor: $minor })),*];
+
+        /// The address of each function, if the driver has it.
+        #[allow(non_snake_case, reason = "the driver's names")]
+        pub(crate) struct Functions {
+            $($name: Option<unsafe extern "system" fn($($type),*) -> CUresult>,)*
+        }
+
+        impl Functions {
+            /// Looks up every function.
+            ///
+            /// # Safety
+            /// `address` gives for a name the address of the driver's function of that name, which stays valid until
+            /// the process ends, or nothing.
+            pub(crate) unsafe fn find(address: impl Fn(&str) -> Option<*mut ()>) -> Self {
+                Self {
+                    $(
+                        $name: address(stringify!($name)).map(|address| {
+                            // SAFETY: a function pointer has the size of an address, and the driver's function of
+                            // this name has this type in cuda.h.
+                            unsafe {
+                                std::mem::transmute::<*mut (), unsafe extern "system" fn($($type),*) -> CUresult>(
+                                    address,
+                                )
+                            }
+                        }),
+                    )*
+                }
+            }
+        }
+
+        /// The driver's functions.
+        #[allow(non_snake_case, reason = "the driver's names")]
+        impl Driver {
+            $(
+                #[doc = $doc]
+                #[doc = ""]
+                #[doc = concat!("Since CUDA ", $major, ".", $minor, ".")]
+                #[doc = ""]
+                #[doc = "# Safety"]
+                #[doc = "What the driver API's documentation asks of the arguments: pointers are valid for what the \
+                         function reads and writes, and handles are alive."]
+                #[doc = ""]
+                #[doc = "# Errors"]
+                #[doc = "A code other than success, or a driver without this function."]
+                #[inline]
+                #[allow(clippy::too_many_arguments)]
+                pub unsafe fn $name(&self, $($argument: $type),*) -> Result<(), DriverError> {
+                    match self.functions().$name {
+                        // SAFETY: as promised by the caller.
+                        Some(function) => unsafe { function($($argument),*) }.result(),
+                        None => Err(self.missing(
+                            stringify!($name),
+                            DriverVersion { major: $major, minor: $minor },
+                        )),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+impl Driver {
+    #[cold]
+    fn missing(&self, name: &'static str, since: DriverVersion) -> DriverError {
+        DriverError::Missing(MissingFunction { name, since, have: self.version() })
+    }
+}
+
+table! {
+    // The driver.
+    (2, 0) "Starts the driver; `flags` is 0."
+    cuInit(flags: c_uint);
+    (2, 2) "The version of CUDA that the driver implements: 1000 times major plus 10 times minor."
+    cuDriverGetVersion(version: *mut c_int);
+    (6, 0) "The name of a code, a string that lives as long as the driver."
+    cuGetErrorName(error: CUresult, name: *mut *const c_char);
+    (6, 0) "What a code means, a string that lives as long as the driver."
+    cuGetErrorString(error: CUresult, text: *mut *const c_char);
+
+    // Devices.
+    (2, 0) "How many devices there are."
+    cuDeviceGetCount(count: *mut c_int);
+    (2, 0) "The device with this ordinal."
+    cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
+    (2, 0) "A device's name, with a zero behind it, in `length` bytes at most."
+    cuDeviceGetName(name: *mut c_char, length: c_int, device: CUdevice);
+    (3, 2) "Bytes of a device's memory."
+    cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
+    (2, 0) "A property of a device."
+    cuDeviceGetAttribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice);
+
+    // Contexts.
+    (7, 0) "Retains a device's primary context, which is created if this is the first time."
+    cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
+    (11, 0) "Releases a device's primary context, which is destroyed if this is the last time."
+    cuDevicePrimaryCtxRelease_v2(device: CUdevice);
+    (11, 0) "Sets the flags of a device's primary context."
+    cuDevicePrimaryCtxSetFlags_v2(device: CUdevice, flags: c_uint);
+    (7, 0) "Whether a device's primary context exists, and its flags."
+    cuDevicePrimaryCtxGetState(device: CUdevice, flags: *mut c_uint, is_active: *mut c_int);
+    (11, 0) "Destroys a device's primary context and all that is in it, whoever uses it."
+    cuDevicePrimaryCtxReset_v2(device: CUdevice);
+    (4, 0) "Makes a context this thread's current one."
+    cuCtxSetCurrent(context: CUcontext);
+    (4, 0) "This thread's current context, or null."
+    cuCtxGetCurrent(context: *mut CUcontext);
+    (4, 0) "Makes a context this thread's current one, on top of the others."
+    cuCtxPushCurrent_v2(context: CUcontext);
+    (4, 0) "Takes this thread's current context from the top."
+    cuCtxPopCurrent_v2(context: *mut CUcontext);
+    (2, 0) "The current context's device."
+    cuCtxGetDevice(device: *mut CUdevice);
+    (7, 0) "The current context's flags."
+    cuCtxGetFlags(flags: *mut c_uint);
+    (3, 2) "The version of the interface that a context was created with."
+    cuCtxGetApiVersion(context: CUcontext, version: *mut c_uint);
+    (2, 0) "Waits for all work of the current context."
+    cuCtxSynchronize();
+    (3, 1) "A limit of the current context."
+    cuCtxGetLimit(value: *mut usize, limit: CUlimit);
+    (3, 1) "Sets a limit of the current context."
+    cuCtxSetLimit(limit: CUlimit, value: usize);
+    (3, 2) "How the current context divides its on-chip memory."
+    cuCtxGetCacheConfig(config: *mut CUfunc_cache);
+    (3, 2) "Sets how the current context divides its on-chip memory."
+    cuCtxSetCacheConfig(config: CUfunc_cache);
+    (5, 5) "The lowest and the highest priority of a stream."
+    cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int);
+
+    // Modules and kernels.
+    (2, 1) "Loads PTX or a binary into the current context."
+    cuModuleLoadDataEx(
+        module: *mut CUmodule,
+        image: *const c_void,
+        option_count: c_uint,
+        options: *mut CUjit_option,
+        values: *mut *mut c_void,
+    );
+    (2, 0) "Unloads a module."
+    cuModuleUnload(module: CUmodule);
+    (2, 0) "A kernel of a module, by its name."
+    cuModuleGetFunction(function: *mut CUfunction, module: CUmodule, name: *const c_char);
+    (2, 2) "A property of a kernel."
+    cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction);
+    (9, 0) "Sets a property of a kernel."
+    cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int);
+    (3, 0) "Sets how a kernel wants the on-chip memory divided."
+    cuFuncSetCacheConfig(function: CUfunction, config: CUfunc_cache);
+    (6, 5) "How many blocks of a kernel a multiprocessor runs at once."
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: *mut c_int,
+        function: CUfunction,
+        block_size: c_int,
+        dynamic_shared: usize,
+    );
+    (6, 5) "A size of block that fills the device, and the smallest grid of such blocks that does."
+    cuOccupancyMaxPotentialBlockSize(
+        min_grid_size: *mut c_int,
+        block_size: *mut c_int,
+        function: CUfunction,
+        dynamic_shared_of_block: Option<CUoccupancyB2DSize>,
+        dynamic_shared: usize,
+        block_size_limit: c_int,
+    );
+    (10, 2) "Bytes of dynamic shared memory that leave room for `blocks` blocks on a multiprocessor."
+    cuOccupancyAvailableDynamicSMemPerBlock(
+        dynamic_shared: *mut usize,
+        function: CUfunction,
+        blocks: c_int,
+        block_size: c_int,
+    );
+    (4, 0) "Launches a kernel."
+    cuLaunchKernel(
+        function: CUfunction,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        dynamic_shared: c_uint,
+        stream: CUstream,
+        parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    );
+    (11, 6) "Launches a kernel with attributes."
+    cuLaunchKernelEx(
+        config: *const CUlaunchConfig,
+        function: CUfunction,
+        parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    );
+
+    // Streams and events.
+    (5, 5) "Creates a stream."
+    cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int);
+    (4, 0) "Destroys a stream, whose work still ends."
+    cuStreamDestroy_v2(stream: CUstream);
+    (5, 5) "A stream's flags."
+    cuStreamGetFlags(stream: CUstream, flags: *mut c_uint);
+    (5, 5) "A stream's priority."
+    cuStreamGetPriority(stream: CUstream, priority: *mut c_int);
+    (2, 0) "Waits for a stream's work."
+    cuStreamSynchronize(stream: CUstream);
+    (2, 0) "Whether a stream's work is done: success, or `CUDA_ERROR_NOT_READY`."
+    cuStreamQuery(stream: CUstream);
+    (3, 2) "Lets later work of a stream wait for an event."
+    cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
+    (10, 0) "Calls a function on the host after the work before it."
+    cuLaunchHostFunc(stream: CUstream, function: Option<CUhostFn>, data: *mut c_void);
+    (2, 0) "Creates an event."
+    cuEventCreate(event: *mut CUevent, flags: c_uint);
+    (4, 0) "Destroys an event."
+    cuEventDestroy_v2(event: CUevent);
+    (2, 0) "Records an event in a stream."
+    cuEventRecord(event: CUevent, stream: CUstream);
+    (2, 0) "Whether an event has happened: success, or `CUDA_ERROR_NOT_READY`."
+    cuEventQuery(event: CUevent);
+    (2, 0) "Waits for an event."
+    cuEventSynchronize(event: CUevent);
+    (2, 0) "Milliseconds between two events."
+    cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
+
+    // Memory.
+    (3, 2) "Bytes of memory that are free, and all bytes."
+    cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
+    (3, 2) "Allocates device memory."
+    cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
+    (3, 2) "Frees device memory, or managed memory, after the work that uses it."
+    cuMemFree_v2(address: CUdeviceptr);
+    (11, 2) "Allocates device memory in the order of a stream."
+    cuMemAllocAsync(address: *mut CUdeviceptr, bytes: usize, stream: CUstream);
+    (11, 2) "Frees device memory in the order of a stream."
+    cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
+    (6, 0) "Allocates managed memory, which host and devices share."
+    cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: c_uint);
+    (3, 2) "Allocates page-locked memory of the host."
+    cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize);
+    (2, 0) "Frees page-locked memory of the host."
+    cuMemFreeHost(address: *mut c_void);
+    (3, 2) "Copies to the device."
+    cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize);
+    (3, 2) "Copies from the device."
+    cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize);
+    (3, 2) "Copies on the device."
+    cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
+    (3, 2) "Copies to the device, in a stream."
+    cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);
+    (3, 2) "Copies from the device, in a stream."
+    cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
+    (3, 2) "Copies on the device, in a stream."
+    cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
+    (3, 2) "Sets bytes."
+    cuMemsetD8_v2(to: CUdeviceptr, value: u8, count: usize);
+    (3, 2) "Sets 2-byte words."
+    cuMemsetD16_v2(to: CUdeviceptr, value: c_ushort, count: usize);
+    (3, 2) "Sets 4-byte words."
+    cuMemsetD32_v2(to: CUdeviceptr, value: c_uint, count: usize);
+    (3, 2) "Sets bytes, in a stream."
+    cuMemsetD8Async(to: CUdeviceptr, value: u8, count: usize, stream: CUstream);
+    (3, 2) "Sets 2-byte words, in a stream."
+    cuMemsetD16Async(to: CUdeviceptr, value: c_ushort, count: usize, stream: CUstream);
+    (3, 2) "Sets 4-byte words, in a stream."
+    cuMemsetD32Async(to: CUdeviceptr, value: c_uint, count: usize, stream: CUstream);
+
+    // Graphs.
+    (10, 1) "Begins to capture a stream: its work goes to a graph."
+    cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
+    (10, 0) "Ends the capture of a stream."
+    cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
+    (11, 4) "Makes a graph ready to be launched."
+    cuGraphInstantiateWithFlags(executable: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong);
+    (10, 0) "Launches a graph."
+    cuGraphLaunch(executable: CUgraphExec, stream: CUstream);
+    (10, 0) "Destroys a graph."
+    cuGraphDestroy(graph: CUgraph);
+    (10, 0) "Destroys a graph that is ready to be launched."
+    cuGraphExecDestroy(executable: CUgraphExec);
+    (10, 0) "How many nodes a graph has, if `nodes` is null; else the nodes."
+    cuGraphGetNodes(graph: CUgraph, nodes: *mut *mut c_void, count: *mut usize);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_function_is_listed_once() {
+        let names: BTreeSet<_> = FUNCTIONS.iter().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), FUNCTIONS.len());
+        assert!(FUNCTIONS.iter().all(|(name, _)| name.starts_with("cu")));
+    }
+}

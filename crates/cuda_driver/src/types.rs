@@ -1,0 +1,250 @@
+//! The types of `cuda.h`, under its names.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+
+/// An address in a device's memory.
+pub type CUdeviceptr = u64;
+
+/// A device: its handle, which is not always its ordinal.
+pub type CUdevice = c_int;
+
+macro_rules! handles {
+    ($($opaque:ident $name:ident, $doc:literal;)*) => {
+        $(
+            #[doc = concat!("What a [`", stringify!($name), "`] points to.")]
+            #[allow(non_camel_case_types)]
+            #[repr(C)]
+            #[derive(Debug)]
+            pub struct $opaque {
+                _private: [u8; 0],
+            }
+
+            #[doc = $doc]
+            pub type $name = *mut $opaque;
+        )*
+    };
+}
+
+handles! {
+    CUctx_st CUcontext, "A context.";
+    CUmod_st CUmodule, "A module: code that is loaded into a context.";
+    CUfunc_st CUfunction, "A kernel in a module.";
+    CUstream_st CUstream, "A stream; null is the legacy default stream.";
+    CUevent_st CUevent, "An event.";
+    CUgraph_st CUgraph, "A graph.";
+    CUgraphExec_st CUgraphExec, "A graph that can be launched.";
+}
+
+/// C enumerations as integers: the driver may return a value that has no constant here.
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $name:ident { $($(#[$constant_doc:meta])* $constant:ident = $value:literal;)* })*) => {
+        $(
+            $(#[$doc])*
+            #[allow(non_camel_case_types)]
+            #[repr(transparent)]
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            pub struct $name(pub c_uint);
+
+            impl $name {
+                $(
+                    $(#[$constant_doc])*
+                    pub const $constant: Self = Self($value);
+                )*
+            }
+        )*
+    };
+}
+
+numbers! {
+    /// A property of a device, for `cuDeviceGetAttribute`. `cust::device::DeviceAttribute` names them.
+    CUdevice_attribute {}
+
+    /// A property of a kernel, for `cuFuncGetAttribute`.
+    CUfunction_attribute {
+        /// The most threads that a block of it may have.
+        CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0;
+        /// Bytes of static shared memory.
+        CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1;
+        /// Bytes of constant memory.
+        CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2;
+        /// Bytes of local memory a thread.
+        CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3;
+        /// Registers a thread.
+        CU_FUNC_ATTRIBUTE_NUM_REGS = 4;
+        /// Ten times the PTX version that it was compiled for.
+        CU_FUNC_ATTRIBUTE_PTX_VERSION = 5;
+        /// Ten times the compute capability that it was compiled for.
+        CU_FUNC_ATTRIBUTE_BINARY_VERSION = 6;
+        /// Whether global loads are cached in L1.
+        CU_FUNC_ATTRIBUTE_CACHE_MODE_CA = 7;
+        /// The most bytes of dynamic shared memory that a launch may ask for. It can be set.
+        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
+        /// Percentage of the L1 cache that is preferred as shared memory. It can be set.
+        CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9;
+    }
+
+    /// How a kernel wants the memory divided that the L1 cache and shared memory have in common.
+    CUfunc_cache {
+        /// As the device likes.
+        CU_FUNC_CACHE_PREFER_NONE = 0;
+        /// More shared memory.
+        CU_FUNC_CACHE_PREFER_SHARED = 1;
+        /// More L1 cache.
+        CU_FUNC_CACHE_PREFER_L1 = 2;
+        /// Half and half.
+        CU_FUNC_CACHE_PREFER_EQUAL = 3;
+    }
+
+    /// A limit of a context.
+    CUlimit {
+        /// Bytes of a thread's stack.
+        CU_LIMIT_STACK_SIZE = 0;
+        /// Bytes of the buffer of `printf` in kernels.
+        CU_LIMIT_PRINTF_FIFO_SIZE = 1;
+        /// Bytes of the heap of `malloc` in kernels.
+        CU_LIMIT_MALLOC_HEAP_SIZE = 2;
+        /// How deep kernels that launch kernels may wait for them.
+        CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH = 3;
+        /// How many launches from kernels may be pending.
+        CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT = 4;
+        /// Bytes that a miss fetches into L2, at most.
+        CU_LIMIT_MAX_L2_FETCH_GRANULARITY = 5;
+    }
+
+    /// An option of `cuModuleLoadDataEx`. Its value is passed in the place of a pointer.
+    CUjit_option {
+        /// The most registers that a thread may use.
+        CU_JIT_MAX_REGISTERS = 0;
+        /// A buffer for the compiler's error messages.
+        CU_JIT_ERROR_LOG_BUFFER = 5;
+        /// The size of that buffer; the driver writes the length of the messages in its place.
+        CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6;
+        /// Level of optimization, 0 to 4.
+        CU_JIT_OPTIMIZATION_LEVEL = 7;
+        /// Compile for the device of the current context; takes no value.
+        CU_JIT_TARGET_FROM_CUCONTEXT = 8;
+        /// Ten times the compute capability to compile for.
+        CU_JIT_TARGET = 9;
+        /// What to do with a binary for another GPU: 0 compiles the PTX beside it, 1 takes a compatible binary.
+        CU_JIT_FALLBACK_STRATEGY = 10;
+        /// Whether to generate information for a debugger.
+        CU_JIT_GENERATE_DEBUG_INFO = 11;
+        /// Whether to generate line numbers.
+        CU_JIT_GENERATE_LINE_INFO = 13;
+    }
+
+    /// Which calls a capture of a stream makes an error of.
+    CUstreamCaptureMode {
+        /// Calls of any thread that a graph cannot contain.
+        CU_STREAM_CAPTURE_MODE_GLOBAL = 0;
+        /// Such calls of the capturing thread.
+        CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1;
+        /// None: such calls are executed at once.
+        CU_STREAM_CAPTURE_MODE_RELAXED = 2;
+    }
+
+    /// An attribute of a launch.
+    CUlaunchAttributeID {
+        /// The kernel may start before the one before it in the stream is done.
+        CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6;
+    }
+}
+
+/// Bits of the flags of a stream: no synchronization with the legacy default stream.
+pub const CU_STREAM_NON_BLOCKING: c_uint = 1;
+
+/// Bits of the flags of an allocation of managed memory: any stream may use it.
+pub const CU_MEM_ATTACH_GLOBAL: c_uint = 1;
+
+/// A function on the host that a stream calls, `CUhostFn`.
+pub type CUhostFn = unsafe extern "system" fn(data: *mut c_void);
+
+/// Bytes of dynamic shared memory for a size of block, `CUoccupancyB2DSize`.
+pub type CUoccupancyB2DSize = unsafe extern "system" fn(block_size: c_int) -> usize;
+
+/// How `cuLaunchKernelEx` launches a kernel.
+#[repr(C)]
+#[derive(Debug)]
+#[allow(non_snake_case, reason = "the names of cuda.h")]
+pub struct CUlaunchConfig {
+    /// Blocks along x.
+    pub gridDimX: c_uint,
+    /// Blocks along y.
+    pub gridDimY: c_uint,
+    /// Blocks along z.
+    pub gridDimZ: c_uint,
+    /// Threads of a block along x.
+    pub blockDimX: c_uint,
+    /// Threads of a block along y.
+    pub blockDimY: c_uint,
+    /// Threads of a block along z.
+    pub blockDimZ: c_uint,
+    /// Bytes of dynamic shared memory.
+    pub sharedMemBytes: c_uint,
+    /// The stream.
+    pub hStream: CUstream,
+    /// `numAttrs` attributes; may be null if that is 0.
+    pub attrs: *mut CUlaunchAttribute,
+    /// How many attributes.
+    pub numAttrs: c_uint,
+}
+
+impl Default for CUlaunchConfig {
+    /// One block of one thread in the legacy default stream.
+    fn default() -> Self {
+        Self {
+            gridDimX: 1,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: 1,
+            blockDimY: 1,
+            blockDimZ: 1,
+            sharedMemBytes: 0,
+            hStream: ptr::null_mut(),
+            attrs: ptr::null_mut(),
+            numAttrs: 0,
+        }
+    }
+}
+
+/// An attribute of a launch, and its value: a union of 64 bytes, aligned for pointers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CUlaunchAttribute {
+    id: CUlaunchAttributeID,
+    pad: [u8; 4],
+    value: [u64; 8],
+}
+
+impl CUlaunchAttribute {
+    /// Allows the kernel to start before the one before it in the stream is done: programmatic dependent launch.
+    pub const fn programmatic_stream_serialization() -> Self {
+        let mut value = [0; 8];
+        // The union's `int`, in its first four bytes: every machine with a CUDA driver is little-endian.
+        value[0] = 1;
+        Self { id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, pad: [0; 4], value }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{align_of, offset_of, size_of};
+
+    use super::*;
+
+    /// The layouts of cuda.h on a 64-bit machine.
+    #[test]
+    fn layouts_are_those_of_cuda_h() {
+        assert_eq!((size_of::<CUdevice>(), size_of::<CUdeviceptr>(), size_of::<CUjit_option>()), (4, 8, 4));
+        assert_eq!((size_of::<CUlaunchConfig>(), align_of::<CUlaunchConfig>()), (56, 8));
+        assert_eq!(offset_of!(CUlaunchConfig, blockDimX), 12);
+        assert_eq!(offset_of!(CUlaunchConfig, sharedMemBytes), 24);
+        assert_eq!(offset_of!(CUlaunchConfig, hStream), 32);
+        assert_eq!(offset_of!(CUlaunchConfig, attrs), 40);
+        assert_eq!(offset_of!(CUlaunchConfig, numAttrs), 48);
+        assert_eq!((size_of::<CUlaunchAttribute>(), align_of::<CUlaunchAttribute>()), (72, 8));
+        assert_eq!(offset_of!(CUlaunchAttribute, value), 8);
+        assert_eq!(size_of::<Option<CUhostFn>>(), size_of::<usize>());
+    }
+}

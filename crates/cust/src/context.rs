@@ -1,0 +1,422 @@
+//! Contexts: what a process has on a device.
+//!
+//! A [`Context`] is a device's primary context, the one that the CUDA runtime and other libraries use as well. Each
+//! thread has one current context, [`CurrentContext`], in which new objects are created. An object keeps its context
+//! alive and enters it for what it does, so it can be used and dropped on any thread.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use cuda_driver::{CUcontext, CUdevice, CUfunc_cache, CUlimit, Driver};
+
+use crate::CudaApiVersion;
+use crate::device::Device;
+use crate::driver;
+use crate::error::{CudaError, CudaResult, DropResult};
+
+bitflags::bitflags! {
+    /// How a thread waits for a device, and what a context reserves.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct ContextFlags: u32 {
+        /// Spin: the least latency.
+        const SCHED_SPIN = 0x01;
+        /// Yield to other threads.
+        const SCHED_YIELD = 0x02;
+        /// Block: the least work for the processor.
+        const SCHED_BLOCKING_SYNC = 0x04;
+        /// As the driver thinks best.
+        const SCHED_AUTO = 0x00;
+        /// Map page-locked memory of the host. All of today's devices do.
+        const MAP_HOST = 0x08;
+        /// Keep local memory that a kernel has needed.
+        const LMEM_RESIZE_TO_MAX = 0x10;
+    }
+}
+
+macro_rules! numbers {
+    ($(#[$doc:meta])* $name:ident of $raw:ident { $($(#[$variant_doc:meta])* $variant:ident = $constant:ident,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum $name {
+            $(
+                $(#[$variant_doc])*
+                $variant,
+            )*
+        }
+
+        impl $name {
+            pub(crate) fn to_raw(self) -> $raw {
+                match self {
+                    $(Self::$variant => $raw::$constant,)*
+                }
+            }
+        }
+    };
+}
+
+numbers! {
+    /// How a kernel or a context wants the memory divided that the L1 cache and shared memory have in common.
+    CacheConfig of CUfunc_cache {
+        /// As the device likes.
+        PreferNone = CU_FUNC_CACHE_PREFER_NONE,
+        /// More shared memory.
+        PreferShared = CU_FUNC_CACHE_PREFER_SHARED,
+        /// More L1 cache.
+        PreferL1 = CU_FUNC_CACHE_PREFER_L1,
+        /// Half and half.
+        PreferEqual = CU_FUNC_CACHE_PREFER_EQUAL,
+    }
+}
+
+numbers! {
+    /// A limit of a context.
+    ResourceLimit of CUlimit {
+        /// Bytes of a thread's stack.
+        StackSize = CU_LIMIT_STACK_SIZE,
+        /// Bytes of the buffer of `printf` in kernels.
+        PrintfFifoSize = CU_LIMIT_PRINTF_FIFO_SIZE,
+        /// Bytes of the heap of `malloc` in kernels.
+        MallocHeapSize = CU_LIMIT_MALLOC_HEAP_SIZE,
+        /// How deep kernels that launch kernels may wait for them.
+        DeviceRuntimeSynchronizeDepth = CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH,
+        /// How many launches from kernels may be pending.
+        DeviceRuntimePendingLaunchCount = CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT,
+        /// Bytes that a miss fetches into L2, at most.
+        MaxL2FetchGranularity = CU_LIMIT_MAX_L2_FETCH_GRANULARITY,
+    }
+}
+
+/// The priorities of streams: the smaller the number, the higher the priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StreamPriorityRange {
+    /// The lowest priority.
+    pub least: i32,
+    /// The highest priority.
+    pub greatest: i32,
+}
+
+/// A device's primary context. A clone is the same context; it is released with the last clone and the last object
+/// that was created in it.
+#[derive(Clone)]
+pub struct Context {
+    retained: Arc<Retained>,
+}
+
+/// A primary context that has been retained once.
+struct Retained {
+    driver: &'static Driver,
+    raw: CUcontext,
+    device: CUdevice,
+}
+
+// SAFETY: the driver takes a context's handle from any thread.
+unsafe impl Send for Retained {}
+// SAFETY: as above.
+unsafe impl Sync for Retained {}
+
+impl Drop for Retained {
+    fn drop(&mut self) {
+        // While this is locked, no thread asks the driver about a context that may be the one being destroyed.
+        let mut contexts = Contexts::lock();
+        // SAFETY: it was retained once for this value, and nothing that uses it is left.
+        let _ = unsafe { self.driver.cuDevicePrimaryCtxRelease_v2(self.device) };
+        contexts.0.retain(|(_, context)| context.strong_count() > 0);
+    }
+}
+
+/// The contexts that are retained, by their handles.
+///
+/// No [`Context`] may be dropped while they are locked: the last one locks them.
+struct Contexts(Vec<(Handle, Weak<Retained>)>);
+
+/// A context's handle, to compare with.
+#[derive(PartialEq)]
+struct Handle(CUcontext);
+
+// SAFETY: the handle is compared with others and nothing else.
+unsafe impl Send for Handle {}
+
+impl Contexts {
+    fn lock() -> MutexGuard<'static, Self> {
+        static CONTEXTS: Mutex<Contexts> = Mutex::new(Contexts(Vec::new()));
+        CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn find(&self, raw: CUcontext) -> Option<Context> {
+        let of_handle = self.0.iter().filter(|(handle, _)| *handle == Handle(raw));
+        let retained = of_handle.filter_map(|(_, context)| context.upgrade()).next()?;
+        Some(Context { retained })
+    }
+
+    /// Retains a device's primary context, or finds the one that is retained already.
+    fn retain(&mut self, driver: &'static Driver, device: CUdevice) -> CudaResult<Context> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes a handle, which is released once: below, or with the value that is created.
+        unsafe { driver.cuDevicePrimaryCtxRetain(&mut raw, device)? };
+        if let Some(context) = self.find(raw) {
+            // SAFETY: it was retained above, and `context` retains it, too.
+            let _ = unsafe { driver.cuDevicePrimaryCtxRelease_v2(device) };
+            return Ok(context);
+        }
+        let retained = Arc::new(Retained { driver, raw, device });
+        self.0.push((Handle(raw), Arc::downgrade(&retained)));
+        Ok(Context { retained })
+    }
+}
+
+impl Context {
+    /// The primary context of a device, which becomes this thread's current one.
+    ///
+    /// # Errors
+    /// The driver cannot create it.
+    pub fn new(device: Device) -> CudaResult<Self> {
+        let context = Contexts::lock().retain(driver()?, device.device);
+        let context = context?;
+        CurrentContext::set_current(&context)?;
+        Ok(context)
+    }
+
+    /// Destroys a device's primary context with all that is in it.
+    ///
+    /// # Safety
+    /// Nothing in this process uses the context or what was created in it while it is destroyed. Later uses of what was
+    /// created in it are errors.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub unsafe fn reset(device: &Device) -> CudaResult<()> {
+        // SAFETY: as promised by the caller.
+        unsafe { driver()?.cuDevicePrimaryCtxReset_v2(device.device)? };
+        Ok(())
+    }
+
+    /// Sets how threads wait for the device.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub fn set_flags(&self, flags: ContextFlags) -> CudaResult<()> {
+        // SAFETY: passes integers.
+        unsafe { self.driver().cuDevicePrimaryCtxSetFlags_v2(self.retained.device, flags.bits())? };
+        Ok(())
+    }
+
+    /// The context's handle. It is valid for as long as this value lives.
+    pub fn as_raw(&self) -> CUcontext {
+        self.retained.raw
+    }
+
+    /// Its device.
+    pub fn device(&self) -> Device {
+        Device { device: self.retained.device }
+    }
+
+    /// The version of the driver's interface that it was created with.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub fn get_api_version(&self) -> CudaResult<CudaApiVersion> {
+        let mut version = 0;
+        // SAFETY: writes one integer; the context is retained.
+        unsafe { self.driver().cuCtxGetApiVersion(self.as_raw(), &mut version)? };
+        Ok(CudaApiVersion { version: version as i32 })
+    }
+
+    /// Drops a clone, as `drop` does. An error of the release, which comes with the last clone, is ignored.
+    ///
+    /// # Errors
+    /// It always succeeds; the type is that of the other `drop` functions.
+    pub fn drop(context: Self) -> DropResult<Self> {
+        drop(context);
+        Ok(())
+    }
+
+    /// The driver.
+    #[inline]
+    pub(crate) fn driver(&self) -> &'static Driver {
+        self.retained.driver
+    }
+
+    /// Makes it this thread's current context until the guard is dropped.
+    #[inline]
+    pub(crate) fn enter(&self) -> CudaResult<Entered<'_>> {
+        let mut current = ptr::null_mut();
+        // SAFETY: writes one handle.
+        unsafe { self.driver().cuCtxGetCurrent(&mut current)? };
+        let is_pushed = current != self.as_raw();
+        if is_pushed {
+            // SAFETY: the context is retained for as long as the guard lives.
+            unsafe { self.driver().cuCtxPushCurrent_v2(self.as_raw())? };
+        }
+        Ok(Entered { context: self, is_pushed, of_this_thread: PhantomData })
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.as_raw() == other.as_raw()
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context").field("device", &self.retained.device).field("raw", &self.as_raw()).finish()
+    }
+}
+
+/// A context that is current, as [`Context::enter`] has made it.
+pub(crate) struct Entered<'a> {
+    context: &'a Context,
+    is_pushed: bool,
+    of_this_thread: PhantomData<*const ()>,
+}
+
+impl Entered<'_> {
+    #[inline]
+    pub(crate) fn driver(&self) -> &'static Driver {
+        self.context.driver()
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if self.is_pushed {
+            let mut popped = ptr::null_mut();
+            // SAFETY: writes one handle. What was pushed is popped, on the same thread: a guard is not `Send`.
+            let _ = unsafe { self.driver().cuCtxPopCurrent_v2(&mut popped) };
+        }
+    }
+}
+
+/// This thread's current context.
+#[derive(Clone, Copy, Debug)]
+pub struct CurrentContext;
+
+impl CurrentContext {
+    /// Makes a context this thread's current one.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    #[inline]
+    pub fn set_current(context: &Context) -> CudaResult<()> {
+        // SAFETY: the context is retained. If it is destroyed while it is current, the driver returns errors.
+        unsafe { context.driver().cuCtxSetCurrent(context.as_raw())? };
+        Ok(())
+    }
+
+    /// The current context, retained.
+    ///
+    /// # Errors
+    /// [`CudaError::InvalidContext`] where none is current, or one that is not a device's primary context.
+    pub fn get_current() -> CudaResult<Context> {
+        let driver = driver()?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: writes one handle.
+        unsafe { driver.cuCtxGetCurrent(&mut raw)? };
+        if raw.is_null() {
+            return Err(CudaError::InvalidContext);
+        }
+        let mut contexts = Contexts::lock();
+        if let Some(context) = contexts.find(raw) {
+            return Ok(context);
+        }
+        // Somebody else has made it, or it has been destroyed, which the driver says now.
+        let (mut device, mut flags, mut is_active) = (0, 0, 0);
+        // SAFETY: writes one integer.
+        unsafe { driver.cuCtxGetDevice(&mut device)? };
+        // SAFETY: writes two integers.
+        unsafe { driver.cuDevicePrimaryCtxGetState(device, &mut flags, &mut is_active)? };
+        if is_active == 0 {
+            return Err(CudaError::InvalidContext);
+        }
+        let primary = contexts.retain(driver, device)?;
+        drop(contexts);
+        if primary.as_raw() == raw { Ok(primary) } else { Err(CudaError::InvalidContext) }
+    }
+
+    /// The current context's device.
+    ///
+    /// # Errors
+    /// No context is current.
+    pub fn get_device() -> CudaResult<Device> {
+        let mut device = 0;
+        // SAFETY: writes one integer.
+        unsafe { driver()?.cuCtxGetDevice(&mut device)? };
+        Ok(Device { device })
+    }
+
+    /// The current context's flags.
+    ///
+    /// # Errors
+    /// No context is current.
+    pub fn get_flags() -> CudaResult<ContextFlags> {
+        let mut flags = 0;
+        // SAFETY: writes one integer.
+        unsafe { driver()?.cuCtxGetFlags(&mut flags)? };
+        Ok(ContextFlags::from_bits_truncate(flags))
+    }
+
+    /// How the current context divides its on-chip memory; [`CacheConfig::PreferNone`] for what has no name here.
+    ///
+    /// # Errors
+    /// No context is current.
+    pub fn get_cache_config() -> CudaResult<CacheConfig> {
+        let mut config = CUfunc_cache::CU_FUNC_CACHE_PREFER_NONE;
+        // SAFETY: writes one integer.
+        unsafe { driver()?.cuCtxGetCacheConfig(&mut config)? };
+        let all = [CacheConfig::PreferShared, CacheConfig::PreferL1, CacheConfig::PreferEqual];
+        Ok(all.into_iter().find(|known| known.to_raw() == config).unwrap_or(CacheConfig::PreferNone))
+    }
+
+    /// Sets how the current context divides its on-chip memory. It is a wish.
+    ///
+    /// # Errors
+    /// No context is current.
+    pub fn set_cache_config(config: CacheConfig) -> CudaResult<()> {
+        // SAFETY: passes an integer.
+        unsafe { driver()?.cuCtxSetCacheConfig(config.to_raw())? };
+        Ok(())
+    }
+
+    /// A limit of the current context.
+    ///
+    /// # Errors
+    /// No context is current, or the device does not have the limit.
+    pub fn get_resource_limit(resource: ResourceLimit) -> CudaResult<usize> {
+        let mut limit = 0;
+        // SAFETY: writes one size.
+        unsafe { driver()?.cuCtxGetLimit(&mut limit, resource.to_raw())? };
+        Ok(limit)
+    }
+
+    /// Sets a limit of the current context.
+    ///
+    /// # Errors
+    /// No context is current, or the device does not have the limit.
+    pub fn set_resource_limit(resource: ResourceLimit, limit: usize) -> CudaResult<()> {
+        // SAFETY: passes integers.
+        unsafe { driver()?.cuCtxSetLimit(resource.to_raw(), limit)? };
+        Ok(())
+    }
+
+    /// The priorities that a stream may have.
+    ///
+    /// # Errors
+    /// No context is current.
+    pub fn get_stream_priority_range() -> CudaResult<StreamPriorityRange> {
+        let mut range = StreamPriorityRange { least: 0, greatest: 0 };
+        // SAFETY: writes two integers.
+        unsafe { driver()?.cuCtxGetStreamPriorityRange(&mut range.least, &mut range.greatest)? };
+        Ok(range)
+    }
+
+    /// Waits for all work in the current context.
+    ///
+    /// # Errors
+    /// No context is current, or work in it has failed.
+    pub fn synchronize() -> CudaResult<()> {
+        // SAFETY: passes nothing.
+        unsafe { driver()?.cuCtxSynchronize()? };
+        Ok(())
+    }
+}

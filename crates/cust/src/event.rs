@@ -1,0 +1,150 @@
+//! Events: points in a stream, to wait for and to measure time with.
+
+use std::ptr;
+use std::time::Duration;
+
+use cuda_driver::CUevent;
+
+use crate::context::{Context, CurrentContext};
+use crate::error::{CudaError, CudaResult, DropResult};
+use crate::stream::Stream;
+
+bitflags::bitflags! {
+    /// What an event can do.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub struct EventFlags: u32 {
+        /// Measures time; who waits for it spins.
+        const DEFAULT = 0x0;
+        /// Who waits for it blocks.
+        const BLOCKING_SYNC = 0x1;
+        /// Measures no time, which is faster.
+        const DISABLE_TIMING = 0x2;
+        /// Other processes may use it. Needs `DISABLE_TIMING`.
+        const INTERPROCESS = 0x4;
+    }
+}
+
+/// Whether an event has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventStatus {
+    /// All work before it is done.
+    Ready,
+    /// Some work before it is not done yet.
+    NotReady,
+}
+
+/// A point in a stream.
+#[derive(Debug)]
+pub struct Event {
+    /// Null once it is destroyed.
+    raw: CUevent,
+    context: Context,
+}
+
+// SAFETY: the driver takes an event's handle from any thread.
+unsafe impl Send for Event {}
+// SAFETY: as above; recording it again while others wait for it is defined.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// A new event in the current context. It counts as having happened until it is recorded.
+    ///
+    /// # Errors
+    /// No context is current, or the flags do not go together.
+    pub fn new(flags: EventFlags) -> CudaResult<Self> {
+        let mut event = Self { raw: ptr::null_mut(), context: CurrentContext::get_current()? };
+        let entered = event.context.enter()?;
+        // SAFETY: writes a handle, which is destroyed with the value.
+        unsafe { entered.driver().cuEventCreate(&mut event.raw, flags.bits())? };
+        drop(entered);
+        Ok(event)
+    }
+
+    /// Puts it behind all work that the stream has so far.
+    ///
+    /// # Errors
+    /// The stream is of another context, or its work has failed.
+    pub fn record(&self, stream: &Stream) -> CudaResult<()> {
+        let entered = self.context.enter()?;
+        // SAFETY: both handles are alive.
+        unsafe { entered.driver().cuEventRecord(self.raw, stream.as_inner())? };
+        Ok(())
+    }
+
+    /// Whether it has happened.
+    ///
+    /// # Errors
+    /// The work before it has failed.
+    pub fn query(&self) -> CudaResult<EventStatus> {
+        let entered = self.context.enter()?;
+        // SAFETY: the handle is alive.
+        match unsafe { entered.driver().cuEventQuery(self.raw) }.map_err(CudaError::from) {
+            Ok(()) => Ok(EventStatus::Ready),
+            Err(CudaError::NotReady) => Ok(EventStatus::NotReady),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until it has happened.
+    ///
+    /// # Errors
+    /// The work before it has failed.
+    pub fn synchronize(&self) -> CudaResult<()> {
+        let entered = self.context.enter()?;
+        // SAFETY: the handle is alive.
+        unsafe { entered.driver().cuEventSynchronize(self.raw)? };
+        Ok(())
+    }
+
+    /// Milliseconds from `start` to this event, to about half a microsecond.
+    ///
+    /// # Errors
+    /// [`CudaError::NotReady`] if one of them has not happened yet; [`CudaError::InvalidHandle`] if one of them has not
+    /// been recorded or measures no time.
+    pub fn elapsed_time_f32(&self, start: &Self) -> CudaResult<f32> {
+        let entered = self.context.enter()?;
+        let mut milliseconds = 0.0;
+        // SAFETY: writes one float; both handles are alive.
+        unsafe { entered.driver().cuEventElapsedTime(&mut milliseconds, start.raw, self.raw)? };
+        Ok(milliseconds)
+    }
+
+    /// The time from `start` to this event; zero if this one was first.
+    ///
+    /// # Errors
+    /// As of [`Event::elapsed_time_f32`].
+    pub fn elapsed(&self, start: &Self) -> CudaResult<Duration> {
+        let milliseconds = self.elapsed_time_f32(start)?;
+        Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1e3).unwrap_or_default())
+    }
+
+    /// Its handle. It is valid for as long as this value lives.
+    pub fn as_inner(&self) -> CUevent {
+        self.raw
+    }
+
+    /// Destroys it.
+    ///
+    /// # Errors
+    /// An error of the driver, with the event.
+    pub fn drop(mut event: Self) -> DropResult<Self> {
+        event.destroy().map_err(|error| (error, event))
+    }
+
+    fn destroy(&mut self) -> CudaResult<()> {
+        if self.raw.is_null() {
+            return Ok(());
+        }
+        let entered = self.context.enter()?;
+        // SAFETY: the handle is alive, and is not used again. The driver waits for the event by itself.
+        unsafe { entered.driver().cuEventDestroy_v2(self.raw)? };
+        self.raw = ptr::null_mut();
+        Ok(())
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        let _ = self.destroy();
+    }
+}

@@ -1,0 +1,302 @@
+//! Kernels, and how they are launched.
+
+use std::ffi::{c_int, c_void};
+
+use cuda_driver::{CUfunction, CUfunction_attribute};
+
+use crate::context::{CacheConfig, Context};
+use crate::error::CudaResult;
+use crate::memory::DeviceCopy;
+use crate::module::Module;
+
+macro_rules! sizes {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+            pub struct $name {
+                /// Along x.
+                pub x: u32,
+                /// Along y.
+                pub y: u32,
+                /// Along z.
+                pub z: u32,
+            }
+
+            impl $name {
+                /// Along one axis.
+                #[inline]
+                pub const fn x(x: u32) -> Self {
+                    Self::xyz(x, 1, 1)
+                }
+
+                /// Along two axes.
+                #[inline]
+                pub const fn xy(x: u32, y: u32) -> Self {
+                    Self::xyz(x, y, 1)
+                }
+
+                /// Along three axes.
+                #[inline]
+                pub const fn xyz(x: u32, y: u32, z: u32) -> Self {
+                    Self { x, y, z }
+                }
+
+                /// The product, as the driver takes it; the largest value if it is larger.
+                fn product(self) -> c_int {
+                    let product = u64::from(self.x).saturating_mul(self.y.into()).saturating_mul(self.z.into());
+                    c_int::try_from(product).unwrap_or(c_int::MAX)
+                }
+            }
+
+            impl From<u32> for $name {
+                fn from(x: u32) -> Self {
+                    Self::x(x)
+                }
+            }
+
+            impl From<(u32, u32)> for $name {
+                fn from((x, y): (u32, u32)) -> Self {
+                    Self::xy(x, y)
+                }
+            }
+
+            impl From<(u32, u32, u32)> for $name {
+                fn from((x, y, z): (u32, u32, u32)) -> Self {
+                    Self::xyz(x, y, z)
+                }
+            }
+
+            impl From<&$name> for $name {
+                fn from(size: &$name) -> Self {
+                    *size
+                }
+            }
+        )*
+    };
+}
+
+sizes! {
+    /// The blocks of a grid.
+    GridSize;
+    /// The threads of a block.
+    BlockSize;
+}
+
+/// A property of a kernel, for [`Function::get_attribute`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FunctionAttribute {
+    /// The most threads that a block of it may have.
+    MaxThreadsPerBlock,
+    /// Bytes of static shared memory.
+    SharedMemorySizeBytes,
+    /// Bytes of constant memory.
+    ConstSizeBytes,
+    /// Bytes of local memory a thread.
+    LocalSizeBytes,
+    /// Registers a thread.
+    NumRegisters,
+    /// Ten times the PTX version that it was compiled for.
+    PtxVersion,
+    /// Ten times the compute capability that it was compiled for.
+    BinaryVersion,
+    /// Whether global loads are cached in L1.
+    CacheModeCa,
+}
+
+impl FunctionAttribute {
+    fn to_raw(self) -> CUfunction_attribute {
+        match self {
+            Self::MaxThreadsPerBlock => CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+            Self::SharedMemorySizeBytes => CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
+            Self::ConstSizeBytes => CUfunction_attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES,
+            Self::LocalSizeBytes => CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
+            Self::NumRegisters => CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS,
+            Self::PtxVersion => CUfunction_attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION,
+            Self::BinaryVersion => CUfunction_attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION,
+            Self::CacheModeCa => CUfunction_attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA,
+        }
+    }
+}
+
+/// A kernel in a [`Module`].
+#[derive(Debug)]
+pub struct Function<'a> {
+    raw: CUfunction,
+    module: &'a Module,
+}
+
+// SAFETY: the driver takes a kernel's handle from any thread.
+unsafe impl Send for Function<'_> {}
+// SAFETY: as above, from several at once as well.
+unsafe impl Sync for Function<'_> {}
+
+impl<'a> Function<'a> {
+    pub(crate) fn new(raw: CUfunction, module: &'a Module) -> Self {
+        Self { raw, module }
+    }
+
+    pub(crate) fn context(&self) -> &'a Context {
+        self.module.context()
+    }
+
+    /// One of its properties.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub fn get_attribute(&self, attribute: FunctionAttribute) -> CudaResult<i32> {
+        let entered = self.context().enter()?;
+        let mut value = 0;
+        // SAFETY: writes one integer; the module is loaded.
+        unsafe { entered.driver().cuFuncGetAttribute(&mut value, attribute.to_raw(), self.raw)? };
+        Ok(value)
+    }
+
+    /// Sets how it wants the on-chip memory divided. It is a wish.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub fn set_cache_config(&mut self, config: CacheConfig) -> CudaResult<()> {
+        let entered = self.context().enter()?;
+        // SAFETY: the module is loaded.
+        unsafe { entered.driver().cuFuncSetCacheConfig(self.raw, config.to_raw())? };
+        Ok(())
+    }
+
+    /// Bytes of dynamic shared memory that a block may have where `blocks` of them run on a multiprocessor.
+    ///
+    /// # Errors
+    /// More blocks than a multiprocessor can run, or an error of the driver.
+    pub fn available_dynamic_shared_memory_per_block(&self, blocks: GridSize, block: BlockSize) -> CudaResult<usize> {
+        let entered = self.context().enter()?;
+        let mut bytes = 0;
+        // SAFETY: writes one size; the module is loaded.
+        unsafe {
+            entered.driver().cuOccupancyAvailableDynamicSMemPerBlock(
+                &mut bytes,
+                self.raw,
+                blocks.product(),
+                block.product(),
+            )?;
+        }
+        Ok(bytes)
+    }
+
+    /// How many blocks of this size a multiprocessor runs at once.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub fn max_active_blocks_per_multiprocessor(&self, block: BlockSize, dynamic_shared: usize) -> CudaResult<u32> {
+        let entered = self.context().enter()?;
+        let mut blocks = 0;
+        // SAFETY: writes one integer; the module is loaded.
+        unsafe {
+            entered.driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &mut blocks,
+                self.raw,
+                block.product(),
+                dynamic_shared,
+            )?;
+        }
+        Ok(blocks.max(0) as u32)
+    }
+
+    /// A size of grid and a size of block that fill the device: blocks and threads. `limit` is the largest block that
+    /// is allowed, or 0.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub fn suggested_launch_configuration(&self, dynamic_shared: usize, limit: BlockSize) -> CudaResult<(u32, u32)> {
+        let entered = self.context().enter()?;
+        let (mut blocks, mut threads) = (0, 0);
+        // SAFETY: writes two integers; the module is loaded.
+        unsafe {
+            entered.driver().cuOccupancyMaxPotentialBlockSize(
+                &mut blocks,
+                &mut threads,
+                self.raw,
+                None,
+                dynamic_shared,
+                limit.product(),
+            )?;
+        }
+        Ok((blocks.max(0) as u32, threads.max(0) as u32))
+    }
+
+    /// Its handle. It is valid for as long as its module is loaded.
+    #[inline]
+    pub fn to_raw(&self) -> CUfunction {
+        self.raw
+    }
+}
+
+/// A pointer to an argument, for [`Stream::launch`](crate::stream::Stream::launch).
+#[doc(hidden)]
+#[inline]
+pub fn argument<T: DeviceCopy>(value: &T) -> *mut c_void {
+    std::ptr::from_ref(value).cast_mut().cast()
+}
+
+/// Launches a kernel: `launch!(function<<<grid, block, shared, stream>>>(arguments))`.
+///
+/// The kernel is a [`Function`](crate::function::Function), or `module.name`, which looks the name up at each launch.
+/// The grid is anything that a [`GridSize`](crate::function::GridSize) is made from, the block a
+/// [`BlockSize`](crate::function::BlockSize). `shared` is in bytes of dynamic shared memory. The stream is the name of
+/// a variable. Each argument is evaluated once. The result is a [`CudaResult`](crate::error::CudaResult); an error of
+/// the kernel itself comes from a later call.
+///
+/// A slice is two arguments, the address and the length in elements.
+///
+/// ```no_run
+/// use cust::prelude::*;
+///
+/// # fn launched(module: &Module, stream: &Stream) -> Result<(), cust::error::CudaError> {
+/// let x = [1_u32, 2, 3, 4].as_dbuf()?;
+/// // SAFETY: the kernel is `fn count(x: &[u32])`, and nobody else uses `x` until the stream is done.
+/// unsafe { launch!(module.count<<<1, 4, 0, stream>>>(x.as_device_ptr(), x.len()))? };
+///
+/// let count = module.get_function("count")?;
+/// // SAFETY: as above.
+/// unsafe { launch!(count<<<(2, 1), (2, 1, 1), 0, stream>>>(x.as_device_ptr(), x.len()))? };
+/// stream.synchronize()
+/// # }
+/// ```
+///
+/// # Safety
+/// It is an unsafe expression: see [`Stream::launch`](crate::stream::Stream::launch).
+#[macro_export]
+macro_rules! launch {
+    ($module:ident . $function:ident
+        <<<$grid:expr, $block:expr, $shared:expr, $stream:ident>>>($($argument:expr),* $(,)?)) => {
+        match $module.get_function(::core::stringify!($function)) {
+            ::core::result::Result::Ok(function) => {
+                $crate::launch!(function<<<$grid, $block, $shared, $stream>>>($($argument),*))
+            }
+            ::core::result::Result::Err(error) => ::core::result::Result::Err(error),
+        }
+    };
+    ($function:ident
+        <<<$grid:expr, $block:expr, $shared:expr, $stream:ident>>>($($argument:expr),* $(,)?)) => {
+        $stream.launch(&$function, $grid, $block, $shared, &[$($crate::function::argument(&$argument)),*])
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_one_to_three_axes() {
+        assert_eq!(GridSize::from(3), GridSize { x: 3, y: 1, z: 1 });
+        assert_eq!(BlockSize::from((3, 4)), BlockSize::xy(3, 4));
+        assert_eq!(BlockSize::from((3, 4, 5)), BlockSize::from(&BlockSize::xyz(3, 4, 5)));
+    }
+
+    #[test]
+    fn a_product_does_not_overflow() {
+        assert_eq!(BlockSize::from(0).product(), 0);
+        assert_eq!(BlockSize::xyz(8, 4, 2).product(), 64);
+        assert_eq!(GridSize::xyz(u32::MAX, u32::MAX, u32::MAX).product(), c_int::MAX);
+    }
+}

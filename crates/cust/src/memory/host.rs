@@ -1,0 +1,283 @@
+//! Buffers that the host accesses as slices: page-locked memory, and managed memory.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::{self, NonNull};
+use std::slice;
+
+use cuda_driver::{CU_MEM_ATTACH_GLOBAL, Driver, DriverError};
+
+use super::{DeviceCopy, DeviceMemory, DevicePointer, UnifiedPointer, bytes_of};
+use crate::context::{Context, CurrentContext};
+use crate::error::{CudaResult, DropResult};
+
+/// Memory that the driver allocates and the host can access.
+trait Kind {
+    /// New memory of `bytes` bytes, not 0.
+    fn allocate(driver: &Driver, bytes: usize) -> Result<*mut u8, DriverError>;
+
+    /// Frees it.
+    ///
+    /// # Safety
+    /// It is from `allocate`, and not used again.
+    unsafe fn free(driver: &Driver, memory: *mut u8) -> Result<(), DriverError>;
+}
+
+/// Page-locked memory of the host.
+enum Locked {}
+
+impl Kind for Locked {
+    fn allocate(driver: &Driver, bytes: usize) -> Result<*mut u8, DriverError> {
+        let mut memory = ptr::null_mut();
+        // SAFETY: writes the address of new memory.
+        unsafe { driver.cuMemAllocHost_v2(&mut memory, bytes)? };
+        Ok(memory.cast())
+    }
+
+    unsafe fn free(driver: &Driver, memory: *mut u8) -> Result<(), DriverError> {
+        // SAFETY: as promised by the caller.
+        unsafe { driver.cuMemFreeHost(memory.cast()) }
+    }
+}
+
+/// Managed memory.
+enum Managed {}
+
+impl Kind for Managed {
+    fn allocate(driver: &Driver, bytes: usize) -> Result<*mut u8, DriverError> {
+        let mut address = 0;
+        // SAFETY: writes the address of new memory.
+        unsafe { driver.cuMemAllocManaged(&mut address, bytes, CU_MEM_ATTACH_GLOBAL)? };
+        Ok(ptr::with_exposed_provenance_mut(address as usize))
+    }
+
+    unsafe fn free(driver: &Driver, memory: *mut u8) -> Result<(), DriverError> {
+        // SAFETY: as promised by the caller.
+        unsafe { driver.cuMemFree_v2(memory.addr() as u64) }
+    }
+}
+
+/// Elements in memory of a kind.
+struct Elements<T, K: Kind> {
+    first: NonNull<T>,
+    len: usize,
+    /// Where it is allocated; none where nothing is, and once it is freed.
+    context: Option<Context>,
+    owned: PhantomData<(T, fn(K))>,
+}
+
+// SAFETY: the elements are this value's own, and the driver frees them from any thread.
+unsafe impl<T: Send, K: Kind> Send for Elements<T, K> {}
+// SAFETY: as of a slice.
+unsafe impl<T: Sync, K: Kind> Sync for Elements<T, K> {}
+
+impl<T: DeviceCopy, K: Kind> Elements<T, K> {
+    /// Uninitialized elements in the current context.
+    fn allocate(len: usize) -> CudaResult<Self> {
+        let bytes = bytes_of::<T>(len)?;
+        let mut elements = Self { first: NonNull::dangling(), len, context: None, owned: PhantomData };
+        if bytes > 0 {
+            let context = CurrentContext::get_current()?;
+            let entered = context.enter()?;
+            if let Some(memory) = NonNull::new(K::allocate(entered.driver(), bytes)?) {
+                elements.first = memory.cast();
+            }
+            drop(entered);
+            elements.context = Some(context);
+        }
+        Ok(elements)
+    }
+
+    /// Elements in the current context, each written by `value`, which is given its index.
+    fn filled(len: usize, value: impl Fn(usize) -> T) -> CudaResult<Self> {
+        let elements = Self::allocate(len)?;
+        for i in 0..len {
+            // SAFETY: inside of the new memory, which is aligned to 256 bytes, as much as the type wants or more.
+            unsafe { elements.first.add(i).write(value(i)) };
+        }
+        Ok(elements)
+    }
+
+    /// Elements that are there already, in the current context if there is one.
+    fn from_raw_parts(pointer: *mut T, len: usize) -> Self {
+        let first = NonNull::new(pointer);
+        let context = first.and_then(|_| CurrentContext::get_current().ok());
+        Self { first: first.unwrap_or(NonNull::dangling()), len, context, owned: PhantomData }
+    }
+
+    fn free(&mut self) -> CudaResult<()> {
+        if let Some(context) = &self.context {
+            let entered = context.enter()?;
+            // SAFETY: it is the value's own, and is not used again.
+            unsafe { K::free(entered.driver(), self.first.as_ptr().cast())? };
+            drop(entered);
+            self.context = None;
+        }
+        (self.first, self.len) = (NonNull::dangling(), 0);
+        Ok(())
+    }
+}
+
+impl<T, K: Kind> Drop for Elements<T, K> {
+    fn drop(&mut self) {
+        let Some(context) = &self.context else { return };
+        if let Ok(entered) = context.enter() {
+            // SAFETY: it is the value's own, and this is its end.
+            let _ = unsafe { K::free(entered.driver(), self.first.as_ptr().cast()) };
+        }
+    }
+}
+
+macro_rules! buffers {
+    ($($(#[$doc:meta])* $name:ident of $kind:ident;)*) => {
+        $(
+            $(#[$doc])*
+            pub struct $name<T: DeviceCopy> {
+                elements: Elements<T, $kind>,
+            }
+
+            impl<T: DeviceCopy> $name<T> {
+                /// A buffer of `len` copies of a value, in the current context.
+                ///
+                /// # Errors
+                /// No context is current, or no memory is left.
+                pub fn new(value: &T, len: usize) -> CudaResult<Self> {
+                    Ok(Self { elements: Elements::filled(len, |_| *value)? })
+                }
+
+                /// A copy of a slice, in the current context.
+                ///
+                /// # Errors
+                /// No context is current, or no memory is left.
+                pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
+                    Ok(Self { elements: Elements::filled(slice.len(), |i| slice[i])? })
+                }
+
+                /// A buffer of `len` elements in the current context, uninitialized.
+                ///
+                /// # Safety
+                /// The elements are written before they are read, and before the buffer is lent as a slice.
+                ///
+                /// # Errors
+                /// No context is current, or no memory is left.
+                pub unsafe fn uninitialized(len: usize) -> CudaResult<Self> {
+                    Ok(Self { elements: Elements::allocate(len)? })
+                }
+
+                /// The buffer as a slice.
+                pub fn as_slice(&self) -> &[T] {
+                    self
+                }
+
+                /// The buffer as a slice.
+                pub fn as_mut_slice(&mut self) -> &mut [T] {
+                    self
+                }
+
+                /// Frees it.
+                ///
+                /// # Errors
+                /// An error of the driver, with the buffer: often that of a kernel before.
+                pub fn drop(mut buffer: Self) -> DropResult<Self> {
+                    buffer.elements.free().map_err(|error| (error, buffer))
+                }
+            }
+
+            impl<T: DeviceCopy> Deref for $name<T> {
+                type Target = [T];
+
+                fn deref(&self) -> &[T] {
+                    // SAFETY: the buffer's own elements, which are initialized, borrowed as the buffer is.
+                    unsafe { slice::from_raw_parts(self.elements.first.as_ptr(), self.elements.len) }
+                }
+            }
+
+            impl<T: DeviceCopy> DerefMut for $name<T> {
+                fn deref_mut(&mut self) -> &mut [T] {
+                    // SAFETY: the buffer's own elements, which are initialized, borrowed as the buffer is.
+                    unsafe { slice::from_raw_parts_mut(self.elements.first.as_ptr(), self.elements.len) }
+                }
+            }
+
+            impl<T: DeviceCopy> AsRef<[T]> for $name<T> {
+                fn as_ref(&self) -> &[T] {
+                    self
+                }
+            }
+
+            impl<T: DeviceCopy> AsMut<[T]> for $name<T> {
+                fn as_mut(&mut self) -> &mut [T] {
+                    self
+                }
+            }
+
+            impl<T: DeviceCopy + fmt::Debug> fmt::Debug for $name<T> {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    self.as_slice().fmt(f)
+                }
+            }
+        )*
+    };
+}
+
+buffers! {
+    /// A buffer in page-locked memory of the host, which copies to and from the device need to go on while the host
+    /// does other work. It is freed when it is dropped.
+    LockedBuffer of Locked;
+
+    /// A buffer in managed memory, which moves between host and device as they access it. It is freed when it is
+    /// dropped.
+    ///
+    /// Where [`ConcurrentManagedAccess`](crate::device::DeviceAttribute::ConcurrentManagedAccess) is 0 (Windows, and
+    /// integrated devices), the host may not access managed memory while any kernel runs: whoever launches one promises
+    /// that.
+    UnifiedBuffer of Managed;
+}
+
+impl<T: DeviceCopy> LockedBuffer<T> {
+    /// The buffer at an address, in the current context if there is one.
+    ///
+    /// # Safety
+    /// It is `len` initialized elements of page-locked memory, a whole allocation of the driver's, and nobody else
+    /// frees it. Without a current context it is never freed.
+    pub unsafe fn from_raw_parts(pointer: *mut T, len: usize) -> Self {
+        Self { elements: Elements::from_raw_parts(pointer, len) }
+    }
+}
+
+impl<T: DeviceCopy> UnifiedBuffer<T> {
+    /// The buffer at an address, in the current context if there is one.
+    ///
+    /// # Safety
+    /// It is `len` initialized elements of managed memory, a whole allocation of the driver's, and nobody else frees
+    /// it. Without a current context it is never freed.
+    pub unsafe fn from_raw_parts(pointer: UnifiedPointer<T>, len: usize) -> Self {
+        Self { elements: Elements::from_raw_parts(pointer.as_raw().cast_mut(), len) }
+    }
+
+    /// Its address, for a kernel or the host; null if it has no bytes.
+    pub fn as_unified_ptr(&mut self) -> UnifiedPointer<T> {
+        let pointer = if self.elements.context.is_some() { self.elements.first.as_ptr() } else { ptr::null_mut() };
+        // SAFETY: managed memory, or null.
+        unsafe { UnifiedPointer::wrap(pointer) }
+    }
+
+    /// Its address for a kernel; null if it has no bytes.
+    pub fn as_device_ptr(&self) -> DevicePointer<T> {
+        match self.elements.context {
+            Some(_) => DevicePointer::from_raw(self.elements.first.addr().get() as u64),
+            None => DevicePointer::null(),
+        }
+    }
+}
+
+impl<T: DeviceCopy> DeviceMemory for UnifiedBuffer<T> {
+    fn as_raw_ptr(&self) -> u64 {
+        self.as_device_ptr().as_raw()
+    }
+
+    fn size_in_bytes(&self) -> usize {
+        size_of_val(self.as_slice())
+    }
+}

@@ -1,0 +1,202 @@
+//! Addresses of device memory and of managed memory, with the type of what lies there.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use cuda_driver::CUdeviceptr;
+
+use super::DeviceCopy;
+
+/// An address in device memory. The host cannot access what lies there; kernels take it as a pointer.
+#[repr(transparent)]
+pub struct DevicePointer<T: ?Sized> {
+    address: CUdeviceptr,
+    /// An address belongs to no thread, whatever lies there.
+    pointee: PhantomData<fn() -> Box<T>>,
+}
+
+// SAFETY: an address that devices can access.
+unsafe impl<T: ?Sized> DeviceCopy for DevicePointer<T> {}
+
+impl<T: ?Sized> Clone for DevicePointer<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for DevicePointer<T> {}
+
+impl<T: ?Sized> PartialEq for DevicePointer<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.address == other.address
+    }
+}
+
+impl<T: ?Sized> Eq for DevicePointer<T> {}
+
+impl<T: ?Sized> fmt::Debug for DevicePointer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DevicePointer({:#x})", self.address)
+    }
+}
+
+impl<T: ?Sized> fmt::Pointer for DevicePointer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.address)
+    }
+}
+
+impl<T> DevicePointer<T> {
+    /// This address.
+    pub const fn from_raw(address: CUdeviceptr) -> Self {
+        Self { address, pointee: PhantomData }
+    }
+
+    /// The address.
+    pub const fn as_raw(&self) -> CUdeviceptr {
+        self.address
+    }
+
+    /// The address as a pointer, which the host may not read through.
+    pub fn as_ptr(&self) -> *const T {
+        std::ptr::without_provenance(self.address as usize)
+    }
+
+    /// The address as a pointer, which the host may not access anything through.
+    pub fn as_mut_ptr(&self) -> *mut T {
+        std::ptr::without_provenance_mut(self.address as usize)
+    }
+
+    /// No address.
+    pub const fn null() -> Self {
+        Self::from_raw(0)
+    }
+
+    /// Whether it is no address.
+    pub const fn is_null(self) -> bool {
+        self.address == 0
+    }
+
+    /// The address `count` elements away.
+    ///
+    /// # Safety
+    /// It lies in the same allocation, or at its end.
+    pub const unsafe fn offset(self, count: isize) -> Self {
+        self.wrapping_offset(count)
+    }
+
+    /// The address `count` elements behind.
+    ///
+    /// # Safety
+    /// It lies in the same allocation, or at its end.
+    pub const unsafe fn add(self, count: usize) -> Self {
+        self.wrapping_add(count)
+    }
+
+    /// The address `count` elements before.
+    ///
+    /// # Safety
+    /// It lies in the same allocation.
+    pub const unsafe fn sub(self, count: usize) -> Self {
+        self.wrapping_sub(count)
+    }
+
+    /// The address `count` elements away, wherever that is.
+    pub const fn wrapping_offset(self, count: isize) -> Self {
+        Self::from_raw(self.address.wrapping_add_signed((count as i64).wrapping_mul(size_of::<T>() as i64)))
+    }
+
+    /// The address `count` elements behind, wherever that is.
+    pub const fn wrapping_add(self, count: usize) -> Self {
+        self.wrapping_offset(count as isize)
+    }
+
+    /// The address `count` elements before, wherever that is.
+    pub const fn wrapping_sub(self, count: usize) -> Self {
+        self.wrapping_offset((count as isize).wrapping_neg())
+    }
+
+    /// The same address, of elements of another type.
+    pub const fn cast<U>(self) -> DevicePointer<U> {
+        DevicePointer::from_raw(self.address)
+    }
+}
+
+/// An address in managed memory: a pointer on the host and an address for kernels.
+#[repr(transparent)]
+#[derive(Debug)]
+pub struct UnifiedPointer<T>(*mut T);
+
+// SAFETY: an address that devices can access.
+unsafe impl<T> DeviceCopy for UnifiedPointer<T> {}
+// SAFETY: an address; whoever reads through it answers for that.
+unsafe impl<T> Send for UnifiedPointer<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for UnifiedPointer<T> {}
+
+impl<T> Clone for UnifiedPointer<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for UnifiedPointer<T> {}
+
+impl<T> PartialEq for UnifiedPointer<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<T> Eq for UnifiedPointer<T> {}
+
+impl<T> UnifiedPointer<T> {
+    /// This pointer.
+    ///
+    /// # Safety
+    /// It points to managed memory, or is null.
+    pub const unsafe fn wrap(pointer: *mut T) -> Self {
+        Self(pointer)
+    }
+
+    /// The pointer.
+    pub const fn as_raw(self) -> *const T {
+        self.0
+    }
+
+    /// The pointer.
+    pub const fn as_raw_mut(&mut self) -> *mut T {
+        self.0
+    }
+
+    /// No address.
+    pub const fn null() -> Self {
+        Self(std::ptr::null_mut())
+    }
+
+    /// Whether it is no address.
+    pub const fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_is_in_elements() {
+        let pointer = DevicePointer::<u32>::from_raw(0x1000);
+        assert_eq!(pointer.wrapping_add(3).as_raw(), 0x100c);
+        assert_eq!(pointer.wrapping_sub(1).as_raw(), 0xffc);
+        assert_eq!(pointer.wrapping_offset(-2).as_raw(), 0xff8);
+        assert_eq!(pointer.cast::<u8>().wrapping_add(3).as_raw(), 0x1003);
+        assert_eq!(format!("{pointer:p}"), "0x1000");
+        assert!(DevicePointer::<u32>::null().is_null() && !pointer.is_null());
+    }
+
+    #[test]
+    fn a_pointer_is_an_argument_of_8_bytes() {
+        assert_eq!((size_of::<DevicePointer<u8>>(), size_of::<UnifiedPointer<u8>>()), (8, 8));
+    }
+}

@@ -1,0 +1,399 @@
+//! The whole crate against a driver in the memory of the host, and against none.
+//!
+//! A process loads a driver once, and the machine may have a real one. So each test runs itself again in a process of
+//! its own, where `WARPFOLD_LIBCUDA` says what to load. The fake driver is compiled by the tests, with `rustc`.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+use cust::context::CurrentContext;
+use cust::device::DeviceAttribute;
+use cust::error::CudaError;
+use cust::function::FunctionAttribute;
+use cust::graph::CaptureMode;
+use cust::memory::{AsyncCopyDestination, DeviceBox, DeviceMemory, LockedBuffer, mem_get_info};
+use cust::module::{ModuleJitOption, OptLevel};
+use cust::prelude::*;
+use cust::stream::StreamWaitEventFlags;
+
+const CHILD: &str = "CUST_TEST_CHILD";
+const PTX: &str = ".version 6.3\n.target sm_75\n.visible .entry add()";
+
+/// Runs the test of this name again in a child process with this driver, unless this is that process.
+macro_rules! in_child {
+    ($name:literal, $driver:expr) => {
+        if env::var_os(CHILD).is_none() {
+            return run_child($name, $driver);
+        }
+    };
+}
+
+fn run_child(name: &str, driver: &Path) {
+    let mut child = Command::new(env::current_exe().unwrap());
+    child.args([name, "--exact", "--nocapture"]).env(CHILD, name).env(cust::sys::OVERRIDE_VARIABLE, driver);
+    let output = child.output().expect("this test starts again");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && text.contains("1 passed"), "in the child process:\n{text}\n{errors}");
+}
+
+/// The fake driver, compiled at the first call.
+fn fake_driver() -> &'static Path {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY.get_or_init(|| {
+        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libcust_fake_driver.so");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fakes/driver.rs");
+        let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let mut rustc = Command::new(rustc);
+        rustc.args(["--edition=2024", "--crate-type=cdylib", "--crate-name=driver", "-Cpanic=abort", "-Adead_code"]);
+        let status = rustc.arg("-o").args([&library, Path::new(source)]).status().expect("rustc runs");
+        assert!(status.success(), "the fake driver does not compile");
+        library
+    })
+}
+
+/// What the fake driver has.
+#[derive(Debug, PartialEq)]
+struct Report {
+    objects: u64,
+    retains: [u64; 2],
+    waits: u64,
+    /// Of this thread's stack of contexts.
+    depth: u64,
+}
+
+fn report() -> Report {
+    let function = cuda_driver::load().unwrap().function("fakeReport").expect("the fake driver");
+    // SAFETY: the fake driver's function has this type.
+    let function: extern "system" fn(&mut [u64; 5]) = unsafe { std::mem::transmute(function) };
+    let mut report = [0; 5];
+    function(&mut report);
+    let [objects, first, second, waits, depth] = report;
+    Report { objects, retains: [first, second], waits, depth }
+}
+
+#[test]
+fn without_a_driver_every_call_says_what_was_looked_for() {
+    in_child!("without_a_driver_every_call_says_what_was_looked_for", Path::new("none"));
+    let error = cust::quick_init().unwrap_err();
+    assert_eq!(error, CudaError::NoDriver);
+    assert!(error.to_string().contains("WARPFOLD_LIBCUDA=none"), "{error}");
+    assert_eq!(Device::num_devices(), Err(CudaError::NoDriver));
+    assert_eq!([1_u32].as_dbuf().unwrap_err(), CudaError::NoDriver);
+    assert_eq!(CudaError::OutOfMemory.name(), "CUDA_ERROR_OUT_OF_MEMORY");
+}
+
+#[test]
+fn a_driver_has_to_be_started() {
+    in_child!("a_driver_has_to_be_started", fake_driver());
+    assert_eq!(Device::num_devices(), Err(CudaError::NotInitialized));
+    cust::init(CudaFlags::empty()).unwrap();
+    cust::init(CudaFlags::empty()).unwrap();
+    assert_eq!(Device::num_devices(), Ok(2));
+    assert_eq!(Device::get_device(2), Err(CudaError::InvalidDevice));
+    let names: Vec<_> = Device::devices().unwrap().map(|device| device.unwrap().name().unwrap()).collect();
+    assert_eq!(names, ["Fake 0", "Fake 1"]);
+    let device = Device::get_device(1).unwrap();
+    assert_eq!(device.get_attribute(DeviceAttribute::WarpSize), Ok(1000));
+    assert_eq!(cust::CudaApiVersion::get().unwrap().minor(), 4);
+}
+
+#[test]
+fn without_a_context_nothing_is_created() {
+    in_child!("without_a_context_nothing_is_created", fake_driver());
+    cust::init(CudaFlags::empty()).unwrap();
+    let errors = [
+        Stream::new(StreamFlags::DEFAULT, None).map(drop),
+        Event::new(EventFlags::DEFAULT).map(drop),
+        Module::from_ptx(PTX, &[]).map(drop),
+        [1_u32].as_dbuf().map(drop),
+        [1_u32].as_unified_buf().map(drop),
+        LockedBuffer::new(&1_u32, 1).map(drop),
+        CurrentContext::get_current().map(drop),
+        CurrentContext::synchronize(),
+    ];
+    assert!(errors.iter().all(|error| *error == Err(CudaError::InvalidContext)), "{errors:?}");
+    // What has no bytes needs no memory.
+    assert_eq!([0_u32; 0].as_dbuf().unwrap().as_host_vec(), Ok(Vec::new()));
+    assert_eq!(LockedBuffer::new(&(), 5).unwrap().as_slice(), [(); 5]);
+    assert_eq!(report(), Report { objects: 0, retains: [0, 0], waits: 0, depth: 0 });
+}
+
+#[test]
+fn a_kernel_adds() {
+    in_child!("a_kernel_adds", fake_driver());
+    let context = cust::quick_init().unwrap();
+    let options = [ModuleJitOption::OptLevel(OptLevel::O3), ModuleJitOption::MaxRegisters(64)];
+    let module = Module::from_ptx(PTX, &options).unwrap();
+    let stream = Stream::new(StreamFlags::NON_BLOCKING, None).unwrap();
+    assert_eq!(stream.get_flags(), Ok(StreamFlags::NON_BLOCKING));
+    let (a, b) = ([1_u32, 2, 3].as_dbuf().unwrap(), vec![10_u32, 20, 30].as_slice().as_dbuf().unwrap());
+    let mut sums = vec![0_u32; 3];
+    let out = DeviceBuffer::<u32>::zeroed(3).unwrap();
+
+    // SAFETY: the kernel adds two slices, and nobody else uses them.
+    unsafe {
+        launch!(module.add<<<1, 3, 0, stream>>>(
+            a.as_device_ptr(),
+            a.len(),
+            b.as_device_ptr(),
+            b.len(),
+            out.as_device_ptr(),
+        ))
+        .unwrap();
+    }
+    stream.synchronize().unwrap();
+    out.copy_to(&mut sums).unwrap();
+    assert_eq!(sums, [11, 22, 33]);
+
+    let add = module.get_function("add").unwrap();
+    let (stream, function) = (&stream, &add);
+    assert_eq!(function.get_attribute(FunctionAttribute::NumRegisters), Ok(40));
+    let (_, block) = function.suggested_launch_configuration(0, 0.into()).unwrap();
+    let mut evaluated = 0;
+    // SAFETY: as above; `a` and the output may be the same slice.
+    unsafe {
+        launch!(function<<<(1, 1), (block, 1, 1), 0, stream>>>(
+            {
+                evaluated += 1;
+                a.as_device_ptr()
+            },
+            2_usize,
+            b.as_device_ptr(),
+            2_usize,
+            a.as_device_ptr()
+        ))
+        .unwrap();
+    }
+    assert_eq!((a.as_host_vec().unwrap(), evaluated), (vec![11, 22, 3], 1));
+
+    // SAFETY: there is no such kernel, and no such block.
+    unsafe {
+        assert_eq!(launch!(module.subtract<<<1, 3, 0, stream>>>(1_u32)), Err(CudaError::NotFound));
+        let zeros = launch!(add<<<0, 0, 0, stream>>>(0_usize, 0_usize, 0_usize, 0_usize, 0_usize));
+        assert_eq!(zeros, Err(CudaError::InvalidValue));
+    }
+    let error = function.available_dynamic_shared_memory_per_block(1.into(), 32.into()).unwrap_err();
+    assert!(matches!(error, CudaError::MissingFunction(missing) if missing.name.contains("DynamicSMem")), "{error}");
+    assert!(error.to_string().contains("12.4") && error.to_string().contains("10.2"), "{error}");
+    drop((context, a, b, out));
+    assert_eq!(report().depth, 1);
+}
+
+#[test]
+fn what_the_compiler_refuses_says_why() {
+    in_child!("what_the_compiler_refuses_says_why", fake_driver());
+    let _context = cust::quick_init().unwrap();
+    assert_eq!(Module::from_ptx(".nonsense", &[]).unwrap_err(), CudaError::InvalidPtx);
+    assert_eq!(Module::from_ptx(".version 6.3\0", &[]).unwrap_err(), CudaError::InvalidPtx);
+    assert_eq!(Module::from_ptx("\x7fELF", &[]).unwrap_err(), CudaError::InvalidPtx);
+    assert_eq!(Module::from_ptx(".version 99.0", &[]).unwrap_err(), CudaError::UnsupportedPtxVersion);
+    assert_eq!(Module::from_file("/nowhere/kernels.ptx").unwrap_err(), CudaError::FileNotFound);
+    let error = Module::from_ptx_with_log(".nonsense", &[ModuleJitOption::GenerateLineInfo(true)]).unwrap_err();
+    assert_eq!((error.error, error.log.as_str()), (CudaError::InvalidPtx, "line 2: nonsense"));
+    assert!(Module::from_ptx_with_log(PTX, &[]).is_ok());
+    assert_eq!(report().objects, 0);
+}
+
+#[test]
+fn copies_go_both_ways_and_are_waited_for() {
+    in_child!("copies_go_both_ways_and_are_waited_for", fake_driver());
+    let _context = cust::quick_init().unwrap();
+    let before = report().waits;
+    let mut buffer = [1_u32, 2, 3, 4, 5].as_dbuf().unwrap();
+    assert_eq!(report().waits, before + 1);
+    let (left, right) = buffer.split_at_mut(3);
+    left[1..].copy_from(&*right).unwrap();
+    assert_eq!(buffer.as_host_vec().unwrap(), [1, 4, 5, 4, 5]);
+    buffer[2].copy_from(&[9]).unwrap();
+    let mut part = [0; 2];
+    buffer.index(2..4).copy_to(&mut part).unwrap();
+    assert_eq!(part, [9, 4]);
+    let mut other = DeviceBuffer::from_slice(&[0_u32; 5]).unwrap();
+    other.copy_from(&buffer).unwrap();
+    assert_eq!(other.as_host_vec().unwrap(), [1, 4, 9, 4, 5]);
+    other[..2].set_32(7).unwrap();
+    other[4..].set_8(0xff).unwrap();
+    assert_eq!(other.as_host_vec().unwrap(), [7, 7, 9, 4, u32::MAX]);
+    other.set_zero().unwrap();
+    assert_eq!(other.as_host_vec().unwrap(), [0; 5]);
+    assert_eq!([1_u8, 2, 3].as_dbuf().unwrap().set_16(1), Err(CudaError::InvalidValue));
+    assert_eq!(other.size_in_bytes(), 20);
+
+    let mut value = DeviceBox::new(&(1_u32, 2.5_f32)).unwrap();
+    assert_eq!(value.as_host_value(), Ok((1, 2.5)));
+    value.copy_from(&(3, 4.5)).unwrap();
+    let mut on_host = (0, 0.0);
+    value.copy_to(&mut on_host).unwrap();
+    assert_eq!(on_host, (3, 4.5));
+
+    let mut shared = [1_u32, 2].as_unified_buf().unwrap();
+    shared[0] = 5;
+    assert!(!shared.as_unified_ptr().is_null());
+    assert_eq!(shared.as_slice(), [5, 2]);
+    let locked = LockedBuffer::from_slice(&[7_u32; 5]).unwrap();
+    buffer.copy_from(&locked).unwrap();
+    assert_eq!(buffer.as_host_vec().unwrap(), [7; 5]);
+}
+
+#[test]
+fn work_goes_on_in_a_stream() {
+    in_child!("work_goes_on_in_a_stream", fake_driver());
+    let _context = cust::quick_init().unwrap();
+    let stream = Stream::new(StreamFlags::NON_BLOCKING, None).unwrap();
+    let mut host = LockedBuffer::from_slice(&[1_u32, 2, 3]).unwrap();
+    let (start, end) = (Event::new(EventFlags::DEFAULT).unwrap(), Event::new(EventFlags::DEFAULT).unwrap());
+    assert_eq!(start.query(), Ok(EventStatus::NotReady));
+    start.record(&stream).unwrap();
+    // SAFETY: nobody uses the buffers until the stream is done.
+    let buffer = unsafe {
+        let mut buffer = DeviceBuffer::uninitialized_async(3, &stream).unwrap();
+        buffer.async_copy_from(&host, &stream).unwrap();
+        host.fill(0);
+        buffer.async_copy_to(&mut host, &stream).unwrap();
+        buffer
+    };
+    end.record(&stream).unwrap();
+    stream.wait_event(&end, StreamWaitEventFlags::DEFAULT).unwrap();
+    end.synchronize().unwrap();
+    assert_eq!((end.query(), end.elapsed(&start)), (Ok(EventStatus::Ready), Ok(Duration::from_micros(1500))));
+    assert_eq!(host.as_slice(), [1, 2, 3]);
+    // SAFETY: as above.
+    unsafe {
+        let mut zeros = DeviceBuffer::<u32>::zeroed_async(3, &stream).unwrap();
+        assert_eq!(zeros.as_host_vec().unwrap(), [0; 3]);
+        zeros.async_copy_from(&buffer, &stream).unwrap();
+        zeros[1..].set_8_async(1, &stream).unwrap();
+        assert_eq!(zeros.as_host_vec().unwrap(), [1, 0x0101_0101, 0x0101_0101]);
+    }
+    assert_eq!(mem_get_info(), Ok((1 << 30, 1 << 31)));
+    buffer.drop_async(&stream).unwrap();
+    // Memory that is not of the stream's order is freed all the same.
+    assert_eq!([1_u32].as_dbuf().unwrap().drop_async(&stream), Err(CudaError::InvalidValue));
+
+    let (send, receive) = std::sync::mpsc::channel();
+    stream.add_callback(Box::new(move || send.send(1).unwrap())).unwrap();
+    stream.add_callback(Box::new(|| panic!("on purpose"))).unwrap();
+    assert_eq!(receive.recv(), Ok(1));
+    assert_eq!(Stream::drop(stream).map_err(|(error, _)| error), Ok(()));
+    assert_eq!(report().objects, 3, "the two events and the locked buffer");
+}
+
+#[test]
+fn captured_work_is_launched_many_times() {
+    in_child!("captured_work_is_launched_many_times", fake_driver());
+    let _context = cust::quick_init().unwrap();
+    let (module, stream) = (Module::from_ptx(PTX, &[]).unwrap(), Stream::new(StreamFlags::DEFAULT, None).unwrap());
+    let sum = [1_u32, 1].as_dbuf().unwrap();
+    let one = [1_u32, 2].as_dbuf().unwrap();
+    assert_eq!(stream.end_capture().unwrap_err(), CudaError::StreamCaptureUnmatched);
+    stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
+    let (to, from) = (sum.as_device_ptr(), one.as_device_ptr());
+    // SAFETY: the kernel adds two slices, and nobody else uses them.
+    unsafe { launch!(module.add<<<1, 2, 0, stream>>>(to, 2_usize, from, 2_usize, to)).unwrap() };
+    let graph = stream.end_capture().unwrap();
+    assert_eq!((graph.num_nodes(), sum.as_host_vec()), (Ok(1), Ok(vec![1, 1])));
+    let work = graph.instantiate().unwrap();
+    drop(graph);
+    for _ in 0..3 {
+        // SAFETY: as above.
+        unsafe { work.launch(&stream).unwrap() };
+    }
+    assert_eq!(sum.as_host_vec(), Ok(vec![4, 7]));
+    let other = Context::new(Device::get_device(1).unwrap()).unwrap();
+    let elsewhere = Stream::new(StreamFlags::DEFAULT, None).unwrap();
+    // SAFETY: as above.
+    assert_eq!(unsafe { work.launch(&elsewhere) }, Err(CudaError::InvalidHandle));
+    drop((work, sum, one, module, stream, elsewhere, other));
+    assert_eq!(report().objects, 0);
+}
+
+#[test]
+fn objects_keep_their_context_and_enter_it_on_any_thread() {
+    in_child!("objects_keep_their_context_and_enter_it_on_any_thread", fake_driver());
+    let context = cust::quick_init().unwrap();
+    let module = Module::from_ptx(PTX, &[]).unwrap();
+    let (stream, event) = (Stream::new(StreamFlags::DEFAULT, None).unwrap(), Event::new(EventFlags::DEFAULT).unwrap());
+    let buffer = [1_u32, 2].as_dbuf().unwrap();
+    let (locked, shared) = (LockedBuffer::new(&1_u8, 9).unwrap(), [1_u8].as_unified_buf().unwrap());
+    drop(context);
+    assert_eq!(report().retains, [1, 0]);
+
+    // Another device's context is current here, and none on the other thread.
+    let other = Context::new(Device::get_device(1).unwrap()).unwrap();
+    let far = Stream::new(StreamFlags::DEFAULT, None).unwrap();
+    assert_eq!(buffer.as_host_vec().unwrap(), [1, 2]);
+    stream.synchronize().unwrap();
+    event.record(&stream).unwrap();
+    let add = module.get_function("add").unwrap();
+    let (to, length) = (buffer.as_device_ptr(), buffer.len());
+    // SAFETY: the kernel adds two slices, and nobody else uses them.
+    unsafe {
+        assert_eq!(launch!(add<<<1, 2, 0, far>>>(to, length, to, length, to)), Err(CudaError::InvalidHandle));
+        launch!(add<<<1, 2, 0, stream>>>(to, length, to, length, to)).unwrap();
+    }
+    assert_eq!(CurrentContext::get_device().map(|device| device.as_raw()), Ok(1));
+
+    let on_another_thread = thread::spawn(move || {
+        assert_eq!(CurrentContext::get_current().unwrap_err(), CudaError::InvalidContext);
+        assert_eq!(buffer.as_host_vec().unwrap(), [2, 4]);
+        assert_eq!(DeviceBuffer::drop(buffer).map_err(|(error, _)| error), Ok(()));
+        drop((module, stream, event, locked, shared));
+        assert_eq!(report().depth, 0);
+    });
+    on_another_thread.join().unwrap();
+    assert_eq!(report(), Report { objects: 1, retains: [0, 1], waits: report().waits, depth: 1 });
+    drop((far, other));
+    assert_eq!(report().retains, [0, 0]);
+
+    // The context that is still current here does not exist any more.
+    assert_eq!([1_u32].as_dbuf().unwrap_err(), CudaError::ContextIsDestroyed);
+}
+
+#[test]
+fn a_context_is_retained_once_however_often_it_is_made() {
+    in_child!("a_context_is_retained_once_however_often_it_is_made", fake_driver());
+    let first = cust::quick_init().unwrap();
+    let contexts: Vec<_> = (0..3).map(|_| cust::quick_init().unwrap()).collect();
+    let current = CurrentContext::get_current().unwrap();
+    assert_eq!((report().retains, current.as_raw()), ([1, 0], first.as_raw()));
+    drop((first, contexts));
+    assert_eq!(report().retains, [1, 0]);
+    drop(current);
+    assert_eq!(report().retains, [0, 0]);
+
+    // Of somebody else, who uses the driver itself.
+    let (driver, mut raw) = (cuda_driver::load().unwrap(), std::ptr::null_mut());
+    // SAFETY: writes a handle, and makes it current.
+    unsafe {
+        driver.cuDevicePrimaryCtxRetain(&mut raw, 0).unwrap();
+        driver.cuCtxSetCurrent(raw).unwrap();
+    }
+    let buffer = [1_u32].as_dbuf().unwrap();
+    assert_eq!(report().retains, [2, 0]);
+    drop(buffer);
+    assert_eq!(report().retains, [1, 0]);
+}
+
+#[test]
+fn threads_make_and_drop_contexts_at_once() {
+    in_child!("threads_make_and_drop_contexts_at_once", fake_driver());
+    cust::init(CudaFlags::empty()).unwrap();
+    let work = |device: u32| {
+        move || {
+            for i in 0..200 {
+                let context = Context::new(Device::get_device(device).unwrap()).unwrap();
+                let buffer = [i; 4].as_dbuf().unwrap();
+                drop(context);
+                assert_eq!(buffer.as_host_vec().unwrap(), [i; 4]);
+            }
+        }
+    };
+    let threads: Vec<_> = (0..8).map(|i| thread::spawn(work(i % 2))).collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(report(), Report { objects: 0, retains: [0, 0], waits: report().waits, depth: 0 });
+}
