@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, sync_warp};
-use exact_sum::{Leading, Outcome, Specials, digit_of_long};
+use exact_sum::{Leading, Outcome, Rounded, Specials, digit_of_long};
 
 use super::formula::{Formula, Itself, OverCount, ResultFormat, Root};
 use super::grid::Grid;
