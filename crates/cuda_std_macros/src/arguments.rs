@@ -211,7 +211,9 @@ impl Arguments<'_> {
                     };
                     let pointer = if kind == "GlobalMut" { quote!(*mut #element) } else { quote!(*const #element) };
                     taken.push(quote!(#name: #pointer, #len: usize));
-                    passed.push(quote!(#name: <#view as ::cuda_std::internal::Span>::from_parts(#name, #len)));
+                    passed.push(
+                        quote!(#name: <#view as ::cuda_std::internal::AddressAndLength>::from_parts(#name, #len)),
+                    );
                 }
                 _ => {
                     let ty = substituted(ty);

@@ -193,9 +193,9 @@ impl Kernel<'_> {
                 for Parameter { name, ty, is_span, .. } in parameters {
                     if *is_span {
                         let len = format_ident!("{name}_len");
-                        taken.push(quote!(#name: <#ty as ::cuda_std::internal::Span>::Pointer));
+                        taken.push(quote!(#name: <#ty as ::cuda_std::internal::AddressAndLength>::Pointer));
                         taken.push(quote!(#len: usize));
-                        passed.push(quote!(<#ty as ::cuda_std::internal::Span>::from_parts(#name, #len)));
+                        passed.push(quote!(<#ty as ::cuda_std::internal::AddressAndLength>::from_parts(#name, #len)));
                     } else {
                         taken.push(quote!(#name: #ty));
                         passed.push(quote!(#name));
@@ -375,10 +375,10 @@ impl Kernel<'_> {
         let call = self.call(quote!(::<#erase<S, U>, T>));
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
-            struct BySizes;
+            struct ErasedKernel;
 
             #[cfg(not(target_arch = "nvptx64"))]
-            impl ::cuda_std::launch::BySizes for BySizes {
+            impl ::cuda_std::launch::ErasedKernel for ErasedKernel {
                 unsafe fn thread<T, S, U>(slots: &[u64])
                 where
                     T: ::cuda_std::element::Element,
@@ -414,7 +414,7 @@ impl Kernel<'_> {
             // A function of its own, so that this crate compiles what it calls.
             Some(erase) => quote! {
                 const THREAD: unsafe fn(&[u64]) =
-                    ::cuda_std::launch::thread_by_sizes::<BySizes, #erase, #(#arguments),*>();
+                    ::cuda_std::launch::erased_thread::<ErasedKernel, #erase, #(#arguments),*>();
                 // SAFETY: the slots are those of the instance, whose sizes these are.
                 unsafe { THREAD(slots) }
             },

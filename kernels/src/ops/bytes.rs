@@ -1,17 +1,17 @@
 //! Sixteen bytes at once.
 
-use cuda_std::bits::{max_of_halves, min_of_halves};
+use cuda_std::bits::{max_u16x2, min_u16x2};
 
 /// The lowest of sixteen bytes, four to a word.
 #[inline(always)]
 pub(super) fn lowest(words: [u32; 4], are_signed: bool) -> u8 {
-    extreme(words, are_signed, min_of_halves)
+    extreme(words, are_signed, min_u16x2)
 }
 
 /// The highest of sixteen bytes, four to a word.
 #[inline(always)]
 pub(super) fn highest(words: [u32; 4], are_signed: bool) -> u8 {
-    extreme(words, are_signed, max_of_halves)
+    extreme(words, are_signed, max_u16x2)
 }
 
 /// What is left of sixteen bytes if `better` picks one of two, in each half of a word: a byte lies in half of a word by

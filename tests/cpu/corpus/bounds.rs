@@ -1,6 +1,6 @@
 //! Indices outside of arrays, and addresses that an access cannot have.
 
-use cuda_std::bits::{max_of_halves, min_of_halves};
+use cuda_std::bits::{max_u16x2, min_u16x2};
 use cuda_std::prelude::*;
 use cuda_std::shared::dynamic_shared;
 
@@ -228,7 +228,7 @@ fn word_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
 #[kernel]
 fn high_half_too_large(input: Global<f32>, output: GlobalMut<f32>) {
     let thread = thread::thread_idx_x() as usize;
-    let least = min_of_halves(1, 0x7C00_0000);
+    let least = min_u16x2(1, 0x7C00_0000);
     output.store(thread, input.load(thread) + least as f32);
 }
 
@@ -236,7 +236,7 @@ fn high_half_too_large(input: Global<f32>, output: GlobalMut<f32>) {
 #[kernel]
 fn low_half_too_large(input: Global<f32>, output: GlobalMut<f32>) {
     let thread = thread::thread_idx_x() as usize;
-    let greatest = max_of_halves(0x7C00, 1);
+    let greatest = max_u16x2(0x7C00, 1);
     output.store(thread, input.load(thread) + greatest as f32);
 }
 

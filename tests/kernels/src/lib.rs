@@ -217,8 +217,8 @@ pub fn bytes_of_words(words: Global<u32>, halves: Global<u32>, out: GlobalMut<u3
     }
     let (a, b) = (words.load(i), words.load(i + 1));
     let (c, d) = (halves.load(i), halves.load(i + 1));
-    out.store(6 * i, bits::min_of_halves(c, d));
-    out.store(6 * i + 1, bits::max_of_halves(c, d));
+    out.store(6 * i, bits::min_u16x2(c, d));
+    out.store(6 * i + 1, bits::max_u16x2(c, d));
     out.store(6 * i + 2, bits::add_bytes(a, b));
     out.store(6 * i + 3, bits::add_signed_bytes(a, b as i32) as u32);
     out.store(6 * i + 4, bits::permute_bytes(a, b, c));
