@@ -30,12 +30,12 @@ pub fn of(counters: &Counters) -> Vec<Advice> {
 
 fn uncoalesced(what: &'static str, traffic: &GlobalTraffic) -> Option<Advice> {
     let efficiency = traffic.efficiency()?;
-    let apart = traffic.apart?;
+    let lane_distance = traffic.lane_distance?;
     let wasted = traffic.sectors - traffic.bytes.div_ceil(32).min(traffic.sectors);
-    if efficiency >= 90.0 || apart.most == 0 {
+    if efficiency >= 90.0 || lane_distance.most == 0 {
         return None;
     }
-    let stride = match (apart.least, apart.most) {
+    let stride = match (lane_distance.least, lane_distance.most) {
         (least, most) if least == most => counted(least, "byte", "bytes"),
         (least, most) => format!("{least} to {most} bytes"),
     };

@@ -230,7 +230,7 @@ pub unsafe trait Parameter<'launch> {
 /// [`Parameters::visit`] visits the arguments in the order of the entries' parameters, which [`Parameters::PARAMETERS`]
 /// describes.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not the arguments of a kernel",
+    message = "`{Self}` is not the argument struct of a kernel",
     label = "a struct that `#[arguments]` has made, or the `Args` of a kernel's module"
 )]
 pub unsafe trait Parameters {
@@ -265,7 +265,7 @@ pub trait Visitor<'launch, OnSide: Side> {
 /// # Safety
 /// It reads the parameters that [`Parameters::PARAMETERS`] describes, and reaches no memory after `'launch`.
 #[diagnostic::on_unimplemented(
-    message = "a kernel's only parameter is no struct of arguments: `{Self}`",
+    message = "`{Self}` is not an argument struct",
     label = "a view, a number or a struct that `#[arguments]` has made; in an `unsafe fn` also a pointer or a slice"
 )]
 pub unsafe trait FromSlots<'launch> {

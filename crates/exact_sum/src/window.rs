@@ -20,7 +20,7 @@ use crate::binary::Binary;
 /// (Sterbenz' lemma where they are close, few enough bits otherwise). In the lower bin, whose constant is 1.5 times
 /// `u`, the same again.
 ///
-/// An element outside of the window changes the sign or the exponent of `M + x` ([`Bins::is_outside`]); so do NaN and
+/// An element outside the window changes the sign or the exponent of `M + x` ([`Bins::is_outside`]); so do NaN and
 /// the infinities. An element with bits below the lower unit leaves a residual that is not 0 ([`Bins::has_residual`]);
 /// one of at least `2^(exponent - p + 1)` never does.
 ///

@@ -40,9 +40,7 @@ pub(crate) fn misaligned(array: &'static str, index: usize) -> ! {
 #[track_caller]
 #[cold]
 pub(crate) fn misaligned_for(array: &'static str, size: usize) -> ! {
-    lane::fault(format!(
-        "{array}, which does not begin at a multiple of {size} bytes, as one of elements of {size} bytes"
-    ))
+    lane::fault(format!("{array}, cast to elements of {size} bytes, does not begin at a multiple of {size} bytes"))
 }
 
 #[track_caller]

@@ -30,7 +30,7 @@ pub(crate) fn shared_dynamic() -> (SharedAddress, usize) {
 /// Loads from shared memory.
 ///
 /// # Safety
-/// `base + offset` is inside of a shared array of this block, and a multiple of `T`'s size.
+/// `base + offset` is inside a shared array of this block, and a multiple of `T`'s size.
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn shared_load<T: Plain>(base: SharedAddress, offset: usize) -> T {
