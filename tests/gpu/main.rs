@@ -292,15 +292,15 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     }
     add("a launch that no device takes is refused".into(), Box::new(refused_launches));
     if !is_sanitized() {
-        let has_room = gpu.as_deref().is_some_and(|gpu| gpu.free_memory().is_ok_and(|free| free > large::BYTES));
+        let has_capacity = gpu.as_deref().is_some_and(|gpu| gpu.free_memory().is_ok_and(|free| free > large::BYTES));
         let own = gpu.clone();
         let run = move || {
             let _others = OTHERS.read();
             own.as_deref().map_or_else(|| Err("no CUDA device".into()), |gpu| Ok(large::lengths(gpu)?))
         };
         let trial = Trial::test("reductions past 2^31 and 2^32 elements", run);
-        trials.push(trial.with_ignored_flag(!has_room));
-        let has_room = gpu
+        trials.push(trial.with_ignored_flag(!has_capacity));
+        let has_capacity = gpu
             .as_deref()
             .is_some_and(|gpu| gpu.free_memory().is_ok_and(|free| free > large::BYTES + large_transposes::BYTES));
         let own = gpu.clone();
@@ -309,7 +309,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             let gpu = own.as_deref().ok_or("no CUDA device")?;
             Ok(large_transposes::check(gpu, &large_transposes::SIDES, large_transposes::SIDE_IN_PLACE)?)
         };
-        trials.push(Trial::test("transposes past 2^32 elements", run).with_ignored_flag(!has_room));
+        trials.push(Trial::test("transposes past 2^32 elements", run).with_ignored_flag(!has_capacity));
     }
     let own = gpu.clone();
     let alone = move || {

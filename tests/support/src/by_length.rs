@@ -109,7 +109,7 @@ fn elements<T: Random>(len: usize) -> Vec<T> {
 }
 
 /// How much the tests may reduce at once, unless a shape of two rows or columns is more.
-const MOST_ELEMENTS: usize = 2_800_000;
+const MAX_ELEMENTS: usize = 2_800_000;
 
 /// Products of rows of floats of every size are those of each row as a whole input.
 ///
@@ -182,7 +182,7 @@ fn rows_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), 
             }
         };
         for rows in [1, 2, 3, 528, 10_000] {
-            if rows < 4 || rows * len <= MOST_ELEMENTS {
+            if rows < 4 || rows * len <= MAX_ELEMENTS {
                 check(rows, 0, 0)?;
             }
         }
@@ -228,13 +228,13 @@ fn columns_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(
             }
         };
         for columns in [1, 2, 3, 4, 5, 16, 17, 33, 40, 64, 100, 257, 1030, 20_000] {
-            if columns < 6 || columns * rows <= MOST_ELEMENTS / 4 {
+            if columns < 6 || columns * rows <= MAX_ELEMENTS / 4 {
                 check(1, columns, 0, 0)?;
                 check(1, columns, 1, 1)?;
             }
         }
         for (batches, columns) in [(2, 3), (3, 40), (70, 2), (300, 5)] {
-            if batches * columns * rows <= MOST_ELEMENTS / 4 {
+            if batches * columns * rows <= MAX_ELEMENTS / 4 {
                 check(batches, columns, 0, 0)?;
             }
         }

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use warpfold::exact::{ExactSum, MOST_ELEMENTS, Specials, TooManyElements};
+use warpfold::exact::{ExactSum, MAX_ELEMENTS, Specials, TooManyElements};
 use warpfold::{Error, ExactElement, ExactSums, Gpu, Shape, View};
 
 use crate::exact::{ALL, Data, Exact, numbers};
@@ -246,17 +246,17 @@ pub fn errors(gpu: &Gpu) -> Result<(), String> {
 
     // Room for three elements more.
     let nearly = |count| ExactSum::<f32>::from_limbs([7], Specials::NONE, count).expect("not too many");
-    let mut full = gpu.upload_exact_sums(&[nearly(1), nearly(MOST_ELEMENTS - 3), nearly(0)]).map_err(text)?;
+    let mut full = gpu.upload_exact_sums(&[nearly(1), nearly(MAX_ELEMENTS - 3), nearly(0)]).map_err(text)?;
     let before = full.download().map_err(text)?;
     let is_too_many = |found: Result<(), Error>, most: u64| match found {
         Err(Error::TooManyElements(TooManyElements { count })) => equal(count, most, "the elements of an error"),
         other => Err(format!("an error was to say that {most} elements are too many: {other:?}")),
     };
-    is_too_many(full.add(&input, Shape::rows(3, 4)), MOST_ELEMENTS + 1)?;
-    is_too_many(full.merge(&sums), MOST_ELEMENTS + 1)?;
+    is_too_many(full.add(&input, Shape::rows(3, 4)), MAX_ELEMENTS + 1)?;
+    is_too_many(full.merge(&sums), MAX_ELEMENTS + 1)?;
     equal(full.download().map_err(text)?, before, "what was not added to")?;
     full.add(&input, Shape::rows(3, 3)).map_err(text)?;
-    equal(full.download().map_err(text)?[1].count(), MOST_ELEMENTS, "the number of elements")?;
+    equal(full.download().map_err(text)?[1].count(), MAX_ELEMENTS, "the number of elements")?;
 
     let elsewhere = Gpu::simt();
     let other = elsewhere.upload(&[1.0_f32; 12]).map_err(text)?;
