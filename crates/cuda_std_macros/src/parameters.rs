@@ -67,7 +67,7 @@ fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
             if matches!(ty, Type::Reference(_) | Type::Ptr(_)) && signature.unsafety.is_none() {
                 return Err(Error::new_spanned(
                     &ty,
-                    "nothing checks accesses through it: make the kernel an `unsafe fn`, or take a `Global` or \\
+                    "nothing checks accesses through it: make the kernel an `unsafe fn`, or take a `Global` or \
                      `GlobalMut`",
                 ));
             }
