@@ -1,4 +1,4 @@
-//! One call of every kind, beside what the CPU makes of it.
+//! One call of every kind, compared with the CPU.
 
 use std::fmt::Debug;
 
@@ -8,10 +8,10 @@ use warpfold::{Buffer, Error, Gpu, Matrix, Scaling, Shape, Transposition};
 /// Columns of the matrices, a multiple of [`DEPTH`].
 const COLUMNS: usize = 170;
 
-/// How many elements stay together where axes are permuted.
+/// The extent of the innermost axis in permutations that keep it innermost.
 const DEPTH: usize = 5;
 
-/// Inputs on a device, with what calls should make of them: whole numbers, so that sums are exact.
+/// Inputs on a device, with the expected results: integers, so that sums are exact.
 pub struct Calls {
     rows: usize,
     numbers: Vec<i32>,
@@ -24,10 +24,10 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Others for each `seed`, of which it depends how many they are.
+    /// Inputs for a `seed`, which also determines their number.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// If there is no memory for them.
     pub fn new(gpu: &Gpu, seed: usize) -> Result<Self, Error> {
         let rows = COLUMNS + seed % 50;
         let numbers: Vec<i32> = (0..rows * COLUMNS).map(|i| ((i + seed) * 7919 % 1009) as i32).collect();
@@ -43,10 +43,10 @@ impl Calls {
         })
     }
 
-    /// Makes one call of each kind.
+    /// Makes one call of each kind, and checks it.
     ///
     /// # Errors
-    /// One failed, or gave something else.
+    /// If one fails, or gives another result.
     pub fn check(&mut self, gpu: &Gpu) -> Result<(), String> {
         self.check_all(gpu).map_err(|error| error.to_string())?
     }
@@ -114,7 +114,7 @@ impl Calls {
     }
 }
 
-/// An error that says what differs, of which there may be much.
+/// An error that shows the difference, shortened if it is long.
 fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Result<(), String> {
     if found == expected {
         return Ok(());

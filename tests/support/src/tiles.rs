@@ -1,4 +1,4 @@
-//! The kernel that turns tiles of vectors, by itself: the library takes it for matrices of several MiB only.
+//! The kernel that transposes tiles of vectors, by itself: the library uses it only for matrices of several MiB.
 
 use cuda_std::launch::Kernel;
 use kernels::transpose::tile::squares;
@@ -7,16 +7,16 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use warpfold::{Error, Gpu, Plain};
 
-/// Turns a matrix of so many rows and columns, which are whole vectors, of numbers made from a seed, and compares: with
-/// 1, 2, 4 and 8 pieces of its rows taking turns.
+/// Transposes a matrix of whole vectors, with numbers from a seed, and compares: with 1, 2, 4 and 8 interleaved panels
+/// of its rows.
 pub type TileCheck = fn(&Gpu, usize, usize, u64) -> Result<(), String>;
 
-/// Passes of shared memory's banks that such a transpose takes more than it would have to.
+/// Passes through shared memory beyond those without bank conflicts.
 pub type Conflicts = fn(&Gpu, usize, usize) -> Result<u64, Error>;
 
 macro_rules! instances {
     ($($type:ty, $len:literal, $blocks:literal;)*) => {
-        /// One for each size of element and of tile, and for as many blocks as are to fit on a multiprocessor.
+        /// One check for each element size, tile size, and number of resident blocks.
         pub static TILE_CHECKS: &[(&str, TileCheck, Conflicts)] = &[$((
             concat!(stringify!($type), " by tiles of ", $len, ", blocks ", $blocks),
             |gpu, rows, columns, seed| {
@@ -53,8 +53,7 @@ instances! {
     u128, 256, 8;
 }
 
-/// The transpose by a kernel, whose tiles have so many elements, and with so many pieces of rows taking turns, as a
-/// power of two.
+/// The transpose by a kernel with tiles of `len` elements, and with 2^`pieces` interleaved panels.
 fn turn<T: Plain>(
     gpu: &Gpu,
     (kernel, len): (Kernel<TileArgs<'static, T>>, usize),
