@@ -1,21 +1,21 @@
-//! What to do about a line, in a sentence for each finding.
+//! Advice for a source line, one sentence per finding.
 
 use warpfold::{Counters, GlobalTraffic, SharedTraffic};
 
 use crate::number::counted;
 
-/// Something that costs time at a line.
+/// A cause of lost time at a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// What it is about: two of one kind at a line are the same, in other numbers.
+    /// The kind of finding: two of one kind at a line are the same finding with other numbers.
     pub kind: &'static str,
-    /// What it costs: passes through memory of 128 bytes that would not be needed, about.
+    /// The approximate cost: avoidable passes of 128 bytes through memory.
     pub cost: f64,
-    /// What to do.
+    /// The advice.
     pub text: String,
 }
 
-/// What there is to say of a line's counters, the worst first.
+/// The findings in a line's counters, worst first.
 pub fn of(counters: &Counters) -> Vec<Advice> {
     let mut all = Vec::new();
     all.extend(uncoalesced("loads", &counters.global_loads));
@@ -81,7 +81,7 @@ fn contention(counters: &Counters) -> Option<Advice> {
 fn divergence(counters: &Counters) -> Option<Advice> {
     let active = counters.lanes_active()?;
     let divergent = counters.divergent_requests();
-    // A request of one lane a block is no loop that diverges.
+    // A block's request by one lane is not a divergent loop.
     if divergent == 0 || active >= 31.0 {
         return None;
     }

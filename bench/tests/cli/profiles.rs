@@ -19,10 +19,10 @@ fn a_profile_names_lines_and_what_to_change() {
     ] {
         assert!(text.contains(part), "{part} is not in: {text}");
     }
-    // Each of two launches has it, and it is said once.
+    // Both launches have the finding, but it is printed once.
     assert_eq!(text.matches("bank conflict: loads").count(), 1, "{text}");
     assert!(text.contains("(the worst of 2 launches)"), "{text}");
-    // A program that was carried elsewhere has not the source beside it.
+    // A program that was moved has no source next to it.
     if env::var_os("WARPFOLD_BENCH").is_none() {
         assert!(text.contains("tile.store(left, tile.load(left).plus(tile.load(left + stride)));"), "{text}");
     }
