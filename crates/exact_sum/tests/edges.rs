@@ -217,7 +217,7 @@ fn too_many_elements_are_refused() {
     let one: ExactSum<f32> = [1.0].into_iter().collect();
     let error = sum.merge(&one).unwrap_err();
     assert_eq!(error.count, MAX_ELEMENTS + 1);
-    assert!(error.to_string().contains("room for up to 2^50"), "{error}");
+    assert!(error.to_string().contains("the maximum is 2^50"), "{error}");
     assert_eq!((sum.value(), sum.count()), (0.0, MAX_ELEMENTS));
 }
 
