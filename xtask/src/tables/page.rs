@@ -98,8 +98,7 @@ fn head(device: &Device, runs: &[Run], cub: Option<String>, read: Option<f64>, c
     text.push_str(" at commit ");
     text.push_str(&or_dash(one(|run| Some(&run.commit))));
     text.push('.');
-    let method = "Times are in microseconds: medians of 25 samples, each a CUDA graph of as many calls as fill 3 ms, \
-        over \
+    let method = "Times are in microseconds: medians of 25 samples, each a CUDA graph of calls that fill 3 ms, over \
         inputs that rotate through twice the L2. GB/s counts each input byte once. Each result was compared with the \
         CPU's. \"x\" is the time of the best peer over warpfold's: above 1 warpfold is faster, bold is slower.";
     let mut lines = vec![format!("# {card}"), String::new()];
@@ -112,7 +111,7 @@ fn head(device: &Device, runs: &[Run], cub: Option<String>, read: Option<f64>, c
 
 /// One row for each section with a peer.
 fn summary(sections: &[Section]) -> Vec<String> {
-    let mut table = Table::new(["table", "cases", "beside the best of", "geometric mean", "worst to best", "slower"]);
+    let mut table = Table::new(["table", "cases", "best peer of", "geometric mean", "worst to best", "slower"]);
     for Section { heading, peers, cases, .. } in sections {
         let times: Vec<f64> = cases.iter().filter_map(|case| case.times).collect();
         let link = format!("[{heading}](#{})", anchor(heading));
@@ -157,7 +156,7 @@ fn slower(sections: &[Section], most_named: usize) -> Vec<String> {
                 0 => String::new(),
                 more => format!("; and {more} more, bold in the tables"),
             };
-            format!("{count} of {beside} cases, the slowest first, with \"x\": {}{more}.", named.join("; "))
+            format!("{count} of {beside} cases, slowest first, with \"x\": {}{more}.", named.join("; "))
         }
     }));
     for (what, correct) in [("Wrong results", Some(false)), ("Without a result", None)] {
@@ -275,7 +274,7 @@ fn lengths(rows: &[Reduction]) -> Option<Section> {
         ]);
     }
     let cases = compared(rows.iter().copied());
-    let text = "One behind the other; \"alone\" is one call from event to event.".to_owned();
+    let text = "Back to back; \"alone\" is a single call, from event to event.".to_owned();
     (!rows.is_empty()).then_some(Section { heading: "Sums of f32", text, table, peers: "CUB, PyTorch", cases })
 }
 
@@ -341,7 +340,7 @@ fn segments(rows: &[Reduction]) -> Option<Section> {
             times(row.times()),
         ]);
     }
-    let text = "Sums of f32; segments by offsets, their lengths by a power law.".to_owned();
+    let text = "Sums of f32; segments given by offsets, with lengths by a power law.".to_owned();
     let cases = compared(rows);
     (!rows.is_empty()).then_some(Section { heading: "Segments", text, table, peers: "CUB", cases })
 }
@@ -349,9 +348,9 @@ fn segments(rows: &[Reduction]) -> Option<Section> {
 fn data(rows: &[Reduction]) -> Option<Section> {
     let data = |row: &Reduction| row.data.clone().unwrap_or_default();
     let table = pivot(rows, "sum of", |row| format!("{}, {}", row.dtype, row.shape), data, Reduction::cell);
-    let text = "Time (x) of exact sums beside CUB's plain ones. Ordinary numbers have magnitudes from 1/16 to 16, wide \
-        ones three eighths of all exponents, subnormal ones are below the least normal number; cancelling ones are \
-        wide, and most have their opposite in the input.";
+    let text = "Time (x) of exact sums, compared with CUB's inexact ones. Ordinary numbers have magnitudes from 1/16 \
+        to 16, wide ones three eighths of all exponents, subnormal ones are below the least normal number; \
+        cancelling ones are wide, and most have their opposite in the input.";
     let cases = compared(rows);
     let heading = "Other data";
     (!rows.is_empty()).then_some(Section { heading, text: text.to_owned(), table, peers: "CUB", cases })
@@ -390,7 +389,7 @@ impl Transpose {
 
 fn transposes(rows: &[Transpose]) -> Vec<Section> {
     let (permutations, transposes): (Vec<_>, Vec<_>) = rows.iter().cloned().partition(Transpose::is_permutation);
-    let cells = "Time, share of a stream copy of as many bytes, x; by the size of an element.";
+    let cells = "Time, share of a stream copy of the same size, x; by element size.";
     let section = |heading, text: String, peers, rows: &[Transpose]| {
         let table = pivot(rows, "shape", Transpose::label, Transpose::bytes, Transpose::cell);
         let compared = |row: &Transpose| Compared {
@@ -406,7 +405,7 @@ fn transposes(rows: &[Transpose]) -> Vec<Section> {
         section("Transposes", format!("{cells} {scaled}"), "cuBLAS `geam`, PyTorch", &transposes),
         section(
             "Permutations",
-            format!("{cells} Three axes in another order: by 102 the first two change places."),
+            format!("{cells} Permutations of three axes: 102 swaps the first two."),
             "PyTorch",
             &permutations,
         ),
@@ -441,7 +440,7 @@ fn of_ladders(ladders: &Ladders) -> Section {
     let inputs: Vec<String> =
         ladders.sections.iter().map(|ladder| format!("{} of {}", ladder.family.to_lowercase(), ladder.input)).collect();
     let text = format!(
-        "Rung by rung, down the left half and then the right one: {}. GB/s of transposes and control flow counts \
+        "Rung by rung, the left half first: {}. GB/s of transposes and control flow counts \
         output bytes too. [docs/ladder](../ladder/README.md) explains each rung.",
         inputs.join(", ")
     );
