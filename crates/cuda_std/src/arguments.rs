@@ -1,8 +1,8 @@
 //! The argument types of a launch: one for the kernel, one for the host.
 //!
-//! The arguments of a kernel are a struct: either one that the author writes and [`arguments`](macro@crate::arguments)
-//! derives from, or `Args` in the kernel's module, which [`kernel`](crate::kernel) generates. A type parameter, the
-//! side, selects the types of its memory: [`Global`] and [`GlobalMut`] in the kernel, views of buffers on the host.
+//! The arguments of a kernel are a struct: either one with the attribute [`arguments`](macro@crate::arguments), or
+//! `Args` in the kernel's module, which [`kernel`](crate::kernel) generates. A type parameter, the side, selects the
+//! types of its memory: [`Global`] and [`GlobalMut`] in the kernel, views of buffers on the host.
 
 use crate::element::Plain;
 use crate::global::{Global, GlobalMut};

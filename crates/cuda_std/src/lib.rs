@@ -12,7 +12,7 @@
 //! | [`global`] | views of global memory, which know their length |
 //! | [`shared`] | shared arrays, with length and element type in their type |
 //! | [`atomic`] | atomic operations with a scope |
-//! | [`tile_state`] | publishing a value to another block of the grid (decoupled try_load-back) |
+//! | [`tile_state`] | publishing a value to another block of the grid (decoupled look-back) |
 //! | [`element`] | the types that memory holds, and their 16-byte vectors |
 //! | [`erase`] | on the CPU, one compilation of a kernel for many of its instances |
 //! | [`float`] | hardware conversions of `f16` and `bf16` |

@@ -1,4 +1,4 @@
-//! Tile states: one block publishes a value, another block of the same grid waits for it (decoupled try_load-back).
+//! Tile states: one block publishes a value, another block of the same grid waits for it (decoupled look-back).
 //!
 //! A tile state is 16 bytes, a word and its flag, written and read in one access: a block that sees the flag sees the
 //! word, so no fence is needed. That saves a round trip to memory over an atomic ticket. A value of two or four words
