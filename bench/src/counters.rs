@@ -78,7 +78,7 @@ impl CountersRow {
     }
 
     /// A description of the synchronization of lanes.
-    pub fn meetings(&self) -> String {
+    pub fn synchronization(&self) -> String {
         let kinds = [
             (self.barriers, "barrier", "barriers"),
             (self.warp_barriers, "warp barrier", "warp barriers"),

@@ -72,7 +72,7 @@ fn peak(info: &DeviceInfo) -> Option<f64> {
 
 /// The device and its first response times.
 #[derive(Serialize)]
-struct Answering {
+struct FirstResponses {
     #[serde(flatten)]
     device: Device,
     /// Upload, sum and download with the process' first kernel: the driver compiles it, or has it in its cache.
@@ -84,7 +84,7 @@ struct Answering {
 pub fn run(gpu: &Gpu, output: &Output) -> anyhow::Result<Outcome> {
     // Before any other use of the device.
     let (first_sum_ms, second_sum_ms) = (time_of_sum(gpu)?, time_of_sum(gpu)?);
-    let answering = Answering { device: Device::of(gpu)?, first_sum_ms, second_sum_ms };
+    let answering = FirstResponses { device: Device::of(gpu)?, first_sum_ms, second_sum_ms };
     Ok(finish(write(&mut io::stdout().lock(), &answering, output.format), true, output, Vec::new))
 }
 
@@ -94,7 +94,7 @@ fn time_of_sum(gpu: &Gpu) -> Result<f64, Error> {
     Ok(start.elapsed().as_secs_f64() * 1e3)
 }
 
-fn write(out: &mut impl Write, device: &Answering, format: Format) -> io::Result<()> {
+fn write(out: &mut impl Write, device: &FirstResponses, format: Format) -> io::Result<()> {
     let lines = lines(device);
     match format {
         Format::Json => {
@@ -116,7 +116,7 @@ fn write(out: &mut impl Write, device: &Answering, format: Format) -> io::Result
     }
 }
 
-fn lines(Answering { device, first_sum_ms, second_sum_ms }: &Answering) -> Vec<(&'static str, String)> {
+fn lines(FirstResponses { device, first_sum_ms, second_sum_ms }: &FirstResponses) -> Vec<(&'static str, String)> {
     let cuda = device.backend == "cuda";
     let mut lines = vec![
         ("name", device.name.clone()),

@@ -33,7 +33,7 @@ pub struct Row {
     pub gigabytes_per_second: f64,
     pub share_of_peak: Option<f64>,
     /// The rating of the share of the peak.
-    pub band: Option<Band>,
+    pub band: Option<Rating>,
     pub share_of_copy: Option<f64>,
     pub speedup_over_first: Option<f64>,
     pub speedup_over_previous: Option<f64>,
@@ -49,14 +49,14 @@ pub struct Row {
 /// Source: seed 004, "DRAM utilization": 40 to 60 % is okay, 60 to 75 % good, above excellent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Band {
+pub enum Rating {
     Poor,
     Okay,
     Good,
     Excellent,
 }
 
-impl Band {
+impl Rating {
     fn of(share_of_peak: f64) -> Self {
         match share_of_peak {
             share if share < 0.4 => Self::Poor,
@@ -158,7 +158,7 @@ impl Section {
             fastest_us: timing.fastest.as_secs_f64() * 1e6,
             gigabytes_per_second,
             share_of_peak,
-            band: share_of_peak.map(Band::of),
+            band: share_of_peak.map(Rating::of),
             share_of_copy: scale.copy.map(|copy| gigabytes_per_second * 1e9 / copy),
             speedup_over_first: speedup_over(first),
             speedup_over_previous: speedup_over(previous),
@@ -293,7 +293,7 @@ impl Report {
                     row.fastest_us,
                     row.gigabytes_per_second,
                     number(row.share_of_peak),
-                    row.band.map_or("", Band::name),
+                    row.band.map_or("", Rating::name),
                     number(row.share_of_copy),
                     number(row.speedup_over_first),
                     number(row.speedup_over_previous),
@@ -322,7 +322,7 @@ impl Section {
         columns.add(bandwidth_rank, "GB/s", rows().map(|row| right(bandwidth(row.gigabytes_per_second))));
         if is_gpu {
             columns.add(1, "of peak", rows().map(|row| percent(row.share_of_peak)));
-            columns.add(5, "rating", rows().map(|row| Cell::new(row.band.map_or("", Band::name))));
+            columns.add(5, "rating", rows().map(|row| Cell::new(row.band.map_or("", Rating::name))));
             columns.add(3, "of copy", rows().map(|row| percent(row.share_of_copy)));
             columns.add(1, "vs first", rows().map(|row| times(row.speedup_over_first)));
             columns.add(2, "vs last", rows().map(|row| times(row.speedup_over_previous)));

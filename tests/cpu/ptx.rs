@@ -389,11 +389,11 @@ fn the_builder_copies_ptx_to_a_file() {
     let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/vecadd/kernels");
     let one = folder.path().join("vecadd.ptx");
     CudaBuilder::new(kernels).arch(Arch::SM_90).copy_to(&one).build().expect("it builds");
-    let ptx = std::fs::read_to_string(&one).expect("the file is there");
+    let ptx = std::fs::read_to_string(&one).expect("the file exists");
     assert!(ptx.contains(".target sm_90") && ptx.contains(".visible .entry vecadd("), "{ptx}");
     CudaBuilder::new(kernels).archs([Arch::SM_75, Arch::SM_90]).copy_to(&one).build().expect("it builds");
     for arch in ["sm_75", "sm_90"] {
-        let ptx = std::fs::read_to_string(folder.path().join(format!("vecadd.{arch}.ptx"))).expect("the file is there");
+        let ptx = std::fs::read_to_string(folder.path().join(format!("vecadd.{arch}.ptx"))).expect("the file exists");
         assert!(ptx.contains(&format!(".target {arch}")), "{ptx}");
     }
 }

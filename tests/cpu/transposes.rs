@@ -190,7 +190,7 @@ fn strips_of_full_blocks() {
                 let width = rows::most_columns(few, size);
                 let long = 2 * width - 3;
                 let elements: Vec<$type> = (0..few * long).map(|i| (i * 7 / 3) as $type).collect();
-                let turned = transposed(&elements, few, long);
+                let expected = transposed(&elements, few, long);
                 let mut output = gpu.zeroed::<$type>(few * long).unwrap();
                 // SAFETY: the arguments are those of the plan for a matrix that the views hold.
                 let kernel = unsafe { rows::few_rows::handle::<$type, $few_rows>() };
@@ -210,13 +210,13 @@ fn strips_of_full_blocks() {
                     room_of_run: rows::room_of_run(few, width, size) as u32,
                 };
                 gpu.launch(kernel, blocks, arguments).unwrap_or_else(refused);
-                assert!(gpu.download(&output).unwrap() == turned, "{few} rows of {long} elements of {size} bytes");
+                assert!(gpu.download(&output).unwrap() == expected, "{few} rows of {long} elements of {size} bytes");
 
                 // The second block of three uses its full capacity.
                 let height = columns::most_positions(few, size);
                 let long = 3 * height - 3;
                 let elements: Vec<$type> = (0..few * long).map(|i| (i * 7 / 3) as $type).collect();
-                let turned = transposed(&elements, long, few);
+                let expected = transposed(&elements, long, few);
                 let mut output = gpu.zeroed::<$type>(few * long).unwrap();
                 // SAFETY: as above.
                 let kernel = unsafe { columns::few_columns::handle::<$type, $few_columns>() };
@@ -237,7 +237,7 @@ fn strips_of_full_blocks() {
                 if (columns_at_once(&profile) >= 4) != (size >= 4) {
                     panic!("{few} columns of {long} elements of {size} bytes: {:?}", profile.kernels[0].lines);
                 }
-                assert!(gpu.download(&output).unwrap() == turned, "{few} columns of {long} elements of {size} bytes");
+                assert!(gpu.download(&output).unwrap() == expected, "{few} columns of {long} elements of {size} bytes");
             }
         )*};
     }
@@ -317,11 +317,11 @@ fn many_small_ones() {
 fn high_matrices_are_turned_in_bands() {
     let gpu = executor();
     let by_name = |checks: &[(&str, Check)], name| checks.iter().find(|check| check.0 == name).unwrap().1;
-    let [vectors, slanted] = HIGH;
-    by_name(&CHECKS, "u8")(&gpu, &slanted).unwrap();
+    let [vectors, sector_aligned] = HIGH;
+    by_name(&CHECKS, "u8")(&gpu, &sector_aligned).unwrap();
     // Panels of larger elements have fewer rows.
-    by_name(&CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..slanted }).unwrap();
-    by_name(&SCALED_CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..slanted }).unwrap();
+    by_name(&CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..sector_aligned }).unwrap();
+    by_name(&SCALED_CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..sector_aligned }).unwrap();
     by_name(&CHECKS, "complex f64")(&gpu, &Case { rows: 8200, columns: 34, ..vectors }).unwrap();
     by_name(&SCALED_CHECKS, "complex f64")(&gpu, &Case { rows: 8200, columns: 34, ..vectors }).unwrap();
 }

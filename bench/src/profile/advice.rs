@@ -55,8 +55,8 @@ fn conflicts(what: &str, traffic: &SharedTraffic) -> Option<Advice> {
         kind: if what == "loads" { "conflicts of loads" } else { "conflicts of stores" },
         cost: traffic.conflicts as f64,
         text: format!(
-            "bank conflict: {what} are up to {}-way, {} for {}: change the stride, or put an unused element behind \
-             each row",
+            "bank conflict: {what} are up to {}-way, {} for {}: change the stride, or pad \
+             each row by one element",
             traffic.worst_ways,
             counted(traffic.conflicts, "extra pass", "extra passes"),
             counted(traffic.requests, "request", "requests")

@@ -154,7 +154,7 @@ impl KernelReport {
         columns.add(1, "load", lines().map(|line| percent(line.counters.load_efficiency)));
         columns.add(1, "store", lines().map(|line| percent(line.counters.store_efficiency)));
         columns.add(1, "conflicts", lines().map(|line| right(line.counters.bank_conflicts)));
-        columns.add(3, "meetings", lines().map(|line| Cell::new(line.counters.meetings())));
+        columns.add(3, "sync", lines().map(|line| Cell::new(line.counters.synchronization())));
         columns.table(layout)
     }
 }

@@ -91,7 +91,7 @@ fn ladders_as_charts() {
     let file = files.path("ladder.svg");
     let output = bench(&["ladder", "reduce", "--n", "1000", "--plot", &file]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let svg = fs::read_to_string(&file).expect("the plot is there");
+    let svg = fs::read_to_string(&file).expect("the plot exists");
     for part in [
         "<svg",
         "divergent_modulo",
@@ -120,7 +120,7 @@ fn ladders_as_pictures_for_print() {
     let file = files.path("ladder.png");
     let output = bench(&["ladder", "reduce", "--n", "1000", "--dtype", "f64", "--plot", &file]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let bytes = fs::read(&file).expect("the plot is there");
+    let bytes = fs::read(&file).expect("the plot exists");
     assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
     let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("a PNG");
     let density = reader.info().pixel_dims.expect("it says how large its pixels are");

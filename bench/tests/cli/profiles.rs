@@ -62,7 +62,7 @@ fn a_ladder_with_its_counters() {
     let report = bench(&["ladder", "reduce", "--n", "2560", "--format", "json"]);
     let report: serde_json::Value = serde_json::from_str(&stdout(&report)).expect("JSON");
     let rows = report["sections"][1]["rows"].as_array().expect("rows");
-    let of = |name: &str| rows.iter().find(|row| row["kernel"] == name).expect("the rung is there");
+    let of = |name: &str| rows.iter().find(|row| row["kernel"] == name).expect("the rung is listed");
     assert_eq!(of("sequential")["counters"]["bank_conflicts"], 0);
     assert_eq!(of("strided_index")["counters"]["shared_load_conflicts"], 11 * 70);
     assert_eq!(of("unroll_last_warp")["barriers_per_block"], 3.0);

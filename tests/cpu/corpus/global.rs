@@ -111,7 +111,7 @@ fn atomics_of_a_block(count: GlobalMut<u32>) {
     u32::fetch_add(&count, 0, 1, Scope::Block);
 }
 
-/// An ordinary load beside atomics.
+/// An ordinary load concurrent with atomics.
 #[kernel]
 fn a_count_read_while_it_grows(count: GlobalMut<u32>, output: GlobalMut<u32>) {
     u32::fetch_add(&count, 0, 1, Scope::Device);

@@ -73,7 +73,7 @@ impl Cost {
 }
 
 #[test]
-#[ignore = "it takes times, so nothing else may run beside it"]
+#[ignore = "it measures time, so nothing else may run"]
 fn watching_costs_at_most_10_times() -> Result<(), Error> {
     let costs = ReduceRung::all().map(Cost::of_sum);
     let costs = costs.chain(TransposeRung::ALL.into_iter().map(Cost::of_transpose));

@@ -252,7 +252,7 @@ pub fn scalars(out: GlobalMut<u64>, a: u8, b: u64, c: i16, d: f32, e: i32, f: f6
 /// Rust-CUDA's signature: slices and a pointer.
 ///
 /// # Safety
-/// `c` has room for `a.len()` elements.
+/// `c` has at least `a.len()` elements.
 #[kernel]
 pub unsafe fn raw_parameters(a: &[f32], b: &[f32], c: *mut f32, n: usize) {
     let i = thread::index_1d() as usize;

@@ -175,7 +175,7 @@ fn rows_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), 
             let found = same(rows, pad, offset, shape).map_err(failed)?;
             match found.chunks(expected.len()).position(|bits| bits != expected) {
                 Some(row) => Err(format!(
-                    "row {row} of {rows}, of {len} {}, {pad} apart, {offset} behind 16 bytes: other bits than alone",
+                    "row {row} of {rows}, of {len} {}, {pad} apart, {offset} past 16 bytes: other bits than alone",
                     std::any::type_name::<T>()
                 )),
                 None => Ok(()),
@@ -220,7 +220,7 @@ fn columns_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(
             let found = same(batches, columns, pad, offset).map_err(failed)?;
             match found.chunks(expected.len()).position(|bits| bits != expected) {
                 Some(column) => Err(format!(
-                    "column {column} of {batches} x {columns}, of {rows} {}, {pad} apart, {offset} behind 16 bytes: \
+                    "column {column} of {batches} x {columns}, of {rows} {}, {pad} apart, {offset} past 16 bytes: \
                      other bits than alone",
                     std::any::type_name::<T>()
                 )),

@@ -58,7 +58,7 @@ impl Calls {
             let largest = numbers.iter().max();
             numbers.iter().position(|x| Some(x) == largest).map_or(u64::MAX, |place| place as u64)
         };
-        let turned = |rows: usize, of: &dyn Fn(i32) -> i32| -> Vec<i32> {
+        let transposed = |rows: usize, of: &dyn Fn(i32) -> i32| -> Vec<i32> {
             (0..rows * COLUMNS).map(|i| of(numbers[i % rows * COLUMNS + i / rows])).collect()
         };
         let to_floats = |numbers: Vec<i32>| -> Vec<f32> { numbers.into_iter().map(|x| x as f32).collect() };
@@ -86,12 +86,12 @@ impl Calls {
                 &vec![sum(&mut numbers[..7].iter()), 0, sum(&mut numbers[7..].iter())],
             ),
             same("a dot product", &gpu.dot(input, input)?, &numbers.iter().map(|&x| i64::from(x) * i64::from(x)).sum()),
-            same("a transpose", &gpu.download_matrix(&gpu.transpose(&self.matrix)?)?, &turned(rows, &|x| x)),
+            same("a transpose", &gpu.download_matrix(&gpu.transpose(&self.matrix)?)?, &transposed(rows, &|x| x)),
             {
                 let mut output = gpu.zeroed(numbers.len())?;
                 let shape = Transposition::new(rows, COLUMNS);
                 gpu.transpose_views_scaled(shape, Scaling::by(-2.0), &self.floats, &mut output)?;
-                same("a scaled transpose", &gpu.download(&output)?, &to_floats(turned(rows, &|x| -2 * x)))
+                same("a scaled transpose", &gpu.download(&output)?, &to_floats(transposed(rows, &|x| -2 * x)))
             },
             {
                 let mut output = gpu.zeroed(numbers.len())?;
@@ -102,7 +102,7 @@ impl Calls {
                 gpu.transpose_in_place(&mut self.square)?;
                 let found = gpu.download_matrix(&self.square)?;
                 gpu.transpose_in_place(&mut self.square)?;
-                same("a transpose in place", &found, &turned(COLUMNS, &|x| x))
+                same("a transpose in place", &found, &transposed(COLUMNS, &|x| x))
             },
             same(
                 "a transpose in place, twice",

@@ -255,7 +255,7 @@ pub fn check(gpu: &Gpu, len: usize, source: &mut SmallRng) -> Result<(), String>
 
         // By another implementation; and the f64 sum of f32.
         let (doubles, singles) = (numbers::<f64>(data, len, source), numbers::<f32>(data, len, source));
-        let case = |what: &str| format!("beside bitrep the sum of {len} {what} of {data:?}");
+        let case = |what: &str| format!("compared with bitrep, the sum of {len} {what} of {data:?}");
         let of_bitrep = |all: &mut dyn Iterator<Item = f64>| {
             let mut sum = SumF64::new();
             all.for_each(|x| sum.add(x));
@@ -500,7 +500,7 @@ fn segments_of<T: Exact>(gpu: &Gpu, lengths: Lengths<'_>, kinds: &[Data], source
         if source.random_range(0..segments) < 3 {
             let alone = T::results(gpu, view.slice(begin, end - begin).map_err(text)?).map_err(text)?;
             for ((which, found), alone) in RESULTS.into_iter().zip(&found).zip(alone) {
-                same(found[i], alone, &format!("beside that of its elements alone the {which} of {case}"))?;
+                same(found[i], alone, &format!("compared with its elements alone, the {which} of {case}"))?;
             }
         }
     }

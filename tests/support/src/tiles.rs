@@ -20,16 +20,16 @@ macro_rules! instances {
         pub static TILE_CHECKS: &[(&str, TileCheck, Conflicts)] = &[$((
             concat!(stringify!($type), " by tiles of ", $len, ", blocks ", $blocks),
             |gpu, rows, columns, seed| {
-                // SAFETY: `turn` launches it with a tile's arguments for the whole matrix.
+                // SAFETY: `run_tiles` launches it with a tile's arguments for the whole matrix.
                 let tile = (unsafe { tiles::handle::<$type, $len, $blocks>() }, $len);
                 let number = |bits: u128| bits as $type;
                 check(gpu, tile, [rows, columns], seed, number)
             },
             |gpu, rows, columns| {
                 let numbers = vec![<$type>::default(); rows * columns];
-                // SAFETY: `turn` launches it with a tile's arguments for the whole matrix.
+                // SAFETY: `run_tiles` launches it with a tile's arguments for the whole matrix.
                 let tile = (unsafe { tiles::handle::<$type, $len, $blocks>() }, $len);
-                let profile = gpu.profile(|| turn(gpu, tile, [rows, columns], 0, &numbers).map(|_| ()))?;
+                let profile = gpu.profile(|| run_tiles(gpu, tile, [rows, columns], 0, &numbers).map(|_| ()))?;
                 Ok(profile.bank_conflicts())
             },
         )),*];
@@ -54,7 +54,7 @@ instances! {
 }
 
 /// The transpose by a kernel with tiles of `len` elements, and with 2^`pieces` interleaved panels.
-fn turn<T: Plain>(
+fn run_tiles<T: Plain>(
     gpu: &Gpu,
     (kernel, len): (Kernel<TileArgs<'static, T>>, usize),
     [rows, columns]: [usize; 2],
@@ -94,7 +94,7 @@ fn check<T: Plain + PartialEq>(
     let mut source = SmallRng::seed_from_u64(seed);
     let numbers: Vec<T> = (0..rows * columns).map(|_| number(source.random())).collect();
     for pieces in 0..4 {
-        let found = turn(gpu, tile, [rows, columns], pieces, &numbers).map_err(|error| error.to_string())?;
+        let found = run_tiles(gpu, tile, [rows, columns], pieces, &numbers).map_err(|error| error.to_string())?;
         let is_right = |place: usize| found[place] == numbers[place % rows * columns + place / rows];
         if let Some(place) = (0..rows * columns).find(|&place| !is_right(place)) {
             let len = tile.1;
