@@ -251,8 +251,8 @@ fn with_parameter_prefetch(name: &str, entry: &str) -> String {
         .collect();
     format!(
         "{before}{{ .reg .pred %wide, %none; .reg .b32 %seen, %all;\n\tmov.u32 %seen, %nctaid.x;\n\t\
-         setp.gt.u32 %wide, %seen, {max_blocks};\n\t@%wide bra SEEN;\n\tld.param.u8 %all, [{last}+3];\n{further}\tsetp.eq.u32 %none, %all, \
-         255;\n\t@%none nanosleep.u32 0;\nSEEN: }}\n\t{WAIT}{after}"
+         setp.gt.u32 %wide, %seen, {max_blocks};\n\t@%wide bra SEEN;\n\tld.param.u8 %all, [{last}+3];\n{further}\t\
+         setp.eq.u32 %none, %all, 255;\n\t@%none nanosleep.u32 0;\nSEEN: }}\n\t{WAIT}{after}"
     )
 }
 
@@ -495,8 +495,9 @@ mod tests {
     fn functions_of_parts_are_their_own() {
         let part = |entry: &str, constant: u32| {
             Module::parse(&format!(
-                ".version 7.8\n.target sm_90\n.address_size 64\n\n.func leaf\n()\n;\n.func caller()\n{{\n\tcall.uni leaf, \
-                 ();\n}}\n.func leaf()\n{{\n\tmov.u32 %r1, {constant};\n}}\n.visible .entry {entry}()\n{{\n\tcall.uni \
+                ".version 7.8\n.target sm_90\n.address_size 64\n\n.func leaf\n()\n;\n\
+                 .func caller()\n{{\n\tcall.uni leaf, ();\n}}\n.func leaf()\n{{\n\tmov.u32 %r1, {constant};\n}}\n\
+                 .visible .entry {entry}()\n{{\n\tcall.uni \
                  caller, ();\n}}\n"
             ))
         };
