@@ -4,17 +4,17 @@ use std::borrow::Cow;
 
 use comfy_table::{Cell, CellAlignment, Color};
 
-/// A number's cell.
+/// A cell with a number.
 pub fn right(text: impl ToString) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// A number's cell, or that of none.
+/// A cell with a number, or a dash.
 pub fn or_dash(text: Option<String>) -> Cell {
     right(text.unwrap_or_else(|| "-".to_owned()))
 }
 
-/// A result's cell: whether it was right, if there is one.
+/// A cell that says whether a result was right, if there is one.
 pub fn verdict(correct: Option<bool>) -> Cell {
     match correct {
         Some(true) => Cell::new("right"),
@@ -23,13 +23,13 @@ pub fn verdict(correct: Option<bool>) -> Cell {
     }
 }
 
-/// How many times as fast as a peer, by its cell: marked where it is slower.
+/// A cell with the speed relative to a peer, marked if warpfold is slower.
 pub fn times(ratio: Option<f64>) -> Cell {
     let cell = or_dash(ratio.map(|ratio| format!("{ratio:.2} x")));
     if ratio.is_some_and(|ratio| ratio < 1.0) { cell.fg(Color::Yellow) } else { cell }
 }
 
-/// A field of CSV: in quotes where it has to be (RFC 4180).
+/// A field of CSV, quoted if necessary (RFC 4180).
 pub fn csv_field(text: &str) -> Cow<'_, str> {
     if text.contains([',', '"', '\n', '\r']) {
         Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
@@ -38,7 +38,7 @@ pub fn csv_field(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A bandwidth in GB/s, with three digits that count.
+/// A bandwidth in GB/s, with three significant digits.
 pub fn bandwidth(gigabytes_per_second: f64) -> String {
     match gigabytes_per_second {
         small if small < 10.0 => format!("{small:.3}"),

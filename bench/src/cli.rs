@@ -17,8 +17,8 @@ use crate::transpose::SweepArguments;
 
 /// Runs warpfold's reductions and transposes, checks every result against the CPU, and times them.
 ///
-/// On a machine with a CUDA device the times are the device's. On one without, the same kernels run in the SIMT
-/// executor, on the CPU: the results are the same to the last bit, the times are not a GPU's.
+/// On a machine with a CUDA device the times are the device's. Without one, the same kernels run in the SIMT executor,
+/// on the CPU: the results are the same to the last bit, but the times are not those of a GPU.
 #[derive(Debug, Parser)]
 #[command(
     name = "bench",
@@ -72,7 +72,7 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Refuses, before any work, what would mean nothing or could not be done at its end.
+    /// Refuses meaningless arguments, and outputs that cannot be written, before any work.
     pub fn check(&self) -> anyhow::Result<()> {
         self.check_sizes()?;
         self.check_effect()?;
@@ -82,7 +82,7 @@ impl Cli {
         Ok(())
     }
 
-    /// Refuses a chart of times that would look like a GPU's.
+    /// Refuses a chart of the executor's times, which would look like a GPU's.
     pub fn check_plot(&self, gpu: &Gpu) -> anyhow::Result<()> {
         let draws_times = matches!(self.command, Some(Command::Sum(_) | Command::Reduce(_) | Command::Transpose(_)));
         let is_unused = self.output.plot.is_some() && draws_times && !gpu.is_cuda();
@@ -92,7 +92,7 @@ impl Cli {
         )
     }
 
-    /// Refuses what every command accepts and this one does not look at.
+    /// Refuses options that every command accepts but this one ignores.
     fn check_effect(&self) -> anyhow::Result<()> {
         let timing = [
             ("--plot", self.output.plot.is_some()),
@@ -119,7 +119,7 @@ impl Cli {
         }
     }
 
-    /// Refuses a size that stands before a command, where it would mean nothing.
+    /// Refuses a size before a command, where it has no effect.
     fn check_sizes(&self) -> anyhow::Result<()> {
         let Numbers { n, dtype, block } = &self.numbers;
         let stray = [
@@ -140,13 +140,13 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// What the device is: memory, clocks, theoretical bandwidth
+    /// Properties of the device: memory, clocks, theoretical bandwidth
     Device,
-    /// What an exact sum is: the same bits in any order and layout, on any machine
+    /// Shows that sums are exact: the same bits in any order and layout, on any machine
     ///
-    /// Prints exact sums beside those of plain loops, for elements in several orders, at another alignment, in parts,
-    /// among other rows and as a column. Below are hashes of the exact results of fixed inputs, beside the hashes that
-    /// another machine had. If one differs, or a result is wrong, the exit code is 1.
+    /// Prints exact sums and those of plain loops, for elements in several orders, at another alignment, in parts,
+    /// among other rows and as a column. Below are hashes of the exact results of fixed inputs, with the hashes of
+    /// another machine. If one differs, or a result is wrong, the exit code is 1.
     #[command(after_help = "Examples:
   bench exact
   bench exact --device simt --check      in the executor, which looks for races too
@@ -154,9 +154,9 @@ pub enum Command {
     Exact,
     /// The ladders: every rung's time, bandwidth and speed-up
     Ladder(LadderArguments),
-    /// How much of a multiprocessor a kernel fills, what limits it, and how much it loads at once
+    /// Occupancy: how much of a multiprocessor a kernel fills, what limits it, and its bytes in flight
     Occupancy(OccupancyArguments),
-    /// What a kernel does with memory, line by line: requests, sectors, bank conflicts; counted in the executor
+    /// Memory accesses of a kernel by source line: requests, sectors, bank conflicts; counted in the executor
     Profile(ProfileArguments),
     /// Sums numbers: random ones, or an array in a NumPy file
     #[command(after_help = "Examples:
@@ -165,31 +165,31 @@ pub enum Command {
   bench sum --input samples.npy --axis -1 --output sums.npy
   bench sum --rung sequential --n 2^20")]
     Sum(SumArguments),
-    /// Any reduction of any type and shape, beside CUB and PyTorch where they are, or of an array in a NumPy file
+    /// Any reduction of any type and shape, compared with CUB and PyTorch if installed, or of an array in a NumPy file
     #[command(after_help = "Examples:
   bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
   bench reduce --op min-max,mean --input samples.npy
   bench reduce --op argmax --input samples.npy --axis 0 --output places.npy
   bench reduce --op max --input weights.npy --dtype bf16")]
     Reduce(ReduceArguments),
-    /// Transposes a matrix of f32; or matrices of any shape and element size, beside a copy, cuBLAS and PyTorch
+    /// Transposes a matrix of f32; or matrices of any shape and element size, compared with a copy, cuBLAS and PyTorch
     Transpose(TransposeArguments),
 }
 
 #[derive(Debug, Args)]
 pub struct DeviceChoice {
-    /// Where to run: `cuda:N`, or `simt` for the executor [default: the first CUDA device, else the executor]
+    /// The device: `cuda:N`, or `simt` for the executor [default: the first CUDA device, else the executor]
     #[arg(long, global = true, value_name = "cuda:N|simt")]
     pub device: Option<DeviceName>,
-    /// Looks for races and other mistakes in every launch, in the executor
+    /// Checks every launch for races and other mistakes, in the executor
     #[arg(long, global = true)]
     pub check: bool,
-    /// Runs lanes in a random order, in the executor; the same number is the same order
+    /// Runs lanes in a random order, in the executor; a seed gives the same order in every run
     #[arg(long, global = true, value_name = "seed=N", value_parser = schedule)]
     pub schedule: Option<Schedule>,
 }
 
-/// `--device`.
+/// The value of `--device`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceName {
     Cuda(u32),
@@ -213,7 +213,7 @@ impl FromStr for DeviceName {
 }
 
 impl DeviceChoice {
-    /// The device.
+    /// Opens the device.
     pub fn open(&self) -> anyhow::Result<Gpu> {
         if self.check || self.schedule.is_some() {
             return self.executor();
@@ -228,7 +228,7 @@ impl DeviceChoice {
         }
     }
 
-    /// The executor, for what it alone can do.
+    /// Opens the executor, for commands that only it supports.
     pub fn executor(&self) -> anyhow::Result<Gpu> {
         if let Some(DeviceName::Cuda(ordinal)) = self.device {
             anyhow::bail!("only the executor checks, counts and orders lanes: leave out `--device cuda:{ordinal}`");
@@ -239,22 +239,21 @@ impl DeviceChoice {
 
 #[derive(Debug, Args)]
 pub struct Output {
-    /// How to print results
+    /// The format of the results
     #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
     pub format: Format,
-    /// Shows all columns of a table, however wide that is, not only as many as fit the terminal (100 characters where
-    /// there is none)
+    /// Shows all columns of a table, not only those that fit the terminal (100 characters if there is none)
     #[arg(long, global = true)]
     pub wide: bool,
-    /// How often each kernel is timed, if it takes less than half a second; the median counts [default: 25 on a GPU, 1
-    /// in the executor]
+    /// The number of times each kernel is timed, if it takes less than half a second; the median counts [default: 25 on
+    /// a GPU, 1 in the executor]
     #[arg(long, global = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: Option<u32>,
-    /// Also draws the bandwidths (of ladders in the executor, what it counted) to this file, as SVG or PNG; it is
-    /// replaced if it exists
+    /// Also draws the bandwidths (for ladders in the executor, the counters) to this file, as SVG or PNG; an existing
+    /// file is replaced
     #[arg(long, global = true, value_name = "FILE.svg|FILE.png")]
     pub plot: Option<PlotFile>,
-    /// Tells a profiler (nsys, or ncu with its own --nvtx) which kernel is measured: a range for each
+    /// Opens an NVTX range for each measured kernel, for a profiler (nsys, or ncu with its own --nvtx)
     #[arg(long, global = true)]
     pub nvtx: bool,
 }
@@ -271,22 +270,22 @@ pub enum Format {
     Markdown,
 }
 
-/// What is reduced.
+/// The input of a reduction.
 #[derive(Debug, Args)]
 pub struct Numbers {
-    /// How many numbers: `1000000` or `2^24` [default: 2^24 on a GPU, 2^19 in the executor]
+    /// The number of elements: `1000000` or `2^24` [default: 2^24 on a GPU, 2^19 in the executor]
     #[arg(long, value_parser = count)]
     pub n: Option<usize>,
-    /// The type of the numbers; the ladders have f32, f64, i32 and i64 [default: f32]
+    /// The element type; the ladders have f32, f64, i32 and i64 [default: f32]
     #[arg(long, value_enum)]
     pub dtype: Option<ElementType>,
-    /// Threads of a block, of kernels with a choice: 64, 128, 256, 512 or 1024 [default: 256]
+    /// The block size in threads, for kernels with a choice: 64, 128, 256, 512 or 1024 [default: 256]
     #[arg(long, value_parser = block)]
     pub block: Option<usize>,
 }
 
 impl Numbers {
-    /// How many: what was asked for, or what such a device does in a moment.
+    /// The number of elements: as requested, or a default that the device handles quickly.
     pub fn n(&self, gpu: &Gpu) -> usize {
         self.n.unwrap_or(if gpu.is_cuda() { 1 << 24 } else { 1 << 19 })
     }
@@ -300,7 +299,7 @@ impl Numbers {
     }
 }
 
-/// What is transposed.
+/// The input of a transpose.
 #[derive(Debug, Args)]
 pub struct Sides {
     /// Rows of the matrix [default: 4096 on a GPU, 1024 in the executor]
@@ -312,7 +311,7 @@ pub struct Sides {
 }
 
 impl Sides {
-    /// Rows and columns: what was asked for, or what such a device does in a moment.
+    /// Rows and columns: as requested, or a default that the device handles quickly.
     pub fn get(&self, gpu: &Gpu) -> (usize, usize) {
         let side = if gpu.is_cuda() { 4096 } else { 1024 };
         (self.rows.unwrap_or(side), self.cols.unwrap_or(side))
@@ -321,10 +320,10 @@ impl Sides {
 
 #[derive(Debug, Args)]
 pub struct LadderArguments {
-    /// Which ladder [default: all]
+    /// The ladder [default: all]
     #[arg(value_enum)]
     pub family: Option<Family>,
-    /// Only this rung, as the tables name it
+    /// Only this rung, by its name in the tables
     #[arg(long, value_name = "NAME")]
     pub rung: Option<String>,
     #[command(flatten)]
@@ -345,17 +344,15 @@ pub enum Family {
 
 #[derive(Debug, Args)]
 pub struct OccupancyArguments {
-    /// The kernel, as the ladders name it: `unroll_last_warp`, or with a type `unroll_last_warp_f32`
+    /// The kernel, by its name in the ladders: `unroll_last_warp`, or with a type `unroll_last_warp_f32`
     pub kernel: String,
-    /// For this architecture instead of the device, which then need not be there: sm_75, sm_80, sm_86, sm_89, sm_90,
-    /// sm_100 or sm_120
+    /// For this architecture, without a device: sm_75, sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120
     #[arg(long)]
     pub arch: Option<Arch>,
-    /// The kernels' PTX in this folder, as `cargo xtask build-ptx` writes it, instead of what this program was built
-    /// with
+    /// The folder of the kernels' PTX, as `cargo xtask build-ptx` writes it, instead of the PTX built into this program
     #[arg(long, value_name = "FOLDER", requires = "arch")]
     pub ptx: Option<PathBuf>,
-    /// How long a load from memory takes, in nanoseconds: some 500 to 800 on GPUs of today [default: 600]
+    /// The latency of a load from memory in nanoseconds: some 500 to 800 on current GPUs [default: 600]
     #[arg(long, value_parser = latency)]
     pub latency_ns: Option<f64>,
 }
@@ -373,7 +370,7 @@ pub struct TransposeArguments {
     pub force: bool,
     #[command(flatten)]
     pub sides: Sides,
-    /// Transposes by this rung of the ladder instead of the library's own kernel
+    /// Transposes with this rung of the ladder instead of the library's own kernel
     #[arg(long, value_name = "NAME")]
     pub rung: Option<String>,
     #[command(flatten)]
@@ -388,7 +385,7 @@ pub fn refuse_unused(options: &[(&str, bool)], why: &str) -> anyhow::Result<()> 
     }
 }
 
-/// What a command runs, as far as sizes matter to it.
+/// The sizes that a command uses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Uses {
     pub numbers: bool,
@@ -410,7 +407,7 @@ impl Uses {
     }
 }
 
-/// A block that kernels with a choice have an instance for.
+/// A block size for which kernels with a choice have an instance.
 fn block(text: &str) -> Result<usize, String> {
     let found = text.parse().ok().filter(|block| BLOCKS.contains(block));
     found.ok_or_else(|| {
@@ -421,7 +418,7 @@ fn block(text: &str) -> Result<usize, String> {
     })
 }
 
-/// An order of lanes: `seed=7`.
+/// A schedule of lanes: `seed=7`.
 fn schedule(text: &str) -> Result<Schedule, String> {
     let seed = text.strip_prefix("seed=").and_then(|seed| seed.parse().ok());
     seed.map(Schedule::Seed).ok_or_else(|| "a schedule is `seed=N`, with a whole number N from 0 on".to_owned())

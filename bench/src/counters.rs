@@ -1,4 +1,4 @@
-//! The executor's counters, as the tables and JSON have them.
+//! The executor's counters, for tables and JSON.
 
 use serde::Serialize;
 use warpfold::Counters;
@@ -62,7 +62,7 @@ impl CountersRow {
         }
     }
 
-    /// The share of loads' and stores' sectors that was asked for, in percent.
+    /// The requested share of the sectors of loads and stores, in percent.
     pub fn efficiency(&self) -> Option<f64> {
         let (sectors, bytes) = (self.load_sectors + self.store_sectors, self.load_bytes + self.store_bytes);
         (sectors > 0).then(|| 100.0 * bytes as f64 / (32 * sectors) as f64)
@@ -77,8 +77,8 @@ impl CountersRow {
             + self.atomic_requests
     }
 
-    /// What lanes meet in, in words.
-    pub fn meetings(&self) -> String {
+    /// A description of the synchronization of lanes.
+    pub fn synchronization(&self) -> String {
         let kinds = [
             (self.barriers, "barrier", "barriers"),
             (self.warp_barriers, "warp barrier", "warp barriers"),
@@ -94,7 +94,7 @@ impl CountersRow {
         shared_store_conflicts,atomic_requests,atomic_contention,lanes_active,divergent_requests,barriers,\
         warp_barriers,shuffles,votes,launch_dependents";
 
-    /// No values for [`CountersRow::CSV_HEADER`].
+    /// Empty values for [`CountersRow::CSV_HEADER`].
     pub fn no_csv() -> String {
         ",".repeat(Self::CSV_HEADER.matches(',').count())
     }
@@ -130,12 +130,12 @@ impl CountersRow {
     }
 }
 
-/// A percentage, or a dash where there is none.
+/// A percentage, or a dash.
 pub fn percent(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.1} %"))
 }
 
-/// A number, or a dash where there is none.
+/// A number, or a dash.
 pub fn number(value: Option<f64>) -> String {
     value.map_or("-".to_owned(), |value| format!("{value:.1}"))
 }

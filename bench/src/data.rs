@@ -1,4 +1,4 @@
-//! Inputs, and what the CPU makes of them.
+//! Inputs, and their expected results on the CPU.
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -6,28 +6,28 @@ use rand::{Rng, SeedableRng};
 use crate::element::Number;
 use crate::memory;
 
-/// A random whole number from -8 to 8, or of an unsigned type from 0 to 16.
+/// A random integer from -8 to 8, or for an unsigned type from 0 to 16.
 ///
-/// Sums of n of them with signs stay within some 20 times the root of n, so up to 2^39 of them each partial sum is a
-/// whole number that f32 has, and any order of additions gives the same: a kernel that drops one element, or takes it
-/// twice, is found out, where a tolerance would hide it.
+/// Sums of n signed ones stay within some 20 times the root of n. So for up to 2^39 of them each partial sum is an
+/// integer that f32 represents, and any order of additions gives the same: a kernel that drops an element, or uses one
+/// twice, is detected, where a tolerance would hide it.
 fn whole<T: Number>(source: &mut SmallRng) -> T {
     let least = if T::of_whole(-1).wide() < T::of_whole(0).wide() { -8 } else { 0 };
     T::of_whole(source.random_range(-8_i8..=8) + 8 + least)
 }
 
-/// `len` random numbers, fresh in every run.
+/// `len` random numbers, different in every run.
 pub fn random<T: Number>(len: usize) -> anyhow::Result<Vec<T>> {
     fill(len, SmallRng::from_os_rng(), whole)
 }
 
-/// `len` random numbers, the same for a seed in every run. (On any machine with 64 bits; `SmallRng` is another
-/// generator on those with 32.)
+/// `len` random numbers, the same for a seed in every run. (On any 64-bit machine; `SmallRng` is another generator on
+/// 32-bit machines.)
 pub fn random_of_seed<T: Number>(len: usize, seed: u64) -> anyhow::Result<Vec<T>> {
     fill(len, SmallRng::seed_from_u64(seed), whole)
 }
 
-/// `len` random bit patterns that are no NaN, for what must move unchanged.
+/// `len` random bit patterns that are not NaN, for data that must move unchanged.
 pub fn random_bits(len: usize) -> anyhow::Result<Vec<f32>> {
     fill(len, SmallRng::from_os_rng(), |source| source.random())
 }
@@ -38,7 +38,7 @@ fn fill<T>(len: usize, mut source: SmallRng, mut next: impl FnMut(&mut SmallRng)
     Ok(numbers)
 }
 
-/// The transpose, by the CPU.
+/// The transpose, computed by the CPU.
 pub fn transposed(elements: &[f32], rows: usize, columns: usize) -> anyhow::Result<Vec<f32>> {
     let mut result = memory::list(elements.len())?;
     result.resize(elements.len(), 0.0);

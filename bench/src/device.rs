@@ -1,4 +1,4 @@
-//! The device, as reports name it, and `bench device`.
+//! The device in reports, and `bench device`.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::cells::csv_field;
 use crate::cli::{Format, Output};
 use crate::outcome::{Outcome, finish};
 
-/// The device, as a report names it.
+/// The device, as reports describe it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Device {
     pub name: String,
@@ -48,7 +48,7 @@ impl Device {
         })
     }
 
-    /// The device in one line, and what its times mean.
+    /// The device in one line, and the meaning of its times.
     pub fn headline(&self) -> String {
         match (&self.compute_capability, self.peak_gigabytes_per_second) {
             (Some(capability), Some(peak)) => format!(
@@ -65,26 +65,26 @@ impl Device {
     }
 }
 
-/// The theoretical bandwidth in GB/s. Some virtual devices say that their clock is 0, which is to say nothing.
+/// The theoretical bandwidth in GB/s. Some virtual devices report a clock of 0, which means unknown.
 fn peak(info: &DeviceInfo) -> Option<f64> {
     info.theoretical_bandwidth().filter(|&bandwidth| bandwidth > 0.0).map(|bandwidth| bandwidth / 1e9)
 }
 
-/// The device, and how soon it answers.
+/// The device and its first response times.
 #[derive(Serialize)]
-struct Answering {
+struct FirstResponses {
     #[serde(flatten)]
     device: Device,
-    /// Upload, sum and download of the process' first kernel: the driver compiles it, or has it in its cache.
+    /// Upload, sum and download with the process' first kernel: the driver compiles it, or has it in its cache.
     first_sum_ms: f64,
-    /// The same again.
+    /// The same a second time.
     second_sum_ms: f64,
 }
 
 pub fn run(gpu: &Gpu, output: &Output) -> anyhow::Result<Outcome> {
-    // Before anything else has started the device.
+    // Before any other use of the device.
     let (first_sum_ms, second_sum_ms) = (time_of_sum(gpu)?, time_of_sum(gpu)?);
-    let answering = Answering { device: Device::of(gpu)?, first_sum_ms, second_sum_ms };
+    let answering = FirstResponses { device: Device::of(gpu)?, first_sum_ms, second_sum_ms };
     Ok(finish(write(&mut io::stdout().lock(), &answering, output.format), true, output, Vec::new))
 }
 
@@ -94,7 +94,7 @@ fn time_of_sum(gpu: &Gpu) -> Result<f64, Error> {
     Ok(start.elapsed().as_secs_f64() * 1e3)
 }
 
-fn write(out: &mut impl Write, device: &Answering, format: Format) -> io::Result<()> {
+fn write(out: &mut impl Write, device: &FirstResponses, format: Format) -> io::Result<()> {
     let lines = lines(device);
     match format {
         Format::Json => {
@@ -116,7 +116,7 @@ fn write(out: &mut impl Write, device: &Answering, format: Format) -> io::Result
     }
 }
 
-fn lines(Answering { device, first_sum_ms, second_sum_ms }: &Answering) -> Vec<(&'static str, String)> {
+fn lines(FirstResponses { device, first_sum_ms, second_sum_ms }: &FirstResponses) -> Vec<(&'static str, String)> {
     let cuda = device.backend == "cuda";
     let mut lines = vec![
         ("name", device.name.clone()),

@@ -1,4 +1,4 @@
-//! The twelve types of elements, and what the CPU computes with them.
+//! The twelve element types, and the CPU's arithmetic on them.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use warpfold::{Element, Error};
 
 use crate::number::Value;
 
-/// A type of elements.
+/// An element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElementType {
@@ -35,12 +35,12 @@ impl ElementType {
         matches!(self, Self::F32 | Self::F64 | Self::F16 | Self::Bf16)
     }
 
-    /// Refuses a type that the ladders have no kernels for.
+    /// Refuses a type for which the ladders have no kernels.
     pub fn check_ladder(self) -> Result<(), Error> {
         if Self::OF_LADDERS.contains(&self) { Ok(()) } else { Err(self.no_ladder()) }
     }
 
-    /// The error that [`with_ladder_type`] gives.
+    /// The error of [`with_ladder_type`].
     pub fn no_ladder(self) -> Error {
         let allowed = Self::OF_LADDERS.map(|dtype| dtype.to_string()).to_vec();
         Error::NoSuchRung { what: "kernel of the ladders for", value: self.to_string(), allowed }
@@ -75,7 +75,7 @@ macro_rules! with_type {
 }
 pub(crate) use with_type;
 
-/// [`with_type`] for the types that the ladders have; of others [`ElementType::no_ladder`].
+/// [`with_type`] for the types of the ladders; for others [`ElementType::no_ladder`].
 macro_rules! with_ladder_type {
     ($dtype:expr, $type:ident => $body:expr) => {
         with_ladder_type!($dtype, $type => $body; F32 f32 F64 f64 I32 i32 I64 i64)
@@ -95,28 +95,28 @@ pub(crate) use with_ladder_type;
 /// A number that `bench` reduces.
 pub trait Number: Element {
     const TYPE: ElementType;
-    /// The floats that means are rounded to, and of floats sums.
+    /// The float format of means, and of sums of floats.
     const MEANS: Format;
-    /// What the CPU computes in.
+    /// The type in which the CPU computes.
     type Wide: Wide;
 
-    /// Exact.
+    /// Converts, exactly.
     fn wide(self) -> Self::Wide;
 
-    /// The lowest bits of an integer; of a float the nearest.
+    /// The lowest bits of an integer; the nearest float.
     fn of_wide(wide: Self::Wide) -> Self;
 
-    /// A small whole number; of unsigned types one from 0 on.
+    /// Converts a small integer, nonnegative for unsigned types.
     fn of_whole(value: i8) -> Self;
 
-    /// The nearest, of a float.
+    /// The nearest float; `None` for integers.
     fn of_f64(value: f64) -> Option<Self>;
 
-    /// For printing.
+    /// The number for printing.
     fn value(self) -> Value;
 }
 
-/// 64 bits: an integer that wraps, or a float.
+/// A 64-bit number: an integer that wraps, or a float.
 pub trait Wide: Number + PartialOrd {
     const IS_FLOAT: bool;
     const ZERO: Self;
@@ -126,7 +126,7 @@ pub trait Wide: Number + PartialOrd {
     fn to_f64(self) -> f64;
 }
 
-/// A format of floats.
+/// A float format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Single,
@@ -134,7 +134,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The nearest number of the format.
+    /// Rounds to the nearest number of the format.
     pub fn round(self, value: f64) -> f64 {
         match self {
             Self::Single => f64::from(value as f32),
@@ -142,7 +142,7 @@ impl Format {
         }
     }
 
-    /// Half the distance from 1 to the next.
+    /// Half the distance from 1 to the next number.
     pub fn rounding(self) -> f64 {
         match self {
             Self::Single => f64::from(f32::EPSILON) / 2.0,
@@ -158,7 +158,7 @@ impl Format {
         }
     }
 
-    /// The least number above 0.
+    /// The smallest positive number.
     pub fn least(self) -> f64 {
         match self {
             Self::Single => f32::from_bits(1).into(),
@@ -197,7 +197,7 @@ macro_rules! floats {
     )*};
 }
 
-// By the digits of an `f32` the others of 16 bits are told apart too.
+// The digits of an `f32` distinguish all 16-bit floats, too.
 floats! {
     f16 F16, Single, f16::from_f64, |x: f16| Value::F32(x.into());
     bf16 Bf16, Single, bf16::from_f64, |x: bf16| Value::F32(x.into());

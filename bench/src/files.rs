@@ -1,4 +1,4 @@
-//! Files that are written whole or not at all.
+//! Files that are written completely or not at all.
 
 use std::fs::File;
 use std::io;
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-/// Whether [`write()`] could do its work: told before a long computation, not after it.
+/// Checks before a long computation whether [`write()`] can work.
 pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
     ensure!(!path.is_dir(), "cannot write `{shown}`: it is a folder; name a file in it");
-    // To replace a device or a pipe by a file is never what is meant.
+    // Replacing a device or a pipe by a file is never intended.
     ensure!(!path.exists() || path.is_file(), "cannot write `{shown}`: it is not a regular file; name another");
     let path = target(path);
     let folder = folder_of(&path);
@@ -31,7 +31,7 @@ pub enum Existing {
     Keep,
 }
 
-/// Writes a file by `contents`. What fails leaves no file of that name, and an existing one as it was.
+/// Writes a file by `contents`. On failure no new file exists, and an existing one is unchanged.
 pub fn write(
     path: &Path,
     existing: Existing,
@@ -51,12 +51,12 @@ pub fn write(
     write().map(|_| ()).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// Behind a link it is the file that is replaced, not the link.
+/// For a symbolic link the file behind it is replaced, not the link.
 fn target(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// A file beside `path`, with the permissions that any new file gets, to be renamed when it is whole.
+/// A file next to `path`, with the permissions of a new file, to be renamed when complete.
 fn temporary(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]

@@ -4,7 +4,7 @@ use warpfold::{Buffer, Element, Error, Gpu, View};
 
 use crate::measure::Plan;
 
-/// Copies of an input, to be used in turn, so that none is in the cache when its turn comes.
+/// Copies of an input, used in turn, so that none is in the cache when its turn comes.
 pub struct Inputs<T> {
     buffers: Vec<Buffer<T>>,
     offset: usize,
@@ -12,7 +12,7 @@ pub struct Inputs<T> {
 }
 
 impl<T: Element> Inputs<T> {
-    /// Of `all` but the first `offset`.
+    /// Copies of `all` without the first `offset` elements.
     pub fn new(gpu: &Gpu, plan: &Plan, all: &[T], offset: usize) -> Result<Self, Error> {
         let mut buffers = vec![gpu.upload(all)?];
         for _ in 1..plan.rotation(size_of_val(all)) {
@@ -23,17 +23,17 @@ impl<T: Element> Inputs<T> {
         Ok(Self { buffers, offset, len: all.len() - offset })
     }
 
-    /// That of turn `i`.
+    /// The input of iteration `i`.
     pub fn turn(&self, i: usize) -> Result<View<'_, T>, Error> {
         self.buffer(i).view().slice(self.offset, self.len)
     }
 
-    /// The memory of turn `i`, with what is left out.
+    /// The memory of iteration `i`, including the first `offset` elements.
     pub fn buffer(&self, i: usize) -> &Buffer<T> {
         &self.buffers[i % self.buffers.len()]
     }
 
-    /// The address of each turn.
+    /// The address of each copy.
     pub fn addresses(&self) -> Result<Vec<u64>, Error> {
         (0..self.buffers.len()).map(|i| Ok(self.turn(i)?.device_address())).collect()
     }

@@ -1,23 +1,23 @@
-//! Ctrl-C, or what `timeout` and `kill` send: the first ends the run after the kernel that is being measured, with what
-//! was measured so far; another one, a second later or more, ends it at once. (`timeout` sends two, to the program and
-//! to its group.)
+//! Handles Ctrl-C, and the signal of `timeout` and `kill`. The first one ends the run after the current kernel, and
+//! prints the results so far; another one, at least a second later, ends it at once. (`timeout` sends two, to the
+//! program and to its group.)
 
 use std::process;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// When the first one came.
+/// The time of the first signal.
 static INTERRUPTED: OnceLock<Instant> = OnceLock::new();
 
-/// What comes sooner than this after the first belongs to it.
+/// A signal within this time after the first counts as the same.
 const APART: Duration = Duration::from_secs(1);
 
-/// The exit code of a program that Ctrl-C has ended, by the shells' convention.
+/// The exit code of a program that was ended by Ctrl-C, by the shells' convention.
 pub const EXIT_CODE: u8 = 130;
 
-/// From here on Ctrl-C and SIGTERM are asked for, by [`is_pending`].
+/// Catches Ctrl-C and SIGTERM from now on; see [`is_pending`].
 pub fn catch() {
-    // Where they cannot be had, they end the program as they do any other.
+    // If they cannot be caught, they end the program as usual.
     let _ = ctrlc::set_handler(|| match INTERRUPTED.get() {
         None => {
             INTERRUPTED.get_or_init(Instant::now);

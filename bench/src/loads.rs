@@ -1,22 +1,22 @@
-//! How many bytes one thread of a kernel has on their way from global memory at once, read off its PTX.
+//! The bytes that one thread of a kernel has in flight from global memory, computed from its PTX.
 //!
-//! A GPU's thread does not stop at a load. It goes on, past other loads, branches and barriers, until an instruction
-//! names a register that a load has still to fill. So the loads that are outstanding at a place of the program are
-//! those on a way to it whose registers nothing on that way has named, and something on a way from it does: on a way
-//! past their use they were not taken either. Both are found by following the control flow until nothing changes. Bytes
-//! count by register, so that two branches that load the same one count once.
+//! A GPU's thread does not stop at a load. It continues past other loads, branches and barriers, until an instruction
+//! names a register that a load has not filled yet. So the outstanding loads at a point of the program are those on
+//! some path to it whose registers no instruction on that path has named, but some instruction on a path from it does
+//! (on a path past their use they were not executed). Both sets are data-flow problems, iterated to a fixed point.
+//! Bytes are counted per register, so that two branches that load the same register count once.
 //!
-//! It is the most that the PTX allows, not what happens: `ptxas` may move loads together, or apart to save registers,
-//! and a branch or predicate may leave some out. A load from a generic address is not counted, nor is a copy to shared
-//! memory, which fills no register; the kernels here have neither.
+//! It is the maximum that the PTX allows, not what happens: `ptxas` may move loads together, or apart to save
+//! registers, and a branch or predicate may skip some. Loads from generic addresses are not counted, nor are copies to
+//! shared memory, which fill no register; the kernels here have neither.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The most bytes that a thread running this entry has on their way at once.
+/// The maximum number of bytes that a thread running this entry has in flight.
 pub fn bytes_in_flight(ptx: &str) -> u32 {
     let program = Program::parse(ptx);
     let wanted = program.wanted();
-    // Before each instruction that can be reached, the loads that are outstanding, each by its place.
+    // The outstanding loads before each reachable instruction, as instruction indices.
     let mut before: Vec<Option<BTreeSet<usize>>> = vec![None; program.instructions.len()];
     let mut work = vec![(0, BTreeSet::new())];
     while let Some((at, outstanding)) = work.pop() {
@@ -43,7 +43,7 @@ struct Program<'a> {
 
 struct Instruction<'a> {
     is_predicated: bool,
-    /// With its modifiers: `ld.global.v4.b32`.
+    /// The opcode with its modifiers: `ld.global.v4.b32`.
     opcode: &'a str,
     operands: &'a str,
 }
@@ -51,11 +51,11 @@ struct Instruction<'a> {
 impl<'a> Program<'a> {
     fn parse(ptx: &'a str) -> Self {
         let mut program = Self { instructions: Vec::new(), labels: HashMap::new() };
-        // What stands before the body is the entry's head: its parameters name no register.
+        // The head of the entry, before the body, names no registers.
         let body = ptx.find("\n{").map_or(ptx, |head| &ptx[head..]);
         let lines = body.lines().map(|line| line.split("//").next().unwrap_or_default());
         for statement in lines.flat_map(|line| line.split(';')) {
-            // Braces are the scopes that inline assembly opens.
+            // Braces are scopes opened by inline assembly.
             let statement = statement.trim_start_matches(|c: char| c.is_whitespace() || c == '{' || c == '}');
             // An instruction has dots or blanks before any colon.
             let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%'));
@@ -66,7 +66,7 @@ impl<'a> Program<'a> {
         program
     }
 
-    /// Before each instruction, the registers that some way from it names before a load fills them again.
+    /// The live registers before each instruction: those that some path names before a load fills them again.
     fn wanted(&self) -> Vec<BTreeSet<&'a str>> {
         let mut wanted = vec![BTreeSet::new(); self.instructions.len()];
         let mut is_changing = true;
@@ -87,7 +87,7 @@ impl<'a> Program<'a> {
         wanted
     }
 
-    /// The loads that are outstanding after an instruction.
+    /// The outstanding loads after an instruction.
     fn after(&self, at: usize, before: &BTreeSet<usize>) -> BTreeSet<usize> {
         let own = &self.instructions[at];
         let named: Vec<&str> = registers_in(own.operands).collect();
@@ -108,7 +108,7 @@ impl<'a> Program<'a> {
         registers.values().sum()
     }
 
-    /// Where the program may go on after an instruction.
+    /// The successors of an instruction.
     fn next(&self, at: usize) -> Vec<usize> {
         let Instruction { is_predicated, opcode, operands } = self.instructions[at];
         let name = opcode.split('.').next().unwrap_or_default();
@@ -120,7 +120,7 @@ impl<'a> Program<'a> {
 }
 
 impl<'a> Instruction<'a> {
-    /// Nothing for a directive (`.reg`, `.shared`).
+    /// `None` for a directive (`.reg`, `.shared`).
     fn parse(text: &'a str) -> Option<Self> {
         let (is_predicated, text) = match text.strip_prefix('@') {
             Some(rest) => (true, rest.split_once(char::is_whitespace)?.1.trim_start()),
@@ -130,20 +130,20 @@ impl<'a> Instruction<'a> {
         (!opcode.is_empty() && !opcode.starts_with('.')).then_some(Self { is_predicated, opcode, operands })
     }
 
-    /// Bytes that it brings to each register that it loads, if it loads from global memory.
+    /// The bytes for each register, if it loads from global memory.
     fn bytes_of_register(&self) -> Option<u32> {
         let mut modifiers = self.opcode.split('.');
         let is_load = matches!(modifiers.next(), Some("ld" | "ldu"));
         let (mut is_global, mut bits) = (false, None);
         for modifier in modifiers {
             is_global |= modifier == "global";
-            // The type stands last, and is the only modifier of a letter or two and a number of bits.
+            // The type is the last modifier, and the only one of a letter or two and a number of bits.
             bits = modifier.trim_start_matches(['b', 'u', 's', 'f']).parse::<u32>().ok().or(bits);
         }
         bits.filter(|_| is_load && is_global).map(|bits| bits / 8)
     }
 
-    /// The operands that a load from global memory fills: what stands before its address.
+    /// The destination operands of a load from global memory, before its address.
     fn destination(&self) -> &'a str {
         match self.bytes_of_register() {
             Some(_) => self.operands.split('[').next().unwrap_or_default(),
@@ -151,7 +151,7 @@ impl<'a> Instruction<'a> {
         }
     }
 
-    /// The registers that a load from global memory fills.
+    /// The destination registers of a load from global memory.
     fn loaded(&self) -> impl Iterator<Item = &'a str> {
         registers_in(self.destination())
     }
@@ -167,7 +167,7 @@ fn registers_in(operands: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    /// Of a body, after which these registers are used.
+    /// The bytes in flight of a body, after which these registers are used.
     fn of(body: &str, used: &str) -> u32 {
         let body = format!("{body}\n\tst.global.v4.b32 [%rd99], {{{used}}};\n\tret;");
         bytes_in_flight(&format!(".visible .entry k(\n\t.param .u64 k_param_0\n)\n{{\n{body}\n}}\n"))
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn several_before_the_first_use() {
         assert_eq!(of("ld.global.b32 %r1, [%rd1];\nld.global.f64 %fd1, [%rd2];", "%r1, %fd1"), 12);
-        // The address of the second is what the first loads.
+        // The address of the second load is the result of the first.
         assert_eq!(of("ld.global.b64 %rd1, [%rd3];\nld.global.b64 %rd2, [%rd1];", "%rd1, %rd2"), 8);
     }
 
@@ -190,7 +190,7 @@ mod tests {
     fn vectors() {
         let four = "ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd2];\n";
         assert_eq!(of(&format!("ld.global.v2.b64 {{%rd5, %rd6}}, [%rd1];\n{four}"), "%rd5, %r1"), 32);
-        // One of its registers waits for all of it.
+        // Use of one of its registers waits for the whole load.
         let used = format!("{four}st.global.b32 [%rd9], %r3;\n");
         assert_eq!(of(&format!("{used}ld.global.v4.b32 {{%r5, %r6, %r7, %r8}}, [%rd2];"), "%r1, %r5"), 16);
     }
@@ -203,10 +203,11 @@ mod tests {
 
     #[test]
     fn loops() {
-        // Used in the round after the one that loads it: beside the load of this round there is none.
+        // Used in the iteration after its load: next to this iteration's load there is no other.
         let pipelined = "$L1:\nadd.s32 %r9, %r9, %r1;\nld.global.b32 %r1, [%rd1];\n@%p1 bra $L1;";
         assert_eq!(of(pipelined, "%r1"), 4);
-        // Two in each round, the second for what comes after the loop: the first is used before it, or behind it.
+        // Two loads in each iteration, the second for use after the loop; the first is used before the second, or after
+        // it.
         let carried =
             "$L1:\nld.global.b32 %r1, [%rd1];\nadd.s32 %r9, %r9, %r1;\nld.global.b32 %r2, [%rd2];\n@%p1 bra $L1;";
         assert_eq!(of(carried, "%r2"), 4);
@@ -217,20 +218,20 @@ mod tests {
 
     #[test]
     fn branches_do_not_wait() {
-        // What rustc makes of an element or the neutral one: a branch around each load.
+        // rustc's code for an element or the identity: a branch around each load.
         let body = "@%p1 bra $L1;\nld.global.b32 %r1, [%rd1];\n$L1:\n@%p2 bra $L2;\nld.global.b32 %r2, [%rd2];\n$L2:";
         assert_eq!(of(body, "%r1, %r2"), 8);
-        // Two branches that load the same register, of which one is taken.
+        // Two branches that load the same register, one of which is taken.
         let either = "@%p1 bra $L1;\nld.global.b32 %r1, [%rd1];\nbra.uni $L2;\n$L1:\nld.global.b32 %r1, [%rd2];\n$L2:";
         assert_eq!(of(either, "%r1"), 4);
     }
 
     #[test]
     fn ways_that_are_not_taken() {
-        // Behind a jump that is always taken there is nothing.
+        // Code after an unconditional jump is unreachable.
         let jumped = "ld.global.b32 %r1, [%rd1];\nbra.uni $L1;\nld.global.v2.b32 {%r2, %r3}, [%rd1];\n$L1:";
         assert_eq!(of(jumped, "%r1, %r2"), 4);
-        // Past the use of the first load, only the second counts: on that way the first was left out too.
+        // After the use of the first load only the second counts: on the other path the first was not executed.
         let skipped =
             "ld.global.b32 %r1, [%rd1];\n@%p1 bra $L1;\nadd.s32 %r2, %r1, 1;\n$L1:\nld.global.b32 %r3, [%rd1];";
         assert_eq!(of(skipped, "%r3"), 4);

@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     run(&cli).unwrap_or_else(|error| Outcome::of_error(&error)).report()
 }
 
-/// An error is one before anything was measured.
+/// An error here occurred before anything was measured.
 fn run(cli: &Cli) -> anyhow::Result<Outcome> {
     cli.check()?;
     interrupt::catch();

@@ -9,26 +9,26 @@ use crate::cli::Output;
 use crate::interrupt;
 use crate::ranges::{self, Range};
 
-/// How long a sample should take on a GPU.
+/// The duration of a sample on a GPU.
 const SAMPLE_SECONDS: f64 = 3e-3;
 
 /// A kernel that takes longer than this is timed once.
 const LONG_SECONDS: f64 = 0.5;
 
-/// Starts some work, and gets a number that counts up, so that it can take another input each time. Not generic: each
-/// operator and type has a closure of its own, and measuring is the same for all.
+/// Starts some work, given a number that counts up, so that it can use another input each time. Not generic: only the
+/// closure is compiled per operator and type, the measurement once.
 pub type Start<'a> = dyn FnMut(usize) -> Result<(), Error> + 'a;
 
 /// How to measure on a device.
 pub struct Plan {
     pub samples: u32,
-    /// Copies of an input of so many bytes that are needed to have none of it in the cache when its turn comes.
+    /// The size of the L2 cache, which determines how many copies of an input evict each other.
     l2_bytes: usize,
     is_gpu: bool,
     has_ranges: bool,
 }
 
-/// What was measured.
+/// The measured times.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
     pub median: Duration,
@@ -43,29 +43,29 @@ impl Plan {
         Ok(Self { samples, l2_bytes, is_gpu, has_ranges: output.nvtx })
     }
 
-    /// A profiler's range around what follows, if that was asked for.
+    /// Opens a profiler's range, if requested.
     pub fn range(&self, name: &str) -> Option<Range> {
         self.has_ranges.then(|| ranges::open(name))
     }
 
-    /// How many inputs of `bytes` bytes to rotate through.
+    /// The number of inputs of `bytes` bytes to rotate through.
     pub fn rotation(&self, bytes: usize) -> usize {
         if !self.is_gpu || bytes == 0 {
             return 1;
         }
-        // Twice the cache, beside the one in use. A thousand tiny inputs are enough of a rotation.
+        // Twice the cache, in addition to the one in use. A thousand tiny inputs suffice.
         (2 * self.l2_bytes).div_ceil(bytes).clamp(1, 1024) + 1
     }
 
-    /// [`Plan::rotation`] of a size that need not fit in memory.
+    /// [`Plan::rotation`] for a size that may not fit in memory.
     pub fn copies(&self, bytes: u128) -> u128 {
         self.rotation(usize::try_from(bytes).unwrap_or(usize::MAX)) as u128
     }
 
-    /// Starts `work` for the first time, for its result to be checked.
+    /// Starts `work` for the first time, so that its result can be checked.
     ///
-    /// In the executor its time is given, for [`Plan::time_after`]: there it is as good a sample as any, and to do the
-    /// work a second time is to wait twice. On a GPU the first start also loads the kernel.
+    /// In the executor it returns the time, for [`Plan::time_after`]: it is a valid sample there, and repeating the
+    /// work would double the wait. On a GPU the first start also loads the kernel.
     pub fn first(&self, gpu: &Gpu, work: &mut Start<'_>) -> Result<Option<Duration>, Error> {
         if self.is_gpu {
             work(0)?;
@@ -74,20 +74,20 @@ impl Plan {
         gpu.time(|| work(0)).map(Some)
     }
 
-    /// Whether to take another sample: after an interrupt, one is enough.
+    /// Whether to take another sample: after an interrupt, one suffices.
     fn wants_more(&self, times: &[Duration]) -> bool {
         times.is_empty() || times.len() < self.samples as usize && !interrupt::is_pending()
     }
 
     /// Times `work`.
     ///
-    /// On a GPU a sample is as many starts in a row as fill some milliseconds, divided by their number: alone, a short
-    /// kernel is over before the host has told the device of it, and the time would be the host's.
+    /// On a GPU a sample is a series of starts that takes some milliseconds, divided by their number: a single short
+    /// kernel ends before the host has finished launching it, and the time would be the host's.
     pub fn time(&self, gpu: &Gpu, work: &mut Start<'_>) -> Result<Timing, Error> {
         self.time_after(gpu, None, work)
     }
 
-    /// [`Plan::time`], with the time that [`Plan::first`] gave as the first sample.
+    /// [`Plan::time`] with the time from [`Plan::first`] as the first sample.
     pub fn time_after(&self, gpu: &Gpu, first: Option<Duration>, work: &mut Start<'_>) -> Result<Timing, Error> {
         let mut next = 0;
         let mut sample = |starts: u32| {
@@ -124,8 +124,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// Times `work` on a GPU as [`Plan::time`] does, its starts recorded as one graph, so that the host's time for a
-    /// start is in none of it.
+    /// Times `work` on a GPU like [`Plan::time`], with its starts recorded as one graph, which excludes the host's
+    /// launch time.
     pub fn time_recorded(&self, gpu: &Gpu, work: &mut Start<'_>) -> Result<Timing, Error> {
         // The first start loads the kernel.
         work(0)?;
@@ -152,14 +152,14 @@ impl Plan {
 }
 
 impl Timing {
-    /// Of samples, at least one.
+    /// From at least one sample.
     fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         Self { median: times[times.len() / 2], fastest: times[0] }
     }
 }
 
-/// The bandwidth of a copy on the device, in bytes read and written per second; nothing in the executor.
+/// The bandwidth of a copy on the device, in bytes read and written per second; `None` in the executor.
 pub fn copy_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, Error> {
     if !gpu.is_cuda() {
         return Ok(None);
@@ -183,7 +183,7 @@ pub fn if_there_is_memory<T>(what: &str, buffers: Result<T, Error>) -> Result<Op
     }
 }
 
-/// A bar on standard error that shows how many of `steps` are done; nothing where that is no terminal.
+/// A progress bar on standard error with `steps` steps; hidden unless it is a terminal.
 pub fn progress(steps: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}").expect("the template is valid");
     ProgressBar::new(steps as u64).with_style(style)

@@ -1,8 +1,6 @@
-//! Memory: whether what a command needs is free, asked before anything is allocated, and allocations that fail as
-//! errors.
+//! Memory: checks before allocation whether a command's memory is free, and allocations that fail as errors.
 //!
-//! Linux hands out more memory than there is, and ends the program that uses it. So an allocation that succeeds says
-//! nothing.
+//! Linux overcommits memory, and kills the program that uses it. So a successful allocation proves nothing.
 
 use std::fs;
 use std::path::Path;
@@ -12,29 +10,29 @@ use warpfold::Gpu;
 
 use crate::number::counted;
 
-/// Bytes that a command needs at once. Of two `u64` lengths the product fits.
+/// The bytes that a command needs at once. The product of two `u64` lengths fits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Need {
-    /// Inputs, in all their copies, and results.
+    /// Inputs, with all their copies, and results.
     pub device: u128,
-    /// Inputs, what the CPU makes of them, and results to compare with it.
+    /// Inputs, expected results, and results to compare with them.
     pub host: u128,
 }
 
-/// The bytes of so many elements.
+/// The size of `len` elements in bytes.
 pub fn bytes_of<T>(len: usize) -> u128 {
     len as u128 * size_of::<T>() as u128
 }
 
 impl Need {
-    /// Refuses what is not free; `what` needs it, and `instead` is how to need less.
+    /// Refuses a need that exceeds the free memory; `what` has the need, and `instead` says how to reduce it.
     pub fn check(self, gpu: &Gpu, what: &str, instead: &str) -> anyhow::Result<()> {
         let of_host = free_host_memory();
         if gpu.is_cuda() {
             enough(what, "the device's memory", self.device, gpu.free_memory()?, instead)?;
             enough(what, "the host's memory", self.host, of_host, instead)
         } else {
-            // The executor's device memory is the host's too.
+            // The executor's device memory is host memory, too.
             let free = of_host.min(gpu.free_memory()?);
             enough(what, "memory", self.device.saturating_add(self.host), free, instead)
         }
@@ -60,7 +58,7 @@ pub fn list<T>(len: usize) -> anyhow::Result<Vec<T>> {
     Ok(list)
 }
 
-/// Bytes in a unit of theirs.
+/// A number of bytes with a suitable unit.
 fn shown(bytes: u128) -> String {
     const UNITS: [&str; 7] = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let (mut value, mut unit) = (bytes as f64, 0);
@@ -70,7 +68,7 @@ fn shown(bytes: u128) -> String {
     if unit == 0 { counted(bytes, "byte", "bytes") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
-/// Bytes of the host's memory that this process may still use; without a limit where nothing says one.
+/// The host memory in bytes that this process may still use; unlimited if no source gives a limit.
 pub fn free_host_memory() -> usize {
     let of_machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -82,8 +80,8 @@ fn available(meminfo: &str) -> Option<usize> {
     line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
 }
 
-/// What the control groups of a process leave it, as containers and `systemd-run` set them: the process' own group, and
-/// those around it, by `/proc/self/cgroup`.
+/// The remaining memory of a process' control groups, as containers and `systemd-run` set them: its own group in
+/// `/proc/self/cgroup`, and the groups above.
 fn of_groups(groups: &str, root: &Path) -> Option<usize> {
     let of_line = |line: &str| {
         let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
@@ -94,15 +92,14 @@ fn of_groups(groups: &str, root: &Path) -> Option<usize> {
             }
             _ => return None,
         };
-        // In a container the group may be named as it is outside of it: then the folders that exist are those around
-        // it.
+        // In a container the group may have its name from outside: then the existing folders are those above it.
         let own = root.join(group.trim_start_matches('/'));
         own.ancestors().take_while(|folder| folder.starts_with(&root)).filter_map(|folder| left(folder, files)).min()
     };
     groups.lines().filter_map(of_line).min()
 }
 
-/// The limit of a group less what is in use. Pages of files that nobody uses are given up first, so they count as free.
+/// The limit of a group minus its usage. Inactive file pages are reclaimed first, so they count as free.
 fn left(folder: &Path, [limit, usage, inactive]: [&str; 3]) -> Option<usize> {
     let number = |file: &str| fs::read_to_string(folder.join(file)).ok()?.trim().parse::<usize>().ok();
     let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();

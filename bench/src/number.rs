@@ -1,14 +1,14 @@
-//! Numbers in JSON and CSV, and in sentences.
+//! Numbers in JSON, CSV and sentences.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A number that is printed so that reading it back gives the same bits: a float by the fewest digits that tell it from
-/// the others of its type, whether they are read as that type or, as JSON is, as `f64`.
+/// A number that is printed so that reading it back gives the same bits: a float with the fewest digits that
+/// distinguish it from others of its type, whether they are read as that type or, as in JSON, as `f64`.
 ///
-/// JSON has no infinities and no NaN: there they are the strings `"inf"`, `"-inf"` and `"nan"`, and in CSV the same
-/// words. Programs read them as they are: `float("inf")` of Python, `strtod` of C.
+/// JSON has no infinities and no NaN: they are the strings `"inf"`, `"-inf"` and `"nan"`, and in CSV the same words.
+/// Programs can read them: Python's `float("inf")`, C's `strtod`.
 #[derive(Clone, Copy, Debug)]
 pub enum Value {
     I64(i64),
@@ -18,7 +18,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// An integer.
+    /// The number, if it is an integer.
     pub fn whole(self) -> Option<i128> {
         match self {
             Self::I64(number) => Some(number.into()),
@@ -27,8 +27,8 @@ impl Value {
         }
     }
 
-    /// The same number with digits that may be read as `f64` and rounded to `f32`. The shortest digits of 7.038531e-26
-    /// may not: the nearest `f64` is half-way to the next `f32`.
+    /// The same number with digits that may be read as `f64` and then rounded to `f32`. The shortest digits of
+    /// 7.038531e-26 may not: the nearest `f64` is a midpoint to the next `f32`.
     fn printable(self) -> Self {
         match self {
             Self::F32(number) => {
@@ -40,7 +40,7 @@ impl Value {
         }
     }
 
-    /// The bits, of an `f32` the lowest 32.
+    /// The bits; for an `f32` the lowest 32.
     pub fn bits(self) -> u64 {
         match self {
             Self::I64(number) => number as u64,
@@ -70,7 +70,7 @@ impl Value {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.printable() {
-            // A NaN's sign says nothing.
+            // A NaN's sign has no meaning.
             _ if self.to_f64().is_nan() => f.write_str("nan"),
             Self::I64(number) => write!(f, "{number}"),
             Self::U64(number) => write!(f, "{number}"),
@@ -92,12 +92,12 @@ impl Serialize for Value {
     }
 }
 
-/// The results of a reduction: in JSON a number, or a list of more than one; in CSV separated by spaces.
+/// The results of a reduction: in JSON a number, or a list; in CSV separated by spaces.
 #[derive(Clone, Debug)]
 pub struct Results(pub Vec<Value>);
 
 impl Results {
-    /// As many as fit on a line.
+    /// The results that fit on a line.
     pub fn shown(&self) -> String {
         const MOST: usize = 8;
         let Self(all) = self;
@@ -125,7 +125,7 @@ impl Serialize for Results {
     }
 }
 
-/// A number of things: `1 block`, `2 blocks`.
+/// A count with its noun: `1 block`, `2 blocks`.
 pub fn counted(count: impl fmt::Display, one: &str, many: &str) -> String {
     let count = count.to_string();
     let noun = if count == "1" { one } else { many };

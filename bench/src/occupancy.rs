@@ -1,4 +1,4 @@
-//! `bench occupancy`: what a kernel needs, and how much of a multiprocessor it fills.
+//! `bench occupancy`: a kernel's resources, and how much of a multiprocessor it fills.
 
 use std::fs;
 use std::io::{self, Write};
@@ -20,10 +20,10 @@ use crate::loads;
 use crate::outcome::{Outcome, finish};
 use crate::table::{Columns, Layout};
 
-/// One kernel with one block.
+/// One kernel with one block size.
 #[derive(Debug, Serialize)]
 struct Row {
-    /// What the kernel is a rung of: two ladders have a `vectorized`.
+    /// The ladder of the kernel: two ladders have a `vectorized`.
     family: &'static str,
     kernel: String,
     threads_per_block: u32,
@@ -33,11 +33,11 @@ struct Row {
     warps_per_multiprocessor: u32,
     occupancy: f64,
     limit: &'static str,
-    /// What the kernel's PTX lets a thread have on its way from memory at once.
+    /// The bytes that the kernel's PTX lets a thread have in flight.
     bytes_in_flight_per_thread: u32,
-    /// That of all resident threads.
+    /// The same for all resident threads.
     bytes_in_flight_per_multiprocessor: u32,
-    /// Of what is needed to fill the bandwidth, where that is known.
+    /// The share of the bytes in flight that saturate the bandwidth, if known.
     share_of_bytes_in_flight_needed: Option<f64>,
 }
 
@@ -46,7 +46,7 @@ struct Report {
     device: String,
     multiprocessor: String,
     rows: Vec<Row>,
-    /// By Little's law; for a device that is there, whose bandwidth is known.
+    /// By Little's law, if there is a device whose bandwidth is known.
     bytes_in_flight_needed_per_multiprocessor: Option<f64>,
     latency_ns: f64,
 }
@@ -114,12 +114,12 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
 }
 
 impl Row {
-    /// By ladder, kernel and type, then by block.
+    /// Sort key: ladder, kernel and type, then block.
     fn order(&self) -> (&str, Option<&str>, u32) {
         (self.family, self.kernel.rsplit_once('_').map(|(name, _)| name), self.threads_per_block)
     }
 
-    /// `needed` is how many bytes a multiprocessor must have in flight.
+    /// `needed` is the number of bytes that a multiprocessor must have in flight.
     fn new(
         kernel: &str,
         resources: Resources,
@@ -149,15 +149,15 @@ impl Row {
 
 /// The kernels' PTX for one device.
 struct Kernels {
-    /// The folder that it is in, if it is not built in.
+    /// The folder of the PTX, if it is not built in.
     folder: Option<PathBuf>,
     compute: u32,
     entries: Vec<String>,
 }
 
 impl Kernels {
-    /// For compute capability `compute` (90 for `sm_90`): from the newest architecture in the folder `given` that such
-    /// a device takes, else what is built in.
+    /// For compute capability `compute` (90 for `sm_90`): from the newest architecture in the folder `given` that runs
+    /// on such a device, or the built-in PTX.
     fn of(given: Option<&Path>, compute: u32) -> anyhow::Result<Self> {
         let Some(root) = given else {
             let entries: Vec<String> = KERNELS.entries().map(str::to_owned).collect();
@@ -198,7 +198,7 @@ fn is_instance(entry: &str, kernel: &str) -> bool {
     })
 }
 
-/// The name that the entries of a rung begin with: of the library's kernel also the operator's.
+/// The common prefix of a rung's entries; for the library's kernel it includes the operator.
 fn kernel_of_sum(rung: ReduceRung) -> &'static str {
     match rung {
         ReduceRung::ExactSpans => "exact_spans_Sum",
@@ -206,9 +206,9 @@ fn kernel_of_sum(rung: ReduceRung) -> &'static str {
     }
 }
 
-/// The ladder that an entry belongs to, as `bench ladder` names it.
+/// The ladder of an entry, as `bench ladder` names it.
 fn family(entry: &str) -> &'static str {
-    // The sums by this name have the block in theirs, the transpose has no choice of one.
+    // Sums of this name have the block in theirs; the transpose has no choice of block.
     if entry == vectorized::handle::<f32>().id().entry {
         return "Transpose";
     }
@@ -227,13 +227,13 @@ fn family(entry: &str) -> &'static str {
     }
 }
 
-/// The block that a kernel's type fixes.
+/// The block size that a kernel's type fixes.
 fn fixed_block(ptx: &str) -> Option<u32> {
     let sides = ptx.lines().find_map(|line| line.strip_prefix(".reqntid "))?;
     sides.split(", ").map(str::parse::<u32>).product::<Result<u32, _>>().ok()
 }
 
-/// What the assembler says that a kernel needs.
+/// The kernel's resources, from the assembler.
 fn assembled(entry: &str, ptx: &str, arch: Arch, threads_per_block: u32) -> anyhow::Result<Resources> {
     let ptxas = ptxas::find().context("registers are known only to ptxas: `cargo xtask setup --ptxas` brings it")?;
     let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
@@ -334,7 +334,7 @@ mod tests {
         let hopper = Multiprocessor::of(90).unwrap();
         let resources = Resources { threads_per_block: 256, registers_per_thread: 64, shared_bytes: 0 };
         let row = Row::new("k", resources, &hopper, 16, Some(32_768.0));
-        // 64 registers leave room for 1024 of the 2048 threads.
+        // 64 registers allow 1024 of the 2048 threads.
         assert_eq!((row.blocks_per_multiprocessor, row.bytes_in_flight_per_multiprocessor), (4, 16_384));
         assert_eq!(row.share_of_bytes_in_flight_needed, Some(0.5));
         assert_eq!(Row::new("k", resources, &hopper, 16, None).share_of_bytes_in_flight_needed, None);

@@ -44,13 +44,13 @@ impl Outcome {
         outcome
     }
 
-    /// Notes a failure. Of several, the exit code is that of the worst.
+    /// Records a failure. The exit code is that of the worst failure.
     pub fn fail(&mut self, failure: Failure, error: &anyhow::Error) {
         self.note(failure);
         self.errors.push(chain(error));
     }
 
-    /// Notes a failure that the printed results already describe.
+    /// Records a failure that the printed results already describe.
     pub fn note(&mut self, failure: Failure) {
         self.worst = match self.worst {
             Some(worst) if worst.order() >= failure.order() => Some(worst),
@@ -64,7 +64,7 @@ impl Outcome {
         self.errors.extend(other.errors);
     }
 
-    /// Says on standard error what went wrong, and gives the exit code.
+    /// Prints the errors to standard error, and returns the exit code.
     pub fn report(self) -> ExitCode {
         for error in &self.errors {
             eprintln!("error: {error}");
@@ -84,7 +84,7 @@ pub struct Missing {
 }
 
 impl Missing {
-    /// Notes why a case has no result.
+    /// Records why a case has no result.
     pub fn push(&mut self, case: impl Into<String>, error: anyhow::Error) {
         self.errors.push(error.context(case.into()));
     }
@@ -129,8 +129,8 @@ impl Failure {
     }
 }
 
-/// The outcome of results: whether they are right, whether they could be written to standard output, and whether they
-/// could be drawn, which is tried last, so that it costs nobody the results.
+/// The outcome of results: whether they are right, could be written to standard output, and could be drawn. The drawing
+/// comes last, so that its failure loses no results.
 pub fn finish(
     written: io::Result<()>,
     are_right: bool,
@@ -139,7 +139,7 @@ pub fn finish(
 ) -> Outcome {
     let mut outcome = Outcome::of_results(are_right);
     match written.and_then(|()| io::stdout().flush()) {
-        // A reader that has left (`bench | head`) has seen what it wanted.
+        // A reader that has closed the pipe (`bench | head`) has read enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             outcome.fail(Failure::Output, &anyhow::Error::new(error).context("cannot write the results"));
         }
@@ -165,7 +165,7 @@ pub fn without<T>(peer: &str, case: &impl fmt::Display, error: &anyhow::Error) -
     None
 }
 
-/// Whether an error is the kernel's fault or the input's.
+/// Whether an error is due to the kernel or to the input.
 pub fn failure_of(error: &anyhow::Error) -> Failure {
     match error.downcast_ref::<Error>() {
         Some(Error::Trap { .. } | Error::Fault(_)) => Failure::Wrong,
@@ -173,12 +173,12 @@ pub fn failure_of(error: &anyhow::Error) -> Failure {
     }
 }
 
-/// Whether nothing else can be run after an error: the device's context is lost, or the driver does not work.
+/// Whether no other work can run after an error: the device's context is lost, or the driver does not work.
 fn is_final(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref::<Error>(), Some(Error::Trap { .. } | Error::Cuda { .. }))
 }
 
-/// An error and its causes in one line. A cause that the message before it has in it already is not repeated.
+/// An error and its causes in one line. A cause that the message before it already contains is not repeated.
 pub fn chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {

@@ -1,4 +1,4 @@
-//! PyTorch, in a process of its own.
+//! PyTorch, in a separate process.
 
 use std::io::{BufRead, BufReader, Write};
 #[cfg(unix)]
@@ -8,15 +8,15 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, bail, ensure};
 
-/// `peers/pytorch.py`, which answers a line with a line.
+/// `peers/pytorch.py`, which answers each line with a line.
 pub struct PyTorch {
     process: Child,
-    /// Nothing once it has ended.
+    /// `None` once it has exited.
     talk: Option<(ChildStdin, BufReader<ChildStdout>)>,
 }
 
 impl PyTorch {
-    /// Starts it, if it is on this machine; says so if not.
+    /// Starts it, if it is installed; otherwise prints why not.
     pub fn find(folder: &Path) -> Option<Self> {
         Self::start(&folder.join("pytorch.py")).inspect_err(|error| eprintln!("without PyTorch: {error:#}")).ok()
     }
@@ -30,7 +30,7 @@ impl PyTorch {
         }
         let mut command = Command::new("python3");
         command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
-        // What ends this program, Ctrl-C for one, lets it end the measurement that it is at: that takes PyTorch, too.
+        // Ctrl-C lets this program finish its current measurement, which needs PyTorch, too.
         #[cfg(unix)]
         command.process_group(0);
         let mut process = command.spawn().context("cannot start python3")?;
@@ -39,7 +39,7 @@ impl PyTorch {
         Ok(Self { process, talk: Some((questions, BufReader::new(answers))) })
     }
 
-    /// The time in microseconds of what is asked for, if PyTorch has it. If it has ended, says so once.
+    /// PyTorch's time in microseconds for a question, if it has an answer. If it has exited, says so once.
     pub fn time(&mut self, question: &serde_json::Value) -> Option<f64> {
         let talk = self.talk.as_mut()?;
         match ask(talk, question) {
@@ -66,7 +66,7 @@ fn ask(
 
 impl Drop for PyTorch {
     fn drop(&mut self) {
-        // The end of its input ends it.
+        // It exits at the end of its input.
         self.talk = None;
         let _ = self.process.wait();
     }

@@ -1,12 +1,12 @@
-//! Ranges that a profiler shows: each ladder one, and in it one for each kernel, by NVTX.
+//! NVTX ranges for a profiler: one for each ladder, and in it one for each kernel.
 //!
 //! NVTX is a header, compiled into this program. At the first range it looks for a tool (`NVTX_INJECTION64_PATH`, which
-//! `nsys` and `ncu --nvtx` set) and without one every call does nothing.
+//! `nsys` and `ncu --nvtx` set); without a tool every call does nothing.
 
-/// A range of this thread, which ends where this is dropped.
+/// A range of this thread, which ends when this is dropped.
 pub struct Range(());
 
-/// Opens a range inside of those that are open.
+/// Opens a range inside the open ones.
 pub fn open(name: &str) -> Range {
     nvtx::range_push!("{name}");
     Range(())

@@ -20,43 +20,43 @@ use crate::table::{Columns, Layout};
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub kernel: String,
-    /// What it changes from the one before.
+    /// The change from the rung before.
     pub change: String,
     pub launches: usize,
-    /// The numbers that it computed, if it computes some.
+    /// The numbers that it computed, if any.
     pub result: Option<Results>,
-    /// Whether its result was right; where not, what it was and should have been.
+    /// Whether its result was right.
     pub correct: bool,
     pub wrong: Option<String>,
     pub median_us: f64,
     pub fastest_us: f64,
     pub gigabytes_per_second: f64,
     pub share_of_peak: Option<f64>,
-    /// The share of the peak in a word.
-    pub band: Option<Band>,
+    /// The rating of the share of the peak.
+    pub band: Option<Rating>,
     pub share_of_copy: Option<f64>,
     pub speedup_over_first: Option<f64>,
     pub speedup_over_previous: Option<f64>,
-    /// What it did with memory, all launches together; in the executor.
+    /// Its memory counters, all launches together; in the executor.
     pub counters: Option<CountersRow>,
     pub barriers_per_block: Option<f64>,
     #[serde(skip)]
     is_first: bool,
 }
 
-/// How good a share of the theoretical peak is.
+/// A rating of the share of the theoretical peak.
 ///
 /// Source: seed 004, "DRAM utilization": 40 to 60 % is okay, 60 to 75 % good, above excellent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Band {
+pub enum Rating {
     Poor,
     Okay,
     Good,
     Excellent,
 }
 
-impl Band {
+impl Rating {
     fn of(share_of_peak: f64) -> Self {
         match share_of_peak {
             share if share < 0.4 => Self::Poor,
@@ -80,15 +80,15 @@ impl Band {
 #[derive(Debug, Serialize)]
 pub struct Section {
     pub family: &'static str,
-    /// What they were run over: `16777216 f32`.
+    /// Their input: `16777216 f32`.
     pub input: String,
     pub rows: Vec<Row>,
-    /// What a person reads below the table; a machine has it in the rows.
+    /// A note below the table for people; machines find it in the rows.
     #[serde(skip)]
     pub note: Option<String>,
 }
 
-/// Everything that a command printed.
+/// The output of a command.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub device: Device,
@@ -96,45 +96,45 @@ pub struct Report {
     pub sections: Vec<Section>,
 }
 
-/// What the kernels of a section have in common.
+/// The properties that the kernels of a section share.
 pub struct Scale<'a> {
     pub device: &'a Device,
     pub copy: Option<f64>,
-    /// Bytes that each kernel has to move.
+    /// The bytes that each kernel has to move.
     pub bytes: usize,
 }
 
-/// One kernel's measurement, before it is compared with others.
+/// One kernel's measurement, before the comparison with others.
 pub struct Measured<'a> {
     pub kernel: &'a str,
     pub change: &'a str,
     pub launches: usize,
-    /// The numbers that it computed, if it computes some.
+    /// The numbers that it computed, if any.
     pub result: Option<Results>,
-    /// What was wrong with its result.
+    /// The error in its result, if any.
     pub wrong: Option<String>,
     pub timing: Timing,
     pub place: Place,
 }
 
-/// What a kernel is compared with.
+/// The baseline of a kernel's speed-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Nothing: it is a ceiling or a floor beside the ladder.
+    /// None: a ceiling or a floor next to the ladder.
     Bound,
-    /// Those that follow are compared with it.
+    /// The baseline of those that follow.
     First,
-    /// The last first one, and the one before.
+    /// The last baseline, and the kernel before.
     Next,
 }
 
 impl Section {
-    /// With no kernels yet.
+    /// A section without kernels.
     pub fn new(family: &'static str, input: String) -> Self {
         Self { family, input, rows: Vec::new(), note: None }
     }
 
-    /// Appends a kernel. Speed-ups are over the first rung and over the one before.
+    /// Appends a kernel. Speed-ups are relative to the first rung and to the rung before.
     pub fn push(&mut self, scale: &Scale<'_>, measured: Measured<'_>) {
         let Measured { kernel, change, launches, result, wrong, timing, place } = measured;
         let median_us = timing.median.as_secs_f64() * 1e6;
@@ -143,7 +143,7 @@ impl Section {
         let speedup_over = |other: Option<&Row>| Some(other?.median_us / median_us).filter(|_| median_us > 0.0);
         let (first, previous) = match place {
             Place::Bound | Place::First => (None, None),
-            // In the executor a faster kernel may take longer: the ratio of its times would teach the wrong thing.
+            // In the executor a faster kernel may take longer: the ratio of its times would be misleading.
             Place::Next if scale.device.backend != "cuda" => (None, None),
             Place::Next => (self.rows.iter().rfind(|row| row.is_first), self.rows.last()),
         };
@@ -158,7 +158,7 @@ impl Section {
             fastest_us: timing.fastest.as_secs_f64() * 1e6,
             gigabytes_per_second,
             share_of_peak,
-            band: share_of_peak.map(Band::of),
+            band: share_of_peak.map(Rating::of),
             share_of_copy: scale.copy.map(|copy| gigabytes_per_second * 1e9 / copy),
             speedup_over_first: speedup_over(first),
             speedup_over_previous: speedup_over(previous),
@@ -168,7 +168,7 @@ impl Section {
         });
     }
 
-    /// Puts beside the last kernel what was counted of it.
+    /// Adds the counters of the last kernel.
     pub fn count(&mut self, profile: Option<&Profile>) {
         if let (Some(row), Some(profile)) = (self.rows.last_mut(), profile) {
             row.counters = Some(CountersRow::of(&profile.total()));
@@ -187,7 +187,7 @@ impl Report {
         self.sections.iter().all(|section| section.rows.is_empty())
     }
 
-    /// Prints everything to standard output, and draws it if that was asked for.
+    /// Prints everything to standard output, and draws it if requested.
     pub fn print(&self, output: &Output) -> Outcome {
         let mut out = io::stdout().lock();
         let written = match output.format {
@@ -200,7 +200,7 @@ impl Report {
         finish(written, self.is_correct(), output, || self.charts())
     }
 
-    /// A chart of bandwidths for each section; in the executor, whose times are a CPU's, charts of what it counted.
+    /// A chart of bandwidths for each section; in the executor, whose times are a CPU's, charts of the counters.
     fn charts(&self) -> Vec<Chart> {
         if self.device.backend != "cuda" {
             return self.sections.iter().flat_map(|section| self.counter_charts(section)).collect();
@@ -235,7 +235,7 @@ impl Report {
         charts.into_iter().flatten().collect()
     }
 
-    /// Nothing where there is nothing to see: no row has a value, or all are 0.
+    /// `None` if there is nothing to see: no row has a value, or all are 0.
     fn chart(
         &self,
         section: &Section,
@@ -293,7 +293,7 @@ impl Report {
                     row.fastest_us,
                     row.gigabytes_per_second,
                     number(row.share_of_peak),
-                    row.band.map_or("", Band::name),
+                    row.band.map_or("", Rating::name),
                     number(row.share_of_copy),
                     number(row.speedup_over_first),
                     number(row.speedup_over_previous),
@@ -307,7 +307,7 @@ impl Report {
 }
 
 impl Section {
-    /// On a GPU a reader compares times, in the executor counters: there a time is the CPU's.
+    /// On a GPU a reader compares times, in the executor counters, because its times are a CPU's.
     fn table(&self, layout: &Layout) -> Table {
         let is_gpu = self.rows.iter().any(|row| row.share_of_peak.is_some());
         let is_counted = self.rows.iter().any(|row| row.counters.is_some());
@@ -322,7 +322,7 @@ impl Section {
         columns.add(bandwidth_rank, "GB/s", rows().map(|row| right(bandwidth(row.gigabytes_per_second))));
         if is_gpu {
             columns.add(1, "of peak", rows().map(|row| percent(row.share_of_peak)));
-            columns.add(5, "rating", rows().map(|row| Cell::new(row.band.map_or("", Band::name))));
+            columns.add(5, "rating", rows().map(|row| Cell::new(row.band.map_or("", Rating::name))));
             columns.add(3, "of copy", rows().map(|row| percent(row.share_of_copy)));
             columns.add(1, "vs first", rows().map(|row| times(row.speedup_over_first)));
             columns.add(2, "vs last", rows().map(|row| times(row.speedup_over_previous)));
@@ -342,7 +342,7 @@ impl Section {
     }
 }
 
-/// What the counters' columns are.
+/// The meaning of the counters' columns.
 const COUNTED: &str = "\
 Counted by warp, over all launches: load and store, the share of their 32-byte sectors that was asked for; bank \
 conflicts of shared memory; lanes that take part in a request to memory; barriers that a block meets. \
@@ -355,7 +355,7 @@ mod tests {
     use super::*;
     use crate::number::Value;
 
-    /// A ladder as a GPU has it, which no test without one can run.
+    /// A ladder like that of a GPU, which no test without one can run.
     fn ladder() -> Report {
         let device = Device {
             name: "NVIDIA H200".to_owned(),

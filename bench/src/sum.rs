@@ -30,10 +30,10 @@ pub struct SumArguments {
     pub file: FileArguments,
     #[command(flatten)]
     pub numbers: Numbers,
-    /// Where the random numbers begin: with the same seed, --n and --dtype the sum is the same on every machine
+    /// The seed of the random numbers: with the same seed, --n and --dtype the sum is the same on every machine
     #[arg(long, default_value_t = 1, conflicts_with = "input")]
     pub seed: u64,
-    /// Sums by this rung of the ladder instead of the library's own kernel; the ladders have f32, f64, i32 and i64
+    /// Sums with this rung of the ladder instead of the library's own kernel; the ladders have f32, f64, i32 and i64
     #[arg(long, value_name = "NAME", conflicts_with = "axis")]
     pub rung: Option<String>,
 }
@@ -43,7 +43,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Resu
     let has_own_block = rung.is_none_or(ReduceRung::has_own_block);
     refuse_unused(
         &[("--block", has_own_block && arguments.numbers.block.is_some())],
-        "the library's sum, `single_launch` and `exact_spans` have a block of their own",
+        "the library's sum, `single_launch` and `exact_spans` have a fixed block size",
     )?;
     arguments.file.check_output()?;
     let plan = Plan::new(gpu, output)?;
@@ -84,7 +84,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Resu
     Ok(outcome)
 }
 
-/// The numbers, and what of them is summed.
+/// The numbers, and the extent that is summed.
 fn array(
     gpu: &Gpu,
     plan: &Plan,
@@ -111,7 +111,7 @@ fn array(
     })
 }
 
-/// Beside the numbers: their copies on the device, the copy of a rung that works in place, and the results.
+/// In addition to the numbers: their copies on the device, the copy for a rung that works in place, and the results.
 fn need<T: Number>(plan: &Plan, extent: &Extent, rung: Option<ReduceRung>) -> Need {
     let bytes = bytes_of::<T>(extent.elements());
     let copies = plan.copies(bytes) + u128::from(rung.is_some_and(ReduceRung::is_in_place));
@@ -121,12 +121,12 @@ fn need<T: Number>(plan: &Plan, extent: &Extent, rung: Option<ReduceRung>) -> Ne
 /// The type of a sum by the library.
 type SumOf<T> = <Sum as Reduction<T>>::Output;
 
-/// What numbers are summed with.
+/// The parameters of the sums.
 struct Bench<'a> {
     gpu: &'a Gpu,
     plan: &'a Plan,
     extent: Extent,
-    /// Random numbers have sums that no rung rounds.
+    /// For random numbers no rung rounds.
     is_random: bool,
 }
 
@@ -139,7 +139,7 @@ struct Summed {
 }
 
 impl Bench<'_> {
-    /// By what `Gpu::sum` runs.
+    /// By the kernel of `Gpu::sum`.
     fn by_library<T: Number>(&self, numbers: &[T]) -> anyhow::Result<Summed>
     where
         Sum: Reduction<T>,
@@ -158,7 +158,7 @@ impl Bench<'_> {
         Ok(Summed { wrong: first_wrong(&sums, &expected), results: Array::of_list(sums), launches: 1, timing })
     }
 
-    /// All of them, by a rung of a ladder.
+    /// Of all elements, by a rung of a ladder.
     fn by_rung<T: Number + LadderElement>(
         &self,
         rung: ReduceRung,

@@ -7,15 +7,15 @@ use comfy_table::{Cell, ContentArrangement, Table, presets};
 
 use crate::cli::{Format, Output};
 
-/// Characters of a line where standard output is no terminal.
+/// The width of a line if standard output is not a terminal.
 const WIDTH: usize = 100;
-/// The least width of a table: a narrower terminal breaks its lines.
+/// The minimum width of a table: a narrower terminal breaks its lines.
 const LEAST_WIDTH: usize = 80;
 
 /// The style and width of tables, and the columns that did not fit.
 pub struct Layout {
     preset: &'static str,
-    /// Characters of a line; nothing where everything is shown.
+    /// The width of a line; `None` if everything is shown.
     width: Option<usize>,
     left_out: RefCell<Vec<&'static str>>,
 }
@@ -35,7 +35,7 @@ impl Layout {
         Self { preset, width, left_out: RefCell::default() }
     }
 
-    /// A paragraph, its lines as long as those of tables. What ends a line in `text` ends one here.
+    /// A paragraph, wrapped at the width of the tables. Line breaks in `text` are kept.
     pub fn paragraph(&self, text: &str) -> String {
         let lines = text.lines().map(|line| {
             let mut broken = String::new();
@@ -54,7 +54,7 @@ impl Layout {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Says, below all tables, which columns did not fit.
+    /// Prints, below all tables, which columns did not fit.
     pub fn write_left_out(&self, out: &mut impl io::Write) -> io::Result<()> {
         let left_out = self.left_out.borrow();
         if left_out.is_empty() {
@@ -76,8 +76,7 @@ struct Column {
 }
 
 impl Columns {
-    /// Adds a column on the right. Where the width is not enough for all, those of the lowest rank are shown; those of
-    /// rank 0 always.
+    /// Adds a column on the right. If not all fit, those of the lowest ranks are shown; rank 0 always is.
     pub fn add(&mut self, rank: u8, name: &'static str, cells: impl Iterator<Item = Cell>) -> &mut Self {
         self.0.push(Column { name, rank, cells: cells.collect() });
         self
@@ -106,7 +105,7 @@ impl Columns {
         }
         table.set_header(shown.iter().map(|(column, _)| column.name));
         let mut cells: Vec<_> = shown.into_iter().map(|(column, _)| column.cells.into_iter()).collect();
-        // All columns have as many cells.
+        // All columns have equally many cells.
         while let Some(row) =
             cells.iter_mut().map(Iterator::next).collect::<Option<Vec<_>>>().filter(|row| !row.is_empty())
         {
@@ -115,17 +114,17 @@ impl Columns {
         table
     }
 
-    /// Which columns are shown in a line of `width` characters.
+    /// Which columns fit in a line of `width` characters.
     fn that_fit(&self, width: usize) -> Vec<bool> {
         let mut by_rank: Vec<usize> = (0..self.0.len()).collect();
         by_rank.sort_by_key(|&i| self.0[i].rank);
         let mut is_shown = vec![false; self.0.len()];
-        // The border on the left. Each column has a space on either side, and a line to its right.
+        // The left border. Each column has a space on either side, and a line to its right.
         let mut used = 1;
         for i in by_rank {
             used += 3 + self.0[i].width();
-            // What matters less than a column that does not fit is left out too: so the tables of one kind have the
-            // same columns.
+            // Columns of a higher rank than one that does not fit are left out, too, so that tables of one kind have
+            // the same columns.
             if self.0[i].rank > 0 && used > width {
                 break;
             }

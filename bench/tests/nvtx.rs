@@ -1,4 +1,4 @@
-//! `bench --nvtx`: what a profiler is told, by one that is built here, and that nobody misses one.
+//! `bench --nvtx`: the ranges that a profiler gets, from a stand-in that is built here; and running without a profiler.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::{env, fs};
 
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 
-/// Runs `bench` in the executor with `tool` as the NVTX tool that is attached.
+/// Runs `bench` in the executor with `tool` attached as the NVTX tool.
 fn bench(arguments: &[&str], tool: Option<&Path>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bench"));
     command.args(["--device", "simt"]).args(arguments).env_remove("NVTX_INJECTION64_PATH");
@@ -22,7 +22,7 @@ fn stderr(output: &Output) -> String {
 
 const SMALL: [&str; 6] = ["--n", "100", "--rows", "5", "--cols", "7"];
 
-/// What the tool is told of a ladder: a range, and in it one for each kernel.
+/// The events of a ladder: a range, and in it one for each kernel.
 fn ranges<'a>(ladder: &'a str, kernels: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let kernels = kernels.into_iter().flat_map(|kernel| [format!("push {kernel}"), "pop".to_owned()]);
     [format!("push {ladder}")].into_iter().chain(kernels).chain(["pop".to_owned()]).collect()

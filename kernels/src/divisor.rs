@@ -1,6 +1,6 @@
 //! Division by a number that a kernel is given.
 
-use cuda_std::bits::high_product;
+use cuda_std::bits::mul_hi;
 
 /// A divisor of at least 2, for numbers below 2^16: a quotient is a multiplication, and one division is done to prepare
 /// it.
@@ -26,12 +26,12 @@ impl Divisor {
     /// The quotient and the remainder.
     #[inline(always)]
     pub fn divide(self, number: u32) -> (u32, u32) {
-        let quotient = high_product(number, self.reciprocal);
+        let quotient = mul_hi(number, self.reciprocal);
         (quotient, number - quotient * self.by)
     }
 
     /// [`Divisor::divide`] by a product of 64 bits, of which LLVM makes two instructions. Not for a number that changes
-    /// in a loop: of that `ptxas` has been seen to get it [wrong](high_product). Short rows, and rows at multiples of
+    /// in a loop: of that `ptxas` has been seen to get it [wrong](mul_hi). Short rows, and rows at multiples of
     /// 16 bytes that are dealt out, are divided so, because with one instruction sums of 1000003 x 127 `f32` took 132.8
     /// us on an H200, not 127.3, and three axes of 8192 x 512 x 3 `u16` reversed 13.7, not 13.1.
     /// (`docs/notes/division.md`)

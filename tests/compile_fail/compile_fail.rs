@@ -1,4 +1,4 @@
-//! What the typed launch refuses to compile, beside one that it takes.
+//! Launches that must not compile, and one that must.
 
 #[path = "cases/right.rs"]
 mod right;
@@ -7,9 +7,9 @@ mod right;
 fn launches_that_do_not_compile() {
     right::main().expect("the launch that the others get wrong is right");
 
-    // What compiles depends on no PTX, and trybuild has a target folder of its own, in which nothing is built yet.
-    // SAFETY: nothing else in this program reads or writes the environment: it has this test alone.
+    // PTX does not affect type checks, and trybuild has its own target folder, where everything is built anew.
+    // SAFETY: this program has only this test, so no other thread reads or writes the environment.
     unsafe { std::env::set_var("WARPFOLD_ARCHS", "none") };
-    // None that compiles is among them, so that trybuild has them checked only, which takes half the time.
+    // No case here compiles, so trybuild only checks them, which takes half the time.
     trybuild::TestCases::new().compile_fail("cases/wrong_*.rs");
 }

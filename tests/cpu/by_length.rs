@@ -1,4 +1,4 @@
-//! Operators that keep an order: the same bits for the same elements, however many rows or columns are beside them.
+//! Operators with a fixed order: the same bits for the same elements, whatever the number of other rows or columns.
 
 use test_support::{by_length, executor};
 

@@ -27,7 +27,7 @@ fn sums_of_any_data_are_exact() {
 #[test]
 fn sums_of_rows_and_columns_are_exact() {
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(39));
-    // Each number of lanes and of vectors, with and without elements beside them; rows of one block, and of several.
+    // Each number of lanes and of vectors, with and without padding; rows in one block, and in several.
     for (rows, len) in [
         (0, 5),
         (3, 0),
@@ -66,7 +66,7 @@ fn results_in_the_type_of_elements_are_rounded_once() {
 #[test]
 fn sums_of_columns_are_exact() {
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(40));
-    // Few rows and many columns, as many of both, rows that blocks share, rows abreast, more than one warp takes alone.
+    // Few rows and many columns, equally many, rows that blocks share, folded rows, more than one warp sums alone.
     for (batches, rows, columns) in [
         (1, 0, 3),
         (1, 1, 1),
@@ -99,14 +99,13 @@ fn sums_of_middle_axes_are_exact() {
     assert!(error.to_string().contains("35"), "{error}");
 }
 
-/// A block that sums all of long columns has bins that fill up.
+/// A block that sums all of long columns fills its bins.
 #[test]
 fn bins_of_long_columns_pass_carries() {
     const ROWS: usize = 5000;
     const COLUMNS: usize = 8;
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(41));
-    // The most that a bin takes of an element is what is just below 2^17; what is far below it makes warps sum all
-    // again.
+    // A bin's largest element is just below 2^17; an element far below makes warps sum everything again.
     let full = |i: usize| if i < COLUMNS { 1e-300 } else { 131_071.999_999 };
     let wide = exact::numbers::<f64>(Data::Wide, ROWS * COLUMNS, &mut source);
     let large = exact::numbers::<f64>(Data::Large, ROWS * COLUMNS, &mut source);
@@ -114,7 +113,7 @@ fn bins_of_long_columns_pass_carries() {
     for (which, all) in of_any.into_iter().enumerate() {
         let (input, mut sums) = (gpu.upload(&all).unwrap(), gpu.zeroed::<u8>(8 * COLUMNS).unwrap());
         let (mut none, mut no_tickets) = (gpu.zeroed(0).unwrap(), gpu.zeroed(0).unwrap());
-        // SAFETY: the arguments are those of one matrix, of which one block has all.
+        // SAFETY: the arguments describe one matrix, which one block has wholly.
         let kernel = unsafe { exact_columns::handle::<Sum, f64>() };
         let arguments = exact_columns::Args {
             input: input.view(),
@@ -140,13 +139,13 @@ fn bins_of_long_columns_pass_carries() {
     }
 }
 
-/// The sum of a whole input by `parts` blocks of one warp, which have `tiles` tiles of 512 elements each, or one more.
+/// The sum of a whole input by `parts` blocks of one warp, with `tiles` tiles of 512 elements each, or one more.
 fn by_warps(gpu: &Gpu, numbers: &[f32], parts: u32) -> f32 {
     let input = gpu.upload(numbers).unwrap();
     let all = numbers.len().div_ceil(512) as u32;
     let mut boxes = gpu.zeroed::<[u64; 2]>(parts as usize).unwrap();
     let (mut residues, mut sum) = (gpu.zeroed(words_of_residue::<Sum, f32>()).unwrap(), gpu.zeroed::<u8>(4).unwrap());
-    // SAFETY: the arguments are those of one span, all of the input, for which there are tile states and a residue.
+    // SAFETY: the arguments describe one segment, the whole input, with its tile states and a residue.
     let kernel = unsafe { exact_spans::handle::<Sum, f32>() }.with_block(32);
     let arguments = ExactSpanArgs {
         input: input.view(),
@@ -171,15 +170,15 @@ fn exact_sum_of(numbers: &[f32]) -> f32 {
     numbers.iter().copied().collect::<ExactSum<f32>>().value()
 }
 
-/// A lane's integers have room for 511 elements; plans give a lane as many only of some fifty million elements.
+/// A lane's integers hold 511 elements; plans give a lane that many only for some fifty million elements.
 #[test]
 fn lanes_take_more_elements_than_their_integers_have_room_for() {
     let gpu = Gpu::simt();
-    // Just below a window's edge, all of one sign: the largest integers that there are.
+    // Just below a window's edge, all of one sign: the largest integers.
     let edge = 16.0 - 16.0 * f32::EPSILON / 2.0;
     for (x, tiles) in [(edge, 31), (edge, 32), (-edge, 33), (1.0, 70), (-f32::MAX, 70), (f32::from_bits(1), 70)] {
         for parts in [1, 2] {
-            // With less than a vector behind them, and with a part of a tile.
+            // Followed by less than a vector, and by part of a tile.
             for more in [3, 103] {
                 let numbers = vec![x; (parts * tiles * 512) as usize + more];
                 let case = format!("{tiles} tiles of {x:e} and {more} more in {parts} parts");
@@ -189,24 +188,24 @@ fn lanes_take_more_elements_than_their_integers_have_room_for() {
     }
 }
 
-/// What elements leave is added up for each warp, in an integer of 64 bits: 512 tiles of the largest fill it.
+/// Each warp accumulates residuals in an integer of 64 bits: 512 tiles of the largest fill it.
 #[test]
 fn what_elements_leave_fills_its_integer_up() {
     let gpu = Gpu::simt();
-    // In the window below 2^4 they leave all of themselves, just as much as is left at most.
+    // In the window below 2^4 these are all residual, of the largest magnitude.
     let left = 2_f32.powi(-42) * (1.0 - f32::EPSILON);
     for sign in [1.0, -1.0] {
         let mut numbers = vec![sign * left; 1100 * 512 + 5];
         numbers.iter_mut().step_by(512).for_each(|x| *x = 15.0);
         assert_eq!(by_warps(&gpu, &numbers, 1), exact_sum_of(&numbers));
-        // Without the large ones, nothing but what was left.
+        // Without the large elements, only residuals remain.
         let opposite = numbers.clone().into_iter().map(|x| if x == 15.0 { -15.0 } else { x });
         let both: Vec<f32> = numbers.iter().copied().chain(opposite).collect();
         assert_eq!(by_warps(&gpu, &both, 1), exact_sum_of(&both));
     }
 }
 
-/// A lane takes the sums of several blocks, in windows that have no bit in common.
+/// A lane adds the sums of several blocks, in windows that share no bit.
 #[test]
 fn sums_of_blocks_may_be_far_apart() {
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(40));
@@ -223,11 +222,11 @@ fn sums_of_blocks_may_be_far_apart() {
     }
 }
 
-/// The sum of a warp may be one unit, where those of others are elsewhere.
+/// The sum of a warp may be a single unit while those of other warps are far away.
 #[test]
 fn one_unit_beside_larger_ones_is_not_lost() {
     let gpu = Gpu::simt();
-    // Of eight warps' elements; the last warp's sum is 0.
+    // Elements of eight warps; the last warp's sum is 0.
     let mut numbers = vec![0.0; 4096];
     for (warp, x) in [1.0, -1.0, f32::from_bits(1), 1.0, -1.0, 1.0, -1.0, 1.0].into_iter().enumerate() {
         numbers[512 * warp + 3 * warp] = x;
@@ -236,7 +235,7 @@ fn one_unit_beside_larger_ones_is_not_lost() {
     assert_eq!(gpu.sum(&gpu.upload(&numbers).unwrap()).unwrap(), f32::from_bits(1));
 }
 
-/// A block's integer may be 1, which is not nothing.
+/// A block's integer may be 1, which must not be mistaken for nothing.
 #[test]
 fn one_unit_of_the_least_number_is_not_lost() {
     let gpu = Gpu::simt();
@@ -260,7 +259,8 @@ fn the_case_that_no_order_of_additions_gets_right() {
     assert_eq!(gpu.sum(&gpu.upload(&numbers).unwrap()).unwrap(), 200.0);
 }
 
-/// Lengths at which segments are summed in another way: a vector, a worker's vectors, a batch's, all that a warp sums.
+/// Lengths at which segments are summed differently: a vector, a worker's vectors, a batch's vectors, the maximum of a
+/// warp.
 fn limits(vector: usize, source: &mut SmallRng) -> Vec<usize> {
     let limits = [0, 1, 2, 4, 8, 124, 128, 132, 256, 508, 512].map(|vectors| vectors * vector);
     let mut lengths: Vec<usize> = limits.iter().flat_map(|&len| [len.saturating_sub(1), len, len + 1]).collect();
@@ -274,14 +274,14 @@ fn sums_of_segments_are_exact() {
     for kinds in [&exact::ALL[..], &[Data::Normal]] {
         exact::segments(&gpu, &limits, kinds, &mut source).unwrap();
     }
-    // All of one kind, and each of another.
+    // All segments of one kind of data, and each of another.
     for kinds in exact::ALL.iter().map(std::slice::from_ref).chain([&exact::ALL[..]]) {
         let short = |vector, source: &mut SmallRng| -> Vec<usize> {
             (0..40).map(|_| source.random_range(0..40 * vector)).map(|len| len * len / (40 * vector)).collect()
         };
         exact::segments(&gpu, &short, kinds, &mut source).unwrap();
     }
-    // Of one length, none of them, and one of nothing.
+    // Segments of equal length, no segments, and empty ones.
     for (count, len) in [(70, 1), (40, 16), (33, 3), (0, 0), (1, 0), (100, 0)] {
         exact::segments(&gpu, &|_, _| vec![len; count], &[Data::Normal, Data::Rising], &mut source).unwrap();
     }
@@ -294,7 +294,7 @@ fn sums_of_segments_are_exact() {
     }
 }
 
-/// So many that a warp has several.
+/// Enough segments that a warp has several.
 #[test]
 fn sums_of_many_segments_are_exact() {
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(42));
@@ -305,7 +305,7 @@ fn sums_of_many_segments_are_exact() {
 #[test]
 fn sums_of_long_segments_are_exact() {
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(43));
-    // Of one chunk, of one and a tile, and of several, at and beside the limits of tiles.
+    // One chunk, one chunk and a tile, and several chunks, at and near the boundaries of tiles.
     let long = |vector: usize, _: &mut SmallRng| {
         [(513, 0), (1024, 1), (4096, -1), (4096, 0), (5119, 3), (5120, 0), (5120, 1), (9000, 2)]
             .iter()
@@ -328,7 +328,7 @@ fn offsets_of_exact_segments_that_are_none_are_told() {
         let first = wrong.windows(2).position(|ends| ends[0] > ends[1] || ends[1] > 100_000).unwrap() as u64;
         assert!(matches!(error, Error::Offsets { segment } if segment == first), "{wrong:?}: {error}");
     }
-    // More long segments than any good offsets have.
+    // More long segments than valid offsets can have.
     let many: Vec<u64> = (0..4000).map(|i| if i % 2 == 0 { 0 } else { 100_000 }).collect();
     assert!(matches!(sums(&many), Err(Error::Offsets { segment: 1 })));
     assert_eq!(gpu.download(&sums(&[0, 1, 90_001, 90_001]).unwrap()).unwrap(), [1.0, 90_000.0, 0.0]);

@@ -1,6 +1,6 @@
-//! What follows from sums that are exact: the elements alone decide their bits.
+//! Consequences of exact sums: the bits depend only on the elements.
 //!
-//! `docs/exact.md` names these tests beside the sentences that they check.
+//! `docs/exact.md` names these tests next to the claims that they check.
 
 use half::{bf16, f16};
 use kernels::reduce::exact::spans::{ExactSpanArgs, exact_spans, words_of_residue};
@@ -13,7 +13,7 @@ use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::Sum;
 use warpfold::{Gpu, Shape, View};
 
-/// The same check of each type.
+/// The same check for each type.
 macro_rules! of_each_type {
     ($check:ident($($argument:expr),*)) => {{
         $check::<f32>($($argument),*);
@@ -27,8 +27,8 @@ fn to_f64<T: Exact>(x: T) -> f64 {
     ExactSum::from_iter([x]).rounded()
 }
 
-/// Elements of very different exponents that cancel, but for one in eight, which is ordinary: additions that round lose
-/// some of those.
+/// Elements with very different exponents that cancel, except one in eight, which is ordinary: additions that round
+/// lose some of those.
 fn elements<T: Exact>(len: usize, source: &mut SmallRng) -> Vec<T> {
     let mut all = numbers::<T>(Data::Wide, len, source);
     let ordinary = numbers::<T>(Data::Normal, len, source);
@@ -85,7 +85,7 @@ fn permuted<T: Exact>(len: usize, source: &mut SmallRng) {
     check(&all, "shuffled");
 }
 
-/// Otherwise the tests below would pass for sums that round.
+/// Otherwise the tests below would also pass for rounded sums.
 #[test]
 fn additions_of_floats_depend_on_the_order_of_these_elements() {
     let mut source = SmallRng::seed_from_u64(49);
@@ -146,7 +146,7 @@ fn any_alignment_and_pitch_has_the_same_bits() {
     of_each_type!(shifted(&mut source));
 }
 
-/// The sum of a row that is one of so many: those around it are NaN, the others ordinary.
+/// The sum of one row among `rows`: its neighbours are NaN, the other rows ordinary.
 fn sum_among<T: Exact>(gpu: &Gpu, row: &[T], rows: usize, at: usize) -> u64
 where
     Sum: warpfold::Reduction<T, Output = T::Sum>,
@@ -178,7 +178,7 @@ fn a_row_has_the_same_bits_alone_and_among_others() {
     let mut source = SmallRng::seed_from_u64(52);
     // Lanes of a warp sum a row of a hundred elements, whatever the number of rows.
     of_each_type!(among_others(100, 6000, &mut source));
-    // Three blocks share the longer row where it is alone, and one block of many has all of it among 528.
+    // Three blocks share the longer row if it is alone; among 528 rows, one block has all of it.
     among_others::<f32>(9001, 100, &mut source);
     among_others::<f64>(1501, 1000, &mut source);
 }
@@ -206,13 +206,13 @@ fn rows_of_a_matrix_and_columns_of_its_transpose_have_the_same_bits() {
 /// The sum of all numbers by `blocks` blocks of `threads` threads each.
 fn by_blocks(gpu: &Gpu, numbers: &[f32], blocks: u32, threads: u32) -> u32 {
     let input = gpu.upload(numbers).unwrap();
-    // A tile is four vectors of four elements for each thread.
+    // A tile is four vectors of four elements per thread.
     let tiles = numbers.len().div_ceil(threads as usize * 16) as u32;
     assert!(blocks <= tiles, "each block has a tile");
     let mut tile_states = gpu.zeroed::<[u64; 2]>(blocks as usize).unwrap();
     let mut residues = gpu.zeroed::<i64>(words_of_residue::<Sum, f32>()).unwrap();
     let mut sum = gpu.zeroed::<u8>(4).unwrap();
-    // SAFETY: the arguments are those of one input, with a tile state for each block and one residue.
+    // SAFETY: the arguments describe one input, with a tile state for each block and one residue.
     let kernel = unsafe { exact_spans::handle::<Sum, f32>() }.with_block(threads);
     let arguments = ExactSpanArgs {
         input: input.view(),
@@ -245,7 +245,7 @@ fn any_number_of_blocks_and_threads_has_the_same_bits() {
     }
 }
 
-/// More blocks by the library's own plan: what is appended adds nothing.
+/// The library's own plan then uses more blocks, although the appended zeros add nothing.
 #[test]
 fn zeros_change_the_number_of_blocks_and_no_bit() {
     let (gpu, mut source) = (executor(), SmallRng::seed_from_u64(55));

@@ -33,7 +33,7 @@ fn sums_of_all_shapes_go_on() {
     }
 }
 
-/// Blocks and lanes add to the same states; the checks find no race, and the sums are right, in any order.
+/// Blocks and lanes add to the same states: the checks find no race, and the sums are correct, in any order.
 #[test]
 fn any_order_of_lanes_is_right() {
     for seed in 0..times(3, 30) {
@@ -59,11 +59,11 @@ fn recordings_add() {
     exact_sums::recorded(&Gpu::simt()).unwrap();
 }
 
-/// Limbs keep their bits, whatever is added and how often: the largest numbers of one sign, and what several blocks
-/// have in limbs.
+/// Limbs lose no bits, whatever is added and how often: the largest numbers of one sign, and the limbs of several
+/// blocks.
 #[test]
 fn limbs_keep_their_bits() {
-    // SAFETY: they are launched with the arguments of one span, all of the input, and of its state.
+    // SAFETY: they are launched with the arguments of one segment, the whole input, and of its state.
     let (singles, doubles) =
         unsafe { (exact_states_of_spans::handle::<f32>(), exact_states_of_spans::handle::<f64>()) };
     limbs_of::<f32, Singles>(singles.with_block(32));
@@ -105,7 +105,7 @@ fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<exact_states_of_spans::Args<'stati
                 assert_eq!(found, right, "{} of {data:?} after {launch} launches", T::NAME);
             }
         }
-        // Carries were passed on late, and were passed on.
+        // Carries were delayed, and were propagated.
         assert!(largest > 1 << 33, "limbs were not late: {largest:x}");
     }
 }

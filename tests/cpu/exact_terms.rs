@@ -10,7 +10,7 @@ use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::reduce::TermKernels;
 use warpfold::{Error, Gpu, Shape};
 
-/// An element where it is above 0.
+/// The element if it is positive.
 struct Positive;
 
 impl ExactTerm for Positive {
@@ -60,7 +60,7 @@ impl ExactTerm for Integer {
     }
 }
 
-/// A term of 0 that is not 0.
+/// A term that is not 0 for an element of 0.
 struct Successor;
 
 impl ExactTerm for Successor {
@@ -74,10 +74,10 @@ impl ExactTerm for Successor {
 macro_rules! kernels {
     ($($name:ident of $term:ident, $element:ident to $output:ident;)*) => {$(
         /// # Safety
-        /// As of [`sum_terms`].
+        /// As for [`sum_terms`].
         #[kernel(max_threads = 768, min_blocks = 1, early)]
         unsafe fn $name(args: TermArgs<$element, $output>) {
-            // SAFETY: the arguments are the engine's.
+            // SAFETY: the arguments are those of the engine.
             unsafe { sum_terms::<$term, _>(args) };
         }
     )*};
@@ -94,7 +94,7 @@ kernels! {
 /// The sums of `rows` rows by a term's kernel.
 macro_rules! sums {
     ($term:ident, $kernel:ident, $gpu:expr, $elements:expr, $rows:expr) => {{
-        // SAFETY: `TermKernels` launches it, with what its engine takes.
+        // SAFETY: `TermKernels` launches it with the arguments of its engine.
         let kernels = TermKernels::<$term, _>::new("the sum", unsafe { $kernel::handle() }).unwrap();
         let (input, mut output) = ($gpu.upload($elements).unwrap(), $gpu.zeroed($rows).unwrap());
         let shape = Shape::rows($rows, $elements.len() / $rows);
@@ -104,7 +104,7 @@ macro_rules! sums {
 }
 
 fn bits(all: impl IntoIterator<Item = impl Into<f64>>) -> Vec<u64> {
-    // All NaN are one here.
+    // All NaN count as equal here.
     let of_number = |x: f64| if x.is_nan() { f64::NAN.to_bits() } else { x.to_bits() };
     all.into_iter().map(|x| of_number(x.into())).collect()
 }
@@ -117,7 +117,7 @@ fn sums_of_custom_terms_are_exact() {
             let case = format!("{rows} x {len} of {data:?}");
             let (singles, doubles) = (
                 numbers::<f32>(data, rows * len, &mut source),
-                // Whose products with a third have no bits below the least number.
+                // Numbers whose products with a third have no bits below the least number.
                 numbers::<f64>(if rows == 1 { Data::Normal } else { Data::Uniform }, rows * len, &mut source),
             );
             let of_rows = |row: usize| row * len..(row + 1) * len;
@@ -150,7 +150,7 @@ fn sums_of_custom_terms_are_exact() {
 #[test]
 fn what_is_no_term_or_has_no_kernel_is_an_error() {
     let gpu = Gpu::simt();
-    // SAFETY: `TermKernels` launches them, with what their engine takes.
+    // SAFETY: `TermKernels` launches them with the arguments of their engine.
     let (successors, positives) = unsafe { (successors::handle(), positives::handle()) };
     let error = TermKernels::<Successor, f32>::new("the sum of successors", successors).err().unwrap();
     assert!(matches!(error, Error::TermOfZero { operator: "the sum of successors" }), "{error}");

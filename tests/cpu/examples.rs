@@ -1,4 +1,4 @@
-//! The examples, as a person runs them, in the executor.
+//! The examples as a user runs them, in the executor.
 
 use std::process::{Command, Output};
 use std::{env, fs, path::Path};
@@ -10,7 +10,7 @@ use warpfold::Gpu;
 fn start(example: &str) -> Output {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    // With all of the workspace, so that what the tests were built with is not built again with fewer features.
+    // The whole workspace, so that cargo does not build the tests' dependencies again with fewer features.
     let built = Command::new(cargo)
         .current_dir(workspace)
         .args(["build", "--quiet", "--workspace", "--bin", example])
@@ -89,11 +89,11 @@ fn examples_stand_alone_when_they_are_copied() {
     let commands = commands.trim_end().strip_suffix("cargo run").expect("the last command builds and runs it");
     for example in ["vecadd", "operator"] {
         let home = tempfile::tempdir().unwrap();
-        // What the workspace needs on this platform has been downloaded; what it needs on others may not have been.
+        // The dependencies of this platform have been downloaded; those of others may not have been.
         let script = commands.replace("vecadd", example)
             + "cp $warpfold/Cargo.lock . && platform=$(rustc -vV | sed -n 's/host: //p') && "
             + "cargo metadata --offline --format-version 1 --filter-platform $platform";
-        // rustup and cargo keep what they have in the real home.
+        // rustup and cargo keep their files in the real home folder.
         let script = script.replace('~', "$HOME_OF_TEST");
         let mut shell = Command::new("sh");
         shell.current_dir(&workspace).args(["-e", "-c", &script]).env("HOME_OF_TEST", home.path());

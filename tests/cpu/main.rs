@@ -1,20 +1,20 @@
-//! All tests that need no GPU, as one program: it is linked once, and its tests share the cores.
+//! All tests that need no GPU, in one program: it is linked once, and its tests share the cores.
 //!
 //! `cargo xtask test --test cpu transposes` runs one module of it.
 //!
-//! | module | what is tested |
+//! | module | tests |
 //! |---|---|
-//! | `by_length` | orders of combining that the length alone decides |
-//! | `partials` | reductions whose blocks leave states for each other |
+//! | `by_length` | orders of reduction that depend only on the length |
+//! | `partials` | reductions whose blocks publish partial results for each other |
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
-//! | `exact`, `exact_sums`, `exact_terms` | exact sums of floats, that stay on the device, of custom terms |
-//! | `exact_consequences` | that the elements alone decide an exact sum's bits |
-//! | `soundness` | what several threads, faults and kernels of any kind may do to one device |
+//! | `exact`, `exact_sums`, `exact_terms` | exact sums of floats, on the device, of custom terms |
+//! | `exact_consequences` | that an exact sum's bits depend only on the elements |
+//! | `soundness` | several threads, faults, and kernels of any kind on one device |
 //! | `simt` | the ladders and the device library in the executor |
 //! | `counters` | what the executor counts |
-//! | `corpus` | broken kernels, and the checks that tell them |
+//! | `corpus` | broken kernels, and the checks that must report them |
 //! | `ptx` | the PTX itself |
-//! | `examples` | the examples, as a person runs them |
+//! | `examples` | the examples as a user runs them |
 
 mod by_length;
 mod corpus;

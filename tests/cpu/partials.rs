@@ -1,4 +1,4 @@
-//! Reductions whose blocks leave states for each other, around every number of them that is handled in another way.
+//! Reductions whose blocks publish partial results, around every number of partials that takes a different path.
 
 use kernels::reduce::segments::WARP_VECTORS;
 use rand::rngs::SmallRng;
@@ -16,11 +16,11 @@ fn sum(bytes: &[u8]) -> u64 {
     bytes.iter().copied().map(u64::from).sum()
 }
 
-/// Two tiles each, and one more in some: the partials of 32 blocks are one warp's, those of 33 two warps'.
+/// Two tiles each, and one more in some: one warp folds the partials of 32 blocks, two warps those of 33.
 #[test]
 fn each_number_of_partials_is_folded_once() {
     let gpu = executor();
-    // A tile of the smallest block of a whole input has 4096 bytes, one of the largest four times as many.
+    // A tile of the smallest block of a whole input has 4096 bytes, a tile of the largest block four times as many.
     let numbers = bytes(600 * 4096 + 5);
     let input = gpu.upload(&numbers).unwrap();
     for tiles in (1..150).chain((150..600).step_by(7)) {
@@ -30,7 +30,7 @@ fn each_number_of_partials_is_folded_once() {
     }
 }
 
-/// What a warp folds, and what is left to blocks.
+/// The limits between segments for a warp and for blocks.
 #[test]
 fn segments_around_what_a_warp_takes_are_folded_once() {
     let gpu = executor();
@@ -51,7 +51,7 @@ fn segments_around_what_a_warp_takes_are_folded_once() {
     assert_eq!(sums, expected);
 }
 
-/// The shortest input that has a segment for blocks, which is all of it.
+/// The shortest input whose only segment needs several blocks.
 #[test]
 fn one_segment_that_is_more_than_a_warp_takes() {
     let gpu = executor();
@@ -61,7 +61,7 @@ fn one_segment_that_is_more_than_a_warp_takes() {
     assert_eq!(gpu.download(&sums).unwrap(), [sum(&numbers)]);
 }
 
-/// Two results of 16 bytes are two accesses.
+/// Two adjacent results of 16 bytes are two accesses.
 #[test]
 fn neighbouring_columns_have_results_of_any_size() {
     let gpu = Gpu::simt();
@@ -72,8 +72,8 @@ fn neighbouring_columns_have_results_of_any_size() {
     assert_eq!(gpu.download(&found).unwrap(), expected);
 }
 
-/// More chunks than there are blocks for: each block folds several, one after the other, in the same shared memory.
-/// With checks, as what goes wrong there is a race.
+/// More chunks than blocks: each block folds several, one after the other, in the same shared memory. With checks,
+/// because a mistake there is a race.
 #[test]
 fn more_chunks_than_blocks_are_folded_in_turn() {
     let gpu = Gpu::simt();
@@ -88,7 +88,7 @@ fn more_chunks_than_blocks_are_folded_in_turn() {
     assert_eq!(sums, expected);
 }
 
-/// So many segments that a warp has four, of which long ones are any: each is queued with its own number.
+/// Enough segments that a warp has four, of which any may be long: each is queued with its own index.
 #[test]
 fn long_segments_among_many_short_ones_are_folded_once() {
     let gpu = executor();
@@ -110,11 +110,11 @@ fn long_segments_among_many_short_ones_are_folded_once() {
     }
 }
 
-/// So many short rows that a group of lanes has several, one after the other.
+/// Enough short rows that a group of lanes has several, one after the other.
 #[test]
 fn rows_that_take_turns_are_folded_once() {
     let gpu = executor();
-    // By one lane and, as rows with gaps have more room, by two.
+    // By one lane, and, because padded rows have more space, by two.
     for (rows, len, pitch) in [(150_001, 1, 1), (68_001, 65, 66)] {
         let numbers = bytes(rows * pitch);
         let shape = Shape::rows(rows, len).with_pitch(pitch).unwrap();
@@ -127,7 +127,7 @@ fn rows_that_take_turns_are_folded_once() {
     }
 }
 
-/// Several rows stand beside each other in a block, so that accesses could reach from one to the next: not over a gap.
+/// Several rows lie side by side in a block, so accesses may span two of them, but not a gap.
 #[test]
 fn columns_of_folded_rows_are_folded_once_with_and_without_gaps() {
     let gpu = executor();
@@ -142,7 +142,7 @@ fn columns_of_folded_rows_are_folded_once_with_and_without_gaps() {
         let column = |column: usize| (0..rows).map(move |row| row * pitch + column);
         let expected = |column_of: &dyn Fn(usize) -> u64| (0..columns).map(column_of).collect::<Vec<_>>();
         assert_eq!(sums, expected(&|c| column(c).map(|at| u64::from(numbers[at])).sum()), "rows {pitch} apart");
-        // The first of the largest, and the same of numbers of 8 bytes.
+        // The first of the largest, and the same for numbers of 8 bytes.
         let wide: Vec<f64> = numbers.iter().map(|&byte| -f64::from(byte)).collect();
         let places = [
             gpu.reduce_to_buffer(ArgMax, &gpu.upload(&numbers).unwrap(), shape),

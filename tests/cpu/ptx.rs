@@ -1,12 +1,12 @@
-//! The PTX itself: what a reader of the ladder is told must be there is there.
+//! The PTX itself: it contains what the ladder's documentation says.
 
 use std::env;
 use std::sync::LazyLock;
 
 use cuda_builder::{Arch, Built, CudaBuilder};
 
-/// Names the architectures that are looked at, joined by commas. Each takes more than a minute to compile and as long
-/// to assemble, so it is one, the newest, unless somebody asks for more; `.ci/run` does.
+/// The environment variable with the architectures to test, joined by commas. Each takes more than a minute to compile
+/// and as long to assemble, so the default is one, the newest; `.ci/run` asks for more.
 const ARCHS: &str = "WARPFOLD_TEST_ARCHS";
 
 static KERNELS: LazyLock<Built> = LazyLock::new(|| {
@@ -25,7 +25,7 @@ fn entries(name: &str) -> Vec<(Arch, String)> {
     KERNELS.modules.iter().map(|(arch, module)| (*arch, of_module(module))).collect()
 }
 
-/// How many instructions of PTX start so.
+/// The number of PTX instructions that begin with this text.
 fn count(ptx: &str, instruction: &str) -> usize {
     let of_line = |line: &str| line.trim_start().trim_start_matches("{ ").starts_with(instruction);
     ptx.lines().filter(|line| of_line(line)).count()
@@ -40,7 +40,7 @@ fn instances(rung: &str) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// The entries' names: a kernel that comes, goes or gets another name shows here.
+/// The entries' names: a kernel that is added, removed or renamed shows here.
 #[test]
 fn every_kernel_is_there() {
     let mut all = KERNELS.modules.iter().map(|(arch, module)| {
@@ -55,13 +55,13 @@ fn every_kernel_is_there() {
     insta::assert_snapshot!("entries", first);
 }
 
-/// The rungs whose every step has a barrier of the block.
+/// The rungs with a block barrier in every step.
 const LOOPING: [&str; 4] = ["divergent_modulo", "strided_index", "sequential", "first_add_on_load"];
 
 /// The rungs that end with one warp in volatile shared memory.
 const WITH_TAIL: [&str; 2] = ["unroll_last_warp", "complete_unroll"];
 
-/// The first thing that a driver reads.
+/// The header that a driver reads first.
 #[test]
 fn every_entry_says_which_ptx_it_is() {
     for (arch, module) in &KERNELS.modules {
@@ -76,8 +76,8 @@ fn every_entry_says_which_ptx_it_is() {
     }
 }
 
-/// Whether an entry calls functions: what an exact sum seldom needs, and the long quotients and roots of exact means
-/// and norms. They get arrays in local memory, by generic addresses.
+/// Whether an entry may call functions: rare paths of exact sums, and the long quotients and roots of exact means and
+/// norms. They get arrays in local memory, by generic addresses.
 fn has_functions(entry: &str) -> bool {
     entry.starts_with("exact_") || entry.contains("Mean_") || entry.contains("Norm_")
 }
@@ -107,7 +107,7 @@ fn barriers_of_the_looping_rungs() {
     }
 }
 
-/// The last six steps are one warp's: its own barriers, two a step, and volatile accesses of shared memory.
+/// One warp executes the last six steps: two warp barriers per step, and volatile accesses to shared memory.
 #[test]
 fn the_volatile_tail() {
     for rung in WITH_TAIL {
@@ -115,7 +115,7 @@ fn the_volatile_tail() {
             for (arch, ptx) in entries(&name) {
                 assert_eq!(count(&ptx, "bar.sync"), 1 + block.ilog2() as usize - 6, "{name} {arch}");
                 assert_eq!(count(&ptx, "bar.warp.sync"), 12, "{name} {arch}");
-                // Two loads a step, and the result.
+                // Two loads per step, and the result.
                 assert_eq!(count(&ptx, "ld.volatile.shared"), 13, "{name} {arch}");
                 assert_eq!(count(&ptx, "st.volatile.shared"), 6, "{name} {arch}");
             }
@@ -145,8 +145,8 @@ fn shared_memory_is_never_reached_by_a_generic_address() {
     }
 }
 
-/// An array that LLVM puts in local memory is no spill to `ptxas`, and takes more time than the additions. Ways that are
-/// seldom taken are functions of their own.
+/// `ptxas` does not report an array that LLVM puts in local memory as a spill, and it takes more time than the
+/// additions. Rare paths are separate functions.
 #[test]
 fn exact_sums_read_nothing_from_local_memory() {
     let kernels = ["exact_spans_S", "exact_rows_", "exact_columns_", "exact_segments_"];
@@ -174,8 +174,8 @@ fn single_launch_loads_16_bytes_at_once() {
     }
 }
 
-/// What the driver compiles before a program's first sum has the way of aligned spans alone: at most four vectors of each
-/// of two tiles, of the last one and of the remainder.
+/// The kernel that the driver compiles before a program's first sum has only the path of aligned segments: at most four
+/// vectors of each of two tiles, of the last tile and of the remainder.
 #[test]
 fn aligned_spans_have_no_second_way() {
     for name in ["spans_Product_f32", "spans_Extreme_f16", "spans_Mean_i64", "spans_Norm_i16", "spans_Sum_i32"] {
@@ -185,8 +185,7 @@ fn aligned_spans_have_no_second_way() {
     }
 }
 
-/// Kernels that let the next grid in early look at their parameters while they wait for the one before, if they can
-/// wait at all.
+/// Kernels that launch dependents read some parameters before they wait for the previous grid, if they wait at all.
 #[test]
 fn short_kernels_look_at_their_parameters_while_they_wait() {
     let short =
@@ -204,8 +203,8 @@ fn short_kernels_look_at_their_parameters_while_they_wait() {
     }
 }
 
-/// A division by a number that a kernel is given is one instruction where it is done in a loop: of a product of 64
-/// bits, whose upper half is taken, `ptxas` has been seen to lose it.
+/// A division by a kernel's argument inside a loop must be one 32-bit instruction: `ptxas` has miscompiled the upper
+/// half of a 64-bit product.
 #[test]
 fn divisions_in_loops_are_not_of_64_bits() {
     let divides = |name: &str| ["run_", "few_", "whole_runs"].iter().any(|kind| name.starts_with(kind));
@@ -243,7 +242,7 @@ fn the_vectorized_transpose_moves_16_bytes_at_once() {
     }
 }
 
-/// Where rows begin anywhere, so do a block's stretches of them: L2 fetches their lines whole.
+/// Where rows begin anywhere, a block's part of a row begins anywhere: L2 fetches whole lines.
 #[test]
 fn what_begins_anywhere_is_fetched_by_lines() {
     for (name, fetch) in [
@@ -259,10 +258,10 @@ fn what_begins_anywhere_is_fetched_by_lines() {
     }
 }
 
-/// Elements of every size move 16 bytes at once, and turn in registers: nothing is kept in local memory.
+/// Elements of every size move 16 bytes at once, and are transposed in registers, not in local memory.
 #[test]
 fn tiles_of_every_size_move_16_bytes_at_once() {
-    // Vectors of a thread, and permutations of bytes: of each of 32 words two halves, of each four words of bytes eight.
+    // Vectors of a thread, and byte permutes: two for each of 32 words of halves, eight for each four words of bytes.
     for (name, vectors, permutations) in [
         ("tiles_u8_32768_5", 16, 128),
         ("tiles_u16_16384_5", 8, 32),
@@ -274,7 +273,7 @@ fn tiles_of_every_size_move_16_bytes_at_once() {
             for access in ["st.global.v4", "ld.shared.v4", "st.shared.v4"] {
                 assert_eq!(count(&ptx, access), vectors, "{access} in {name} {arch}");
             }
-            // Of bytes two lines of L2 are fetched always, of others where rows are no whole number of them apart.
+            // For bytes two L2 lines are always fetched, for others if the pitch is not a multiple of two lines.
             let (plain, fetching) = (count(&ptx, "ld.global.v4"), count(&ptx, "ld.global.L2::256B.v4"));
             let ways = if name.contains("u8") { 1 } else { 2 };
             assert_eq!(plain + fetching, ways * vectors, "loads in {name} {arch}");
@@ -286,7 +285,7 @@ fn tiles_of_every_size_move_16_bytes_at_once() {
     }
 }
 
-/// The tail in global memory: its accesses are volatile and the warp's barriers order them.
+/// The tail in global memory: volatile accesses, ordered by warp barriers.
 #[test]
 fn the_volatile_tail_in_global_memory() {
     for name in ["unroll8_warp_tail_f32", "unroll8_complete_i32", "unroll8_complete_const_f32_512"] {
@@ -297,7 +296,7 @@ fn the_volatile_tail_in_global_memory() {
     }
 }
 
-/// A block that is in the type needs no test of the block's size, and is said to the assembler.
+/// If the block is in the type, the block's size needs no test, and the assembler knows it.
 #[test]
 fn a_const_generic_block_is_known() {
     for (arch, ptx) in entries("unroll8_complete_const_f32_256") {
@@ -308,7 +307,7 @@ fn a_const_generic_block_is_known() {
     }
 }
 
-/// A small branch is a choice between two values, not a jump.
+/// A small branch becomes a select, not a jump.
 #[test]
 fn the_predicated_branch_is_a_select() {
     for (arch, ptx) in entries("predicated") {
@@ -339,18 +338,17 @@ fn barriers_that_count_are_one_instruction() {
     }
 }
 
-/// Every entry assembles, and keeps all that it holds in registers; of the reductions' engines and the tiles of
-/// transposes (of 1 to 4 bytes on sm_80) some park a few words, which ptxas does even where registers are left. Columns
-/// park some more: their four blocks have 64 registers for each thread. Of bytes, which park most, they were measured
-/// faster so, with more rows in flight; and the block that folds the others' partials holds several at once
-/// (`docs/notes/rows-and-columns.md`).
+/// Every entry assembles, and keeps its values in registers. The reductions' engines and the transposes' tiles (of 1 to
+/// 4 bytes on sm_80) spill a few words, which ptxas does even where registers are left. Columns spill more: their four
+/// blocks have 64 registers per thread. For bytes, which spill most, this measured faster, with more rows in flight;
+/// and the block that folds the partials holds several at once (`docs/notes/rows-and-columns.md`).
 #[test]
 fn nothing_spills() {
     let Some(ptxas) = cuda_builder::ptxas::find() else {
         println!("skipped: no ptxas here (`cargo xtask setup --ptxas` brings it)");
         return;
     };
-    // Where `cargo xtask build-ptx --verify` looks, so that only the first of the two has to assemble.
+    // The folder of `cargo xtask build-ptx --verify`, so that only the first of the two has to assemble.
     let folder = concat!(env!("CARGO_TARGET_TMPDIR"), "/../cuda-builder/verify");
     let assembled = cuda_builder::ptxas::assemble(&ptxas, &KERNELS.modules, folder.as_ref()).expect("it assembles");
     for ((arch, module), usages) in KERNELS.modules.iter().zip(assembled) {
@@ -370,7 +368,8 @@ fn nothing_spills() {
                 "wide_dealt_tiles_",
             ];
             let is_engine = engines.iter().any(|engine| usage.entry.starts_with(engine));
-            // On 7.5 sums over lanes are shuffles: exact sums of segments park words in the way for those in no window.
+            // On sm_75 sums over lanes are shuffles: exact sums of segments spill words in the path for elements
+            // outside the window.
             let is_segments_of_75 = usage.entry.starts_with("exact_segments_") && arch.to_string() == "sm_75";
             let tolerated = match usage.entry.starts_with("columns_") {
                 true => 512,
@@ -383,18 +382,18 @@ fn nothing_spills() {
     }
 }
 
-/// A kernel crate's PTX as a file, in the way of Rust-CUDA's builder.
+/// A kernel crate's PTX as a file, as with Rust-CUDA's builder.
 #[test]
 fn the_builder_copies_ptx_to_a_file() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/vecadd/kernels");
     let one = folder.path().join("vecadd.ptx");
     CudaBuilder::new(kernels).arch(Arch::SM_90).copy_to(&one).build().expect("it builds");
-    let ptx = std::fs::read_to_string(&one).expect("the file is there");
+    let ptx = std::fs::read_to_string(&one).expect("the file exists");
     assert!(ptx.contains(".target sm_90") && ptx.contains(".visible .entry vecadd("), "{ptx}");
     CudaBuilder::new(kernels).archs([Arch::SM_75, Arch::SM_90]).copy_to(&one).build().expect("it builds");
     for arch in ["sm_75", "sm_90"] {
-        let ptx = std::fs::read_to_string(folder.path().join(format!("vecadd.{arch}.ptx"))).expect("the file is there");
+        let ptx = std::fs::read_to_string(folder.path().join(format!("vecadd.{arch}.ptx"))).expect("the file exists");
         assert!(ptx.contains(&format!(".target {arch}")), "{ptx}");
     }
 }

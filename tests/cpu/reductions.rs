@@ -1,4 +1,4 @@
-//! Reductions of every operator, type and shape in the executor, against an independent reference.
+//! Reductions of every operator, type and shape in the executor, compared with an independent reference.
 
 use proptest::prelude::*;
 use test_support::reductions::data::{KINDS, Kind};
@@ -12,7 +12,7 @@ fn any_pair() -> impl Strategy<Value = &'static Pair> {
     prop::sample::select((0..PAIRS.len()).collect::<Vec<_>>()).prop_map(|i| &PAIRS[i])
 }
 
-/// Lengths near the boundaries of vectors, tiles and parts, and any others.
+/// Lengths near the boundaries of vectors, tiles and splits, and any others.
 fn any_len(most: usize) -> impl Strategy<Value = usize> {
     let near = (0..=most.ilog2()).prop_flat_map(|log| (Just(1_usize << log), 0_usize..5));
     prop_oneof![near.prop_map(move |(at, off)| (at + off).saturating_sub(2).clamp(1, most)), 1..=most]
@@ -33,7 +33,7 @@ fn any_form() -> impl Strategy<Value = Form> {
     ]
 }
 
-/// Rows and columns: of high matrices several blocks share the rows of a tile of columns.
+/// Rows and columns: in tall matrices several blocks share the rows of a tile of columns.
 fn wide_or_high() -> impl Strategy<Value = (usize, usize)> {
     prop_oneof![(1_usize..40, any_len(500)), (40_usize..2000, 1_usize..30)]
 }
@@ -46,7 +46,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 700, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_operator_type_and_shape(pair in any_pair(), kind in any_kind(), form in any_form(), offset in 0_usize..20, seed: u64) {
+    fn every_operator_type_and_shape(
+        pair in any_pair(),
+        kind in any_kind(),
+        form in any_form(),
+        offset in 0_usize..20,
+        seed: u64,
+    ) {
         pair.check(&Gpu::simt(), &Case { kind, seed, form, offset }).map_err(TestCaseError::fail)?;
     }
 }
@@ -54,9 +60,15 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The same elements at another address, and rows with gaps: the same bits.
+    /// The same elements at another address, and padded rows: the same bits.
     #[test]
-    fn neither_alignment_nor_pitch_changes_a_bit(pair in any_pair(), sides in wide_or_high(), pad in 0_usize..9, offset in 1_usize..20, seed: u64) {
+    fn neither_alignment_nor_pitch_changes_a_bit(
+        pair in any_pair(),
+        sides in wide_or_high(),
+        pad in 0_usize..9,
+        offset in 1_usize..20,
+        seed: u64,
+    ) {
         let (gpu, (rows, columns)) = (Gpu::simt(), sides);
         let numbers: Vec<f32> = (0..rows * columns).map(|i| ((seed >> 40) as f32 + i as f32).sin()).collect();
         let mut shifted = vec![9.0; offset];
@@ -85,7 +97,7 @@ fn every_pair_once() {
             Form::Rows(37, 129, 131),
             Form::Rows(3, 9001, 9001),
             Form::Columns(301, 37, 37),
-            // Of every class, with long ones of one chunk and of several.
+            // Segments of every class, with long ones of one chunk and of several.
             Form::Segments { count: 40, longest: 120_000, seed: 4 + i as u64 % 4 },
         ];
         for form in forms {
@@ -95,12 +107,12 @@ fn every_pair_once() {
     }
 }
 
-/// Aligned spans have two tiles on their way at once, others one: right, and the same bits.
+/// Aligned inputs have two tiles in flight, others one: correct, and with the same bits.
 #[test]
 fn two_tiles_at_once_are_two_tiles() {
     let gpu = Gpu::simt();
     for pair in PAIRS {
-        // Two tiles of one block, whatever the element: alone, and with a tail.
+        // Two tiles of one block, for every element size: without and with a tail.
         for len in [8192, 8197] {
             let bits_at = |offset| {
                 let case = Case { kind: KINDS[0], seed: len as u64, form: Form::All(len), offset };
@@ -111,13 +123,13 @@ fn two_tiles_at_once_are_two_tiles() {
     }
 }
 
-/// The last tile may be whole, less than one, less than what lies before the first aligned element, or none.
+/// The last tile may be full, partial, shorter than the part before the first aligned element, or absent.
 #[test]
 fn every_element_of_the_last_tiles_is_folded_once() {
     let gpu = Gpu::simt();
     for pair in PAIRS {
         let bits: usize = pair.dtype.trim_start_matches(char::is_alphabetic).parse().unwrap();
-        // Of blocks of 128 threads, with four vectors each.
+        // For blocks of 128 threads, with four vectors each.
         let tiles = 9 * 128 * 4 * 128 / bits;
         for len in [tiles - 1, tiles, tiles + 1] {
             let bits_at = |offset| {
@@ -129,7 +141,7 @@ fn every_element_of_the_last_tiles_is_folded_once() {
     }
 }
 
-/// A mean and a norm of integers, against those of long integers.
+/// A mean and a norm of integers, compared with those of wide integers.
 fn check_mean_and_norm<T: Element>(gpu: &Gpu, numbers: &[T])
 where
     ops::Mean: Reduction<T, Output = f64>,
@@ -158,10 +170,10 @@ fn means_and_norms_of_integers_are_rounded_once() {
         check_mean_and_norm(&gpu, &vec![u32::MAX; len]);
         check_mean_and_norm(&gpu, &vec![i64::MIN; len]);
         check_mean_and_norm(&gpu, &vec![u64::MAX; len]);
-        // Of both signs: what is left is little of what was added.
+        // Of both signs, so that most of the sum cancels.
         check_mean_and_norm(&gpu, &(0..len as i64).map(|i| (i64::MAX - i) * (1 - 2 * (i % 2))).collect::<Vec<_>>());
     }
-    // Half way between two floats, the even one is below or above.
+    // At a midpoint of two floats the even one may be below or above.
     for number in [(1_i64 << 53) + 1, (1 << 53) + 3, (1 << 60) + (1 << 7), (1 << 60) + 3 * (1 << 7)] {
         check_mean_and_norm(&gpu, &[number]);
         check_mean_and_norm(&gpu, &[-number; 4]);
@@ -185,7 +197,7 @@ fn nothing_has_a_sum_and_no_minimum() {
     }
     let error = gpu.argmax(&none).unwrap_err().to_string();
     assert!(error.contains("the place of the maximum of no elements"), "{error}");
-    // Rows of nothing: each has the value of nothing, or none of them has one.
+    // Empty rows: each has the identity as its result, or it is an error.
     let sums = gpu.reduce_to_buffer(ops::Sum, &none, Shape::rows(3, 0)).unwrap();
     assert_eq!(gpu.download(&sums).unwrap(), [0.0; 3]);
     let bytes = gpu.upload::<u8>(&[]).unwrap();
@@ -194,7 +206,7 @@ fn nothing_has_a_sum_and_no_minimum() {
     let products = gpu.reduce_to_buffer(ops::Product, &none, Shape::columns(0, 5)).unwrap();
     assert_eq!(gpu.download(&products).unwrap(), [1.0; 5]);
     assert!(matches!(gpu.reduce_to_buffer(ops::Min, &none, Shape::rows(3, 0)), Err(Error::Empty { .. })));
-    // Without outputs nothing lacks a value, over an empty axis either.
+    // Without outputs no value is missing, not even over an empty axis.
     let (of_cube, of_rows) = (Shape::axis(&[0, 0, 4], 1).unwrap(), Shape::axis(&[4, 0, 0], 1).unwrap());
     for shape in [Shape::rows(0, 3), Shape::rows(0, 0), Shape::columns(0, 0), of_cube, of_rows] {
         assert_eq!(gpu.reduce_to_buffer(ops::Min, &none, shape).unwrap().len(), 0, "{shape:?}");
@@ -202,7 +214,7 @@ fn nothing_has_a_sum_and_no_minimum() {
         let mut nothing = gpu.zeroed::<u64>(0).unwrap();
         gpu.reducer(ops::ArgMin, shape).unwrap().start(&none, &mut nothing).unwrap();
     }
-    // One output over an empty axis does.
+    // One output over an empty axis is an error.
     for shape in [Shape::axis(&[0, 4], 0).unwrap(), Shape::axis(&[4, 0, 1], 1).unwrap()] {
         assert!(matches!(gpu.reduce_to_buffer(ops::ArgMin, &none, shape), Err(Error::Empty { .. })), "{shape:?}");
     }
@@ -217,7 +229,7 @@ fn a_matrix_is_reduced_by_its_own_rows_and_columns() {
     assert_eq!(sums(Shape::columns(2, 3)).unwrap(), [5.0, 7.0, 9.0]);
     assert_eq!(sums(Shape::axis(&[2, 3], 1).unwrap()).unwrap(), [6.0, 15.0]);
     assert_eq!(sums(Shape::all(6)).unwrap(), [21.0]);
-    // Its first rows and columns.
+    // The first rows and columns of the matrix.
     assert_eq!(sums(Shape::rows(1, 3)).unwrap(), [6.0]);
     assert_eq!(sums(Shape::rows(2, 2).with_pitch(3).unwrap()).unwrap(), [3.0, 9.0]);
     assert_eq!(sums(Shape::columns(1, 3)).unwrap(), [1.0, 2.0, 3.0]);
@@ -233,7 +245,7 @@ fn a_matrix_is_reduced_by_its_own_rows_and_columns() {
     assert!(matches!(started, Err(Error::Shape { .. })), "{started:?}");
     let pairs = gpu.reduce_pairs(ops::Dot, &matrix, &matrix, Shape::rows(3, 2));
     assert!(matches!(pairs, Err(Error::Shape { .. })), "{pairs:?}");
-    // Its elements are a vector like any.
+    // A matrix's buffer is an ordinary vector.
     let pairs = gpu.reduce_to_buffer(ops::Sum, matrix.buffer(), Shape::rows(3, 2)).unwrap();
     assert_eq!(gpu.download(&pairs).unwrap(), [3.0, 7.0, 11.0]);
 }
@@ -256,7 +268,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn dot_products(which in 0..dots::CHECKS.len(), kind in any_kind(), rows in 0_usize..5, len in any_len(20_000), pad in 0_usize..5, offsets in prop::array::uniform2(0_usize..20), seed: u64) {
+    fn dot_products(
+        which in 0..dots::CHECKS.len(),
+        kind in any_kind(),
+        rows in 0_usize..5,
+        len in any_len(20_000),
+        pad in 0_usize..5,
+        offsets in prop::array::uniform2(0_usize..20),
+        seed: u64,
+    ) {
         let case = dots::Case { kind, seed, rows, len, pitch: len + pad, offsets };
         (dots::CHECKS[which].1)(&Gpu::simt(), &case).map_err(TestCaseError::fail)?;
     }
@@ -279,7 +299,7 @@ fn dot_products_that_are_none_are_said() {
     assert!(matches!(gpu.dot(&two, &Gpu::simt().upload(&[1.0_f32; 2]).unwrap()), Err(Error::OtherDevice { .. })));
 }
 
-/// A segment's bits are its own: the same alone, among others, and wherever it begins.
+/// A segment's bits depend only on the segment: alone, among others, and wherever it begins.
 #[test]
 fn a_segment_depends_on_its_own_elements_alone() {
     let gpu = Gpu::simt();
@@ -308,11 +328,11 @@ fn offsets_that_are_none_are_told_and_then_forgotten() {
         let first = wrong.windows(2).position(|ends| ends[0] > ends[1] || ends[1] > 100_000).unwrap() as u64;
         assert!(matches!(error, Error::Offsets { segment } if segment == first), "{wrong:?}: {error}");
     }
-    // More long segments than any good offsets have: nothing of them is left behind.
+    // More long segments than valid offsets can have: they must leave nothing behind.
     let many: Vec<u64> = (0..4000).map(|i| if i % 2 == 0 { 0 } else { 100_000 }).collect();
     let error = gpu.reduce_segments(ops::Sum, &numbers, &gpu.upload(&many).unwrap()).unwrap_err();
     assert!(matches!(error, Error::Offsets { segment: 1 }), "{error}");
-    // The same reducer goes on.
+    // The same reducer still works.
     reducer.start(&numbers, &gpu.upload(&[0_u64, 1, 90_001, 90_001]).unwrap(), &mut sums).unwrap();
     reducer.check().unwrap();
     assert_eq!(gpu.download(&sums).unwrap(), [1, 90_000, 0]);

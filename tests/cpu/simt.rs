@@ -1,4 +1,4 @@
-//! The kernels in the executor, against the CPU.
+//! The kernels in the executor, compared with the CPU.
 
 use cuda_std::launch::Kernel;
 use cuda_std::prelude::*;
@@ -24,7 +24,7 @@ fn any_rung() -> impl Strategy<Value = ReduceRung> {
     prop::sample::select(ReduceRung::all().collect::<Vec<_>>())
 }
 
-/// The rungs that integers have too.
+/// The rungs that also exist for integers.
 fn any_rung_of_integers() -> impl Strategy<Value = ReduceRung> {
     prop::sample::select(of_integers(ReduceRung::all()).collect::<Vec<_>>())
 }
@@ -33,7 +33,7 @@ fn of_integers(rungs: impl IntoIterator<Item = ReduceRung>) -> impl Iterator<Ite
     rungs.into_iter().filter(|rung| !rung.is_exact())
 }
 
-/// The rungs that 64-bit numbers have too.
+/// The rungs that also exist for 64-bit numbers.
 fn any_shared_rung() -> impl Strategy<Value = ReduceRung> {
     prop::sample::select(&ReduceRung::SHARED[..])
 }
@@ -52,7 +52,7 @@ fn any_len() -> impl Strategy<Value = usize> {
     prop_oneof![(near, 0_usize..5).prop_map(|(at, off)| (at + off).saturating_sub(2)), 0_usize..20_000]
 }
 
-/// Floats of every class, signalling NaNs among them.
+/// Floats of every class, including signalling NaNs.
 fn any_special() -> impl Strategy<Value = f32> {
     prop_oneof![
         4 => -1.0_f32..1.0,
@@ -96,7 +96,11 @@ proptest! {
     }
 
     #[test]
-    fn control_flow(rung in prop::sample::select(&ControlFlowRung::ALL[..]), words in prop::collection::vec(any::<u32>(), 0..1000), all_odd: bool) {
+    fn control_flow(
+        rung in prop::sample::select(&ControlFlowRung::ALL[..]),
+        words in prop::collection::vec(any::<u32>(), 0..1000),
+        all_odd: bool,
+    ) {
         let words: Vec<u32> = words.into_iter().map(|word| word | u32::from(all_odd)).collect();
         let gpu = Gpu::simt();
         let mut result = gpu.zeroed::<u32>(words.len())?;
@@ -116,22 +120,33 @@ proptest! {
     }
 
     #[test]
-    fn sums_of_special_floats(rung in any_rung(), block in any_block(), numbers in prop::collection::vec(any_special(), 0..600)) {
+    fn sums_of_special_floats(
+        rung in any_rung(),
+        block in any_block(),
+        numbers in prop::collection::vec(any_special(), 0..600),
+    ) {
         check_rung(rung, sum_by(rung, block, &numbers)?, &numbers).map_err(TestCaseError::fail)?;
     }
 
     #[test]
     fn sums_of_negative_zeros(rung in any_rung(), block in any_block(), len in 1_usize..3000) {
-        // By additions of floats it is a negative zero too.
+        // A rung that adds floats yields a negative zero, too.
         let zero = if rung.is_exact() { 0.0_f32 } else { -0.0 };
         prop_assert_eq!(sum_by(rung, block, &vec![-0.0_f32; len])?.to_bits(), zero.to_bits());
     }
 
     #[test]
-    fn transposes(rung in prop::sample::select(&TransposeRung::ALL[..]), rows in 1_usize..140, columns in 1_usize..140, first: u32) {
-        // Each element its own bits, NaNs among them.
+    fn transposes(
+        rung in prop::sample::select(&TransposeRung::ALL[..]),
+        rows in 1_usize..140,
+        columns in 1_usize..140,
+        first: u32,
+    ) {
+        // Each element has different bits, including NaNs.
         let elements: Vec<f32> =
-            (0..rows * columns).map(|i| f32::from_bits(first.wrapping_add(0x9E37_79B9_u32.wrapping_mul(i as u32)))).collect();
+            (0..rows * columns)
+                .map(|i| f32::from_bits(first.wrapping_add(0x9E37_79B9_u32.wrapping_mul(i as u32))))
+                .collect();
         let gpu = Gpu::simt();
         let matrix = gpu.upload_matrix(&elements, rows, columns)?;
         let mut result = gpu.upload_matrix(&vec![f32::from_bits(u32::MAX); rows * columns], columns, rows)?;
@@ -141,7 +156,7 @@ proptest! {
     }
 }
 
-/// A checksum of what each run of the device library writes: the same on a GPU, where a test compares every word with
+/// A checksum of the output of each run of the device library: the same on a GPU, where a test compares every word with
 /// the executor's.
 const WORDS_OF_RUNS: [(&str, u64); 15] = [
     ("indices", 0x2D76_1385_FDBB_7425),
@@ -178,7 +193,7 @@ fn the_device_library_writes_what_a_gpu_does() {
     assert_eq!(found, WORDS_OF_RUNS);
 }
 
-/// How many elements of a view lie before the first at a multiple of 16 bytes.
+/// The number of elements of a view before the first 16-byte-aligned one.
 #[kernel(instances = [u8, u16, f32, u64], block = 1)]
 fn alignment<T: Element>(input: Global<T>, output: GlobalMut<u64>) {
     output.store(0, input.elements_to_alignment() as u64);
@@ -206,7 +221,7 @@ fn a_block_brings_no_dynamic_shared_memory() {
     assert_eq!((kernel.dynamic_shared(), kernel.with_dynamic_shared(8).dynamic_shared()), (0, 8));
 }
 
-/// The numbers of blocks are part of the order of additions: another number gives other bits.
+/// The number of blocks is part of the order of additions: another number gives other bits.
 #[test]
 fn blocks_of_a_sum_are_those_of_its_length() {
     let round = |size: usize| BLOCK * 4 * 16 / size;
@@ -252,8 +267,8 @@ fn lengths_that_are_a_multiple_of_nothing() {
 
 #[test]
 fn lengths_around_the_steps_of_the_grid() {
-    // Where the grid of `single_launch` stops growing, where it grows on, and where it is as large as it gets. Only
-    // this rung is fast enough for these lengths here; on a GPU every rung is tried with as many.
+    // Where the grid of `single_launch` stops growing, where it grows again, and where it is largest. Only this rung is
+    // fast enough here for these lengths; on a GPU every rung is tried with as many.
     let round = BLOCK * 16;
     for rounds in [264, 264 * 8, MAX_BLOCKS * 8] {
         for len in sizes::around(rounds * round) {

@@ -1,5 +1,4 @@
-//! What several threads, faults and kernels of any kind may do to one device: no wrong result, and no memory that is
-//! not theirs.
+//! Several threads, faults, and kernels of any kind on one device: no wrong result, and no access to memory of others.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -20,7 +19,7 @@ pub fn count(counter: GlobalMut<u32>) {
     counter.store(0, counter.load(0) + 1);
 }
 
-/// Says that it is over where it goes out of scope, after a panic too: otherwise who waits for it would wait for ever.
+/// Signals the end of a scope, also after a panic: otherwise a waiting thread would wait for ever.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -42,8 +41,8 @@ fn what_other_threads_do_is_not_recorded() {
         for _ in 0..4 {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
-                    // Not refused, not left for later, and its memory is gone when a recording of somebody else is
-                    // started.
+                    // The call is neither refused nor deferred, and its memory is gone when another handle's recording
+                    // starts.
                     let mut counter = gpu.zeroed(1).unwrap();
                     nine(&gpu, &mut counter).unwrap();
                     assert_eq!(gpu.download(&counter).unwrap(), [9]);
@@ -78,7 +77,7 @@ fn a_recording_is_no_part_of_another() {
     let within = gpu.record(|| gpu.record(|| Ok(())).map(|_| ()));
     assert!(matches!(within, Err(Error::Recording { operation: "record" })), "{within:?}");
     assert_eq!(gpu.download(&counter).unwrap(), [0]);
-    // Another handle's work is not remembered here.
+    // The recording does not contain another handle's work.
     let other = gpu.fork().unwrap();
     gpu.record(|| nine(&other, &mut counter)).unwrap();
     assert_eq!(gpu.download(&counter).unwrap(), [9]);
@@ -113,7 +112,7 @@ fn a_profile_counts_what_its_thread_launches() {
                 for _ in 0..times(20, 2000) {
                     let counted = gpu.profile(|| nine(&gpu, &mut counter)).unwrap();
                     assert_eq!(counted.total().global_stores.requests, 9);
-                    // Those of a profile in another are the other's, too.
+                    // A profile inside another also counts for the outer one.
                     let mut inner = 0;
                     let outer = gpu.profile(|| {
                         nine(&gpu, &mut counter)?;
@@ -127,7 +126,7 @@ fn a_profile_counts_what_its_thread_launches() {
     });
 }
 
-/// So many rows that several blocks leave states for each other.
+/// Enough rows that several blocks publish states for each other.
 const ROWS: usize = 1 << 16;
 const COLUMNS: usize = 4;
 
@@ -155,7 +154,7 @@ fn right_after_a_fault(kernels: Kernels<Strict, f32>, shape: Shape, outputs: usi
         reducer.start(&right, &mut output).unwrap();
         assert_eq!(gpu.download(&output).unwrap(), expected);
     }
-    // The same by recordings, which keep the workspace of a reducer.
+    // The same with recordings, which keep the workspace of a reducer.
     let of_wrong = gpu.record(|| reducer.start(&wrong, &mut output)).unwrap();
     let of_right = gpu.record(|| reducer.start(&right, &mut output)).unwrap();
     for _ in 0..3 {
@@ -171,7 +170,7 @@ fn right_after_a_fault(kernels: Kernels<Strict, f32>, shape: Shape, outputs: usi
 static OWN: OnceLock<Gpu> = OnceLock::new();
 static REFUSED: AtomicU32 = AtomicU32::new(0);
 
-/// Asks its own device for everything that it could wait for.
+/// Makes every call on its own device that would wait.
 #[kernel(block = 1)]
 pub fn calls_its_own_gpu(numbers: GlobalMut<u32>) {
     #[cfg(not(target_arch = "nvptx64"))]
@@ -195,7 +194,7 @@ fn a_kernel_cannot_wait_for_its_own_device() {
     let mut numbers = gpu.zeroed(1).unwrap();
     gpu.launch(calls_its_own_gpu::handle(), 1, calls_its_own_gpu::Args { numbers: numbers.view_mut() }).unwrap();
     assert_eq!(gpu.download(&numbers).unwrap(), [7]);
-    // A sum of no elements asks for nothing.
+    // A sum of no elements makes no launch.
     assert_eq!(REFUSED.load(Ordering::Relaxed), 0b1101);
     assert_eq!(gpu.sum(&gpu.upload(&[1.0_f32]).unwrap()).unwrap(), 1.0);
 }
@@ -213,7 +212,7 @@ fn many_threads_do_everything_at_once() {
 fn an_input_that_is_too_short_is_told_before_there_is_memory_for_the_outputs() {
     let gpu = Gpu::simt();
     let x = gpu.upload(&[1.0_f32; 8]).unwrap();
-    // Outputs that no machine has memory for.
+    // Outputs larger than any memory.
     let shape = Shape::rows(1 << 45, 1);
     for refused in [gpu.reduce_to_buffer(Sum, &x, shape).err(), gpu.reduce_pairs(Dot, &x, &x, shape).err()] {
         assert!(matches!(refused, Some(Error::Length { found: 8, .. })), "{refused:?}");

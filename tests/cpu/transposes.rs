@@ -16,43 +16,90 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_size_shape_pitch_and_alignment(which in 0..CHECKS.len(), sides in (any_side(), any_side()).prop_filter("not too many", |(a, b)| a * b <= 70_000), batch in 0_usize..4, pads in prop::array::uniform2(0_usize..6), offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
-        // Half of the cases are those of 16-byte accesses, as far as the sides allow them.
+    fn every_size_shape_pitch_and_alignment(
+        which in 0..CHECKS.len(),
+        sides in (any_side(), any_side()).prop_filter("not too many", |(a, b)| a * b <= 70_000),
+        batch in 0_usize..4,
+        pads in prop::array::uniform2(0_usize..6),
+        offsets in prop::array::uniform2(0_usize..20),
+        aligned: bool,
+        seed: u64,
+    ) {
+        // Half of the cases allow 16-byte accesses, as far as the sides allow them.
         let (pads, offsets) = if aligned { ([0; 2], [0; 2]) } else { (pads, offsets) };
         let case = Case { rows: sides.0, columns: sides.1, batch, pads, offsets, seed };
         (CHECKS[which].1)(&Gpu::simt(), &case).map_err(TestCaseError::fail)?;
     }
 
     #[test]
-    fn every_number_scaled(which in 0..SCALED_CHECKS.len(), sides in (any_side(), any_side()).prop_filter("not too many", |(a, b)| a * b <= 20_000), batch in 0_usize..3, pads in prop::array::uniform2(0_usize..6), offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
+    fn every_number_scaled(
+        which in 0..SCALED_CHECKS.len(),
+        sides in (any_side(), any_side()).prop_filter("not too many", |(a, b)| a * b <= 20_000),
+        batch in 0_usize..3,
+        pads in prop::array::uniform2(0_usize..6),
+        offsets in prop::array::uniform2(0_usize..20),
+        aligned: bool,
+        seed: u64,
+    ) {
         let (pads, offsets) = if aligned { ([0; 2], [0; 2]) } else { (pads, offsets) };
         let case = Case { rows: sides.0, columns: sides.1, batch, pads, offsets, seed };
         (SCALED_CHECKS[which].1)(&Gpu::simt(), &case).map_err(TestCaseError::fail)?;
     }
 
     #[test]
-    fn every_square_in_place(which in 0..IN_PLACE_CHECKS.len(), side in prop_oneof![prop::sample::select(&SIDES[..]), 0_usize..300], batch in 0_usize..3, pad in 0_usize..6, before in 0_usize..20, seed: u64) {
+    fn every_square_in_place(
+        which in 0..IN_PLACE_CHECKS.len(),
+        side in prop_oneof![prop::sample::select(&SIDES[..]), 0_usize..300],
+        batch in 0_usize..3,
+        pad in 0_usize..6,
+        before in 0_usize..20,
+        seed: u64,
+    ) {
         let case = Case { rows: side, columns: side, batch, pads: [pad; 2], offsets: [before; 2], seed };
         (IN_PLACE_CHECKS[which].1)(&Gpu::simt(), &case).map_err(TestCaseError::fail)?;
     }
 
     #[test]
-    fn every_order_of_three_axes(which in 0..PERMUTE_CHECKS.len(), shape in prop::array::uniform3(prop_oneof![3 => 0_usize..20, 2 => Just(1_usize), 1 => Just(16), 1 => Just(64), 1 => 20_usize..70]), offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
+    fn every_order_of_three_axes(
+        which in 0..PERMUTE_CHECKS.len(),
+        shape in prop::array::uniform3(prop_oneof![
+            3 => 0_usize..20,
+            2 => Just(1_usize),
+            1 => Just(16),
+            1 => Just(64),
+            1 => 20_usize..70,
+        ]),
+        offsets in prop::array::uniform2(0_usize..20),
+        aligned: bool,
+        seed: u64,
+    ) {
         let offsets = if aligned { [0; 2] } else { offsets };
         (PERMUTE_CHECKS[which].1)(&Gpu::simt(), shape, offsets, seed).map_err(TestCaseError::fail)?;
     }
 }
 
-/// Rows and columns of runs: few, as many as a tile has, or many.
+/// Rows and columns of contiguous segments: few, as many as a tile has, or many.
 fn any_few() -> impl Strategy<Value = usize> {
     prop_oneof![2_usize..8, 8_usize..120, Just(1000)]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: times(40, 100), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: times(40, 100),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn matrices_of_runs(which in 0..PERMUTE_CHECKS.len(), rows in any_few(), columns in any_few(), len in prop_oneof![6 => 2_usize..20, 2 => 20_usize..600, 1 => 7_900_usize..10_100], offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
+    fn matrices_of_runs(
+        which in 0..PERMUTE_CHECKS.len(),
+        rows in any_few(),
+        columns in any_few(),
+        len in prop_oneof![6 => 2_usize..20, 2 => 20_usize..600, 1 => 7_900_usize..10_100],
+        offsets in prop::array::uniform2(0_usize..20),
+        aligned: bool,
+        seed: u64,
+    ) {
         let offsets = if aligned { [0; 2] } else { offsets };
         let rows = rows.min(20_000 / len).max(2);
         let columns = columns.min(20_000 / (rows * len)).max(2);
@@ -60,7 +107,16 @@ proptest! {
     }
 
     #[test]
-    fn strips_of_any_pitch_and_alignment(which in 0..CHECKS.len(), narrow in prop_oneof![2_usize..20, 2_usize..140], long in 1_usize..2500, is_low: bool, batch in 1_usize..4, pads in prop::array::uniform2(prop_oneof![3 => Just(0_usize), 1 => 1_usize..6]), offsets in prop::array::uniform2(0_usize..40), seed: u64) {
+    fn strips_of_any_pitch_and_alignment(
+        which in 0..CHECKS.len(),
+        narrow in prop_oneof![2_usize..20, 2_usize..140],
+        long in 1_usize..2500,
+        is_low: bool,
+        batch in 1_usize..4,
+        pads in prop::array::uniform2(prop_oneof![3 => Just(0_usize), 1 => 1_usize..6]),
+        offsets in prop::array::uniform2(0_usize..40),
+        seed: u64,
+    ) {
         let long = (16 * narrow + long).min(120_000 / narrow);
         let (rows, columns) = if is_low { (narrow, long) } else { (long, narrow) };
         let case = Case { rows, columns, batch, pads, offsets, seed };
@@ -68,17 +124,17 @@ proptest! {
     }
 }
 
-/// As long as go by tiles, of each access, and longer; and matrices so narrow that all of their rows are one run of the
-/// input, and that they are loaded one by one.
+/// The longest segments that go through tiles, for each access width, and longer ones; and matrices so narrow that all
+/// of their rows are one segment of the input, loaded by single elements.
 #[test]
 fn long_runs_and_narrow_matrices_of_short_ones() {
     let long = [[2, 3, 7999], [3, 2, 8999], [2, 3, 10_016], [3, 2, 16_385]];
     let narrow = [[900, 16, 3], [900, 20, 3], [700, 8, 31], [1100, 13, 5], [2000, 2, 9]];
-    // Not under the checks, which take several times as long: `matrices_of_runs` has such runs, too.
+    // Without checks, which take several times as long: `matrices_of_runs` has such segments, too.
     let long = long.map(|shape| (executor(), shape));
     for (i, (gpu, shape)) in long.into_iter().chain(narrow.map(|shape| (Gpu::simt(), shape))).enumerate() {
         for (k, (_, check)) in PERMUTE_CHECKS.iter().enumerate() {
-            // Each size of element meets each alignment, and so does each shape.
+            // Each element size meets each alignment, and so does each shape.
             let offsets = [[0; 2], [i, 5], [1, 0]];
             let first = (i + k) % offsets.len();
             for offsets in offsets.iter().cycle().skip(first).take(times(1, offsets.len())) {
@@ -97,7 +153,7 @@ fn short_rows_of_runs_go_by_strips() {
     );
 }
 
-/// Bytes and halves in long runs, which lie in one 16-byte part more of the output where they do not begin with one.
+/// Bytes and halves in long segments, which span one more 16-byte part of the output if they are not aligned.
 #[test]
 fn long_runs_of_bytes_at_any_alignment() {
     for (_, check) in &PERMUTE_CHECKS[..2] {
@@ -120,8 +176,8 @@ fn strips_of_every_width() {
     }
 }
 
-/// Strips by the kernels themselves, whose blocks have all that there is room for: the library gives that to long
-/// ones only.
+/// Tall-skinny matrices by the kernels themselves, with blocks of full capacity, which the library uses only for long
+/// matrices.
 #[test]
 fn strips_of_full_blocks() {
     use kernels::transpose::{few_columns as columns, few_rows as rows};
@@ -134,9 +190,9 @@ fn strips_of_full_blocks() {
                 let width = rows::most_columns(few, size);
                 let long = 2 * width - 3;
                 let elements: Vec<$type> = (0..few * long).map(|i| (i * 7 / 3) as $type).collect();
-                let turned = transposed(&elements, few, long);
+                let expected = transposed(&elements, few, long);
                 let mut output = gpu.zeroed::<$type>(few * long).unwrap();
-                // SAFETY: the arguments are those of its plan for a matrix that the views have.
+                // SAFETY: the arguments are those of the plan for a matrix that the views hold.
                 let kernel = unsafe { rows::few_rows::handle::<$type, $few_rows>() };
                 let blocks = (long + rows::margin(few, size)).div_ceil(width) as u32;
                 let input = gpu.upload(&elements).unwrap();
@@ -154,13 +210,13 @@ fn strips_of_full_blocks() {
                     room_of_run: rows::room_of_run(few, width, size) as u32,
                 };
                 gpu.launch(kernel, blocks, arguments).unwrap_or_else(refused);
-                assert!(gpu.download(&output).unwrap() == turned, "{few} rows of {long} elements of {size} bytes");
+                assert!(gpu.download(&output).unwrap() == expected, "{few} rows of {long} elements of {size} bytes");
 
-                // The second block of three has all that it may write.
+                // The second block of three uses its full capacity.
                 let height = columns::most_positions(few, size);
                 let long = 3 * height - 3;
                 let elements: Vec<$type> = (0..few * long).map(|i| (i * 7 / 3) as $type).collect();
-                let turned = transposed(&elements, long, few);
+                let expected = transposed(&elements, long, few);
                 let mut output = gpu.zeroed::<$type>(few * long).unwrap();
                 // SAFETY: as above.
                 let kernel = unsafe { columns::few_columns::handle::<$type, $few_columns>() };
@@ -181,7 +237,7 @@ fn strips_of_full_blocks() {
                 if (columns_at_once(&profile) >= 4) != (size >= 4) {
                     panic!("{few} columns of {long} elements of {size} bytes: {:?}", profile.kernels[0].lines);
                 }
-                assert!(gpu.download(&output).unwrap() == turned, "{few} columns of {long} elements of {size} bytes");
+                assert!(gpu.download(&output).unwrap() == expected, "{few} columns of {long} elements of {size} bytes");
             }
         )*};
     }
@@ -193,8 +249,8 @@ fn strips_of_full_blocks() {
     }
 }
 
-/// How many stores of a thread that takes a whole block of a strip apart follow each other: lines with as many
-/// requests.
+/// The number of consecutive stores of a thread that processes a whole block of a tall-skinny matrix: source lines with
+/// equal request counts.
 fn columns_at_once(profile: &Profile) -> usize {
     let lines = profile.kernels[0].lines.iter().filter(|line| line.file.ends_with("few_columns.rs"));
     let requests: Vec<u64> = lines.map(|line| line.counters.global_stores.requests).filter(|&n| n > 0).collect();
@@ -206,13 +262,13 @@ fn transposed<T: Copy>(elements: &[T], rows: usize, columns: usize) -> Vec<T> {
     (0..rows * columns).map(|i| elements[i % rows * columns + i / rows]).collect()
 }
 
-/// What has long columns that are no whole sectors goes by other tiles than what is small.
+/// Large matrices whose columns are not whole sectors use different tiles from small ones.
 #[test]
 fn large_ones_at_any_alignment() {
-    // Not under the checks, which take several times as long.
+    // Without checks, which take several times as long.
     let gpu = executor();
     for (i, ((_, check), bytes)) in CHECKS.iter().zip([1, 2, 4, 16, 4, 8, 8, 16]).enumerate() {
-        // Types of one size go by the same kernels.
+        // Types of one size use the same kernels.
         let is_first = CHECKS[..i].iter().zip([1, 2, 4, 16, 4, 8, 8, 16]).all(|(_, before)| before != bytes);
         for case in LARGE.into_iter().filter(|_| times(is_first, true)) {
             check(&gpu, &Case { seed: i as u64, ..as_many_bytes(case, bytes) }).unwrap();
@@ -225,8 +281,8 @@ fn large_ones_at_any_alignment() {
     }
 }
 
-/// A case with as many bytes of elements of `size` bytes as it has of one byte: a tile has the fewer elements, the
-/// larger they are, and so it has as many tiles.
+/// A case scaled to `size`-byte elements: a tile has fewer elements the larger they are, so the number of tiles stays
+/// the same.
 fn as_many_bytes(case: Case, size: usize) -> Case {
     let size = times(size, 1);
     let (batch, columns) = (case.batch.div_ceil(size).max(case.batch.min(2)), (case.columns / size) | 1);
@@ -261,25 +317,25 @@ fn many_small_ones() {
 fn high_matrices_are_turned_in_bands() {
     let gpu = executor();
     let by_name = |checks: &[(&str, Check)], name| checks.iter().find(|check| check.0 == name).unwrap().1;
-    let [vectors, slanted] = HIGH;
-    by_name(&CHECKS, "u8")(&gpu, &slanted).unwrap();
-    // Bands of elements that are larger are lower.
-    by_name(&CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..slanted }).unwrap();
-    by_name(&SCALED_CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..slanted }).unwrap();
+    let [vectors, sector_aligned] = HIGH;
+    by_name(&CHECKS, "u8")(&gpu, &sector_aligned).unwrap();
+    // Panels of larger elements have fewer rows.
+    by_name(&CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..sector_aligned }).unwrap();
+    by_name(&SCALED_CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..sector_aligned }).unwrap();
     by_name(&CHECKS, "complex f64")(&gpu, &Case { rows: 8200, columns: 34, ..vectors }).unwrap();
     by_name(&SCALED_CHECKS, "complex f64")(&gpu, &Case { rows: 8200, columns: 34, ..vectors }).unwrap();
 }
 
 #[test]
 fn many_squares_in_place() {
-    // At multiples of 16 bytes, so many that the tiles are large ones.
+    // 16-byte aligned, and enough matrices that the large tiles are used.
     let case = Case { rows: 144, columns: 144, batch: 90, pads: [0; 2], offsets: [0; 2], seed: 1 };
     for (name, check) in IN_PLACE_CHECKS {
         check(&Gpu::simt(), &case).unwrap_or_else(|error| panic!("{name}: {error}"));
     }
 }
 
-/// Passes of shared memory's banks that a transpose takes more than it would have to.
+/// Passes through shared memory beyond those without bank conflicts.
 fn bank_conflicts<T: Plain + Default>(rows: usize, columns: usize) -> u64 {
     let gpu = Gpu::simt();
     let input = gpu.upload(&vec![T::default(); rows * columns]).unwrap();
@@ -288,7 +344,7 @@ fn bank_conflicts<T: Plain + Default>(rows: usize, columns: usize) -> u64 {
     gpu.profile(|| gpu.transpose_views(shape, &input, &mut output)).unwrap().bank_conflicts()
 }
 
-/// The same in place, of so many squares that their tiles are the large ones.
+/// The same in place, with enough squares that the large tiles are used.
 fn bank_conflicts_in_place<T: Plain + Default>(side: usize, batch: usize) -> u64 {
     let gpu = Gpu::simt();
     let mut matrices = gpu.upload(&vec![T::default(); batch * side * side]).unwrap();
@@ -301,20 +357,20 @@ fn lanes_are_never_in_each_others_bank() {
     for (name, _, conflicts) in TILE_CHECKS {
         assert_eq!(conflicts(&Gpu::simt(), 512, 512).unwrap(), 0, "{name}");
     }
-    // By slanted tiles.
+    // By sector-aligned tiles.
     assert_eq!(bank_conflicts::<u32>(1039, 1041), 0);
     assert_eq!(bank_conflicts::<u64>(1039, 1041), 0);
-    // By words.
+    // By 4-byte accesses.
     for (rows, columns) in [(61, 67), (161, 167)] {
         assert_eq!(bank_conflicts::<u32>(rows, columns) + bank_conflicts::<u64>(rows, columns), 0);
     }
-    // By squares that two threads share.
+    // By micro-tiles that two threads share.
     assert_eq!(bank_conflicts_in_place::<u8>(256, 90), 0);
     assert_eq!(bank_conflicts_in_place::<u16>(256, 30), 0);
     assert_eq!(bank_conflicts_in_place::<u32>(256, 30), 0);
 }
 
-/// Of bytes, lanes take rows that are eight apart.
+/// For bytes, lanes process rows that are eight apart.
 #[test]
 fn strips_of_bytes_are_taken_out_in_few_passes() {
     let gpu = Gpu::simt();
@@ -352,7 +408,7 @@ fn what_does_not_fit_is_said() {
     assert!(error.contains("the input's pitch is 2"), "{error}");
     let huge = Transposition::new(1 << 40, 1 << 40);
     assert!(matches!(gpu.transpose_views(huge, &six, &mut six_out), Err(Error::ShapeOverflow { .. })));
-    // Of a single row, whose pitch separates nothing.
+    // A single row, whose pitch has no effect.
     let row = Transposition::new(1, 6).with_input_pitch(usize::MAX / 3).unwrap();
     gpu.transpose_views(row, &six, &mut six_out).unwrap();
     let column = Transposition::new(6, 1).with_output_pitch(usize::MAX / 3).unwrap();
@@ -385,7 +441,7 @@ fn what_does_not_fit_is_said() {
     assert!(gpu.transpose_views(Transposition::new(2, 3).batch(0), &six, &mut six_out).is_ok());
 }
 
-/// The check of what is past 2^32 elements on a GPU, of less.
+/// The GPU test for more than 2^32 elements, with fewer.
 #[test]
 fn large_ones_as_on_a_gpu() {
     let gpu = Gpu::simt();
@@ -394,7 +450,7 @@ fn large_ones_as_on_a_gpu() {
     assert!(test_support::large_transposes::SIDES.iter().all(|[rows, columns]| rows * columns > 1 << 32));
 }
 
-/// A word at the end of a tile's rows, of which one element is written: what is behind it nobody has loaded.
+/// A word at the end of a tile's rows, of which one element is written: the elements after it are never loaded.
 #[test]
 fn strips_of_runs_read_nothing_behind_a_tile() {
     let gpu = Gpu::simt();
@@ -406,7 +462,7 @@ fn strips_of_runs_read_nothing_behind_a_tile() {
     assert!(kernels.iter().any(|kernel| kernel.kernel == "run_strips_u8_32768" && kernel.grid.x == 2), "{kernels:?}");
 }
 
-/// The ends of rows that begin anywhere: lanes take columns of different squares.
+/// The ends of rows that begin anywhere: lanes process columns of different micro-tiles.
 #[test]
 fn ends_of_rows_are_read_two_from_a_bank_at_most() {
     fn ways<T: Plain + Default>(side: usize) -> u64 {

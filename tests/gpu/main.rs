@@ -1,6 +1,6 @@
-//! The kernels on a CUDA device: right against the CPU, and equal to the executor bit for bit.
+//! The kernels on a CUDA device: compared with the CPU, and bit for bit with the executor.
 //!
-//! Where there is no device every test is shown as ignored, and a line says why.
+//! Without a device every test is shown as ignored, and a line gives the reason.
 
 mod reductions;
 mod transposes;
@@ -48,10 +48,10 @@ fn main() {
     libtest_mimic::run(&arguments, trials(gpu)).exit();
 }
 
-/// Set in the child process whose kernel traps: a trap loses the context, and all tests of a process share one.
+/// Set in the child process whose kernel traps: a trap destroys the context, which all tests of a process share.
 const TRAPPING: &str = "WARPFOLD_TEST_TRAPPING";
 
-/// Launches a kernel that leaves its view, and exits with 0 if that is told as it should be.
+/// Launches a kernel that leaves its view, and exits with 0 if the report is correct.
 fn trap_here() -> ! {
     let told = first_gpu().and_then(|gpu| {
         let (x, mut out) = (gpu.upload(&[1_u32; 10])?, gpu.zeroed::<u32>(10)?);
@@ -81,7 +81,7 @@ fn trap_here() -> ! {
     std::process::exit(i32::from(!told.is_ok_and(|told| told.iter().all(|(_, error)| is_trap(error)))))
 }
 
-/// Everything at once, for as many seconds as `WARPFOLD_SOAK_SECONDS` says.
+/// Runs everything at once, for `WARPFOLD_SOAK_SECONDS` seconds.
 fn soaked(gpu: &Gpu) -> Result<(), Failed> {
     let asked = std::env::var("WARPFOLD_SOAK_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
     let seconds = asked.unwrap_or(if is_sanitized() { 1 } else { 5 });
@@ -98,10 +98,10 @@ fn a_trap_is_told(_: &Gpu) -> Result<(), Failed> {
     if child.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&child.stdout).into_owned().into()) }
 }
 
-/// Held by each test while it runs, and alone by the one that looks at how much of the device's memory is free.
+/// Each test holds it shared while it runs; the test that measures the device's free memory holds it exclusively.
 static OTHERS: RwLock<()> = RwLock::new(());
 
-/// What a test does on the device.
+/// The body of a test on the device.
 type Test = Box<dyn Fn(&Gpu) -> Result<(), Failed> + Send>;
 
 /// Every test; without a device, to be shown as ignored.
@@ -190,7 +190,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
                 exact::segments(gpu, &lengths, &[Data::Normal], &mut source)?;
             }
             for _ in 0..if is_sanitized() { 2 } else { 60 } {
-                // Of a few long ones among many short.
+                // A few long ones among many short ones.
                 let any = |_: usize, source: &mut SmallRng| -> Vec<usize> {
                     let most = source.random_range(2.0..20.0);
                     (0..200).map(|_| f64::exp2(source.random::<f64>().powi(4) * most) as usize - 1).collect()
@@ -291,15 +291,15 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     }
     add("a launch that no device takes is refused".into(), Box::new(refused_launches));
     if !is_sanitized() {
-        let has_room = gpu.as_deref().is_some_and(|gpu| gpu.free_memory().is_ok_and(|free| free > large::BYTES));
+        let has_capacity = gpu.as_deref().is_some_and(|gpu| gpu.free_memory().is_ok_and(|free| free > large::BYTES));
         let own = gpu.clone();
         let run = move || {
             let _others = OTHERS.read();
             own.as_deref().map_or_else(|| Err("no CUDA device".into()), |gpu| Ok(large::lengths(gpu)?))
         };
         let trial = Trial::test("reductions past 2^31 and 2^32 elements", run);
-        trials.push(trial.with_ignored_flag(!has_room));
-        let has_room = gpu
+        trials.push(trial.with_ignored_flag(!has_capacity));
+        let has_capacity = gpu
             .as_deref()
             .is_some_and(|gpu| gpu.free_memory().is_ok_and(|free| free > large::BYTES + large_transposes::BYTES));
         let own = gpu.clone();
@@ -308,7 +308,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             let gpu = own.as_deref().ok_or("no CUDA device")?;
             Ok(large_transposes::check(gpu, &large_transposes::SIDES, large_transposes::SIDE_IN_PLACE)?)
         };
-        trials.push(Trial::test("transposes past 2^32 elements", run).with_ignored_flag(!has_room));
+        trials.push(Trial::test("transposes past 2^32 elements", run).with_ignored_flag(!has_capacity));
     }
     let own = gpu.clone();
     let alone = move || {
@@ -319,7 +319,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     trials
 }
 
-/// Smaller inputs under compute-sanitizer, which makes kernels a hundred times slower.
+/// Smaller inputs under compute-sanitizer, which slows kernels down a hundred times.
 fn is_sanitized() -> bool {
     std::env::var_os("WARPFOLD_SANITIZER").is_some()
 }
@@ -388,7 +388,7 @@ fn out_of_memory(gpu: &Gpu) -> Result<(), Failed> {
     if sum == 3.0 { Ok(()) } else { Err(format!("afterwards 1 + 2 is {sum}").into()) }
 }
 
-/// Calls of every kind, and then as much memory is free as before them.
+/// Makes calls of every kind; then as much memory is free as before.
 fn no_leaks(gpu: &Gpu) -> Result<(), Failed> {
     let mut calls = Calls::new(gpu, 0)?;
     calls.check(gpu)?;

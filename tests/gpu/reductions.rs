@@ -14,11 +14,11 @@ use warpfold::{Buffer, Error, Gpu};
 
 use crate::is_sanitized;
 
-/// Lengths around every boundary of blocks, runs and vectors, primes, and up to more than a float's 2^24.
+/// Lengths around every boundary of blocks, segments and vectors, primes, and beyond a float's 2^24.
 pub fn lengths() -> Vec<usize> {
     let mut lengths = sizes::lengths();
     lengths.extend(sizes::PRIMES);
-    // A grid of as many blocks as a striding rung has at most: one round, and the step to the next.
+    // The largest grid of a striding rung: one iteration, and the step to the next.
     lengths.extend(sizes::around(MAX_BLOCKS * BLOCK));
     if !is_sanitized() {
         lengths.extend([(1 << 20) - 1, 1 << 20, (1 << 22) + 3, LONGEST]);
@@ -39,7 +39,7 @@ pub fn sums<T: Sum>(gpu: &Gpu, rung: ReduceRung) -> Result<(), Failed> {
             let case = format!("{len} numbers, blocks of {block}");
             let found = sum_by(gpu, rung, block, &on_gpu)?;
             check_rung(rung, found, &numbers).map_err(|difference| format!("{case}: {difference}"))?;
-            // The executor is slow: long inputs are compared for one block, the longest for one rung.
+            // The executor is slow: long inputs are compared for one block size, the longest for one rung.
             let is_compared = match len {
                 LONGEST => rung == ReduceRung::SingleLaunch,
                 _ => len < 20_000 || block == 512,
@@ -62,12 +62,12 @@ fn sum_by<T: Sum>(gpu: &Gpu, rung: ReduceRung, block: usize, input: &Buffer<T>) 
     reduction.finish(gpu)
 }
 
-/// Every shape and kind of element by one operator: right, and equal to the executor bit for bit.
+/// Every shape and kind of element for one operator: correct, and equal to the executor bit for bit.
 pub fn reductions(gpu: &Gpu, pair: &Pair) -> Result<(), Failed> {
     let mut source = SmallRng::from_os_rng();
     let simt = executor();
     for form in forms() {
-        // Small inputs with everything that is special; a large one once.
+        // Small inputs with all special values; a large one once.
         let kinds = if form.elements() > 10_000 || is_sanitized() { &KINDS[..1] } else { &KINDS[..] };
         for (i, &kind) in kinds.iter().enumerate() {
             let case = Case { kind, seed: source.random(), form, offset: i };
@@ -81,7 +81,7 @@ pub fn reductions(gpu: &Gpu, pair: &Pair) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Dot products of vectors and of rows: right, and equal to the executor bit for bit.
+/// Dot products of vectors and of rows: correct, and equal to the executor bit for bit.
 pub fn dot_products(gpu: &Gpu, check: dots::Check) -> Result<(), Failed> {
     let mut source = SmallRng::from_os_rng();
     for (i, (rows, len)) in [(1, 1), (1, 17), (1, 4097), (1, 300_001), (7, 129), (3, 9001)].into_iter().enumerate() {
@@ -96,13 +96,13 @@ pub fn dot_products(gpu: &Gpu, check: dots::Check) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Shapes that reach every kernel with one part and with several, and every kind of tail.
+/// Shapes that reach every kernel with one split and with several, and every kind of tail.
 fn forms() -> Vec<Form> {
     if is_sanitized() {
         return vec![
             Form::All(1),
             Form::All(129),
-            // Two tiles of one block, whatever the element; and blocks of which each has some.
+            // Two tiles of one block, for every element size; and several tiles per block.
             Form::All(8192),
             Form::All(73_729),
             Form::Rows(33, 31, 32),

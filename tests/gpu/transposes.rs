@@ -20,7 +20,7 @@ pub fn transposes_of(gpu: &Gpu, check: Check) -> Result<(), Failed> {
         sides.iter().flat_map(|&rows| sides.iter().map(move |&columns| (rows, columns))).collect();
     shapes.extend([(3, 5000), (5000, 3), (16, 3000), (3000, 16)]);
     if !is_sanitized() {
-        // The most that is turned without tiles, of 8 bytes and of 4, and more, of any element.
+        // The largest matrices transposed without tiles, of 8 bytes and of 4, and larger ones, for any element.
         shapes.extend([(512, 1024), (1024, 1024)]);
         shapes.extend([(1023, 1025), (1024, 2048), (2064, 4128), (1, 300_000), (300_000, 1)]);
     }
@@ -53,7 +53,7 @@ pub fn transposes_by_tiles(gpu: &Gpu, check: TileCheck) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Squares in place: sides around every boundary of a tile, with pitches, batches and offsets.
+/// Square matrices in place: sides around every boundary of a tile, with pitches, batches and offsets.
 pub fn transposes_in_place(gpu: &Gpu, check: Check) -> Result<(), Failed> {
     let mut source = SmallRng::from_os_rng();
     let sides = if is_sanitized() { &[1, 17, 64, 129][..] } else { &SIDES[..] };
@@ -65,20 +65,20 @@ pub fn transposes_in_place(gpu: &Gpu, check: Check) -> Result<(), Failed> {
             check(gpu, &case)?;
         }
     }
-    // So many tiles that they are large ones.
+    // Enough matrices that the large tiles are used.
     let many = Case { rows: 192, columns: 192, batch: 100, pads: [0; 2], offsets: [0; 2], seed: source.random() };
     check(gpu, &many)?;
     Ok(())
 }
 
-/// All orders of three axes, of shapes in which each has been short and long.
+/// All orders of three axes, for shapes in which each axis has been short and long.
 pub fn permutations(gpu: &Gpu, check: PermuteCheck) -> Result<(), Failed> {
     let mut source = SmallRng::from_os_rng();
     let mut shapes = vec![[1, 2, 3], [5, 16, 7], [16, 7, 4], [2, 33, 64], [9, 1, 40], [31, 8, 16], [40, 50, 3]];
     shapes.extend([[3, 500, 5], [500, 3, 7], [20, 30, 131]]);
-    // Outer axes of which one is short, at multiples of 16 bytes and not.
+    // Outer axes of which one is short, 16-byte aligned and not.
     shapes.extend([[160, 32, 3], [3, 32, 160], [161, 31, 5], [7, 29, 95]]);
-    // Runs as long as go by tiles, of each access, and a little longer.
+    // The longest segments that go through tiles, for each access width, and slightly longer ones.
     shapes.extend([[5, 9, 31], [9, 7, 255], [2, 3, 7999], [3, 2, 8999], [2, 3, 9999], [2, 3, 10_001]]);
     if !is_sanitized() {
         shapes.extend([
@@ -94,11 +94,11 @@ pub fn permutations(gpu: &Gpu, check: PermuteCheck) -> Result<(), Failed> {
             [41, 61, 4999],
             [30, 11, 12_001],
         ]);
-        // Tiles of runs as large as they may be, whatever the element.
+        // The largest tiles of segments, for every element size.
         shapes.extend([[2400, 2500, 3], [8, 800_000, 3], [800_000, 8, 3], [301, 211, 255], [151, 99, 511]]);
-        // Narrow ones, whose rows are loaded together and apart.
+        // Narrow matrices, whose rows are loaded together and separately.
         shapes.extend([[400_000, 16, 3], [300_000, 20, 3], [40_000, 18, 31], [90_001, 13, 5]]);
-        // Strips, whose rows are one word of the output, and a few.
+        // Tall-skinny matrices, whose rows are one word of the output, and a few words.
         shapes.extend([[2, 400_001, 3], [3, 300_000, 5], [5, 200_001, 7], [30, 50_000, 3], [3, 9, 41]]);
         shapes.extend([[200, 3, 129], [3, 200, 129], [129, 200, 3], [64, 64, 64], [127, 65, 1], [2, 3, 20_000]]);
     }
@@ -107,7 +107,7 @@ pub fn permutations(gpu: &Gpu, check: PermuteCheck) -> Result<(), Failed> {
             check(gpu, shape, offsets, source.random())?;
         }
     }
-    // Long runs whose accesses are aligned in the output alone.
+    // Long segments whose accesses are aligned only in the output.
     check(gpu, [2, 3, 10_016], [1, 0], source.random())?;
     Ok(())
 }
@@ -116,12 +116,12 @@ pub fn permutations(gpu: &Gpu, check: PermuteCheck) -> Result<(), Failed> {
 pub fn transposes_by_rung(gpu: &Gpu, rung: TransposeRung) -> Result<(), Failed> {
     let mut source = SmallRng::from_os_rng();
     let mut shapes = sizes::shapes();
-    // Several tiles a side, and around a block of a thread a row.
+    // Several tiles per side, and around a block with one thread per row.
     shapes.extend([(1, 1), (1, 2), (64, 96), (127, 129), (128, 128), (129, 127), (255, 3), (256, 3), (257, 129)]);
     shapes.extend([(1, 5000), (5000, 1), (3, 4099)]);
     if !is_sanitized() {
         shapes.extend([(1023, 1025), (1024, 1024)]);
-        // One thread alone would take its time for these.
+        // A single thread would take too long for these.
         if rung != TransposeRung::Serial {
             shapes.extend([(2_100_000, 2), (2, 2_100_000), (5000, 3001), (5000, 3000)]);
         }
@@ -130,7 +130,7 @@ pub fn transposes_by_rung(gpu: &Gpu, rung: TransposeRung) -> Result<(), Failed> 
         // Any bits: a transpose must keep the payloads of NaNs too.
         let elements: Vec<f32> = (0..rows * columns).map(|_| f32::from_bits(source.random())).collect();
         let matrix = gpu.upload_matrix(&elements, rows, columns)?;
-        // What is not written shows.
+        // Makes unwritten elements visible.
         let poison = vec![f32::from_bits(0xFFFF_FFFF); rows * columns];
         let mut result = gpu.upload_matrix(&poison, columns, rows)?;
         rung.start(gpu, &matrix, &mut result)?;

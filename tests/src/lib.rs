@@ -1,2 +1,2 @@
-//! warpfold's tests across crates: the programs `cpu` and `gpu` beside this file's folder, and what they share in
-//! `support`, a crate of its own, which is compiled to be fast. `compile_fail` is a package of its own.
+//! warpfold's tests across crates: the programs `cpu` and `gpu`, in folders next to this file's. They share the crate
+//! `support`, which is optimised. `compile_fail` is a separate package.

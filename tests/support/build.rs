@@ -12,7 +12,7 @@ fn main() {
 
 fn embed() -> Result<(), Box<dyn Error>> {
     let usual = [Arch::SM_75, Arch::SM_80, Arch::SM_90];
-    // As those of warpfold itself.
+    // The same architectures as warpfold itself.
     let built = CudaBuilder::new("../kernels").archs(usual).archs_from("WARPFOLD_ARCHS")?.build()?;
     built.rerun_if_changed();
     Ok(built.embed("test_kernels.rs")?)

@@ -1,4 +1,4 @@
-//! What this machine has to run kernels on, and so which PTX is needed here.
+//! Which backend this machine has for kernels, and so which PTX a build needs.
 
 use std::env;
 use std::path::Path;
@@ -6,20 +6,21 @@ use std::process::Command;
 
 use cuda_builder::Arch;
 
-/// Names the architectures that warpfold's build script makes PTX for.
+/// The environment variable with the architectures for which warpfold's build script makes PTX.
 pub const ARCHS: &str = "WARPFOLD_ARCHS";
 
-/// Where kernels run.
+/// The backend for kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// On a GPU, or somebody has said which PTX to build.
+    /// A GPU, or the environment says which PTX to build.
     Gpu,
-    /// In the executor, which needs no PTX.
+    /// The executor, which needs no PTX.
     Executor,
 }
 
 impl Backend {
-    /// This one. A value of [`ARCHS`] in the environment decides, else whether NVIDIA's driver is loaded.
+    /// The backend of this machine: the value of [`ARCHS`] in the environment decides, else whether NVIDIA's driver is
+    /// loaded.
     pub fn find() -> Self {
         match env::var(ARCHS) {
             Ok(archs) if archs.trim() == "none" => Self::Executor,
@@ -29,7 +30,7 @@ impl Backend {
         }
     }
 
-    /// The value of [`ARCHS`] for a build whose programs run here; none if it is set already, or the usual one is
+    /// The value of [`ARCHS`] for a build whose programs run here; `None` if it is set already, or the default is
     /// right.
     pub fn archs(&self) -> Option<String> {
         match (env::var_os(ARCHS), self) {
@@ -40,18 +41,18 @@ impl Backend {
     }
 }
 
-/// The kernel module's own file, and WSL's device.
+/// The kernel module's file, and WSL's device.
 fn has_driver() -> bool {
     ["/proc/driver/nvidia/version", "/dev/dxg"].iter().any(|file| Path::new(file).exists())
 }
 
-/// The architectures of this machine's GPUs, as `nvidia-smi` tells them.
+/// The architectures of this machine's GPUs, from `nvidia-smi`.
 fn own_archs() -> Option<String> {
     let output = Command::new("nvidia-smi").args(["--query-gpu=compute_cap", "--format=csv,noheader"]).output().ok()?;
     archs_of(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// For each compute capability (`9.0`), one a line, the newest architecture that such a GPU runs.
+/// For each compute capability (`9.0`), one per line, the newest architecture that such a GPU runs.
 fn archs_of(capabilities: &str) -> Option<String> {
     let mut archs = Vec::new();
     for line in capabilities.lines().map(str::trim).filter(|line| !line.is_empty()) {

@@ -8,7 +8,7 @@ use cuda_builder::{Arch, Built, CudaBuilder};
 
 use crate::{progress, ptxas, setup, workspace};
 
-/// Builds the kernels for each architecture, writes a file for each entry, and prints a line for each.
+/// Builds the kernels for each architecture, writes a file for each entry, and prints a line for each entry.
 pub fn run(archs: &[Arch], verify: bool) -> anyhow::Result<()> {
     setup::run(verify)?;
     let built = build(archs)?;
@@ -37,19 +37,19 @@ fn builder(archs: &[Arch]) -> CudaBuilder {
     CudaBuilder::new(kernels).archs(archs.iter().copied()).target_dir(workspace::target().join("cuda-builder"))
 }
 
-/// Where it is kept what ptxas has said of entries. The tests of the PTX look there, too.
+/// The folder of cached ptxas reports. The tests of the PTX use it, too.
 fn answers() -> PathBuf {
     workspace::target().join("cuda-builder").join("verify")
 }
 
-/// Builds and assembles the kernels without a word, so that whoever needs them next finds them done.
+/// Builds and assembles the kernels silently, so that later steps find them done.
 pub fn prepare(archs: &[Arch]) -> anyhow::Result<()> {
     let built = builder(archs).build()?;
     assemble_modules(&ptxas::find_or_install()?, &built.modules, &answers())?;
     Ok(())
 }
 
-/// The kernels' PTX in a folder: that folder.
+/// The kernels' PTX in a folder: returns the folder.
 pub fn in_folder(archs: &[Arch]) -> anyhow::Result<PathBuf> {
     setup::run(false)?;
     let folder = workspace::target().join("ptx");
@@ -57,29 +57,29 @@ pub fn in_folder(archs: &[Arch]) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// The architectures that PTX is built for as a rule.
+/// The default architectures.
 pub const USUAL: [Arch; 3] = [Arch::SM_75, Arch::SM_80, NEWEST];
 
-/// The newest of them, which the tests look at if nobody asks for more.
+/// The newest of them, the default of the tests.
 pub const NEWEST: Arch = Arch::SM_90;
 
-/// The newest of the usual ones whose PTX runs on `arch`.
+/// The newest default architecture whose PTX runs on `arch`.
 pub fn newest_up_to(arch: Arch) -> Arch {
     USUAL.into_iter().rfind(|&usual| usual <= arch).unwrap_or(arch)
 }
 
-/// ptxas parks a word or a few in memory even where registers are left (`rows_Norm_bf16`), outside of the loops: so
-/// much it may, stores and loads together.
+/// ptxas spills a few words even where registers are left (`rows_Norm_bf16`), outside the loops: the tolerated bytes,
+/// stores and loads together.
 const TOLERATED_BYTES: u32 = 128;
 
-/// The same of columns, whose threads have no more than 64 registers and many loads on their way.
+/// The same for columns, whose threads have at most 64 registers and many loads in flight.
 const TOLERATED_BYTES_OF_COLUMNS: u32 = 512;
 
-/// Of exact sums of segments, for 7.5 alone: most of it in a function for segments that are in no window. With one
-/// block at once for each multiprocessor, `ptxas` showed none for the three entries that were tried.
+/// For exact sums of segments on sm_75: most of it is in a function for segments outside the window. With one resident
+/// block per multiprocessor `ptxas` reported no spill for the three entries that were tried.
 const TOLERATED_BYTES_OF_EXACT_SEGMENTS: u32 = 4500;
 
-/// Assembles every module, and fails on a spill that is more than a few words.
+/// Assembles every module, and fails on a spill of more than a few words.
 fn assemble(built: &Built) -> anyhow::Result<()> {
     let ptxas = ptxas::find_or_install()?;
     let modules =

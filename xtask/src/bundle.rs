@@ -9,17 +9,17 @@ use cuda_builder::Arch;
 
 use crate::{build_ptx, setup, workspace};
 
-/// What may travel to the device machine at once.
+/// The maximum size of a transfer to the device machine.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The benchmark and the examples.
 const PROGRAMS: [&str; 7] =
     ["bench", "vecadd", "operator", "rust_cuda_guide", "rust_cuda_vecadd", "rust_cuda_async_api", "rust_cuda_gemm"];
 
-/// The tests that are worth running where the GPU is.
+/// The test programs for the GPU machine.
 const TESTS: [&str; 3] = ["gpu", "cust_gpu", "cli"];
 
-/// Runs tests and then the benchmark; `bench` and `tests` stand beside it.
+/// Runs the tests, then the benchmark; `bench` and `tests` are next to it.
 const RUN: &str = include_str!("../run.sh");
 
 /// Makes `target/bundle/`, with PTX for these architectures.
@@ -42,7 +42,7 @@ pub fn run(archs: &[Arch]) -> anyhow::Result<()> {
         fs::copy(&program, &to).with_context(|| format!("cannot copy `{}`", program.display()))?;
     }
     pack(&programs, &bundle.join("programs.tar.xz"))?;
-    // Tens of MiB of text in thousands of files: packed, they travel.
+    // Tens of MiB of text in thousands of files are packed for the transfer.
     let ptx = workspace::target().join("bundle-ptx");
     build_ptx::build(archs)?.write_entries(&ptx)?;
     pack(&ptx, &bundle.join("ptx.tar.xz"))?;
@@ -66,7 +66,7 @@ pub fn run(archs: &[Arch]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The last commit, for `run.sh tables` to name; it says if a file differs from it.
+/// The last commit, which `run.sh tables` records, with a mark if a file differs from it.
 fn commit() -> anyhow::Result<String> {
     let git = |arguments: &[&str]| {
         let mut git = Command::new("git");
@@ -78,7 +78,7 @@ fn commit() -> anyhow::Result<String> {
     Ok(if is_clean { commit } else { format!("{commit} with changes") })
 }
 
-/// Packs what is in a folder, with little effort: more would take far longer and save little.
+/// Packs the files of a folder with little compression: more would take far longer and save little.
 fn pack(folder: &Path, file: &Path) -> anyhow::Result<()> {
     let mut tar = Command::new("tar");
     tar.env("XZ_OPT", "-2 -T2").arg("-cJf").arg(file).arg("-C").arg(folder).arg(".");
@@ -86,7 +86,7 @@ fn pack(folder: &Path, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the programs and the tests, and gives their names and files.
+/// Builds the programs and the tests, and returns their names and files.
 fn executables(archs: &[Arch]) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let mut cargo = workspace::cargo();
     let archs: Vec<String> = archs.iter().map(Arch::to_string).collect();

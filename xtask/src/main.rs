@@ -21,7 +21,7 @@ use cuda_builder::Arch;
 
 use crate::backend::{ARCHS, Backend};
 
-/// Sets up what warpfold's build needs, builds PTX, and runs the benchmark and the tests.
+/// Installs what warpfold's build needs, builds PTX, and runs the benchmark and the tests.
 #[derive(Debug, Parser)]
 #[command(
     bin_name = "cargo xtask",
@@ -43,13 +43,13 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Gives this machine what the device build needs. Does nothing where it is there
+    /// Installs what the device build needs, unless this machine has it
     Setup {
-        /// Also brings ptxas, cuobjdump and nvdisasm, from PyPI, where there is no CUDA toolkit
+        /// Also installs ptxas, cuobjdump and nvdisasm from PyPI, unless there is a CUDA toolkit
         #[arg(long)]
         ptxas: bool,
     },
-    /// Builds the kernels to target/ptx/ARCH/, a file for each entry
+    /// Builds the kernels to target/ptx/ARCH/, one file per entry
     BuildPtx {
         /// The architectures
         #[arg(long, value_delimiter = ',', default_value = "sm_75,sm_80,sm_90")]
@@ -58,37 +58,37 @@ enum Task {
         #[arg(long)]
         verify: bool,
     },
-    /// Runs the benchmark; what follows is for it
+    /// Runs the benchmark with the following arguments
     #[command(disable_help_flag = true)]
     Bench {
         /// The benchmark's arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Runs all tests; what follows is for `cargo test`
+    /// Runs all tests; the following arguments go to `cargo test`
     #[command(disable_help_flag = true)]
     Test {
-        /// As often and with as many orders of lanes as they can: several times as long
+        /// Runs all cases and lane orders: several times as long
         #[arg(long)]
         all: bool,
         /// `cargo test`'s arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
-    /// Makes target/bundle/: programs, tests and PTX, to carry to a CUDA machine without Rust
+    /// Makes target/bundle/: programs, tests and PTX, for a CUDA machine without Rust
     Bundle {
-        /// The architectures: a device runs what was made for it or for an older one
+        /// The architectures: a device runs PTX for its own and for older architectures
         #[arg(long, value_delimiter = ',', default_value = "sm_90")]
         arch: Vec<Arch>,
     },
-    /// Writes docs/benchmarks/DEVICE.md from the JSON that `./run.sh tables` of the bundle has left in a folder
+    /// Writes docs/benchmarks/DEVICE.md from a folder of JSON files by `./run.sh tables` of the bundle
     Tables {
         /// The page's name: h200, h100
         device: String,
         /// The folder of JSON files
         folder: PathBuf,
     },
-    /// Runs Miri and valgrind over the tests that they can run, and prints how many those are. Installs what is missing
+    /// Runs Miri and valgrind over the tests that they support, and prints their number. Installs missing tools
     #[command(after_help = "Examples:
   cargo xtask soundness             both tools; some minutes
   cargo xtask soundness valgrind    only the executor's tests, compiled, under valgrind's memcheck
@@ -96,16 +96,16 @@ enum Task {
 The exit code is 1 if a tool has found something or a test has failed, or if no tool could run. A tool that
 cannot be installed is named in the last lines.")]
     Soundness {
-        /// Only these tools; one that is named and cannot be installed is an error
+        /// Only these tools; a named tool that cannot be installed is an error
         #[arg(value_enum)]
         tools: Vec<soundness::Tool>,
     },
-    /// Plants errors in kernels, plans and cuda_std, and reports which of them no test notices: up to an hour
+    /// Plants errors in kernels, plans and cuda_std, and reports those that no test detects: up to an hour
     Mutants(mutants::Options),
-    /// Measures how long builds and tests take here, each from a fresh clone of the last commit: nearly an hour on two
+    /// Measures how long builds and tests take here, each in a fresh clone of the last commit: nearly an hour on two
     /// cores
     Timings {
-        /// Only these rows; the table that is printed has their names
+        /// Only these rows; the printed table has their names
         #[arg(value_enum)]
         rows: Vec<timings::Row>,
     },
@@ -132,10 +132,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Builds the benchmark and gives its own exit code.
+/// Builds and runs the benchmark, and returns its exit code.
 ///
-/// On a GPU it is the release build, as its host code is measured, too. In the executor it is the tests' build, without
-/// PTX.
+/// On a GPU it is the release build, because its host code is measured, too. For the executor it is the tests' build,
+/// without PTX.
 fn bench(arguments: &[String]) -> anyhow::Result<u8> {
     let backend = Backend::find();
     let profile = match backend {
@@ -156,7 +156,7 @@ fn bench(arguments: &[String]) -> anyhow::Result<u8> {
     let folder = if profile == "dev" { "debug" } else { profile };
     let mut bench = Command::new(workspace::target().join(folder).join("bench"));
     bench.args(arguments);
-    // Only here does the executor's build need PTX: of one architecture, in a folder.
+    // Only this command of the executor's build needs PTX: for one architecture, in a folder.
     if backend == Backend::Executor
         && let Some(arch) = occupancy_without_ptx(arguments)
     {
@@ -165,7 +165,7 @@ fn bench(arguments: &[String]) -> anyhow::Result<u8> {
     progress::run(&mut bench, "measuring")
 }
 
-/// The architecture that `bench occupancy --arch sm_90` asks for, if it names no folder of PTX.
+/// The architecture in `bench occupancy --arch sm_90`, unless the arguments name a folder of PTX.
 fn occupancy_without_ptx(arguments: &[String]) -> Option<Arch> {
     let at = |name: &str| arguments.iter().position(|argument| argument == name);
     if !arguments.iter().any(|argument| argument == "occupancy") || at("--ptx").is_some() {
@@ -175,12 +175,12 @@ fn occupancy_without_ptx(arguments: &[String]) -> Option<Arch> {
     joined.or_else(|| arguments.get(at("--arch")? + 1).map(String::as_str))?.parse().ok()
 }
 
-/// Runs all tests, or what `arguments` choose of them. Without a GPU the library is built without PTX; the tests of the
-/// PTX build it themselves, if they are among them.
+/// Runs all tests, or those that `arguments` select. Without a GPU the library is built without PTX; the tests of the
+/// PTX build it themselves if they are selected.
 fn test(all: bool, arguments: &[String]) -> anyhow::Result<u8> {
     let backend = Backend::find();
     setup::run(false)?;
-    // Without the assembler some tests can only say that they were skipped.
+    // Without the assembler some tests can only report that they were skipped.
     if let Err(error) = setup::run(true) {
         eprintln!("warning: tests that need ptxas will be skipped: {error:#}");
     }
@@ -190,10 +190,10 @@ fn test(all: bool, arguments: &[String]) -> anyhow::Result<u8> {
     if all {
         cargo.env("WARPFOLD_TESTS", "all").env("WARPFOLD_TEST_ARCHS", "sm_75,sm_80,sm_90");
     }
-    // All tests look at the PTX, too. It is one long compilation: beside those of cargo it keeps no core waiting.
+    // All tests include those of the PTX. It is one long compilation, which leaves the other cores to cargo.
     thread::scope(|scope| {
         if arguments.is_empty() {
-            // What is wrong with it the tests say.
+            // The tests report its errors.
             scope.spawn(|| build_ptx::prepare(&[build_ptx::NEWEST]));
         }
         progress::run(&mut cargo, "building and running the tests")

@@ -1,4 +1,4 @@
-//! Long work, of which something is said at least every ten seconds.
+//! Progress messages of long work, at least every ten seconds.
 
 use std::io::{self, IsTerminal};
 use std::process::Command;
@@ -6,17 +6,17 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest silence.
+/// The longest time without output.
 const SILENCE: Duration = Duration::from_secs(8);
 
-/// Runs a program to its end, its output shown, and gives its exit code. Every few seconds a line says `what` still
-/// goes on: a compiler may be at one crate for a minute. On a terminal, where cargo shows a bar that moves, there are
-/// no such lines.
+/// Runs a program to its end, with its output shown, and returns its exit code. Every few seconds a line says that
+/// `what` is still running, because a compiler may take a minute for one crate. On a terminal, where cargo shows a
+/// progress bar, there are no such lines.
 pub fn run(command: &mut Command, what: &str) -> anyhow::Result<u8> {
     while_saying(what, || crate::workspace::exit_code(command))
 }
 
-/// Does `work`, and says every few seconds that `what` still goes on.
+/// Runs `work`, and says every few seconds that `what` is still running.
 pub fn while_saying<R>(what: &str, work: impl FnOnce() -> R) -> R {
     let (done, is_done) = mpsc::channel::<()>();
     thread::scope(|scope| {

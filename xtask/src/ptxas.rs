@@ -1,4 +1,4 @@
-//! NVIDIA's assembler and disassemblers, from PyPI where there is no CUDA toolkit.
+//! NVIDIA's assembler and disassemblers, from PyPI if there is no CUDA toolkit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,16 +9,16 @@ use cuda_builder::ptxas::find;
 
 use crate::workspace;
 
-/// PyPI's packages of the tools, and the program that each brings.
+/// The PyPI packages of the tools, and the program in each.
 const WHEELS: [(&str, &str); 3] =
     [("nvidia-cuda-nvcc", "ptxas"), ("nvidia-cuda-cuobjdump", "cuobjdump"), ("nvidia-cuda-nvdisasm", "nvdisasm")];
 
-/// The folder that the wheels are unpacked to.
+/// The folder of the unpacked wheels.
 fn tools() -> PathBuf {
     workspace::target().join("tools")
 }
 
-/// ptxas, from PyPI if it is not here yet.
+/// Finds ptxas, or installs it from PyPI.
 pub fn find_or_install() -> anyhow::Result<PathBuf> {
     if let Some(present) = find() {
         return Ok(present);
@@ -49,7 +49,7 @@ pub fn find_or_install() -> anyhow::Result<PathBuf> {
     find().context("ptxas was fetched and is not there")
 }
 
-/// A program of that name, somewhere in a folder named `bin`.
+/// Finds a program of that name in a folder named `bin`.
 fn locate(folder: &Path, program: &str) -> Option<PathBuf> {
     for entry in fs::read_dir(folder).ok()?.flatten() {
         let path = entry.path();

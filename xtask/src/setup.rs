@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: what the device build needs, from wherever this machine can get it.
+//! `cargo xtask setup`: installs what the device build needs, from any available source.
 
 use std::env;
 use std::process::Command;
@@ -9,18 +9,18 @@ use cuda_builder::toolchain::{OLDEST, Origin};
 
 use crate::{ptxas, workspace};
 
-/// Names the compiler for kernels.
+/// The environment variable that names the compiler for kernels.
 const NAMED: &str = "WARPFOLD_DEVICE_RUSTC";
 
 /// The distributions' packages: a compiler, and the sources of its standard library.
 const PACKAGES: [(&str, &str); 3] =
     [("rustc-web", "rust-web-src"), ("rustc-1.95", "rust-1.95-src"), ("rustc", "rust-src")];
 
-/// Sets up the device compiler, and with `ptxas` the assembler.
+/// Installs the device compiler, and with `ptxas` the assembler.
 pub fn run(ptxas: bool) -> anyhow::Result<()> {
     let toolchain = match DeviceToolchain::find() {
         Ok(present) => present,
-        // What somebody has named is not to be put right by something else.
+        // A compiler that the user has named must not be replaced silently.
         Err(missing) if env::var_os(NAMED).is_some() => {
             bail!("{NAMED} names no compiler for kernels: {}; correct it, or unset it", missing.tried.join("; "))
         }
@@ -51,13 +51,13 @@ fn install(missing: &[String]) -> anyhow::Result<DeviceToolchain> {
         }
     }
     bail!(
-        "no way to a device compiler worked:\n  - {}\nRun this where the network reaches rustup's server, then try again:\n  \
-         rustup component add rust-src --toolchain 1.95.0",
+        "no way to a device compiler worked:\n  - {}\nRun this where the network reaches rustup's server, then try \
+        again:\n  rustup component add rust-src --toolchain 1.95.0",
         failures.iter().map(|failure| failure.replace('\n', "\n    ")).collect::<Vec<_>>().join("\n  - ")
     )
 }
 
-/// rustup's component, for the toolchain that runs this.
+/// Installs rustup's component, for the toolchain that runs this.
 fn rustup() -> anyhow::Result<()> {
     let mut command = Command::new("rustup");
     command.current_dir(workspace::root()).args(["component", "add", "rust-src"]);
@@ -65,9 +65,9 @@ fn rustup() -> anyhow::Result<()> {
     workspace::output(&mut command).map(|_| ())
 }
 
-/// Debian's or Ubuntu's packages, if they are recent enough.
+/// Installs Debian's or Ubuntu's packages, if they are recent enough.
 fn apt() -> anyhow::Result<()> {
-    // Best effort: without it an old list of packages may do.
+    // Best effort: an old package list may do.
     let _ = privileged("apt-get").args(["update", "-qq"]).output();
     let recent =
         PACKAGES.into_iter().find(|(compiler, _)| candidate(compiler).is_some_and(|version| version >= OLDEST));
@@ -92,7 +92,7 @@ fn apt_install(packages: &[&str]) -> anyhow::Result<()> {
     workspace::output(&mut command).map(|_| ())
 }
 
-/// The version of a package that would be installed, major and minor.
+/// The major and minor version of a package that apt-get would install.
 fn candidate(package: &str) -> Option<(u32, u32)> {
     let output = Command::new("apt-cache").args(["policy", package]).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -101,7 +101,7 @@ fn candidate(package: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?, numbers.next()?))
 }
 
-/// A command that changes the system: by `sudo` for anybody but root, where that asks no password.
+/// A command that changes the system: by `sudo` unless run by root, if `sudo` asks for no password.
 fn privileged(program: &str) -> Command {
     let id = Command::new("id").arg("-u").output();
     let is_root = id.is_ok_and(|output| output.stdout.trim_ascii() == b"0");

@@ -1,4 +1,4 @@
-//! `cargo xtask soundness`: Miri and valgrind over the tests that each of them can run.
+//! `cargo xtask soundness`: Miri and valgrind over the tests that each of them supports.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,31 +15,31 @@ use crate::{progress, setup, workspace};
 /// A tool that finds undefined behaviour while a test runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Tool {
-    /// Interprets tests whose code changes no stacks: references, bounds, alignment, data races, leaks
+    /// Interprets tests that switch no stacks: references, bounds, alignment, data races, leaks
     Miri,
-    /// Runs compiled tests of the executor, with its fibres: addresses, unset bytes, leaks
+    /// Runs compiled tests of the executor, with its fibres: addresses, uninitialized bytes, leaks
     Valgrind,
 }
 
-/// Tests of one program that a tool runs.
+/// The tests of one program that a tool runs.
 struct Suite {
     package: &'static str,
-    /// What `cargo test` calls the program.
+    /// The program's arguments for `cargo test`.
     target: &'static [&'static str],
-    /// Only tests whose names contain one of these; without any, all.
+    /// Only tests whose names contain one of these; if empty, all.
     only: &'static [&'static str],
-    /// Tests that the tool cannot run, or not in a minute, and why.
+    /// Tests that the tool cannot run, or not within a minute, with the reason.
     skipped: &'static [(&'static str, &'static str)],
 }
 
-/// Miri has no foreign functions but the most common ones.
+/// Miri supports only the most common foreign functions.
 const STARTS_A_PROGRAM: &str = "starts a program";
 const RENAMES_A_FILE: &str = "calls renameat2";
 const LOOKS_FOR_A_DRIVER: &str = "opens a library";
-/// Miri interprets, and valgrind translates each instruction to dozens: a test of many steps takes hours.
+/// Miri interprets, and valgrind translates each instruction into dozens: a test of many steps takes hours.
 const LONG: &str = "takes longer than a minute";
 
-/// What Miri runs: no test that launches a kernel, as it cannot follow a change of stacks.
+/// Suites for Miri: no test that launches a kernel, because Miri does not support switching stacks.
 const MIRI: [Suite; 9] = [
     Suite {
         package: "exact_sum",
@@ -101,7 +101,7 @@ const MIRI: [Suite; 9] = [
     },
 ];
 
-/// What valgrind runs. corosensei tells it of each stack, so it needs no suppressions.
+/// Suites for valgrind. corosensei registers each stack with it, so it needs no suppressions.
 const VALGRIND: [Suite; 2] = [
     Suite {
         package: "simt",
@@ -129,24 +129,24 @@ const VALGRIND: [Suite; 2] = [
     },
 ];
 
-/// What a tool said of a suite.
+/// The result of a tool for a suite.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Cases {
     passed: usize,
     failed: usize,
 }
 
-/// One line of the final table.
+/// A line of the final table.
 struct Row {
     tool: &'static str,
     what: String,
     cases: Cases,
     left_out: usize,
-    /// Whether the tool's own exit code says that nothing was found.
+    /// Whether the tool's exit code reports no error.
     is_clean: bool,
 }
 
-/// Runs these tools, or both, and gives the exit code: 1 if one of them found something, or none could run.
+/// Runs these tools, or both, and returns the exit code: 1 if one of them found an error, or none could run.
 pub fn run(tools: &[Tool]) -> anyhow::Result<u8> {
     let wanted = if tools.is_empty() { Tool::value_variants() } else { tools };
     let (mut rows, mut absent) = (Vec::new(), Vec::new());
@@ -157,7 +157,7 @@ pub fn run(tools: &[Tool]) -> anyhow::Result<u8> {
         };
         match done {
             Ok(table) => rows.extend(table?),
-            // A tool that was asked for by name has to run.
+            // A tool that was requested by name must run.
             Err(why) if !tools.is_empty() => return Err(why),
             Err(why) => absent.push((tool, why)),
         }
@@ -181,7 +181,7 @@ fn name(tool: Tool) -> &'static str {
     }
 }
 
-/// Installs Miri, a component of a nightly toolchain, if rustup has none.
+/// Installs Miri, a component of a nightly toolchain, unless rustup has one.
 fn find_miri() -> anyhow::Result<()> {
     let is_there = || workspace::output(&mut nightly(&["miri", "--version"])).map(|_| ());
     if is_there().is_ok() {
@@ -195,11 +195,11 @@ fn find_miri() -> anyhow::Result<()> {
     is_there().context("Miri was installed and does not run")
 }
 
-/// A cargo of the nightly toolchain.
+/// Cargo of the nightly toolchain.
 fn nightly(arguments: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command.current_dir(workspace::root()).args(["run", "nightly", "cargo"]).args(arguments);
-    // Of the cargo that runs this, which is of another toolchain.
+    // Variables of the cargo that runs this, which belongs to another toolchain.
     command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
     command
 }
@@ -225,9 +225,9 @@ fn miri() -> anyhow::Result<Vec<Row>> {
         let what = format!("{} {}", suite.package, suite.target.join(" "));
         let mut command = nightly(&["miri", "test", "--package", suite.package]);
         command.args(suite.target).arg("--").args(choice(suite));
-        // Its own folder, as its compiler is another. Tests read files, and device addresses are numbers.
+        // Its own target folder, because its compiler differs. Tests read files, and device addresses are integers.
         command.env("CARGO_TARGET_DIR", workspace::target().join("miri")).env(ARCHS, "none");
-        // Powers of two are computed by `powi`, whose last bit Miri changes at random unless told not to.
+        // `powi` computes powers of two; Miri randomizes its last bit unless told not to.
         let flags = "-Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-deterministic-floats";
         command.env("MIRIFLAGS", flags);
         let row = tested("Miri", what, &mut command)?;
@@ -255,7 +255,7 @@ fn valgrind() -> anyhow::Result<Vec<Row>> {
     Ok(table)
 }
 
-/// Builds a suite's test programs: for each its name, the folder that it runs in, and its file.
+/// Builds a suite's test programs: returns the name, the working folder and the file of each.
 fn programs(suite: &Suite) -> anyhow::Result<Vec<(String, PathBuf, PathBuf)>> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root()).args(["test", "--no-run", "--package", suite.package]).args(suite.target);
@@ -275,7 +275,7 @@ fn programs(suite: &Suite) -> anyhow::Result<Vec<(String, PathBuf, PathBuf)>> {
     Ok(programs.into_iter().map(|(name, (folder, program))| (name, folder, program)).collect())
 }
 
-/// Runs tests under a tool, shows what they print, and counts them.
+/// Runs tests under a tool, shows their output, and counts them.
 fn tested(tool: &'static str, what: String, command: &mut Command) -> anyhow::Result<Row> {
     eprintln!("soundness: {tool} over {what}");
     let start = Instant::now();
@@ -290,7 +290,7 @@ fn tested(tool: &'static str, what: String, command: &mut Command) -> anyhow::Re
     Ok(Row { tool, what, cases, left_out, is_clean })
 }
 
-/// What the closing lines of test programs say: the cases, and how many were left out by name.
+/// The numbers in the closing lines of test programs: the cases, and how many were filtered out.
 fn counted(text: &str) -> (Cases, usize) {
     let (mut cases, mut left_out) = (Cases::default(), 0);
     for line in text.lines().filter(|line| line.starts_with("test result:")) {

@@ -1,4 +1,4 @@
-//! `cargo xtask timings`: how long builds and tests take, each as somebody would meet it.
+//! `cargo xtask timings`: how long builds and tests take for a user.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use clap::ValueEnum;
 
 use crate::{progress, workspace};
 
-/// What is measured together, in one clone.
+/// A group of measurements in one clone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Row {
     /// The first `bench`
@@ -25,10 +25,10 @@ pub enum Row {
     Ci,
 }
 
-/// One command, and how long it may take.
+/// A command and its time goal.
 struct Step {
     name: &'static str,
-    /// Changes a file before: its path, a text in it, and what comes in its place.
+    /// An edit before the command: the path, a text in the file, and its replacement.
     edit: Option<(&'static str, &'static str, &'static str)>,
     command: &'static str,
     goal: Option<u64>,
@@ -38,14 +38,14 @@ const fn step(name: &'static str, command: &'static str, minutes: u64, seconds: 
     Step { name, edit: None, command, goal: Some(60 * minutes + seconds) }
 }
 
-/// A line of one kernel, and the same to a compiler, which does not know.
+/// A line of one kernel and an equivalent line, which still triggers a build.
 const KERNEL: (&str, &str, &str) = (
     "kernels/src/transpose/ragged.rs",
     "let mask = (1 << self.shape.down) - 1;",
     "let mask = (1_u32 << self.shape.down).wrapping_sub(1);",
 );
 
-/// The same in a plan.
+/// The same for a plan.
 const PLAN: (&str, &str, &str) = (
     "host/src/reduce/plan.rs",
     "if has_rows && vectors <= VECTORS_OF_A_SHORT_ROW && (spans > 1 || !is_any_order) {",
@@ -69,7 +69,7 @@ impl Row {
                     ..step("a line of a plan, its tests", "cargo xtask test --test cpu reductions", 0, 40)
                 },
             ],
-            // With this, xtask builds what it builds where there is a GPU.
+            // With this variable xtask builds as on a machine with a GPU.
             Self::Gpu => vec![step(
                 "bench built, fresh clone, as with a GPU",
                 "WARPFOLD_ARCHS=sm_90 cargo xtask bench --help",
@@ -104,7 +104,7 @@ pub fn run(rows: &[Row]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A fresh clone of the last commit.
+/// Makes a fresh clone of the last commit.
 fn clone_to(folder: &Path) -> anyhow::Result<PathBuf> {
     if folder.exists() {
         fs::remove_dir_all(folder).context("cannot remove an old clone")?;
@@ -113,7 +113,7 @@ fn clone_to(folder: &Path) -> anyhow::Result<PathBuf> {
     Ok(folder.to_owned())
 }
 
-/// How long a step takes in a clone. What it prints goes to a file beside.
+/// Measures a step in a clone. Its output goes to a file next to the clone.
 fn measure(clone: &Path, step: &Step) -> anyhow::Result<Duration> {
     if let Some((file, from, to)) = step.edit {
         let path = clone.join(file);
@@ -126,7 +126,7 @@ fn measure(clone: &Path, step: &Step) -> anyhow::Result<Duration> {
     let errors = output.try_clone().context("cannot write the log twice")?;
     let mut command = Command::new("bash");
     command.current_dir(clone).args(["-c", step.command]).stdout(output).stderr(errors);
-    // Of the cargo that runs this.
+    // Variables of the cargo that runs this.
     for variable in ["CARGO", "CARGO_TARGET_DIR", "CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "WARPFOLD_ARCHS"] {
         command.env_remove(variable);
     }
@@ -136,7 +136,7 @@ fn measure(clone: &Path, step: &Step) -> anyhow::Result<Duration> {
     Ok(start.elapsed())
 }
 
-/// Minutes and seconds.
+/// The time in minutes and seconds.
 fn shown(time: Duration) -> String {
     let seconds = time.as_secs_f64().round() as u64;
     format!("{}:{:02}", seconds / 60, seconds % 60)

@@ -1,4 +1,4 @@
-//! Where things are, and how other programs are run.
+//! Paths of the workspace, and running other programs.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, bail};
 
-/// The workspace's folder, as cargo says when it runs this tool. (Where it was built is another question: a checkout
-/// may have been moved since, or copied, with its target folder.)
+/// The workspace's folder, from cargo when it runs this tool. (Not the folder where it was built: a checkout may have
+/// been moved or copied since, with its target folder.)
 pub fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {
@@ -26,7 +26,7 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// The cargo that runs this tool. Wherever it is run, its target folder is [`target`].
+/// The cargo that runs this tool, with [`target`] as its target folder, wherever it is run.
 pub fn cargo() -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     if env::var_os("CARGO_TARGET_DIR").is_some() {
@@ -35,13 +35,13 @@ pub fn cargo() -> Command {
     cargo
 }
 
-/// Runs a program to its end, its output shown, and gives its exit code.
+/// Runs a program to its end, with its output shown, and returns its exit code.
 pub fn exit_code(command: &mut Command) -> anyhow::Result<u8> {
     let status = command.status().with_context(|| format!("cannot run {}", shown(command)))?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
-/// Runs a program that has to succeed, and gives its output.
+/// Runs a program that must succeed, and returns its output.
 pub fn output(command: &mut Command) -> anyhow::Result<Output> {
     let output = command.output().with_context(|| format!("cannot run {}", shown(command)))?;
     if !output.status.success() {
@@ -50,7 +50,7 @@ pub fn output(command: &mut Command) -> anyhow::Result<Output> {
     Ok(output)
 }
 
-/// The command line, as a person would type it.
+/// The command line as a user would type it.
 pub fn shown(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();

@@ -1,4 +1,4 @@
-//! Hashes of exact results of fixed inputs, beside stored ones.
+//! Hashes of exact results of fixed inputs, compared with stored ones.
 
 use crc32fast::Hasher;
 use half::{bf16, f16};
@@ -13,14 +13,14 @@ use crate::interrupt;
 /// The machines of the stored hashes.
 pub const STORED_BY: &str = "an NVIDIA H200, and the SIMT executor on an x86-64 CPU, 2026-11-25";
 
-/// The hashes of f32, f64, f16 and bf16. `hashes.py` gives the same by Python's integers.
+/// The hashes of f32, f64, f16 and bf16. `hashes.py` computes the same with Python's integers.
 const STORED: [u32; 4] = [0x59cb_fde5, 0x9a60_2fca, 0x7121_e8c9, 0x8eee_f461];
 
 /// The hash of a type's results.
 #[derive(Debug, Serialize)]
 pub struct Hashed {
     pub dtype: ElementType,
-    /// How many results there are.
+    /// The number of results.
     pub results: usize,
     /// The CRC-32 of all results' bits, as `u64`, little-endian.
     #[serde(serialize_with = "hex")]
@@ -28,7 +28,7 @@ pub struct Hashed {
     #[serde(serialize_with = "hex")]
     pub stored: u32,
     pub correct: bool,
-    /// What is wrong.
+    /// The error, if any.
     pub wrong: Option<String>,
 }
 
@@ -37,7 +37,7 @@ fn hex<S: Serializer>(hash: &u32, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 impl Hashed {
-    /// `first_wrong` is the first result that the host's is not equal to.
+    /// `first_wrong` is the first result that differs from the host's.
     fn new(dtype: ElementType, results: usize, hash: u32, stored: u32, first_wrong: Option<String>) -> Self {
         let wrong = first_wrong.or_else(|| {
             let text =
@@ -48,21 +48,21 @@ impl Hashed {
     }
 }
 
-/// The hashes of all types; after an interrupt of those that were finished.
+/// The hashes of all types; after an interrupt, those finished so far.
 pub fn all(gpu: &Gpu) -> Result<Vec<Hashed>, Error> {
     let types = [of::<f32>, of::<f64>, of::<f16>, of::<bf16>];
     let hashes = types.into_iter().zip(STORED).map_while(|(of, stored)| of(gpu, stored).transpose());
     hashes.collect()
 }
 
-/// A matrix whose rows or columns have a result each.
+/// A matrix with a result for each row or column.
 #[derive(Clone, Copy)]
 enum Layout {
     Rows(usize, usize),
     Columns(usize, usize),
 }
 
-/// Lengths that one lane, a warp, a block and several blocks sum; short rows of several to a warp; columns.
+/// Lengths that one lane, a warp, a block and several blocks sum; short rows, several per warp; columns.
 const LAYOUTS: [Layout; 8] = [
     Layout::Rows(1, 0),
     Layout::Rows(1, 1),
@@ -96,7 +96,7 @@ impl Layout {
     }
 }
 
-/// The hash of one type; none if there was an interrupt.
+/// The hash of one type; `None` after an interrupt.
 fn of<T: Exact>(gpu: &Gpu, stored: u32) -> Result<Option<Hashed>, Error> {
     let (mut random, mut hasher, mut results, mut first_wrong) = (Random(1), Hasher::new(), 0, None);
     for kind in Kind::ALL {

@@ -21,7 +21,7 @@ use hashes::Hashed;
 pub use numbers::{Kind, OfBits, Random, vectors};
 use orders::{Row, Table};
 
-/// Everything that the command printed.
+/// The output of the command.
 #[derive(Serialize)]
 struct Report {
     device: Device,

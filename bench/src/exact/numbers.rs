@@ -1,4 +1,4 @@
-//! Fixed pseudo-random numbers, made by integer arithmetic: the same on every machine.
+//! Fixed pseudorandom numbers by integer arithmetic: the same on every machine.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use half::{bf16, f16};
 use serde::Serialize;
 
-/// The generator SplitMix64, which a few lines of any language repeat.
+/// The generator SplitMix64, a few lines in any language.
 ///
 /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 pub struct Random(pub u64);
@@ -40,11 +40,11 @@ impl Random {
 pub enum Kind {
     /// Magnitudes from 1/16 to 16
     Ordinary,
-    /// Three eighths of all exponents, the middle ones: the squares' sum is finite
+    /// Three eighths of all exponents, the middle ones: the sum of squares is finite
     Wide,
-    /// Magnitudes below the least normal number
+    /// Subnormal magnitudes
     Subnormal,
-    /// Wide numbers whose opposites follow in reverse, and one ordinary number in eight that stays
+    /// Wide numbers followed by their negations in reverse, and one ordinary number in eight that remains
     Cancelling,
 }
 
@@ -75,17 +75,17 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The bits of a format's fields.
+/// The widths of a format's fields in bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     pub exponent: u32,
     pub mantissa: u32,
 }
 
-/// A float that is made of its bits.
+/// A float made from its bits.
 pub trait OfBits: Copy {
     const FORMAT: Format;
-    /// The number of the lowest bits.
+    /// Makes the number from the lowest bits.
     fn of_bits(bits: u64) -> Self;
 }
 
@@ -108,7 +108,7 @@ of_bits! {
     bf16 of u16, exponent 8, mantissa 7;
 }
 
-/// Two vectors of a kind. Those that cancel do so in their sum and in their dot product.
+/// Two vectors of a kind. `Cancelling` ones cancel in their sum and in their dot product.
 pub fn vectors<T: OfBits>(kind: Kind, len: usize, random: &mut Random) -> [Vec<T>; 2] {
     let is_cancelling = kind == Kind::Cancelling;
     let stays = |i: usize| i.min(len - 1 - i).is_multiple_of(8);
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_generator_is_splitmix64() {
-        // The first numbers of seed 1234567 by the reference in C (https://prng.di.unimi.it/splitmix64.c).
+        // The first outputs for seed 1234567 by the reference in C (https://prng.di.unimi.it/splitmix64.c).
         let mut random = Random(1_234_567);
         let found = [random.bits(), random.bits(), random.bits()];
         assert_eq!(found, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);

@@ -1,4 +1,4 @@
-//! What is made of exact sums, on the device and on the host.
+//! Results derived from exact sums, on the device and on the host.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::numbers::OfBits;
 use crate::element::Number;
 use crate::number::Value;
 
-/// A result that is exact but for one rounding.
+/// A result that is rounded only once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     Sum,
@@ -52,7 +52,7 @@ impl Operation {
 
 /// A type whose sums are exact.
 pub trait Exact: OfBits + Number + Summand<Sum: Number> {
-    /// The operations on single vectors, with the results of the shape's rows or columns.
+    /// The operations on single vectors, with the results for the shape's rows or columns.
     fn reductions(gpu: &Gpu, x: &Buffer<Self>, shape: Shape) -> Result<Vec<(Operation, Vec<Value>)>, Error>;
     /// The dot products of rows.
     fn dots(gpu: &Gpu, x: &Buffer<Self>, y: &Buffer<Self>, shape: Shape) -> Result<(Operation, Vec<Value>), Error>;

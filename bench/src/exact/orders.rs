@@ -13,7 +13,7 @@ pub struct Table {
     pub name: &'static str,
     pub input: String,
     pub rows: Vec<Row>,
-    /// What a person should see in it.
+    /// The point of the table.
     #[serde(skip)]
     pub note: &'static str,
 }
@@ -38,7 +38,7 @@ impl Row {
         Self { case, f32_loop: None, f64_loop: None, exact: Value::F32(exact), bits, expected_bits, correct }
     }
 
-    /// Beside the sums by loops. Several parts have a sum each, and then these are added.
+    /// Adds the sums by loops. Several parts are summed separately, then their sums are added.
     fn with_loops(self, parts: &[&[f32]]) -> Self {
         let single = |all: &[f32]| all.iter().fold(0.0_f32, |sum, x| sum + x);
         let double = |all: &[f32]| all.iter().fold(0.0_f64, |sum, &x| sum + f64::from(x));
@@ -48,7 +48,7 @@ impl Row {
     }
 }
 
-/// The sum that loops get wrong in any precision.
+/// A sum that loops get wrong in any precision.
 pub fn cancellation(gpu: &Gpu) -> Result<Table, Error> {
     let numbers = [1e20_f32, 1.0, -1e20, 3.0].repeat(50);
     let row = Row::new("in this order", gpu.sum(&gpu.upload(&numbers)?)?, 200.0).with_loops(&[&numbers]);

@@ -1,14 +1,14 @@
-//! The header of an `.npy` file: read in one pass, from a few bytes at most, whatever it says.
+//! The header of an `.npy` file: parsed in one pass of at most a few bytes, whatever it contains.
 //!
-//! It is a dictionary as Python writes it (NEP 1): `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`. A
-//! general reader of Python's literals takes time that is exponential in the depth of brackets, and plain arrays have
-//! none: so brackets inside of brackets are refused here.
+//! It is a Python dictionary (NEP 1): `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`. A general parser
+//! of Python literals takes exponential time in the depth of brackets, and plain arrays have no nested ones: so this
+//! parser refuses nested brackets.
 
 use std::io::{self, Read};
 
 use anyhow::{Context, bail, ensure};
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Header {
     /// The type of the elements, such as `<f4`.
@@ -19,10 +19,10 @@ pub struct Header {
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// The longest header that is read. NumPy itself takes 10,000 bytes, and writes 118 for one or two axes.
+/// The maximum length of a header. NumPy itself accepts 10,000 bytes, and writes 118 for one or two axes.
 pub const LONGEST: usize = 10_000;
 
-/// Reads the header from the start of a file. What is left is the elements.
+/// Reads the header at the start of a file. The elements follow.
 pub fn read(from: &mut impl Read) -> anyhow::Result<Header> {
     let start: [u8; 8] = bytes(from)?;
     let (magic, [major, minor]) = (&start[..6], [start[6], start[7]]);
@@ -79,7 +79,7 @@ fn parse(text: &[u8]) -> anyhow::Result<Header> {
     })
 }
 
-/// The part of a header that is not read yet. Each byte is looked at once or twice.
+/// The unread part of a header. Each byte is examined at most twice.
 struct Rest<'a> {
     text: &'a [u8],
     at: usize,
@@ -94,7 +94,7 @@ impl<'a> Rest<'a> {
         self.text.get(self.at).copied()
     }
 
-    /// Takes a byte, if it is the next one.
+    /// Consumes a byte, if it is the next one.
     fn next_is(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);
@@ -110,7 +110,7 @@ impl<'a> Rest<'a> {
         anyhow::anyhow!("its header {found} at byte {}, where {expected} is expected", self.at)
     }
 
-    /// Takes bytes as long as they fit.
+    /// Consumes bytes while `fits` returns true.
     fn while_is(&mut self, fits: impl Fn(&u8) -> bool) -> &'a [u8] {
         let rest = &self.text[self.at..];
         let len = rest.iter().position(|byte| !fits(byte)).unwrap_or(rest.len());
@@ -128,7 +128,7 @@ impl<'a> Rest<'a> {
             return Err(self.unexpected("the end of a string"));
         }
         self.at += 1;
-        // Names and plain types are short, and end up in messages.
+        // Names and plain types are short, and appear in messages.
         ensure!(text.len() <= 40, "its header has a string of {} bytes, and 40 are allowed", text.len());
         Ok(std::str::from_utf8(text)?)
     }
@@ -162,7 +162,7 @@ impl<'a> Rest<'a> {
             }
             let extent = std::str::from_utf8(digits)?.parse();
             extents.push(extent.context("its shape is larger than any memory")?);
-            // Python 2 ends a long number by it.
+            // Python 2 ends a long integer with it.
             self.next_is(b'L');
             if !self.next_is(b',') {
                 self.expect(b')')?;

@@ -1,4 +1,4 @@
-//! NumPy's files: read with everything checked that a file can say wrong, written whole or not at all.
+//! NumPy's files: read with every field validated, written completely or not at all.
 
 mod header;
 #[cfg(test)]
@@ -25,7 +25,7 @@ use crate::outcome::{Failure, Outcome};
 pub struct Array {
     pub dtype: ElementType,
     pub shape: Vec<usize>,
-    /// A `Vec` of that type.
+    /// A `Vec` of the element type.
     elements: Box<dyn Any>,
 }
 
@@ -34,7 +34,7 @@ impl Array {
         Self { dtype: T::TYPE, shape, elements: Box::new(elements) }
     }
 
-    /// With one axis.
+    /// An array with one axis.
     pub fn of_list<T: Number>(elements: Vec<T>) -> Self {
         let count = elements.len();
         Self::new(elements, vec![count])
@@ -43,7 +43,7 @@ impl Array {
     /// The elements.
     ///
     /// # Panics
-    /// `T` is not the array's type.
+    /// If `T` is not the array's element type.
     pub fn elements<T: Number>(&self) -> &[T] {
         self.elements.downcast_ref::<Vec<T>>().expect("the array has that type")
     }
@@ -53,7 +53,7 @@ impl Array {
         *self.elements.downcast::<Vec<T>>().expect("the array has that type")
     }
 
-    /// The elements, to be printed.
+    /// The elements, for printing.
     pub fn values(&self) -> Vec<Value> {
         with_type!(self.dtype, T => self.elements::<T>().iter().map(|x| x.value()).collect())
     }
@@ -75,19 +75,19 @@ const NAMES: [(ElementType, &str); 12] = [
     (ElementType::U64, "u8"),
 ];
 
-/// Reads a file of numbers in C order: a regular one, or what a pipe gives (`/dev/stdin`, a process substitution).
-/// Numbers of another type than the one that is asked for are an error.
+/// Reads a file of numbers in C order: a regular file, or a pipe (`/dev/stdin`, a process substitution). Another
+/// element type than the requested one is an error.
 pub fn read(gpu: &Gpu, path: &Path, asked: Option<ElementType>) -> anyhow::Result<Array> {
     let shown = path.display().to_string();
     let file = File::open(path).with_context(|| format!("cannot open `{shown}`"))?;
     let data = file.metadata().with_context(|| format!("cannot read `{shown}`"))?;
     ensure!(!data.is_dir(), "`{shown}` is a folder, not an .npy file");
-    // How much a pipe has to give is not known before its end.
+    // The size of a pipe's contents is unknown until its end.
     let size = data.is_file().then_some(data.len());
     read_from(gpu, BufReader::new(file), size, &shown, asked)
 }
 
-/// Of `size` bytes, if that is known.
+/// The size is `size` bytes, if known.
 fn read_from(
     gpu: &Gpu,
     mut file: impl BufRead,
@@ -104,13 +104,13 @@ fn read_from(
     );
     let dtype = type_of(&header.descr, asked, shown)?;
     let each = with_type!(dtype, T => size_of::<T>());
-    // Before anything is allocated for them.
+    // Checked before any allocation.
     let elements = header.shape.iter().try_fold(1_usize, |all, &extent| all.checked_mul(extent.try_into().ok()?));
     let bytes = elements.and_then(|elements| elements.checked_mul(each));
     let (Some(elements), Some(bytes)) = (elements, bytes) else {
         bail!("the shape in `{shown}` is larger than any memory");
     };
-    // The header takes less than what is left over at most.
+    // The header takes less than the difference.
     if let Some(size) = size.filter(|&size| (bytes as u64) > size) {
         bail!(
             "`{shown}` is truncated: its header says {}, and the whole file has {}",
@@ -125,7 +125,7 @@ fn read_from(
     with_type!(dtype, T => Ok(Array::new(elements_of::<T>(file, elements, is_big, shown)?, shape)))
 }
 
-/// The type that a header names, if it is one of the twelve, and the one that is asked for.
+/// The type that a header names, if it is one of the twelve and the requested one.
 fn type_of(descr: &str, asked: Option<ElementType>, shown: &str) -> anyhow::Result<ElementType> {
     let name = descr.trim_start_matches(['<', '>', '=', '|']);
     let is_unnamed = name == "V2" && asked.is_none();
@@ -170,7 +170,7 @@ fn elements_of<T: Number>(mut file: impl Read, elements: usize, is_big: bool, sh
     Ok(all)
 }
 
-/// Whether `write` could do its work: told before a long computation, not after it.
+/// Checks before a long computation whether `write` can work.
 pub fn check_writable(path: &Path, force: bool) -> anyhow::Result<()> {
     files::check_writable(path)?;
     ensure!(force || !path.exists(), "`{}` exists: give --force to replace it", path.display());
@@ -311,13 +311,13 @@ mod tests {
         }
     }
 
-    /// A file of version 1.0 with that header.
+    /// A file of version 1.0 with this header.
     fn with_header(header: &[u8]) -> Vec<u8> {
         let len = u16::try_from(header.len()).unwrap_or(u16::MAX).to_le_bytes();
         [b"\x93NUMPY\x01\x00", &len[..], header, &[0; 24]].concat()
     }
 
-    /// Of some thousand headers that are wrong somewhere, each is read or refused, at once.
+    /// Some thousand invalid headers: each is read or refused, in no time.
     #[test]
     fn no_header_takes_time_or_memory() {
         let (gpu, mut source, start) = (Gpu::simt(), SmallRng::seed_from_u64(12), Instant::now());

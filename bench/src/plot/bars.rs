@@ -15,13 +15,13 @@ const WRONG_COLOR: RGBColor = RGBColor(190, 50, 40);
 /// A chart of bars, the first at the top.
 pub struct Bars {
     pub title: String,
-    /// What a bar's length is: `GB/s`.
+    /// The unit of a bar's length: `GB/s`.
     pub quantity: &'static str,
     pub bars: Vec<Bar>,
     pub bounds: Vec<Bound>,
 }
 
-/// A kernel and what was measured of it.
+/// A kernel and its measurement.
 pub struct Bar {
     pub name: String,
     pub value: f64,
@@ -57,7 +57,7 @@ impl Bars {
             .x_desc(self.quantity)
             .y_labels(self.bars.len())
             .y_label_formatter(&|place| match place {
-                // The first kernel stands at the top.
+                // The first kernel is at the top.
                 SegmentValue::CenterOf(i) => {
                     let bar = usize::try_from(bars - 1 - i).ok().and_then(|i| self.bars.get(i));
                     bar.map(|bar| bar.name.clone()).unwrap_or_default()

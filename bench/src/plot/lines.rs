@@ -15,7 +15,7 @@ pub struct Lines {
     pub bounds: Vec<Bound>,
 }
 
-/// What one library reached.
+/// The results of one library.
 pub struct Line {
     pub name: &'static str,
     pub color: RGBColor,

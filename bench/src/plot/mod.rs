@@ -17,7 +17,7 @@ pub use lines::{Line, Lines};
 
 use crate::files::{self, Existing};
 
-/// Where a plot goes, and as what.
+/// The file and the format of a plot.
 #[derive(Clone, Debug)]
 pub struct PlotFile {
     path: PathBuf,
@@ -30,7 +30,7 @@ enum Picture {
     Png,
 }
 
-/// A file's ending that says nothing of what to draw.
+/// A file extension of no known format.
 #[derive(Debug, thiserror::Error)]
 #[error("plots are drawn as SVG or PNG: name a file that ends in .svg or .png")]
 pub struct UnknownPicture;
@@ -50,7 +50,7 @@ impl FromStr for PlotFile {
 }
 
 impl PlotFile {
-    /// Whether it could be written.
+    /// Checks whether it can be written.
     pub fn check(&self) -> anyhow::Result<()> {
         files::check_writable(&self.path)
     }
@@ -59,7 +59,7 @@ impl PlotFile {
 /// Sizes in units of 1/96 inch, which are an SVG's pixels.
 const WIDTH: u32 = 900;
 
-/// A PNG's pixels in such a unit: 288 to the inch, which prints well.
+/// A PNG's pixels per unit: 288 per inch, for printing.
 const PNG_SCALE: u32 = 3;
 const PNG_PIXELS_PER_METER: u32 = (96.0 * PNG_SCALE as f64 / 0.0254) as u32;
 
@@ -71,7 +71,7 @@ pub type Bound = (&'static str, f64, RGBColor);
 
 /// The device's theoretical peak.
 pub const PEAK_COLOR: RGBColor = FRAME_COLOR;
-/// What was measured as the most that memory gives.
+/// The measured maximum bandwidth of memory.
 pub const CEILING_COLOR: RGBColor = RGBColor(200, 120, 20);
 
 /// One chart of a picture.
@@ -100,9 +100,9 @@ impl Chart {
     }
 }
 
-/// Draws charts, one below the other. A drawing that fails leaves no half file.
+/// Draws charts, one below the other. A failed drawing leaves no partial file.
 pub fn draw(charts: &[Chart], file: &PlotFile) -> anyhow::Result<()> {
-    // In the program itself, because a machine with a GPU has often no font.
+    // The font is built in, because a GPU machine often has none.
     register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).map_err(|_| failed("no font"))?;
     let contents = match file.picture {
         Picture::Svg => svg(charts)?.into_bytes(),
@@ -160,7 +160,7 @@ fn failed(error: impl std::fmt::Display) -> anyhow::Error {
 mod tests {
     use super::*;
 
-    /// What a GPU's charts look like, which no test without one can draw from measurements.
+    /// Charts like those of a GPU, which no test without one can draw from measurements.
     fn charts() -> [Chart; 2] {
         let bounds = vec![("theoretical peak", 4814.0, PEAK_COLOR)];
         let bar = |name: &str, value, correct| Bar { name: name.to_owned(), value, correct };
@@ -196,7 +196,7 @@ mod tests {
         ] {
             assert!(svg.contains(part), "{part} is not in the chart");
         }
-        // A folder for a file: an error, and nothing half.
+        // A folder instead of a file: an error, and no partial file.
         let folder = file.join("b.svg");
         assert!(draw(&charts(), &folder.display().to_string().parse().unwrap()).is_err());
     }

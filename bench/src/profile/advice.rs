@@ -1,21 +1,21 @@
-//! What to do about a line, in a sentence for each finding.
+//! Advice for a source line, one sentence per finding.
 
 use warpfold::{Counters, GlobalTraffic, SharedTraffic};
 
 use crate::number::counted;
 
-/// Something that costs time at a line.
+/// A cause of lost time at a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// What it is about: two of one kind at a line are the same, in other numbers.
+    /// The kind of finding: two of one kind at a line are the same finding with other numbers.
     pub kind: &'static str,
-    /// What it costs: passes through memory of 128 bytes that would not be needed, about.
+    /// The approximate cost: avoidable passes of 128 bytes through memory.
     pub cost: f64,
-    /// What to do.
+    /// The advice.
     pub text: String,
 }
 
-/// What there is to say of a line's counters, the worst first.
+/// The findings in a line's counters, worst first.
 pub fn of(counters: &Counters) -> Vec<Advice> {
     let mut all = Vec::new();
     all.extend(uncoalesced("loads", &counters.global_loads));
@@ -30,12 +30,12 @@ pub fn of(counters: &Counters) -> Vec<Advice> {
 
 fn uncoalesced(what: &'static str, traffic: &GlobalTraffic) -> Option<Advice> {
     let efficiency = traffic.efficiency()?;
-    let apart = traffic.apart?;
+    let lane_distance = traffic.lane_distance?;
     let wasted = traffic.sectors - traffic.bytes.div_ceil(32).min(traffic.sectors);
-    if efficiency >= 90.0 || apart.most == 0 {
+    if efficiency >= 90.0 || lane_distance.most == 0 {
         return None;
     }
-    let stride = match (apart.least, apart.most) {
+    let stride = match (lane_distance.least, lane_distance.most) {
         (least, most) if least == most => counted(least, "byte", "bytes"),
         (least, most) => format!("{least} to {most} bytes"),
     };
@@ -55,8 +55,8 @@ fn conflicts(what: &str, traffic: &SharedTraffic) -> Option<Advice> {
         kind: if what == "loads" { "conflicts of loads" } else { "conflicts of stores" },
         cost: traffic.conflicts as f64,
         text: format!(
-            "bank conflict: {what} are up to {}-way, {} for {}: change the stride, or put an unused element behind \
-             each row",
+            "bank conflict: {what} are up to {}-way, {} for {}: change the stride, or pad \
+             each row by one element",
             traffic.worst_ways,
             counted(traffic.conflicts, "extra pass", "extra passes"),
             counted(traffic.requests, "request", "requests")
@@ -81,7 +81,7 @@ fn contention(counters: &Counters) -> Option<Advice> {
 fn divergence(counters: &Counters) -> Option<Advice> {
     let active = counters.lanes_active()?;
     let divergent = counters.divergent_requests();
-    // A request of one lane a block is no loop that diverges.
+    // A block's request by one lane is not a divergent loop.
     if divergent == 0 || active >= 31.0 {
         return None;
     }

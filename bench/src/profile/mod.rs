@@ -1,4 +1,4 @@
-//! `bench profile`: what a kernel does with memory, line by line, counted in the executor.
+//! `bench profile`: a kernel's memory accesses by source line, counted in the executor.
 
 mod advice;
 mod source;
@@ -24,7 +24,8 @@ use subject::Subject;
 
 #[derive(Debug, Args)]
 pub struct ProfileArguments {
-    /// The kernel, as the ladders name it (`strided_index`, `tiled_32`), or `sum` or `transpose` for the library's own
+    /// The kernel, by its name in the ladders (`strided_index`, `tiled_32`), or `sum` or `transpose` for the library's
+    /// own
     pub kernel: String,
     #[command(flatten)]
     pub numbers: Numbers,
@@ -44,18 +45,18 @@ struct KernelReport {
     lines: Vec<LineReport>,
 }
 
-/// One of its lines.
+/// One of its source lines.
 #[derive(Debug, Serialize)]
 struct LineReport {
     file: &'static str,
     line: u32,
     source: Option<String>,
     counters: CountersRow,
-    /// What costs time, the worst first.
+    /// The findings, worst first.
     findings: Vec<String>,
     #[serde(skip)]
     advice: Vec<Advice>,
-    /// What all findings cost: passes through memory that would not be needed, about.
+    /// The approximate cost of all findings: avoidable passes through memory.
     cost: f64,
 }
 
@@ -64,7 +65,7 @@ struct Report {
     kernels: Vec<KernelReport>,
 }
 
-/// The least that a finding costs, as a share of all requests.
+/// The minimum cost of a reported finding, as a share of all requests.
 const SHARE_WORTH_A_WORD: f64 = 0.02;
 
 /// Counts a kernel in the executor.
@@ -106,7 +107,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::
 impl KernelReport {
     fn of(kernel: &KernelProfile, sources: &mut Sources) -> Self {
         let total: Counters = kernel.total();
-        // What costs less than that is not worth a word.
+        // Cheaper findings are not reported.
         let least = SHARE_WORTH_A_WORD * total.requests() as f64;
         let mut lines: Vec<LineReport> = kernel
             .lines
@@ -153,7 +154,7 @@ impl KernelReport {
         columns.add(1, "load", lines().map(|line| percent(line.counters.load_efficiency)));
         columns.add(1, "store", lines().map(|line| percent(line.counters.store_efficiency)));
         columns.add(1, "conflicts", lines().map(|line| right(line.counters.bank_conflicts)));
-        columns.add(3, "meetings", lines().map(|line| Cell::new(line.counters.meetings())));
+        columns.add(3, "sync", lines().map(|line| Cell::new(line.counters.synchronization())));
         columns.table(layout)
     }
 }
@@ -162,12 +163,12 @@ impl KernelReport {
 struct Change<'a> {
     line: &'a LineReport,
     advice: &'a Advice,
-    /// How many launches have it.
+    /// The number of launches with the finding.
     kernels: usize,
 }
 
 impl Report {
-    /// The findings of all launches, each once, the worst first; those of a line one behind the other.
+    /// The findings of all launches, each once, worst first; those of a line together.
     fn changes(&self) -> Vec<Change<'_>> {
         let mut changes: Vec<Change<'_>> = Vec::new();
         let lines = self.kernels.iter().flat_map(|kernel| &kernel.lines);
@@ -226,7 +227,7 @@ impl Report {
         for (i, Change { line, advice, kernels }) in changes.iter().enumerate() {
             let worst = if *kernels > 1 { format!(" (the worst of {kernels} launches)") } else { String::new() };
             writeln!(out, "{}:{}: {}{worst}", line.file, line.line, advice.text)?;
-            // Once for each line, after its last finding: the table rarely has room for it.
+            // Once for each line, after its last finding: the table rarely has space for it.
             let is_last =
                 changes.get(i + 1).is_none_or(|next| (next.line.file, next.line.line) != (line.file, line.line));
             if let Some(source) = line.source.as_ref().filter(|_| is_last) {

@@ -1,25 +1,25 @@
-//! The text of a line of source.
+//! The text of a source line.
 
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files that were read.
+/// A cache of source files.
 #[derive(Default)]
 pub struct Sources {
     files: HashMap<&'static str, Option<Vec<String>>>,
 }
 
 impl Sources {
-    /// The line, counted from 1, without the space around it; `None` where the file is not here.
+    /// The line, counted from 1, trimmed; `None` if the file does not exist here.
     pub fn line(&mut self, file: &'static str, line: u32) -> Option<String> {
         let lines = self.files.entry(file).or_insert_with(|| read(file));
         lines.as_ref()?.get(line.checked_sub(1)? as usize).map(|line| line.trim().to_owned())
     }
 }
 
-/// The compiler names files from where it was started, the root of a workspace: the one that we are in, or were built
-/// in.
+/// The compiler names files relative to its working folder, the root of a workspace: the current one, or the one of the
+/// build.
 fn read(file: &str) -> Option<Vec<String>> {
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let built_in = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -38,7 +38,7 @@ mod tests {
     fn lines_are_found_and_missing_ones_are_none() {
         let mut sources = Sources::default();
         let first = sources.line("bench/src/profile/source.rs", 1);
-        assert_eq!(first.as_deref(), Some("//! The text of a line of source."));
+        assert_eq!(first.as_deref(), Some("//! The text of a source line."));
         assert_eq!(sources.line("bench/src/profile/source.rs", 0), None);
         assert_eq!(sources.line("no/such/file.rs", 1), None);
     }

@@ -1,4 +1,4 @@
-//! What can be profiled, by name.
+//! The subjects of a profile, by name.
 
 use anyhow::bail;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
@@ -11,7 +11,7 @@ use crate::ladder::check_matrix;
 use crate::measure::Plan;
 use crate::memory::{Need, bytes_of};
 
-/// A kernel, or what the library makes of several.
+/// A kernel, or a library call that launches several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     Reduce(ReduceRung),
@@ -24,7 +24,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// All that have the name: two ladders have a `vectorized`.
+    /// All subjects with this name: two ladders have a `vectorized`.
     pub fn named(name: &str) -> anyhow::Result<Vec<Self>> {
         let all = [("sum", Self::LibrarySum), ("transpose", Self::LibraryTranspose)]
             .into_iter()
@@ -40,7 +40,7 @@ impl Subject {
         Ok(found)
     }
 
-    /// The sizes that matter to any of them.
+    /// The sizes that any of them uses.
     pub fn uses(subjects: &[Self]) -> Uses {
         let any = |is_one: fn(&Self) -> bool| subjects.iter().any(is_one);
         let has_sums = any(|subject| matches!(subject, Self::Reduce(_) | Self::LibrarySum));
@@ -52,7 +52,7 @@ impl Subject {
         }
     }
 
-    /// Runs it, and counts.
+    /// Runs it with counters.
     pub fn profile(self, gpu: &Gpu, plan: &Plan, numbers: &Numbers, sides: &Sides) -> anyhow::Result<Profile> {
         match self {
             Self::LibrarySum => with_type!(numbers.dtype(), T => {
@@ -87,7 +87,7 @@ impl Subject {
     }
 }
 
-/// The numbers of a sum, on the device.
+/// The input of a sum, on the device.
 fn random<T: Number>(gpu: &Gpu, numbers: &Numbers) -> anyhow::Result<Buffer<T>> {
     let n = numbers.n(gpu);
     let need = Need { device: 2 * bytes_of::<T>(n), host: bytes_of::<T>(n) };

@@ -1,4 +1,4 @@
-//! The help, and arguments that mean nothing or ask for what there is not.
+//! The help, and arguments that are meaningless or ask for something that does not exist.
 
 use std::process::Command;
 
@@ -144,7 +144,7 @@ fn sizes_that_no_machine_has() {
     }
 }
 
-/// The input has room, and what it is compared with has not.
+/// The input fits in memory, but the expected result does not.
 #[cfg(target_os = "linux")]
 #[test]
 fn sizes_that_fit_only_once() {

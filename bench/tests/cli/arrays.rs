@@ -44,7 +44,7 @@ fn row(arguments: &[&str]) -> Value {
 
 /// The type and the extents of a file as its header has them, and its elements.
 fn parts(file: &str) -> (String, String, Vec<u8>) {
-    let bytes = fs::read(file).expect("the file is there");
+    let bytes = fs::read(file).expect("the file exists");
     let len = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     let header = std::str::from_utf8(&bytes[10..len]).expect("a header is text");
     let between = |before: &str, after: &str| {

@@ -19,8 +19,8 @@ fn occupancy_without_a_gpu() {
     refused(&["occupancy", "sequential"], &["--arch"]);
     let files = Files::new();
     let folder = files.path("ptx");
-    // The bundle's `bench` has PTX in it. Whether cargo's has depends on the environment: for that one the PTX is built
-    // here, if it has not been yet.
+    // The bundle's `bench` contains PTX. Whether cargo's does depends on the environment: for it the PTX is built here,
+    // if necessary.
     let is_bundle = env::var_os("WARPFOLD_BENCH").is_some();
     if !is_bundle {
         let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels");
@@ -45,7 +45,7 @@ fn occupancy_without_a_gpu() {
     assert_eq!((&rows[4]["threads_per_block"], &rows[4]["blocks_per_multiprocessor"]), (&1024.into(), &2.into()));
     assert_eq!(rows[2]["blocks_per_multiprocessor"], 8);
     assert_eq!(rows[2]["limit"], "threads");
-    // Two f32 of each of 2048 threads.
+    // Two f32 for each of 2048 threads.
     assert_eq!(rows[2]["bytes_in_flight_per_thread"], 8);
     assert_eq!(rows[2]["bytes_in_flight_per_multiprocessor"], 8 * 2048);
     assert!(rows[2]["share_of_bytes_in_flight_needed"].is_null(), "an architecture has no bandwidth");

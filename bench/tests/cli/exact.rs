@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{bench, refused, stderr, stdout};
 
-/// The hashes of f32, f64, f16 and bf16: the same on every machine and by every version.
+/// The hashes of f32, f64, f16 and bf16: the same on every machine and in every version.
 const HASHES: [&str; 4] = ["0x59cbfde5", "0x9a602fca", "0x7121e8c9", "0x8eeef461"];
 
 fn report(arguments: &[&str]) -> Value {

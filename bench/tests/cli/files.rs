@@ -28,7 +28,7 @@ fn sums_of_files() {
     assert_eq!(bench(&["sum", "--input", &nan]).status.code(), Some(0));
 }
 
-/// The rung of the library's kernel gives the exact sum; a rung that adds floats rounds each addition.
+/// The rung of the library's kernel returns the exact sum; a rung that adds floats rounds each addition.
 #[test]
 fn the_exact_rung_loses_nothing() {
     let files = Files::new();
@@ -68,14 +68,14 @@ fn transposes_of_files() {
     let output = files.path("t.npy");
     let done = bench(&["transpose", "--input", &input, "--output", &output]);
     assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
-    let written = fs::read(&output).expect("the output is there");
+    let written = fs::read(&output).expect("the output exists");
     assert!(written.ends_with(&floats(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0])), "{written:?}");
     assert!(String::from_utf8_lossy(&written).contains("(3, 2"));
-    // It reads its own output.
+    // It can read its own output.
     let back = files.path("back.npy");
     assert_eq!(bench(&["transpose", "--input", &output, "--output", &back]).status.code(), Some(0));
     assert!(fs::read(&back).unwrap().ends_with(&floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
-    // A flat file with the shape on the command line.
+    // A flat file, with the shape on the command line.
     let flat = files.write("flat.npy", &npy("<f4", false, "(6,)", &floats(&[1.0; 6])));
     assert_eq!(bench(&["transpose", "--input", &flat, "--rows", "3", "--cols", "2"]).status.code(), Some(0));
     refused(&["transpose", "--input", &flat], &["1 axis", "--rows"]);
@@ -99,7 +99,7 @@ fn outputs_are_never_lost() {
     refused(&["transpose", "--input", &input, "--output", "/dev/null", "--force"], &["not a regular file"]);
     let left: Vec<_> = fs::read_dir(files.0.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "only the two files: {left:?}");
-    // A path without a folder is in the caller's.
+    // A path without a folder is relative to the working folder.
     assert_eq!(
         bench_in(files.0.path(), &["transpose", "--input", "a.npy", "--output", "t.npy"]).status.code(),
         Some(0)
@@ -134,7 +134,7 @@ fn files_that_cannot_be_read() {
     refused(&["transpose", "--input", &i32s], &["<i4, not f32", "astype"]);
 }
 
-/// A general reader of Python's literals takes minutes for the 152 bytes of this one.
+/// A general parser of Python literals takes minutes for these 152 bytes.
 #[test]
 fn headers_of_nested_brackets_take_no_time() {
     let files = Files::new();

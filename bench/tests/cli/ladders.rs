@@ -1,4 +1,4 @@
-//! `bench ladder`: tables, numbers for machines, charts and pictures.
+//! `bench ladder`: tables, output for machines, charts and pictures.
 
 use std::fs;
 
@@ -51,7 +51,7 @@ fn a_ladder_for_machines() {
         assert_eq!(row["correct"], true, "{row}");
         assert!(row["median_us"].as_f64().unwrap() > 0.0, "{row}");
     }
-    // 4097 = 32 blocks of 128 and one element; 33 partials are one more block.
+    // 4097 = 32 blocks of 128 and one element; 33 partials need one more block.
     assert_eq!(rows[0]["launches"], 2);
     assert_eq!(rows[9]["launches"], 1);
 
@@ -91,7 +91,7 @@ fn ladders_as_charts() {
     let file = files.path("ladder.svg");
     let output = bench(&["ladder", "reduce", "--n", "1000", "--plot", &file]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let svg = fs::read_to_string(&file).expect("the plot is there");
+    let svg = fs::read_to_string(&file).expect("the plot exists");
     for part in [
         "<svg",
         "divergent_modulo",
@@ -120,7 +120,7 @@ fn ladders_as_pictures_for_print() {
     let file = files.path("ladder.png");
     let output = bench(&["ladder", "reduce", "--n", "1000", "--dtype", "f64", "--plot", &file]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let bytes = fs::read(&file).expect("the plot is there");
+    let bytes = fs::read(&file).expect("the plot exists");
     assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
     let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().expect("a PNG");
     let density = reader.info().pixel_dims.expect("it says how large its pixels are");
@@ -136,7 +136,7 @@ fn ladders_as_pictures_for_print() {
         })
         .sum::<usize>()
     };
-    // The kernels' names stand in the first fifth, with nothing else that is dark: without a font it is empty.
+    // The kernels' names fill the first fifth, with nothing else that is dark: without a font it is empty.
     assert!(dark_in(0..width / 5) > 1000, "no names of kernels");
     let bar = pixels.chunks_exact(3).filter(|pixel| pixel == &[70, 110, 160]).count();
     assert!(bar > width * height / 50, "no bars");

@@ -1,4 +1,4 @@
-//! `bench` as a person uses it: every command in the executor, and everything that can be given to it wrong.
+//! `bench` as a user runs it: every command in the executor, and every kind of invalid input.
 
 mod arguments;
 mod arrays;
@@ -16,7 +16,7 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 use std::{env, fs};
 
-/// The program: where the bundle says it is, else where cargo has built it.
+/// The program: from the bundle, or from cargo.
 static BENCH: LazyLock<PathBuf> =
     LazyLock::new(|| env::var_os("WARPFOLD_BENCH").unwrap_or_else(|| env!("CARGO_BIN_EXE_bench").into()).into());
 
@@ -37,8 +37,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs `bench` with input that cannot be used: exit code 2, nothing on standard output, and a message with these
-/// parts.
+/// Runs `bench` with unusable input: exit code 2, nothing on standard output, and a message that contains these parts.
 fn refused(arguments: &[&str], parts: &[&str]) {
     let output = bench(arguments);
     let message = stderr(&output);
@@ -50,7 +49,7 @@ fn refused(arguments: &[&str], parts: &[&str]) {
     }
 }
 
-/// A folder for files, until it is dropped.
+/// A temporary folder for files.
 struct Files(tempfile::TempDir);
 
 impl Files {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::{BENCH, Files, bench, refused, stderr, stdout};
 
-/// `bench` by a shell, after `setup`.
+/// Runs `bench` in a shell, after `setup`.
 #[cfg(unix)]
 fn bench_after(setup: &str, arguments: &[&str]) -> Output {
     let script = format!("{setup}; exec \"$0\" --device simt \"$@\"");
@@ -19,7 +19,7 @@ fn outputs_that_cannot_be_written_are_told_before_the_work() {
     let files = Files::new();
     fs::create_dir(files.path("folder.svg")).expect("a folder");
     let (missing, folder) = (files.path("no/such/a.svg"), files.path("folder.svg"));
-    // Work that takes longer than anybody waits, if it is started.
+    // Work that would take too long if it were started.
     let long = ["--n", "2^26", "--samples", "1000"];
     for command in [["ladder", "reduce"].as_slice(), &["sum"], &["ladder", "control-flow"]] {
         refused(&[command, &long, &["--plot", &missing]].concat(), &["cannot write", "no folder", "create it"]);
@@ -59,7 +59,7 @@ fn tables_fit_where_there_is_no_terminal() {
     refused(&["sum", "--format", "csv", "--wide"], &["--wide", "no effect"]);
 }
 
-/// A limit on the size of files stands for a disk that is full when the work is done.
+/// A limit on file sizes simulates a disk that is full when the work is done.
 #[cfg(unix)]
 #[test]
 fn a_plot_that_fails_costs_no_results() {
@@ -137,7 +137,7 @@ fn a_second_interrupt_ends_at_once() {
     let interrupt = || Command::new("kill").args(["-INT", &bench.id().to_string()]).stderr(Stdio::null()).status();
     sleep(Duration::from_millis(500));
     interrupt().expect("kill starts");
-    // Sooner than a second, it would be the first one once more.
+    // Within a second it would count as the same signal.
     sleep(Duration::from_millis(1500));
     interrupt().expect("kill starts");
     let start = Instant::now();
@@ -145,7 +145,7 @@ fn a_second_interrupt_ends_at_once() {
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
 }
 
-/// What `bench` prints when it is interrupted after some seconds.
+/// The output of `bench` when it is interrupted after some seconds.
 #[cfg(unix)]
 fn interrupted(signal: &str, command: &[&str], seconds: u64) -> String {
     let bench = Command::new(&*BENCH)
@@ -167,7 +167,7 @@ fn interrupted(signal: &str, command: &[&str], seconds: u64) -> String {
     stdout(&output)
 }
 
-/// Ctrl-C sends the one, `timeout` the other.
+/// Ctrl-C sends one, `timeout` the other.
 #[cfg(unix)]
 #[test]
 fn what_is_interrupted_prints_what_was_measured() {
@@ -178,7 +178,7 @@ fn what_is_interrupted_prints_what_was_measured() {
         ("-INT", &["reduce", "--shape", &shapes]),
         ("-INT", &["sum", "--n", "2^14", "--samples", "100000"]),
     ] {
-        // Far too little time for all of it, on 16 cores too. A busy machine may need more for the first measurement.
+        // Far too little time for all of it, even on 16 cores. A busy machine may need more for the first measurement.
         let mut texts = [2, 4, 8, 16, 32].into_iter().map(|seconds| interrupted(signal, command, seconds));
         let text = texts.find(|text| text.contains("true"));
         let text = text.unwrap_or_else(|| panic!("{command:?} has measured nothing"));

@@ -19,10 +19,10 @@ fn a_profile_names_lines_and_what_to_change() {
     ] {
         assert!(text.contains(part), "{part} is not in: {text}");
     }
-    // Each of two launches has it, and it is said once.
+    // Both launches have the finding, but it is printed once.
     assert_eq!(text.matches("bank conflict: loads").count(), 1, "{text}");
     assert!(text.contains("(the worst of 2 launches)"), "{text}");
-    // A program that was carried elsewhere has not the source beside it.
+    // A program that was moved has no source next to it.
     if env::var_os("WARPFOLD_BENCH").is_none() {
         assert!(text.contains("tile.store(left, tile.load(left).plus(tile.load(left + stride)));"), "{text}");
     }
@@ -62,7 +62,7 @@ fn a_ladder_with_its_counters() {
     let report = bench(&["ladder", "reduce", "--n", "2560", "--format", "json"]);
     let report: serde_json::Value = serde_json::from_str(&stdout(&report)).expect("JSON");
     let rows = report["sections"][1]["rows"].as_array().expect("rows");
-    let of = |name: &str| rows.iter().find(|row| row["kernel"] == name).expect("the rung is there");
+    let of = |name: &str| rows.iter().find(|row| row["kernel"] == name).expect("the rung is listed");
     assert_eq!(of("sequential")["counters"]["bank_conflicts"], 0);
     assert_eq!(of("strided_index")["counters"]["shared_load_conflicts"], 11 * 70);
     assert_eq!(of("unroll_last_warp")["barriers_per_block"], 3.0);

@@ -11,7 +11,7 @@ fn random_numbers_have_the_same_sum_everywhere() {
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         report["sections"][0]["rows"][0]["result"].as_f64().expect("a result")
     };
-    // Written down: it must not change from machine to machine, nor by an update of the generator that nobody noticed.
+    // A fixed value: it must be the same on every machine, and must not change with an update of the generator.
     assert_eq!(result(&[]), 353.0);
     assert_eq!(result(&["--rung", "neighbored"]), 353.0);
     assert_eq!(result(&["--rung", "single_launch"]), 353.0);
@@ -20,7 +20,7 @@ fn random_numbers_have_the_same_sum_everywhere() {
     for dtype in ["f64", "f16", "bf16", "i8", "i16", "i32", "i64"] {
         assert_eq!(result(&["--dtype", dtype]), 353.0, "{dtype}");
     }
-    // Each is 8 more where there is no sign.
+    // Each element is 8 more if the type is unsigned.
     for dtype in ["u8", "u16", "u32", "u64"] {
         assert_eq!(result(&["--dtype", dtype]), 80_353.0, "{dtype}");
     }
@@ -102,7 +102,7 @@ fn every_operator_of_every_type() {
             assert_eq!(stdout(&output).matches(",true,").count(), 7 * cases, "{}", stdout(&output));
         }
     }
-    // Without a type, one that the operator takes.
+    // By default, a type that the operator accepts.
     let usual = stdout(&bench(&["reduce", "--op", "sum,wrapping-sum,count-nan", "--shape", "9", "--format", "csv"]));
     for row in ["sum,f32,9", "wrapping-sum,i32,9", "count-nan,f32,9"] {
         assert!(usual.contains(row), "{usual}");

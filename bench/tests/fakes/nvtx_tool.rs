@@ -1,5 +1,5 @@
-//! A profiler, as NVTX sees one: a library that replaces the functions of the program's NVTX. This one writes every
-//! range to standard error.
+//! A stand-in for a profiler, as NVTX sees one: a library that replaces the functions of the program's NVTX. This one
+//! writes every range to standard error.
 //!
 //! The types are those of NVTX 3's `nvtxTypes.h`.
 
@@ -11,21 +11,21 @@ const MODULE_CORE: c_int = 1;
 const RANGE_PUSH: usize = 9;
 const RANGE_POP: usize = 11;
 
-/// For each function the address of the pointer that the program calls it by.
+/// For each function, the address of the pointer through which the program calls it.
 type FunctionTable = *mut *mut *const c_void;
 
-/// The table of that number.
+/// The table with this number.
 #[repr(C)]
 pub struct Callbacks {
     size: usize,
     function_table: extern "C" fn(module: c_int, table: *mut FunctionTable, len: *mut c_uint) -> c_int,
 }
 
-/// Called by NVTX with its way to the tables, at the program's first range.
+/// NVTX calls it at the program's first range, with a function that returns the tables.
 #[unsafe(no_mangle)]
 pub extern "C" fn InitializeInjectionNvtx2(export_table: extern "C" fn(c_int) -> *const Callbacks) -> c_int {
     let (mut table, mut len): (FunctionTable, c_uint) = (ptr::null_mut(), 0);
-    // SAFETY: NVTX gives the table of that number, and its functions are replaced by ones of the same types.
+    // SAFETY: NVTX returns the table with that number, and its functions are replaced by others of the same types.
     unsafe {
         ((*export_table(CALLBACKS)).function_table)(MODULE_CORE, &mut table, &mut len);
         assert!(len as usize > RANGE_POP, "the table has {len} functions");
@@ -36,7 +36,7 @@ pub extern "C" fn InitializeInjectionNvtx2(export_table: extern "C" fn(c_int) ->
 }
 
 extern "C" fn push(name: *const c_char) -> c_int {
-    // SAFETY: NVTX hands on a C string.
+    // SAFETY: NVTX passes a C string.
     eprintln!("push {}", unsafe { CStr::from_ptr(name) }.to_string_lossy());
     0
 }

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A GPU architecture, by its compute capability: `sm_90` is 9.0. PTX for one runs on it and on all later ones.
+/// A GPU architecture, by its compute capability: `sm_90` is 9.0. Its PTX runs on it and on all later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Arch(u32);
 
 impl Arch {
-    /// Turing. The oldest that CUDA 13 assembles.
+    /// Turing. The oldest that CUDA 13 supports.
     pub const SM_75: Self = Self(75);
     /// Ampere, data centre (A100).
     pub const SM_80: Self = Self(80);
@@ -23,7 +23,7 @@ impl Arch {
     /// Blackwell.
     pub const SM_120: Self = Self(120);
 
-    /// All of them, oldest first.
+    /// All architectures, oldest first.
     pub const ALL: [Self; 7] =
         [Self::SM_75, Self::SM_80, Self::SM_86, Self::SM_89, Self::SM_90, Self::SM_100, Self::SM_120];
 
@@ -39,7 +39,7 @@ impl fmt::Display for Arch {
     }
 }
 
-/// A name that is no architecture's.
+/// A name of no known architecture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown architecture `{name}`: choose from {}", Arch::ALL.map(|arch| arch.to_string()).join(", "))]
 pub struct UnknownArch {
@@ -55,7 +55,7 @@ impl FromStr for Arch {
     }
 }
 
-/// The architectures in a list joined by commas; none in `none`.
+/// Parses a list of architectures joined by commas; `none` is the empty list.
 pub(crate) fn parse_list(names: &str) -> Result<Vec<Arch>, UnknownArch> {
     match names.trim() {
         "none" => Ok(Vec::new()),

@@ -8,31 +8,32 @@ use std::process::Command;
 
 use crate::{Arch, BuildError, DeviceToolchain, stamp};
 
-/// What the compiler is told of a device build, beside the architecture.
+/// The compiler flags of a device build, in addition to the architecture.
 ///
-/// - JumpThreading is off because it may copy a barrier into two branches: rustc before 1.97 does not know that such a
-///   call is convergent.
-/// - A panic is a `trap`: there is nothing in PTX that could print a message.
+/// - JumpThreading is off because it may copy a barrier into two branches: rustc before 1.97 does not treat such a call
+///   as convergent.
+/// - A panic is a `trap`: PTX cannot print a message.
 const RUSTFLAGS: [&str; 3] = ["-Zmir-enable-passes=-JumpThreading", "-Zunstable-options", "-Cpanic=immediate-abort"];
 
 /// The target's name for rustc.
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
-/// How many compilations share a crate's entries, always: the PTX of an entry may depend on what it is compiled with,
-/// and it should not depend on the machine.
+/// The number of compilations that share a crate's entries. It is fixed: an entry's PTX may depend on the entries
+/// compiled with it, and it should not depend on the build machine.
 ///
-/// A compilation for the device is one long pass through LLVM on one core, some 75 s for warpfold's kernels, and
-/// everything before that pass takes 3 s. So two at once take little more processor time, and half as long.
+/// A compilation for the device is one long pass through LLVM on one core, some 75 s for warpfold's kernels; everything
+/// before that pass takes 3 s. So two compilations at once take little more processor time, and half the wall time.
 const PARTS: usize = 2;
 
-/// What cargo runs in place of the compiler, with the compiler's path and arguments. Only the crate that is built for
-/// its kernels is compiled in parts; what it uses is compiled once, by the same cargo.
+/// The program that cargo runs in place of the compiler, with the compiler's path and arguments. It compiles only the
+/// crate with the kernels in parts; cargo compiles its dependencies once.
 ///
-/// Both parts say the same of the source. What only the second says is shown if that fails alone. Of an option that is
-/// given twice, the compiler takes the last.
+/// Both parts print the same warnings, so the second part's messages are shown only if it fails. If an option is given
+/// twice, the compiler uses the last.
 const IN_PARTS: &str = r#"#!/bin/sh
 if [ -z "$CARGO_PRIMARY_PACKAGE" ]; then exec "$@"; fi
-CUDA_BUILDER_PART=1/2 "$@" --emit=asm="$CUDA_BUILDER_SECOND_PTX" -Ztemps-dir="$CUDA_BUILDER_SECOND" 2> "$CUDA_BUILDER_SECOND/messages" &
+CUDA_BUILDER_PART=1/2 "$@" --emit=asm="$CUDA_BUILDER_SECOND_PTX" -Ztemps-dir="$CUDA_BUILDER_SECOND" \
+    2> "$CUDA_BUILDER_SECOND/messages" &
 second=$!
 CUDA_BUILDER_PART=0/2 "$@" || exit $?
 wait $second || { cat "$CUDA_BUILDER_SECOND/messages" >&2; exit 1; }
@@ -40,7 +41,7 @@ wait $second || { cat "$CUDA_BUILDER_SECOND/messages" >&2; exit 1; }
 
 /// One compilation's result.
 pub(crate) struct Output {
-    /// The PTX of the crate's parts.
+    /// The PTX of each part.
     pub ptx: Vec<String>,
     /// The files that it was made from.
     pub sources: Vec<PathBuf>,
@@ -54,10 +55,10 @@ pub(crate) fn compile(
     arch: Arch,
     target_dir: &Path,
 ) -> Result<Output, BuildError> {
-    // One for each architecture: builds in one folder wait for each other.
+    // One folder per architecture: concurrent builds in one folder wait for each other.
     let target_dir = &target_dir.join(arch.to_string());
     let ptx_files: [PathBuf; PARTS] = std::array::from_fn(|part| target_dir.join(format!("{package}.{part}.ptx")));
-    // What the second part has on its way would have the first's names.
+    // The second part's intermediate files have the same names as the first part's.
     let second = target_dir.join(format!("{package}.1"));
     fs::create_dir_all(&second).map_err(|source| BuildError::io("create", &second, source))?;
 
@@ -69,7 +70,7 @@ pub(crate) fn compile(
 
     // A build script names the folder by a relative path, xtask by an absolute one.
     let crate_folder = folder.canonicalize().map_err(|source| BuildError::io("find", folder, source))?;
-    // Not where the compiler is: a build script is given its path, a test finds it by name.
+    // The key leaves out the compiler's path: a build script gets an absolute one, a test finds it by name.
     let key = format!("{} {} {rustflags:?}", toolchain.full_version, crate_folder.display());
     let stamp_file = target_dir.join(format!("{package}.stamp"));
     if let Some(sources) = stamp::unchanged(&stamp_file, &key)
@@ -89,7 +90,7 @@ pub(crate) fn compile(
         .arg(target_dir)
         .args(["--color", "never", "--"])
         .arg(format!("--emit=asm={},dep-info", ptx_files[0].display()))
-        // Nothing is linked, and `true` does that everywhere.
+        // Nothing is linked: `true` does nothing, and every system has it.
         .args(["-Clinker=true", "-Clinker-flavor=llbc"]);
     isolate(&mut command);
     command
@@ -118,12 +119,12 @@ pub(crate) fn compile(
     Ok(Output { ptx, sources })
 }
 
-/// Writes [`IN_PARTS`], if it is not there: to cargo a new one would be another compiler.
+/// Writes [`IN_PARTS`], unless it exists: to cargo a new file would be a different compiler.
 fn write_program(file: &Path) -> io::Result<()> {
     if fs::read_to_string(file).is_ok_and(|present| present == IN_PARTS) {
         return Ok(());
     }
-    // Under another name first: several builds may do this at once, and none may run half of it.
+    // Under a temporary name first: several builds may write it at once, and none may run a partial file.
     let unfinished = file.with_extension(std::process::id().to_string());
     fs::write(&unfinished, IN_PARTS)?;
     #[cfg(unix)]
@@ -131,8 +132,8 @@ fn write_program(file: &Path) -> io::Result<()> {
     fs::rename(unfinished, file)
 }
 
-/// Takes out of the environment what belongs to the build that this one runs inside of: a build script's variables, and
-/// clippy's, which would lint in place of compiling.
+/// Removes the environment of the surrounding build: the variables of a build script, and of clippy, which would lint
+/// instead of compiling.
 fn isolate(command: &mut Command) {
     let outer = env::vars_os().filter_map(|(name, _)| name.into_string().ok()).filter(|name| {
         let of_cargo = name.starts_with("CARGO_")
@@ -166,7 +167,7 @@ fn isolate(command: &mut Command) {
     }
 }
 
-/// The files of cargo's dep-info, and the manifests and locked versions, which it leaves out.
+/// The files of cargo's dep-info, and the manifests and lock files, which dep-info leaves out.
 fn sources(dep_info: &Path, folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
     let text = fs::read_to_string(dep_info).map_err(|source| BuildError::io("read", dep_info, source))?;
     let mut files = dep_info_files(&text);
@@ -183,7 +184,7 @@ fn sources(dep_info: &Path, folder: &Path) -> Result<Vec<PathBuf>, BuildError> {
     Ok(files)
 }
 
-/// The prerequisites in `target: prerequisite prerequisite ...`, where a space in a path is written `\ `.
+/// The prerequisites in `target: prerequisite prerequisite ...`, where `\ ` is a space in a path.
 fn dep_info_files(text: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in text.lines() {
@@ -223,11 +224,11 @@ pub(crate) fn package_name(folder: &Path) -> Result<String, BuildError> {
     Err(not_a_crate("`Cargo.toml` names no package".to_owned()))
 }
 
-/// Names the folder of all device builds.
+/// The environment variable that names the folder of all device builds.
 pub(crate) const DIR: &str = "CUDA_BUILDER_DIR";
 
-/// The folder that [`DIR`] names, else `cuda-builder` in the target folder that `OUT_DIR` or this program lies in: all
-/// device builds of a workspace share what they compile.
+/// The folder in [`DIR`], or `cuda-builder` in the target folder that contains `OUT_DIR` or this program: all device
+/// builds of a workspace share compiled crates.
 pub(crate) fn default_target_dir() -> Result<PathBuf, BuildError> {
     if let Some(dir) = env::var_os(DIR) {
         return Ok(dir.into());

@@ -1,4 +1,4 @@
-//! What can go wrong in a build.
+//! Errors of a build.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::Arch;
 use crate::toolchain::NoToolchain;
 
-/// Why there is no PTX.
+/// Why a build failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -17,9 +17,9 @@ pub enum BuildError {
     /// `cargo` could not be started.
     #[error("cannot run `{program}`: {source}")]
     Run {
-        /// What was to be run.
+        /// The program.
         program: String,
-        /// Why it could not.
+        /// The system's error.
         source: io::Error,
     },
 
@@ -30,11 +30,11 @@ pub enum BuildError {
         package: String,
         /// The architecture.
         arch: Arch,
-        /// What the compiler said.
+        /// The compiler's output.
         output: String,
     },
 
-    /// A kernel calls a function that is not in its module: nothing links PTX.
+    /// A kernel calls a function that is not in its module; PTX is not linked.
     #[error(
         "kernel `{kernel}` ({arch}) calls `{function}`, which is not in the PTX: mark the function \
          `#[inline(always)]`, or do without it (formatting and non-generic code of other crates cannot be called)"
@@ -42,7 +42,7 @@ pub enum BuildError {
     UnresolvedCall {
         /// The kernel.
         kernel: String,
-        /// The function that it calls, demangled as far as PTX allows.
+        /// The called function, demangled as far as PTX allows.
         function: String,
         /// The architecture.
         arch: Arch,
@@ -53,11 +53,11 @@ pub enum BuildError {
     Assemble {
         /// The architecture.
         arch: Arch,
-        /// What ptxas said.
+        /// The output of ptxas.
         output: String,
     },
 
-    /// The folder has no `Cargo.toml` with a package's name.
+    /// The folder has no `Cargo.toml` with a package name.
     #[error("`{}` is not the folder of a crate: {reason}", path.display())]
     NotACrate {
         /// The folder.
@@ -70,14 +70,14 @@ pub enum BuildError {
     #[error("OUT_DIR is not set: `embed` is for build scripts")]
     NotABuildScript,
 
-    /// A file.
+    /// A file operation failed.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
-        /// What was to be done with it.
+        /// The operation.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why it could not.
+        /// The system's error.
         source: io::Error,
     },
 }

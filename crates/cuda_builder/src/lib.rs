@@ -1,4 +1,4 @@
-//! Builds a kernel crate to PTX: stock rustc's NVPTX backend, no CUDA toolkit, no linker.
+//! Compiles a kernel crate to PTX: stock rustc's NVPTX backend, no CUDA toolkit, no linker.
 //!
 //! From a build script:
 //!
@@ -10,16 +10,16 @@
 //! built.embed("kernels.rs").unwrap(); // in OUT_DIR, for `include!`
 //! ```
 //!
-//! How it is done: the crate and `core` are compiled for `nvptx64-nvidia-cuda` with `--emit=asm`. The assembly of that
-//! target *is* PTX, so the "linker" is a program that does nothing. What the kernels call must therefore be inlined or
-//! generic; a call that is left over is an error here that names the kernel ([`BuildError::UnresolvedCall`]).
+//! The crate and `core` are compiled for `nvptx64-nvidia-cuda` with `--emit=asm`. The assembly of that target *is* PTX,
+//! so the "linker" is a program that does nothing. A function that kernels call must therefore be inlined or generic; a
+//! call that remains is an error that names the kernel ([`BuildError::UnresolvedCall`]).
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | [`arch`] | the architectures |
-//! | [`toolchain`] | the compiler that the device build uses, and what to do where there is none |
-//! | [`ptx`] | a PTX module, taken apart into its entries |
-//! | [`ptxas`] | NVIDIA's assembler, to verify them |
+//! | [`toolchain`] | the compiler of the device build, and how to install one |
+//! | [`ptx`] | a PTX module, split into its entries |
+//! | [`ptxas`] | NVIDIA's assembler, to verify the entries |
 
 #![warn(missing_docs)]
 
@@ -46,25 +46,26 @@ pub use toolchain::DeviceToolchain;
 pub struct CudaBuilder {
     kernel_crate: PathBuf,
     archs: Vec<Arch>,
-    /// No architecture is asked for, on purpose.
+    /// The list of architectures is empty on purpose.
     is_empty: bool,
     copy_to: Option<PathBuf>,
     target_dir: Option<PathBuf>,
 }
 
-/// What a build made: the crate's PTX, once for each architecture.
+/// The result of a build: the crate's PTX, once for each architecture.
 #[derive(Clone, Debug)]
 pub struct Built {
     /// The crate's name.
     pub library: String,
     /// A module for each architecture, in the order asked for.
     pub modules: Vec<(Arch, Module)>,
-    /// The files that the PTX was made from.
+    /// The source files of the PTX.
     pub sources: Vec<PathBuf>,
 }
 
 impl CudaBuilder {
-    /// A build of the crate in the folder `kernel_crate`, for [`Arch::SM_75`] if no other architecture is asked for.
+    /// Configures a build of the crate in the folder `kernel_crate`, for [`Arch::SM_75`] unless other architectures are
+    /// added.
     pub fn new(kernel_crate: impl AsRef<Path>) -> Self {
         Self {
             kernel_crate: kernel_crate.as_ref().to_owned(),
@@ -75,24 +76,24 @@ impl CudaBuilder {
         }
     }
 
-    /// Also for this architecture.
+    /// Adds an architecture.
     pub fn arch(mut self, arch: Arch) -> Self {
         self.archs.push(arch);
         self
     }
 
-    /// Also for these architectures.
+    /// Adds architectures.
     pub fn archs(mut self, archs: impl IntoIterator<Item = Arch>) -> Self {
         self.archs.extend(archs);
         self
     }
 
-    /// For the architectures that the environment variable `variable` names, joined by commas (`sm_80,sm_90`), if it is
-    /// set, instead of those asked for so far. `none` is for no PTX at all: nothing is compiled. A build script is run
-    /// again when the variable changes.
+    /// Replaces the architectures by those in the environment variable `variable`, joined by commas (`sm_80,sm_90`), if
+    /// it is set. `none` makes no PTX at all: nothing is compiled. Cargo runs a build script again when the variable
+    /// changes.
     ///
     /// # Errors
-    /// It names something that is no architecture.
+    /// If it names an unknown architecture.
     pub fn archs_from(mut self, variable: &str) -> Result<Self, UnknownArch> {
         println!("cargo::rerun-if-env-changed={variable}");
         if let Ok(names) = std::env::var(variable) {
@@ -102,26 +103,26 @@ impl CudaBuilder {
         Ok(self)
     }
 
-    /// Copies the crate's PTX to this file. With several architectures the file's stem gets each one's name:
-    /// `add.ptx` becomes `add.sm_75.ptx`, `add.sm_90.ptx`.
+    /// Copies the crate's PTX to this file. With several architectures each name is added to the file's stem: `add.ptx`
+    /// becomes `add.sm_75.ptx`, `add.sm_90.ptx`.
     pub fn copy_to(mut self, file: impl AsRef<Path>) -> Self {
         self.copy_to = Some(file.as_ref().to_owned());
         self
     }
 
-    /// Builds in this folder. By default it is the one that the environment variable `CUDA_BUILDER_DIR` names, so that
-    /// builds with target folders of their own need not each compile the same; without it, `cuda-builder` in the target
-    /// folder of the build that this is part of.
+    /// Sets the build folder. The default is the folder in the environment variable `CUDA_BUILDER_DIR`, so that builds
+    /// with different target folders can share compiled crates; without it, `cuda-builder` in the target folder of the
+    /// surrounding build.
     pub fn target_dir(mut self, dir: impl AsRef<Path>) -> Self {
         self.target_dir = Some(dir.as_ref().to_owned());
         self
     }
 
-    /// Builds.
+    /// Runs the build.
     ///
     /// # Errors
-    /// No usable device toolchain, a crate that does not compile, a call in a kernel that nothing resolves, or a file
-    /// that cannot be read or written; each says which, and what to do.
+    /// If there is no usable device toolchain, the crate does not compile, a kernel's call is unresolved, or a file
+    /// cannot be read or written. The error says which, and what to do.
     pub fn build(&self) -> Result<Built, BuildError> {
         let package = cargo::package_name(&self.kernel_crate)?;
         if self.is_empty {
@@ -162,7 +163,7 @@ impl CudaBuilder {
 }
 
 impl Built {
-    /// Tells cargo, from a build script, which files the PTX depends on.
+    /// From a build script, tells cargo which files the PTX depends on.
     pub fn rerun_if_changed(&self) {
         for source in &self.sources {
             println!("cargo::rerun-if-changed={}", source.display());
@@ -182,11 +183,11 @@ impl Built {
         Ok(())
     }
 
-    /// Writes to `dir/ARCH/` one PTX file for each entry, and removes those of entries that are no more. Gives the
-    /// files.
+    /// Writes one PTX file for each entry to `dir/ARCH/`, and removes files of entries that no longer exist. Returns
+    /// the files.
     ///
     /// # Errors
-    /// A file that cannot be written.
+    /// If a file cannot be written.
     pub fn write_entries(&self, dir: &Path) -> Result<Vec<PathBuf>, BuildError> {
         let mut files = Vec::new();
         for (arch, module) in &self.modules {
@@ -204,17 +205,16 @@ impl Built {
         Ok(files)
     }
 
-    /// Writes to `OUT_DIR` a Rust expression with the PTX of every entry, for a build script. In the file
-    /// `my_kernels.rs` it is what
-    /// `warpfold::include_library!("my_kernels")` makes a library of, whose kernels' crate has that name. Its type is
-    /// `&[(u32, &[(&str, &[u8])])]`: for each architecture's number, the newest first, names and PTX of the entries,
-    /// sorted by name.
+    /// From a build script, writes a Rust expression with the PTX of every entry to `OUT_DIR`. The file `my_kernels.rs`
+    /// is the input of `warpfold::include_library!("my_kernels")`, which makes a library of the crate with that name.
+    /// The type of the expression is `&[(u32, &[(&str, &[u8])])]`: for each architecture's number, newest first, the
+    /// names and PTX of the entries, sorted by name.
     ///
-    /// Each entry is a module of its own, so that a program compiles (on first use, in the driver) only the kernels
-    /// that it launches; and it is packed (raw DEFLATE), to about a tenth.
+    /// Each entry is a separate module, so that the driver compiles only the kernels that a program launches, on first
+    /// use. It is compressed (raw DEFLATE) to about a tenth.
     ///
     /// # Errors
-    /// Called outside of a build script, or a file that cannot be written.
+    /// If called outside a build script, or if a file cannot be written.
     pub fn embed(&self, file_name: &str) -> Result<(), BuildError> {
         let out_dir = std::env::var_os("OUT_DIR").map(PathBuf::from).ok_or(BuildError::NotABuildScript)?;
         let ptx_dir = out_dir.join("ptx");
@@ -239,10 +239,10 @@ impl Built {
     }
 }
 
-/// More than this takes longer and makes the text little shorter.
+/// Higher levels take longer and make the text little shorter.
 const PACKING_EFFORT: u8 = 4;
 
-/// Writes a file if its contents differ, so that what depends on it by time is not built again.
+/// Writes a file if its contents differ, so that a timestamp does not cause another build.
 fn write(file: &Path, contents: &[u8]) -> Result<(), BuildError> {
     if fs::read(file).is_ok_and(|present| present == contents) {
         return Ok(());

@@ -1,32 +1,32 @@
-//! A PTX module, taken apart into its entries.
+//! A PTX module, split into its entries.
 //!
-//! The compiler writes one module for a crate. The driver compiles a module as a whole, so a program that uses one
-//! kernel of a hundred should not load all: [`Module::of_entry`] makes a module of one entry and what it needs.
+//! The compiler writes one module per crate. The driver compiles a module as a whole, so a program that uses one kernel
+//! of a hundred should not load them all: [`Module::of_entry`] makes a module of one entry and the items that it needs.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-/// A module.
+/// A PTX module.
 #[derive(Clone, Debug)]
 pub struct Module {
     text: String,
     /// `.version`, `.target` and `.address_size`.
     header: String,
     entries: Vec<Entry>,
-    /// Functions, and variables at module scope.
+    /// Functions and variables at module scope.
     others: Vec<Item>,
 }
 
-/// A kernel's entry.
+/// A kernel's PTX entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name, by which the driver finds it.
+    /// The name by which the driver finds it.
     pub name: String,
-    /// Its PTX, from `.visible .entry` to the closing brace.
+    /// The PTX, from `.visible .entry` to the closing brace.
     pub text: String,
 }
 
-/// Something else at module scope.
+/// Another item at module scope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Item {
     name: String,
@@ -34,20 +34,20 @@ struct Item {
     is_extern_function: bool,
 }
 
-/// A call that nothing in the module resolves.
+/// A call of a function that the module does not define.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnresolvedCall {
-    /// The entry that makes it, perhaps through other functions.
+    /// The entry that makes the call, perhaps through other functions.
     pub entry: String,
-    /// The function that is called.
+    /// The called function.
     pub function: String,
 }
 
-/// The launch's dynamic shared memory, as `cuda_std` names it. Only a module can declare it, not a function.
+/// The symbol of dynamic shared memory that `cuda_std` uses. It must be declared at module scope.
 const DYNAMIC_SHARED: &str = "shared_dynamic";
 
 impl Module {
-    /// Takes a module apart.
+    /// Parses a module.
     pub fn parse(text: &str) -> Self {
         let mut module = Self { text: String::new(), header: String::new(), entries: Vec::new(), others: Vec::new() };
         for item in top_level_items(text) {
@@ -57,7 +57,7 @@ impl Module {
                 module.header.push('\n');
             } else if words.contains(&".entry") {
                 let name = symbol_after(&item, ".entry");
-                let text = with_parameters_seen(&name, &with_block(&item));
+                let text = with_parameter_prefetch(&name, &with_block(&item));
                 module.entries.push(Entry { name, text });
             } else if words.contains(&".func") {
                 // `.func (.param .b32 result) name (...)`: the name is the last word before the parameters.
@@ -79,8 +79,8 @@ impl Module {
         module
     }
 
-    /// One module of several that share a crate's entries, as if they had been compiled together: the entries are
-    /// sorted by name, and the labels in each have its number.
+    /// Merges modules that share a crate's entries, as if they had been compiled together: the entries are sorted by
+    /// name, and their labels numbered by entry.
     pub fn of_parts(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut module = Self { text: String::new(), header: String::new(), entries: Vec::new(), others: Vec::new() };
         for (number, mut part) in parts.into_iter().enumerate() {
@@ -98,10 +98,10 @@ impl Module {
         module
     }
 
-    /// Gives new names to what is called as one of `others` and is something else: the compiler numbers constants in
-    /// each module from the same number. A function may be there twice, declared and defined.
+    /// Renames items that have the name of one of `others` but differ from it: the compiler numbers constants in each
+    /// module from the same number. A function may occur twice, declared and defined.
     fn rename_what_differs(&mut self, others: &[Item], number: usize) {
-        // What refers to something with a new name is something else from then on, too.
+        // An item that refers to a renamed item then differs, too.
         loop {
             let differs = |item: &&Item| others.iter().any(|other| other.name == item.name) && !others.contains(*item);
             let names: BTreeSet<String> = self.others.iter().filter(differs).map(|item| item.name.clone()).collect();
@@ -126,28 +126,28 @@ impl Module {
         }
     }
 
-    /// The whole module.
+    /// The text of the whole module.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Its entries, in the compiler's order.
+    /// The entries, in the compiler's order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// A module with this entry alone, and what it refers to.
+    /// A module of this entry and the items it refers to.
     pub fn of_entry(&self, entry: &Entry) -> String {
         self.of_entries(&[entry])
     }
 
-    /// A module with these entries alone, and what they refer to.
+    /// A module of these entries and the items they refer to.
     pub fn of_entries(&self, entries: &[&Entry]) -> String {
         let needed: BTreeSet<&str> = entries.iter().flat_map(|entry| self.reachable(entry)).collect();
         self.assemble(self.others.iter().filter(|item| needed.contains(item.name.as_str())), entries.iter().copied())
     }
 
-    /// A call that could not be linked, if there is one.
+    /// A call that cannot be linked, if any.
     pub fn unresolved_call(&self) -> Option<UnresolvedCall> {
         self.entries.iter().find_map(|entry| {
             let needed = self.reachable(entry);
@@ -157,14 +157,14 @@ impl Module {
         })
     }
 
-    /// The names of everything that the entry refers to, directly or not.
+    /// The names of all items that the entry refers to, directly or indirectly.
     fn reachable(&self, entry: &Entry) -> BTreeSet<&str> {
         let mut reached = BTreeSet::new();
         let mut open = vec![entry.text.as_str()];
         while let Some(text) = open.pop() {
             let used = symbols(text);
             let new = |item: &&Item| used.contains(item.name.as_str()) && !reached.contains(item.name.as_str());
-            // All of one name: a function that is declared before it is defined is there twice.
+            // All items of one name: a function that is declared before its definition occurs twice.
             let items: Vec<&Item> = self.others.iter().filter(new).collect();
             open.extend(items.iter().map(|item| item.text.as_str()));
             reached.extend(items.iter().map(|item| item.name.as_str()));
@@ -188,8 +188,8 @@ impl Module {
     }
 }
 
-/// Makes of the comments by which `cuda_std` says an entry's block, how many threads it has at most, and for how many
-/// blocks there should be room, the directives that PTX has for it, which stand between the parameters and the body.
+/// Turns the comments with which `cuda_std` states an entry's block, its maximum block size and its minimum number of
+/// resident blocks into PTX directives, which go between the parameters and the body.
 fn with_block(entry: &str) -> String {
     const DIRECTIVES: [&str; 3] = ["reqntid ", "maxntid ", "minnctapersm "];
     let said = DIRECTIVES.iter().filter_map(|directive| {
@@ -203,60 +203,60 @@ fn with_block(entry: &str) -> String {
     }
 }
 
-/// How an entry waits for the grid before it, if it is launched early.
+/// With this instruction an entry waits for the previous grid (programmatic dependent launch).
 const WAIT: &str = "griddepcontrol.wait;";
 
-/// How it lets the grid behind it take its places before it is done.
-const ADMIT: &str = "griddepcontrol.launch_dependents;";
+/// With this instruction an entry lets the next grid start.
+const LAUNCH_DEPENDENTS: &str = "griddepcontrol.launch_dependents;";
 
-/// Parameters from one that is looked at to the next: 32 bytes, if each has 8.
-const PARAMETERS_APART: usize = 4;
+/// The distance between parameters that are read: 32 bytes, if each has 8.
+const PREFETCH_STRIDE: usize = 4;
 
-/// How an entry asks that its blocks read their parameters first: a comment with the widest grid's blocks across.
+/// The comment with which an entry asks that its blocks read their parameters before the wait, followed by the maximum
+/// number of blocks along x.
 const PREFETCH: &str = "// prefetch_blocks ";
 
-/// Lets blocks of an entry that asks for it read their parameters before they wait for the grid before theirs, if the
-/// entry admits the one behind it.
+/// Makes the blocks of an entry read some parameters before they wait for the previous grid, if the entry asks for it
+/// and launches dependents itself.
 ///
-/// Parameters lie in the multiprocessor's memory of constants, which has to be fetched for each launch. Behind the wait
-/// that takes as long as a memory access, before anything else; before it, it takes no time. In CUDA kernels, a launch
-/// that takes a microsecond or two takes 0.03 to 0.09 less so on an H200. Blocks of an entry that never admits a grid
-/// do not read first: behind its like, they begin when there is nothing to wait for any more, and rows lost 4 %.
-/// (`docs/notes/short-kernels.md`)
+/// Parameters are in constant memory, which each launch fetches anew. After the wait, the first read takes as long as a
+/// memory access; before the wait, it is hidden. On an H200, launches of one or two microseconds became 0.03 to 0.09 us
+/// faster. Blocks of an entry that does not launch dependents do not read first: behind a kernel of the same kind they
+/// start when nothing is left to wait for, and row reductions lost 4 % (`docs/notes/short-kernels.md`).
 ///
-/// One byte of some is enough. Of what it loads whole, the assembler would keep the value for later, in a register
-/// more; and what has no effect at all it would leave away. So a thread that finds all bits of all these bytes set
-/// sleeps, for no time. The width itself is a look at where the sizes of block and grid are.
-fn with_parameters_seen(name: &str, entry: &str) -> String {
-    let most_blocks = entry.lines().find_map(|line| line.trim_start().strip_prefix(PREFETCH));
-    let (Some(most_blocks), Some((before, after)), Some((head, _))) =
-        (most_blocks, entry.split_once(WAIT), entry.split_once("\n{"))
+/// One byte of some parameters is enough. If whole parameters were loaded, `ptxas` would keep their values in
+/// registers; a load without effect it would drop. So a thread that finds all bits of these bytes set sleeps, for zero
+/// time. Reading the grid's size fetches the line with the sizes of block and grid.
+fn with_parameter_prefetch(name: &str, entry: &str) -> String {
+    let max_blocks = entry.lines().find_map(|line| line.trim_start().strip_prefix(PREFETCH));
+    let (Some(max_blocks), Some((before, after)), Some((head, _))) =
+        (max_blocks, entry.split_once(WAIT), entry.split_once("\n{"))
     else {
         return entry.to_owned();
     };
-    // The last of the four lowest bytes, so none of the shorter ones.
+    // The last of the four lowest bytes, so parameters of fewer bytes are left out.
     let parameters: Vec<&str> = head
         .split(".param ")
         .filter(|parameter| parameter.get(2..4).is_some_and(|bits| bits == "32" || bits == "64"))
         .filter_map(|parameter| symbols(parameter).into_iter().find(|symbol| symbol.starts_with(name)))
         .collect();
-    let looks = after.contains(ADMIT) && !before.contains("%seen");
-    let Some((last, others)) = parameters.split_last().filter(|_| looks) else {
+    let prefetches = after.contains(LAUNCH_DEPENDENTS) && !before.contains("%seen");
+    let Some((last, others)) = parameters.split_last().filter(|_| prefetches) else {
         return entry.to_owned();
     };
     let further: String = others
         .iter()
-        .step_by(PARAMETERS_APART)
+        .step_by(PREFETCH_STRIDE)
         .map(|parameter| format!("\tld.param.u8 %seen, [{parameter}+3];\n\tand.b32 %all, %all, %seen;\n"))
         .collect();
     format!(
-        "{before}{{ .reg .pred %wide, %none; .reg .b32 %seen, %all;\n\tmov.u32 %seen, %nctaid.x;\n\tsetp.gt.u32 %wide, %seen, \
-         {most_blocks};\n\t@%wide bra SEEN;\n\tld.param.u8 %all, [{last}+3];\n{further}\tsetp.eq.u32 %none, %all, \
-         255;\n\t@%none nanosleep.u32 0;\nSEEN: }}\n\t{WAIT}{after}"
+        "{before}{{ .reg .pred %wide, %none; .reg .b32 %seen, %all;\n\tmov.u32 %seen, %nctaid.x;\n\t\
+         setp.gt.u32 %wide, %seen, {max_blocks};\n\t@%wide bra SEEN;\n\tld.param.u8 %all, [{last}+3];\n{further}\t\
+         setp.eq.u32 %none, %all, 255;\n\t@%none nanosleep.u32 0;\nSEEN: }}\n\t{WAIT}{after}"
     )
 }
 
-/// The items at module scope: directives that fill a line, declarations up to their `;`, definitions up to their `}`.
+/// The items at module scope: one-line directives, declarations up to their `;`, definitions up to their `}`.
 fn top_level_items(text: &str) -> Vec<String> {
     let mut items = Vec::new();
     let mut item = String::new();
@@ -279,7 +279,7 @@ fn top_level_items(text: &str) -> Vec<String> {
     items
 }
 
-/// All words of a text that could name something.
+/// All words of a text that could be symbols.
 fn symbols(text: &str) -> BTreeSet<&str> {
     text.split(ends_a_symbol).filter(|word| !word.is_empty()).collect()
 }
@@ -288,7 +288,7 @@ fn ends_a_symbol(c: char) -> bool {
     !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.'))
 }
 
-/// The text with another name for a symbol.
+/// The text with a symbol renamed.
 fn with_symbol_renamed(text: &str, name: &str, new: &str) -> String {
     let words = text.split_inclusive(ends_a_symbol).map(|word| match word.strip_prefix(name) {
         Some(rest) if rest.chars().all(ends_a_symbol) => format!("{new}{rest}"),
@@ -316,12 +316,12 @@ fn symbol_after(item: &str, directive: &str) -> String {
 
 fn function_name(item: &str) -> String {
     let rest = item.split_once(".func").map_or("", |(_, rest)| rest).trim_start();
-    // The result, if there is one, stands in parentheses before the name.
+    // The result, if any, is in parentheses before the name.
     let rest = if rest.starts_with('(') { rest.split_once(')').map_or("", |(_, rest)| rest) } else { rest };
     rest.trim_start().chars().take_while(|&c| c.is_ascii_alphanumeric() || c == '_' || c == '$').collect()
 }
 
-/// The name in `.global .align 4 .b8 NAME[16] = {...};`, and in the same with other spaces.
+/// The name in `.global .align 4 .b8 NAME[16] = {...};`, whatever the spaces.
 fn variable_name(item: &str) -> Option<String> {
     let declaration = item.split(['=', '[', ';']).next()?;
     let name = declaration.split_whitespace().last()?;
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_seen_before_the_wait_for_the_grid_before() {
+    fn parameters_are_read_before_the_wait_for_the_previous_grid() {
         let parameters: Vec<_> = ["u64 .ptr .global .align 4", "b64", "b32", "b16", "b64", "b64", "f64"]
             .iter()
             .enumerate()
@@ -436,12 +436,12 @@ mod tests {
         let waiting = MODULE
             .replace("\t.param .u64 first_param_0", &parameters.join(",\n"))
             .replace("\tmov.u32 %r1, shared_dynamic;", body);
-        let admitting = waiting.replace(WAIT, &format!("{WAIT}\n\t{ADMIT}"));
-        let module = Module::parse(&admitting);
+        let dependent = waiting.replace(WAIT, &format!("{WAIT}\n\t{LAUNCH_DEPENDENTS}"));
+        let module = Module::parse(&dependent);
         let first = &module.entries()[0].text;
         let (before, after) = first.split_once(WAIT).unwrap();
-        for (i, is_seen) in [true, false, false, false, false, true, true].into_iter().enumerate() {
-            assert_eq!(before.contains(&format!("[first_param_{i}+3]")), is_seen, "{i}: {first}");
+        for (i, is_read) in [true, false, false, false, false, true, true].into_iter().enumerate() {
+            assert_eq!(before.contains(&format!("[first_param_{i}+3]")), is_read, "{i}: {first}");
         }
         assert!(before.contains("setp.gt.u32 %wide, %seen, 528;") && before.contains("@%wide bra SEEN;"), "{first}");
         assert!(
@@ -452,11 +452,11 @@ mod tests {
         assert_eq!(
             Module::parse(&waiting).text().matches("nanosleep").count(),
             0,
-            "who admits no grid looks at nothing"
+            "no prefetch without launch_dependents"
         );
-        assert_eq!(Module::parse(MODULE).text().matches("nanosleep").count(), 0, "who does not wait looks at nothing");
-        let without = admitting.replace("\t// prefetch_blocks 528\n", "");
-        assert_eq!(Module::parse(&without).text().matches("nanosleep").count(), 0, "who does not ask looks at nothing");
+        assert_eq!(Module::parse(MODULE).text().matches("nanosleep").count(), 0, "no prefetch without a wait");
+        let without = dependent.replace("\t// prefetch_blocks 528\n", "");
+        assert_eq!(Module::parse(&without).text().matches("nanosleep").count(), 0, "no prefetch unless asked for");
     }
 
     #[test]
@@ -490,14 +490,14 @@ mod tests {
         assert_eq!(module.text().matches(" both[4]").count(), 1);
     }
 
-    /// A function that is declared before it is defined, one that differs, and one that is the same but for what it
-    /// calls.
+    /// A function that is declared before its definition, one that differs, and one that differs only in its callee.
     #[test]
     fn functions_of_parts_are_their_own() {
         let part = |entry: &str, constant: u32| {
             Module::parse(&format!(
-                ".version 7.8\n.target sm_90\n.address_size 64\n\n.func leaf\n()\n;\n.func caller()\n{{\n\tcall.uni leaf, \
-                 ();\n}}\n.func leaf()\n{{\n\tmov.u32 %r1, {constant};\n}}\n.visible .entry {entry}()\n{{\n\tcall.uni \
+                ".version 7.8\n.target sm_90\n.address_size 64\n\n.func leaf\n()\n;\n\
+                 .func caller()\n{{\n\tcall.uni leaf, ();\n}}\n.func leaf()\n{{\n\tmov.u32 %r1, {constant};\n}}\n\
+                 .visible .entry {entry}()\n{{\n\tcall.uni \
                  caller, ();\n}}\n"
             ))
         };
@@ -507,7 +507,7 @@ mod tests {
             let text = module.of_entry(entry);
             assert!(text.contains(constant) && !text.contains(other), "{text}");
             assert_eq!(text.matches(".func caller").count(), 1, "{text}");
-            // Declared, and defined.
+            // Declared and defined.
             assert_eq!(text.matches(".func leaf").count(), 2, "{text}");
         }
         let same = Module::of_parts([part("first", 5), part("second", 5)]);

@@ -1,7 +1,7 @@
-//! NVIDIA's assembler: where it is, and what it says of a kernel.
+//! NVIDIA's assembler, `ptxas`: finds it, and parses its reports.
 //!
-//! PTX needs no assembler to run, the driver has its own. This one says without a device that a kernel assembles, and
-//! how many registers it takes.
+//! PTX does not need `ptxas` to run, because the driver has its own assembler. `ptxas` checks without a device that a
+//! kernel assembles, and reports its registers.
 
 use std::collections::{BTreeSet, HashMap};
 use std::env;
@@ -14,8 +14,8 @@ use std::thread;
 use crate::ptx::Entry;
 use crate::{Arch, BuildError, Module};
 
-/// ptxas, if it is on this machine: on the path, in a CUDA toolkit, or where `cargo xtask setup --ptxas` puts it,
-/// beside the running program.
+/// Finds ptxas: on the path, in a CUDA toolkit, or next to the running program, where `cargo xtask setup --ptxas` puts
+/// it.
 pub fn find() -> Option<PathBuf> {
     let on_path = env::var_os("PATH").into_iter().flat_map(|path| env::split_paths(&path).collect::<Vec<_>>());
     let toolkit = env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin"));
@@ -25,66 +25,65 @@ pub fn find() -> Option<PathBuf> {
     folders.map(|folder| folder.join("ptxas")).find(|program| program.is_file())
 }
 
-/// What ptxas says of an entry.
+/// The resources of an entry, as ptxas reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// The entry's name.
+    /// The entry.
     pub entry: String,
-    /// Registers of a thread.
+    /// Registers per thread.
     pub registers: u32,
     /// Static shared memory, in bytes.
     pub shared: u32,
-    /// Bytes of registers that are spilled to memory, stores and loads.
+    /// Spilled bytes, stores and loads together.
     pub spilled: u32,
-    /// Bytes of the stack frame: local memory, where an array went that registers cannot hold.
+    /// The stack frame in bytes: local memory, for arrays that registers cannot hold.
     pub stack: u32,
 }
 
-/// Assembles the entries of modules, each for its architecture, and gives what each module's entries use. `folder`
-/// keeps the answers: an entry that this ptxas has assembled before, by the same text, is not assembled again.
+/// Assembles the entries of modules, each for its architecture, and returns the resources of each module's entries.
+/// `folder` caches the results: an entry with the same text and the same version of ptxas is not assembled again.
 ///
 /// # Errors
-/// A module does not assemble, ptxas cannot be run, or a file cannot be read or written.
+/// If a module does not assemble, ptxas cannot be run, or a file cannot be read or written.
 pub fn assemble(ptxas: &Path, modules: &[(Arch, Module)], folder: &Path) -> Result<Vec<Vec<Usage>>, BuildError> {
     fs::create_dir_all(folder).map_err(|source| BuildError::io("create", folder, source))?;
     let version = version(ptxas)?;
-    let answers: Vec<_> = modules.iter().map(|(arch, module)| Answers::read(folder, *arch, module, &version)).collect();
+    let caches: Vec<_> = modules.iter().map(|(arch, module)| Cache::read(folder, *arch, module, &version)).collect();
     let mut pieces = Vec::new();
-    for ((arch, module), answers) in modules.iter().zip(&answers) {
-        let open: Vec<&Entry> = module.entries().iter().filter(|entry| answers.usage(entry).is_none()).collect();
+    for ((arch, module), cache) in modules.iter().zip(&caches) {
+        let open: Vec<&Entry> = module.entries().iter().filter(|entry| cache.usage(entry).is_none()).collect();
         let count = open.len().div_ceil(ENTRIES_AT_ONCE).max(1);
         pieces
             .extend(open.chunks(open.len().div_ceil(count).max(1)).map(|entries| (*arch, module.of_entries(entries))));
     }
     let found = in_parallel(&pieces, |i, (arch, text)| {
-        // In a file of its own: other processes may be at work in the same folder.
+        // A file name per process: others may use the same folder at the same time.
         let file = folder.join(format!("{}-{i}.{arch}.ptx", process::id()));
         let usages = assemble_text(ptxas, text, *arch, &file);
         let _ = fs::remove_file(&file);
         usages.map(|usages| (*arch, usages))
     })?;
     let mut all = Vec::new();
-    for ((arch, module), mut answers) in modules.iter().zip(answers) {
+    for ((arch, module), mut cache) in modules.iter().zip(caches) {
         let new = found.iter().filter(|(of, _)| of == arch).flat_map(|(_, usages)| usages);
-        answers.add(module, new);
-        answers.write(folder, *arch)?;
-        all.push(module.entries().iter().filter_map(|entry| answers.usage(entry)).collect());
+        cache.add(module, new);
+        cache.write(folder, *arch)?;
+        all.push(module.entries().iter().filter_map(|entry| cache.usage(entry)).collect());
     }
     Ok(all)
 }
 
-/// Entries that one process of ptxas assembles: enough that starting it costs nothing, few enough that there is work
-/// for all cores.
+/// The number of entries per ptxas process: enough to amortize its start, few enough to keep all cores busy.
 const ENTRIES_AT_ONCE: usize = 64;
 
-/// What ptxas says of its version.
+/// The version that ptxas reports.
 fn version(ptxas: &Path) -> Result<String, BuildError> {
     let output = Command::new(ptxas).arg("--version").output();
     let output = output.map_err(|source| BuildError::Run { program: ptxas.display().to_string(), source })?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Does `work` for each item, on as many threads as the machine has cores.
+/// Calls `work` for each item, on one thread per core.
 fn in_parallel<I: Sync, R: Send>(
     items: &[I],
     work: impl Fn(usize, &I) -> Result<R, BuildError> + Sync,
@@ -119,25 +118,25 @@ fn assemble_text(ptxas: &Path, ptx: &str, arch: Arch, file: &Path) -> Result<Vec
     Ok(usages(&text))
 }
 
-/// What ptxas has said of entries before, by a key that is made of their text and its version.
+/// Cached results of entries, by a hash of their text and the version of ptxas.
 #[derive(Default)]
-struct Answers {
-    /// The keys of a module's entries, by name.
+struct Cache {
+    /// The hashes of a module's entries, by name.
     keys: HashMap<String, u64>,
     usages: HashMap<u64, Usage>,
 }
 
-impl Answers {
-    /// Those for the entries of `module`, as far as the folder has them.
+impl Cache {
+    /// The cached results for the entries of `module`.
     fn read(folder: &Path, arch: Arch, module: &Module, version: &str) -> Self {
         let key = |entry: &Entry| {
             let mut hasher = DefaultHasher::new();
-            (version, arch, without_numbers(&module.of_entry(entry))).hash(&mut hasher);
+            (version, arch, normalized(&module.of_entry(entry))).hash(&mut hasher);
             (entry.name.clone(), hasher.finish())
         };
         let keys: HashMap<String, u64> = module.entries().iter().map(key).collect();
         let text = fs::read_to_string(Self::file(folder, arch)).unwrap_or_default();
-        // One line each: key, numbers, name.
+        // One line per entry: hash, numbers, name.
         let usage = |line: &str| {
             let (numbers, entry) = line.rsplit_once(' ')?;
             let mut numbers = numbers.split(' ');
@@ -168,7 +167,7 @@ impl Answers {
         }
     }
 
-    /// Writes them, in a way that others who read the file at the same time see all of it or what was there before.
+    /// Writes the cache atomically: concurrent readers see the new file or the old one.
     fn write(&self, folder: &Path, arch: Arch) -> Result<(), BuildError> {
         let mut lines: Vec<String> = self
             .usages
@@ -185,9 +184,8 @@ impl Answers {
 }
 
 /// The text without the numbers that the compiler gives to functions (`$L__BB12_3`) and `cuda_std` to shared arrays
-/// (`shared_123`): they change with what stands before an entry in its module or file, and the assembler does not look
-/// at them.
-fn without_numbers(ptx: &str) -> String {
+/// (`shared_123`). They depend on other entries of the module or file, and do not affect the machine code.
+fn normalized(ptx: &str) -> String {
     let mut text = String::with_capacity(ptx.len());
     let mut rest = ptx;
     while let Some((at, word)) = ["$L__BB", "shared_"].iter().filter_map(|word| Some((rest.find(word)?, *word))).min() {
@@ -253,11 +251,11 @@ ptxas info    : Used 8 registers, 400 bytes cmem[0]
     fn what_is_not_the_entrys_own_does_not_count() {
         let text = "\tshared_array[1]\n$L__BB12_3:\n.shared .b8 shared_77[4];\nbra $L__BB12_30;";
         let other = "\tshared_array[1]\n$L__BB9_3:\n.shared .b8 shared_8[4];\nbra $L__BB9_30;";
-        assert_eq!(without_numbers(text), without_numbers(other));
-        assert_eq!(without_numbers(text), "\tshared_array[1]\n$L__BB_3:\n.shared .b8 shared_[4];\nbra $L__BB_30;");
+        assert_eq!(normalized(text), normalized(other));
+        assert_eq!(normalized(text), "\tshared_array[1]\n$L__BB_3:\n.shared .b8 shared_[4];\nbra $L__BB_30;");
     }
 
-    /// A stand-in for ptxas, which counts how many entries it was given.
+    /// A stand-in for ptxas that counts the entries it gets.
     #[cfg(unix)]
     #[test]
     fn an_entry_is_assembled_once() {
@@ -281,7 +279,7 @@ ptxas info    : Used 8 registers, 400 bytes cmem[0]
         };
         let expected = |name: &str| Usage { entry: name.into(), registers: 12, shared: 64, ..Usage::default() };
         for of_b in ["ret;", "ret;", "exit;"] {
-            let usages = assemble(&ptxas, &module(of_b), &dir.path().join("answers")).unwrap();
+            let usages = assemble(&ptxas, &module(of_b), &dir.path().join("cache")).unwrap();
             assert_eq!(usages, [[expected("a"), expected("b")]]);
         }
         assert_eq!(fs::read_to_string(seen).unwrap().lines().collect::<Vec<_>>(), ["a", "b", "b"]);

@@ -1,14 +1,14 @@
-//! Whether a compilation would only make again what it made before.
+//! Whether a compilation can be skipped because its inputs are unchanged.
 //!
-//! Cargo knows that for one architecture, but not for several in turn: the last crate is compiled again at each change
-//! of flags. So a stamp beside the PTX says which flags and which files, of which length and time, it was made from.
+//! Cargo knows that for one architecture, but not for several in turn: each change of flags compiles the last crate
+//! again. So a stamp next to the PTX records its flags, and the length and time of each source file.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// The files that the PTX was made from, if the stamp in `file` is of this `key` and none of them has changed since.
+/// The source files of the PTX, if the stamp in `file` has this `key` and none of the files has changed since.
 pub(crate) fn unchanged(file: &Path, key: &str) -> Option<Vec<PathBuf>> {
     let text = fs::read_to_string(file).ok()?;
     let sources: Vec<PathBuf> =
@@ -20,12 +20,12 @@ pub(crate) fn unchanged(file: &Path, key: &str) -> Option<Vec<PathBuf>> {
 pub(crate) fn write(file: &Path, key: &str, sources: &[PathBuf]) -> io::Result<()> {
     match contents(key, sources) {
         Some(text) => fs::write(file, text),
-        // A file has gone since it was compiled: without a stamp the next build looks again.
+        // A file has disappeared since the compilation: without a stamp the next build compiles again.
         None => Ok(()),
     }
 }
 
-/// The stamp of files as they are now; none if one of them is not there.
+/// The stamp of the files as they are now; `None` if one is missing.
 fn contents(key: &str, sources: &[PathBuf]) -> Option<String> {
     let mut text = format!("key {}\n", key.replace('\n', " "));
     for source in sources {

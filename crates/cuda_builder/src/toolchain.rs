@@ -1,21 +1,21 @@
-//! The compiler that the device build uses.
+//! The compiler of the device build.
 //!
-//! Any rustc of 1.95 or later does, if the sources of the standard library lie beside it: `core` is compiled for the
-//! device too. rustup's component `rust-src` brings them for its own compiler; Debian's and Ubuntu's packages
-//! `rustc-web` and `rust-web-src` bring both.
+//! Any rustc of 1.95 or later works if it comes with the sources of the standard library, because `core` is compiled
+//! for the device too. rustup's component `rust-src` adds them to its compiler; Debian's and Ubuntu's packages
+//! `rustc-web` and `rust-web-src` contain both.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The oldest rustc that is known to build the kernels.
+/// The oldest rustc that is known to compile the kernels.
 pub const OLDEST: (u32, u32) = (1, 95);
 
-/// Environment variables that decide which compiler is found.
+/// The environment variables that select the compiler.
 pub const VARIABLES: [&str; 2] = ["WARPFOLD_DEVICE_RUSTC", "RUSTUP_TOOLCHAIN"];
 
-/// Where Debian's and Ubuntu's packages put the compiler.
+/// The compiler of Debian's and Ubuntu's packages.
 const DISTRIBUTION_RUSTC: &str = "/usr/bin/rustc";
 
 /// A compiler with the sources of its standard library.
@@ -23,38 +23,41 @@ const DISTRIBUTION_RUSTC: &str = "/usr/bin/rustc";
 pub struct DeviceToolchain {
     /// The compiler.
     pub rustc: PathBuf,
-    /// What it says of itself: `1.95.0`.
+    /// Its version: `1.95.0`.
     pub version: String,
-    /// All of that, with the commit that it was built from: `rustc 1.95.0 (59807616e 2026-04-14)`.
+    /// Its version with the commit: `rustc 1.95.0 (59807616e 2026-04-14)`.
     pub full_version: String,
-    /// Who it is from.
+    /// The compiler's origin.
     pub origin: Origin,
 }
 
-/// Where a compiler is from.
+/// The origin of a compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The compiler of the build itself: rustup's, with the component `rust-src`.
     Toolchain,
     /// The packages of Debian or Ubuntu.
     Distribution,
-    /// `WARPFOLD_DEVICE_RUSTC` names it.
+    /// The path in `WARPFOLD_DEVICE_RUSTC`.
     Environment,
 }
 
 /// No compiler on this machine can build for the device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no compiler here can build kernels ({}): run `cargo xtask setup` (or `rustup component add rust-src`)", tried.join("; "))]
+#[error(
+    "no compiler here can build kernels ({}): run `cargo xtask setup` (or `rustup component add rust-src`)",
+    tried.join("; ")
+)]
 pub struct NoToolchain {
-    /// Each compiler that was looked at, and what it lacks.
+    /// Each compiler that was tried, and what it lacks.
     pub tried: Vec<String>,
 }
 
 impl DeviceToolchain {
-    /// The first that can build kernels of: the one that `WARPFOLD_DEVICE_RUSTC` names, the build's own, Debian's.
+    /// The first usable compiler: the one in `WARPFOLD_DEVICE_RUSTC`, the build's own, Debian's.
     ///
     /// # Errors
-    /// None can.
+    /// If none is usable.
     pub fn find() -> Result<Self, NoToolchain> {
         if let Some(named) = env::var_os("WARPFOLD_DEVICE_RUSTC") {
             return Self::inspect(Path::new(&named), Origin::Environment)
@@ -73,14 +76,14 @@ impl DeviceToolchain {
         Err(NoToolchain { tried })
     }
 
-    /// Looks at one compiler; the error says what it lacks.
+    /// Checks one compiler; the error says what it lacks.
     fn inspect(rustc: &Path, origin: Origin) -> Result<Self, String> {
         let says = |argument: &[&str]| {
             let output = Command::new(rustc).args(argument).output().ok().filter(|output| output.status.success())?;
             Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
         };
         let name = rustc.display();
-        let full_version = says(&["--version"]).ok_or_else(|| format!("`{name}` is not there"))?;
+        let full_version = says(&["--version"]).ok_or_else(|| format!("`{name}` does not exist"))?;
         let version = full_version.split_whitespace().nth(1).unwrap_or_default().to_owned();
         if !is_recent(&version) {
             return Err(format!("`{name}` is {version}, older than {}.{}", OLDEST.0, OLDEST.1));

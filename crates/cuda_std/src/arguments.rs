@@ -1,23 +1,23 @@
-//! The two sides of a launch, of which a kernel's arguments have a type each.
+//! The argument types of a launch: one for the kernel, one for the host.
 //!
-//! The arguments of a kernel are a struct: that which [`arguments`](macro@crate::arguments) makes of one that somebody
-//! wrote, or `Args` in the kernel's module, which [`kernel`](crate::kernel) writes. Its memory is
-//! [`Global`] and [`GlobalMut`] in the kernel and views of buffers on the host, by a type parameter, the side.
+//! The arguments of a kernel are a struct: either one with the attribute [`arguments`](macro@crate::arguments), or
+//! `Args` in the kernel's module, which [`kernel`](crate::kernel) generates. A type parameter, the side, selects the
+//! types of its memory: [`Global`] and [`GlobalMut`] in the kernel, views of buffers on the host.
 
 use crate::element::Plain;
 use crate::global::{Global, GlobalMut};
 
-/// How a side of a launch names memory.
+/// The types that one side of a launch uses for memory.
 pub trait Side {
-    /// A view that is read.
+    /// A read-only view.
     type Global<'launch, T: Plain>;
-    /// A view that is written.
+    /// A writable view.
     type GlobalMut<'launch, T: Plain>;
     /// A slice.
     type Slice<'launch, T: Plain>;
-    /// The address of what is read.
+    /// A read-only address.
     type Pointer<'launch, T: Plain>;
-    /// The address of what is written.
+    /// A writable address.
     type PointerMut<'launch, T: Plain>;
 }
 

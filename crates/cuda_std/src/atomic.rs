@@ -1,15 +1,15 @@
 //! Atomic read-modify-write of global memory.
 //!
-//! Each operation is relaxed: it orders nothing but itself, and a fence ([`crate::thread::device_fence`]) makes the
-//! order where one is needed. The scope says who else may use the same place at the same time.
+//! Each operation is relaxed: it orders nothing but itself. Where order is needed, add a fence
+//! ([`crate::thread::device_fence`]). The scope says which other threads may access the same address at the same time.
 //!
-//! There are no float sums here on purpose: their order, and so their result, would differ from run to run.
+//! Float sums are left out on purpose: their order, and so their result, would differ from run to run.
 
 use crate::backend;
 use crate::element::Plain;
 use crate::global::GlobalMut;
 
-/// Who sees an atomic operation as one step.
+/// The threads for which an atomic operation is indivisible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// The threads of the block.
@@ -20,25 +20,25 @@ pub enum Scope {
     System,
 }
 
-/// Orders the thread's accesses of memory before it before those behind it, as threads of the scope see them that
-/// synchronise by an atomic operation: acquire and release. Lighter than [`crate::thread::device_fence`], which is also
-/// in one order with all other fences.
+/// An acquire-release fence: orders the thread's earlier memory accesses before its later ones, for threads of the
+/// scope that synchronise through an atomic operation. Cheaper than [`crate::thread::device_fence`], which is
+/// sequentially consistent.
 ///
-/// After a barrier of the block, one thread's fence stands for all of the block's.
+/// After a block barrier, one thread's fence covers the accesses of the whole block.
 #[inline(always)]
 pub fn fence(scope: Scope) {
     backend::fence_acquire_release(scope);
 }
 
-/// A number that memory can combine by itself.
+/// An integer type with atomic read-modify-write operations.
 pub trait Atomic: Plain {
-    /// Adds at `i`, wrapping; gives the value before. Traps outside of the view.
+    /// Adds at `i`, wrapping; returns the old value. Traps outside the view.
     fn fetch_add(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self;
-    /// Keeps the lesser at `i`; gives the value before. Traps outside of the view.
+    /// Stores the minimum at `i`; returns the old value. Traps outside the view.
     fn fetch_min(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self;
-    /// Keeps the greater at `i`; gives the value before. Traps outside of the view.
+    /// Stores the maximum at `i`; returns the old value. Traps outside the view.
     fn fetch_max(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self;
-    /// Stores `new` at `i` if `expected` is there; gives the value before. Traps outside of the view.
+    /// Stores `new` at `i` if the old value equals `expected`; returns the old value. Traps outside the view.
     fn compare_and_swap(view: &GlobalMut<'_, Self>, i: usize, expected: Self, new: Self, scope: Scope) -> Self;
 }
 
@@ -48,26 +48,26 @@ macro_rules! atomics {
             #[inline(always)]
             #[track_caller]
             fn fetch_add(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
-                // SAFETY: `place` has checked the index.
-                unsafe { backend::$add(view.place(i), operand, scope) }
+                // SAFETY: `pointer` has checked the index.
+                unsafe { backend::$add(view.pointer(i), operand, scope) }
             }
             #[inline(always)]
             #[track_caller]
             fn fetch_min(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
-                // SAFETY: `place` has checked the index.
-                unsafe { backend::$min(view.place(i), operand, scope) }
+                // SAFETY: `pointer` has checked the index.
+                unsafe { backend::$min(view.pointer(i), operand, scope) }
             }
             #[inline(always)]
             #[track_caller]
             fn fetch_max(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
-                // SAFETY: `place` has checked the index.
-                unsafe { backend::$max(view.place(i), operand, scope) }
+                // SAFETY: `pointer` has checked the index.
+                unsafe { backend::$max(view.pointer(i), operand, scope) }
             }
             #[inline(always)]
             #[track_caller]
             fn compare_and_swap(view: &GlobalMut<'_, Self>, i: usize, expected: Self, new: Self, scope: Scope) -> Self {
-                // SAFETY: `place` has checked the index.
-                unsafe { backend::$cas(view.place(i), expected, new, scope) }
+                // SAFETY: `pointer` has checked the index.
+                unsafe { backend::$cas(view.pointer(i), expected, new, scope) }
             }
         }
     )*};
@@ -80,13 +80,12 @@ atomics! {
     i64, atomic_add_i64, atomic_min_i64, atomic_max_i64, atomic_cas_i64;
 }
 
-/// Adds 1 at `i`, or goes back to 0 from `last` (and from anything above); gives the value before. Traps outside of the
-/// view.
+/// Adds 1 at `i`, or resets to 0 from `last` or more (`atomicInc`); returns the old value. Traps outside the view.
 ///
-/// A counter of `last + 1` arrivals that is ready for the next launch by itself.
+/// A counter of `last + 1` arrivals that resets itself for the next launch.
 #[inline(always)]
 #[track_caller]
 pub fn inc(view: &GlobalMut<'_, u32>, i: usize, last: u32, scope: Scope) -> u32 {
-    // SAFETY: `place` has checked the index.
-    unsafe { backend::atomic_inc_u32(view.place(i), last, scope) }
+    // SAFETY: `pointer` has checked the index.
+    unsafe { backend::atomic_inc_u32(view.pointer(i), last, scope) }
 }

@@ -1,13 +1,12 @@
-//! What may lie in global and shared memory.
+//! The types that global and shared memory hold, and their 16-byte vectors.
 
 use core::mem::{align_of, size_of, transmute_copy};
 
 use num_complex::Complex;
 
-/// A type that is nothing but its bits: every pattern of them is a value, none of them is padding, and copying them
-/// copies the value.
+/// Plain old data: every bit pattern is a value, no bit is padding, and copying the bits copies the value.
 ///
-/// Numbers, arrays of them, and complex numbers are. A type of one's own can be made one, if it is:
+/// Numbers, arrays of numbers, and complex numbers are plain. A custom type can be, too:
 ///
 /// ```
 /// use cuda_std::element::Plain;
@@ -25,9 +24,9 @@ use num_complex::Complex;
 /// ```
 ///
 /// # Safety
-/// All of the above holds, and the size is 1, 2, 4, 8, 16 or 32 bytes, which is also at least the alignment.
+/// All of the above holds, and the size is 1, 2, 4, 8, 16 or 32 bytes, and at least the alignment.
 pub unsafe trait Plain: Copy + Send + Sync + 'static {
-    /// Its bits in two words, of 32 bytes the first 16; the second is 0 if the first holds them all.
+    /// The first 16 bytes as two words; the second word is 0 if the first holds all bits.
     #[inline(always)]
     fn to_pair(self) -> [u64; 2] {
         // SAFETY: each arm reads exactly the bytes of `Self`, none of which is padding.
@@ -42,7 +41,7 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
         }
     }
 
-    /// Its bits in four words; those behind the last are 0.
+    /// The value's bits as four words, padded with 0.
     #[inline(always)]
     fn to_four_words(self) -> [u64; 4] {
         match size_of::<Self>() {
@@ -55,30 +54,30 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
         }
     }
 
-    /// The value of such bits.
+    /// The inverse of [`Plain::to_four_words`].
     #[inline(always)]
     fn from_four_words(words: [u64; 4]) -> Self {
         match size_of::<Self>() {
-            // SAFETY: makes exactly the bytes of a `Self`, any of which are one.
+            // SAFETY: makes exactly the bytes of a `Self`, for which any bits are valid.
             32 => unsafe { transmute_copy(&words) },
             _ => Self::from_pair([words[0], words[1]]),
         }
     }
 
-    /// The value of such bits, of up to 16 bytes.
+    /// The inverse of [`Plain::to_pair`], for up to 16 bytes.
     #[inline(always)]
     fn from_pair(pair: [u64; 2]) -> Self {
         match size_of::<Self>() {
-            // SAFETY: makes exactly the bytes of a `Self`, any of which are one.
+            // SAFETY: makes exactly the bytes of a `Self`, for which any bits are valid.
             16 => unsafe { transmute_copy(&pair) },
             _ => Self::from_word(pair[0]),
         }
     }
 
-    /// The value of at most 8 bytes whose bits are the low ones of `word`; one of 16 bytes has the word twice.
+    /// A value of at most 8 bytes from the low bits of `word`. A value of 16 bytes gets the word twice.
     #[inline(always)]
     fn from_word(word: u64) -> Self {
-        // SAFETY: each arm makes exactly the bytes of a `Self`, any of which are one.
+        // SAFETY: each arm makes exactly the bytes of a `Self`, for which any bits are valid.
         unsafe {
             match size_of::<Self>() {
                 1 => transmute_copy(&(word as u8)),
@@ -91,62 +90,62 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
     }
 }
 
-/// A number that the kernels compute with, and its 16-byte vector.
+/// A number that kernels compute with, and its 16-byte vector.
 ///
 /// # Safety
-/// Its size is 1, 2, 4, 8 or 16 bytes, and as many of them as a vector has fill it, in memory's order.
+/// The size is 1, 2, 4, 8 or 16 bytes, and the elements of a vector fill it, in memory order.
 pub unsafe trait Element: Plain + Default + PartialEq + core::fmt::Debug {
-    /// As many of them as fill 16 bytes.
+    /// The vector of these elements that fills 16 bytes.
     type Vector: VectorType<Item = Self>;
 }
 
-/// 16 bytes of elements, which move in one instruction (`ld.global.v4`, `ld.shared.v4`).
+/// A 16-byte vector of elements, which moves in one instruction (`ld.global.v4`, `ld.shared.v4`).
 ///
 /// # Safety
-/// Its size and alignment are 16 bytes, which [`VectorType::LEN`] of [`VectorType::Item`] fill.
+/// The size and the alignment are 16 bytes, filled by [`VectorType::LEN`] elements of [`VectorType::Item`].
 pub unsafe trait VectorType: Plain {
-    /// One element.
+    /// The element type.
     type Item;
 
-    /// How many elements a vector holds.
+    /// The number of elements.
     const LEN: usize;
 
-    /// A vector of `LEN` times `value`.
+    /// A vector with every element equal to `value`.
     fn splat(value: Self::Item) -> Self;
 
-    /// A vector of bytes in memory's order, as four words.
+    /// A vector from its bytes in memory order, as four words.
     #[doc(hidden)]
     fn from_words(words: [u32; 4]) -> Self;
 
-    /// The vector's bytes in memory's order, as four words.
+    /// The vector's bytes in memory order, as four words.
     #[doc(hidden)]
     fn to_words(self) -> [u32; 4];
 
-    /// Shows the elements to `visitor`, as the array whose length it then knows.
+    /// Calls `visitor` with the elements as an array, whose length is then a constant.
     fn visit<V: VectorVisitor<Self::Item>>(self, visitor: V) -> V::Result;
 
-    /// The element at `place`, which must be less than [`VectorType::LEN`].
-    fn get(&self, place: usize) -> Self::Item;
+    /// The element at index `i`, which must be less than [`VectorType::LEN`].
+    fn get(&self, i: usize) -> Self::Item;
 
-    /// The same vector with another element at `place`, which must be less than [`VectorType::LEN`].
-    fn with(self, place: usize, value: Self::Item) -> Self;
+    /// The same vector with element `i` replaced. `i` must be less than [`VectorType::LEN`].
+    fn with(self, i: usize, value: Self::Item) -> Self;
 }
 
-/// What is done with the elements of a vector by code that is generic over their number.
+/// Code that is generic over the number of elements of a vector.
 pub trait VectorVisitor<T> {
-    /// What comes of it.
+    /// The visitor's result.
     type Result;
 
-    /// All elements of the vector.
+    /// Visits all elements of the vector.
     fn elements<const LEN: usize>(self, elements: [T; LEN]) -> Self::Result;
 }
 
-/// `N` elements, aligned as one 16-byte access needs it.
+/// `N` elements, aligned for one 16-byte access.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(16))]
 pub struct Vector<T, const N: usize>(pub [T; N]);
 
-// SAFETY: `LEN` asserts the size, and the type is aligned so.
+// SAFETY: `LEN` asserts the size, and the type's alignment is 16.
 unsafe impl<T: Plain, const N: usize> VectorType for Vector<T, N>
 where
     Self: Plain,
@@ -166,14 +165,14 @@ where
     #[inline(always)]
     fn from_words(words: [u32; 4]) -> Self {
         const { assert!(size_of::<Self>() == 16) };
-        // SAFETY: both are 16 bytes, and any bits are a vector (it is `Plain`).
+        // SAFETY: both are 16 bytes, and any bits are a valid vector (it is `Plain`).
         unsafe { transmute_copy(&words) }
     }
 
     #[inline(always)]
     fn to_words(self) -> [u32; 4] {
         const { assert!(size_of::<Self>() == 16) };
-        // SAFETY: both are 16 bytes, none of a vector's is padding (it is `Plain`).
+        // SAFETY: both are 16 bytes, and a vector has no padding (it is `Plain`).
         unsafe { transmute_copy(&self) }
     }
 
@@ -183,32 +182,32 @@ where
     }
 
     #[inline(always)]
-    fn get(&self, place: usize) -> T {
-        self.0[place]
+    fn get(&self, i: usize) -> T {
+        self.0[i]
     }
 
     #[inline(always)]
-    fn with(mut self, place: usize, value: T) -> Self {
-        self.0[place] = value;
+    fn with(mut self, i: usize, value: T) -> Self {
+        self.0[i] = value;
         self
     }
 }
 
 macro_rules! elements {
     ($($type:ty, $vector:literal;)*) => {$(
-        // SAFETY: a primitive number, or a transparent wrapper of one, of a size in the list.
+        // SAFETY: a primitive number, or a transparent wrapper of one, with a size in the list.
         unsafe impl Plain for $type {}
         const _: () = assert!($vector * size_of::<$type>() == 16 && align_of::<$type>() <= 16);
-        // SAFETY: so many of them fill 16 bytes exactly, as just asserted: there is no padding.
+        // SAFETY: `$vector` elements fill 16 bytes exactly, as just asserted: no padding.
         unsafe impl Plain for Vector<$type, $vector> {}
-        // SAFETY: the vector is 16 bytes of them.
+        // SAFETY: the vector is 16 bytes of elements.
         unsafe impl Element for $type {
             type Vector = Vector<$type, $vector>;
         }
     )*};
 }
 
-/// Numbers that move as one value: the states of reductions, pixels.
+/// Arrays that move as one value: states of reductions, pixels.
 macro_rules! arrays {
     ($($type:ty),* $(,)?) => {$(
         const _: () = assert!(size_of::<$type>() <= 16 && size_of::<$type>().is_power_of_two());
@@ -224,13 +223,13 @@ arrays! {
     [u8; 16], [i8; 16],
 }
 
-// SAFETY: an integer of 16 bytes, any of which are one.
+// SAFETY: an integer of 16 bytes, for which any bits are valid.
 unsafe impl Plain for i128 {}
 
 // SAFETY: 32 bytes of numbers, without padding.
 unsafe impl Plain for [u64; 4] {}
 
-// SAFETY: two numbers one behind the other (it is `repr(C)`), which have no padding between them.
+// SAFETY: two adjacent numbers (it is `repr(C)`), without padding between them.
 unsafe impl Plain for Complex<f32> {}
 // SAFETY: as above.
 unsafe impl Plain for Complex<f64> {}

@@ -1,5 +1,5 @@
-//! What `core` has not for floats: `f16` and `bf16` as the hardware converts them (one instruction where `half`'s
-//! portable code takes about thirty), square roots, and the extremes that let NaN through.
+//! Float operations that `core` lacks: hardware conversions of `f16` and `bf16` (one instruction, where `half`'s
+//! portable code takes about thirty), square roots, and minimum and maximum that propagate NaN.
 
 use core::hint::select_unpredictable;
 
@@ -7,25 +7,25 @@ use half::{bf16, f16};
 
 use crate::backend;
 
-/// `value` in `f32`. Exact.
+/// Converts to `f32`. Exact.
 #[inline(always)]
 pub fn f32_from_f16(value: f16) -> f32 {
     backend::f32_from_f16(value.to_bits())
 }
 
-/// The nearest `f16`, ties to even; past its range infinite.
+/// Rounds to the nearest `f16`, ties to even; infinite beyond its range.
 #[inline(always)]
 pub fn f16_from_f32(value: f32) -> f16 {
     f16::from_bits(backend::f16_from_f32(value))
 }
 
-/// `value` in `f32`. Exact: a `bf16` is the upper half of an `f32`.
+/// Converts to `f32`. Exact: a `bf16` is the upper half of an `f32`.
 #[inline(always)]
 pub fn f32_from_bf16(value: bf16) -> f32 {
     f32::from_bits(u32::from(value.to_bits()) << 16)
 }
 
-/// The nearest `bf16`, ties to even; past its range infinite.
+/// Rounds to the nearest `bf16`, ties to even; infinite beyond its range.
 #[inline(always)]
 pub fn bf16_from_f32(value: f32) -> bf16 {
     bf16::from_bits(backend::bf16_from_f32(value))
@@ -39,11 +39,13 @@ pub fn multiply_add(a: f64, b: f64, c: f64) -> f64 {
 
 /// A float with the operations that `core` lacks.
 pub trait Float: Copy + PartialOrd {
-    /// The square root, rounded to nearest; NaN of a negative number.
+    /// The square root, rounded to nearest; NaN for a negative number.
     fn sqrt(self) -> Self;
-    /// The smaller: NaN if one is NaN, and -0.0 is less than 0.0. NaN has no particular sign and payload.
+    /// The minimum (IEEE 754-2019 `minimum`): NaN if either is NaN, and -0.0 is less than 0.0. A NaN's sign and payload
+    /// are unspecified.
     fn minimum(self, other: Self) -> Self;
-    /// The larger: NaN if one is NaN, and 0.0 is more than -0.0. NaN has no particular sign and payload.
+    /// The maximum (IEEE 754-2019 `maximum`): NaN if either is NaN, and 0.0 is more than -0.0. A NaN's sign and payload
+    /// are unspecified.
     fn maximum(self, other: Self) -> Self;
 }
 
@@ -69,54 +71,54 @@ impl Float for f64 {
     }
     #[inline(always)]
     fn minimum(self, other: Self) -> Self {
-        minimum_by_comparing(self, other)
+        minimum_portable(self, other)
     }
     #[inline(always)]
     fn maximum(self, other: Self) -> Self {
-        maximum_by_comparing(self, other)
+        maximum_portable(self, other)
     }
 }
 
-/// What tells floats apart that compare as equal, and is NaN.
+/// Bitwise operations that combine the signs of zeros, and NaN.
 #[doc(hidden)]
-pub trait Zeros: Copy + PartialOrd {
+pub trait SignBits: Copy + PartialOrd {
     const NAN: Self;
-    fn either_sign(self, other: Self) -> Self;
-    fn both_signs(self, other: Self) -> Self;
+    fn or_bits(self, other: Self) -> Self;
+    fn and_bits(self, other: Self) -> Self;
 }
 
-macro_rules! zeros {
+macro_rules! sign_bits {
     ($($type:ident),*) => {$(
-        impl Zeros for $type {
+        impl SignBits for $type {
             const NAN: Self = $type::NAN;
             #[inline(always)]
-            fn either_sign(self, other: Self) -> Self {
+            fn or_bits(self, other: Self) -> Self {
                 Self::from_bits(self.to_bits() | other.to_bits())
             }
             #[inline(always)]
-            fn both_signs(self, other: Self) -> Self {
+            fn and_bits(self, other: Self) -> Self {
                 Self::from_bits(self.to_bits() & other.to_bits())
             }
         }
     )*};
 }
 
-zeros!(f32, f64);
+sign_bits!(f32, f64);
 
-/// [`Float::minimum`] where there is no instruction for it. Equal numbers differ by the sign of zero at most, and a
-/// NaN's bits with more bits set are a NaN's. In no branch: lanes would go different ways.
+/// [`Float::minimum`] without an instruction for it. If neither is less, the two are equal numbers, which differ at
+/// most in the sign of zero, or one is NaN, and a NaN OR any bits is a NaN. Branch-free, so that lanes do not diverge.
 #[inline(always)]
 #[allow(dead_code, reason = "sm_80 and later have an instruction for f32")]
-pub(crate) fn minimum_by_comparing<T: Zeros>(a: T, b: T) -> T {
-    let if_not_less = select_unpredictable(b < a, b, a.either_sign(b));
+pub(crate) fn minimum_portable<T: SignBits>(a: T, b: T) -> T {
+    let if_not_less = select_unpredictable(b < a, b, a.or_bits(b));
     select_unpredictable(a < b, a, if_not_less)
 }
 
-/// [`Float::maximum`] where there is no instruction for it.
+/// [`Float::maximum`] without an instruction for it.
 #[inline(always)]
 #[allow(dead_code, reason = "sm_80 and later have an instruction for f32")]
-pub(crate) fn maximum_by_comparing<T: Zeros>(a: T, b: T) -> T {
-    let if_equal = select_unpredictable(a == b, a.both_signs(b), T::NAN);
+pub(crate) fn maximum_portable<T: SignBits>(a: T, b: T) -> T {
+    let if_equal = select_unpredictable(a == b, a.and_bits(b), T::NAN);
     let if_not_more = select_unpredictable(b > a, b, if_equal);
     select_unpredictable(a > b, a, if_not_more)
 }

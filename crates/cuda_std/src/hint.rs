@@ -1,9 +1,9 @@
-//! Words to the compiler.
+//! Compiler hints.
 
 use crate::backend;
 
-/// Gives back `counter`, and keeps the loop that it counts as it was written: neither LLVM nor `ptxas` unrolls it.
-/// For kernels that show what happens when a loop is left alone.
+/// Returns `counter`, and keeps the loop that it counts rolled: neither LLVM nor `ptxas` unrolls it. For kernels that
+/// show the cost of a rolled loop.
 ///
 /// Call it first in the loop's body, on the variable that decides when the loop ends.
 #[inline(always)]
@@ -11,15 +11,15 @@ pub fn keep_rolled(counter: u32) -> u32 {
     backend::keep_rolled(counter)
 }
 
-/// Gives back `word`, which is computed here: not later, in the one branch that needs it, with all that it is
-/// computed of kept until then. Makes no instruction.
+/// Returns `word`, and makes the compiler compute it here, not later in the one branch that needs it: its inputs need
+/// no registers until then. Makes no instruction.
 #[inline(always)]
 pub fn compute_now(word: u32) -> u32 {
     backend::compute_now(word)
 }
 
-/// Gives back `number`. What was computed of it before is not kept for what is computed of it after this: where
-/// registers are full, a few instructions more take less time than what is kept elsewhere. Makes no instruction.
+/// Returns `number`, opaque to the compiler, so that later values are recomputed from it and not kept in registers:
+/// where registers are full, a few more instructions cost less than spills. Makes no instruction.
 #[inline(always)]
 pub fn compute_anew(number: usize) -> usize {
     backend::compute_anew(number)

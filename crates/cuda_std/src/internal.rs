@@ -1,11 +1,11 @@
-//! What the expansion of `#[kernel]` names.
+//! Items that the expansion of `#[kernel]` uses.
 
 #[cfg(target_arch = "nvptx64")]
 use crate::element::Plain;
 #[cfg(target_arch = "nvptx64")]
 use crate::global::{Global, GlobalMut};
 
-/// A PTX entry. The unstable ABI stands here so that a kernel crate needs no feature of its own.
+/// Declares a PTX entry. The unstable ABI is in this macro so that a kernel crate needs no feature of its own.
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 #[doc(hidden)]
@@ -17,9 +17,9 @@ macro_rules! __entry {
     };
 }
 
-/// Says in the PTX with which block the entry is launched, as a comment that `cuda_builder` makes a `.reqntid` of:
-/// rustc has no attribute for it. The assembler then gives each thread the registers that such a block leaves it, and
-/// the driver refuses any other block.
+/// States the entry's block size in the PTX, as a comment that `cuda_builder` turns into `.reqntid`, because rustc has
+/// no attribute for it. `ptxas` can then use all registers that such a block leaves to each thread, and the driver
+/// refuses any other block size.
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 #[doc(hidden)]
@@ -39,7 +39,7 @@ macro_rules! __block {
     };
 }
 
-/// Says in the PTX how many threads a block of the entry has at most, as [`__block`](crate::__block) says the block.
+/// States the entry's maximum block size in the PTX, as a comment like that of [`__block`](crate::__block).
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 #[doc(hidden)]
@@ -57,8 +57,8 @@ macro_rules! __max_threads {
     };
 }
 
-/// Says in the PTX how many blocks of the entry a multiprocessor should have room for, as [`__block`](crate::__block)
-/// says the block.
+/// States the entry's minimum number of resident blocks per multiprocessor in the PTX, as a comment like that of
+/// [`__block`](crate::__block).
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 #[doc(hidden)]
@@ -76,8 +76,8 @@ macro_rules! __min_blocks {
     };
 }
 
-/// Says in the PTX up to how many blocks across a grid's blocks read their parameters while they wait, as
-/// [`__block`](crate::__block) says the block.
+/// States in the PTX the largest grid, in blocks along x, whose blocks read their parameters while they wait, as a
+/// comment like that of [`__block`](crate::__block).
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 #[doc(hidden)]
@@ -95,28 +95,28 @@ macro_rules! __prefetch_blocks {
     };
 }
 
-/// Waits for the grid before this one; see `early` of [`kernel`](crate::kernel).
+/// Waits for the previous grid of the stream; see `early` of [`kernel`](crate::kernel).
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 pub fn wait_for_prerequisites() {
     crate::backend::wait_for_prerequisites();
 }
 
-/// A parameter that is an address and a length: an entry takes the two apart, because every load through a slice or
-/// struct that is passed whole is a generic one.
+/// A parameter that is an address and a length. A PTX entry takes them as two scalars, because every load through a
+/// slice or struct that is passed whole is a generic load.
 #[cfg(target_arch = "nvptx64")]
-pub trait Span {
+pub trait AddressAndLength {
     /// The address's type.
     type Pointer;
-    /// Puts the parameter together.
+    /// Makes the parameter from an address and a length.
     ///
     /// # Safety
-    /// Address and length are those of a view or slice of the host's.
+    /// Address and length are those of a view or slice of the host.
     unsafe fn from_parts(start: Self::Pointer, len: usize) -> Self;
 }
 
 #[cfg(target_arch = "nvptx64")]
-impl<T: Plain> Span for Global<'_, T> {
+impl<T: Plain> AddressAndLength for Global<'_, T> {
     type Pointer = *const T;
     #[inline(always)]
     unsafe fn from_parts(start: *const T, len: usize) -> Self {
@@ -126,7 +126,7 @@ impl<T: Plain> Span for Global<'_, T> {
 }
 
 #[cfg(target_arch = "nvptx64")]
-impl<T: Plain> Span for GlobalMut<'_, T> {
+impl<T: Plain> AddressAndLength for GlobalMut<'_, T> {
     type Pointer = *mut T;
     #[inline(always)]
     unsafe fn from_parts(start: *mut T, len: usize) -> Self {
@@ -136,7 +136,7 @@ impl<T: Plain> Span for GlobalMut<'_, T> {
 }
 
 #[cfg(target_arch = "nvptx64")]
-impl<T: Plain> Span for &[T] {
+impl<T: Plain> AddressAndLength for &[T] {
     type Pointer = *const T;
     #[inline(always)]
     unsafe fn from_parts(start: *const T, len: usize) -> Self {

@@ -1,12 +1,12 @@
-//! The host's side of a kernel: a typed handle, and how arguments reach a parameter.
+//! The host side of a kernel: a typed handle, and the conversion of arguments to parameters.
 //!
-//! `#[kernel]` generates for each kernel a module of its name with a function `handle` and, of a kernel that lists its
-//! parameters, a struct `Args` with a field for each. What `handle` returns knows the kernel's entry in PTX, its
-//! struct of arguments, its block if its type fixes one, and how to run one thread of it on the CPU. The host crate
-//! launches it on either machine; nothing here does.
+//! For each kernel `#[kernel]` generates a module of the same name, with a function `handle` and, for a kernel that
+//! lists its parameters, a struct `Args` with a field for each. The handle holds the kernel's PTX entry, its argument
+//! struct, its block if the kernel's type fixes one, and a function that runs one thread of it on the CPU. The host
+//! crate launches it on either backend; this module does not.
 //!
-//! On the way to a kernel each argument is one or two 64-bit *slots*: the bits of a scalar, or a view's address and
-//! length. A CUDA launch and the executor get the same slots.
+//! A launch passes each argument as one or two 64-bit *slots*: the bits of a scalar, or a view's address and length.
+//! CUDA and the executor get the same slots.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -18,8 +18,8 @@ use crate::element::{Element, Plain};
 use crate::erase::{Erase, Sizes};
 use crate::global::{Global, GlobalMut};
 
-/// A kernel with its block: ready to be launched with a grid and the arguments `Args`, a [struct](Parameters) as the
-/// kernel sees it.
+/// A kernel and its block, ready to be launched with a grid and `Args`, its argument [struct](Parameters) as the kernel
+/// sees it.
 pub struct Kernel<Args> {
     id: KernelId,
     block: Dim3,
@@ -29,7 +29,7 @@ pub struct Kernel<Args> {
     args: PhantomData<fn(Args)>,
 }
 
-/// A kernel that takes any block: [`AnyBlock::with_block`] makes it a [`Kernel`].
+/// A kernel that accepts any block: [`AnyBlock::with_block`] makes it a [`Kernel`].
 pub struct AnyBlock<Args> {
     id: KernelId,
     parameters: &'static [NamedParameter],
@@ -37,38 +37,38 @@ pub struct AnyBlock<Args> {
     args: PhantomData<fn(Args)>,
 }
 
-/// A kernel's parameter, as the executor's findings name it.
+/// A kernel's parameter, as the executor's reports name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NamedParameter {
-    /// Its name in the source.
+    /// The name in the source.
     pub name: &'static str,
-    /// How many slots of the launch it takes.
+    /// The number of slots.
     pub slots: usize,
-    /// Bytes of an element, if it is memory.
+    /// The size of an element in bytes, if the parameter is memory.
     pub element: Option<usize>,
 }
 
 impl NamedParameter {
-    /// For the expansion of `#[kernel]`, of a parameter that the PTX entry takes as it is.
+    /// For the expansion of `#[kernel]`: a parameter that the PTX entry takes as one scalar.
     #[doc(hidden)]
     pub const fn scalar<P: SingleParameter>(name: &'static str) -> Self {
         Self { name, slots: P::SLOTS, element: P::ELEMENT }
     }
 
-    /// And of one that it takes as an address and a length.
+    /// For the expansion of `#[kernel]`: a parameter that the PTX entry takes as an address and a length.
     #[doc(hidden)]
     pub const fn view<P: ViewParameter>(name: &'static str) -> Self {
         Self { name, slots: P::SLOTS, element: P::ELEMENT }
     }
 }
 
-/// Where a kernel is found.
+/// Identifies a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelId {
-    /// The crate that it is written in.
+    /// The crate that defines it.
     pub library: &'static str,
-    /// Its entry in that crate's PTX.
+    /// The entry in that crate's PTX.
     pub entry: &'static str,
 }
 
@@ -78,7 +78,7 @@ impl fmt::Display for KernelId {
     }
 }
 
-// By hand: a derive would ask for `Args: Clone`.
+// By hand: a derive would require `Args: Clone`.
 impl<Args> Clone for Kernel<Args> {
     fn clone(&self) -> Self {
         *self
@@ -108,7 +108,7 @@ impl<Args> Kernel<Args> {
     /// For the expansion of `#[kernel]`.
     ///
     /// # Safety
-    /// `thread` runs one thread of the kernel named by `id` when it gets the slots of `Args`, in a block of `block`.
+    /// With the slots of `Args`, in a block of `block` threads, `thread` runs one thread of the kernel named by `id`.
     #[doc(hidden)]
     pub const unsafe fn new(
         id: KernelId,
@@ -119,47 +119,47 @@ impl<Args> Kernel<Args> {
         Self { id, block, dynamic_shared: 0, parameters, thread, args: PhantomData }
     }
 
-    /// The same kernel, for arguments of other types: where an operator does the same with two types of element, one
-    /// kernel serves both.
+    /// The same kernel with another argument type: where an operator does the same for two element types, one kernel
+    /// serves both.
     ///
     /// # Safety
-    /// `Other` has as many slots as `Args`, views in the same places, and the kernel does with the bits of elements of
-    /// `Other` what is wanted of them.
+    /// `Other` has the same slots as `Args`, with views in the same places, and the kernel treats the bits of `Other`'s
+    /// elements as intended.
     #[doc(hidden)]
     pub const unsafe fn taken_as<Other>(self) -> Kernel<Other> {
         let Self { id, block, dynamic_shared, parameters, thread, .. } = self;
         Kernel { id, block, dynamic_shared, parameters, thread, args: PhantomData }
     }
 
-    /// Its parameters, in order.
+    /// The parameters, in order.
     pub fn parameters(&self) -> &'static [NamedParameter] {
         self.parameters
     }
 
-    /// Where the kernel is found.
+    /// The kernel's identity.
     pub fn id(&self) -> KernelId {
         self.id
     }
 
-    /// The block that it is launched with.
+    /// The block it is launched with.
     pub fn block(&self) -> Dim3 {
         self.block
     }
 
-    /// The kernel with `bytes` bytes of dynamic shared memory, which it reaches by
-    /// [`dynamic_shared`](crate::shared::dynamic_shared). The launch checks it.
+    /// The kernel with `bytes` bytes of dynamic shared memory ([`dynamic_shared`](crate::shared::dynamic_shared)). The
+    /// launch checks the size.
     pub fn with_dynamic_shared(self, bytes: usize) -> Self {
         Self { dynamic_shared: bytes, ..self }
     }
 
-    /// Bytes of dynamic shared memory that it is launched with.
+    /// The dynamic shared memory of a launch, in bytes.
     pub fn dynamic_shared(&self) -> usize {
         self.dynamic_shared
     }
 
-    /// What runs one thread of it on the CPU.
+    /// The function that runs one thread of the kernel on the CPU.
     ///
-    /// Calling it is unsafe: inside of a launch of the executor, with the slots of arguments of the types `Args`.
+    /// Calling it is unsafe: only within a launch of the executor, with the slots of an `Args`.
     pub fn thread(&self) -> unsafe fn(&[u64]) {
         self.thread
     }
@@ -169,110 +169,110 @@ impl<Args> AnyBlock<Args> {
     /// For the expansion of `#[kernel]`.
     ///
     /// # Safety
-    /// As [`Kernel::new`], for any block.
+    /// As for [`Kernel::new`], for any block.
     #[doc(hidden)]
     pub const unsafe fn new(id: KernelId, parameters: &'static [NamedParameter], thread: unsafe fn(&[u64])) -> Self {
         Self { id, parameters, thread, args: PhantomData }
     }
 
-    /// The same kernel, for arguments of other types.
+    /// The same kernel with another argument type.
     ///
     /// # Safety
-    /// As [`Kernel::taken_as`].
+    /// As for [`Kernel::taken_as`].
     #[doc(hidden)]
     pub const unsafe fn taken_as<Other>(self) -> AnyBlock<Other> {
         let Self { id, parameters, thread, .. } = self;
         AnyBlock { id, parameters, thread, args: PhantomData }
     }
 
-    /// Where the kernel is found.
+    /// The kernel's identity.
     pub fn id(&self) -> KernelId {
         self.id
     }
 
-    /// The kernel with a block of `block` threads: `256`, `(16, 16)` or `(8, 8, 8)`. The launch checks it.
+    /// The kernel with a block of `block` threads: `256`, `(16, 16)` or `(8, 8, 8)`. The launch checks the size.
     pub fn with_block(self, block: impl Into<Dim3>) -> Kernel<Args> {
         let Self { id, parameters, thread, .. } = self;
         Kernel { id, block: block.into(), dynamic_shared: 0, parameters, thread, args: PhantomData }
     }
 }
 
-/// A type that a kernel's parameter may have, as `#[kernel]` hands it over. A view is there for `'launch` only:
-/// whatever a kernel keeps for longer cannot hold one.
+/// A type that a kernel's parameter may have. A view lives for `'launch` only, so nothing that outlives the launch can
+/// hold one.
 ///
 /// # Safety
-/// `from_slots` makes the value of [`Parameter::SLOTS`] slots exactly as the PTX entry makes it of its parameters, and
-/// it reaches no memory after `'launch`.
+/// `from_slots` makes the value from [`Parameter::SLOTS`] slots exactly as the PTX entry does from its parameters, and
+/// the value reaches no memory after `'launch`.
 #[diagnostic::on_unimplemented(
     message = "a kernel has no parameter of the type `{Self}`",
     label = "a number, a `Global` or a `GlobalMut`; in an `unsafe fn` also a pointer or a slice"
 )]
 pub unsafe trait Parameter<'launch> {
-    /// How many slots it takes: 1 for a scalar or a pointer, 2 for a view or a slice.
+    /// The number of slots: 1 for a scalar or a pointer, 2 for a view or a slice.
     const SLOTS: usize;
 
-    /// Bytes of an element, of a parameter that is memory.
+    /// The size of an element in bytes, if the parameter is memory.
     const ELEMENT: Option<usize> = None;
 
-    /// The parameter that these slots hold.
+    /// Makes the parameter from its slots.
     ///
     /// # Safety
-    /// There are [`Parameter::SLOTS`] of them, made of an argument for this parameter type; memory that they name is
-    /// valid for `'launch`.
+    /// `slots` has [`Parameter::SLOTS`] slots, made from an argument for this parameter type. Memory that they refer to
+    /// is valid for `'launch`.
     unsafe fn from_slots(slots: &[u64]) -> Self;
 }
 
-/// The arguments of a kernel, a struct with a field for each of its parameters, as the kernel sees them.
+/// A kernel's argument struct, with a field for each parameter, as the kernel sees it.
 ///
 /// `#[kernel]` and `#[arguments]` implement it.
 ///
 /// # Safety
-/// [`Parameters::visit`] shows the arguments for the parameters of the kernels' entries, in their order, and
-/// [`Parameters::PARAMETERS`] describes those.
+/// [`Parameters::visit`] visits the arguments in the order of the entries' parameters, which [`Parameters::PARAMETERS`]
+/// describes.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not the arguments of a kernel",
+    message = "`{Self}` is not the argument struct of a kernel",
     label = "a struct that `#[arguments]` has made, or the `Args` of a kernel's module"
 )]
 pub unsafe trait Parameters {
     /// The parameters, in order.
     const PARAMETERS: &'static [NamedParameter];
 
-    /// The same struct on a side of the launch.
+    /// The same struct for one side of the launch.
     type On<'launch, OnSide: Side>;
 
-    /// Shows each argument, in order.
+    /// Visits each argument, in order.
     fn visit<'launch, OnSide: Side>(arguments: Self::On<'launch, OnSide>, visitor: &mut impl Visitor<'launch, OnSide>);
 }
 
-/// Takes the arguments of a launch, in order.
+/// Receives the arguments of a launch, in order.
 pub trait Visitor<'launch, OnSide: Side> {
     /// A number.
     fn scalar<T: ScalarParameter>(&mut self, number: T);
-    /// A view that is read.
+    /// A read-only view.
     fn global<T: Plain>(&mut self, view: OnSide::Global<'launch, T>);
-    /// A view that is written.
+    /// A writable view.
     fn global_mut<T: Plain>(&mut self, view: OnSide::GlobalMut<'launch, T>);
     /// A slice.
     fn slice<T: Plain>(&mut self, view: OnSide::Slice<'launch, T>);
-    /// The address of what is read.
+    /// A read-only address.
     fn pointer<T: Plain>(&mut self, view: OnSide::Pointer<'launch, T>);
-    /// The address of what is written.
+    /// A writable address.
     fn pointer_mut<T: Plain>(&mut self, view: OnSide::PointerMut<'launch, T>);
 }
 
-/// A struct of arguments that a kernel takes whole.
+/// An argument struct that a kernel takes as its only parameter.
 ///
 /// # Safety
-/// It takes the parameters that [`Parameters::PARAMETERS`] describes, and reaches no memory after `'launch`.
+/// It reads the parameters that [`Parameters::PARAMETERS`] describes, and reaches no memory after `'launch`.
 #[diagnostic::on_unimplemented(
-    message = "a kernel's only parameter is no struct of arguments: `{Self}`",
+    message = "`{Self}` is not an argument struct",
     label = "a view, a number or a struct that `#[arguments]` has made; in an `unsafe fn` also a pointer or a slice"
 )]
 pub unsafe trait FromSlots<'launch> {
-    /// The arguments that the next slots hold.
+    /// Makes the arguments from the next slots.
     ///
     /// # Safety
-    /// As [`Parameter::from_slots`].
+    /// As for [`Parameter::from_slots`].
     unsafe fn from_slots(slots: &mut Slots<'launch>) -> Self;
 }
 
@@ -282,11 +282,11 @@ pub unsafe trait FromSlots<'launch> {
     note = "`#[kernel]` knows a view by its name: write `Global<..>` or `GlobalMut<..>`"
 )]
 pub trait ScalarParameter: SingleParameter + Copy {
-    /// Its bits.
+    /// The bits of the number.
     fn to_slot(self) -> u64;
 }
 
-/// A parameter of one slot, which a PTX entry takes as it is.
+/// A parameter of one slot, which a PTX entry takes as one scalar.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is a view by another name",
     note = "`#[kernel]` knows a view by its name: write `Global<..>` or `GlobalMut<..>`"
@@ -294,7 +294,7 @@ pub trait ScalarParameter: SingleParameter + Copy {
 #[doc(hidden)]
 pub trait SingleParameter: Parameter<'static> {}
 
-/// A parameter of an address and a length.
+/// A parameter that is an address and a length.
 #[doc(hidden)]
 pub trait ViewParameter: Parameter<'static> {}
 
@@ -317,7 +317,7 @@ macro_rules! scalars {
             }
         }
 
-        // SAFETY: the low bytes of the slot are the value, on the little-endian machines that CUDA has.
+        // SAFETY: the low bytes of the slot are the value: all hosts of CUDA are little-endian.
         unsafe impl Parameter<'_> for $type {
             const SLOTS: usize = 1;
             unsafe fn from_slots(slots: &[u64]) -> Self {
@@ -378,20 +378,20 @@ unsafe impl<'launch, T: Plain> Parameter<'launch> for GlobalMut<'launch, T> {
     }
 }
 
-/// Takes parameters off a launch's slots, in order. What it gives is there for as long as the slots are, no longer.
+/// Reads parameters from a launch's slots, in order. They live no longer than the slots.
 #[doc(hidden)]
 pub struct Slots<'a>(&'a [u64]);
 
 impl<'a> Slots<'a> {
-    /// All slots of a launch.
+    /// Starts at the first slot of a launch.
     pub fn new(slots: &'a [u64]) -> Self {
         Self(slots)
     }
 
-    /// The next parameter.
+    /// Reads the next parameter.
     ///
     /// # Safety
-    /// As [`Parameter::from_slots`].
+    /// As for [`Parameter::from_slots`].
     pub unsafe fn take<P: Parameter<'a>>(&mut self) -> P {
         let (own, rest) = self.0.split_at(P::SLOTS);
         self.0 = rest;
@@ -400,7 +400,7 @@ impl<'a> Slots<'a> {
     }
 }
 
-/// An instance of a generic kernel: it exists for the arguments that `#[kernel(instances = ...)]` lists.
+/// An instance of a generic kernel: implemented for the arguments that `#[kernel(instances = ...)]` lists.
 #[diagnostic::on_unimplemented(
     message = "the kernel has no instance `{Self}`",
     label = "not among the instances that `#[kernel(instances = ...)]` lists for it",
@@ -408,34 +408,34 @@ impl<'a> Slots<'a> {
 )]
 ///
 /// # Safety
-/// [`Instance::THREAD`] runs this instance, which [`Instance::PARAMETERS`] describe, and [`Instance::ENTRY`] is its
-/// PTX.
+/// [`Instance::THREAD`] runs this instance, [`Instance::PARAMETERS`] describe it, and [`Instance::ENTRY`] is its PTX
+/// entry.
 #[doc(hidden)]
 pub unsafe trait Instance {
-    /// The instance's entry in PTX.
+    /// The PTX entry.
     const ENTRY: &'static str;
-    /// The instance's block, if the kernel's type fixes it; else `[0; 3]`.
+    /// The block, if the kernel's type fixes it; else `[0; 3]`.
     const BLOCK: [u32; 3];
     /// The kernel's parameters, in order.
     const PARAMETERS: &'static [NamedParameter];
-    /// Runs one thread of the instance on the CPU, of the slots of its arguments.
+    /// Runs one thread of the instance on the CPU, from the slots of its arguments.
     const THREAD: unsafe fn(&[u64]);
 }
 
-/// A kernel that is compiled for the sizes of its element, state and output: see [`crate::erase`].
+/// A kernel that is compiled once per sizes of its element, state and output: see [`crate::erase`].
 #[doc(hidden)]
-pub trait BySizes {
-    /// Runs one thread of it, of the slots of its arguments, by the table that was entered.
+pub trait ErasedKernel {
+    /// Runs one thread of it from the slots of its arguments, with the current table.
     ///
     /// # Safety
-    /// The slots are made of the arguments of an instance whose types have the sizes of `T`, `S` and `U`.
+    /// The slots hold the arguments of an instance whose types have the sizes of `T`, `S` and `U`.
     unsafe fn thread<T: Element, S: Plain, U: Plain>(slots: &[u64]);
 }
 
-/// What runs one thread of the instance of `K` for the operator `O` of elements `T`: the function of its sizes, by its
-/// table.
+/// The function that runs one thread of the instance of `K` for the operator `O` on elements `T`: enters the operator's
+/// table, then runs the function for its sizes.
 #[doc(hidden)]
-pub const fn thread_by_sizes<K: BySizes, E: Erase<O, T>, O, T>() -> unsafe fn(&[u64]) {
+pub const fn erased_thread<K: ErasedKernel, E: Erase<O, T>, O, T>() -> unsafe fn(&[u64]) {
     match E::SIZES.element {
         1 => by_state::<K, E, O, T, u8>(E::SIZES),
         2 => by_state::<K, E, O, T, u16>(E::SIZES),
@@ -445,7 +445,7 @@ pub const fn thread_by_sizes<K: BySizes, E: Erase<O, T>, O, T>() -> unsafe fn(&[
     }
 }
 
-const fn by_state<K: BySizes, E: Erase<O, T>, O, T, B: Element>(sizes: Sizes) -> unsafe fn(&[u64]) {
+const fn by_state<K: ErasedKernel, E: Erase<O, T>, O, T, B: Element>(sizes: Sizes) -> unsafe fn(&[u64]) {
     match sizes.state {
         1 => by_output::<K, E, O, T, B, u8>(sizes),
         2 => by_output::<K, E, O, T, B, u16>(sizes),
@@ -456,7 +456,7 @@ const fn by_state<K: BySizes, E: Erase<O, T>, O, T, B: Element>(sizes: Sizes) ->
     }
 }
 
-const fn by_output<K: BySizes, E: Erase<O, T>, O, T, B: Element, S: Plain>(sizes: Sizes) -> unsafe fn(&[u64]) {
+const fn by_output<K: ErasedKernel, E: Erase<O, T>, O, T, B: Element, S: Plain>(sizes: Sizes) -> unsafe fn(&[u64]) {
     match sizes.output {
         1 => by_table::<K, E, O, T, B, S, u8>,
         2 => by_table::<K, E, O, T, B, S, u16>,
@@ -467,8 +467,8 @@ const fn by_output<K: BySizes, E: Erase<O, T>, O, T, B: Element, S: Plain>(sizes
 }
 
 /// # Safety
-/// As [`BySizes::thread`].
-unsafe fn by_table<K: BySizes, E: Erase<O, T>, O, T, B: Element, S: Plain, U: Plain>(slots: &[u64]) {
+/// As for [`ErasedKernel::thread`].
+unsafe fn by_table<K: ErasedKernel, E: Erase<O, T>, O, T, B: Element, S: Plain, U: Plain>(slots: &[u64]) {
     E::enter::<B, S, U>();
     // SAFETY: as promised by the caller.
     unsafe { K::thread::<B, S, U>(slots) }

@@ -1,31 +1,30 @@
-//! The device standard library: what a kernel sees of the machine that runs it.
+//! The device standard library: threads, warps, memory and atomics, for kernels that run on a GPU and on the CPU.
 //!
-//! A kernel written against this crate compiles twice from the same lines: for `nvptx64-nvidia-cuda`, where each
-//! function here is an instruction or two, and for the CPU, where each is a call into the executor ([`simt`]).
-//! The only place that knows which of the two it is on is the private module `backend`.
+//! A kernel written against this crate compiles twice from one source. For `nvptx64-nvidia-cuda` each function here is
+//! an instruction or two; for the CPU each is a call into the executor ([`simt`]). Only the private module `backend`
+//! knows the target.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | [`arguments`](mod@arguments) | the two sides of a launch, the kernel's and the host's |
-//! | [`thread`] | indices of thread, block and grid; barriers of the block; fences |
+//! | [`arguments`](mod@arguments) | the argument types of a launch, for the kernel and for the host |
+//! | [`thread`] | thread, block and grid indices; block barriers; fences |
 //! | [`warp`] | shuffles, votes, reductions by `redux`, warp barriers |
 //! | [`global`] | views of global memory, which know their length |
-//! | [`shared`] | shared arrays, whose length and element type are in their type |
+//! | [`shared`] | shared arrays, with length and element type in their type |
 //! | [`atomic`] | atomic operations with a scope |
-//! | [`tile_state`] | a word that one block leaves for another |
-//! | [`element`] | what may lie in such memory, and its 16-byte vectors |
-//! | [`erase`] | one compilation of a kernel for many instances, on the CPU |
+//! | [`tile_state`] | publishing a value to another block of the grid (decoupled look-back) |
+//! | [`element`] | the types that memory holds, and their 16-byte vectors |
+//! | [`erase`] | on the CPU, one compilation of a kernel for many of its instances |
 //! | [`float`] | hardware conversions of `f16` and `bf16` |
-//! | [`bits`] | permuting bytes |
-//! | [`hint`] | keeping a loop rolled |
-//! | [`launch`] | (CPU only) the typed handle of a kernel, which the host crate launches |
+//! | [`bits`] | byte permutes, funnel shifts, packed integer instructions |
+//! | [`hint`] | compiler hints: keep a loop rolled, compute a value here |
+//! | [`launch`] | (CPU only) the typed kernel handle that the host crate launches |
 //!
-//! On the CPU the threads of a block share an OS thread. A kernel that uses `thread_local!` or a `LazyLock` there must
-//! not meet others (barriers, shuffles, votes, tile states) in the initialiser: see "What a kernel must know" in
+//! On the CPU the threads of a block share an OS thread, so the initialiser of a `thread_local!` or a `LazyLock` must
+//! not synchronise with other threads (barriers, shuffles, votes, tile states): see "What a kernel must know" in
 //! [`simt`].
 //!
-//! Names follow Rust-CUDA's `cuda_std` where it has them, so that a kernel that stays inside the common subset
-//! compiles unchanged.
+//! Names follow Rust-CUDA's `cuda_std` where it has them, so that a kernel within the common subset compiles unchanged.
 //!
 //! ```
 //! use cuda_std::prelude::*;
@@ -68,7 +67,7 @@ pub mod warp;
 
 pub use cuda_std_macros::{arguments, kernel};
 
-/// What nearly every kernel needs, by one `use`.
+/// The items that nearly every kernel needs, in one `use`.
 pub mod prelude {
     pub use crate::element::{Element, Plain, Vector, VectorType};
     pub use crate::global::{Global, GlobalMut};
@@ -76,6 +75,6 @@ pub mod prelude {
     pub use crate::{arguments, kernel, shared_array, shared_tile, thread, warp};
 }
 
-/// For the expansion of [`kernel`] and of the macros here; not for people.
+/// For the expansion of [`kernel`] and of this crate's macros; not public API.
 #[doc(hidden)]
 pub mod internal;

@@ -1,10 +1,10 @@
-//! Shared memory: arrays that the threads of one block have in common.
+//! Shared memory: arrays that the threads of a block share.
 //!
-//! Length and element type are in the type, and no pointer to the array is ever handed out: a generic pointer to shared
-//! memory makes every access a generic one (`LD` in place of `LDS`).
+//! Length and element type are part of the type, and no pointer to an array is ever handed out: a generic pointer to
+//! shared memory makes every access generic (`LD` instead of `LDS`).
 //!
-//! An array holds nothing sensible until a thread has written it, and what one thread wrote another sees only after a
-//! barrier ([`crate::thread::sync_threads`], or [`crate::warp::sync_warp`] inside of a warp).
+//! An array is uninitialised until a thread writes it, and other threads see a write only after a barrier
+//! ([`crate::thread::sync_threads`], or [`crate::warp::sync_warp`] within a warp).
 
 use core::marker::PhantomData;
 use core::mem::size_of;
@@ -13,7 +13,7 @@ use crate::backend;
 use crate::element::{Element, Plain, VectorType};
 use crate::global::Word;
 
-/// `shared_array![T; LEN]`: a [`SharedArray`] of the block. Each place in the source where it stands is one array.
+/// `shared_array![T; LEN]`: a [`SharedArray`] of the block. Each occurrence in the source is a separate array.
 #[macro_export]
 macro_rules! shared_array {
     ($type:ty; $len:expr) => {
@@ -23,22 +23,25 @@ macro_rules! shared_array {
     };
 }
 
-/// `shared_tile![T; ROWS x COLUMNS]`, or with `PAD` unused columns behind each row `shared_tile![T; ROWS x COLUMNS +
-/// PAD]`: a [`SharedTile`] of the block.
+/// `shared_tile![T; ROWS x COLUMNS]`: a [`SharedTile`] of the block. `shared_tile![T; ROWS x COLUMNS + PAD]` adds `PAD`
+/// unused columns after each row.
 #[macro_export]
 macro_rules! shared_tile {
     ($type:ty; $rows:ident x $columns:ident + $pad:literal) => {
-        $crate::shared::SharedTile::<$type, { $rows }, { $columns }, $pad>::declare::<{ $crate::shared::array_id(file!(), line!(), column!()) }>()
+        $crate::shared::SharedTile::<$type, { $rows }, { $columns }, $pad>::declare::<
+            { $crate::shared::array_id(file!(), line!(), column!()) },
+        >()
     };
     ($type:ty; $rows:ident x $columns:ident) => {
         $crate::shared_tile![$type; $rows x $columns + 0]
     };
 }
 
-/// A number for a place in the source: the array's name in PTX, and its key in the executor.
+/// A hash of a source position: the array's name in PTX, and its key in the executor.
 #[doc(hidden)]
 pub const fn array_id(file: &str, line: u32, column: u32) -> u64 {
-    // FNV-1a: const, and two places of one kernel that met in it would be refused by ptxas and by the executor alike.
+    // FNV-1a, which can be `const`. Should two arrays of a kernel collide, both `ptxas` and the executor refuse the
+    // kernel.
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let bytes = file.as_bytes();
     let mut i = 0;
@@ -74,7 +77,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         }
     }
 
-    /// The element at `i`. Past the end it traps.
+    /// Loads the element at `i`. Traps past the end.
     #[inline(always)]
     #[track_caller]
     pub fn load(&self, i: usize) -> T {
@@ -83,11 +86,11 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
-    /// [`SharedArray::load`], not checked on a GPU: a check is a branch, before which a compiler waits for what was
-    /// loaded.
+    /// [`SharedArray::load`], unchecked on a GPU: a check is a branch, and the compiler waits for pending loads before
+    /// a branch.
     ///
     /// # Safety
-    /// The element is inside of the array.
+    /// The element is inside the array.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_unchecked(&self, i: usize) -> T {
@@ -97,7 +100,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
-    /// Writes the element at `i`. Past the end it traps.
+    /// Stores the element at `i`. Traps past the end.
     #[inline(always)]
     #[track_caller]
     pub fn store(&self, i: usize, value: T) {
@@ -106,10 +109,10 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         unsafe { backend::shared_store(self.base, i * size_of::<T>(), value) }
     }
 
-    /// [`SharedArray::store`], not checked on a GPU.
+    /// [`SharedArray::store`], unchecked on a GPU.
     ///
     /// # Safety
-    /// The element is inside of the array.
+    /// The element is inside the array.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn store_unchecked(&self, i: usize, value: T) {
@@ -119,7 +122,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         unsafe { backend::shared_store(self.base, i * size_of::<T>(), value) }
     }
 
-    /// The element at `i` as memory has it now, never a value that the compiler remembers. Past the end it traps.
+    /// Loads the element at `i` from memory (`volatile`), never a value that the compiler keeps. Traps past the end.
     #[inline(always)]
     #[track_caller]
     pub fn load_volatile(&self, i: usize) -> T {
@@ -128,7 +131,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         unsafe { backend::shared_load_volatile(self.base, i * size_of::<T>()) }
     }
 
-    /// Writes the element at `i` to memory now. Past the end it traps.
+    /// Stores the element at `i` to memory at once (`volatile`). Traps past the end.
     #[inline(always)]
     #[track_caller]
     pub fn store_volatile(&self, i: usize, value: T) {
@@ -150,7 +153,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         }
     }
 
-    /// The 16 bytes of elements from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the
+    /// Loads the vector that starts at `i`, in one access. Traps past the end, or if `i` is not a multiple of the
     /// vector's length.
     #[inline(always)]
     #[track_caller]
@@ -160,8 +163,8 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
-    /// Writes 16 bytes of elements from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the
-    /// vector's length.
+    /// Stores a vector from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the vector's
+    /// length.
     #[inline(always)]
     #[track_caller]
     pub fn store_vector(&self, i: usize, vector: T::Vector) {
@@ -170,10 +173,10 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         unsafe { backend::shared_store(self.base, i * size_of::<T>(), vector) }
     }
 
-    /// [`SharedArray::load_vector`], not checked on a GPU.
+    /// [`SharedArray::load_vector`], unchecked on a GPU.
     ///
     /// # Safety
-    /// The vector is inside of the array, and `i` a multiple of its length.
+    /// The vector is inside the array, and `i` is a multiple of its length.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_vector_unchecked(&self, i: usize) -> T::Vector {
@@ -183,10 +186,10 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
-    /// [`SharedArray::store_vector`], not checked on a GPU.
+    /// [`SharedArray::store_vector`], unchecked on a GPU.
     ///
     /// # Safety
-    /// The vector is inside of the array, and `i` a multiple of its length.
+    /// The vector is inside the array, and `i` is a multiple of its length.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn store_vector_unchecked(&self, i: usize, vector: T::Vector) {
@@ -210,8 +213,8 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         }
     }
 
-    /// Writes a word of elements from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the
-    /// number of elements that a word has.
+    /// Stores a word of elements from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the
+    /// number of elements in a word.
     #[inline(always)]
     #[track_caller]
     pub fn store_word<W: Word>(&self, i: usize, word: W) {
@@ -220,10 +223,10 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         unsafe { backend::shared_store(self.base, i * size_of::<T>(), word) }
     }
 
-    /// [`SharedArray::store_word`], not checked on a GPU.
+    /// [`SharedArray::store_word`], unchecked on a GPU.
     ///
     /// # Safety
-    /// The word is inside of the array, and `i` a multiple of the number of its elements.
+    /// The word is inside the array, and `i` is a multiple of the number of its elements.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn store_word_unchecked<W: Word>(&self, i: usize, word: W) {
@@ -235,10 +238,10 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
 }
 
 impl<P: VectorType, const LEN: usize> SharedArray<P, LEN> {
-    /// Of an array of vectors, element `i` of all that they have. Not checked on a GPU.
+    /// Loads element `i` of an array of vectors, counting elements across vectors. Unchecked on a GPU.
     ///
     /// # Safety
-    /// The array has so many vectors.
+    /// `i` is less than `LEN` times the vector's length.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_element_unchecked<T: Element<Vector = P>>(&self, i: usize) -> T {
@@ -249,7 +252,7 @@ impl<P: VectorType, const LEN: usize> SharedArray<P, LEN> {
     }
 }
 
-/// `ROWS` rows of `COLUMNS` elements, each row followed by `PAD` elements that keep rows in different banks.
+/// `ROWS` rows of `COLUMNS` elements, each followed by `PAD` elements that avoid bank conflicts between rows.
 #[derive(Clone, Copy)]
 pub struct SharedTile<T, const ROWS: usize, const COLUMNS: usize, const PAD: usize> {
     base: backend::SharedAddress,
@@ -277,7 +280,7 @@ impl<T: Plain, const ROWS: usize, const COLUMNS: usize, const PAD: usize> Shared
         (row * (COLUMNS + PAD) + column) * size_of::<T>()
     }
 
-    /// The element at `row` and `column`. Outside of the tile it traps.
+    /// Loads the element at `row` and `column`. Traps outside the tile.
     #[inline(always)]
     #[track_caller]
     pub fn load(&self, row: usize, column: usize) -> T {
@@ -285,7 +288,7 @@ impl<T: Plain, const ROWS: usize, const COLUMNS: usize, const PAD: usize> Shared
         unsafe { backend::shared_load(self.base, Self::offset(row, column)) }
     }
 
-    /// Writes the element at `row` and `column`. Outside of the tile it traps.
+    /// Stores the element at `row` and `column`. Traps outside the tile.
     #[inline(always)]
     #[track_caller]
     pub fn store(&self, row: usize, column: usize, value: T) {
@@ -294,7 +297,7 @@ impl<T: Plain, const ROWS: usize, const COLUMNS: usize, const PAD: usize> Shared
     }
 }
 
-/// The shared memory that the launch asks for beside the kernel's arrays, as elements of `T`.
+/// The launch's dynamic shared memory, as elements of `T`.
 #[derive(Clone, Copy)]
 pub struct DynamicShared<T> {
     base: backend::SharedAddress,
@@ -302,7 +305,7 @@ pub struct DynamicShared<T> {
     elements: PhantomData<T>,
 }
 
-/// All of the launch's dynamic shared memory, as elements of `T`.
+/// The launch's dynamic shared memory, as elements of `T`.
 #[inline(always)]
 pub fn dynamic_shared<T: Plain>() -> DynamicShared<T> {
     let (base, bytes) = backend::shared_dynamic();
@@ -310,13 +313,13 @@ pub fn dynamic_shared<T: Plain>() -> DynamicShared<T> {
 }
 
 impl<T: Plain> DynamicShared<T> {
-    /// How many elements the launch gave.
+    /// The number of elements.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether the launch gave none.
+    /// Whether the launch has no dynamic shared memory.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -330,7 +333,7 @@ impl<T: Plain> DynamicShared<T> {
         }
     }
 
-    /// The element at `i`. Past the end it traps.
+    /// Loads the element at `i`. Traps past the end.
     #[inline(always)]
     #[track_caller]
     pub fn load(&self, i: usize) -> T {
@@ -339,7 +342,7 @@ impl<T: Plain> DynamicShared<T> {
         unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
-    /// Writes the element at `i`. Past the end it traps.
+    /// Stores the element at `i`. Traps past the end.
     #[inline(always)]
     #[track_caller]
     pub fn store(&self, i: usize, value: T) {

@@ -1,4 +1,4 @@
-//! Who a thread is, and how the threads of a block meet.
+//! Thread, block and grid indices; block barriers and fences.
 
 use crate::backend;
 
@@ -38,55 +38,55 @@ pub fn block_idx_z() -> u32 {
     backend::index::block_idx_z()
 }
 
-/// Threads of a block along x.
+/// Threads per block along x.
 #[inline(always)]
 pub fn block_dim_x() -> u32 {
     backend::index::block_dim_x()
 }
 
-/// Threads of a block along y.
+/// Threads per block along y.
 #[inline(always)]
 pub fn block_dim_y() -> u32 {
     backend::index::block_dim_y()
 }
 
-/// Threads of a block along z.
+/// Threads per block along z.
 #[inline(always)]
 pub fn block_dim_z() -> u32 {
     backend::index::block_dim_z()
 }
 
-/// Blocks of the grid along x.
+/// Blocks in the grid along x.
 #[inline(always)]
 pub fn grid_dim_x() -> u32 {
     backend::index::grid_dim_x()
 }
 
-/// Blocks of the grid along y.
+/// Blocks in the grid along y.
 #[inline(always)]
 pub fn grid_dim_y() -> u32 {
     backend::index::grid_dim_y()
 }
 
-/// Blocks of the grid along z.
+/// Blocks in the grid along z.
 #[inline(always)]
 pub fn grid_dim_z() -> u32 {
     backend::index::grid_dim_z()
 }
 
-/// The thread's index in a one-dimensional grid. It wraps past 2^32 threads: [`index_1d_wide`] does not.
+/// The thread's global index in a one-dimensional grid. Wraps beyond 2^32 threads; [`index_1d_wide`] does not.
 #[inline(always)]
 pub fn index_1d() -> u32 {
     block_idx_x().wrapping_mul(block_dim_x()).wrapping_add(thread_idx_x())
 }
 
-/// The thread's index in a one-dimensional grid, in 64 bits.
+/// The thread's global index in a one-dimensional grid, in 64 bits.
 #[inline(always)]
 pub fn index_1d_wide() -> usize {
     block_idx_x() as usize * block_dim_x() as usize + thread_idx_x() as usize
 }
 
-/// The thread's place in its block, x first, then y, then z: threads of equal `linear_index / 32` are one warp.
+/// The thread's linear index in its block, x fastest: threads of equal `linear_index / 32` are one warp.
 #[inline(always)]
 pub fn linear_index() -> u32 {
     (thread_idx_z() * block_dim_y() + thread_idx_y()) * block_dim_x() + thread_idx_x()
@@ -94,9 +94,9 @@ pub fn linear_index() -> u32 {
 
 /// The thread's index in a one-dimensional block of at most `BLOCK` threads.
 ///
-/// The launch gives a kernel the block of its type, so the check never fails there; it traps where a kernel is started
-/// by other means with a larger block. The compiler learns from it that the index is less than `BLOCK`, and leaves out
-/// the bounds checks of a shared array of that length.
+/// A launch uses the block of the kernel's type, so the check never fails there; it traps if the kernel is started by
+/// other means with a larger block. The check tells the compiler that the index is less than `BLOCK`, so it drops the
+/// bounds checks of a shared array of that length.
 #[inline(always)]
 #[track_caller]
 pub fn index_in_block<const BLOCK: usize>() -> usize {
@@ -107,60 +107,62 @@ pub fn index_in_block<const BLOCK: usize>() -> usize {
     thread
 }
 
-/// The block's barrier: returns in a thread when all threads of the block have come, and all that they wrote before it
-/// is seen by all after it. All threads of the block must reach it.
+/// The block barrier (`__syncthreads`): waits until all threads of the block have arrived, and makes their earlier
+/// writes visible to each other. All threads of the block must reach it.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads() {
     backend::barrier();
 }
 
-/// [`sync_threads`], which also counts the threads whose `predicate` is not 0.
+/// [`sync_threads`] that also returns the number of threads whose `predicate` is not 0.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads_count(predicate: u32) -> u32 {
     backend::barrier_count(predicate != 0)
 }
 
-/// [`sync_threads`], which also gives 1 if `predicate` is not 0 in every thread, else 0.
+/// [`sync_threads`] that also returns 1 if `predicate` is not 0 in every thread, else 0.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads_and(predicate: u32) -> u32 {
     u32::from(backend::barrier_and(predicate != 0))
 }
 
-/// [`sync_threads`], which also gives 1 if `predicate` is not 0 in some thread, else 0.
+/// [`sync_threads`] that also returns 1 if `predicate` is not 0 in any thread, else 0.
 #[inline(always)]
 #[track_caller]
 pub fn sync_threads_or(predicate: u32) -> u32 {
     u32::from(backend::barrier_or(predicate != 0))
 }
 
-/// Fence: what this thread wrote before it, the threads of its block see before what it writes after.
+/// Orders this thread's earlier writes before its later ones, for all threads of its block (`__threadfence_block`).
 #[inline(always)]
 pub fn block_fence() {
     backend::fence_block();
 }
 
-/// Fence: what this thread wrote before it, the threads of the device see before what it writes after.
+/// Orders this thread's earlier writes before its later ones, for all threads of the device (`__threadfence`).
 #[inline(always)]
 pub fn device_fence() {
     backend::fence_device();
 }
 
-/// Fence: what this thread wrote before it, the host and other devices too see before what it writes after.
+/// Orders this thread's earlier writes before its later ones, for the host and other devices too
+/// (`__threadfence_system`).
 #[inline(always)]
 pub fn system_fence() {
     backend::fence_system();
 }
 
-/// Lets blocks of the next grid in the same order take their places, once all blocks of this one have come here or
-/// ended: if its kernel is an `early` one (see [`kernel`](crate::kernel)), it waits there until this grid is done, and
-/// saves the time that a launch takes. It changes nothing else: what the next grid sees does not depend on it.
+/// Lets the next grid of the stream start once all blocks of this one have called it or ended
+/// (`griddepcontrol.launch_dependents`). If the next kernel has `early` in its attribute (see
+/// [`kernel`](crate::kernel)), its blocks wait until this grid is done, which hides the launch latency. The memory that
+/// the next grid sees does not depend on it.
 ///
-/// It is for short work. Blocks that wait take room, not the same on every multiprocessor, and stay where they are: on
-/// an H200 columns that take 250 us took 12 % longer behind each other with it, while a sum of 1024 numbers took 1.13
-/// us in place of 1.39. Nothing before sm_90.
+/// For short kernels only. Waiting blocks occupy multiprocessors, unevenly, and stay where they are. On an H200 it
+/// slowed consecutive column reductions of 250 us by 12 %, and sped up a sum of 1024 numbers from 1.39 us to 1.13. It
+/// does nothing before sm_90.
 #[inline(always)]
 #[track_caller]
 pub fn launch_dependents() {

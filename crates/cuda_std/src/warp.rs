@@ -1,10 +1,9 @@
-//! What the 32 lanes of a warp do together.
+//! Warp-level primitives: shuffles, votes, reductions and the warp barrier.
 //!
-//! Each operation takes a mask of the lanes that do it, bit `i` for lane `i`. Every lane of the mask must come to the
-//! same operation with the same mask, the caller among them; lanes come together there even if they had diverged. With
-//! a wrong mask no memory is touched, but on a GPU a lane that is not in its own mask traps, lanes that wait for one
-//! that does not come wait for ever, and what is read from a lane that is not there is any value of its type. The
-//! executor reports all of it.
+//! Each operation takes a mask of the participating lanes, bit `i` for lane `i`. Every lane of the mask, the caller
+//! among them, must execute the same operation with the same mask; diverged lanes reconverge there. A wrong mask
+//! touches no memory, but on a GPU a lane that is not in its own mask traps, lanes whose partner never arrives hang,
+//! and a value read from an inactive lane is undefined. The executor reports all three.
 
 use core::mem::size_of;
 
@@ -20,30 +19,30 @@ pub fn lane_id() -> u32 {
     backend::index::lane_id()
 }
 
-/// The lanes that happen to run this instruction together now. Which they are is the scheduler's choice: never a mask
-/// for "all lanes that took this branch".
+/// The lanes that execute this instruction together at the moment. The scheduler chooses them: never use it as the mask
+/// of "all lanes that took this branch".
 #[inline(always)]
 #[track_caller]
 pub fn activemask() -> u32 {
     backend::active_mask()
 }
 
-/// The warp's barrier: waits for the lanes of `mask`, and orders their memory accesses.
+/// The warp barrier (`__syncwarp`): waits for the lanes of `mask`, and orders their memory accesses.
 #[inline(always)]
 #[track_caller]
 pub fn sync_warp(mask: u32) {
     backend::sync_warp(mask);
 }
 
-/// A value that a shuffle moves: 32 or 64 bits.
+/// A value that a shuffle can move: 32 or 64 bits.
 pub trait WarpShuffleValue: Copy + private::Sealed {
-    /// How many 32-bit words it has.
+    /// The number of 32-bit words.
     #[doc(hidden)]
     const WORDS: usize;
-    /// Its bits, in the low end.
+    /// The value's bits, zero-extended.
     #[doc(hidden)]
     fn to_bits(self) -> u64;
-    /// The value of such bits.
+    /// The inverse of `to_bits`.
     #[doc(hidden)]
     fn from_bits(bits: u64) -> Self;
 }
@@ -84,31 +83,31 @@ shuffle_values! {
     f64, 2, |v: f64| v.to_bits(), f64::from_bits;
 }
 
-/// The value of the lane `delta` above, within segments of `width` lanes (2, 4, 8, 16 or 32), and whether there is one;
-/// if not, the caller's own.
+/// The value of the lane `delta` above, within segments of `width` lanes (2, 4, 8, 16 or 32), and whether that lane
+/// exists; if not, the caller's own value.
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_down<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, width: u32) -> (T, bool) {
-    let bits = backend::shuffle_down(backend::here(), mask, value.to_bits(), delta, width, T::WORDS);
-    // `delta` may be anything, so the sum could wrap.
+    let bits = backend::shuffle_down(backend::caller_location(), mask, value.to_bits(), delta, width, T::WORDS);
+    // `delta` may be any number, so the sum could wrap.
     (T::from_bits(bits), delta < width && lane_id() % width + delta < width)
 }
 
-/// [`warp_shuffle_down`] of any plain value: the value of the lane `delta` above, within segments of
-/// `width` lanes; where there is none, the caller's own.
+/// [`warp_shuffle_down`] for any plain value: the value of the lane `delta` above, within segments of `width` lanes, or
+/// the caller's own value if there is no such lane.
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_down_plain<T: Plain>(mask: u32, value: T, delta: u32, width: u32) -> T {
-    let here = backend::here();
-    by_words(value, |half, words| backend::shuffle_down(here, mask, half, delta, width, words))
+    let caller_location = backend::caller_location();
+    by_words(value, |half, words| backend::shuffle_down(caller_location, mask, half, delta, width, words))
 }
 
-/// [`warp_shuffle_xor`] of any plain value.
+/// [`warp_shuffle_xor`] for any plain value.
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_xor_plain<T: Plain>(mask: u32, value: T, lanes: u32, width: u32) -> T {
-    let here = backend::here();
-    by_words(value, |half, words| backend::shuffle_xor(here, mask, half, lanes, width, words))
+    let caller_location = backend::caller_location();
+    by_words(value, |half, words| backend::shuffle_xor(caller_location, mask, half, lanes, width, words))
 }
 
 /// Moves a value as one word of 32 or 64 bits, or as two or four of 64.
@@ -124,12 +123,12 @@ fn by_words<T: Plain>(value: T, shuffle: impl Fn(u64, usize) -> u64) -> T {
     }
 }
 
-/// The value of the lane `delta` below, within segments of `width` lanes, and whether there is one; if not, the
-/// caller's.
+/// The value of the lane `delta` below, within segments of `width` lanes, and whether that lane exists; if not, the
+/// caller's own value.
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_up<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, width: u32) -> (T, bool) {
-    let bits = backend::shuffle_up(backend::here(), mask, value.to_bits(), delta, width, T::WORDS);
+    let bits = backend::shuffle_up(backend::caller_location(), mask, value.to_bits(), delta, width, T::WORDS);
     (T::from_bits(bits), delta <= lane_id() % width)
 }
 
@@ -137,17 +136,17 @@ pub fn warp_shuffle_up<T: WarpShuffleValue>(mask: u32, value: T, delta: u32, wid
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_idx<T: WarpShuffleValue>(mask: u32, value: T, lane: u32, width: u32) -> (T, bool) {
-    // PTX takes only the five low bits of the lane, and those of the segment from the caller's own.
-    let bits = backend::shuffle_idx(backend::here(), mask, value.to_bits(), lane % width, width, T::WORDS);
+    // PTX uses only the low five bits of the lane, and takes the segment from the calling lane.
+    let bits = backend::shuffle_idx(backend::caller_location(), mask, value.to_bits(), lane % width, width, T::WORDS);
     (T::from_bits(bits), lane < width)
 }
 
-/// The value of the lane whose number is the caller's XOR `lanes`, and whether that lane is in a segment no later than
-/// the caller's; if it is later, the caller's own value.
+/// The value of lane `lane_id() ^ lanes`, and whether that lane is in the caller's segment or an earlier one; if it is
+/// in a later one, the caller's own value.
 #[inline(always)]
 #[track_caller]
 pub fn warp_shuffle_xor<T: WarpShuffleValue>(mask: u32, value: T, lanes: u32, width: u32) -> (T, bool) {
-    let bits = backend::shuffle_xor(backend::here(), mask, value.to_bits(), lanes, width, T::WORDS);
+    let bits = backend::shuffle_xor(backend::caller_location(), mask, value.to_bits(), lanes, width, T::WORDS);
     let last_of_segment = lane_id() | (width - 1);
     (T::from_bits(bits), (lane_id() ^ (lanes & 31)) <= last_of_segment)
 }
@@ -159,14 +158,14 @@ pub fn warp_vote_all(mask: u32, predicate: bool) -> bool {
     backend::vote_all(mask, predicate)
 }
 
-/// Whether `predicate` holds in some lane of the mask.
+/// Whether `predicate` holds in any lane of the mask.
 #[inline(always)]
 #[track_caller]
 pub fn warp_vote_any(mask: u32, predicate: bool) -> bool {
     backend::vote_any(mask, predicate)
 }
 
-/// The lanes of the mask in which `predicate` holds.
+/// The lanes of the mask where `predicate` holds, as a mask.
 #[inline(always)]
 #[track_caller]
 pub fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
@@ -177,9 +176,9 @@ pub fn warp_vote_ballot(mask: u32, predicate: bool) -> u32 {
 pub trait WarpReduceValue: Copy + private::Sealed {
     /// The sum over the lanes of the mask, wrapping.
     fn reduce_add(mask: u32, value: Self) -> Self;
-    /// The least value in the lanes of the mask.
+    /// The minimum over the lanes of the mask.
     fn reduce_min(mask: u32, value: Self) -> Self;
-    /// The greatest value in the lanes of the mask.
+    /// The maximum over the lanes of the mask.
     fn reduce_max(mask: u32, value: Self) -> Self;
     /// AND over the lanes of the mask.
     fn reduce_and(mask: u32, value: Self) -> Self;

@@ -1,4 +1,4 @@
-//! A kernel's arguments as a struct: what `#[arguments]` makes of a struct, and `#[kernel]` of a list of parameters.
+//! A kernel's argument struct: from a struct by `#[arguments]`, or from a list of parameters by `#[kernel]`.
 
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
@@ -16,14 +16,14 @@ pub struct Field {
     pub ty: Type,
 }
 
-/// What an argument is on either side.
-enum Place<'a> {
-    /// A view, a slice or a pointer: the name of its type on a side, and the type of its elements.
+/// The kind of an argument.
+enum ArgumentKind<'a> {
+    /// A view, a slice or a pointer: the name of its associated type of `Side`, and its element type.
     Memory(&'static str, &'a Type),
     Scalar,
 }
 
-impl<'a> Place<'a> {
+impl<'a> ArgumentKind<'a> {
     fn of(ty: &'a Type) -> Self {
         match without_parentheses(ty) {
             Type::Reference(reference) => match &*reference.elem {
@@ -51,15 +51,15 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What memory of this type has elements of; of a number, its own type.
+/// The element type of memory, or the type of a number itself.
 pub fn element_of(ty: &Type) -> TokenStream {
-    match Place::of(ty) {
-        Place::Memory(_, element) => element.to_token_stream(),
-        Place::Scalar => ty.to_token_stream(),
+    match ArgumentKind::of(ty) {
+        ArgumentKind::Memory(_, element) => element.to_token_stream(),
+        ArgumentKind::Scalar => ty.to_token_stream(),
     }
 }
 
-/// A struct of arguments.
+/// An argument struct.
 pub struct Arguments<'a> {
     pub attributes: TokenStream,
     pub visibility: &'a Visibility,
@@ -70,12 +70,12 @@ pub struct Arguments<'a> {
 }
 
 impl Arguments<'_> {
-    /// Whether some argument is memory: then the struct has a lifetime, and a side.
+    /// Whether any argument is memory: the struct then has a lifetime and a side.
     fn has_memory(&self) -> bool {
-        self.fields.iter().any(|field| matches!(Place::of(&field.ty), Place::Memory(..)))
+        self.fields.iter().any(|field| matches!(ArgumentKind::of(&field.ty), ArgumentKind::Memory(..)))
     }
 
-    /// The struct's type with these generic arguments, as the kernel gets it.
+    /// The struct's type with these generic arguments, as the kernel takes it.
     fn ty(&self, lifetime: &TokenStream, arguments: &[TokenStream], side: Option<TokenStream>) -> TokenStream {
         let name = &self.name;
         let memory = self.has_memory().then(|| quote!(#lifetime,));
@@ -96,12 +96,12 @@ impl Arguments<'_> {
     pub fn definition(&self) -> TokenStream {
         let Self { attributes, visibility, name, generics, fields } = self;
         let fields = fields.iter().map(|Field { attributes, visibility, name, ty }| {
-            let ty = match Place::of(ty) {
-                Place::Memory(on_side, element) => {
-                    let on_side = format_ident!("{on_side}");
-                    quote!(Side::#on_side<'launch, #element>)
+            let ty = match ArgumentKind::of(ty) {
+                ArgumentKind::Memory(associated_type, element) => {
+                    let associated_type = format_ident!("{associated_type}");
+                    quote!(Side::#associated_type<'launch, #element>)
                 }
-                Place::Scalar => quote!(#ty),
+                ArgumentKind::Scalar => quote!(#ty),
             };
             quote!(#(#attributes)* #visibility #name: #ty)
         });
@@ -116,24 +116,24 @@ impl Arguments<'_> {
         }
     }
 
-    /// How the host hands them over.
+    /// The implementation of `Parameters`: how the host visits the arguments.
     pub fn parameters(&self) -> TokenStream {
         let Self { name, generics, fields, .. } = self;
         let own = self.own_arguments();
-        let (ty, on_side) = (self.static_ty(&own), self.ty(&quote!('launch), &own, Some(quote!(OnSide))));
+        let (ty, associated_type) = (self.static_ty(&own), self.ty(&quote!('launch), &own, Some(quote!(OnSide))));
         let names: Vec<&Ident> = fields.iter().map(|field| &field.name).collect();
         let described = fields.iter().map(|Field { name, ty, .. }| {
             let (name, ty) = (name.to_string(), with_static_lifetimes(ty));
-            match Place::of(&ty) {
-                Place::Memory("Pointer" | "PointerMut", _) | Place::Scalar => {
+            match ArgumentKind::of(&ty) {
+                ArgumentKind::Memory("Pointer" | "PointerMut", _) | ArgumentKind::Scalar => {
                     quote!(::cuda_std::launch::NamedParameter::scalar::<#ty>(#name))
                 }
-                Place::Memory(..) => quote!(::cuda_std::launch::NamedParameter::view::<#ty>(#name)),
+                ArgumentKind::Memory(..) => quote!(::cuda_std::launch::NamedParameter::view::<#ty>(#name)),
             }
         });
-        let shown = fields.iter().map(|Field { name, ty, .. }| match Place::of(ty) {
-            Place::Memory(on_side, element) => {
-                let method = match on_side {
+        let shown = fields.iter().map(|Field { name, ty, .. }| match ArgumentKind::of(ty) {
+            ArgumentKind::Memory(associated_type, element) => {
+                let method = match associated_type {
                     "Global" => quote!(global),
                     "GlobalMut" => quote!(global_mut),
                     "Slice" => quote!(slice),
@@ -142,22 +142,23 @@ impl Arguments<'_> {
                 };
                 quote!(visitor.#method::<#element>(#name);)
             }
-            Place::Scalar => quote!(visitor.scalar::<#ty>(#name);),
+            ArgumentKind::Scalar => quote!(visitor.scalar::<#ty>(#name);),
         });
         let names_of_generics: Vec<String> = own.iter().map(ToString::to_string).collect();
-        // The kernel's instances are of numbers; the struct alone does not know it.
-        let is_of_any_type =
-            |ty: &&Type| matches!(Place::of(ty), Place::Scalar) && mentions(ty.to_token_stream(), &names_of_generics);
+        // The kernel's instances have number types; the struct alone does not know that.
+        let is_of_any_type = |ty: &&Type| {
+            matches!(ArgumentKind::of(ty), ArgumentKind::Scalar) && mentions(ty.to_token_stream(), &names_of_generics)
+        };
         let scalars = fields.iter().map(|field| &field.ty).filter(is_of_any_type);
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: these are the fields, in the order of the entry's parameters.
+            // SAFETY: the fields, in the order of the entry's parameters.
             unsafe impl<#(#generics),*> ::cuda_std::launch::Parameters for #ty
             where
                 #(#scalars: ::cuda_std::launch::ScalarParameter,)*
             {
                 const PARAMETERS: &'static [::cuda_std::launch::NamedParameter] = &[#(#described),*];
-                type On<'launch, OnSide: ::cuda_std::arguments::Side> = #on_side;
+                type On<'launch, OnSide: ::cuda_std::arguments::Side> = #associated_type;
 
                 #[allow(unused_variables)]
                 fn visit<'launch, OnSide: ::cuda_std::arguments::Side>(
@@ -171,7 +172,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// How the CPU takes them off a launch's slots.
+    /// The implementation of `FromSlots`: how the CPU makes the struct from a launch's slots.
     fn taking_slots(&self) -> TokenStream {
         let Self { generics, fields, .. } = self;
         let own = self.own_arguments();
@@ -179,7 +180,7 @@ impl Arguments<'_> {
         let names = fields.iter().map(|field| &field.name);
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: these are the fields, in the order of the entry's parameters.
+            // SAFETY: the fields, in the order of the entry's parameters.
             unsafe impl<'launch, #(#generics),*> ::cuda_std::launch::FromSlots<'launch> for #ty {
                 unsafe fn from_slots(slots: &mut ::cuda_std::launch::Slots<'launch>) -> Self {
                     // SAFETY: as promised by the caller.
@@ -189,7 +190,7 @@ impl Arguments<'_> {
         }
     }
 
-    /// The macro by which `#[kernel]`, which sees the struct's name alone, writes an entry that takes the fields apart.
+    /// A macro that writes an entry which takes the fields one by one. `#[kernel]` sees only the struct's name.
     fn entry_macro(&self) -> TokenStream {
         let Self { visibility, name, fields, .. } = self;
         let own: Vec<String> = self.own_arguments().iter().map(ToString::to_string).collect();
@@ -197,12 +198,12 @@ impl Arguments<'_> {
             let name = format_ident!("{name}");
             quote!($#name:ty)
         });
-        let (mut taken, mut passed) = (Vec::new(), Vec::new());
+        let (mut entry_parameters, mut call_arguments) = (Vec::new(), Vec::new());
         for Field { name, ty, .. } in fields {
             let len = format_ident!("{name}_len");
             let substituted = |ty: &Type| substitute(ty.to_token_stream(), &own);
-            match Place::of(ty) {
-                Place::Memory(kind @ ("Global" | "GlobalMut" | "Slice"), element) => {
+            match ArgumentKind::of(ty) {
+                ArgumentKind::Memory(kind @ ("Global" | "GlobalMut" | "Slice"), element) => {
                     let element = substituted(element);
                     let view = match kind {
                         "Global" => quote!(::cuda_std::global::Global<'_, #element>),
@@ -210,13 +211,15 @@ impl Arguments<'_> {
                         _ => quote!(&[#element]),
                     };
                     let pointer = if kind == "GlobalMut" { quote!(*mut #element) } else { quote!(*const #element) };
-                    taken.push(quote!(#name: #pointer, #len: usize));
-                    passed.push(quote!(#name: <#view as ::cuda_std::internal::Span>::from_parts(#name, #len)));
+                    entry_parameters.push(quote!(#name: #pointer, #len: usize));
+                    call_arguments.push(
+                        quote!(#name: <#view as ::cuda_std::internal::AddressAndLength>::from_parts(#name, #len)),
+                    );
                 }
                 _ => {
                     let ty = substituted(ty);
-                    taken.push(quote!(#name: #ty));
-                    passed.push(quote!(#name));
+                    entry_parameters.push(quote!(#name: #ty));
+                    call_arguments.push(quote!(#name));
                 }
             }
         }
@@ -229,11 +232,11 @@ impl Arguments<'_> {
             macro_rules! #hidden {
                 ($entry:ident, $kernel:expr, [$($arguments:tt)*], {$($before:tt)*}, [#(#generics),*]) => {
                     ::cuda_std::__entry! {
-                        $entry(#(#taken),*) {
+                        $entry(#(#entry_parameters),*) {
                             $($before)*
                             // SAFETY: the host's launch has made the parameters for this entry.
                             #[allow(unused_unsafe)]
-                            unsafe { $kernel($($arguments)* { #(#passed),* }) }
+                            unsafe { $kernel($($arguments)* { #(#call_arguments),* }) }
                         }
                     }
                 };
@@ -247,7 +250,7 @@ impl Arguments<'_> {
     }
 }
 
-/// Whether one of these names is among the tokens.
+/// Whether the tokens contain one of these names.
 pub fn mentions(tokens: TokenStream, names: &[String]) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(ident) => names.iter().any(|name| ident == name),
@@ -256,7 +259,7 @@ pub fn mentions(tokens: TokenStream, names: &[String]) -> bool {
     })
 }
 
-/// The tokens with `$T` for each of these names `T`.
+/// The tokens with `$T` in place of each name `T` of these.
 fn substitute(tokens: TokenStream, names: &[String]) -> TokenStream {
     let of_token = |token| match token {
         TokenTree::Ident(ident) if names.iter().any(|name| ident == name) => quote!($#ident),
@@ -271,15 +274,15 @@ fn substitute(tokens: TokenStream, names: &[String]) -> TokenStream {
 /// Expands `#[arguments]` on a struct.
 pub fn arguments(item: &ItemStruct) -> Result<TokenStream> {
     let Fields::Named(named) = &item.fields else {
-        return Err(Error::new_spanned(&item.ident, "a kernel's arguments have names"));
+        return Err(Error::new_spanned(&item.ident, "an argument struct has named fields"));
     };
     if let Some(clause) = &item.generics.where_clause {
-        return Err(Error::new_spanned(clause, "the bounds stand with the generic parameters"));
+        return Err(Error::new_spanned(clause, "write the bounds at the generic parameters, without `where`"));
     }
     for parameter in &item.generics.params {
         let refused = match parameter {
             GenericParam::Type(_) => continue,
-            GenericParam::Lifetime(_) => "arguments are there for their launch, no longer: leave the lifetime out",
+            GenericParam::Lifetime(_) => "arguments live only for their launch: leave the lifetime out",
             GenericParam::Const(_) => "a constant is a generic parameter of the kernel, not of its arguments",
         };
         return Err(Error::new_spanned(parameter, refused));
@@ -304,7 +307,7 @@ pub fn arguments(item: &ItemStruct) -> Result<TokenStream> {
         fields: fields.collect::<Result<_>>()?,
     };
     if !arguments.has_memory() {
-        let refused = "a struct of arguments has a `Global` or `GlobalMut`: nothing else that a kernel does is seen";
+        let refused = "an argument struct has a `Global` or `GlobalMut`: a kernel has no other effect";
         return Err(Error::new_spanned(&item.ident, refused));
     }
     let (definition, parameters) = (arguments.definition(), arguments.parameters());

@@ -1,5 +1,5 @@
-//! What `#[kernel]` becomes: the function itself, and a module of its name with the PTX entries (on a GPU) or the
-//! handle (on the host).
+//! Expands `#[kernel]`: the function itself, and a module of its name with the PTX entries (on a GPU) or the handle (on
+//! the host).
 
 use std::env;
 
@@ -24,22 +24,22 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
         return Err(Error::new_spanned(ty, "a kernel returns nothing: it writes to a `GlobalMut`"));
     }
     if let Some(clause) = &signature.generics.where_clause {
-        return Err(Error::new_spanned(clause, "a kernel's bounds stand with its generic parameters"));
+        return Err(Error::new_spanned(clause, "write a kernel's bounds at its generic parameters, without `where`"));
     }
     if let (Some(blocks), true, None) = (&attribute.min_blocks, attribute.block.is_empty(), &attribute.max_threads) {
-        return Err(Error::new_spanned(
-            blocks,
-            "how many blocks there is room for depends on `block` or `max_threads`",
-        ));
+        return Err(Error::new_spanned(blocks, "`min_blocks` needs `block` or `max_threads`"));
     }
     if let (Some(erase), false) = (&attribute.erase, is_of_operator_and_element(&signature.generics)) {
         return Err(Error::new_spanned(
             erase,
-            "a kernel whose operator is erased is generic over that and its element",
+            "a kernel with `erase` has two type parameters, the operator and the element",
         ));
     }
     if let (Some(threads), false) = (&attribute.max_threads, attribute.block.is_empty()) {
-        return Err(Error::new_spanned(threads, "a kernel whose block is fixed has no other number of threads"));
+        return Err(Error::new_spanned(
+            threads,
+            "`block` already fixes the number of threads: leave `max_threads` out",
+        ));
     }
     let kernel = Kernel {
         function,
@@ -57,11 +57,11 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
     Ok(kernel.expand())
 }
 
-/// Whether the instances with this suffix are among those that `cuda_builder` compiles now: it compiles a crate's
-/// entries in parts, and `CUDA_BUILDER_PART` says which of how many, as `0/2`.
+/// Whether the instances with this suffix belong to the current compilation: `cuda_builder` compiles a crate's entries
+/// in parts, and `CUDA_BUILDER_PART` names the part and the number of parts, as in `0/2`.
 ///
-/// All instances of one type, the suffix's last word, are in one part, as those share functions, and what is shared may
-/// be inlined in another way than what is not.
+/// All instances of one type, the suffix's last word, belong to one part, because they share functions, and LLVM may
+/// inline a shared function differently.
 fn is_in_part(suffix: &str) -> bool {
     let part = env::var("CUDA_BUILDER_PART").unwrap_or_default();
     let Some((Ok(part), Ok(parts))) =
@@ -70,7 +70,7 @@ fn is_in_part(suffix: &str) -> bool {
         return true;
     };
     let ty = suffix.rsplit('_').find(|word| word.parse::<u64>().is_err()).unwrap_or_default();
-    // FNV-1a, whose highest bits happen to part warpfold's types in halves that take equally long.
+    // FNV-1a, whose highest bits happen to split warpfold's types into halves of equal compile time.
     let hash = ty
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
@@ -100,15 +100,15 @@ impl Kernel<'_> {
     fn expand(&self) -> TokenStream {
         let name = self.name;
         let visibility = &self.function.vis;
-        // The docs of parameters go to the struct's fields: rustc takes none at a parameter.
+        // The docs of parameters move to the struct's fields: rustc allows none on a parameter.
         let mut function = self.function.clone();
         for input in &mut function.sig.inputs {
             if let FnArg::Typed(argument) = input {
                 argument.attrs.retain(|attribute| !attribute.path().is_ident("doc"));
             }
         }
-        // Of the crate that is built for its kernels (cargo says which one), not of those that it uses: their entries
-        // are in their own PTX.
+        // Only in the crate that cargo builds for its kernels. The entries of the crates that it uses are in their own
+        // PTX.
         let entries = env::var_os("CARGO_PRIMARY_PACKAGE").map(|_| {
             let entries = self
                 .instances
@@ -149,8 +149,8 @@ impl Kernel<'_> {
         }
     }
 
-    /// Names the instance's arguments as the kernel names its generic parameters, so that parameter types and the
-    /// block's sides can be used as they were written.
+    /// Aliases the instance's arguments to the kernel's generic parameters, so that parameter types and the block's
+    /// expressions can be used as written.
     fn aliases(&self, instance: &Instance) -> TokenStream {
         self.generics
             .iter()
@@ -188,26 +188,27 @@ impl Kernel<'_> {
         let kernel = quote!(super::super::super::#name #turbofish);
         let entry_function = match &self.inputs {
             Inputs::Listed(parameters) => {
-                let mut taken = Vec::new();
-                let mut passed = Vec::new();
-                for Parameter { name, ty, is_span, .. } in parameters {
-                    if *is_span {
+                let mut entry_parameters = Vec::new();
+                let mut call_arguments = Vec::new();
+                for Parameter { name, ty, is_view, .. } in parameters {
+                    if *is_view {
                         let len = format_ident!("{name}_len");
-                        taken.push(quote!(#name: <#ty as ::cuda_std::internal::Span>::Pointer));
-                        taken.push(quote!(#len: usize));
-                        passed.push(quote!(<#ty as ::cuda_std::internal::Span>::from_parts(#name, #len)));
+                        entry_parameters.push(quote!(#name: <#ty as ::cuda_std::internal::AddressAndLength>::Pointer));
+                        entry_parameters.push(quote!(#len: usize));
+                        call_arguments
+                            .push(quote!(<#ty as ::cuda_std::internal::AddressAndLength>::from_parts(#name, #len)));
                     } else {
-                        taken.push(quote!(#name: #ty));
-                        passed.push(quote!(#name));
+                        entry_parameters.push(quote!(#name: #ty));
+                        call_arguments.push(quote!(#name));
                     }
                 }
                 quote! {
                     ::cuda_std::__entry! {
-                        #entry(#(#taken),*) {
+                        #entry(#(#entry_parameters),*) {
                             #before
                             // SAFETY: the host's launch has made the parameters for this entry.
                             #[allow(unused_unsafe)]
-                            unsafe { #kernel(#(#passed),*) }
+                            unsafe { #kernel(#(#call_arguments),*) }
                         }
                     }
                 }
@@ -235,7 +236,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// The struct of the arguments of a kernel that lists its parameters.
+    /// The argument struct of a kernel that lists its parameters.
     fn args(&self, parameters: &[Parameter]) -> (TokenStream, TokenStream) {
         let fields = parameters.iter().map(|Parameter { name, ty, docs, .. }| Field {
             attributes: docs.clone(),
@@ -243,8 +244,8 @@ impl Kernel<'_> {
             name: name.clone(),
             ty: ty.clone(),
         });
-        // A generic parameter that is the type of an element or of a number needs no bound but that; one that is a part
-        // of a type has the kernel's bounds, and so have those that these name.
+        // A generic parameter that is itself the type of an element or of a number needs only that bound. One that is
+        // part of a type keeps the kernel's bounds, and so do the parameters that those bounds name.
         let elements: Vec<TokenStream> = parameters.iter().map(|Parameter { ty, .. }| element_of(ty)).collect();
         let (plain, composed): (Vec<_>, Vec<_>) = elements.into_iter().partition(|element| {
             let element = element.to_string();
@@ -288,12 +289,12 @@ impl Kernel<'_> {
         (quote!(#definition #implementation), arguments.static_ty(&own))
     }
 
-    /// The host's handle.
+    /// The module's items for the host.
     fn host(&self) -> TokenStream {
         let generics = &self.generics;
         let arguments: Vec<TokenStream> = generics.iter().map(|parameter| argument_of(parameter)).collect();
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
-        let (struct_of_args, args) = match &self.inputs {
+        let (args_struct, args) = match &self.inputs {
             Inputs::Listed(parameters) => self.args(parameters),
             Inputs::Struct(ty) => (quote!(), with_static_struct(ty)),
         };
@@ -340,13 +341,13 @@ impl Kernel<'_> {
             other => quote!(#other),
         });
         let implementations = self.instances.iter().map(|instance| self.implementation(instance, &args));
-        let by_sizes = self.erase.map(|erase| self.by_sizes(erase));
+        let erased = self.erase.map(|erase| self.erased(erase));
         let assertions = self.instances.iter().filter_map(|instance| {
             let (assertions, aliases) = (instance.assertions(), self.aliases(instance));
             (!assertions.is_empty()).then(|| quote!(const _: () = { #aliases #assertions };))
         });
         quote! {
-            #struct_of_args
+            #args_struct
 
             #(#assertions)*
 
@@ -355,30 +356,30 @@ impl Kernel<'_> {
             #[allow(dead_code)]
             pub struct Instance<#(#bare_generics),*>(#(#marker_fields),*);
 
-            #by_sizes
+            #erased
 
             #[cfg(not(target_arch = "nvptx64"))]
             const _: () = { #(#implementations)* };
 
-            /// The kernel, for a launch.
+            /// The kernel's handle, for a launch.
             #safety
             #[cfg(not(target_arch = "nvptx64"))]
             pub #unsafety fn handle<#(#generics),*>() -> #handle_type #bound {
-                // SAFETY: `THREAD` runs this kernel, whose parameters these are.
+                // SAFETY: `THREAD` runs this kernel, and these are its parameters.
                 unsafe { #new }
             }
         }
     }
 
     /// The kernel with an erased operator, for any sizes.
-    fn by_sizes(&self, erase: &Path) -> TokenStream {
+    fn erased(&self, erase: &Path) -> TokenStream {
         let call = self.call(quote!(::<#erase<S, U>, T>));
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
-            struct BySizes;
+            struct ErasedKernel;
 
             #[cfg(not(target_arch = "nvptx64"))]
-            impl ::cuda_std::launch::BySizes for BySizes {
+            impl ::cuda_std::launch::ErasedKernel for ErasedKernel {
                 unsafe fn thread<T, S, U>(slots: &[u64])
                 where
                     T: ::cuda_std::element::Element,
@@ -407,15 +408,15 @@ impl Kernel<'_> {
         }
     }
 
-    /// What runs one thread of the instance, of the slots of its arguments.
+    /// The function that runs one thread of the instance from the slots of its arguments.
     fn thread(&self, instance: &Instance) -> TokenStream {
         let arguments = &instance.arguments;
         let call = match self.erase {
-            // A function of its own, so that this crate compiles what it calls.
+            // A separate function, so that this crate compiles the functions that it calls.
             Some(erase) => quote! {
                 const THREAD: unsafe fn(&[u64]) =
-                    ::cuda_std::launch::thread_by_sizes::<BySizes, #erase, #(#arguments),*>();
-                // SAFETY: the slots are those of the instance, whose sizes these are.
+                    ::cuda_std::launch::erased_thread::<ErasedKernel, #erase, #(#arguments),*>();
+                // SAFETY: the slots are those of the instance, which has these sizes.
                 unsafe { THREAD(slots) }
             },
             None if arguments.is_empty() => self.call(quote!()),
@@ -429,7 +430,7 @@ impl Kernel<'_> {
         }}
     }
 
-    /// What the handle finds by the instance's type.
+    /// The instance's implementation of `Instance`, by which the handle finds it.
     fn implementation(&self, instance: &Instance, args: &TokenStream) -> TokenStream {
         let arguments = &instance.arguments;
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
@@ -454,7 +455,7 @@ impl Kernel<'_> {
     }
 }
 
-/// A generic parameter as an argument: its name alone.
+/// A generic parameter as an argument: only its name.
 pub fn argument_of(parameter: &GenericParam) -> TokenStream {
     match parameter {
         GenericParam::Type(ty) => {

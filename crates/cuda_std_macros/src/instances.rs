@@ -14,9 +14,9 @@ pub struct Attribute {
     pub max_threads: Option<Expr>,
     pub min_blocks: Option<Expr>,
     pub early: bool,
-    /// The widest grid whose blocks read their parameters while they wait.
+    /// The maximum grid, in blocks along x, whose blocks read their parameters before they wait.
     pub prefetch_blocks: Option<Expr>,
-    /// What erases the kernel's operator on the CPU.
+    /// The type that erases the kernel's operator on the CPU.
     pub erase: Option<Path>,
 }
 
@@ -47,9 +47,9 @@ impl Parse for FromMacro {
 #[derive(Clone)]
 pub enum Argument {
     Type(Type),
-    /// A number, and what it is said to be equal to.
+    /// A number, and the expression that it must equal.
     Constant(ExprLit, Option<Box<Expr>>),
-    /// `{ ... }`, which has no part in the entry's name.
+    /// `{ ... }`, which is not part of the entry's name.
     Expression(ExprBlock),
 }
 
@@ -87,7 +87,7 @@ impl Parse for Attribute {
                     side => vec![side],
                 };
                 if attribute.block.is_empty() || attribute.block.len() > 3 {
-                    return Err(Error::new(key.span(), "a block has one to three sides"));
+                    return Err(Error::new(key.span(), "a block has one to three dimensions"));
                 }
             } else {
                 return Err(Error::new(
@@ -121,7 +121,7 @@ fn list(input: ParseStream) -> Result<Vec<Argument>> {
     let bracket = bracketed!(inside in input);
     let arguments = Punctuated::<Argument, Token![,]>::parse_terminated(&inside)?;
     if arguments.is_empty() {
-        return Err(Error::new(bracket.span.join(), "a list of instances names at least one"));
+        return Err(Error::new(bracket.span.join(), "a list of instances is not empty"));
     }
     Ok(arguments.into_iter().collect())
 }
@@ -166,10 +166,10 @@ impl Argument {
         Ok(Some(name))
     }
 
-    /// What fails to compile if the constant is not what it is said to be equal to.
+    /// Code that fails to compile if the constant does not equal its expression.
     fn assertion(&self) -> TokenStream {
         let Self::Constant(number, Some(equal)) = self else { return TokenStream::new() };
-        let message = format!("the instance is of {}, which is not {}", quote!(#number), quote!(#equal));
+        let message = format!("the instance's {} is not equal to {}", quote!(#number), quote!(#equal));
         quote!(assert!(#number == #equal, #message);)
     }
 }
@@ -182,7 +182,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// What fails to compile if a constant is not what it is said to be equal to.
+    /// Code that fails to compile if a constant does not equal its expression.
     pub fn assertions(&self) -> TokenStream {
         self.arguments.iter().map(Argument::assertion).collect()
     }
@@ -208,7 +208,7 @@ pub fn instances(attribute: &Attribute, generics: &syn::Generics) -> Result<Vec<
         if let Some(block) = arguments.iter().find(is_block)
             && instances.iter().any(|instance| instance.suffix == suffix)
         {
-            let refused = "another instance has an entry of the same name, as a block has no part in it: write \
+            let refused = "another instance has an entry of the same name, because `{ ... }` is not part of it: write \
                            `16 == { ... }`, with its value";
             return Err(Error::new_spanned(block, refused));
         }

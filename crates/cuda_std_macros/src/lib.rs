@@ -1,4 +1,4 @@
-//! `#[kernel]`: makes a function an entry of the PTX module, and gives the host a typed handle of it.
+//! `#[kernel]`: makes a function a PTX entry, and generates a typed handle for the host.
 
 use proc_macro::TokenStream;
 
@@ -9,12 +9,12 @@ mod parameters;
 
 /// Makes a function at module scope a kernel.
 ///
-/// A plain function is one entry, of its own name, and its block is the launch's choice:
+/// A function without generic parameters is one entry of the same name. The launch chooses its block:
 ///
 /// ```ignore
 /// #[kernel]
 /// pub fn scale(
-///     /// What is multiplied, in place.
+///     /// Scaled in place.
 ///     numbers: GlobalMut<f32>,
 ///     factor: f32,
 /// ) { ... }
@@ -24,15 +24,14 @@ mod parameters;
 /// gpu.launch(kernel, grid, scale::Args { numbers: buffer.view_mut(), factor: 3.0 })
 /// ```
 ///
-/// The module of the kernel's name has two things for the host: `handle`, which is what a launch starts, and the struct
-/// `Args`, which has a field for each parameter, of its name and with its docs. A field is a view of the host's for a
-/// `Global`, `GlobalMut`, slice or pointer, and a number for a number. Each kernel has a struct of its own, which no
-/// other kernel takes. Kernels with the same parameters can share a struct that [`arguments`](macro@crate::arguments)
-/// makes.
+/// The kernel's module has two items for the host: `handle`, which a launch takes, and the struct `Args`, which has a
+/// field for each parameter, with the parameter's name and docs. A field is a host view for a `Global`, `GlobalMut`,
+/// slice or pointer, and a number for a number. Each kernel has its own `Args`, which no other kernel accepts. Kernels
+/// with the same parameters can share a struct made by [`arguments`](macro@crate::arguments).
 ///
 /// A generic function lists its instances: one list for each generic parameter, in order. Each combination is an entry,
-/// named after the function and its arguments (`sum_f32_256`). With `block`, an expression or up to three in brackets,
-/// the instance's block is fixed:
+/// named after the function and its arguments (`sum_f32_256`). `block`, an expression or up to three in brackets, fixes
+/// the instance's block:
 ///
 /// ```ignore
 /// #[kernel(instances = [f32, i32] x [64, 128, 256], block = BLOCK)]
@@ -41,16 +40,15 @@ mod parameters;
 /// sum::handle::<f32, 256>()             // on the host; `sum::handle::<f32, 100>()` does not compile
 /// ```
 ///
-/// A constant that somebody else decides is written with where it is decided, and does not compile if the two differ:
-/// `[u8] x [32768 == tile_len(1)]`. Or it is a block alone, `[u8] x [{ tile_len(1) }]`, which is no part of the entry's
-/// name.
+/// If a constant repeats one defined elsewhere, write both: `[u8] x [32768 == tile_len(1)]` does not compile if they
+/// differ. Or write only the block expression, `[u8] x [{ tile_len(1) }]`, which is not part of the entry's name.
 ///
-/// Products of lists are joined by `+`, where not every type goes with every other: `instances = [Sum] x [f32, i32] +
-/// [CountNan] x [f32]`. A kernel without a `block` of its own may say how many threads one has at most, by
-/// `max_threads = 1024`, so that the assembler leaves each thread no more registers than such a block has.
+/// `+` joins products of lists, where not every type goes with every other: `instances = [Sum] x [f32, i32] +
+/// [CountNan] x [f32]`. A kernel without `block` may state its maximum block size by `max_threads = 1024`. `ptxas` then
+/// gives a thread no more registers than a block of that size leaves it.
 ///
-/// With `min_blocks = 4`, too, it leaves them no more than so many blocks in one multiprocessor have. What does not fit
-/// goes to memory.
+/// With `min_blocks = 4` in addition, `ptxas` limits the registers so that 4 blocks fit in a multiprocessor. Values
+/// that do not fit are spilled to local memory.
 ///
 /// Instances that several kernels have stand once, in a macro: `#[kernel(instances = operators!, block = 64)]` is
 /// `operators! { [block = 64] fn ... }`, and the macro writes the attribute with the list:
@@ -64,20 +62,21 @@ mod parameters;
 /// }
 /// ```
 ///
-/// With `early`, the kernel's blocks may take their places while the kernel before it in the same order still runs,
-/// where the device can (sm_90 and later): each waits, before anything of its own, until that one is done and all it
-/// wrote can be seen. Between short kernels that saves most of the time that a launch takes. With `early = 528`, blocks
-/// of grids of up to 528 blocks across read some of their parameters before they wait, if the kernel lets the next grid
-/// in as well: what they read comes from the cache of constants afterwards. `cuda_builder` adds that to the PTX.
+/// With `early`, the kernel is launched by programmatic dependent launch where the device can (sm_90 and later): its
+/// blocks may start while the previous kernel of the stream still runs. Each block first waits until that kernel is
+/// done and its writes are visible. Between short kernels that hides most of the launch latency. With `early = 528`,
+/// the blocks of grids of up to 528 blocks along x read some of their parameters before they wait, if the kernel also
+/// calls `launch_dependents`; after the wait the parameters come from the constant cache. `cuda_builder` adds these
+/// reads to the PTX.
 ///
-/// With `erase = path`, the CPU's code of a kernel over an operator and an element is one function for all instances
-/// with the same sizes of element, state and output, which calls the operator's functions from a table. The path names
-/// a type with two parameters, state and output, that is an operator for any of them and implements
+/// With `erase = path`, the CPU code of a kernel over an operator and an element is one function for all instances with
+/// the same sizes of element, state and output, which calls the operator's functions from a table. The path names a
+/// type with two parameters, state and output, that is an operator for all of them and implements
 /// `cuda_std::erase::Erase`.
 ///
-/// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`, or one struct of arguments. A kernel that is an
-/// `unsafe fn` has an unsafe `handle`: who takes it promises that every launch keeps the kernel's contract. A safe one,
-/// which can reach memory through views only, has a safe one.
+/// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`, or one argument struct. A kernel that is an
+/// `unsafe fn` has an unsafe `handle`: the caller promises that every launch keeps the kernel's contract. A safe kernel
+/// can reach memory only through views, so its `handle` is safe.
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     if let Ok(instances::FromMacro { path, rest }) = syn::parse(attribute.clone()) {
@@ -93,7 +92,7 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-/// Makes a struct the arguments of one or several kernels, which take it alone:
+/// Makes a struct the argument struct of one or more kernels, which take it as their only parameter:
 ///
 /// ```ignore
 /// #[arguments]
@@ -111,12 +110,11 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// gpu.launch(scale::handle::<f32>(), grid, ScaleArguments { input: x.view(), factor: 3, output: y.view_mut() })
 /// ```
 ///
-/// The PTX entry takes the fields one by one, in order, as it takes the parameters of other kernels. The struct's
-/// fields are views of the kernel's in the kernel and the host's on the host, by a type parameter `Side` and a lifetime
-/// that `#[arguments]` adds: the kernel's parameter is written `ScaleArguments<T>`, a handle's type
-/// `Kernel<ScaleArguments<'static, T>>`.
+/// The PTX entry takes the fields one by one, in order, as it takes the parameters of other kernels. The fields are
+/// kernel views in the kernel and host views on the host, by a type parameter `Side` and a lifetime that `#[arguments]`
+/// adds. The kernel's parameter is written `ScaleArguments<T>`, a handle's type `Kernel<ScaleArguments<'static, T>>`.
 ///
-/// Fields have the types that a kernel's parameters may have. A crate has one public struct of a name.
+/// Fields have the types that a kernel's parameters may have. A crate has at most one public argument struct of a name.
 #[proc_macro_attribute]
 pub fn arguments(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse::<syn::parse::Nothing>(attribute)

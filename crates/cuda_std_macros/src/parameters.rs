@@ -1,4 +1,4 @@
-//! A kernel's parameters, and how the PTX entry takes them.
+//! A kernel's parameters, and their form in the PTX entry.
 
 use syn::visit::Visit;
 use syn::visit_mut::{self, VisitMut};
@@ -12,19 +12,19 @@ pub struct Parameter {
     pub name: Ident,
     pub ty: Type,
     /// Whether the entry takes it as an address and a length.
-    pub is_span: bool,
-    /// What is said of it.
+    pub is_view: bool,
+    /// The parameter's docs.
     pub docs: Vec<Attribute>,
 }
 
-/// What a kernel takes.
+/// The inputs of a kernel.
 pub enum Inputs {
     Listed(Vec<Parameter>),
     /// A struct that `#[arguments]` has made.
     Struct(TypePath),
 }
 
-/// The inputs of a kernel's signature: a list of parameters, or a struct of arguments alone.
+/// The inputs of a kernel's signature: a list of parameters, or a single argument struct.
 pub fn inputs(signature: &syn::Signature) -> Result<Inputs> {
     let mut inputs = signature.inputs.iter();
     if let (Some(FnArg::Typed(argument)), None) = (inputs.next(), inputs.next())
@@ -39,7 +39,7 @@ pub fn inputs(signature: &syn::Signature) -> Result<Inputs> {
     parameters(signature).map(Inputs::Listed)
 }
 
-/// Whether the only parameter's type is a struct: no view, number or generic parameter.
+/// Whether the only parameter's type is a struct: not a view, a number or a generic parameter.
 fn is_struct(path: &TypePath, generics: &Generics) -> bool {
     const OTHERS: [&str; 14] =
         ["Global", "GlobalMut", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "isize", "usize", "f32", "f64"];
@@ -49,7 +49,7 @@ fn is_struct(path: &TypePath, generics: &Generics) -> bool {
         && !generics.type_params().any(|parameter| path.path.is_ident(&parameter.ident))
 }
 
-pub const FOR_ITS_LAUNCH: &str = "what a kernel is given is there for its launch, no longer: leave the lifetime out";
+pub const FOR_ITS_LAUNCH: &str = "a kernel's parameters live only for its launch: leave the lifetime out";
 
 /// The parameters of a kernel's signature.
 fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
@@ -67,20 +67,21 @@ fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
             if matches!(ty, Type::Reference(_) | Type::Ptr(_)) && signature.unsafety.is_none() {
                 return Err(Error::new_spanned(
                     &ty,
-                    "nothing checks accesses through it: make the kernel an `unsafe fn`, or take a `Global` or `GlobalMut`",
+                    "nothing checks accesses through it: make the kernel an `unsafe fn`, or take a `Global` or \
+                     `GlobalMut`",
                 ));
             }
             if let Some(lifetime) = named_lifetime(&ty) {
                 return Err(Error::new_spanned(lifetime, FOR_ITS_LAUNCH));
             }
-            let is_span = is_span(&ty)?;
+            let is_view = is_view(&ty)?;
             let docs = argument.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
-            Ok(Parameter { name: pattern.ident.clone(), ty, is_span, docs })
+            Ok(Parameter { name: pattern.ident.clone(), ty, is_view, docs })
         })
         .collect()
 }
 
-/// The type itself: one that a macro has handed on, or that stands in parentheses, is wrapped.
+/// The type without the group or the parentheses that a macro or the source wraps around it.
 pub fn without_parentheses(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => without_parentheses(&group.elem),
@@ -89,7 +90,7 @@ pub fn without_parentheses(ty: &Type) -> &Type {
     }
 }
 
-/// A lifetime with a name in the type.
+/// A named lifetime in the type, if any.
 pub fn named_lifetime(ty: &Type) -> Option<Lifetime> {
     struct Find(Option<Lifetime>);
     impl Visit<'_> for Find {
@@ -104,14 +105,14 @@ pub fn named_lifetime(ty: &Type) -> Option<Lifetime> {
     find.0
 }
 
-fn is_span(ty: &Type) -> Result<bool> {
+fn is_view(ty: &Type) -> Result<bool> {
     match ty {
         Type::Reference(TypeReference { mutability: Some(_), .. }) => {
             Err(Error::new_spanned(ty, "every thread would have the same `&mut`: take a `GlobalMut` or a `*mut`"))
         }
         Type::Reference(reference) => match &*reference.elem {
             Type::Slice(_) => Ok(true),
-            _ => Err(Error::new_spanned(ty, "a reference in a kernel's parameters is a slice")),
+            _ => Err(Error::new_spanned(ty, "a reference in a kernel's parameters must be to a slice")),
         },
         Type::Path(path) => {
             let name = &path.path.segments.last().expect("a path has a segment").ident;

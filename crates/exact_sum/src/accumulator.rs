@@ -1,12 +1,11 @@
-//! What a thread sums in the fast way.
+//! A thread's accumulator: the fast path of a sum.
 
 use crate::binary::Binary;
 use crate::window::{Bins, Window};
 
-/// The sum of up to [`Window::CAPACITY`] elements of one window: five words, which stay in registers.
+/// The sum of up to [`Window::CAPACITY`] elements in one window: five words, which stay in registers.
 ///
-/// An element that is not in the window, or has bits below it, has to go elsewhere; so has all of an accumulator that
-/// is full.
+/// An element outside the window, or with bits below it, must be added elsewhere; a full accumulator must be drained.
 #[derive(Clone, Copy, Debug)]
 pub struct Accumulator<F: Binary> {
     window: Window<F>,
@@ -23,15 +22,15 @@ impl<F: Binary> Default for Accumulator<F> {
 }
 
 impl<F: Binary> Accumulator<F> {
-    /// The sum of nothing, in a window for elements below `2^exponent`.
+    /// The empty sum in a window for elements below `2^exponent`.
     #[inline(always)]
     pub fn in_window(exponent: i32) -> Self {
         Self { window: Window::new(exponent), upper: F::ZERO, lower: F::ZERO, count: 0 }
     }
 
-    /// The sum of nothing in the same window.
+    /// The empty sum in the same window.
     #[inline(always)]
-    pub fn emptied(self) -> Self {
+    pub fn cleared(self) -> Self {
         Self { upper: F::ZERO, lower: F::ZERO, count: 0, ..self }
     }
 
@@ -41,20 +40,20 @@ impl<F: Binary> Accumulator<F> {
         self.window
     }
 
-    /// Whether nothing has been added.
+    /// Whether the accumulator is empty.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether `count` elements more may be added.
+    /// Whether `count` more elements may be added.
     #[inline(always)]
-    pub fn has_room(&self, count: u32) -> bool {
+    pub fn has_capacity(&self, count: u32) -> bool {
         self.count + count <= Window::<F>::CAPACITY
     }
 
-    /// With the bins of `count` elements that were extracted in this [window](Accumulator::window), which [are
-    /// exact](Bins::is_exact), and for which there is [room](Accumulator::has_room).
+    /// Adds the bins of `count` elements. They must have been extracted in this [window](Accumulator::window) and be
+    /// [exact](Bins::is_exact), and there must be [capacity](Accumulator::has_capacity) for them.
     #[inline(always)]
     pub fn with(self, bins: Bins<F>, count: u32) -> Self {
         Self {
@@ -65,7 +64,7 @@ impl<F: Binary> Accumulator<F> {
         }
     }
 
-    /// Without the bins of `count` elements that were added and should not have been.
+    /// Subtracts the bins of `count` elements that were added and should not have been.
     #[inline(always)]
     pub fn without(self, bins: Bins<F>, count: u32) -> Self {
         Self {
@@ -76,7 +75,7 @@ impl<F: Binary> Accumulator<F> {
         }
     }
 
-    /// The same sum, its words made by `now`: for a compiler that would put the additions off.
+    /// The same sum, with `now` applied to its words: against a compiler that would delay the additions.
     #[inline(always)]
     pub fn map_words(self, now: impl Fn(F::Word) -> F::Word) -> Self {
         Self { upper: now(self.upper), lower: now(self.lower), ..self }

@@ -3,9 +3,9 @@
 use core::fmt::Debug;
 use core::ops::{Add, BitAnd, BitOr, BitXor, Not, Sub};
 
-/// A binary floating-point format with a word of its size: `f32` or `f64`.
+/// A binary floating-point format, `f32` or `f64`, with an unsigned integer of its size.
 pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Self> + PartialEq {
-    /// Unsigned integers of the same size.
+    /// The unsigned integer of the same size.
     type Word: Copy
         + Debug
         + PartialEq
@@ -14,26 +14,26 @@ pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Sel
         + BitXor<Output = Self::Word>
         + Not<Output = Self::Word>;
 
-    /// Bits of a mantissa that are stored.
+    /// The number of stored mantissa bits.
     const MANTISSA: u32;
-    /// The exponent of the least normal number.
+    /// The exponent of the smallest normal number.
     const MIN_EXPONENT: i32;
-    /// One more than the exponent of the greatest number.
+    /// One more than the exponent of the largest number.
     const MAX_EXPONENT: i32;
-    /// How many integers of up to `2^(MANTISSA - 1)` in magnitude have a sum that a signed word holds, in any order.
+    /// The number of integers of up to `2^(MANTISSA - 1)` in magnitude whose sum a signed word can hold, in any order.
     const EXTRACTIONS: u32;
     /// 0.
     const ZERO: Self::Word;
-    /// The bit of the sign.
+    /// The sign bit.
     const SIGN: Self::Word;
-    /// The bits of the sign and of the exponent.
+    /// The sign bit and the exponent bits.
     const SIGN_AND_EXPONENT: Self::Word;
 
     /// The bits.
     fn bits(self) -> Self::Word;
     /// `1.5 * 2^exponent`, a normal number.
     fn one_and_a_half(exponent: i32) -> Self;
-    /// `2^-MANTISSA` of a normal number, if that is one, too.
+    /// `2^-MANTISSA` times a normal number, if the result is normal, too.
     fn scaled_down(self) -> Self;
     /// The exponent of a normal number.
     fn exponent(self) -> i32;
@@ -43,17 +43,17 @@ pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Sel
     fn subtract_words(a: Self::Word, b: Self::Word) -> Self::Word;
     /// `sum - count * each`, modulo the word, as a signed number.
     fn signed_difference(sum: Self::Word, each: Self::Word, count: u32) -> i64;
-    /// `exponent` so that the magnitude of the number is below `2^exponent`: one more than its own. At most
-    /// [`Binary::MIN_EXPONENT`] of a subnormal number or 0; above [`Binary::MAX_EXPONENT`] of NaN and of infinities.
+    /// The least `exponent` with the magnitude below `2^exponent`: one more than the number's own exponent. At most
+    /// [`Binary::MIN_EXPONENT`] for 0 and subnormal numbers; above [`Binary::MAX_EXPONENT`] for NaN and infinities.
     fn magnitude(self) -> i32;
-    /// The number as an integer and the power of two that it is multiplied by, counted from the least subnormal
-    /// number's; none of NaN and the infinities.
+    /// The number as an integer and the power of two that multiplies it, counted from the exponent of the smallest
+    /// subnormal number. `None` for NaN and infinities.
     fn decompose(self) -> Option<(i64, u32)>;
-    /// Whether it is NaN.
+    /// Whether the number is NaN.
     fn is_nan(self) -> bool;
-    /// Whether it is 0 of either sign.
+    /// Whether the number is 0 of either sign.
     fn is_zero(self) -> bool;
-    /// Whether its sign is minus.
+    /// Whether the sign is negative.
     fn is_negative(self) -> bool;
 }
 
@@ -128,7 +128,8 @@ macro_rules! binary {
         }
 
         const _: () = {
-            // The greatest integer of an extraction, that many times, stays below the sign; once more, and it does not.
+            // `EXTRACTIONS` times the largest integer of an extraction stays below the sign bit; once more, and it does
+            // not.
             let (each, most) = (1_u128 << ($mantissa - 1), 1_u128 << ($word::BITS - 1));
             assert!(each * (<$float as Binary>::EXTRACTIONS as u128) < most);
             assert!(each * (<$float as Binary>::EXTRACTIONS as u128 + 1) == most);

@@ -1,66 +1,66 @@
-//! Sums as bytes, to be kept or sent.
+//! Sums as bytes, for storage and transmission.
 //!
 //! Version 1, all numbers little-endian:
 //!
-//! | bytes | what they are |
+//! | bytes | contents |
 //! |---|---|
 //! | 0 to 3 | `xsum` |
 //! | 4 | the version, 1 |
-//! | 5 | the type of the elements: 1 `f16`, 2 `bf16`, 3 `f32`, 4 `f64`; 16 more of products |
-//! | 6 | what was not finite: 1 NaN, 2 infinity, 4 negative infinity; of the first no other with it |
+//! | 5 | the element type: 1 `f16`, 2 `bf16`, 3 `f32`, 4 `f64`; plus 16 for sums of products |
+//! | 6 | non-finite elements: 1 NaN, 2 infinity, 4 negative infinity; NaN excludes the others |
 //! | 7 | 0 |
-//! | 8 to 15 | how many elements |
-//! | 16 on | the sum in units of the least number, or of its square, in two's complement; 0 unless all was finite |
-//! | the last 4 | CRC-32 of all before |
+//! | 8 to 15 | the number of elements |
+//! | 16 on | the sum in two's complement, in units of the least number or its square; 0 if any element is not finite |
+//! | the last 4 | CRC-32 of all bytes before it |
 //!
-//! Equal sums of as many elements are equal bytes.
+//! Equal sums of equally many elements have equal bytes.
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::compact::Specials;
-use crate::sum::{ExactDot, ExactSum, MOST_ELEMENTS, State, Summand, Superaccumulator, width};
+use crate::sum::{ExactDot, ExactSum, MAX_ELEMENTS, State, Summand, Superaccumulator, width};
 
 const MAGIC: [u8; 4] = *b"xsum";
 const VERSION: u8 = 1;
 const HEADER: usize = 16;
 const CHECKSUM: usize = 4;
-/// Added to the type's code where products are summed.
-const OF_PRODUCTS: u8 = 16;
+/// Added to the type's code for sums of products.
+const PRODUCTS: u8 = 16;
 
-/// Bytes that are no sum of this type.
+/// Why bytes are not a sum of the requested type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FromBytesError {
-    /// They do not begin as a sum does.
+    /// They do not begin with a sum's signature.
     NotASum,
-    /// They are of a version that this crate does not know.
+    /// They have a version that this crate does not know.
     Version {
-        /// The version that they are of.
+        /// The version.
         found: u8,
     },
-    /// They are the sum of another type.
+    /// They are a sum of another type.
     Type {
-        /// The code of the type that they are of.
+        /// The code of the bytes' type.
         found: u8,
-        /// That of the type that was asked for.
+        /// The code of the requested type.
         expected: u8,
     },
-    /// There are more or fewer than a sum of this type has.
+    /// They are longer or shorter than a sum of this type.
     Length {
-        /// How many there are.
+        /// The number of bytes.
         found: usize,
-        /// How many a sum has.
+        /// The number of bytes of a sum.
         expected: usize,
     },
-    /// They were altered: their checksum is another one, or no sum is written as they are.
+    /// They were altered: the checksum is wrong, or no sum is written this way.
     Altered,
 }
 
 impl fmt::Display for FromBytesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotASum => write!(f, "these bytes are no exact sum: they do not begin with `xsum`"),
+            Self::NotASum => write!(f, "these bytes are not an exact sum: they do not begin with `xsum`"),
             Self::Version { found } => {
                 write!(f, "an exact sum of version {found}: this program reads version {VERSION}; update it")
             }
@@ -82,8 +82,8 @@ struct Type(u8);
 
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let products = if self.0 & OF_PRODUCTS != 0 { "products of " } else { "" };
-        let name = match self.0 & !OF_PRODUCTS {
+        let products = if self.0 & PRODUCTS != 0 { "products of " } else { "" };
+        let name = match self.0 & !PRODUCTS {
             1 => "f16",
             2 => "bf16",
             3 => "f32",
@@ -107,12 +107,12 @@ fn write<L: Superaccumulator>(state: State<L>, code: u8) -> Vec<u8> {
     bytes
 }
 
-/// How many bytes a sum has.
+/// The number of bytes of a sum.
 const fn length<L: Superaccumulator>() -> usize {
     HEADER + 4 * L::LEN + CHECKSUM
 }
 
-/// The state of such bytes, if its terms are below `2^width`.
+/// Reads a state whose terms are below `2^width`.
 fn read<L: Superaccumulator>(bytes: &[u8], code: u8, width: u32) -> Result<State<L>, FromBytesError> {
     let length_error = FromBytesError::Length { found: bytes.len(), expected: length::<L>() };
     if !bytes.starts_with(&MAGIC) {
@@ -138,17 +138,17 @@ fn read<L: Superaccumulator>(bytes: &[u8], code: u8, width: u32) -> Result<State
     state.count = count.iter().rev().fold(0, |count, &byte| count << 8 | u64::from(byte));
     for (k, limb) in limbs.chunks_exact(4).enumerate() {
         let limb = limb.iter().rev().fold(0_u32, |limb, &byte| limb << 8 | u32::from(byte));
-        // The sign is that of the last limb.
+        // The last limb carries the sign.
         let limb = if k + 1 == L::LEN { i64::from(limb as i32) } else { i64::from(limb) };
         state.limbs.add_to_limb(k, limb);
     }
-    if state.count > MOST_ELEMENTS || !is_possible(&state, width) || write(state, code) != bytes {
+    if state.count > MAX_ELEMENTS || !is_possible(&state, width) || write(state, code) != bytes {
         return Err(FromBytesError::Altered);
     }
     Ok(state)
 }
 
-/// Whether so many terms below `2^width` may have this sum: if not, there may be no room for what is merged with it.
+/// Whether `count` terms below `2^width` can have this sum. If not, a later merge could overflow.
 fn is_possible<L: Superaccumulator>(state: &State<L>, width: u32) -> bool {
     let leading = state.limbs.leading();
     leading.bits == 0 || state.count > 0 && leading.position + 127 <= (width + state.count.ilog2()) as i32
@@ -159,15 +159,15 @@ macro_rules! bytes {
         impl<T: Summand> $sum<T> {
             const CODE: u8 = $code;
 
-            /// The sum as bytes, of [version 1](crate::bytes). Equal sums of as many elements are equal bytes.
+            /// The sum as bytes, of [version 1](crate::bytes). Equal sums of equally many elements have equal bytes.
             pub fn to_bytes(&self) -> Vec<u8> {
                 write(self.state, Self::CODE)
             }
 
-            /// The sum of such bytes.
+            /// Reads a sum from its bytes.
             ///
             /// # Errors
-            /// They are of another version or type, were cut off, or altered.
+            /// If the bytes have another version or type, or were cut off or altered.
             pub fn from_bytes(bytes: &[u8]) -> Result<Self, FromBytesError> {
                 read(bytes, Self::CODE, $width).map(|state| Self { state })
             }
@@ -193,5 +193,5 @@ macro_rules! bytes {
 
 bytes! {
     ExactSum, T::CODE, width::<T::Binary>();
-    ExactDot, T::CODE + OF_PRODUCTS, 2 * width::<T::Binary>();
+    ExactDot, T::CODE + PRODUCTS, 2 * width::<T::Binary>();
 }

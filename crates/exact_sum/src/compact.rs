@@ -1,39 +1,39 @@
-//! What threads and blocks exchange: an integer, and where its units are.
+//! The state that threads and blocks exchange: an integer and the position of its units.
 
-/// What a sum has seen that is not finite.
+/// The set of non-finite values among the elements of a sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Specials(u8);
 
 impl Specials {
-    /// Nothing.
+    /// The empty set.
     pub const NONE: Self = Self(0);
     const NAN: u8 = 1;
     const INFINITY: u8 = 2;
     const NEGATIVE_INFINITY: u8 = 4;
 
-    /// NaN.
+    /// The set of NaN.
     pub const fn nan() -> Self {
         Self(Self::NAN)
     }
 
-    /// Infinity of a sign.
+    /// The set of one infinity.
     pub const fn infinity(is_negative: bool) -> Self {
         Self(if is_negative { Self::NEGATIVE_INFINITY } else { Self::INFINITY })
     }
 
-    /// What either has seen.
+    /// The union of both sets.
     #[inline(always)]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether all was finite.
+    /// Whether the set is empty, so that all elements were finite.
     #[inline(always)]
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// The result that they make, whatever else is summed: NaN if there was one, or infinities of both signs; else an
+    /// The result that the set implies, whatever the other elements: NaN for NaN or infinities of both signs; else the
     /// infinity.
     pub const fn outcome(self) -> Outcome {
         match self.0 {
@@ -44,7 +44,7 @@ impl Specials {
         }
     }
 
-    /// The one set for each outcome: equal for sums that are equal.
+    /// The same set for each outcome, so that equal sums have equal sets.
     pub const fn canonical(self) -> Self {
         match self.outcome() {
             Outcome::Nan => Self(Self::NAN),
@@ -52,61 +52,61 @@ impl Specials {
         }
     }
 
-    /// As bits, of which three may be one.
+    /// The set as bits 0 to 2.
     #[inline(always)]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Of bits; none if another than these three is one.
+    /// The set from its bits. `None` if another bit is set.
     pub const fn from_bits(bits: u8) -> Option<Self> {
         if bits < 8 { Some(Self(bits)) } else { None }
     }
 }
 
-/// What a sum is.
+/// The kind of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Its limbs.
+    /// Finite, as in the limbs.
     Finite,
     /// An infinity.
     Infinity {
-        /// Of which sign.
+        /// Whether it is negative.
         is_negative: bool,
     },
     /// NaN.
     Nan,
 }
 
-/// The exact sum of some elements: `value * 2^position` in units of the least number, [`Specials`], and whether a part
-/// of it is in [`Limbs`](crate::Limbs) beside it.
+/// The exact sum of some elements: `value * 2^position` in units of the least number, its [`Specials`], and whether
+/// further [`Limbs`](crate::Limbs) hold a part of it.
 ///
-/// `BITS` are those that the value may have, its sign among them: 112 leave 16 of two words for the rest
+/// `BITS` is the number of bits of the value, sign included: 112 leave 16 of two words for the other fields
 /// ([`Compact::to_bits`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compact<const BITS: u32> {
     /// The integer.
     pub value: i128,
-    /// The power of two that it is in units of, below `2^12`; of no meaning if the integer is 0.
+    /// The power of two of its units, below `2^12`; meaningless if the value is 0.
     pub position: u32,
-    /// What was not finite.
+    /// The non-finite elements.
     pub specials: Specials,
-    /// Whether a part of the sum is in limbs.
+    /// Whether limbs hold a part of the sum.
     pub has_limbs: bool,
 }
 
 impl<const BITS: u32> Compact<BITS> {
-    /// The sum of nothing.
+    /// The empty sum.
     pub const ZERO: Self = Self { value: 0, position: 0, specials: Specials::NONE, has_limbs: false };
 
-    /// Whether a value has few enough bits.
+    /// Whether a value fits in `BITS` bits.
     #[inline(always)]
     pub const fn fits(value: i128) -> bool {
         const { assert!(BITS > 64 && BITS <= 128) };
         (value << (128 - BITS)) >> (128 - BITS) == value
     }
 
-    /// `value * 2^places`, if it has few enough bits.
+    /// `value * 2^places`, if it fits in `BITS` bits.
     #[inline(always)]
     pub const fn shifted(value: i128, places: u32) -> Option<i128> {
         if places >= BITS {
@@ -116,7 +116,7 @@ impl<const BITS: u32> Compact<BITS> {
         if shifted >> places == value && Self::fits(shifted) { Some(shifted) } else { None }
     }
 
-    /// The sum of both, and what there was no room for, as an integer and its position: that has to go to limbs.
+    /// The sum of both, and a remainder that does not fit, as an integer and its position: it must be added to limbs.
     #[inline(always)]
     pub fn combine(self, other: Self) -> (Self, Option<(i128, u32)>) {
         let specials = self.specials.or(other.specials);
@@ -130,7 +130,7 @@ impl<const BITS: u32> Compact<BITS> {
         }
         let (high, low) = if self.position >= other.position { (self, other) } else { (other, self) };
         if let Some(shifted) = Self::shifted(high.value, high.position - low.position) {
-            // Of 128 bits each a sum may wrap.
+            // With 128 bits each the sum may wrap.
             let sum = shifted.wrapping_add(low.value);
             let wraps = (shifted ^ sum) & (low.value ^ sum) < 0;
             if !wraps && Self::fits(sum) {
@@ -144,7 +144,7 @@ impl<const BITS: u32> Compact<BITS> {
 impl Compact<112> {
     const POSITION_BITS: u32 = 12;
 
-    /// As two words: equal states are not equal bits, but all bits of the sum are there, and [`Compact::ZERO`] is 0.
+    /// The state as two words. Equal sums may have different words, but no bit is lost, and [`Compact::ZERO`] is 0.
     #[inline(always)]
     pub const fn to_bits(self) -> u128 {
         let tag = self.position
@@ -153,7 +153,7 @@ impl Compact<112> {
         (self.value as u128) << 16 | tag as u128
     }
 
-    /// The state of such bits.
+    /// The state from its words.
     #[inline(always)]
     pub const fn from_bits(bits: u128) -> Self {
         let tag = bits as u32;

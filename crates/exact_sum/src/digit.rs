@@ -1,11 +1,11 @@
-//! Integers in limbs of 32 bits, one of which each lane of a warp holds.
+//! Integers in limbs of 32 bits, one limb per lane of a warp.
 
-/// What of `value * 2^position` limb `limb` holds: the sum of all digits times `2^(32 limb)` is the value. There are
-/// three that are not 0 at most; the highest of them has the sign, the others have none.
+/// The digit of `value * 2^position` in limb `limb`: the sum of all digits times `2^(32 limb)` is the value. At most
+/// three digits are not 0; the highest of them carries the sign.
 #[inline(always)]
 pub const fn digit(value: i64, position: u32, limb: u32) -> i64 {
     let (place, shift) = (limb.wrapping_sub(position / 32), position % 32);
-    // Without a branch for each place, as each lane of a warp has another.
+    // Branch-free, because each lane of a warp has a different limb.
     let right = place.wrapping_mul(32).wrapping_sub(shift);
     let above = value >> (if right < 63 { right } else { 63 });
     let rest = if place == 0 { ((value as u32) << shift) as i64 } else { above };
@@ -13,7 +13,7 @@ pub const fn digit(value: i64, position: u32, limb: u32) -> i64 {
     if place > 2 { 0 } else { digit }
 }
 
-/// [`digit`] of a longer value, of which there are five.
+/// [`digit`] of a longer value, with at most five nonzero digits.
 #[inline(always)]
 pub const fn digit_of_long(value: i128, position: u32, limb: u32) -> i64 {
     let (place, shift) = (limb.wrapping_sub(position / 32), position % 32);
@@ -44,7 +44,7 @@ mod tests {
             }
             for long in [i128::from(value), i128::from(value) * 0x7fff_ffff_ffff, i128::from(value) << 63] {
                 for position in [0, 1, 31, 32, 95] {
-                    // As two numbers, since all together have no room in one.
+                    // As two numbers, because one cannot hold the sum of all digits.
                     let of_limb =
                         |limb| i128::from(digit_of_long(long, position, u32::wrapping_add(limb, position / 32)));
                     let low: i128 = (0..3).map(|limb| of_limb(limb) << (32 * limb)).sum();

@@ -1,16 +1,16 @@
 //! Exact sums of floats, rounded once.
 //!
 //! A sum of floats is computed as a sum of integers, which is the same in any order; the result is rounded once, at the
-//! end. Nothing here knows of GPUs: kernels, hosts and tests use the same functions.
+//! end. This crate does not depend on GPUs: kernels, hosts and tests use the same functions.
 //!
-//! | part | what it is |
+//! | part | contents |
 //! |---|---|
 //! | [`Window`] | extraction of an element into the integers of two bins: a dozen instructions, exact for most data |
-//! | [`Accumulator`] | what a thread sums in: bins of one window |
-//! | [`digit`] | which part of an integer a limb holds |
-//! | [`Compact`] | what threads and blocks exchange: an integer and its position |
-//! | [`Limbs`] | a superaccumulator with room for any sum, for what has no room elsewhere |
-//! | [`round`] | the one rounding, also of a mean and of a norm |
+//! | [`Accumulator`] | the bins of one window, in which a thread sums |
+//! | [`digit`] | the digit of an integer in a given limb |
+//! | [`Compact`] | the state that threads and blocks exchange: an integer and its position |
+//! | [`Limbs`] | a superaccumulator: holds any sum, for values that fit nowhere else |
+//! | [`round`] | the single rounding, also of a mean and of a norm |
 //! | [`integers`] | means and norms of integers |
 #![no_std]
 
@@ -37,7 +37,7 @@ pub use digit::{digit, digit_of_long};
 pub use limbs::{Leading, Limbs};
 pub use round::Rounded;
 pub use sum::{
-    DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, ExactDot, ExactSum, MOST_ELEMENTS, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Summand,
+    DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, ExactDot, ExactSum, MAX_ELEMENTS, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Summand,
     Superaccumulator, TooManyElements,
 };
 pub use window::{Bins, Window};

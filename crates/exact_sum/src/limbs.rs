@@ -1,12 +1,12 @@
-//! A superaccumulator: a fixed-point number with room for every sum.
+//! A superaccumulator: a fixed-point number wide enough for every sum.
 
-/// An integer in limbs of 32 bits, each with 31 further bits for carries that have not been passed on yet.
+/// An integer in limbs of 32 bits, each with 31 more bits for carries that are not propagated yet.
 ///
-/// The number is the sum of `limbs[k] * 2^(32 k)`. An addition touches a limb by less than `2^32`, so
-/// [`Limbs::ADDITIONS`] of them fit before carries have to be passed on, which [`Limbs::add`] does by itself.
+/// The number is the sum of `limbs[k] * 2^(32 k)`. An addition changes a limb by less than `2^32`, so
+/// [`Limbs::ADDITIONS`] additions fit before carries must be propagated, which [`Limbs::add`] does by itself.
 ///
 /// Source: Kulisch and Miranker, "The arithmetic of the digital computer: a new approach", SIAM Review 28 (1986); Neal,
-/// "Fast exact summation using small and large superaccumulators", 2015, for limbs with room for late carries.
+/// "Fast exact summation using small and large superaccumulators", 2015, for delayed carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limbs<const N: usize> {
     limbs: [i64; N],
@@ -23,20 +23,20 @@ impl<const N: usize> Limbs<N> {
     /// 0.
     pub const ZERO: Self = Self { limbs: [0; N], additions: 0 };
 
-    /// Additions before carries are passed on: each is below `2^32`, and what a limb keeps when carries have been
-    /// passed on too.
+    /// The number of additions before carries must be propagated: each is below `2^32`, as is the remainder of a limb
+    /// after propagation.
     pub const ADDITIONS: u32 = {
         const ADDITIONS: u32 = (1 << 30) - 1;
         assert!((ADDITIONS as i128 + 1) << 32 < 1 << 63);
         ADDITIONS
     };
 
-    /// Adds `value * 2^position`. What is beyond the last limb is lost: whoever chooses `N` sees to it that nothing is.
+    /// Adds `value * 2^position`. Bits beyond the last limb are lost: choose `N` large enough.
     #[inline]
     pub fn add(&mut self, value: i128, position: u32) {
         self.count_addition();
         let (mut limb, shift) = ((position / 32) as usize, position % 32);
-        // The lowest 32 bits that the shifted value has a limb for, and the rest of it.
+        // The lowest 32 bits of the shifted value within a limb, and the rest of it.
         let mut low = (value as u32) << shift;
         let mut rest = value >> (32 - shift);
         while limb + 1 < N {
@@ -60,9 +60,9 @@ impl<const N: usize> Limbs<N> {
     /// Adds another number.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
-        self.pass_carries();
+        self.propagate_carries();
         let mut other = *other;
-        other.pass_carries();
+        other.propagate_carries();
         let mut k = 0;
         while k < N {
             self.limbs[k] += other.limbs[k];
@@ -74,14 +74,14 @@ impl<const N: usize> Limbs<N> {
     #[inline]
     fn count_addition(&mut self) {
         if self.additions == Self::ADDITIONS {
-            self.pass_carries();
+            self.propagate_carries();
         }
         self.additions += 1;
     }
 
-    /// Brings all limbs but the last into `0..2^32`: then equal numbers have equal limbs.
+    /// Propagates carries, so that all limbs but the last are in `0..2^32` and equal numbers have equal limbs.
     #[inline]
-    pub fn pass_carries(&mut self) {
+    pub fn propagate_carries(&mut self) {
         let mut k = 0;
         while k + 1 < N {
             let carry = self.limbs[k] >> 32;
@@ -98,25 +98,25 @@ impl<const N: usize> Limbs<N> {
         self.limbs[k]
     }
 
-    /// Replaces limb `k`, by what is below `2^62` in magnitude; carries have to be passed on next.
+    /// Replaces limb `k` with a value below `2^62` in magnitude; propagate carries next.
     #[inline]
     pub fn set_limb(&mut self, k: usize, limb: i64) {
         self.limbs[k] = limb;
         self.additions = Self::ADDITIONS;
     }
 
-    /// Adds to limb `k` alone, less than `2^32` in magnitude.
+    /// Adds to limb `k` only, less than `2^32` in magnitude.
     #[inline]
     pub fn add_to_limb(&mut self, k: usize, amount: i64) {
         self.count_addition();
         self.limbs[k] += amount;
     }
 
-    /// The number's sign, and its magnitude's highest 128 bits.
+    /// The number's sign, and the highest 128 bits of its magnitude.
     #[inline]
     pub fn leading(&self) -> Leading {
         let mut magnitude = *self;
-        magnitude.pass_carries();
+        magnitude.propagate_carries();
         let is_negative = magnitude.limbs[N - 1] < 0;
         if is_negative {
             let mut k = 0;
@@ -124,7 +124,7 @@ impl<const N: usize> Limbs<N> {
                 magnitude.limbs[k] = -magnitude.limbs[k];
                 k += 1;
             }
-            magnitude.pass_carries();
+            magnitude.propagate_carries();
         }
         let limbs = &magnitude.limbs;
         let mut top = N;
@@ -134,7 +134,7 @@ impl<const N: usize> Limbs<N> {
         if top == 0 {
             return Leading::ZERO;
         }
-        // The last limb may have more than 32 bits, the others have not.
+        // Only the last limb may have more than 32 bits.
         let (mut bits, mut position) = (limbs[top - 1] as u128, 32 * (top as i32 - 1));
         let mut next = top - 1;
         while next > 0 && bits.leading_zeros() >= 32 {
@@ -162,13 +162,13 @@ impl<const N: usize> Limbs<N> {
 /// The highest 128 bits of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leading {
-    /// Whether the number is below 0.
+    /// Whether the number is negative.
     pub is_negative: bool,
-    /// The bits, the highest of them one; 0 for 0.
+    /// The bits, of which the highest is one; 0 for the number 0.
     pub bits: u128,
-    /// The power of two that the lowest bit stands for, in the number's own units.
+    /// The power of two of the lowest bit, in the number's own units.
     pub position: i32,
-    /// Whether there is something below.
+    /// Whether any lower bit is one.
     pub is_inexact: bool,
 }
 
@@ -176,7 +176,7 @@ impl Leading {
     /// 0.
     pub const ZERO: Self = Self { is_negative: false, bits: 0, position: 0, is_inexact: false };
 
-    /// Those of `value * 2^position`.
+    /// The leading bits of `value * 2^position`.
     #[inline(always)]
     pub fn of(value: i128, position: i32) -> Self {
         if value == 0 {
@@ -187,7 +187,8 @@ impl Leading {
         Self { is_negative: value < 0, bits: magnitude << zeros, position: position - zeros as i32, is_inexact: false }
     }
 
-    /// Those of `a * 2^i + b * 2^j`, of two numbers of at most 120 bits, unless `i` and `j` are 128 or more apart.
+    /// The leading bits of `a * 2^i + b * 2^j`, for two numbers of at most 120 bits. `None` if `i` and `j` are 128 or
+    /// more apart.
     #[inline]
     pub fn of_two(a: (i128, u32), b: (i128, u32)) -> Option<Self> {
         let ((above, i), (below, j)) = if a.1 >= b.1 { (a, b) } else { (b, a) };
@@ -195,7 +196,7 @@ impl Leading {
         if distance >= 128 {
             return None;
         }
-        // Two words of 128 bits, the upper one with the sign.
+        // Two words of 128 bits; the upper one carries the sign.
         let carried = if distance == 0 { above >> 127 } else { above >> (128 - distance) };
         let (low, has_carry) = ((above << distance) as u128).overflowing_add(below as u128);
         let high = carried + (below >> 127) + i128::from(has_carry);
@@ -214,12 +215,13 @@ impl Leading {
         })
     }
 
-    /// Those of an integer of so many words, the lowest first.
+    /// The leading bits of an integer of `N` words, lowest first.
     #[inline]
     pub fn of_words<const N: usize>(words: [u64; N]) -> Self {
         const { assert!(N >= 2) };
         let (mut words, mut position, mut k) = (words, 64 * (N as i32 - 2), 1);
-        // The highest word to the last place. By constant places: an array that is indexed otherwise lies in memory.
+        // Moves the highest nonzero word to the last index. By constant indices: other indices would force the array
+        // into memory.
         while k < N {
             if words[N - 1] == 0 {
                 let mut i = N - 1;

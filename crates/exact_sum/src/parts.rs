@@ -1,21 +1,21 @@
-//! What a sum consists of, for devices that keep it in another form.
+//! Sums as limbs, for devices that keep them in another form.
 
 use crate::compact::Specials;
-use crate::sum::{ExactSum, MOST_ELEMENTS, State, Summand, Superaccumulator, TooManyElements};
+use crate::sum::{ExactSum, MAX_ELEMENTS, State, Summand, Superaccumulator, TooManyElements};
 
 impl<T: Summand> ExactSum<T> {
-    /// The sum of `count` elements by its limbs, the lowest first: `limbs[k] * 2^(32 k)` of all `k`, in units of the
-    /// least number of the format that the elements are summed in. A limb is below `2^62` in magnitude; limbs above
-    /// [`ExactSum::limbs`]' last one have no more than the sign.
+    /// A sum of `count` elements from its limbs, lowest first: the sum of `limbs[k] * 2^(32 k)`, in units of the least
+    /// number of the format in which the elements are summed. A limb is below `2^62` in magnitude; limbs beyond those
+    /// of [`ExactSum::limbs`] only extend the sign.
     ///
     /// # Errors
-    /// There are more elements than [`MOST_ELEMENTS`].
+    /// If `count` exceeds [`MAX_ELEMENTS`].
     pub fn from_limbs(
         limbs: impl IntoIterator<Item = i64>,
         specials: Specials,
         count: u64,
     ) -> Result<Self, TooManyElements> {
-        if count > MOST_ELEMENTS {
+        if count > MAX_ELEMENTS {
             return Err(TooManyElements { count });
         }
         let last = T::Limbs::LEN - 1;
@@ -34,14 +34,14 @@ impl<T: Summand> ExactSum<T> {
         Ok(Self { state })
     }
 
-    /// The sum's limbs, as [`ExactSum::from_limbs`] takes them: equal ones of equal sums, all but the last in
-    /// `0..2^32`; 0 unless all was finite.
+    /// The sum's limbs, as [`ExactSum::from_limbs`] takes them. Equal sums have equal limbs, all but the last in
+    /// `0..2^32`; the limbs are 0 if any element is not finite.
     pub fn limbs(&self) -> impl Iterator<Item = i64> + use<T> {
         let state = self.state.canonical();
         (0..T::Limbs::LEN).map(move |k| state.limbs.limb(k))
     }
 
-    /// What it has seen that is not finite.
+    /// The non-finite elements.
     pub fn specials(&self) -> Specials {
         self.state.specials
     }
@@ -64,12 +64,12 @@ mod tests {
             }
         }
         let least = |limbs: &[i64]| ExactSum::<f32>::from_limbs(limbs.iter().copied(), Specials::NONE, 1).unwrap();
-        // Late carries, and a limb more, which has the sign.
+        // Unpropagated carries, and one more limb, which carries the sign.
         assert_eq!(least(&[5 << 32, -3]).value(), 2.0 * 2.0_f32.powi(32 - 149));
         assert_eq!(least(&[-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).value(), -f32::from_bits(1));
         let negative: Vec<i64> = (0..12).map(|k| if k < 11 { 0xffff_ffff } else { -1 }).collect();
         assert_eq!(least(&negative).value(), -f32::from_bits(1));
-        let count = MOST_ELEMENTS + 1;
+        let count = MAX_ELEMENTS + 1;
         assert_eq!(ExactSum::<f32>::from_limbs([], Specials::NONE, count), Err(TooManyElements { count }));
     }
 }

@@ -1,21 +1,21 @@
-//! One rounding, to nearest, ties to even.
+//! Rounding to nearest, ties to even.
 
 use half::{bf16, f16};
 
 use crate::limbs::Leading;
 
-/// A format that results are given out in.
+/// A format of results.
 pub trait Rounded: Copy {
-    /// The number that is nearest to `leading * 2^unit`; of two that are as near, the one whose last bit is 0. Infinite
-    /// from half a unit of the last place above the greatest number on.
+    /// Rounds `leading * 2^unit` to the nearest number, ties to even. Infinite from half a unit in the last place above
+    /// the largest number on.
     fn round(leading: Leading, unit: i32) -> Self;
-    /// `value * 2^exponent`, rounded in the same way, if that is a multiple of the format's least number and `exponent`
+    /// Rounds `value * 2^exponent` in the same way, if it is a multiple of the format's least number and `exponent` is
     /// at most 250.
     #[inline(always)]
     fn round_word(value: i64, exponent: i32) -> Self {
         Self::round(Leading::of(value as i128, 0), exponent)
     }
-    /// The same of a longer integer.
+    /// [`Rounded::round_word`] for a longer integer.
     #[inline(always)]
     fn round_integer(value: i128, exponent: i32) -> Self {
         let magnitude = value.unsigned_abs();
@@ -23,25 +23,25 @@ pub trait Rounded: Copy {
         if bits <= 62 {
             return Self::round_word(value as i64, exponent);
         }
-        // More bits than any format keeps, and whether there is something below: that cannot be mistaken for a tie. The
-        // result is no subnormal number, so that nothing is rounded again.
+        // More bits than any format keeps, and a sticky bit, so that no tie is mistaken. The result is not subnormal,
+        // so nothing is rounded twice.
         let dropped = bits - 62;
         let is_inexact = magnitude & ((1 << dropped) - 1) != 0;
         let kept = (magnitude >> dropped) as i64 | is_inexact as i64;
         Self::round_word(if value < 0 { -kept } else { kept }, exponent + dropped as i32)
     }
-    /// The one NaN.
+    /// The canonical NaN.
     const NAN: Self;
     /// The exponent of the least number.
     const LEAST: i32;
-    /// Infinity of a sign.
+    /// The infinity with this sign.
     fn infinity(is_negative: bool) -> Self;
 }
 
-/// `leading / count`, of a number whose [`Leading::bits`] are in units of the quotient.
+/// `leading / count`, for a number whose [`Leading::bits`] are in units of the quotient.
 ///
-/// 128 bits over a count below `2^63` leave at least 65 for the quotient, more than any format keeps; what is below the
-/// bits, and the remainder, cannot change them, only whether the quotient is exact.
+/// 128 bits over a count below `2^63` leave at least 65 for the quotient, more than any format keeps. Lower bits of the
+/// number, and the remainder, cannot change them; they decide only whether the quotient is exact.
 #[inline]
 pub fn divide(leading: Leading, count: u64) -> Leading {
     let (quotient, remainder) =
@@ -58,7 +58,7 @@ pub fn divide(leading: Leading, count: u64) -> Leading {
     }
 }
 
-/// The quotient and the remainder, a bit at a time: GPUs have no division of 128 bits.
+/// The quotient and the remainder, bit by bit: GPUs have no 128-bit division.
 #[inline]
 fn divide_by_bits(bits: u128, count: u64) -> (u128, u64) {
     let (mut quotient, mut remainder) = (0_u128, 0_u64);
@@ -75,8 +75,8 @@ fn divide_by_bits(bits: u128, count: u64) -> (u128, u64) {
     (quotient, remainder)
 }
 
-/// The same of a count below `2^32`, 32 bits at a time. The reciprocal says each digit of the quotient, at most 1 too
-/// large or too small: it is below `2^32`, and what three roundings change is less than `2^-50` of it.
+/// The same for a count below `2^32`, 32 bits at a time. The reciprocal estimates each digit of the quotient with an
+/// error of at most 1: the digit is below `2^32`, and three roundings change it by less than `2^-50` of itself.
 #[inline]
 fn divide_by_digits(bits: u128, count: u64) -> (u128, u64) {
     let reciprocal = 1.0 / count as f64;
@@ -99,58 +99,59 @@ fn divide_by_digits(bits: u128, count: u64) -> (u128, u64) {
     (quotient, remainder)
 }
 
-/// [`divide`] by one division of `f64`: a quotient that is rounded to the same normal `f32` as the exact one. None if
-/// it is so near to the middle between two of them that only the exact one can tell.
+/// [`divide`] by one division of `f64`: a quotient that rounds to the same normal `f32` as the exact one. `None` if it
+/// is so close to a midpoint of two `f32` that only the exact quotient can decide.
 #[inline]
 pub fn divide_for_single(leading: Leading, count: u64) -> Option<Leading> {
-    // Three roundings, and what is cut off: less than 2^-51 of the quotient is wrong, 2 of its last place.
+    // Three roundings and a truncation: an error below 2^-51 of the quotient, or 2 units in its last place.
     let quotient = (leading.bits >> 64) as u64 as f64 / count as f64;
-    nearly(quotient, 64 + leading.position).map(|found| Leading { is_negative: leading.is_negative, ..found })
+    approximate(quotient, 64 + leading.position).map(|found| Leading { is_negative: leading.is_negative, ..found })
 }
 
-/// [`root`] by one root of `f64`, which `sqrt` takes: one that is rounded to the same normal `f32` as the exact one.
-/// None if it is so near to the middle between two of them that only the exact one can tell.
+/// [`root`] by one square root of `f64`, `sqrt`: a root that rounds to the same normal `f32` as the exact one. `None`
+/// if it is so close to a midpoint of two `f32` that only the exact root can decide.
 #[inline]
 pub fn root_for_single(leading: Leading, unit: i32, sqrt: impl Fn(f64) -> f64) -> Option<Leading> {
     let exponent = leading.position + unit + 64;
     let square = (leading.bits >> 64) as u64 as f64 * if exponent & 1 == 0 { 1.0 } else { 2.0 };
-    nearly(sqrt(square), exponent >> 1)
+    approximate(sqrt(square), exponent >> 1)
 }
 
-/// `found * 2^position`, of which the last places may be wrong by a few, unless that decides what `f32` is nearest.
+/// `found * 2^position`, with an error of a few units in the last place. `None` if the error could change the nearest
+/// `f32`.
 #[inline(always)]
-fn nearly(found: f64, position: i32) -> Option<Leading> {
+fn approximate(found: f64, position: i32) -> Option<Leading> {
     let bits = found.to_bits();
     let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
     let exponent = (bits >> 52) as i32 - 1023 + position;
-    // The mantissa's highest bit is bit 127: then the lowest stands for 2^(exponent - 127).
+    // The mantissa's highest bit becomes bit 127, so the lowest bit is worth 2^(exponent - 127).
     let leading =
         Leading { is_negative: false, bits: (mantissa as u128) << 75, position: exponent - 127, is_inexact: true };
-    if is_near_to_a_middle(bits) { None } else { Some(leading) }
+    if is_near_midpoint(bits) { None } else { Some(leading) }
 }
 
-/// Whether an `f64` is so near to the middle between two normal `f32` that a few of its last places decide which of
-/// them is nearest.
+/// Whether an `f64` is so close to the midpoint of two normal `f32` that a few units in its last place decide which is
+/// nearest.
 #[inline(always)]
-fn is_near_to_a_middle(bits: u64) -> bool {
+fn is_near_midpoint(bits: u64) -> bool {
     const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
     const WRONG: u64 = 8;
     let below = bits & ((1 << DROPPED) - 1);
     below.wrapping_sub((1 << (DROPPED - 1)) - WRONG) <= 2 * WRONG
 }
 
-/// The `f32` that is nearest to a number, of which the last places may be wrong by a few if it is not 0. None if that
-/// might be another one, or a subnormal number.
+/// The `f32` nearest to a number with an error of a few units in the last place, if it is not 0. `None` if the error
+/// could change the result, or the result is subnormal.
 #[inline(always)]
 pub fn single_near(number: f64) -> Option<f32> {
-    let is_normal = number.abs() >= f32::MIN_POSITIVE as f64 && !is_near_to_a_middle(number.to_bits());
+    let is_normal = number.abs() >= f32::MIN_POSITIVE as f64 && !is_near_midpoint(number.to_bits());
     if is_normal || number == 0.0 { Some(number as f32) } else { None }
 }
 
-/// The root of `leading * 2^unit`, which is not below 0: in units of 1.
+/// The square root of `leading * 2^unit`, which must not be negative, in units of 1.
 ///
-/// The root of the highest 128 bits, taken at an even power of two, has 64 bits, more than any format keeps; what is
-/// below cannot change them, only whether the root is exact.
+/// The square root of the highest 128 bits, taken at an even power of two, has 64 bits, more than any format keeps.
+/// Lower bits cannot change them; they decide only whether the root is exact.
 #[inline]
 pub fn root(leading: Leading, unit: i32) -> Leading {
     if leading.bits == 0 {
@@ -172,16 +173,17 @@ pub fn root(leading: Leading, unit: i32) -> Leading {
     }
 }
 
-/// The root of an integer of at least `2^126`, rounded down, and what its square leaves.
+/// The square root of an integer of at least `2^126`, rounded down, and the remainder `square - root^2`.
 ///
-/// A root of `f64` has 50 bits of it, one step of Newton's method the others but for the last, and that is corrected.
+/// A square root of `f64` has 50 correct bits; one step of Newton's method yields all but the last, which is then
+/// corrected.
 #[inline]
 fn root_of_square(square: u128) -> (u64, u128) {
-    // From 2^62 on, as a number from 1 on and below 4; a conversion that is too large gives the largest integer.
+    // From 2^62 on, as a number in [1, 4); a conversion that overflows saturates.
     let upper = (square >> 64) as u64 as f64 * f64::from_bits((1023 - 62) << 52);
-    let mut root = (nearly_root(upper) * f64::from_bits((1023 + 63) << 52)) as u64;
+    let mut root = (approximate_root(upper) * f64::from_bits((1023 + 63) << 52)) as u64;
     let left = |root: u64| square.wrapping_sub(root as u128 * root as u128) as i128;
-    // Below 2^80, of which the lowest bits do not matter.
+    // Below 2^80; the lowest bits do not matter.
     let step = (left(root) >> 32) as i64 as f64 * f64::from_bits((1023 + 31) << 52) / root as f64;
     let step = step as i64;
     root = if step < 0 { root - step.unsigned_abs() } else { root.saturating_add(step as u64) };
@@ -197,11 +199,11 @@ fn root_of_square(square: u128) -> (u64, u128) {
     (root, remainder as u128)
 }
 
-/// The root of a number from 1 on and below 4, to some 50 bits: without an instruction for roots, which not every
-/// machine has.
+/// The square root of a number in [1, 4), to some 50 bits, without a square root instruction, which not every target
+/// has.
 #[inline(always)]
-fn nearly_root(square: f64) -> f64 {
-    // Half of the exponent and of the mantissa, negated: less than 4 % from the root's reciprocal.
+fn approximate_root(square: f64) -> f64 {
+    // Half of the exponent and of the mantissa, negated: within 4 % of the reciprocal square root.
     let mut reciprocal = f64::from_bits(0x5fe6_eb50_c7b5_37a9 - (square.to_bits() >> 1));
     let mut step = 0;
     while step < 4 {
@@ -223,18 +225,18 @@ fn magnitude_bits(leading: Leading, unit: i32, mantissa: u32, bias: i32) -> u64 
     if exponent > bias {
         return ((2 * bias + 1) as u64) << mantissa;
     }
-    // Bits that are dropped: all but `mantissa + 1`, and more of a subnormal number.
+    // The number of dropped bits: all but `mantissa + 1`, and more for a subnormal number.
     let below = if exponent < least { (least - exponent) as u32 } else { 0 };
     let dropped = 127 - mantissa + below;
     if dropped > 128 {
-        // Below half of the least subnormal number.
+        // Below half of the smallest subnormal number.
         return 0;
     }
     let kept = if dropped == 128 { 0 } else { (leading.bits >> dropped) as u64 };
     let half = (leading.bits >> (dropped - 1)) & 1 == 1;
     let is_above = leading.is_inexact || leading.bits << (128 - (dropped - 1)) != 0;
     let up = half && (is_above || kept & 1 == 1);
-    // The highest kept bit of a normal number adds one to the exponent's field, and so does a carry.
+    // The hidden bit of a normal number adds one to the exponent field, and so does a carry.
     let field = if exponent < least { 0 } else { (exponent + bias - 1) as u64 };
     (field << mantissa) + kept + up as u64
 }
@@ -268,9 +270,9 @@ rounded! {
     f64 in u64, mantissa 52, bias 1023, round_word_to_f64;
 }
 
-// A conversion rounds to nearest, ties to even; a multiple of the least number that has few enough bits is then
-// multiplied by powers of two without another rounding, since no step between is below the normal numbers. Two steps,
-// as one power may be none of the format's.
+// A conversion rounds to nearest, ties to even. A multiple of the least number with few enough bits is then multiplied
+// by powers of two without another rounding, because no intermediate result is subnormal. Two steps, because the format
+// may not have the whole power.
 macro_rules! round_word {
     ($($name:ident to $float:ident in $word:ident, mantissa $mantissa:literal, bias $bias:literal;)*) => {$(
         #[inline(always)]

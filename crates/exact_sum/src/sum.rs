@@ -9,12 +9,12 @@ use crate::compact::{Compact, Outcome, Specials};
 use crate::limbs::{Leading, Limbs};
 use crate::round::{self, Rounded};
 
-/// The most elements that a sum may have: its limbs have room for the sum of as many of the largest.
-pub const MOST_ELEMENTS: u64 = 1 << 50;
+/// The maximum number of elements of a sum: the limbs can hold the sum of that many of the largest elements.
+pub const MAX_ELEMENTS: u64 = 1 << 50;
 
-/// Limbs of some number.
+/// Limbs, for any number of them.
 pub trait Superaccumulator: Copy + Default + fmt::Debug {
-    /// How many there are.
+    /// The number of limbs.
     const LEN: usize;
     /// [`Limbs::add`].
     fn add(&mut self, value: i128, position: u32);
@@ -22,8 +22,8 @@ pub trait Superaccumulator: Copy + Default + fmt::Debug {
     fn merge(&mut self, other: &Self);
     /// [`Limbs::leading`].
     fn leading(&self) -> Leading;
-    /// [`Limbs::pass_carries`].
-    fn pass_carries(&mut self);
+    /// [`Limbs::propagate_carries`].
+    fn propagate_carries(&mut self);
     /// [`Limbs::limb`].
     fn limb(&self, k: usize) -> i64;
     /// [`Limbs::add_to_limb`].
@@ -41,8 +41,8 @@ impl<const N: usize> Superaccumulator for Limbs<N> {
     fn leading(&self) -> Leading {
         self.leading()
     }
-    fn pass_carries(&mut self) {
-        self.pass_carries();
+    fn propagate_carries(&mut self) {
+        self.propagate_carries();
     }
     fn limb(&self, k: usize) -> i64 {
         self.limb(k)
@@ -54,36 +54,36 @@ impl<const N: usize> Superaccumulator for Limbs<N> {
 
 /// A float that is summed exactly: `f16`, `bf16`, `f32` or `f64`.
 pub trait Summand: Copy {
-    /// The format that it is exactly one of, and is decomposed in.
+    /// The format that represents it exactly, and in which it is decomposed.
     type Binary: Binary;
-    /// What its sums are rounded to, if nothing else is asked for: `f32`, or `f64` of `f64`.
+    /// The default result format: `f64` for `f64`, else `f32`.
     type Sum: Rounded;
-    /// Room for a sum of elements.
+    /// The limbs of a sum of elements.
     type Limbs: Superaccumulator;
-    /// Room for a sum of products of two.
+    /// The limbs of a sum of products of two elements.
     type ProductLimbs: Superaccumulator;
-    /// The type in a state's bytes.
+    /// The type's code in a sum's bytes.
     const CODE: u8;
-    /// Exact.
+    /// Converts, exactly.
     fn to_binary(self) -> Self::Binary;
 }
 
-/// The power of two of the least number of a format.
+/// The power of two of a format's least number.
 pub(crate) const fn unit<F: Binary>() -> i32 {
     F::MIN_EXPONENT - F::MANTISSA as i32
 }
 
-/// The power of two that all magnitudes of a format are below, in units of its least number.
+/// The power of two that bounds all magnitudes of a format, in units of its least number.
 pub(crate) const fn width<F: Binary>() -> u32 {
     (F::MAX_EXPONENT - unit::<F>()) as u32
 }
 
-/// Limbs of 32 bits for sums of up to [`MOST_ELEMENTS`] numbers below `2^width`, and a sign.
+/// The number of 32-bit limbs for sums of up to [`MAX_ELEMENTS`] numbers below `2^width`, with a sign.
 const fn limbs_for(width: u32) -> usize {
-    (width + MOST_ELEMENTS.ilog2() + 1).div_ceil(32) as usize
+    (width + MAX_ELEMENTS.ilog2() + 1).div_ceil(32) as usize
 }
 
-/// Limbs for sums of `f32`, and of all that are exact in it.
+/// Limbs for sums of `f32`, and of the types that `f32` represents exactly.
 pub const SINGLE_LIMBS: usize = limbs_for(width::<f32>());
 /// Limbs for sums of products of two `f32`.
 pub const SINGLE_PRODUCT_LIMBS: usize = limbs_for(2 * width::<f32>());
@@ -114,22 +114,22 @@ summands! {
     f64 as f64, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, 4, |x| x;
 }
 
-/// A sum that cannot be made.
+/// The error of a sum of too many elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooManyElements {
-    /// How many elements the sum would have.
+    /// The number of elements that the sum would have.
     pub count: u64,
 }
 
 impl fmt::Display for TooManyElements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an exact sum of {} elements: it has room for up to 2^50", self.count)
+        write!(f, "an exact sum of {} elements: the maximum is 2^50", self.count)
     }
 }
 
 impl core::error::Error for TooManyElements {}
 
-/// The part that sums of elements and of products share.
+/// The state that sums of elements and of products share.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct State<L> {
     pub limbs: L,
@@ -138,17 +138,17 @@ pub(crate) struct State<L> {
 }
 
 impl<L: Superaccumulator> State<L> {
-    /// One element more.
+    /// Counts one more element.
     fn count_element(&mut self) {
         self.count += 1;
-        if self.count > MOST_ELEMENTS {
+        if self.count > MAX_ELEMENTS {
             panic!("{}", TooManyElements { count: self.count });
         }
     }
 
     fn merge(&mut self, other: &Self) -> Result<(), TooManyElements> {
         let count = self.count.saturating_add(other.count);
-        if count > MOST_ELEMENTS {
+        if count > MAX_ELEMENTS {
             return Err(TooManyElements { count });
         }
         self.limbs.merge(&other.limbs);
@@ -172,11 +172,11 @@ impl<L: Superaccumulator> State<L> {
         self.rounded(|leading| R::round(round::divide(leading, self.count), unit))
     }
 
-    /// With limbs that are equal for equal sums.
+    /// The state with limbs that are equal for equal sums.
     pub fn canonical(mut self) -> Self {
         self.specials = self.specials.canonical();
         if self.specials.is_none() {
-            self.limbs.pass_carries();
+            self.limbs.propagate_carries();
         } else {
             self.limbs = L::default();
         }
@@ -184,8 +184,7 @@ impl<L: Superaccumulator> State<L> {
     }
 }
 
-/// The exact sum of some elements: the same whatever their order, and however they were divided among sums that were
-/// merged.
+/// The exact sum of some elements: independent of their order, and of how they were divided among merged sums.
 ///
 /// ```
 /// use exact_sum::ExactSum;
@@ -200,8 +199,9 @@ impl<L: Superaccumulator> State<L> {
 /// # Ok::<(), exact_sum::TooManyElements>(())
 /// ```
 ///
-/// NaN, or infinities of both signs, make it NaN; infinities of one sign that infinity. It overflows only where it is
-/// rounded: the sum of `3e38, 3e38, -3e38, -3e38` is 0. A sum that is 0 is 0.0, also of nothing and of -0.0.
+/// NaN, or infinities of both signs, make the sum NaN; infinities of one sign make it that infinity. A sum overflows
+/// only when it is rounded: the sum of `3e38, 3e38, -3e38, -3e38` is 0. A sum of 0 is 0.0, including the empty sum and
+/// sums of -0.0.
 #[derive(Clone, Copy, Debug)]
 pub struct ExactSum<T: Summand> {
     pub(crate) state: State<T::Limbs>,
@@ -214,7 +214,7 @@ impl<T: Summand> Default for ExactSum<T> {
 }
 
 impl<T: Summand> ExactSum<T> {
-    /// The sum of nothing.
+    /// The empty sum.
     pub fn new() -> Self {
         Self::default()
     }
@@ -222,7 +222,7 @@ impl<T: Summand> ExactSum<T> {
     /// Adds an element.
     ///
     /// # Panics
-    /// There would be more than [`MOST_ELEMENTS`], which only sums that were merged have.
+    /// If the sum would have more than [`MAX_ELEMENTS`] elements, which takes merged sums.
     pub fn add(&mut self, element: T) {
         let element = element.to_binary();
         self.state.count_element();
@@ -235,16 +235,16 @@ impl<T: Summand> ExactSum<T> {
     /// Adds the elements of another sum.
     ///
     /// # Errors
-    /// There would be more than [`MOST_ELEMENTS`]; the sum is as before.
+    /// If the sum would have more than [`MAX_ELEMENTS`] elements; it is then unchanged.
     pub fn merge(&mut self, other: &Self) -> Result<(), TooManyElements> {
         self.state.merge(&other.state)
     }
 
-    /// Adds `count` elements by what a device has made of them: `value * 2^position` in units of the least number of
-    /// the format that they are summed in.
+    /// Adds `count` elements in the compact form of a device: `value * 2^position` in units of the least number of the
+    /// format in which they are summed.
     ///
     /// # Errors
-    /// There would be more than [`MOST_ELEMENTS`]; the sum is as before.
+    /// If the sum would have more than [`MAX_ELEMENTS`] elements; it is then unchanged.
     pub fn add_compact<const BITS: u32>(&mut self, compact: Compact<BITS>, count: u64) -> Result<(), TooManyElements> {
         let mut other = Self::new();
         other.state.limbs.add(compact.value, compact.position);
@@ -253,12 +253,12 @@ impl<T: Summand> ExactSum<T> {
         self.merge(&other)
     }
 
-    /// How many elements it has.
+    /// The number of elements.
     pub fn count(&self) -> u64 {
         self.state.count
     }
 
-    /// The sum, rounded once: to `f32`, or of `f64` to `f64`.
+    /// The sum, rounded once: to `f64` for `f64`, else to `f32`.
     pub fn value(&self) -> T::Sum {
         self.rounded()
     }
@@ -268,7 +268,7 @@ impl<T: Summand> ExactSum<T> {
         self.state.rounded(|leading| R::round(leading, unit::<T::Binary>()))
     }
 
-    /// The mean: the exact sum over the count, rounded once. NaN of nothing.
+    /// The mean: the exact sum divided by the count, rounded once. NaN if the sum is empty.
     pub fn mean<R: Rounded>(&self) -> R {
         self.state.mean(unit::<T::Binary>())
     }
@@ -286,7 +286,8 @@ impl<T: Summand> ExactSum<T> {
 /// assert_eq!(dot.value(), 12.0);
 /// ```
 ///
-/// A product of NaN, or of an infinity with 0, is NaN; of an infinity with any other number an infinity.
+/// The product of NaN and any number is NaN, as is the product of an infinity and 0; an infinity times another number
+/// is an infinity.
 #[derive(Clone, Copy, Debug)]
 pub struct ExactDot<T: Summand> {
     pub(crate) state: State<T::ProductLimbs>,
@@ -299,7 +300,7 @@ impl<T: Summand> Default for ExactDot<T> {
 }
 
 impl<T: Summand> ExactDot<T> {
-    /// The sum of nothing.
+    /// The empty sum.
     pub fn new() -> Self {
         Self::default()
     }
@@ -307,7 +308,7 @@ impl<T: Summand> ExactDot<T> {
     /// Adds the product of two elements.
     ///
     /// # Panics
-    /// There would be more than [`MOST_ELEMENTS`], which only sums that were merged have.
+    /// If the sum would have more than [`MAX_ELEMENTS`] products, which takes merged sums.
     pub fn add(&mut self, x: T, y: T) {
         let (x, y) = (x.to_binary(), y.to_binary());
         self.state.count_element();
@@ -326,17 +327,17 @@ impl<T: Summand> ExactDot<T> {
     /// Adds the products of another sum.
     ///
     /// # Errors
-    /// There would be more than [`MOST_ELEMENTS`]; the sum is as before.
+    /// If the sum would have more than [`MAX_ELEMENTS`] products; it is then unchanged.
     pub fn merge(&mut self, other: &Self) -> Result<(), TooManyElements> {
         self.state.merge(&other.state)
     }
 
-    /// How many products it has.
+    /// The number of products.
     pub fn count(&self) -> u64 {
         self.state.count
     }
 
-    /// The sum, rounded once: to `f32`, or of `f64` to `f64`.
+    /// The sum, rounded once: to `f64` for `f64`, else to `f32`.
     pub fn value(&self) -> T::Sum {
         self.rounded()
     }
@@ -346,7 +347,7 @@ impl<T: Summand> ExactDot<T> {
         self.state.rounded(|leading| R::round(leading, 2 * unit::<T::Binary>()))
     }
 
-    /// The root of the sum, rounded once: of squares the Euclidean norm. NaN of a sum below 0.
+    /// The square root of the sum, rounded once: for a sum of squares, the Euclidean norm. NaN if the sum is negative.
     pub fn root<R: Rounded>(&self) -> R {
         if self.state.specials.outcome() == (Outcome::Infinity { is_negative: true }) {
             return R::NAN;
@@ -364,7 +365,7 @@ fn special<F: Binary>(element: F) -> Specials {
 
 macro_rules! as_a_sum {
     ($($sum:ident from $item:ty, $add:expr, $limbs:ident;)*) => {$(
-        /// Panics as `add` does: where there would be more than [`MOST_ELEMENTS`].
+        /// Panics as `add` does, if the sum would have more than [`MAX_ELEMENTS`] elements.
         impl<T: Summand> Extend<$item> for $sum<T> {
             fn extend<I: IntoIterator<Item = $item>>(&mut self, elements: I) {
                 elements.into_iter().for_each(|element| ($add)(self, element));
@@ -379,7 +380,7 @@ macro_rules! as_a_sum {
             }
         }
 
-        /// Of the same sum and count.
+        /// Equality of sum and count.
         impl<T: Summand> PartialEq for $sum<T> {
             fn eq(&self, other: &Self) -> bool {
                 let (a, b) = (self.state.canonical(), other.state.canonical());
@@ -388,7 +389,7 @@ macro_rules! as_a_sum {
             }
         }
 
-        /// The sum as it is rounded.
+        /// Displays the rounded sum.
         impl<T: Summand<Sum: fmt::Display>> fmt::Display for $sum<T> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.value().fmt(f)

@@ -1,7 +1,7 @@
-//! Sums as bytes: whatever is wrong with them is an error that says what.
+//! Sums as bytes: every defect is an error that names it.
 
 use exact_sum::bytes::FromBytesError;
-use exact_sum::{ExactDot, ExactSum, MOST_ELEMENTS, Summand};
+use exact_sum::{ExactDot, ExactSum, MAX_ELEMENTS, Summand};
 use half::{bf16, f16};
 
 /// A type of sums: its name in messages, its code, and the bytes of three sums.
@@ -112,7 +112,7 @@ fn errors_say_what_is_wrong() {
     }
 }
 
-/// `bytes` with a change, and with the checksum that belongs to it.
+/// `bytes` with a change, and the matching checksum.
 fn changed(bytes: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut content = bytes[..bytes.len() - 4].to_vec();
     change(&mut content);
@@ -120,7 +120,7 @@ fn changed(bytes: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     [content, checksum.to_vec()].concat()
 }
 
-/// What has the right checksum, and what no sum is written as.
+/// Bytes with the right checksum that no sum is written as.
 #[test]
 fn contents_that_no_sum_has_are_refused() {
     let sum = |elements: &[f32]| elements.iter().copied().collect::<ExactSum<f32>>().to_bytes();
@@ -135,7 +135,7 @@ fn contents_that_no_sum_has_are_refused() {
         ("NaN and an infinity", changed(&infinite, |content| content[6] = 3)),
         ("infinities of both signs", changed(&infinite, |content| content[6] = 6)),
         ("an infinity beside a number", changed(&infinite, |content| content[20] = 1)),
-        ("too many elements", with_count(&finite, MOST_ELEMENTS + 1)),
+        ("too many elements", with_count(&finite, MAX_ELEMENTS + 1)),
         ("a sum of nothing that is not 0", with_count(&finite, 0)),
         ("more than one element can be", changed(&sum(&[1.0]), |content| content[16 + 35] = 1)),
         (
@@ -149,9 +149,9 @@ fn contents_that_no_sum_has_are_refused() {
     ] {
         assert_eq!(read(&bytes), Err(FromBytesError::Altered), "{what}");
     }
-    // What may be: another number, and more elements of the same sum.
+    // Valid contents: another number, and more elements with the same sum.
     assert!(read(&changed(&finite, |content| content[20] = 1)).is_ok());
-    assert!(read(&with_count(&finite, MOST_ELEMENTS)).is_ok() && read(&with_count(&nothing, 7)).is_ok());
+    assert!(read(&with_count(&finite, MAX_ELEMENTS)).is_ok() && read(&with_count(&nothing, 7)).is_ok());
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! Each bound at its edge.
+//! Each bound, at its edge.
 
 use exact_sum::{
     Accumulator, Binary, Bins, Compact, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, ExactDot, ExactSum, Leading, Limbs,
-    MOST_ELEMENTS, Rounded, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Superaccumulator, Window,
+    MAX_ELEMENTS, Rounded, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Superaccumulator, Window,
 };
 
 fn bins<F: Binary>(window: &Window<F>, elements: impl IntoIterator<Item = F>) -> Bins<F> {
@@ -22,7 +22,7 @@ fn bins_hold_as_many_extremes_as_they_say() {
         let each = sum(1);
         assert_eq!(each, -1_i128 << (23 + 22));
         assert_eq!(sum(511), 511 * each);
-        // One more is at the edge of the word: it is no part of the contract, and shows that 511 is.
+        // One more is at the edge of the word: outside the contract, but it shows that 511 is the maximum.
         let bins = bins(&window, (0..512).map(|_| -largest * (1.0 - f32::EPSILON / 2.0)));
         assert_ne!(window.drain(bins.upper, bins.lower, 512), -512 * each);
     }
@@ -40,10 +40,10 @@ fn an_element_on_the_edge_of_a_window_is_in_it_or_told() {
         let above = f32::from_bits(edge.to_bits() + 1);
         for (element, is_in) in [(below, false), (edge, false), (-edge, true), (above, false), (-above, false)] {
             let bins = window.extract(Bins::EMPTY, element);
-            // What rounds up to the edge is told, too: it may be, as long as it is told.
+            // An element that rounds up to the edge is reported as outside, too: allowed, as long as it is reported.
             assert_eq!(!bins.is_outside(), is_in, "{element:e} in a window below 2^{exponent}");
         }
-        // The last that does not round up to the edge: a unit of the upper bin below it.
+        // The last element that does not round up to the edge: one unit of the upper bin below it.
         let inside = f32::from_bits(edge.to_bits() - 4);
         for element in [inside, -inside, -below, 0.0, -0.0] {
             let bins = window.extract(Bins::EMPTY, element);
@@ -70,7 +70,7 @@ fn what_is_below_the_lower_bin_is_a_residual() {
         let kept = window.drain(bins.upper, bins.lower, 1) as f64 * f64::from(unit);
         assert_eq!(kept + f64::from(window.residual(element)), f64::from(element));
     }
-    // 2^(exponent + 1 - p) and more never leaves one.
+    // 2^(exponent + 1 - p) and more never leaves a residual.
     let least = 2_f32.powi(-22);
     for bits in 0..1000 {
         assert!(bins(&window, [f32::from_bits(least.to_bits() + bits)]).is_exact());
@@ -78,7 +78,7 @@ fn what_is_below_the_lower_bin_is_a_residual() {
     assert!(bins(&window, [f32::from_bits(least.to_bits() - 1)]).has_residual());
 }
 
-/// The sum of all elements, in tiles of four and in a window for the first one, and whether limbs were needed.
+/// The sum of all elements, in tiles of four, in a window for the first element, and whether limbs were needed.
 fn accumulate(elements: &[f32]) -> (f32, bool) {
     let (mut all, mut has_limbs) = (ExactSum::<f32>::new(), false);
     let first = elements.iter().take(4).map(|x| x.magnitude()).max().unwrap_or(0);
@@ -90,9 +90,9 @@ fn accumulate(elements: &[f32]) -> (f32, bool) {
     };
     for tile in elements.chunks_exact(4) {
         let tile: [f32; 4] = tile.try_into().unwrap();
-        if !sum.has_room(4) {
+        if !sum.has_capacity(4) {
             all.add_compact(state(sum), 0).unwrap();
-            (sum, has_limbs) = (sum.emptied(), true);
+            (sum, has_limbs) = (sum.cleared(), true);
         }
         let bins = bins(&sum.window(), tile);
         let with = sum.with(bins, 4);
@@ -183,7 +183,7 @@ fn what_is_not_finite_and_what_is_zero() {
     assert_eq!(dot(&[(-2.0, f32::INFINITY), (f32::MAX, f32::MAX)]), f32::NEG_INFINITY);
     assert_eq!(dot(&[(f32::MAX, f32::MAX), (-f32::MAX, f32::MAX), (2.0, 3.0)]), 6.0);
     assert!(ExactSum::<f32>::new().mean::<f32>().is_nan());
-    // The root of what is below 0, also of infinity.
+    // The square root of a negative number, also of infinity.
     let root = |pairs: &[(f32, f32)]| pairs.iter().copied().collect::<ExactDot<f32>>().root::<f32>();
     assert!(root(&[(-1.0, 1.0)]).is_nan() && root(&[(-1.0, f32::INFINITY)]).is_nan());
     assert_eq!((root(&[(2.0, f32::INFINITY)]), root(&[]).to_bits()), (f32::INFINITY, 0));
@@ -203,7 +203,7 @@ fn limbs_add_integers_of_either_sign() {
 
 #[test]
 fn carries_are_passed_on_before_a_limb_is_full() {
-    // A limb that was set counts as full: the next addition passes its carries on first.
+    // A limb that was set counts as full: the next addition propagates its carries first.
     let mut limbs = Limbs::<2>::ZERO;
     limbs.set_limb(0, (1 << 62) - 1);
     limbs.add(i128::from(u32::MAX), 0);
@@ -213,26 +213,26 @@ fn carries_are_passed_on_before_a_limb_is_full() {
 #[test]
 fn too_many_elements_are_refused() {
     let mut sum = ExactSum::<f32>::new();
-    sum.add_compact(Compact::<112>::ZERO, MOST_ELEMENTS).unwrap();
+    sum.add_compact(Compact::<112>::ZERO, MAX_ELEMENTS).unwrap();
     let one: ExactSum<f32> = [1.0].into_iter().collect();
     let error = sum.merge(&one).unwrap_err();
-    assert_eq!(error.count, MOST_ELEMENTS + 1);
-    assert!(error.to_string().contains("room for up to 2^50"), "{error}");
-    assert_eq!((sum.value(), sum.count()), (0.0, MOST_ELEMENTS));
+    assert_eq!(error.count, MAX_ELEMENTS + 1);
+    assert!(error.to_string().contains("the maximum is 2^50"), "{error}");
+    assert_eq!((sum.value(), sum.count()), (0.0, MAX_ELEMENTS));
 }
 
 #[test]
-#[should_panic = "an exact sum of 1125899906842625 elements: it has room for up to 2^50"]
+#[should_panic = "an exact sum of 1125899906842625 elements: the maximum is 2^50"]
 fn one_element_too_many_is_refused() {
     let mut sum = ExactSum::<f32>::new();
-    sum.add_compact(Compact::<112>::ZERO, MOST_ELEMENTS).unwrap();
+    sum.add_compact(Compact::<112>::ZERO, MAX_ELEMENTS).unwrap();
     sum.add(1.0);
 }
 
 #[test]
 fn there_is_room_for_the_largest_sums() {
     fn check<L: Superaccumulator>(bits_of_one: u32) {
-        // 2^50 of the largest, and as many below 0.
+        // 2^50 of the largest elements, also negative.
         for sign in [1, -1] {
             let mut limbs = L::default();
             limbs.add(sign << 50, bits_of_one);

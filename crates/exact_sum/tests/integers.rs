@@ -1,4 +1,4 @@
-//! Means and norms of integers, against long integers: the result and its neighbours are compared with the exact one.
+//! Means and norms of integers, against big integers: the result and its neighbours are compared with the exact one.
 
 use exact_sum::integers::{mean, norm, norm_of_words};
 use num_bigint::{BigInt, BigUint};
@@ -11,18 +11,17 @@ fn parts(x: f64) -> (BigInt, i32) {
     (BigInt::from(if x < 0.0 { -mantissa } else { mantissa }), field.max(1) - 1075)
 }
 
-/// `(x + y) / 2` as `integer * 2^exponent`.
-fn half_way(x: f64, y: f64) -> (BigInt, i32) {
+/// The midpoint of `x` and `y` as `integer * 2^exponent`.
+fn midpoint(x: f64, y: f64) -> (BigInt, i32) {
     let ((x, of_x), (y, of_y)) = (parts(x), parts(y));
     let exponent = of_x.min(of_y);
     ((x << (of_x - exponent)) + (y << (of_y - exponent)), exponent - 1)
 }
 
-/// Whether `found` is the nearest float to a number that is compared by `compare(integer, exponent)`, of two the even
-/// one.
+/// Whether `found` is the float nearest to a number, ties to even; `compare(integer, exponent)` compares the number.
 fn is_nearest(found: f64, compare: impl Fn(BigInt, i32) -> std::cmp::Ordering) -> bool {
     let is_even = found.to_bits().is_multiple_of(2);
-    let (below, above) = (half_way(found.next_down(), found), half_way(found, found.next_up()));
+    let (below, above) = (midpoint(found.next_down(), found), midpoint(found, found.next_up()));
     let (of_below, of_above) = (compare(below.0, below.1), compare(above.0, above.1));
     (of_below.is_gt() || of_below.is_eq() && is_even) && (of_above.is_lt() || of_above.is_eq() && is_even)
 }
@@ -37,7 +36,7 @@ fn is_mean(found: f64, sum: i128, count: u64) -> bool {
 
 fn is_norm(found: f64, square: &BigUint) -> bool {
     is_nearest(found, |integer, exponent| {
-        // The number before the first float is below 0, and no root is.
+        // The float before the first one is negative, and no root is.
         let product = if integer < BigInt::from(0) { -BigInt::from(1) } else { integer.pow(2) };
         let square = BigInt::from(square.clone());
         let exponent = 2 * exponent;
@@ -80,7 +79,7 @@ fn edges() {
     for mantissa in
         [1_u128 << 53, (1 << 53) + 1, (1 << 53) + 2, (1 << 54) - 1, (1 << 54) - 3, (1 << 53) + 0x1_2345_6789]
     {
-        // Half way between two floats, as a mean and as a root; and beside it.
+        // Midpoints of two floats, as a mean and as a root, and their neighbours.
         for shift in 0..8 {
             check_mean((mantissa as i128) << shift, 1);
             check_mean(3 * mantissa as i128, 3);
@@ -104,7 +103,7 @@ proptest! {
         prop_assert!(is_mean(mean(sum, count), sum, count), "{} / {} is not {:e}", sum, count, mean(sum, count));
     }
 
-    /// A multiple of the count, or a half of it, and what is near.
+    /// A multiple of the count, or half of one, and nearby numbers.
     #[test]
     fn means_near_to_floats(quotient: u64, count in 1..1_u64 << 50, beside in -2_i128..3) {
         let sum = i128::from(quotient) * i128::from(count) / 2 + beside;

@@ -1,17 +1,17 @@
-//! What must not change a sum, and what changes it in a known way.
+//! Changes to the input that leave a sum unchanged, or change it in a known way.
 
 use exact_sum::{ExactDot, ExactSum};
 use proptest::prelude::*;
 
-/// Properties of sums and of dot products of a type; `$scale` is what numbers are scaled by, and exponents are within
-/// it.
+/// Properties of sums and of dot products of a type; `$scale` is the factor of the scaling tests, and exponents are
+/// within it.
 macro_rules! properties {
     ($($type:ident within $scale:literal;)*) => {$(mod $type {
         use super::*;
 
         type Pairs = Vec<($type, $type)>;
 
-        /// Any pairs, also of NaN and of infinities.
+        /// Any pairs, including NaN and infinities.
         fn pairs() -> impl Strategy<Value = Pairs> {
             use prop::num::$type::{ANY, INFINITE, NEGATIVE, NORMAL, POSITIVE, SUBNORMAL, ZERO};
             let finite = POSITIVE | NEGATIVE | NORMAL | SUBNORMAL | ZERO;
@@ -34,7 +34,7 @@ macro_rules! properties {
         }
 
         fn merged(mut parts: Vec<(ExactSum<$type>, ExactDot<$type>)>) -> (ExactSum<$type>, ExactDot<$type>) {
-            // Each time two neighbours, from the middle.
+            // Each round merges two neighbours, from the middle.
             while parts.len() > 1 {
                 let (sum, dot) = parts.remove(parts.len() / 2);
                 let at = (parts.len() - 1) / 2;

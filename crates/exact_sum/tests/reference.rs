@@ -1,5 +1,5 @@
-//! Sums beside those of other implementations: integers of any length (num-bigint) that the standard library rounds as
-//! it parses them, bitrep, and Python's `fractions` (`python.txt`, made by `python.py`).
+//! Sums compared with other implementations: big integers (num-bigint) that the standard library rounds when it parses
+//! them, bitrep, and Python's `fractions` (`python.txt`, made by `python.py`).
 
 use bitrep::SumF64;
 use exact_sum::round::{self, Rounded};
@@ -46,7 +46,8 @@ fn nearest_f64(integer: &BigInt, places: u32) -> f64 {
     decimal(integer, places).parse().unwrap()
 }
 
-/// A sum as threads make it: each takes some tiles of 16 elements and single ones, then two and two states become one.
+/// A sum as threads make it: each takes some tiles of 16 elements and some single elements, then states are merged in
+/// pairs.
 fn sum_by_threads(numbers: &[f32], threads: usize, window: Option<i32>) -> f32 {
     let mut limbs = Limbs::<SINGLE_LIMBS>::ZERO;
     let mut states: Vec<Compact<112>> = Vec::new();
@@ -59,10 +60,10 @@ fn sum_by_threads(numbers: &[f32], threads: usize, window: Option<i32>) -> f32 {
             }
             for part in if tile.len() == 16 { vec![tile] } else { tile.chunks(1).collect() } {
                 let count = part.len() as u32;
-                if !sum.has_room(count) {
+                if !sum.has_capacity(count) {
                     limbs.add(sum.value(), sum.position());
                     has_limbs = true;
-                    sum = sum.emptied();
+                    sum = sum.cleared();
                 }
                 let bins = part.iter().fold(Bins::EMPTY, |bins, &x| sum.window().extract(bins, x));
                 if bins.is_exact() {
@@ -113,8 +114,7 @@ fn check_f32(numbers: &[f32], rng: &mut SmallRng) {
     let threads = rng.random_range(1..70);
     assert_eq!(sum_by_threads(numbers, threads, window).to_bits(), expected.to_bits(), "{threads}, {window:?}");
     if !numbers.is_empty() {
-        // The mean is the nearest to a fraction: scaled up so far that what is cut off is not seen, but for whether it
-        // is there.
+        // The mean is the float nearest to a fraction, scaled so that a truncation cannot change it except at a tie.
         let scaled: BigInt = (exact << 80_usize) / numbers.len();
         let mean: f32 = sum.mean();
         let of_scaled = nearest_f32(&scaled, 149 + 80);
@@ -190,7 +190,7 @@ fn random_products_are_those_of_integers() {
         let dot: ExactDot<f32> = x.iter().copied().zip(y).collect();
         assert_eq!(dot.value().to_bits(), nearest_f32(&exact, 298).to_bits());
         assert_eq!(dot.rounded::<f64>().to_bits(), nearest_f64(&exact, 298).to_bits());
-        // The norm: its square is between those of the numbers half a unit below and above.
+        // The norm: its square is between the squares of the midpoints below and above.
         let squares: ExactDot<f32> = x.iter().map(|&x| (x, x)).collect();
         check_root(&x.iter().map(|&x| integer_f32(x) * integer_f32(x)).sum(), squares.root());
         if i % 10 == 0 {
@@ -202,7 +202,7 @@ fn random_products_are_those_of_integers() {
     }
 }
 
-/// `found` is the nearest to the root of `square * 2^-298`.
+/// `found` is the float nearest to the square root of `square * 2^-298`.
 fn check_root(square: &BigInt, found: f32) {
     if !found.is_finite() {
         assert!(*square >= (BigInt::from(1) << (2 * 277_usize)), "{found}");
@@ -227,23 +227,22 @@ fn results_in_short_formats_are_rounded_once() {
         let numbers: Vec<f16> =
             (0..len).map(|_| f16::from_bits(rng.random::<u16>())).filter(|x| x.is_finite()).collect();
         let sum: ExactSum<f16> = numbers.iter().copied().collect();
-        // A sum of so few is exact in f64. (half's own conversion from f64 is not to the nearest.)
+        // A sum of so few f16 is exact in f64. (half's conversion from f64 is not to the nearest.)
         let exact: f64 = numbers.iter().map(|x| x.to_f64()).sum();
         assert_eq!(sum.value(), exact as f32 + 0.0);
         check_short(exact, sum.rounded::<f16>().to_bits(), 0x7C00, |bits| f16::from_bits(bits).to_f64());
         check_short(exact, sum.rounded::<bf16>().to_bits(), 0x7F80, |bits| bf16::from_bits(bits).to_f64());
     }
-    // Between two f16, and as f32 the one that is even: 1 + 2^-11 + 2^-40.
+    // Between two f16; rounded to f32 it is the even one: 1 + 2^-11 + 2^-40.
     let sum: ExactSum<f64> = [1.0, 2_f64.powi(-11), 2_f64.powi(-40)].into_iter().collect();
     assert_eq!(sum.rounded::<f16>(), f16::from_f64(1.0 + 2_f64.powi(-10)));
     assert_eq!(f16::from_f32(sum.rounded::<f32>()), f16::ONE, "rounded twice it is another number");
 }
 
-/// The number of these 16 bits is the nearest to `exact`: both neighbours are as far or farther, and if as far, not
-/// even.
+/// The 16-bit float `bits` is the nearest to `exact`: each neighbour is farther, or as far and not even.
 fn check_short(exact: f64, bits: u16, infinity: u16, value: impl Fn(u16) -> f64) {
     let (sign, magnitude) = (bits & 0x8000, bits & 0x7FFF);
-    // Infinity is where the next number would be.
+    // Infinity counts as the next number after the largest.
     let at = |magnitude: u16| match magnitude {
         _ if magnitude < infinity => value(sign | magnitude),
         _ => 2.0 * value(sign | (infinity - 1)) - value(sign | (infinity - 2)),
@@ -252,13 +251,13 @@ fn check_short(exact: f64, bits: u16, infinity: u16, value: impl Fn(u16) -> f64)
     for neighbour in [magnitude.saturating_sub(1), (magnitude + 1).min(infinity)] {
         let other = (exact - at(neighbour)).abs();
         let is_nearest = distance < other || distance == other && (magnitude % 2 == 0 || neighbour == magnitude);
-        // Beyond the place of infinity it is infinite.
+        // Farther than infinity's place, the result is infinite.
         assert!(is_nearest || magnitude == infinity, "{exact}: {bits:x}");
     }
     assert_eq!(sign != 0, exact < 0.0);
 }
 
-/// Lines of `name: elements = sum`, all in bits as Python's `struct` and `fractions` give them.
+/// Lines of `name: elements = sum`, as bits from Python's `struct` and `fractions`.
 #[test]
 fn sums_are_those_of_python() {
     let mut lines = 0;

@@ -5,7 +5,7 @@ use std::fmt;
 /// The most threads that a block may have.
 pub(crate) const MAX_THREADS: usize = 1024;
 
-/// Three numbers, for x, y and z: the shape of a grid or block, or an index in it. x varies fastest.
+/// A shape or an index with components x, y and z. x varies fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Dim3 {
     /// Along x.
@@ -17,7 +17,7 @@ pub struct Dim3 {
 }
 
 impl Dim3 {
-    /// The numbers for x, y and z.
+    /// The shape or index with these components.
     pub const fn new(x: u32, y: u32, z: u32) -> Self {
         Self { x, y, z }
     }

@@ -7,9 +7,9 @@ pub struct Argument<'a> {
     pub name: &'a str,
     /// The address of the first byte.
     pub address: usize,
-    /// Bytes of the memory.
+    /// The size in bytes.
     pub bytes: usize,
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub element: usize,
 }
 

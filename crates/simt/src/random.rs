@@ -5,7 +5,7 @@
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The generator of the block with that linear index.
+    /// The generator for the block with linear index `block`.
     pub fn new(seed: u64, block: u64) -> Self {
         let mut random = Self(seed);
         random.0 = random.next() ^ block.wrapping_mul(0xD134_2543_DE82_EF95);

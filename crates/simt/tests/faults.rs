@@ -168,7 +168,7 @@ fn a_launch_inside_of_a_launch() {
         let inner = simt::run(&Launch::new("inner", 1, 1), &|| ()).unwrap_err();
         assert_eq!(
             inner.to_string(),
-            "kernel `inner` cannot be launched: a launch from inside of a kernel is one, the limit is none"
+            "kernel `inner` cannot be launched: a launch from inside a kernel is one, the limit is none"
         );
     })
     .unwrap();

@@ -10,7 +10,7 @@ fn sync() {
 }
 
 fn read(array: *mut u32, index: u32) -> u32 {
-    // SAFETY: the tests' indices are inside of their arrays, and the lanes of a block run on one core.
+    // SAFETY: the tests' indices are inside their arrays, and the lanes of a block run on one core.
     unsafe { array.add(index as usize).read() }
 }
 

@@ -46,7 +46,7 @@ fn blocks_that_wait_for_each_other_are_a_deadlock() {
     }
     // With one core, the other block has not started.
     if cores > 1 {
-        assert!(message.contains("so do all that run: block (1, 0, 0)"), "{message}");
+        assert!(message.contains("so do all running blocks: block (1, 0, 0)"), "{message}");
     }
     assert!(start.elapsed() < Duration::from_secs(60));
 }
@@ -124,7 +124,7 @@ fn the_end_of_one_lanes_wait_does_not_hide_anothers() {
         _ => wait_yielding(&never, &rounds[1]),
     });
     let message = deadlock.unwrap_err().to_string();
-    for part in ["`half`", "thread (2, 0, 0)", "no other can go on"] {
+    for part in ["`half`", "thread (2, 0, 0)", "no other block can run"] {
         assert!(message.contains(part), "{message}");
     }
 }
@@ -169,6 +169,6 @@ fn a_warp_that_waits_as_a_whole_is_a_deadlock() {
             }
         });
         let message = deadlock.unwrap_err().to_string();
-        assert!(message.contains("no other can go on"), "{message}");
+        assert!(message.contains("no other block can run"), "{message}");
     }
 }

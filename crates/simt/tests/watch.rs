@@ -82,7 +82,7 @@ fn the_only_lane_of_a_warp_makes_its_own_requests() {
     assert_eq!((loads.requests, loads.lanes, loads.divergent, loads.sectors, loads.bytes), (4, 66, 0, 10, 264));
     assert_eq!((stores.requests, stores.lanes, stores.divergent, stores.sectors, stores.bytes), (4, 66, 0, 18, 264));
     assert_eq!((shared.requests, shared.lanes, shared.least_passes, shared.conflicts), (4, 66, 4, 0));
-    assert_eq!(loads.apart.map(|apart| (apart.least, apart.most)), Some((4, 4)));
+    assert_eq!(loads.lane_distance.map(|lane_distance| (lane_distance.least, lane_distance.most)), Some((4, 4)));
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn wrong_masks_are_reported_by_where_the_missing_lanes_are() {
     };
     let have_left = ("its mask names lanes that have left the kernel", false);
     let are_elsewhere = ("its mask names lanes that wait elsewhere", true);
-    let have_another = ("its mask names lanes that are there with another mask", true);
+    let have_another = ("its mask names lanes that wait with another mask", true);
     assert_eq!(
         hints(&|| {
             if thread() < 20 {

@@ -46,7 +46,7 @@ macro_rules! dots {
             type Output = <Dot as Operator<$type>>::Output;
 
             fn pairs(_: Token) -> PairKernel<$type, Self::Output> {
-                let boxes = tile_state::tile_states_of::<<Dot as Operator<$type>>::State>();
+                let boxes = tile_state::tile_states_per_value::<<Dot as Operator<$type>>::State>();
                 // SAFETY: whoever has it cannot launch it: only the plans below do, with what they have checked.
                 PairKernel::InOrder { kernel: unsafe { pairs::pairs::handle::<Self, $type>() }, boxes }
             }

@@ -101,7 +101,7 @@ impl Plan {
     pub(super) fn room<S: Plain>(&self) -> Room {
         match *self {
             Self::Spans { spans, blocks, .. } => {
-                blocks.room(blocks.spans_of_launch(spans), tile_state::tile_states_of::<S>(), 0)
+                blocks.room(blocks.spans_of_launch(spans), tile_state::tile_states_per_value::<S>(), 0)
             }
             Self::Columns { batches, columns, abreast, lanes, parts, .. } if parts > 1 => {
                 let abreast = abreast as usize;

@@ -92,7 +92,7 @@ impl Tiling {
     /// Rows of a band, if the matrix is high enough to be turned in bands.
     ///
     /// Where a tile's stretches of rows begin and end inside of lines, the next column of tiles needs the rest of
-    /// these, which L2 [has](cuda_std::global::Fetch) by then; but of a column that is too long it is gone, and was
+    /// these, which L2 [has](cuda_std::global::L2Prefetch) by then; but of a column that is too long it is gone, and was
     /// read for nothing. So columns of 16 MiB and more end after 8, or, where lines are fetched in pairs, after 4; of
     /// elements of 16 bytes after 2, with which a band has as many bytes of an output's row as of 4 bytes with 4. On an
     /// H200, 200003 x 1001 elements of 4 bytes take 446 us so (in bands of 16 MiB 483, without 507), 1000003 x 127 of

@@ -1,17 +1,17 @@
 //! Sixteen bytes at once.
 
-use cuda_std::bits::{max_of_halves, min_of_halves};
+use cuda_std::bits::{max_u16x2, min_u16x2};
 
 /// The lowest of sixteen bytes, four to a word.
 #[inline(always)]
 pub(super) fn lowest(words: [u32; 4]) -> u8 {
-    extreme(words, min_of_halves)
+    extreme(words, min_u16x2)
 }
 
 /// The highest of sixteen bytes, four to a word.
 #[inline(always)]
 pub(super) fn highest(words: [u32; 4]) -> u8 {
-    extreme(words, max_of_halves)
+    extreme(words, max_u16x2)
 }
 
 /// What is left of sixteen bytes if `better` picks one of two, in each half of a word, where a byte lies by

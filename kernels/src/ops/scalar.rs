@@ -1,6 +1,6 @@
 //! The twelve types that are reduced, and what each is summed and compared as.
 
-use cuda_std::bits::{COMPARES_HALVES, add_bytes, add_signed_bytes};
+use cuda_std::bits::{HAS_U16X2_MIN_MAX, add_bytes, add_signed_bytes};
 use cuda_std::float;
 use cuda_std::prelude::*;
 use half::{bf16, f16};
@@ -271,14 +271,14 @@ macro_rules! integers {
             }
             #[inline(always)]
             fn lowest<const LEN: usize>(elements: [Self; LEN]) -> Self {
-                if COMPARES_HALVES && size_of::<Self>() == 1 && LEN == 16 {
+                if HAS_U16X2_MIN_MAX && size_of::<Self>() == 1 && LEN == 16 {
                     return bytes::lowest(words(elements.map(|element| element as u8))) as Self;
                 }
                 tree::<_, LEN>(|i| elements[i], Ordered::minimum)
             }
             #[inline(always)]
             fn highest<const LEN: usize>(elements: [Self; LEN]) -> Self {
-                if COMPARES_HALVES && size_of::<Self>() == 1 && LEN == 16 {
+                if HAS_U16X2_MIN_MAX && size_of::<Self>() == 1 && LEN == 16 {
                     return bytes::highest(words(elements.map(|element| element as u8))) as Self;
                 }
                 tree::<_, LEN>(|i| elements[i], Ordered::maximum)

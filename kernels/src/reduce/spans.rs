@@ -67,7 +67,7 @@ pub struct SpanArgs<T: Plain, R: Plain> {
 /// - *One block folds the partials*, in the order of the parts. That saves a second launch, which costs more than all
 ///   of a short reduction. They are left in [tile states](cuda_std::tile_state), which the last part's block empties.
 ///
-/// If there is more than one part, there are [as many tile states](cuda_std::tile_state::tile_states_of) as the states of all
+/// If there is more than one part, there are [as many tile states](cuda_std::tile_state::tile_states_per_value) as the states of all
 /// blocks take: all 0, and again after the launch.
 ///
 /// # Safety

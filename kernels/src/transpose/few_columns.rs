@@ -1,6 +1,6 @@
 //! Takes a [strip](super::strips) of few columns apart: each becomes a row.
 
-use cuda_std::global::Fetch;
+use cuda_std::global::L2Prefetch;
 use cuda_std::prelude::*;
 
 use crate::divisor::{Divisor, Walk};
@@ -254,7 +254,7 @@ impl<'a, T: InWords> Run<'a, T> {
                 self.start.wrapping_add((i * lanes) as usize),
                 from as usize,
                 to as usize,
-                Fetch::Sectors,
+                L2Prefetch::Sectors,
             )
         }
     }

@@ -4,7 +4,7 @@
 //! of the output is written in its own aligned vectors, each cut out of two neighbouring vectors of shared memory; only at
 //! its two ends in the tile are there parts of vectors, which go out in words and elements.
 
-use cuda_std::bits::cut_vector;
+use cuda_std::bits::funnel_shift_vector;
 use cuda_std::prelude::*;
 
 use super::change::Change;
@@ -101,7 +101,7 @@ impl<T: Turn, R: Rows, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
         if past == 0 {
             return of_column(k);
         }
-        cut_vector(of_column(k.wrapping_sub(1)), of_column(k), T::Vector::LEN - past as usize)
+        funnel_shift_vector(of_column(k.wrapping_sub(1)), of_column(k), T::Vector::LEN - past as usize)
     }
 
     /// Writes what of the column does not fill an aligned vector.

@@ -15,8 +15,8 @@
 //! loads the aligned vectors in which its rows begin, and gets those behind from the next lane, which begins there. So
 //! the last lane of a row loads for the one before it only, and its columns are the next tile's, too.
 
-use cuda_std::bits::cut_vector;
-use cuda_std::global::{Begun, issue_loads};
+use cuda_std::bits::funnel_shift_vector;
+use cuda_std::global::{PendingVector, issue_loads};
 use cuda_std::hint::compute_anew;
 use cuda_std::prelude::*;
 
@@ -181,34 +181,41 @@ impl<T: Turn> RowsOfThread<'_, T> {
 struct BeginInside<'a, T>(&'a RowsOfThread<'a, T>);
 
 impl<T: Turn> Each for BeginInside<'_, T> {
-    type Of = Begun<T::Vector>;
+    type Of = PendingVector<T::Vector>;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> Begun<T::Vector> {
+    fn of(&self, i: usize) -> PendingVector<T::Vector> {
         let (place, count, left) = (self.0.place(i), self.0.columns as usize, spare(size_of::<T>()) as i32);
         // SAFETY: inside of the matrix, and so the view.
-        unsafe { self.0.input.begin_unchecked(place, count, left, shared(size_of::<T>()) > 0) }
+        unsafe { self.0.input.begin_unaligned_load_unchecked(place, count, left, shared(size_of::<T>()) > 0) }
     }
 }
 
 struct BeginAtEdge<'a, T>(&'a RowsOfThread<'a, T>);
 
 impl<T: Turn> Each for BeginAtEdge<'_, T> {
-    type Of = Begun<T::Vector>;
+    type Of = PendingVector<T::Vector>;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> Begun<T::Vector> {
+    fn of(&self, i: usize) -> PendingVector<T::Vector> {
         // So far behind the end that no vector reaches there.
         let (count, left) = if self.0.has(i) { (self.0.columns, self.0.left) } else { (0, i32::from(i16::MIN)) };
         // SAFETY: the matrix has so many elements there, and so has the view.
-        unsafe { self.0.input.begin_unchecked(self.0.place(i), count as usize, left, shared(size_of::<T>()) > 0) }
+        unsafe {
+            self.0.input.begin_unaligned_load_unchecked(
+                self.0.place(i),
+                count as usize,
+                left,
+                shared(size_of::<T>()) > 0,
+            )
+        }
     }
 }
 
 /// Rows that have been begun.
 struct Finish<'a, T: Turn> {
     rows: &'a RowsOfThread<'a, T>,
-    begun: [Begun<T::Vector>; 16],
+    begun: [PendingVector<T::Vector>; 16],
 }
 
 impl<T: Turn> Each for Finish<'_, T> {
@@ -219,7 +226,7 @@ impl<T: Turn> Each for Finish<'_, T> {
         let (begun, place) = (self.begun[i % rows_each::<T>()], self.rows.place(i));
         // SAFETY: begun there. Lanes with columns have those of the next lane behind them: a tile's last lanes have
         // none.
-        unsafe { self.rows.input.finish_unchecked(begun, place, shared(size_of::<T>()) > 0) }
+        unsafe { self.rows.input.finish_unaligned_load_unchecked(begun, place, shared(size_of::<T>()) > 0) }
     }
 }
 
@@ -292,7 +299,7 @@ impl<T: Turn, const LEN: usize> VectorsOfThread<'_, T, LEN> {
         let of_column = |q: u32| unsafe { self.tile.load_vector_unchecked(self.shape.vector(column, q & mask)) };
         let (low, high) = (of_column(begin / side), of_column(begin / side + 1));
         let place = self.place.wrapping_add(i * (self.step as usize * self.pitch)).wrapping_sub(past as usize);
-        (cut_vector(low, high, (begin % side) as usize), place, past)
+        (funnel_shift_vector(low, high, (begin % side) as usize), place, past)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A run of each of several rows, loaded by aligned vectors.
 
-use cuda_std::global::Fetch;
+use cuda_std::global::L2Prefetch;
 use cuda_std::prelude::*;
 
 use crate::divisor::Divisor;
@@ -119,7 +119,7 @@ impl<T: InWords> RowsInVectors<'_, T> {
         let Vector { start, from, to, .. } = vector;
         // Runs are short, and begin anywhere: what is fetched with them is the next block's.
         // SAFETY: these elements are the run's, which is inside of the view; and `start` is aligned.
-        unsafe { self.input.load_aligned_part_unchecked(start, from as usize, to as usize, Fetch::TwoLines) }
+        unsafe { self.input.load_aligned_part_unchecked(start, from as usize, to as usize, L2Prefetch::TwoLines) }
     }
 }
 

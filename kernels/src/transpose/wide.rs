@@ -1,6 +1,6 @@
 //! A tile on its way in and out by 16-byte accesses, where sides, pitches and addresses are multiples of 16 bytes.
 
-use cuda_std::global::{Fetch, issue_loads};
+use cuda_std::global::{L2Prefetch, issue_loads};
 use cuda_std::prelude::*;
 
 use super::change::Change;
@@ -10,7 +10,7 @@ use super::turn::{Each, Turn, sixteen};
 /// Loads the thread's squares, turns them, and leaves them in shared memory.
 ///
 /// Where rows begin and end inside of two lines, a tile's stretch of one does so, too; and a tile of bytes has rows of
-/// 128 bytes. Then L2 [fetches](Fetch) both lines, and a neighbour finds the other's there: 16400 x 16400 of 8 bytes
+/// 128 bytes. Then L2 [fetches](L2Prefetch) both lines, and a neighbour finds the other's there: 16400 x 16400 of 8 bytes
 /// takes 1058 us on an H200, not 1077, and 16384 x 16384 of 1 byte 133, not 137. Where nothing is gained, it is slower
 /// by 0.4 %.
 #[inline(always)]
@@ -23,9 +23,9 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, R: Rows, const LEN: usize>(
 ) {
     let fetching = |fetch| sixteen(&VectorsOfInput::<T, R, LEN> { input, rows, shape, fetch });
     let vectors = if size_of::<T>() == 1 || !rows.are_lines_apart::<T>() {
-        fetching(Fetch::TwoLines)
+        fetching(L2Prefetch::TwoLines)
     } else {
-        fetching(Fetch::Sectors)
+        fetching(L2Prefetch::Sectors)
     };
     turn_squares(&vectors, change, shape, tile);
 }
@@ -35,7 +35,7 @@ struct VectorsOfInput<'a, T, R, const LEN: usize> {
     input: &'a Global<'a, T>,
     rows: R,
     shape: &'a Tile,
-    fetch: Fetch,
+    fetch: L2Prefetch,
 }
 
 impl<T: Turn, R: Rows, const LEN: usize> Each for VectorsOfInput<'_, T, R, LEN> {
@@ -46,7 +46,7 @@ impl<T: Turn, R: Rows, const LEN: usize> Each for VectorsOfInput<'_, T, R, LEN> 
         let (row, column) = vector_of_squares::<T, LEN>(i, self.shape.across);
         if i < vectors_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of vectors.
-            unsafe { self.input.fetch_vector_unchecked(self.rows.start(row) + column as usize, self.fetch) }
+            unsafe { self.input.load_vector_prefetch_unchecked(self.rows.start(row) + column as usize, self.fetch) }
         } else {
             T::Vector::splat(T::default())
         }

@@ -1,4 +1,4 @@
-//! The launch that the others get wrong.
+//! The correct launch, of which the other cases are wrong versions.
 use kernels::reduce::ladder::shared::{FoldArgs, sequential};
 use warpfold::Gpu;
 

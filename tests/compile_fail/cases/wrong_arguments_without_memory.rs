@@ -5,7 +5,7 @@ pub struct Nothing {
     pub len: usize,
 }
 
-/// And one with a view for longer than the launch.
+/// An argument struct with a view that outlives the launch.
 #[arguments]
 pub struct Kept {
     pub numbers: GlobalMut<'static, u32>,

@@ -1,13 +1,13 @@
 use cuda_std::launch::Instance;
 use cuda_std::prelude::*;
 
-/// For elements of 8 bytes.
+/// For 8-byte elements.
 #[kernel(instances = [u64])]
 pub fn fill<T: Element>(x: GlobalMut<T>) {
     x.store(0, T::default());
 }
 
-/// And for those of 1 byte, by the kernel for those of 8.
+/// An instance for 1-byte elements that runs the kernel for 8-byte elements.
 impl Instance for fill::Instance<u8> {
     const ENTRY: &'static str = <fill::Instance<u64> as Instance>::ENTRY;
     const BLOCK: [u32; 3] = <fill::Instance<u64> as Instance>::BLOCK;

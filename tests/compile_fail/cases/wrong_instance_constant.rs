@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-/// Elements of a tile, as a host's plan knows it.
+/// The elements of a tile, as the host's plan computes them.
 const fn tile_len(size: usize) -> usize {
     1024 / size
 }
@@ -10,7 +10,7 @@ pub fn fill<T: Element, const LEN: usize>(x: GlobalMut<T>) {
     x.store(LEN - 1, T::default());
 }
 
-/// Its entries would have one name.
+/// Two entries would have the same name.
 #[kernel(instances = [u8] x [{ tile_len(1) }, { tile_len(2) }])]
 pub fn clear<T: Element, const LEN: usize>(x: GlobalMut<T>) {
     x.store(LEN - 1, T::default());

@@ -6,7 +6,7 @@ pub fn add(numbers: GlobalMut<u32>, number: u32) {
     numbers.store(0, numbers.load(0) + number);
 }
 
-/// The same parameters, of the same names and types.
+/// Parameters with the same names and types as those of `add`.
 #[kernel]
 pub fn multiply(numbers: GlobalMut<u32>, number: u32) {
     numbers.store(0, numbers.load(0) * number);

@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-/// A slice all the same.
+/// Still a slice.
 #[kernel]
 pub fn first(x: (&[u32]), y: GlobalMut<u32>) {
     y.store(0, x[0]);

@@ -1,9 +1,10 @@
 use cuda_std::prelude::*;
 
-/// A view for longer than the launch.
+/// A view that outlives the launch.
 #[kernel]
 pub fn keep(x: GlobalMut<'static, u32>) {
-    std::thread_local!(static KEPT: std::cell::Cell<Option<GlobalMut<'static, u32>>> = const { std::cell::Cell::new(None) });
+    std::thread_local!(static KEPT: std::cell::Cell<Option<GlobalMut<'static, u32>>> =
+        const { std::cell::Cell::new(None) });
     KEPT.set(Some(x));
 }
 

@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-/// The kernel's, but `#[arguments]` is missing.
+/// An argument struct without `#[arguments]`.
 pub struct Numbers<'a> {
     pub numbers: GlobalMut<'a, u32>,
 }

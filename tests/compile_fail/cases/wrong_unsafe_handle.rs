@@ -1,4 +1,4 @@
 fn main() {
-    // The kernel takes a bare pointer: whoever launches it has to vouch for the pointer.
+    // The kernel takes a raw pointer, so the launching code must vouch for it.
     test_kernels::raw_parameters::handle();
 }

@@ -1,9 +1,9 @@
 use cuda_std::prelude::*;
 
-/// As what starts a thread asks for it, or sends through a channel.
+/// The bound that starting a thread or sending through a channel requires.
 fn send<T: Send>(_: T) {}
 
-/// Has another thread use its view.
+/// Sends its view to another thread.
 #[kernel]
 pub fn hand_on(x: GlobalMut<u32>) {
     send(x);

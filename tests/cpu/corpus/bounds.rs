@@ -1,6 +1,6 @@
-//! Indices outside of arrays, and addresses that an access cannot have.
+//! Indices out of bounds, and misaligned addresses.
 
-use cuda_std::bits::{max_of_halves, min_of_halves};
+use cuda_std::bits::{max_u16x2, min_u16x2};
 use cuda_std::prelude::*;
 use cuda_std::shared::dynamic_shared;
 
@@ -71,7 +71,7 @@ fn no_guard(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(i, input.load(i));
 }
 
-/// The last index is one less than the length.
+/// The last index is off by one.
 #[kernel]
 fn off_by_one(input: Global<f32>, output: GlobalMut<f32>) {
     let mut i = thread::thread_idx_x() as usize;
@@ -81,7 +81,7 @@ fn off_by_one(input: Global<f32>, output: GlobalMut<f32>) {
     }
 }
 
-/// Seed 000's unrolled loads: only the first of them is bounded.
+/// Seed 000's unrolled loads: only the first of them is bounds-checked.
 #[kernel]
 fn unrolled_without_its_bound(input: Global<f32>, output: GlobalMut<f32>) {
     let i = thread::block_idx_x() as usize * 64 * 4 + thread::thread_idx_x() as usize;
@@ -100,7 +100,7 @@ fn beyond_the_tile(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread, tile.load(thread) + tile.load(thread + 32));
 }
 
-/// An element more than the array has.
+/// Stores one element past the end of the array.
 #[kernel]
 fn volatile_beyond_the_tile(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 64];
@@ -109,7 +109,7 @@ fn volatile_beyond_the_tile(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread, tile.load_volatile(thread % 64));
 }
 
-/// An element more than the array has, read.
+/// Loads one element past the end of the array.
 #[kernel]
 fn volatile_load_beyond_the_tile(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 64];
@@ -119,7 +119,7 @@ fn volatile_load_beyond_the_tile(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread, tile.load_volatile(thread + 1));
 }
 
-/// The launch gave room for 64 elements.
+/// The launch allocated 64 elements.
 #[kernel]
 fn beyond_what_the_launch_gave(output: GlobalMut<f32>) {
     let memory = dynamic_shared::<f32>();
@@ -128,7 +128,7 @@ fn beyond_what_the_launch_gave(output: GlobalMut<f32>) {
     output.store(thread, memory.load(thread));
 }
 
-/// The third element of the vector is not the view's.
+/// The third element of the vector is outside the view.
 #[kernel]
 fn part_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     // SAFETY: none: that is the mistake. The executor stops before the access.
@@ -136,7 +136,7 @@ fn part_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(0, vector.get(1));
 }
 
-/// The array ends inside of the word.
+/// The array ends inside the word.
 #[kernel]
 fn shared_word_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![u8; 66];
@@ -158,14 +158,14 @@ fn vector_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(i % 100, input.load_vector(i).get(0));
 }
 
-/// Nor is it where it is written.
+/// The last vector is not whole, in a store.
 #[kernel]
 fn stored_vector_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
     output.store_vector(i, <f32 as Element>::Vector::splat(input.load(i % 100)));
 }
 
-/// The promise of several unchecked vectors is broken by the last one.
+/// The last vector breaks the contract of an unchecked load of several vectors.
 #[kernel]
 fn vectors_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
@@ -174,21 +174,21 @@ fn vectors_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(i, vectors[2].get(0));
 }
 
-/// Vectors begin at multiples of 16 bytes.
+/// Vectors must be 16-byte aligned.
 #[kernel]
 fn vector_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
     output.store_vector(i, input.load_vector(i + 2));
 }
 
-/// Written, too.
+/// The same for a store.
 #[kernel]
 fn stored_vector_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
     output.store_vector(i + 2, input.load_vector(i));
 }
 
-/// In shared memory, too.
+/// The same in shared memory.
 #[kernel]
 fn shared_vector_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 128];
@@ -197,7 +197,7 @@ fn shared_vector_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
     output.store_vector(i, input.load_vector(i));
 }
 
-/// The promise of an unchecked load is broken.
+/// Breaks the contract of an unchecked load.
 #[kernel]
 fn four_off_their_place(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
@@ -206,7 +206,7 @@ fn four_off_their_place(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(i, four[0]);
 }
 
-/// The last word is the view's, and none is behind it.
+/// The last word is in the view, but no word follows it.
 #[kernel]
 fn two_words_at_the_end(input: Global<u16>, output: GlobalMut<u32>) {
     let i = 36 + 2 * thread::thread_idx_x() as usize;
@@ -215,7 +215,7 @@ fn two_words_at_the_end(input: Global<u16>, output: GlobalMut<u32>) {
     output.store(i, word);
 }
 
-/// The last word is half a word.
+/// The last word is only half inside.
 #[kernel]
 fn word_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 36 + 2 * thread::thread_idx_x() as usize;
@@ -224,23 +224,23 @@ fn word_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(i, f32::from_bits(word as u32));
 }
 
-/// A number that is no finite `f16`, in one half of one word.
+/// One half of one word is not a finite `f16`.
 #[kernel]
 fn high_half_too_large(input: Global<f32>, output: GlobalMut<f32>) {
     let thread = thread::thread_idx_x() as usize;
-    let least = min_of_halves(1, 0x7C00_0000);
+    let least = min_u16x2(1, 0x7C00_0000);
     output.store(thread, input.load(thread) + least as f32);
 }
 
-/// In the other half of the other word.
+/// The same in the other half of the other word.
 #[kernel]
 fn low_half_too_large(input: Global<f32>, output: GlobalMut<f32>) {
     let thread = thread::thread_idx_x() as usize;
-    let greatest = max_of_halves(0x7C00, 1);
+    let greatest = max_u16x2(0x7C00, 1);
     output.store(thread, input.load(thread) + greatest as f32);
 }
 
-/// An array of 64 for a block of 128.
+/// An array of 64 elements for a block of 128 threads.
 #[kernel]
 fn a_block_larger_than_its_array(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 64];

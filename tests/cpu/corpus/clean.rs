@@ -1,7 +1,7 @@
-//! warpfold's own kernels, in which the checks find nothing, whatever the order of lanes.
+//! warpfold's own kernels, in which the checks must find nothing, in any order of the lanes.
 //!
-//! `WARPFOLD_SCHEDULES=100 cargo test -p warpfold-tests --test cpu corpus::clean::` tries each of them with 100 orders.
-//! Without it those that come in every operator, type or element size are tried with fewer, so that it stays quick.
+//! `WARPFOLD_SCHEDULES=100 cargo test -p warpfold-tests --test cpu corpus::clean::` tries each of them in 100 orders.
+//! By default, kernels that exist for every operator, type or element size are tried in fewer, to keep the test quick.
 
 use test_support::reductions::data::Kind;
 use test_support::reductions::shapes::Form;
@@ -12,7 +12,7 @@ use test_support::{device_library, times};
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, Schedule, Shape, SimtOptions, ops, under_schedules};
 
-/// Orders of the lanes that `WARPFOLD_SCHEDULES` asks for, else `otherwise`.
+/// The number of lane orders: `WARPFOLD_SCHEDULES`, or `otherwise`.
 fn orders(otherwise: u64) -> u64 {
     std::env::var("WARPFOLD_SCHEDULES").ok().and_then(|orders| orders.parse().ok()).unwrap_or(otherwise)
 }
@@ -21,7 +21,7 @@ fn clean(run: impl FnMut(&Gpu) -> Result<(), Error>) {
     under_schedules(orders(times(10, 100)), run).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Tries each of `all`, which are many, with a few orders. `run` gets the number of one and of the order, too.
+/// Tries each of `all`, which are many, in a few orders. `run` gets the index of the case and the seed of the order.
 fn each_clean<T>(all: &[T], run: impl Fn(&Gpu, &T, u64, u64) -> Result<(), String>) {
     for (one, i) in all.iter().zip(0..) {
         for seed in 0..orders(times(3, 12)) {
@@ -31,12 +31,12 @@ fn each_clean<T>(all: &[T], run: impl Fn(&Gpu, &T, u64, u64) -> Result<(), Strin
     }
 }
 
-/// Two blocks and a part of a third for the rungs with the longest runs.
+/// Two blocks and part of a third, for the rungs with the longest segments.
 const N: usize = 2 * 8 * 128 + 77;
 
 #[test]
 fn sums_of_every_rung() {
-    // Whole numbers whose sum is below 2^24: no rung rounds.
+    // Integers whose sum is below 2^24: no rung rounds.
     let numbers: Vec<f32> = (1..=N).map(|i| i as f32).collect();
     clean(|gpu| {
         let input = gpu.upload(&numbers)?;
@@ -89,18 +89,18 @@ fn reductions_of_every_shape() {
         let (x, y) = (gpu.upload(&numbers)?, gpu.upload(&bytes)?);
         let shapes = [
             Shape::all(numbers.len()),
-            // Two tiles of one block, of either type.
+            // Two tiles of one block, for either type.
             Shape::all(8192),
             Shape::rows(40, 500),
             Shape::rows(2000, 10),
             Shape::columns(500, 40),
-            // Four rows abreast.
+            // Four folded rows.
             Shape::columns(499, 39),
             Shape::columns(10, 2000),
         ];
         let mut sums = Vec::new();
         for shape in shapes {
-            // In long spans, sums take one tile state each and arguments of minima two; in columns both draw tickets.
+            // For a large input, sums use one tile state per block and argmin two; for columns both draw tickets.
             sums.push(gpu.download(&gpu.reduce_to_buffer(ops::Sum, &x, shape)?)?);
             gpu.reduce_to_buffer(ops::ArgMin, &x, shape)?;
             gpu.reduce_to_buffer(ops::Max, &y, shape)?;
@@ -173,7 +173,7 @@ fn dot_products_of_every_type() {
     });
 }
 
-/// Aligned and not, with and without gaps behind the rows.
+/// Aligned and unaligned, with and without padding after the rows.
 fn transposes(sides: [(usize, usize); 2], seed: u64) -> [Transpose; 2] {
     let case = |(rows, columns), pads, offsets| Transpose { rows, columns, batch: 2, pads, offsets, seed };
     [case(sides[0], [0; 2], [0; 2]), case(sides[1], [3, 1], [1, 5])]
@@ -206,7 +206,7 @@ fn transposes_in_place() {
             seed: i,
         };
         if seed % 6 == 0 {
-            // So many tiles that they are large ones.
+            // Enough tiles that the large ones are used.
             check(gpu, &if i == 0 { case(144, 88, 0, 0) } else { case(80, 88, 0, 0) })?;
         }
         [case(64, 2, 0, 0), case(71, 2, 3, 1)].iter().try_for_each(|case| check(gpu, case))
@@ -220,7 +220,7 @@ fn three_axes_in_any_order() {
         check(gpu, [7, 5, 19], [1, 3], i)?;
         check(gpu, [64, 16, 3], [0; 2], i)?;
         check(gpu, [3, 16, 64], [0; 2], i)?;
-        // Short runs of every element, and long ones.
+        // Short and long contiguous segments of every element size.
         check(gpu, [40, 30, 3], [1, 0], i)?;
         check(gpu, [5, 6, 51], [2, 1], i)?;
         check(gpu, [2, 2, 10_001], [2, 1], i)

@@ -53,13 +53,13 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// Every thread adds to one place.
+/// Every thread adds to the same element.
 #[kernel]
 fn sum_without_atomics(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(0, output.load(0) + input.load(thread::index_1d_wide()));
 }
 
-/// Each block puts its result where all do.
+/// All blocks store to the same element.
 #[kernel]
 fn all_write_the_result(input: Global<f32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() == 0 {
@@ -67,7 +67,7 @@ fn all_write_the_result(input: Global<f32>, output: GlobalMut<f32>) {
     }
 }
 
-/// A block's run ends one element too late.
+/// Each block's segment is one element too long.
 #[kernel]
 fn one_too_many(input: Global<f32>, output: GlobalMut<f32>) {
     let first = thread::block_idx_x() as usize * 64;
@@ -80,7 +80,7 @@ fn one_too_many(input: Global<f32>, output: GlobalMut<f32>) {
     }
 }
 
-/// A barrier waits for the block, and the neighbour's element is another block's.
+/// The barrier waits for the block, but the neighbour's element belongs to another block.
 #[kernel]
 fn stencil_of_blocks(numbers: GlobalMut<f32>) {
     let i = thread::index_1d_wide();
@@ -89,14 +89,14 @@ fn stencil_of_blocks(numbers: GlobalMut<f32>) {
     numbers.store(i, left + numbers.load(i));
 }
 
-/// Each thread moves its element to the other end, which another thread moves too.
+/// Each thread swaps its element with the one at the opposite end, and so does the thread there.
 #[kernel]
 fn reversed_in_place(numbers: GlobalMut<f32>) {
     let i = thread::index_1d_wide();
     numbers.store(numbers.len() - 1 - i, numbers.load(i));
 }
 
-/// The counter is set to 0 by one thread while others count.
+/// One thread resets the counter while others count.
 #[kernel]
 fn atomics_beside_a_store(count: GlobalMut<u32>) {
     if thread::index_1d() == 0 {
@@ -105,20 +105,20 @@ fn atomics_beside_a_store(count: GlobalMut<u32>) {
     u32::fetch_add(&count, 0, 1, Scope::Device);
 }
 
-/// The scope is the block, and two blocks count.
+/// The atomic scope is the block, but two blocks count.
 #[kernel]
 fn atomics_of_a_block(count: GlobalMut<u32>) {
     u32::fetch_add(&count, 0, 1, Scope::Block);
 }
 
-/// An ordinary load beside atomics.
+/// An ordinary load concurrent with atomics.
 #[kernel]
 fn a_count_read_while_it_grows(count: GlobalMut<u32>, output: GlobalMut<u32>) {
     u32::fetch_add(&count, 0, 1, Scope::Device);
     output.store(thread::index_1d_wide(), count.load(0));
 }
 
-/// Vectors begin four bytes too close: each lies in the next one's.
+/// Vectors are four bytes too close, so each overlaps the next.
 #[kernel]
 fn vectors_that_overlap(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;

@@ -1,22 +1,22 @@
-//! Broken kernels, each with a mistake that people make, and the check that finds it.
+//! Broken kernels, each with a common mistake, and the check that must report it.
 //!
 //! | module | mistakes |
 //! |---|---|
-//! | `reductions` | the ladder's sums with a barrier left out of each rung in turn, and other steps of theirs |
-//! | `transposes` | the ladder's transposes with their barriers left out, tiles with wrong edges |
-//! | `shared` | races in shared memory of other kinds |
+//! | `reductions` | the ladder's sums, with a barrier removed from each rung in turn, and similar mistakes |
+//! | `transposes` | the ladder's transposes without their barriers, tiles with wrong edges |
+//! | `shared` | other races in shared memory |
 //! | `global` | races in global memory within a block and across blocks |
-//! | `order` | orders between blocks that are none: tickets, fences, tile states |
-//! | `unwritten` | shared memory that nobody has written |
-//! | `meetings` | barriers and operations of warps that not everybody comes to |
-//! | `bounds` | indices and addresses that are wrong |
+//! | `order` | missing order between blocks: tickets, fences, tile states |
+//! | `unwritten` | reads of uninitialized shared memory |
+//! | `convergence` | barriers and warp operations that some threads do not reach |
+//! | `bounds` | wrong indices and addresses |
 //!
-//! `clean.rs` has the other half: warpfold's own kernels, in which nothing is found.
+//! `clean.rs` is the counterpart: warpfold's own kernels, in which nothing is found.
 
 mod bounds;
 mod clean;
+mod convergence;
 mod global;
-mod meetings;
 mod order;
 mod reductions;
 mod shared;
@@ -29,23 +29,23 @@ use warpfold::{Check, Error, Findings, Gpu, Schedule, SimtOptions};
 pub struct Case {
     /// The kernel.
     pub name: &'static str,
-    /// How the mistake is told.
+    /// The expected report.
     pub told: Told,
     /// Runs the kernel.
     pub run: fn(&Gpu) -> Result<(), Error>,
 }
 
-/// What a launch with a mistake ends with.
+/// The end of a launch with a mistake.
 pub enum Told {
     /// A finding of this check.
     By(Check),
-    /// A fault whose text has this in it.
+    /// A fault whose message contains this text.
     Fault(&'static str),
-    /// Such a fault, and before it a finding of this check.
+    /// Such a fault, after a finding of this check.
     Before(Check, &'static str),
 }
 
-/// A case: its kernel's name, how it is told, and the launch.
+/// A case: the kernel's name, the expected report, and the launch.
 macro_rules! case {
     ($name:ident, $told:expr, |$gpu:ident| $run:expr) => {
         $crate::corpus::Case { name: stringify!($name), told: $told, run: |$gpu: &warpfold::Gpu| $run }
@@ -72,7 +72,7 @@ fn cases() -> impl Iterator<Item = Case> {
         global::cases(),
         order::cases(),
         unwritten::cases(),
-        meetings::cases(),
+        convergence::cases(),
         bounds::cases(),
     ];
     all.into_iter().flatten()
@@ -85,7 +85,7 @@ fn findings(error: &Error) -> Option<&Findings> {
     }
 }
 
-/// What is wrong with how a case is told, if anything is.
+/// What is wrong with the report of a case, if anything.
 fn check(case: &Case, gpu: &Gpu) -> Result<(), String> {
     let error = (case.run)(gpu).err().ok_or_else(|| format!("{}: nothing was found", case.name))?;
     let check = match case.told {

@@ -1,7 +1,7 @@
-//! Orders between blocks that are none.
+//! Missing order between blocks.
 //!
-//! All of these let the last block, or the other one, take what blocks have left, and lack a fence, a ticket or a
-//! barrier.
+//! In all of these the last block, or the other one, reads values that other blocks have written, without a fence, a
+//! ticket or a barrier.
 
 use cuda_std::atomic::{self, Scope};
 use cuda_std::prelude::*;
@@ -14,7 +14,7 @@ use super::{Case, case};
 
 const BLOCKS: u32 = 8;
 
-/// Launches a kernel that leaves a partial sum for each block and folds them in the last.
+/// Launches a kernel in which each block stores a partial sum, and the last block folds them.
 macro_rules! fold {
     ($gpu:ident, $name:ident) => {{
         let (mut partials, mut ticket, mut output) = buffers($gpu)?;
@@ -82,7 +82,7 @@ fn no_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut
     }
 }
 
-/// Volatile is no order.
+/// Volatile accesses are not ordered.
 #[kernel]
 fn no_fence(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() == 0 {
@@ -93,7 +93,7 @@ fn no_fence(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<
     }
 }
 
-/// Released, but not acquired.
+/// A release without an acquire.
 #[kernel]
 fn no_fence_behind_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() == 0 {
@@ -105,7 +105,7 @@ fn no_fence_behind_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, 
     }
 }
 
-/// Acquired, but not released.
+/// An acquire without a release.
 #[kernel]
 fn fence_behind_the_ticket_only(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() == 0 {
@@ -117,7 +117,7 @@ fn fence_behind_the_ticket_only(partials: GlobalMut<f32>, ticket: GlobalMut<u32>
     }
 }
 
-/// The fences are for the block, and the others are other blocks.
+/// The fences have block scope, but order different blocks.
 #[kernel]
 fn fence_of_the_block(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() == 0 {
@@ -143,7 +143,7 @@ fn ticket_of_the_block(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output:
     }
 }
 
-/// The block says that it is done, and then does it.
+/// The block draws its ticket before it stores its partial.
 #[kernel]
 fn ticket_before_the_partial(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() == 0 {
@@ -157,7 +157,7 @@ fn ticket_before_the_partial(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, o
     }
 }
 
-/// The second warp leaves the partial, and the first one does not wait for it.
+/// The second warp stores the partial, and the first does not wait for it.
 #[kernel]
 fn no_barrier_before_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() == 32 {
@@ -172,7 +172,7 @@ fn no_barrier_before_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>
     }
 }
 
-/// All threads look at the ticket before the first has put it there.
+/// All threads read the ticket before the first thread has stored it.
 #[kernel]
 fn no_barrier_behind_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     let drawn = shared_array![u32; 1];
@@ -187,7 +187,7 @@ fn no_barrier_behind_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>
     }
 }
 
-/// A flag has to be atomic.
+/// A flag must be atomic.
 #[kernel]
 fn a_flag_that_is_only_volatile(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() > 0 {
@@ -203,7 +203,7 @@ fn a_flag_that_is_only_volatile(partials: GlobalMut<f32>, ticket: GlobalMut<u32>
     }
 }
 
-/// A tile state brings its word and nothing else.
+/// A tile state orders only its own word.
 #[kernel]
 fn tile_state_for_other_memory(tile_states: GlobalMut<[u64; 2]>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() > 0 {
@@ -218,7 +218,7 @@ fn tile_state_for_other_memory(tile_states: GlobalMut<[u64; 2]>, output: GlobalM
     }
 }
 
-/// Nobody waits for the tile state: what is read is of before or behind the post.
+/// The tile state is read without a wait, so the read may see the old or the new value.
 #[kernel]
 fn tile_state_that_is_only_read(tile_states: GlobalMut<[u64; 2]>, output: GlobalMut<u64>) {
     if thread::thread_idx_x() > 0 {

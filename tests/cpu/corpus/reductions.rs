@@ -56,7 +56,7 @@ fn store_sum(tile: &SharedArray<f32, BLOCK>, output: &GlobalMut<f32>) {
     }
 }
 
-/// Threads add what others may not have loaded yet.
+/// Threads add elements that others may not have loaded yet.
 #[kernel]
 fn no_barrier_after_the_load(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
@@ -135,7 +135,7 @@ fn first_add_on_load(input: Global<f32>, output: GlobalMut<f32>) {
     store_sum(&tile, &output);
 }
 
-/// Rung 5: the first warp folds the last 64 elements, but half of them are the second warp's, for which nobody waits.
+/// Rung 5: the first warp folds the last 64 elements, but the second warp writes half of them, without a barrier.
 #[kernel]
 fn unroll_last_warp(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
@@ -150,7 +150,7 @@ fn unroll_last_warp(input: Global<f32>, output: GlobalMut<f32>) {
     store_sum(&tile, &output);
 }
 
-/// The tail of seeds 000 and 002: volatile, in the belief that lanes run in step.
+/// The tail of seeds 000 and 002: volatile, on the assumption that lanes run in lockstep.
 #[kernel]
 fn tail_in_lock_step(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
@@ -181,7 +181,7 @@ fn tail_with_half_of_its_barriers(input: Global<f32>, output: GlobalMut<f32>) {
     store_sum(&tile, &output);
 }
 
-/// Rung 6: one of the written-out steps has lost its barrier.
+/// Rung 6: one of the unrolled steps has lost its barrier.
 #[kernel]
 fn complete_unroll(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
@@ -197,7 +197,7 @@ fn complete_unroll(input: Global<f32>, output: GlobalMut<f32>) {
     store_sum(&tile, &output);
 }
 
-/// Rung 7: the loop over the input ends, and the fold begins at once.
+/// Rung 7: no barrier between the loop over the input and the fold.
 #[kernel]
 fn grid_stride(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
@@ -223,7 +223,7 @@ fn sum_of_warp(mut sum: f32) -> f32 {
     sum
 }
 
-/// Rung 8: warps leave their sums, and the first warp takes them without waiting.
+/// Rung 8: warps store their sums, and the first warp loads them without a barrier.
 #[kernel]
 fn warp_shuffle(input: Global<f32>, output: GlobalMut<f32>) {
     let sums = shared_array![f32; 8];
@@ -238,7 +238,7 @@ fn warp_shuffle(input: Global<f32>, output: GlobalMut<f32>) {
     }
 }
 
-/// The second sum's warps write to the scratch memory while the first one is still read from it.
+/// The second sum's warps write to the scratch memory while the first sum is still being read.
 #[kernel]
 fn scratch_used_twice(input: Global<f32>, output: GlobalMut<f32>) {
     let sums = shared_array![f32; 8];
@@ -287,7 +287,7 @@ fn interleaved(numbers: GlobalMut<f32>) {
     }
 }
 
-/// Seed 000's tail, which relies on lanes that run in step.
+/// Seed 000's tail, which relies on lanes in lockstep.
 #[kernel]
 fn volatile_tail_in_global_memory(numbers: GlobalMut<f32>) {
     let (lane, i) = (thread::thread_idx_x(), thread::index_1d_wide());

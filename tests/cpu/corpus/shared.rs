@@ -41,7 +41,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// The first thread's word is read before it has written it.
+/// Threads read the first thread's word before it is written.
 #[kernel]
 fn broadcast(input: Global<f32>, output: GlobalMut<f32>) {
     let word = shared_array![f32; 1];
@@ -51,7 +51,7 @@ fn broadcast(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), word.load(0));
 }
 
-/// Threads count in one place without atomics.
+/// Threads count in one element without atomics.
 #[kernel]
 fn histogram(input: Global<f32>, output: GlobalMut<f32>) {
     let counts = shared_array![u32; 8];
@@ -66,7 +66,7 @@ fn histogram(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), counts.load(bin) as f32);
 }
 
-/// Neighbours' elements are taken before they are there.
+/// Neighbours' elements are read before they are written.
 #[kernel]
 fn stencil(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
@@ -76,7 +76,7 @@ fn stencil(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), left + tile.load(thread));
 }
 
-/// The new value goes where a neighbour still reads the old one.
+/// A thread overwrites an element that its neighbour still reads.
 #[kernel]
 fn stencil_in_place(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
@@ -107,7 +107,7 @@ fn scan_with_one_barrier(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), tile.load(thread));
 }
 
-/// What another warp has written needs the block's barrier.
+/// Data written by another warp needs a block barrier.
 #[kernel]
 fn barrier_of_a_warp_for_the_block(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
@@ -117,7 +117,7 @@ fn barrier_of_a_warp_for_the_block(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), tile.load(BLOCK - 1 - thread));
 }
 
-/// The mask leaves out the half of the warp that is read.
+/// The mask leaves out the half of the warp whose data are read.
 #[kernel]
 fn barrier_of_half_a_warp(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 32];
@@ -127,7 +127,7 @@ fn barrier_of_half_a_warp(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), tile.load(31 - lane));
 }
 
-/// Lanes meet in a shuffle, but it orders no memory.
+/// A shuffle synchronizes lanes, but orders no memory.
 #[kernel]
 fn shuffle_for_a_barrier(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 32];
@@ -138,7 +138,7 @@ fn shuffle_for_a_barrier(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), above + tile.load(31 - lane));
 }
 
-/// Two buffers in turn save a barrier in each round, if it is the other one that is written.
+/// Double buffering saves a barrier per iteration, but only if the other buffer is written.
 #[kernel]
 fn one_buffer_of_two(input: Global<f32>, output: GlobalMut<f32>) {
     let buffers = shared_array![f32; 256];
@@ -164,7 +164,7 @@ fn bytes_that_overlap(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(lane, f32::from(bytes.load(lane)));
 }
 
-/// Memory that the launch brings is shared as well.
+/// Dynamic shared memory is shared as well.
 #[kernel]
 fn dynamic(output: GlobalMut<f32>) {
     let memory = cuda_std::shared::dynamic_shared::<f32>();
@@ -173,7 +173,7 @@ fn dynamic(output: GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), memory.load(memory.len() - 1 - thread));
 }
 
-/// A fence orders a thread's own accesses; it waits for nobody.
+/// A fence orders a thread's own accesses; it does not wait for other threads.
 #[kernel]
 fn fence_for_a_barrier(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
@@ -194,7 +194,7 @@ fn race_before_a_wrong_index(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), other + tile.load(thread + 1));
 }
 
-/// The second mistake is a barrier that most threads do not come to.
+/// The second mistake is a barrier that most threads never reach.
 #[kernel]
 fn race_before_a_barrier_that_is_left(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];

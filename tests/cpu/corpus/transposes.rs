@@ -43,7 +43,7 @@ fn place() -> (usize, usize, usize, usize) {
     (x, y, thread::block_idx_x() as usize * SIDE, thread::block_idx_y() as usize * SIDE)
 }
 
-/// The tile is read before it is there.
+/// The tile is read before it is written.
 #[kernel]
 fn tiled(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
     let tile = shared_tile![f32; SIDE x SIDE];
@@ -52,7 +52,7 @@ fn tiled(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usiz
     result.store((left + y) * rows + top + x, tile.load(x, y));
 }
 
-/// An unused column keeps banks apart, not threads.
+/// The padding column avoids bank conflicts, not races.
 #[kernel]
 fn tiled_padded(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
     let tile = shared_tile![f32; SIDE x SIDE + 1];
@@ -62,7 +62,7 @@ fn tiled_padded(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, column
     result.store((left + y) * rows + top + x, tile.load(x, y));
 }
 
-/// Four elements a thread, and a barrier that waits for the first of them only.
+/// Four elements per thread, and a barrier after only the first.
 #[kernel]
 fn tiled_rows(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
     let tile = shared_tile![f32; SIDE x SIDE + 1];
@@ -77,7 +77,7 @@ fn tiled_rows(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns:
     }
 }
 
-/// One tile after the other through the same memory: the second is loaded while the first is still read.
+/// Two tiles use the same memory in turn: the second is loaded while the first is still being read.
 #[kernel]
 fn two_tiles_in_turn(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
     let tile = shared_tile![f32; SIDE x SIDE + 1];
@@ -103,7 +103,7 @@ fn in_place(matrix: GlobalMut<f32>, side: usize) {
     matrix.store(column * side + row, own);
 }
 
-/// Tiles begin 32 apart and are 33 wide: each writes its neighbour's first column too.
+/// Tiles are 32 columns apart but 33 wide: each also writes its neighbour's first column.
 #[kernel]
 fn tiles_that_overlap(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
     let (x, y, left, top) = place();
@@ -116,7 +116,7 @@ fn tiles_that_overlap(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, 
     }
 }
 
-/// Right for squares only.
+/// Correct only for square matrices.
 #[kernel]
 fn rows_for_columns(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
     let (x, y, left, top) = place();
@@ -124,7 +124,7 @@ fn rows_for_columns(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, co
     result.store((left + x) * columns + top + y, matrix.load((top + y) * columns + left + x));
 }
 
-/// The last tiles hang over.
+/// The last tiles extend past the matrix.
 #[kernel]
 fn no_edge(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
     let (x, y, left, top) = place();
@@ -133,7 +133,7 @@ fn no_edge(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: us
     result.store(i, matrix.load(i));
 }
 
-/// The column that pads the tile is not the tile's.
+/// The padding column is not part of the tile.
 #[kernel]
 fn tile_of_33(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
     let tile = shared_tile![f32; SIDE x SIDE + 1];

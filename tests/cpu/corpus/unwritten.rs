@@ -1,4 +1,4 @@
-//! Shared memory that is read, and that nobody has written.
+//! Reads of uninitialized shared memory.
 
 use cuda_std::prelude::*;
 use warpfold::Check::Unwritten;
@@ -19,7 +19,7 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// The last block loads what there is, and folds as many as it has threads.
+/// The last block loads fewer elements than it has threads, and folds one per thread.
 #[kernel]
 fn end_of_the_input(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 64];
@@ -33,7 +33,7 @@ fn end_of_the_input(input: Global<f32>, output: GlobalMut<f32>) {
     }
 }
 
-/// Two warps leave sums, and 32 are folded.
+/// Two warps store sums, and 32 are folded.
 #[kernel]
 fn more_warps_than_there_are(input: Global<f32>, output: GlobalMut<f32>) {
     let sums = shared_array![f32; 32];
@@ -47,7 +47,7 @@ fn more_warps_than_there_are(input: Global<f32>, output: GlobalMut<f32>) {
     }
 }
 
-/// It adds to whatever is there.
+/// It accumulates without initialization.
 #[kernel]
 fn an_accumulator_without_a_start(input: Global<f32>, output: GlobalMut<f32>) {
     let sum = shared_array![f32; 1];
@@ -57,7 +57,7 @@ fn an_accumulator_without_a_start(input: Global<f32>, output: GlobalMut<f32>) {
     }
 }
 
-/// The elements beside the block's own are nobody's to load.
+/// No thread loads the elements next to the block's own.
 #[kernel]
 fn halo(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 66];
@@ -79,7 +79,7 @@ fn left_by_the_block_before(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), tile.load(thread));
 }
 
-/// Every second vector is written to its half only.
+/// Only half of every second vector is written.
 #[kernel]
 fn half_of_a_vector(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 128];

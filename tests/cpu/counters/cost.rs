@@ -1,5 +1,5 @@
-//! What watching costs in the executor. It takes times, so it is for whoever asks, on a machine with nothing else to
-//! do: `cargo test --release -p warpfold-tests --test cpu counters::cost -- --ignored --nocapture`, and `taskset -c 0`
+//! The cost of watching in the executor. It measures time, so it is ignored by default and needs an idle machine:
+//! `cargo test --release -p warpfold-tests --test cpu counters::cost -- --ignored --nocapture`, and `taskset -c 0`
 //! before it for one core, as in `docs/counters.md`.
 
 use std::time::{Duration, Instant};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, Schedule, SimtOptions};
 
-/// How often each is measured. The fastest counts: others have the machine too.
+/// The number of measurements. The fastest counts: other programs share the machine.
 const ROUNDS: usize = 25;
-/// How many times as long a launch may take.
+/// The maximum ratio of watched to unwatched time.
 const MOST: f64 = 10.0;
 
 type Work<'a> = Box<dyn FnMut() -> Result<(), Error> + 'a>;
 
-/// How long some work takes while it is watched for nothing, for counters, for mistakes, and for both.
+/// The time of some work: unwatched, with counters, with checks, and with both.
 struct Cost {
     name: &'static str,
     fastest: [Duration; 4],
@@ -65,7 +65,7 @@ impl Cost {
         })
     }
 
-    /// How many times as long it takes with counters, with checks, and with both.
+    /// The ratios to the unwatched time: with counters, with checks, and with both.
     fn times(&self) -> [f64; 3] {
         let [off, watched @ ..] = self.fastest;
         watched.map(|watched| watched.as_secs_f64() / off.as_secs_f64())
@@ -73,7 +73,7 @@ impl Cost {
 }
 
 #[test]
-#[ignore = "it takes times, so nothing else may run beside it"]
+#[ignore = "it measures time, so nothing else may run"]
 fn watching_costs_at_most_10_times() -> Result<(), Error> {
     let costs = ReduceRung::all().map(Cost::of_sum);
     let costs = costs.chain(TransposeRung::ALL.into_iter().map(Cost::of_transpose));

@@ -1,4 +1,4 @@
-//! Which blocks let the next grid start: no result depends on it, but how long launches behind each other take.
+//! Which blocks launch dependents: no result depends on it, only the time of consecutive launches.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,21 @@ use test_support::transposes::{CHECKS, Case, IN_PLACE_CHECKS, PERMUTE_CHECKS, SC
 use warpfold::ops::{Dot, Extreme};
 use warpfold::{Gpu, KernelProfile, Shape, ops};
 
-/// Whether all blocks of a kernel let the next grid start. Some of them alone are of no use.
+/// Whether all blocks of a kernel launch dependents. It is useless unless all do.
 fn starts_next(kernel: &KernelProfile) -> bool {
     let blocks = kernel.total().launch_dependents;
     assert!(blocks == 0 || blocks == kernel.blocks(), "{blocks} of {}: {}", kernel.blocks(), kernel.kernel);
     blocks > 0
 }
 
-/// Whether a block does that folds one segment of so many tiles, of one input and of two.
+/// Whether a block does that folds one segment of `tiles` tiles: of one input, and of two.
 fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
     let elements = |vectors_of_thread: usize| tiles * 32 * vectors_of_thread * 4;
     let mut largest = gpu.zeroed::<f32>(1).unwrap();
     let mut boxes = gpu.zeroed::<[u64; 2]>(1).unwrap();
     let len = elements(spans::VECTORS_IN_FLIGHT);
     let ones = gpu.upload(&vec![1.0_f32; len]).unwrap();
-    // SAFETY: the arguments are those of a segment, all of the input, that one block of a warp folds.
+    // SAFETY: the arguments describe one segment, the whole input, folded by one block of one warp.
     let kernel = unsafe { spans::spans::handle::<Extreme, f32>() }.with_block(32);
     let arguments = spans::SpanArgs {
         operator: 0,
@@ -93,7 +93,7 @@ fn blocks_of_few_rows_of_columns_let_the_next_grid_start() {
         let input = gpu.upload(&vec![1.0_f32; rows * 256]).unwrap();
         let (mut partials, mut tickets) = (gpu.zeroed::<State>(1).unwrap(), gpu.zeroed::<u32>(1).unwrap());
         let mut maxima = gpu.zeroed::<f32>(256).unwrap();
-        // SAFETY: the arguments are those of a matrix, all of the input, that is one tile of one block.
+        // SAFETY: the arguments describe one matrix, the whole input, that is one tile of one block.
         let kernel = unsafe { columns::handle::<Extreme, f32>() };
         let arguments = ColumnArgs {
             operator: 0,
@@ -114,7 +114,7 @@ fn blocks_of_few_rows_of_columns_let_the_next_grid_start() {
         assert_eq!(gpu.download(&maxima).unwrap(), [1.0; 256]);
         starts_next(&profile.kernels[0])
     };
-    // Four threads of a column, 16 rows each.
+    // Four threads per column, 16 rows each.
     assert_eq!([64, 65].map(starts), [true, false]);
 }
 
@@ -129,7 +129,7 @@ fn short_grids_of_transposes_let_the_next_one_start() {
                 check(&gpu, &case(rows, columns)).unwrap();
             }
         }
-        // As many blocks as are few, and one more.
+        // The maximum of a small grid, and one block more.
         for blocks in [264, 265] {
             transpose(&gpu, &Case { batch: blocks, ..case(64, 64) }).unwrap();
             scale(&gpu, &Case { batch: blocks, ..case(64, 64) }).unwrap();
@@ -155,7 +155,7 @@ fn short_grids_of_transposes_let_the_next_one_start() {
     }
     let mut early = BTreeSet::new();
     for kernel in &kernels {
-        // Behind the name are the type and a length, if it has one.
+        // The type, and a length if there is one, follow the name.
         let is_part = |part: &&str| part.chars().all(|c| c.is_ascii_lowercase());
         let name = kernel.kernel.split('_').take_while(is_part).collect::<Vec<_>>().join("_");
         if starts_next(kernel) {

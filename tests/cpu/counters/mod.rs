@@ -1,4 +1,4 @@
-//! The executor's counters beside what Nsight Compute counted on an H200 (`docs/benchmarks/h200-counters.csv` and
+//! The executor's counters compared with those of Nsight Compute on an H200 (`docs/benchmarks/h200-counters.csv` and
 //! `h200-requests.csv`), and profiles in a user's test.
 
 mod cost;
@@ -10,7 +10,7 @@ use cuda_std::tile_state;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, KernelProfile, Profile, Schedule, Shape, SimtOptions, ops};
 
-/// A launch, as Nsight Compute counted it.
+/// A launch and its counters from Nsight Compute.
 struct Measured {
     kernel: &'static str,
     blocks: u32,
@@ -24,7 +24,7 @@ struct Measured {
 fn measured() -> Vec<Vec<Measured>> {
     let mut kernels: Vec<Vec<Measured>> = Vec::new();
     for line in include_str!("../../../docs/benchmarks/h200-counters.csv").lines().skip(1) {
-        // The grid and the block are quoted, for their commas.
+        // The grid and the block are quoted, because they contain commas.
         let parts: Vec<&str> = line.split('"').collect();
         let kernel = parts[0].split(',').nth(2).expect("a kernel");
         let grid = parts[1].trim_matches(['(', ')']).split(',').next().expect("a grid");
@@ -82,7 +82,8 @@ fn sums_count_what_an_h200_counts() {
         if launches.len() < 2 {
             continue;
         }
-        // Each launch folds the partials of the blocks before: without the first, which is long, the rest are the same.
+        // Each launch folds the partials of the previous one: without the first launch, which is long, the others are
+        // the same.
         let profile = sum(&unchecked(), rung, launches[0].blocks as usize).unwrap();
         assert_eq!(profile.kernels.len(), launches.len() - 1, "{kernel}");
         for (own, measured) in profile.kernels.iter().zip(&launches[1..]) {
@@ -114,20 +115,20 @@ fn transposes_count_what_an_h200_counts() {
             (total.shared_loads.conflicts, measured.load_conflicts),
             (total.shared_stores.conflicts, measured.store_conflicts),
         ] {
-            // What ncu has more is other traffic in the same memory: `docs/counters.md`.
+            // The surplus of ncu is other traffic in the same memory: `docs/counters.md`.
             assert!(own <= ncu && ncu - own <= 600 + own / 10, "{}: {own} conflicts, ncu {ncu}", measured.kernel);
         }
     }
 }
 
-/// The requests of a launch, of one kind of access each: global loads, their sectors, stores, their sectors, atomics,
-/// shared loads and stores.
+/// The requests of a launch, by kind of access: global loads, their sectors, stores, their sectors, atomics, shared
+/// loads and stores.
 type Requests = [u64; 7];
 
-/// The first launches of all rungs, as Nsight Compute counted them: kernel, blocks and requests.
+/// The first launch of each rung and its requests from Nsight Compute: kernel, blocks and requests.
 fn measured_requests() -> Vec<(&'static str, u64, Requests)> {
     let row = |line: &'static str| {
-        // The grid and the block are quoted, for their commas.
+        // The grid and the block are quoted, because they contain commas.
         let parts: Vec<&str> = line.split('"').collect();
         let kernel = parts[0].split(',').nth(2).expect("a kernel");
         let grid = parts[1].trim_matches(['(', ')']).split(',').map(|side| side.parse::<u64>().expect("a side"));
@@ -150,7 +151,7 @@ fn requests(profile: &KernelProfile) -> Requests {
     ]
 }
 
-/// What `run` launches first makes `part` times the requests of what was measured.
+/// The first launch of `run` must make `part` times the measured requests.
 fn assert_requests(run: impl FnOnce() -> Result<Profile, Error>, part: u64, all: &[(&'static str, u64, Requests)]) {
     let own = &run().unwrap().kernels[0];
     let is_it = |&&(kernel, blocks, _): &&(&str, u64, Requests)| kernel == own.kernel && blocks == part * own.blocks();
@@ -165,7 +166,7 @@ fn every_request_and_sector_is_one_of_an_h200() {
     // `exact_spans` is not in the table: its requests depend on the data.
     let sums = || ReduceRung::all().filter(|rung| !rung.is_exact());
     for rung in sums() {
-        // Where the grid stops to grow, a block's part depends on the length. Else all blocks do the same.
+        // Where the grid stops growing, a block's share depends on the length. Otherwise all blocks do the same work.
         let grid_stops = matches!(rung.name(), "grid_stride" | "warp_shuffle" | "vectorized" | "single_launch");
         let part = if grid_stops { 1 } else { 64 };
         assert_requests(|| sum(&gpu, rung, (1 << 22) / part), part as u64, &all);
@@ -203,7 +204,7 @@ fn barriers_of_a_block_are_those_that_the_rungs_state() {
     }
 }
 
-/// The counters depend on nothing but the kernel and its arguments.
+/// The counters depend only on the kernel and its arguments.
 #[test]
 fn every_run_and_order_counts_the_same() {
     let expected = sum(&Gpu::simt(), ReduceRung::StridedIndex, 3000).unwrap();
@@ -213,7 +214,7 @@ fn every_run_and_order_counts_the_same() {
     }
 }
 
-/// Adds rows of a tile, each lane the next row's: with `COLUMNS` a multiple of 32, all lanes want one bank.
+/// Adds rows of a tile, one row per lane: if `COLUMNS` is a multiple of 32, all lanes access the same bank.
 #[kernel(instances = [32, 33])]
 fn columns_of_a_tile<const COLUMNS: usize>(output: GlobalMut<f32>) {
     const ROWS: usize = 32;
@@ -242,7 +243,7 @@ fn a_users_own_test_is_three_lines() {
     assert_eq!(lines.iter().map(|line| line.counters.shared_stores.requests).sum::<u64>(), 32);
 }
 
-/// The second block waits for what the first leaves.
+/// The second block waits for a value that the first publishes.
 #[kernel]
 fn hand_over(tile_states: GlobalMut<[u64; 2]>, output: GlobalMut<u64>) {
     if thread::thread_idx_x() > 0 {
@@ -255,7 +256,7 @@ fn hand_over(tile_states: GlobalMut<[u64; 2]>, output: GlobalMut<u64>) {
     }
 }
 
-/// However long a block waits for a tile state: it is read once.
+/// However long a block waits for a tile state, it counts as one read.
 #[test]
 fn waiting_is_no_request() {
     for schedule in [Schedule::InOrder, Schedule::Seed(1), Schedule::Seed(2)] {
@@ -285,7 +286,7 @@ fn profiles_within_profiles_count_for_both() {
     assert!(inner.total().requests() > 0);
 }
 
-/// Results of neighbouring columns go out by one access of 16 bytes, where their places allow it.
+/// Results of neighbouring columns are stored in one access of 16 bytes, where alignment allows it.
 #[test]
 fn columns_are_stored_together() {
     let gpu = unchecked();

@@ -1,5 +1,5 @@
-//! Kernels that try each function of `cuda_std`: what they write depends on it alone, so that a GPU and the executor
-//! can be compared word by word.
+//! Kernels that try each function of `cuda_std`. Their output depends only on it, so that a GPU and the executor can be
+//! compared word by word.
 #![no_std]
 
 use cuda_std::atomic::{self, Atomic, Scope};
@@ -11,10 +11,10 @@ use cuda_std::warp::{
 };
 use cuda_std::{bits, float, warp as warps};
 
-/// Words that [`indices()`] writes for each thread.
+/// The number of words that [`indices()`] writes for each thread.
 pub const INDEX_WORDS: usize = 14;
 
-/// All indices and sizes that a thread can ask for.
+/// All indices and dimensions of a thread.
 #[kernel]
 pub fn indices(out: GlobalMut<u32>) {
     let threads_of_block = thread::block_dim_x() * thread::block_dim_y() * thread::block_dim_z();
@@ -70,7 +70,7 @@ pub fn shuffles<T: Element + warps::WarpShuffleValue>(
     }
 }
 
-/// Words that [`votes()`] writes for each thread.
+/// The number of words that [`votes()`] writes for each thread.
 pub const VOTE_WORDS: usize = 15;
 
 /// Every vote and reduction over the upper and over the lower half of each warp, in a block of 64.
@@ -102,7 +102,7 @@ pub fn votes(values: Global<u32>, out: GlobalMut<u32>) {
         out.store(t * VOTE_WORDS + i, words[i]);
         i += 1;
     }
-    // Which lanes are active is the scheduler's choice; that the caller is one of them is not.
+    // The scheduler chooses the active lanes; but the caller must be among them.
     if warps::activemask() >> warps::lane_id() & 1 == 0 {
         out.store(t * VOTE_WORDS, u32::MAX);
     }
@@ -166,8 +166,8 @@ pub fn vectors<T: Element>(input: Global<T>, out: GlobalMut<T>) {
     }
 }
 
-/// Every atomic operation, all threads of the grid at the same places. `out` has 8 elements, of which the first is
-/// counted up, the next three combined, and the fifth counted by compare-and-swap.
+/// Every atomic operation, by all threads of the grid on the same elements. `out` has 8 elements: the first is counted
+/// up, the next three are combined, and the fifth is counted by compare-and-swap.
 #[kernel(instances = [u32, i32, u64, i64], block = 64)]
 pub fn atomics<T: Element + Atomic + core::ops::Add<Output = T>>(values: Global<T>, out: GlobalMut<T>, one: T) {
     let own = values.load(thread::index_1d_wide());
@@ -183,11 +183,11 @@ pub fn atomics<T: Element + Atomic + core::ops::Add<Output = T>>(values: Global<
         }
         seen = before;
     }
-    // Each block has a place of its own here.
+    // Each block has its own element here.
     let _ = T::fetch_add(&out, 8 + thread::block_idx_x() as usize, own, Scope::Block);
 }
 
-/// A counter that starts again after `last`: every ticket is drawn equally often.
+/// A counter that wraps after `last`: every ticket is drawn equally often.
 #[kernel(block = 64)]
 pub fn tickets(counter: GlobalMut<u32>, drawn: GlobalMut<u32>, last: u32) {
     let ticket = atomic::inc(&counter, 0, last, Scope::Device);
@@ -208,7 +208,7 @@ pub fn half_conversions(bits: Global<u16>, floats: Global<f32>, out: GlobalMut<u
     out.store(4 * i + 3, u32::from(float::bf16_from_f32(floats.load(i)).to_bits()));
 }
 
-/// What is done with the bytes of words: `words` are any, `halves` have halves below 0x7C00.
+/// The operations on the bytes of words: `words` are arbitrary, `halves` have halves below 0x7C00.
 #[kernel(block = 64)]
 pub fn bytes_of_words(words: Global<u32>, halves: Global<u32>, out: GlobalMut<u32>) {
     let i = thread::index_1d_wide();
@@ -217,16 +217,16 @@ pub fn bytes_of_words(words: Global<u32>, halves: Global<u32>, out: GlobalMut<u3
     }
     let (a, b) = (words.load(i), words.load(i + 1));
     let (c, d) = (halves.load(i), halves.load(i + 1));
-    out.store(6 * i, bits::min_of_halves(c, d));
-    out.store(6 * i + 1, bits::max_of_halves(c, d));
+    out.store(6 * i, bits::min_u16x2(c, d));
+    out.store(6 * i + 1, bits::max_u16x2(c, d));
     out.store(6 * i + 2, bits::add_bytes(a, b));
     out.store(6 * i + 3, bits::add_signed_bytes(a, b as i32) as u32);
     out.store(6 * i + 4, bits::permute_bytes(a, b, c));
     out.store(6 * i + 5, bits::funnel_shift(a, b, c));
 }
 
-/// Volatile global memory and the three fences: a relay through the blocks' first threads is not needed to see that
-/// they compile and keep values.
+/// Volatile global memory and the three fences: it shows that they compile and keep values, without a relay between
+/// blocks.
 #[kernel(block = 64)]
 pub fn volatile_and_fences(input: Global<f32>, out: GlobalMut<f32>) {
     let i = thread::index_1d_wide();
@@ -252,7 +252,7 @@ pub fn scalars(out: GlobalMut<u64>, a: u8, b: u64, c: i16, d: f32, e: i32, f: f6
 /// Rust-CUDA's signature: slices and a pointer.
 ///
 /// # Safety
-/// `c` has room for `a.len()` elements.
+/// `c` has at least `a.len()` elements.
 #[kernel]
 pub unsafe fn raw_parameters(a: &[f32], b: &[f32], c: *mut f32, n: usize) {
     let i = thread::index_1d() as usize;
@@ -262,7 +262,7 @@ pub unsafe fn raw_parameters(a: &[f32], b: &[f32], c: *mut f32, n: usize) {
     }
 }
 
-/// Writes past the end of its view if it is told to.
+/// Writes past the end of its view if `index` says so.
 #[kernel(block = 32)]
 pub fn out_of_bounds(out: GlobalMut<u32>, index: usize) {
     out.store(index, thread::thread_idx_x());

@@ -1,4 +1,4 @@
-//! An order that is a function of the length alone: the same bits alone, among any others, and wherever elements lie.
+//! Orders of reduction that depend only on the length: the same bits alone, among other rows, and at any address.
 
 use cuda_std::prelude::*;
 use half::f16;
@@ -14,7 +14,7 @@ use warpfold::{Error, Gpu, Reduction, Shape, View, ops};
 use crate::reductions::data::{Kind, Random};
 use crate::reductions::value::Values;
 
-/// A word that tells in which order all elements were combined, and by which index each was lifted.
+/// A word that encodes the order in which elements were combined, and the index with which each was lifted.
 #[derive(Clone, Copy, Default)]
 pub struct Trace;
 
@@ -42,13 +42,13 @@ fn scattered(word: u64) -> u64 {
     word ^ word >> 29
 }
 
-/// Its kernel.
+/// Its kernel for whole inputs.
 ///
 /// # Safety
 /// The arguments are those of a plan.
 #[kernel(max_threads = 512)]
 pub unsafe fn trace(args: SpanArgs<f32, u64>) {
-    // SAFETY: the arguments are the engine's.
+    // SAFETY: the arguments are those of the engine.
     unsafe { fold_spans::<Trace, f32, VECTORS_IN_FLIGHT>(args) };
 }
 
@@ -58,7 +58,7 @@ pub unsafe fn trace(args: SpanArgs<f32, u64>) {
 /// The arguments are those of a plan.
 #[kernel(block = rows::BLOCK)]
 pub unsafe fn trace_rows(args: RowArgs<f32, u64>) {
-    // SAFETY: the arguments are the engine's.
+    // SAFETY: the arguments are those of the engine.
     unsafe { rows::rows::<Trace, f32>(args) };
 }
 
@@ -68,11 +68,11 @@ pub unsafe fn trace_rows(args: RowArgs<f32, u64>) {
 /// The arguments are those of a plan.
 #[kernel(block = columns::BLOCK)]
 pub unsafe fn trace_columns(args: ColumnArgs<f32, u64, u64>) {
-    // SAFETY: the arguments are the engine's.
+    // SAFETY: the arguments are those of the engine.
     unsafe { columns::columns::<Trace, f32>(args) };
 }
 
-/// The kernel for spans, and those for rows and columns if it `has_all`.
+/// The kernel for whole inputs, and those for rows and columns if `has_all`.
 fn trace_kernels(has_all: bool) -> Kernels<Trace, f32> {
     // SAFETY: only the plans of `Kernels` launch them.
     unsafe {
@@ -81,10 +81,10 @@ fn trace_kernels(has_all: bool) -> Kernels<Trace, f32> {
     }
 }
 
-/// Reduces a view in a shape to the bits of the outputs.
+/// Reduces a view with a shape; returns the bits of the outputs.
 type Reduce<'a, T> = &'a dyn Fn(View<'_, T>, Shape) -> Result<Vec<u8>, Error>;
 
-/// Elements of a type and the reductions that are tried with them.
+/// Elements of a type, and the reductions to try with them.
 fn products<T: Element + Random>(gpu: &Gpu) -> impl Fn(View<'_, T>, Shape) -> Result<Vec<u8>, Error>
 where
     ops::Product: Reduction<T, Output: Values>,
@@ -109,42 +109,42 @@ fn elements<T: Random>(len: usize) -> Vec<T> {
     (0..len).map(|_| T::random(Kind::NearOne, &mut source)).collect()
 }
 
-/// How much the tests may reduce at once, unless a shape of two rows or columns is more.
-const MOST_ELEMENTS: usize = 2_800_000;
+/// The maximum number of elements per reduction, unless two rows or columns have more.
+const MAX_ELEMENTS: usize = 2_800_000;
 
-/// Products of rows of floats of every size are those of each row as a whole input.
+/// Checks that products of rows, for every float type, equal those of each row as a whole input.
 ///
 /// # Errors
-/// One has other bits; or the library's.
+/// If one has other bits, or of the library.
 pub fn products_of_rows(gpu: &Gpu) -> Result<(), String> {
     rows_of::<f32>(gpu, &products(gpu))?;
     rows_of::<f64>(gpu, &products(gpu))?;
     rows_of::<f16>(gpu, &products(gpu))
 }
 
-/// The same of a custom operator, with a kernel for short rows and without one. In the executor alone.
+/// The same for a custom operator, with and without a kernel for short rows. Only in the executor.
 ///
 /// # Errors
-/// As [`products_of_rows`].
+/// As for [`products_of_rows`].
 pub fn traces_of_rows(gpu: &Gpu) -> Result<(), String> {
     rows_of::<f32>(gpu, &traces(gpu, true))?;
     rows_of::<f32>(gpu, &traces(gpu, false))
 }
 
-/// Products of columns of floats of every size are those of each column alone.
+/// Checks that products of columns, for every float type, equal those of each column alone.
 ///
 /// # Errors
-/// One has other bits; or the library's.
+/// If one has other bits, or of the library.
 pub fn products_of_columns(gpu: &Gpu) -> Result<(), String> {
     columns_of::<f32>(gpu, &products(gpu))?;
     columns_of::<f64>(gpu, &products(gpu))?;
     columns_of::<f16>(gpu, &products(gpu))
 }
 
-/// The same of a custom operator. In the executor alone.
+/// The same for a custom operator. Only in the executor.
 ///
 /// # Errors
-/// As [`products_of_columns`].
+/// As for [`products_of_columns`].
 pub fn traces_of_columns(gpu: &Gpu) -> Result<(), String> {
     columns_of::<f32>(gpu, &traces(gpu, true))
 }
@@ -152,8 +152,8 @@ pub fn traces_of_columns(gpu: &Gpu) -> Result<(), String> {
 fn rows_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), String> {
     let vector = 16 / size_of::<T>();
     let mut lengths = vec![0, 1, 2, 15, 16, 17, 31, 32, 33, 100];
-    // Vectors; what a lane of a short row has; the longest short row; what one block has in one round, and what it has at
-    // most; tiles that are shared.
+    // Vectors: a lane's share of a short row; the longest short row; a block's share of one iteration, and its maximum;
+    // shared tiles.
     for vectors in [1, 4, 8, 127, 128, 256, 1024, 4096, 4608, 9 * 512] {
         lengths.extend([vectors * vector - 1, vectors * vector, vectors * vector + 1]);
     }
@@ -176,14 +176,14 @@ fn rows_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), 
             let found = same(rows, pad, offset, shape).map_err(failed)?;
             match found.chunks(expected.len()).position(|bits| bits != expected) {
                 Some(row) => Err(format!(
-                    "row {row} of {rows}, of {len} {}, {pad} apart, {offset} behind 16 bytes: other bits than alone",
+                    "row {row} of {rows}, of {len} {}, {pad} apart, {offset} past 16 bytes: other bits than alone",
                     std::any::type_name::<T>()
                 )),
                 None => Ok(()),
             }
         };
         for rows in [1, 2, 3, 528, 10_000] {
-            if rows < 4 || rows * len <= MOST_ELEMENTS {
+            if rows < 4 || rows * len <= MAX_ELEMENTS {
                 check(rows, 0, 0)?;
             }
         }
@@ -196,7 +196,7 @@ fn rows_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), 
 }
 
 fn columns_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), String> {
-    // Around what a thread has in flight; leaves of the tree; parts.
+    // Around a thread's rows in flight, the leaves of the tree, and splits.
     for rows in [0, 1, 2, 3, 4, 15, 16, 17, 31, 33, 64, 100, 255, 256, 257, 511, 512, 513, 1024, 1025, 4097, 20_000] {
         let numbers = elements::<T>(rows);
         let same = |batches: usize, columns: usize, pad: usize, offset: usize| {
@@ -221,7 +221,7 @@ fn columns_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(
             let found = same(batches, columns, pad, offset).map_err(failed)?;
             match found.chunks(expected.len()).position(|bits| bits != expected) {
                 Some(column) => Err(format!(
-                    "column {column} of {batches} x {columns}, of {rows} {}, {pad} apart, {offset} behind 16 bytes: \
+                    "column {column} of {batches} x {columns}, of {rows} {}, {pad} apart, {offset} past 16 bytes: \
                      other bits than alone",
                     std::any::type_name::<T>()
                 )),
@@ -229,13 +229,13 @@ fn columns_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(
             }
         };
         for columns in [1, 2, 3, 4, 5, 16, 17, 33, 40, 64, 100, 257, 1030, 20_000] {
-            if columns < 6 || columns * rows <= MOST_ELEMENTS / 4 {
+            if columns < 6 || columns * rows <= MAX_ELEMENTS / 4 {
                 check(1, columns, 0, 0)?;
                 check(1, columns, 1, 1)?;
             }
         }
         for (batches, columns) in [(2, 3), (3, 40), (70, 2), (300, 5)] {
-            if batches * columns * rows <= MOST_ELEMENTS / 4 {
+            if batches * columns * rows <= MAX_ELEMENTS / 4 {
                 check(batches, columns, 0, 0)?;
             }
         }

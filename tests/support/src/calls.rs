@@ -1,4 +1,4 @@
-//! One call of every kind, beside what the CPU makes of it.
+//! One call of every kind, compared with the CPU.
 
 use std::fmt::Debug;
 
@@ -8,10 +8,10 @@ use warpfold::{Buffer, Error, Gpu, Matrix, Scaling, Shape, Transposition};
 /// Columns of the matrices, a multiple of [`DEPTH`].
 const COLUMNS: usize = 170;
 
-/// How many elements stay together where axes are permuted.
+/// The extent of the innermost axis in permutations that keep it innermost.
 const DEPTH: usize = 5;
 
-/// Inputs on a device, with what calls should make of them: whole numbers, so that sums are exact.
+/// Inputs on a device, with the expected results: integers, so that sums are exact.
 pub struct Calls {
     rows: usize,
     numbers: Vec<i32>,
@@ -24,10 +24,10 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Others for each `seed`, of which it depends how many they are.
+    /// Inputs for a `seed`, which also determines their number.
     ///
     /// # Errors
-    /// There is no memory for them.
+    /// If there is no memory for them.
     pub fn new(gpu: &Gpu, seed: usize) -> Result<Self, Error> {
         let rows = COLUMNS + seed % 50;
         let numbers: Vec<i32> = (0..rows * COLUMNS).map(|i| ((i + seed) * 7919 % 1009) as i32).collect();
@@ -43,10 +43,10 @@ impl Calls {
         })
     }
 
-    /// Makes one call of each kind.
+    /// Makes one call of each kind, and checks it.
     ///
     /// # Errors
-    /// One failed, or gave something else.
+    /// If one fails, or gives another result.
     pub fn check(&mut self, gpu: &Gpu) -> Result<(), String> {
         self.check_all(gpu).map_err(|error| error.to_string())?
     }
@@ -58,7 +58,7 @@ impl Calls {
             let largest = numbers.iter().max();
             numbers.iter().position(|x| Some(x) == largest).map_or(u64::MAX, |place| place as u64)
         };
-        let turned = |rows: usize, of: &dyn Fn(i32) -> i32| -> Vec<i32> {
+        let transposed = |rows: usize, of: &dyn Fn(i32) -> i32| -> Vec<i32> {
             (0..rows * COLUMNS).map(|i| of(numbers[i % rows * COLUMNS + i / rows])).collect()
         };
         let to_floats = |numbers: Vec<i32>| -> Vec<f32> { numbers.into_iter().map(|x| x as f32).collect() };
@@ -86,12 +86,12 @@ impl Calls {
                 &vec![sum(&mut numbers[..7].iter()), 0, sum(&mut numbers[7..].iter())],
             ),
             same("a dot product", &gpu.dot(input, input)?, &numbers.iter().map(|&x| i64::from(x) * i64::from(x)).sum()),
-            same("a transpose", &gpu.download_matrix(&gpu.transpose(&self.matrix)?)?, &turned(rows, &|x| x)),
+            same("a transpose", &gpu.download_matrix(&gpu.transpose(&self.matrix)?)?, &transposed(rows, &|x| x)),
             {
                 let mut output = gpu.zeroed(numbers.len())?;
                 let shape = Transposition::new(rows, COLUMNS);
                 gpu.transpose_views_scaled(shape, Scaling::by(-2.0), &self.floats, &mut output)?;
-                same("a scaled transpose", &gpu.download(&output)?, &to_floats(turned(rows, &|x| -2 * x)))
+                same("a scaled transpose", &gpu.download(&output)?, &to_floats(transposed(rows, &|x| -2 * x)))
             },
             {
                 let mut output = gpu.zeroed(numbers.len())?;
@@ -102,7 +102,7 @@ impl Calls {
                 gpu.transpose_in_place(&mut self.square)?;
                 let found = gpu.download_matrix(&self.square)?;
                 gpu.transpose_in_place(&mut self.square)?;
-                same("a transpose in place", &found, &turned(COLUMNS, &|x| x))
+                same("a transpose in place", &found, &transposed(COLUMNS, &|x| x))
             },
             same(
                 "a transpose in place, twice",
@@ -114,7 +114,7 @@ impl Calls {
     }
 }
 
-/// An error that says what differs, of which there may be much.
+/// An error that shows the difference, shortened if it is long.
 fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Result<(), String> {
     if found == expected {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Exact results of `f16` and `bf16` that are rounded to the elements' own type.
+//! Exact results of `f16` and `bf16`, rounded to the element type.
 
 use half::{bf16, f16};
 use rand::Rng;
@@ -69,7 +69,7 @@ element_types! {
     check_bf16 of bf16;
 }
 
-/// Whether each result is the right one of its row, column or segment.
+/// Checks each result against the expected one of its row, column or segment.
 fn same<T: Exact>(found: &[T], right: &[[T; 4]], which: usize, what: &str) -> Result<(), String> {
     let number = |x: T| ExactSum::from_iter([x]).rounded::<f64>();
     if found.len() != right.len() {
@@ -85,22 +85,22 @@ fn same<T: Exact>(found: &[T], right: &[[T; 4]], which: usize, what: &str) -> Re
     Ok(())
 }
 
-/// Results of whole inputs, rows, columns and segments, each row of another kind of data.
+/// Checks results of whole inputs, rows, columns and segments, each row with another kind of data.
 ///
 /// # Errors
-/// A result is not the exact one, rounded once, or an error that should not be.
+/// If a result is not the exact one, rounded once, or on an unexpected error.
 pub fn check(gpu: &Gpu, rows: usize, len: usize, source: &mut SmallRng) -> Result<(), String> {
     check_f16(gpu, rows, len, source)?;
     check_bf16(gpu, rows, len, source)
 }
 
-/// A sum that another rounding on the way changes.
+/// Checks a sum that an intermediate rounding would change.
 ///
 /// # Errors
-/// It did.
+/// If it is rounded twice.
 pub fn is_rounded_once(gpu: &Gpu) -> Result<(), String> {
     let text = |error: warpfold::Error| error.to_string();
-    // Above the middle between 2048 and 2050 by less than `f32` tells.
+    // Above the midpoint of 2048 and 2050 by less than `f32` can represent.
     let tied = [2048.0, 1.0, 2.0_f32.powi(-24)].map(f16::from_f32);
     let input = gpu.upload(&tied).map_err(text)?;
     let (own, single) = (gpu.reduce(InElementType(Sum), &input).map_err(text)?, gpu.sum(&input).map_err(text)?);

@@ -1,4 +1,4 @@
-//! Exact sums, beside those of `bitrep` and of `exact_sum` on the host (which has its own tests beside further ones).
+//! Exact sums, compared with those of `bitrep` and of `exact_sum` on the host (which has further tests of its own).
 
 use bitrep::SumF64;
 use half::{bf16, f16};
@@ -9,38 +9,38 @@ use warpfold::exact::{ExactDot, ExactSum, Summand};
 use warpfold::ops::{Dot, Mean, Norm, Sum, SumInF64, SumOfSquares};
 use warpfold::{Element, Error, Gpu, Shape, View};
 
-/// Kinds of data: each is the hard case of some way through the kernels.
+/// Kinds of data: each is a hard case for some path of the kernels.
 #[derive(Clone, Copy, Debug)]
 pub enum Data {
-    /// One window has all of it.
+    /// One window contains all of it.
     Normal,
     /// All of one sign, so that sums grow.
     Uniform,
-    /// The largest are beyond the window of the first, and the least below it.
+    /// The largest exceed the window of the first element, and the smallest are below it.
     Wide,
-    /// Any bits that are finite.
+    /// Any finite bits.
     AnyFinite,
     /// Above all windows.
     Large,
-    /// Below the least normal number.
+    /// Subnormal numbers.
     Subnormal,
-    /// Each magnitude is larger, or less, than the one before.
+    /// Each magnitude is at least the one before.
     Rising,
     /// The reverse.
     Falling,
-    /// Nothing is left of the largest.
+    /// The largest cancel completely.
     Cancelling,
-    /// One number is beyond all others.
+    /// One number exceeds all others by far.
     Outlier,
-    /// Halfway between two results, but for one bit far below.
+    /// At a midpoint of two results, except for one bit far below.
     NearlyTied,
-    /// The greatest number and its opposite, of which sums may not be infinite on the way.
+    /// The largest number and its negation, whose partial sums must not overflow.
     AtTheEdge,
     /// Zeros of both signs.
     Zeros,
-    /// Zeros, and few other numbers: mostly behind the first ones, by which windows are chosen.
+    /// Mostly zeros, with a few other numbers, mostly after the first elements, which choose the windows.
     Sparse,
-    /// NaN among numbers.
+    /// Numbers with NaN.
     Nan,
     /// Infinities of one sign.
     Infinite,
@@ -71,25 +71,25 @@ pub const ALL: [Data; 17] = [
 
 /// A type whose sums are exact.
 pub trait Exact: Element + Summand<Sum: Into<f64> + Element> {
-    /// As programs write it.
+    /// The name in Rust.
     const NAME: &str;
-    /// The exponents of the greatest and of the least number that data are made of.
+    /// The exponents of the largest and the smallest number in the data.
     const EXPONENTS: (i32, i32);
-    /// The bits of a mantissa.
+    /// The number of mantissa bits.
     const DIGITS: i32;
-    /// The nearest number.
+    /// Rounds to the nearest number.
     fn nearest(x: f64) -> Self;
     /// Any number.
     fn any(source: &mut SmallRng) -> Self;
-    /// The greatest number.
+    /// The largest number.
     const GREATEST: f64;
-    /// The results of [`RESULTS`].
+    /// The results of [`RESULTS`] for a whole view.
     fn results(gpu: &Gpu, view: View<'_, Self>) -> Result<[Self::Sum; 4], Error>;
-    /// The results of [`RESULTS`] of each row or column.
+    /// The results of [`RESULTS`] for each row or column.
     fn results_of_each(gpu: &Gpu, view: View<'_, Self>, shape: Shape) -> Result<[Vec<Self::Sum>; 4], Error>;
-    /// The dot products of all of two inputs, or of their rows.
+    /// The dot products of two whole inputs, or of their rows.
     fn dots(gpu: &Gpu, x: View<'_, Self>, y: View<'_, Self>, shape: Shape) -> Result<Vec<Self::Sum>, Error>;
-    /// The results of [`RESULTS`] of each segment.
+    /// The results of [`RESULTS`] for each segment.
     fn results_of_segments(
         gpu: &Gpu,
         view: View<'_, Self>,
@@ -97,7 +97,7 @@ pub trait Exact: Element + Summand<Sum: Into<f64> + Element> {
     ) -> Result<[Vec<Self::Sum>; 4], Error>;
 }
 
-/// What is made of exact sums.
+/// The results that are derived from exact sums.
 pub const RESULTS: [&str; 4] = ["sum", "mean", "sum of squares", "norm"];
 
 macro_rules! exact {
@@ -232,7 +232,7 @@ fn finite<T: Exact>(x: T) -> bool {
     to_f64(x).is_finite()
 }
 
-/// The [`RESULTS`] that are right.
+/// The expected [`RESULTS`].
 fn expected<T: Exact>(elements: impl Iterator<Item = T>) -> [T::Sum; 4] {
     let (mut sum, mut squares) = (ExactSum::new(), ExactDot::new());
     elements.for_each(|x| {
@@ -242,10 +242,10 @@ fn expected<T: Exact>(elements: impl Iterator<Item = T>) -> [T::Sum; 4] {
     [sum.value(), sum.mean(), squares.value(), squares.root()]
 }
 
-/// Results of one length of each kind of data, of each type, in two orders and at two places.
+/// Checks results of one length for each kind of data and each type, in two orders and at two addresses.
 ///
 /// # Errors
-/// A result is not the exact one, or an error that should not be.
+/// If a result is not the exact one, or on an unexpected error.
 pub fn check(gpu: &Gpu, len: usize, source: &mut SmallRng) -> Result<(), String> {
     for data in ALL {
         every_way::<f32>(gpu, data, len, source)?;
@@ -253,13 +253,13 @@ pub fn check(gpu: &Gpu, len: usize, source: &mut SmallRng) -> Result<(), String>
         every_way::<f16>(gpu, data, len, source)?;
         every_way::<bf16>(gpu, data, len, source)?;
 
-        // By another implementation; and of f32 in f64.
+        // By another implementation; and the f64 sum of f32.
         let (doubles, singles) = (numbers::<f64>(data, len, source), numbers::<f32>(data, len, source));
-        let case = |what: &str| format!("beside bitrep the sum of {len} {what} of {data:?}");
+        let case = |what: &str| format!("compared with bitrep, the sum of {len} {what} of {data:?}");
         let of_bitrep = |all: &mut dyn Iterator<Item = f64>| {
             let mut sum = SumF64::new();
             all.for_each(|x| sum.add(x));
-            // -0.0 is 0.0 here.
+            // -0.0 becomes 0.0 here.
             sum.value() + 0.0
         };
         let found = gpu.sum(&gpu.upload(&doubles).map_err(text)?).map_err(text)?;
@@ -270,7 +270,7 @@ pub fn check(gpu: &Gpu, len: usize, source: &mut SmallRng) -> Result<(), String>
     Ok(())
 }
 
-/// An input's results, then those of the elements in another order, not aligned; and products with another input.
+/// An input's results; those of the elements in another order, unaligned; and products with another input.
 fn every_way<T: Exact>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRng) -> Result<(), String> {
     let elements = numbers::<T>(data, len, source);
     let right = expected(elements.iter().copied());
@@ -307,10 +307,10 @@ fn text(error: Error) -> String {
     error.to_string()
 }
 
-/// Extremes each in another block, with ordinary data in between: what blocks leave for each other is clean afterwards.
+/// Checks that extreme values, each in another block with ordinary data in between, leave the workspace clean.
 ///
 /// # Errors
-/// As [`check`].
+/// As for [`check`].
 pub fn workspaces_are_left_clean(gpu: &Gpu) -> Result<(), String> {
     left_clean::<f32>(gpu)?;
     left_clean::<f64>(gpu)
@@ -341,10 +341,10 @@ fn left_clean<T: Exact>(gpu: &Gpu) -> Result<(), String> {
     Ok(())
 }
 
-/// Results of the rows and the columns of one array, each row of another kind of data.
+/// Checks results of the rows and the columns of one array, each row with another kind of data.
 ///
 /// # Errors
-/// As [`check`].
+/// As for [`check`].
 pub fn rows_and_columns(gpu: &Gpu, rows: usize, len: usize, source: &mut SmallRng) -> Result<(), String> {
     rows_and_columns_of::<f32>(gpu, rows, len, source)?;
     rows_and_columns_of::<f64>(gpu, rows, len, source)?;
@@ -391,10 +391,10 @@ fn rows_and_columns_of<T: Exact>(gpu: &Gpu, rows: usize, len: usize, source: &mu
     Ok(())
 }
 
-/// Results of the columns of some matrices, each column of one kind of data, most of them ordinary.
+/// Checks results of the columns of some matrices, each column with one kind of data, most of them ordinary.
 ///
 /// # Errors
-/// As [`check`].
+/// As for [`check`].
 pub fn columns(gpu: &Gpu, batches: usize, rows: usize, columns: usize, source: &mut SmallRng) -> Result<(), String> {
     columns_of::<f32>(gpu, batches, rows, columns, source)?;
     columns_of::<f64>(gpu, batches, rows, columns, source)?;
@@ -438,21 +438,21 @@ fn columns_of<T: Exact>(
     Ok(())
 }
 
-/// The lengths of segments of a type of which a vector has so many elements.
+/// The lengths of segments for a type, given the number of elements of a vector.
 pub type Lengths<'a> = &'a dyn Fn(usize, &mut SmallRng) -> Vec<usize>;
 
-/// Results of segments, each of one of several kinds of data, with elements before the first and behind the last; and
-/// of some of them by themselves.
+/// Checks results of segments, each with one of several kinds of data, with elements before the first and after the
+/// last segment; and of some of them alone.
 ///
 /// # Errors
-/// As [`check`].
+/// As for [`check`].
 pub fn segments(gpu: &Gpu, lengths: Lengths<'_>, kinds: &[Data], source: &mut SmallRng) -> Result<(), String> {
     segments_of::<f32>(gpu, lengths, kinds, source)?;
     segments_of::<f64>(gpu, lengths, kinds, source)?;
     segments_of::<f16>(gpu, lengths, kinds, source)?;
     segments_of::<bf16>(gpu, lengths, kinds, source)?;
 
-    // Of f32 in f64.
+    // The f64 sums of f32.
     let (all, offsets) = data_of_segments::<f32>(lengths, kinds, source);
     let (input, of_device) = (gpu.upload(&all).map_err(text)?, gpu.upload(&offsets).map_err(text)?);
     let found = gpu.reduce_segments(SumInF64, &input, &of_device).and_then(|sums| gpu.download(&sums)).map_err(text)?;
@@ -463,7 +463,7 @@ pub fn segments(gpu: &Gpu, lengths: Lengths<'_>, kinds: &[Data], source: &mut Sm
     Ok(())
 }
 
-/// The elements and the offsets of such segments.
+/// The elements and the offsets of these segments.
 fn data_of_segments<T: Exact>(lengths: Lengths<'_>, kinds: &[Data], source: &mut SmallRng) -> (Vec<T>, Vec<u64>) {
     let mut all = vec![T::nearest(f64::NAN); source.random_range(0..9)];
     let mut offsets = vec![all.len() as u64];
@@ -500,18 +500,17 @@ fn segments_of<T: Exact>(gpu: &Gpu, lengths: Lengths<'_>, kinds: &[Data], source
         if source.random_range(0..segments) < 3 {
             let alone = T::results(gpu, view.slice(begin, end - begin).map_err(text)?).map_err(text)?;
             for ((which, found), alone) in RESULTS.into_iter().zip(&found).zip(alone) {
-                same(found[i], alone, &format!("beside that of its elements alone the {which} of {case}"))?;
+                same(found[i], alone, &format!("compared with its elements alone, the {which} of {case}"))?;
             }
         }
     }
     Ok(())
 }
 
-/// Long segments with extremes each in another chunk, between short ones: what blocks leave for each other is clean
-/// afterwards.
+/// Checks that long segments with extreme values, each in another chunk, between short ones, leave the workspace clean.
 ///
 /// # Errors
-/// As [`check`].
+/// As for [`check`].
 pub fn segments_leave_workspaces_clean(gpu: &Gpu) -> Result<(), String> {
     long_segments_of::<f32>(gpu)?;
     long_segments_of::<f64>(gpu)
@@ -521,7 +520,7 @@ fn long_segments_of<T: Exact>(gpu: &Gpu) -> Result<(), String> {
     let mut source = SmallRng::seed_from_u64(8);
     let (highest, least) = T::EXPONENTS;
     let extremes = [power(highest), -power(highest), 1.0, power(-T::DIGITS), power(least), f64::NEG_INFINITY];
-    // Two chunks at least, and five.
+    // At least two chunks, and five.
     let vector = 16 / size_of::<T>();
     let lens = [5120 * vector + 3, 100, 17_000 * vector, 0, 5200 * vector];
     for round in 0..6 {

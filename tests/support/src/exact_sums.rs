@@ -1,15 +1,15 @@
-//! Exact sums that stay on the device, beside those of the host and of the same elements in one call.
+//! Exact sums that stay on the device, compared with those on the host and with the same elements in one call.
 
 use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use warpfold::exact::{ExactSum, MOST_ELEMENTS, Specials, TooManyElements};
+use warpfold::exact::{ExactSum, MAX_ELEMENTS, Specials, TooManyElements};
 use warpfold::{Error, ExactElement, ExactSums, Gpu, Shape, View};
 
 use crate::exact::{ALL, Data, Exact, numbers};
 
-/// A type of both kinds: of data, and of sums that go on.
+/// An element type with test data and with sums on the device.
 pub trait Going: Exact + ExactElement + Send + Sync {
     /// The sum in one call.
     fn whole(gpu: &Gpu, view: View<'_, Self>) -> Result<Self::Sum, Error>;
@@ -40,10 +40,10 @@ fn equal<V: PartialEq + std::fmt::Debug>(found: V, expected: V, what: &str) -> R
     if found == expected { Ok(()) } else { Err(format!("{what} is {found:?}, and {expected:?} is right")) }
 }
 
-/// Parts of an input of each kind of data and each type, merged in any order on the host and on the device.
+/// Checks parts of an input, for each kind of data and each type, merged in any order on the host and on the device.
 ///
 /// # Errors
-/// A sum is not that of the whole, or an error that should not be.
+/// If a sum differs from that of the whole input, or on an unexpected error.
 pub fn parts(gpu: &Gpu, len: usize, source: &mut SmallRng) -> Result<(), String> {
     for data in ALL {
         parts_of::<f32>(gpu, data, len, source)?;
@@ -62,7 +62,7 @@ fn parts_of<T: Going>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRng) 
     let whole = gpu.partial_sum(&input).map_err(text)?;
     equal(whole, right, &format!("the sum of {case}"))?;
 
-    // Cuts at any places, also twice at one, so that a part is empty.
+    // Cuts at any places, some of them equal, so that a part is empty.
     let mut cuts: Vec<usize> = (0..source.random_range(1..6)).map(|_| source.random_range(0..=len)).collect();
     cuts.extend([0, len, len / 2, len / 2]);
     cuts.sort_unstable();
@@ -74,7 +74,7 @@ fn parts_of<T: Going>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRng) 
         let view = input.view().slice(start, len).map_err(text)?;
         let part = gpu.partial_sum(view).map_err(text)?;
         on_host.merge(&part).map_err(|error| error.to_string())?;
-        // By either way.
+        // By either method.
         if source.random() {
             on_device.add(view, Shape::all(len)).map_err(text)?;
         } else {
@@ -90,7 +90,7 @@ fn parts_of<T: Going>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRng) 
     equal(bits(on_host.value()), in_one_call, &format!("the host's value of {} parts of {case}", parts.len()))
 }
 
-/// Which elements go to an output of a shape, and how many elements its view has.
+/// The elements of each output of a shape, and the number of elements of its view.
 struct Layout {
     shape: Shape,
     len: usize,
@@ -121,10 +121,11 @@ fn layouts(outputs: usize, most: usize, source: &mut SmallRng) -> Result<Vec<Lay
     Ok(all)
 }
 
-/// Additions of inputs of several shapes and data to `outputs` sums each, of up to `most` elements each.
+/// Checks additions of inputs of several shapes and kinds of data to `outputs` sums each, of up to `most` elements
+/// each.
 ///
 /// # Errors
-/// As [`parts`].
+/// As for [`parts`].
 pub fn shapes(gpu: &Gpu, outputs: usize, most: usize, source: &mut SmallRng) -> Result<(), String> {
     shapes_of::<f32>(gpu, outputs, most, source)?;
     shapes_of::<f64>(gpu, outputs, most, source)?;
@@ -137,11 +138,11 @@ fn shapes_of<T: Going>(gpu: &Gpu, outputs: usize, most: usize, source: &mut Smal
     let mut sums = [gpu.exact_sums::<T>(outputs).map_err(text)?, gpu.exact_sums::<T>(outputs).map_err(text)?];
     let mut case = format!("{outputs} sums of {}", T::NAME);
     for Layout { shape, len, output } in layouts(outputs, most, source).map_err(text)? {
-        // Mostly finite: what is NaN once is NaN for good.
+        // Mostly finite: a sum that is NaN stays NaN.
         let kinds = if source.random_range(0..8) == 0 { ALL.len() } else { ALL.len() - 3 };
         let data = ALL[source.random_range(0..kinds)];
         let elements = numbers::<T>(data, len + 3, source);
-        // Not where memory begins.
+        // Not at the start of memory.
         let offset = source.random_range(0..4);
         let input = gpu.upload(&elements).map_err(text)?;
         let view = input.view().slice(offset, len).map_err(text)?;
@@ -156,7 +157,7 @@ fn shapes_of<T: Going>(gpu: &Gpu, outputs: usize, most: usize, source: &mut Smal
     let [mut sums, others] = sums;
     sums.merge(&others).map_err(text)?;
     check(gpu, &sums, &right, &case)?;
-    // Up again, and further.
+    // Uploads them again, and continues.
     let again = gpu.upload_exact_sums(&right).map_err(text)?;
     check(gpu, &again, &right, &format!("{case}, uploaded"))?;
     sums.merge(&again).map_err(text)?;
@@ -172,7 +173,7 @@ fn twice<T: Going>(sum: ExactSum<T>) -> ExactSum<T> {
     both
 }
 
-/// Whether sums on the device are these, and their values and means those.
+/// Checks the sums on the device, their values and their means.
 fn check<T: Going>(gpu: &Gpu, sums: &ExactSums<T>, right: &[ExactSum<T>], case: &str) -> Result<(), String> {
     let found = sums.download().map_err(text)?;
     let values = gpu.download(&sums.values().map_err(text)?).map_err(text)?;
@@ -186,10 +187,10 @@ fn check<T: Going>(gpu: &Gpu, sums: &ExactSums<T>, right: &[ExactSum<T>], case: 
     Ok(())
 }
 
-/// Many additions to the same sums, of all that makes limbs grow: `launches` of each of several shapes.
+/// Checks many additions to the same sums, of data that make limbs grow: `launches` of each of several shapes.
 ///
 /// # Errors
-/// As [`parts`].
+/// As for [`parts`].
 pub fn many_additions(gpu: &Gpu, launches: usize) -> Result<(), String> {
     many_of::<f32>(gpu, launches)?;
     many_of::<f64>(gpu, launches)
@@ -200,7 +201,7 @@ fn many_of<T: Going>(gpu: &Gpu, launches: usize) -> Result<(), String> {
     let greatest = T::nearest(T::GREATEST);
     for data in [Data::AnyFinite, Data::AtTheEdge, Data::Wide] {
         let mut elements = numbers::<T>(data, 40, &mut source);
-        // Once of one sign, so that limbs grow all in one direction.
+        // Once of one sign, so that all limbs grow in one direction.
         if let Data::AtTheEdge = data {
             elements.fill(greatest);
         }
@@ -225,10 +226,10 @@ fn many_of<T: Going>(gpu: &Gpu, launches: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// What is no addition is a typed error, and changes nothing.
+/// Checks that an invalid addition is a typed error, and changes nothing.
 ///
 /// # Errors
-/// Something else came back.
+/// If the result is another.
 pub fn errors(gpu: &Gpu) -> Result<(), String> {
     let input = gpu.upload(&[1.0_f32; 12]).map_err(text)?;
     let mut sums = gpu.exact_sums::<f32>(3).map_err(text)?;
@@ -244,19 +245,19 @@ pub fn errors(gpu: &Gpu) -> Result<(), String> {
     is_length(sums.values_into(&mut gpu.zeroed(4).map_err(text)?), (4, 3))?;
     is_length(sums.means_into(&mut gpu.zeroed(0).map_err(text)?), (0, 3))?;
 
-    // Room for three elements more.
+    // Three elements below the maximum.
     let nearly = |count| ExactSum::<f32>::from_limbs([7], Specials::NONE, count).expect("not too many");
-    let mut full = gpu.upload_exact_sums(&[nearly(1), nearly(MOST_ELEMENTS - 3), nearly(0)]).map_err(text)?;
+    let mut full = gpu.upload_exact_sums(&[nearly(1), nearly(MAX_ELEMENTS - 3), nearly(0)]).map_err(text)?;
     let before = full.download().map_err(text)?;
     let is_too_many = |found: Result<(), Error>, most: u64| match found {
         Err(Error::TooManyElements(TooManyElements { count })) => equal(count, most, "the elements of an error"),
         other => Err(format!("an error was to say that {most} elements are too many: {other:?}")),
     };
-    is_too_many(full.add(&input, Shape::rows(3, 4)), MOST_ELEMENTS + 1)?;
-    is_too_many(full.merge(&sums), MOST_ELEMENTS + 1)?;
+    is_too_many(full.add(&input, Shape::rows(3, 4)), MAX_ELEMENTS + 1)?;
+    is_too_many(full.merge(&sums), MAX_ELEMENTS + 1)?;
     equal(full.download().map_err(text)?, before, "what was not added to")?;
     full.add(&input, Shape::rows(3, 3)).map_err(text)?;
-    equal(full.download().map_err(text)?[1].count(), MOST_ELEMENTS, "the number of elements")?;
+    equal(full.download().map_err(text)?[1].count(), MAX_ELEMENTS, "the number of elements")?;
 
     let elsewhere = Gpu::simt();
     let other = elsewhere.upload(&[1.0_f32; 12]).map_err(text)?;
@@ -269,10 +270,10 @@ pub fn errors(gpu: &Gpu) -> Result<(), String> {
     check(gpu, &sums, &[ExactSum::from_iter([1.0; 4]); 3], "the sums after errors")
 }
 
-/// A recording that adds, merges and rounds, started several times.
+/// Checks a recording that adds, merges and rounds, started several times.
 ///
 /// # Errors
-/// As [`parts`].
+/// As for [`parts`].
 pub fn recorded(gpu: &Gpu) -> Result<(), String> {
     let input = gpu.upload(&[1e20_f32, 1.0, -1e20, 2.0]).map_err(text)?;
     let mut sums = gpu.exact_sums::<f32>(2).map_err(text)?;
@@ -287,7 +288,7 @@ pub fn recorded(gpu: &Gpu) -> Result<(), String> {
     for _ in 0..3 {
         recording.start().map_err(text)?;
     }
-    // Three sums of 0 and 3, which are merged after each addition: once, twice and three times.
+    // Three sums of 0 and 3, merged after each addition: once, twice and three times.
     equal(gpu.download(&values).map_err(text)?, vec![0.0, 18.0], "the values of a recording")?;
     let counts: Vec<u64> = all.download().map_err(text)?.iter().map(ExactSum::count).collect();
     equal(counts, vec![12, 12], "the numbers of elements of a recording")

@@ -1,27 +1,27 @@
-//! Transposes of more bytes than 32 bits count.
+//! Transposes of more than 2^32 bytes.
 
 use warpfold::{Error, Gpu, Transposition};
 
-/// What the largest of them need on the device: input and output. The host has one of them at a time.
+/// The device memory for the largest of them: input and output. The host holds one of the two at a time.
 pub const BYTES: usize = 9 << 30;
 
-/// Sides of matrices past 2^32 elements, for each way that they go: tiles of vectors, slanted tiles, strips of few rows
-/// and of few columns.
+/// Sides of matrices past 2^32 elements, for each path: tiles of vectors, sector-aligned tiles, short-wide and
+/// tall-skinny matrices.
 pub const SIDES: [[usize; 2]; 4] = [[65_536, 65_552], [65_537, 65_539], [3, 1_431_655_777], [1_431_655_777, 3]];
 
-/// The side of a square that is turned in place, of 2^32 elements.
+/// The side of a square that is transposed in place, with 2^32 elements.
 pub const SIDE_IN_PLACE: usize = 1 << 16;
 
-/// Threads of the host that make and compare elements.
+/// The number of host threads that make and compare elements.
 const THREADS: usize = 8;
 
-/// Element `i` of an input: the high bits of a product, so that no two sides of a matrix are a period.
+/// Element `i` of an input: the high bits of a product, so that no side of a matrix is a period.
 fn element(i: usize) -> u8 {
     ((i as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 56) as u8
 }
 
-/// Does `work` with pieces of whole rows of `elements`, of `columns` each, and with the first row of each: several at a
-/// time. What it says first is what this gives back.
+/// Calls `work` with chunks of whole rows of `elements`, of `columns` each, and with the first row of each chunk,
+/// several at a time. Returns the first `Some`.
 fn by_rows(
     elements: &mut [u8],
     columns: usize,
@@ -36,10 +36,10 @@ fn by_rows(
     })
 }
 
-/// An input of so many elements.
+/// An input of `len` elements.
 fn input(len: usize) -> Vec<u8> {
     let mut elements = vec![0; len];
-    // Nothing that it does can be wrong.
+    // This cannot fail.
     let _ = by_rows(&mut elements, 1, |piece, first| {
         for (i, x) in (first..).zip(piece) {
             *x = element(i);
@@ -49,7 +49,7 @@ fn input(len: usize) -> Vec<u8> {
     elements
 }
 
-/// Whether `found` is the transpose of the input of `rows` x `columns`.
+/// Checks that `found` is the transpose of the input of `rows` x `columns`.
 fn compare(mut found: Vec<u8>, [rows, columns]: [usize; 2]) -> Result<(), String> {
     by_rows(&mut found, rows, |piece, first| {
         for (column, of_column) in (first..).zip(piece.chunks(rows)) {
@@ -61,10 +61,10 @@ fn compare(mut found: Vec<u8>, [rows, columns]: [usize; 2]) -> Result<(), String
     })
 }
 
-/// Turns matrices of bytes of these sides, and a square of that side in place.
+/// Transposes byte matrices of these sides, and a square of that side in place.
 ///
 /// # Errors
-/// One is wrong, or the library's.
+/// If a result is wrong, or on an error of the library.
 pub fn check(gpu: &Gpu, sides: &[[usize; 2]], side_in_place: usize) -> Result<(), String> {
     let failed = |error: Error| error.to_string();
     for &[rows, columns] in sides {

@@ -1,4 +1,4 @@
-//! What the tests share: the test kernels' PTX, and runs of them on either machine.
+//! Code that the tests share: the test kernels' PTX, and runs of them on either backend.
 
 pub mod by_length;
 pub mod calls;
@@ -23,29 +23,29 @@ use warpfold::{Error, Gpu, SimtOptions};
 /// The PTX of `test_kernels`.
 pub static TEST_KERNELS: Library = warpfold::include_library!("test_kernels");
 
-/// The first CUDA device with the test kernels.
+/// The first CUDA device, with the test kernels.
 ///
 /// # Errors
-/// There is none, or it cannot be used.
+/// If there is none, or it cannot be used.
 pub fn first_gpu() -> Result<Gpu, Error> {
     Gpu::with_libraries(0, &[&TEST_KERNELS])
 }
 
-/// `otherwise`, or `all` where somebody asks for all that the tests can do: `cargo xtask test --all`, which takes
-/// several times as long. What is tried in between is the same, more often.
+/// `otherwise`, or `all` if the environment asks for all cases: `cargo xtask test --all`, which takes several times as
+/// long. It tries the same properties more often.
 pub fn times<N>(otherwise: N, all: N) -> N {
     if std::env::var("WARPFOLD_TESTS").is_ok_and(|tests| tests == "all") { all } else { otherwise }
 }
 
-/// The executor for results alone, without checks.
+/// The executor without checks, for tests of results.
 pub fn executor() -> Gpu {
     Gpu::simt_with(SimtOptions { checks: false, ..SimtOptions::default() })
 }
 
-/// Whether the threads of a block of 8 x 8 x 8 are in warps as CUDA says: 32 in a row of x + 8 y + 64 z.
+/// Whether the threads of a block of 8 x 8 x 8 form warps as CUDA specifies: 32 consecutive values of x + 8 y + 64 z.
 ///
 /// # Errors
-/// The kernel cannot be run.
+/// If the kernel cannot be run.
 pub fn warps_of_cube(gpu: &Gpu) -> Result<bool, Error> {
     let mut out = gpu.zeroed::<u32>(512)?;
     let arguments = warps_kernel::Args { output: out.view_mut() };

@@ -7,23 +7,23 @@ use warpfold::{Buffer, Error, Gpu, Scaling, Shape, Transposition, ops};
 
 use crate::calls::Calls;
 
-/// What should have been.
+/// `Err` describes the difference from the expected result.
 type Outcome = Result<(), String>;
 
-/// What somebody tries to record.
+/// Work to be recorded.
 type Work<'a> = &'a dyn Fn() -> Result<(), Error>;
 
 fn failed(error: Error) -> String {
     error.to_string()
 }
 
-/// A recording does nothing until it is started, then does it as often as it is, on what is in the buffers then; and
-/// keeps memory that its owner has dropped.
+/// Checks recordings: a recording does nothing until it is started; each start repeats it on the current contents of
+/// the buffers; and it keeps memory alive that its owner has dropped.
 ///
 /// # Errors
-/// Something was otherwise.
+/// If any of this does not hold.
 pub fn recordings(gpu: &Gpu) -> Outcome {
-    // What other tests start on their handle would be recorded too.
+    // Other tests' work on the same handle would be recorded too.
     let gpu = &gpu.fork().map_err(failed)?;
     let numbers: Vec<i32> = (0..100_000).collect();
     let sum: i64 = numbers.iter().map(|&x| i64::from(x)).sum();
@@ -34,7 +34,7 @@ pub fn recordings(gpu: &Gpu) -> Outcome {
     let (outside, mut inside) = (gpu.cuda_stream(), None);
     let recording = gpu
         .record(|| {
-            // Another library's work goes to this stream, to be recorded with the rest.
+            // Another library's work on this stream is recorded with the rest.
             inside = gpu.cuda_stream();
             let [of_input, of_copy] = &mut outputs;
             reducer.start(&input, of_input)?;
@@ -60,7 +60,7 @@ pub fn recordings(gpu: &Gpu) -> Outcome {
         recording.start().map_err(failed)?;
         expect(sum)?;
     }
-    // What cannot be recorded is an error that says so, and nothing is left of it.
+    // Work that cannot be recorded is an error, and leaves nothing behind.
     let x = gpu.upload(&numbers).map_err(failed)?;
     let matrix = gpu.upload_matrix(&numbers, 1000, 100).map_err(failed)?;
     let columns = || gpu.reduce_to_buffer(ops::Sum, &x, Shape::columns(1000, 100));
@@ -82,7 +82,7 @@ pub fn recordings(gpu: &Gpu) -> Outcome {
     if of_columns.iter().sum::<i64>() != sum {
         return Err(format!("after it was refused in a recording, a reduction of columns is {of_columns:?}"));
     }
-    // Nor is anything left of a panic; it is resumed, since that prints nothing.
+    // A panic leaves nothing behind either; `resume_unwind` prints nothing.
     let panics = || gpu.record(|| resume_unwind(Box::new("on purpose")));
     if catch_unwind(AssertUnwindSafe(panics)).is_ok() {
         return Err("a panic was recorded".into());
@@ -91,10 +91,11 @@ pub fn recordings(gpu: &Gpu) -> Outcome {
     expect(sum)
 }
 
-/// Each kind of call that allocates nothing, recorded and started three times, gives what it gives at once.
+/// Checks that each kind of call that allocates nothing gives the same results recorded and started three times as
+/// directly.
 ///
 /// # Errors
-/// One does not.
+/// If one does not.
 pub fn recordings_of_each_kind(gpu: &Gpu) -> Outcome {
     let gpu = &gpu.fork().map_err(failed)?;
     let numbers: Vec<f32> = (0..60_000).map(|i| (i * 7919 % 1009) as f32).collect();
@@ -132,7 +133,7 @@ pub fn recordings_of_each_kind(gpu: &Gpu) -> Outcome {
     if recorded != results(at_once)? {
         return Err("a recording's results are others".into());
     }
-    // Turned in place four times, three of them by the recording: without these it would be turned.
+    // Transposed in place four times, three of them by the recording: otherwise it would be transposed.
     let found = gpu.download_matrix(&square).map_err(failed)?;
     match (0..40_000).find(|&i| found[i] != numbers[i]) {
         Some(place) => Err(format!("in place, element {place} is wrong")),
@@ -140,11 +141,11 @@ pub fn recordings_of_each_kind(gpu: &Gpu) -> Outcome {
     }
 }
 
-/// Exact sums of rows, of columns, of columns that are transposed first, and of all, recorded and started with other
-/// elements each time: right each time.
+/// Checks exact sums of rows, of columns, of columns that are transposed first, and of whole inputs, recorded and
+/// started with other elements each time.
 ///
 /// # Errors
-/// One is not.
+/// If one is wrong.
 pub fn recordings_of_exact_sums(gpu: &Gpu) -> Outcome {
     const ROWS: usize = 1203;
     const COLUMNS: usize = 5;
@@ -191,11 +192,11 @@ pub fn recordings_of_exact_sums(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// So many threads, each with its own order of work on one device, make calls of every kind for so long; each has
-/// inputs of its own, and one is all of theirs.
+/// Runs `count` threads, each with its own order of work on one device, with calls of every kind for `time`; each has
+/// its own inputs, and all share one.
 ///
 /// # Errors
-/// One of them got a wrong result.
+/// If one of them gets a wrong result.
 pub fn threads(gpu: &Gpu, count: usize, time: std::time::Duration) -> Outcome {
     let shared: Vec<u32> = (0..70_000).map(|i| i * 7919 % 1000).collect();
     let sum: u64 = shared.iter().map(|&x| u64::from(x)).sum();

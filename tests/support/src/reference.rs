@@ -1,4 +1,4 @@
-//! What the CPU makes of the same input, independently of any kernel.
+//! Results of the CPU for the same input, independent of any kernel.
 
 use std::fmt::Debug;
 
@@ -10,30 +10,30 @@ use warpfold::ladder::{LadderElement, ReduceRung};
 
 /// A number whose sums are checked.
 pub trait Sum: LadderElement + Debug {
-    /// A random number of the whole range that sums are defined for.
+    /// A random number from the whole range for which sums are defined.
     fn random(source: &mut SmallRng) -> Self;
 
-    /// Whether `sum` is the sum of `numbers`: exactly for integers, for floats within the bound of any order of
-    /// additions that a rung uses.
+    /// Checks that `sum` is the sum of `numbers`: exactly for integers; for floats within the error bound of any order
+    /// of additions that a rung uses.
     ///
     /// # Errors
-    /// It is not; the message says what it should have been.
+    /// If it is not; the message has the expected sum.
     fn check(sum: Self, numbers: &[Self]) -> Result<(), String>;
 
-    /// Whether `sum` is the exact sum of `numbers`, rounded once.
+    /// Checks that `sum` is the exact sum of `numbers`, rounded once.
     ///
     /// # Errors
-    /// It is not; the message says what it should have been.
+    /// If it is not; the message has the expected sum.
     fn check_exact(sum: Self, numbers: &[Self]) -> Result<(), String>;
 
-    /// All of its bits.
+    /// The number's bits.
     fn bits(self) -> u64;
 }
 
-/// Whether `sum` is what a rung should give for `numbers`: of an exact rung the exact sum.
+/// Checks that `sum` is what a rung should give for `numbers`; for an exact rung, the exact sum.
 ///
 /// # Errors
-/// It is not; the message says what it should have been.
+/// If it is not; the message has the expected sum.
 pub fn check_rung<T: Sum>(rung: ReduceRung, sum: T, numbers: &[T]) -> Result<(), String> {
     if rung.is_exact() { T::check_exact(sum, numbers) } else { T::check(sum, numbers) }
 }
@@ -49,8 +49,8 @@ macro_rules! floats {
                 let exact = exact_sum(numbers.iter().map(|&x| f64::from(x)));
                 let magnitude: f64 = numbers.iter().map(|&x| f64::from(x).abs()).sum();
                 if !exact.is_finite() || magnitude > f64::from(Self::MAX) {
-                    // An intermediate sum may overflow where the exact one does not: only NaN, and infinities that no
-                    // order of additions avoids, are sure.
+                    // An intermediate sum may overflow where the exact one does not: only NaN, and infinities that
+                    // every order of additions reaches, are certain.
                     let has_nan = numbers.iter().any(|x| x.is_nan());
                     let infinities = [Self::INFINITY, Self::NEG_INFINITY].map(|infinity| numbers.contains(&infinity));
                     let agrees = match (has_nan, infinities) {
@@ -61,7 +61,7 @@ macro_rules! floats {
                     };
                     return if agrees { Ok(()) } else { Err(format!("{sum:?}, the CPU has {exact:?}")) };
                 }
-                // Half an epsilon for each addition on an element's way to the sum, plus one subnormal step for each.
+                // Half an epsilon for each addition on the path of an element, plus one subnormal step for each.
                 let roundings = 64.0 + numbers.len() as f64 / 4096.0;
                 let bound = roundings * (f64::from(Self::EPSILON) / 2.0 * magnitude + f64::from(Self::from_bits(1)));
                 if abs_diff_eq!(f64::from(sum), exact, epsilon = bound) {
@@ -110,7 +110,7 @@ macro_rules! integers {
 floats!(f32, f64);
 integers!(i32, i64);
 
-/// The sum with the roundings of each addition summed beside it (Neumaier's variant of Kahan's).
+/// The sum with compensation of each rounding error (Neumaier's variant of Kahan's algorithm).
 fn exact_sum(numbers: impl Iterator<Item = f64>) -> f64 {
     let (mut sum, mut rest) = (0.0, 0.0);
     for x in numbers {
@@ -130,7 +130,7 @@ pub fn transposed(elements: &[f32], rows: usize, columns: usize) -> Vec<f32> {
     result
 }
 
-/// The first place where two lists differ in a bit.
+/// The first index where two lists differ in a bit.
 pub fn first_difference(a: &[f32], b: &[f32]) -> Option<usize> {
     (0..a.len().max(b.len())).find(|&i| a.get(i).map(|x| x.to_bits()) != b.get(i).map(|x| x.to_bits()))
 }

@@ -1,4 +1,4 @@
-//! Everything that several threads may do with one device, for as long as somebody likes.
+//! A soak test: random operations by several threads on one device, for a given time.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,16 +12,16 @@ use warpfold::{Error, Gpu, Shape};
 
 use crate::strict::strict_kernels;
 
-/// The most elements of a step.
+/// The maximum number of elements of a step.
 const MOST: usize = 20_000;
 
-/// Has so many threads do steps at random on one handle, until the time is over. Gives how many steps there were.
+/// Runs random steps in `threads` threads on one handle until `time` is over. Returns the number of steps.
 ///
-/// A step uploads, reduces, transposes, records, starts, forks, drops, and looks at the result; with `faults`, which a
+/// A step uploads, reduces, transposes, records, starts, forks, drops, and checks the result; with `faults`, which a
 /// CUDA device does not survive, some launches fail.
 ///
 /// # Errors
-/// A wrong result, or an error that should not be.
+/// On a wrong result, or an unexpected error.
 pub fn soak(gpu: &Gpu, threads: usize, time: Duration, faults: bool) -> Result<u64, String> {
     let (start, steps, wrong) = (Instant::now(), AtomicU64::new(0), Mutex::new(None));
     let has_failed = AtomicBool::new(false);
@@ -139,7 +139,7 @@ fn outlives_its_buffers(gpu: &Gpu, source: &mut SmallRng) -> Result<(), String> 
             let mut reducer = gpu.reducer(Sum, Shape::all(numbers.len()))?;
             gpu.record(|| reducer.start(&x, &mut output))?
         };
-        // What takes the place of memory that was given back would be written to.
+        // Memory that reuses a freed allocation would be overwritten.
         let others: Vec<_> = (0..4).map(|_| gpu.upload(&vec![-1_i32; numbers.len()])).collect::<Result<_, _>>()?;
         recording.start()?;
         let sums = others.iter().map(|other| gpu.sum(other)).collect::<Result<Vec<_>, _>>()?;

@@ -6,7 +6,7 @@ use kernels::reduce::columns::{self, ColumnArgs};
 use kernels::reduce::spans::{SpanArgs, VECTORS_IN_FLIGHT, fold_spans};
 use warpfold::reduce::Kernels;
 
-/// A sum that stops at a number that is none.
+/// A sum that faults at NaN.
 #[derive(Clone, Copy, Default)]
 pub struct Strict;
 
@@ -27,13 +27,13 @@ impl Operator<f32> for Strict {
     }
 }
 
-/// Its kernel.
+/// Its kernel for whole inputs.
 ///
 /// # Safety
 /// The arguments are those of a plan.
 #[kernel(max_threads = 512)]
 pub unsafe fn strict(args: SpanArgs<f32, f32>) {
-    // SAFETY: the arguments are the engine's.
+    // SAFETY: the arguments are those of the engine.
     unsafe { fold_spans::<Strict, f32, VECTORS_IN_FLIGHT>(args) };
 }
 
@@ -43,7 +43,7 @@ pub unsafe fn strict(args: SpanArgs<f32, f32>) {
 /// The arguments are those of a plan.
 #[kernel(block = columns::BLOCK)]
 pub unsafe fn strict_columns(args: ColumnArgs<f32, f32, f32>) {
-    // SAFETY: the arguments are the engine's.
+    // SAFETY: the arguments are those of the engine.
     unsafe { columns::columns::<Strict, f32>(args) };
 }
 

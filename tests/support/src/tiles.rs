@@ -1,4 +1,4 @@
-//! The kernel that turns tiles of vectors, by itself: the library takes it for matrices of several MiB only.
+//! The kernel that transposes tiles of vectors, by itself: the library uses it only for matrices of several MiB.
 
 use cuda_std::launch::Kernel;
 use kernels::transpose::tile::squares;
@@ -7,29 +7,29 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use warpfold::{Error, Gpu, Plain};
 
-/// Turns a matrix of so many rows and columns, which are whole vectors, of numbers made from a seed, and compares: with
-/// 1, 2, 4 and 8 pieces of its rows taking turns.
+/// Transposes a matrix of whole vectors, with numbers from a seed, and compares: with 1, 2, 4 and 8 interleaved panels
+/// of its rows.
 pub type TileCheck = fn(&Gpu, usize, usize, u64) -> Result<(), String>;
 
-/// Passes of shared memory's banks that such a transpose takes more than it would have to.
+/// Passes through shared memory beyond those without bank conflicts.
 pub type Conflicts = fn(&Gpu, usize, usize) -> Result<u64, Error>;
 
 macro_rules! instances {
     ($($type:ty, $len:literal, $blocks:literal;)*) => {
-        /// One for each size of element and of tile, and for as many blocks as are to fit on a multiprocessor.
+        /// One check for each element size, tile size, and number of resident blocks.
         pub static TILE_CHECKS: &[(&str, TileCheck, Conflicts)] = &[$((
             concat!(stringify!($type), " by tiles of ", $len, ", blocks ", $blocks),
             |gpu, rows, columns, seed| {
-                // SAFETY: `turn` launches it with a tile's arguments for the whole matrix.
+                // SAFETY: `run_tiles` launches it with a tile's arguments for the whole matrix.
                 let tile = (unsafe { tiles::handle::<$type, $len, $blocks>() }, $len);
                 let number = |bits: u128| bits as $type;
                 check(gpu, tile, [rows, columns], seed, number)
             },
             |gpu, rows, columns| {
                 let numbers = vec![<$type>::default(); rows * columns];
-                // SAFETY: `turn` launches it with a tile's arguments for the whole matrix.
+                // SAFETY: `run_tiles` launches it with a tile's arguments for the whole matrix.
                 let tile = (unsafe { tiles::handle::<$type, $len, $blocks>() }, $len);
-                let profile = gpu.profile(|| turn(gpu, tile, [rows, columns], 0, &numbers).map(|_| ()))?;
+                let profile = gpu.profile(|| run_tiles(gpu, tile, [rows, columns], 0, &numbers).map(|_| ()))?;
                 Ok(profile.bank_conflicts())
             },
         )),*];
@@ -53,9 +53,8 @@ instances! {
     u128, 256, 8;
 }
 
-/// The transpose by a kernel, whose tiles have so many elements, and with so many pieces of rows taking turns, as a
-/// power of two.
-fn turn<T: Plain>(
+/// The transpose by a kernel with tiles of `len` elements, and with 2^`pieces` interleaved panels.
+fn run_tiles<T: Plain>(
     gpu: &Gpu,
     (kernel, len): (Kernel<TileArgs<'static, T>>, usize),
     [rows, columns]: [usize; 2],
@@ -95,7 +94,7 @@ fn check<T: Plain + PartialEq>(
     let mut source = SmallRng::seed_from_u64(seed);
     let numbers: Vec<T> = (0..rows * columns).map(|_| number(source.random())).collect();
     for pieces in 0..4 {
-        let found = turn(gpu, tile, [rows, columns], pieces, &numbers).map_err(|error| error.to_string())?;
+        let found = run_tiles(gpu, tile, [rows, columns], pieces, &numbers).map_err(|error| error.to_string())?;
         let is_right = |place: usize| found[place] == numbers[place % rows * columns + place / rows];
         if let Some(place) = (0..rows * columns).find(|&place| !is_right(place)) {
             let len = tile.1;

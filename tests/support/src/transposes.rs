@@ -1,30 +1,30 @@
-//! Transposes of any element size, shape, pitch and alignment, beside what the CPU makes of them.
+//! Transposes of any element size, shape, pitch and alignment, compared with the CPU.
 
 use half::{bf16, f16};
 use warpfold::num_complex::{Complex32, Complex64};
 use warpfold::{Error, Gpu, Plain, ScaledElement, Scaling, Transposition};
 
-/// What is transposed.
+/// A transpose to test.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// Rows of the input.
     pub rows: usize,
     /// Columns of the input.
     pub columns: usize,
-    /// Matrices.
+    /// The number of matrices.
     pub batch: usize,
-    /// Elements between the end of a row and the next, of input and output.
+    /// The padding of rows in elements, of input and output.
     pub pads: [usize; 2],
-    /// Elements before the first, of input and output.
+    /// The number of elements before the first, in input and output.
     pub offsets: [usize; 2],
-    /// Which elements.
+    /// The seed of the elements.
     pub seed: u64,
 }
 
-/// Transposes and compares, what must not be written too.
+/// Transposes and compares, including memory that must not be written.
 pub type Check = fn(&Gpu, &Case) -> Result<(), String>;
 
-/// One for each size, by a type of it.
+/// One check for each element size, by a type of that size.
 pub static CHECKS: [(&str, Check); 8] = [
     ("u8", check::<u8>),
     ("u16", check::<u16>),
@@ -36,7 +36,7 @@ pub static CHECKS: [(&str, Check); 8] = [
     ("complex f64", check::<[f64; 2]>),
 ];
 
-/// Any bits.
+/// Arbitrary bits.
 trait Bits: Plain {
     fn of(low: u64, high: u64) -> Self;
     fn bits(self) -> [u64; 2];
@@ -61,16 +61,18 @@ bits! {
     f32, |low, _| Self::from_bits(low as u32), |x: Self| [x.to_bits().into(), 0];
     f64, |low, _| Self::from_bits(low), |x: Self| [x.to_bits(), 0];
     [u8; 4], |low: u64, _| (low as u32).to_le_bytes(), |x: Self| [u32::from_le_bytes(x).into(), 0];
-    i128, |low: u64, high: u64| (u128::from(low) | u128::from(high) << 64) as Self, |x: Self| [x as u64, (x >> 64) as u64];
+    i128,
+    |low: u64, high: u64| (u128::from(low) | u128::from(high) << 64) as Self,
+    |x: Self| [x as u64, (x >> 64) as u64];
     [f32; 2], |low: u64, high: u64| [low, high].map(|word| f32::from_bits(word as u32)),
         |x: Self| x.map(|part| part.to_bits().into());
     [f64; 2], |low, high| [low, high].map(f64::from_bits), |x: Self| x.map(f64::to_bits);
 }
 
-/// Elements behind the output that nothing may touch.
+/// The number of elements after the output that must not be written.
 const GUARD: usize = 40;
 
-/// And before it, so many that they change no alignment.
+/// The number of elements before it: enough to keep the alignment.
 const BEFORE: usize = 256;
 
 fn check<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
@@ -102,10 +104,10 @@ fn check<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
     }
 }
 
-/// Sides around every boundary of a tile and a square of elements of up to 16 bytes.
+/// Sides around every boundary of a tile and of a micro-tile of elements of up to 16 bytes.
 pub const SIDES: [usize; 19] = [1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257];
 
-/// A kind of number that is scaled on its way, beside what the CPU makes of it.
+/// One check for each type that is scaled in an epilogue, compared with the CPU.
 pub static SCALED_CHECKS: [(&str, Check); 6] = [
     ("f16", check_scaled::<f16>),
     ("bf16", check_scaled::<bf16>),
@@ -115,16 +117,16 @@ pub static SCALED_CHECKS: [(&str, Check); 6] = [
     ("complex f64", check_scaled::<Complex64>),
 ];
 
-/// A number that is scaled, and what that is.
+/// A number that can be scaled.
 trait Number: ScaledElement + Plain {
     fn of(source: &mut Noise) -> Self;
     fn times(self, factor: Self) -> Self;
     fn conjugated(self) -> Self;
-    /// Its bits, the same for every NaN.
+    /// The number's bits, equal for all NaN.
     fn bits(self) -> [u64; 2];
 }
 
-/// Any bits half of the time, or else a number of no great size.
+/// Arbitrary bits half of the time, otherwise a number of moderate size.
 fn real(source: &mut Noise) -> f64 {
     let bits = source.bits();
     if source.coin() { f64::from_bits(bits) } else { bits as i64 as f64 * (9.0 / 2.0_f64.powi(63)) }
@@ -203,7 +205,7 @@ complexes! {
     Complex64 of f64;
 }
 
-/// Each of product, conjugate and both.
+/// Checks scaling, conjugation and both.
 fn check_scaled<T: Number + Default>(gpu: &Gpu, case: &Case) -> Result<(), String> {
     let Case { rows, columns, batch, pads: [pad_in, pad_out], offsets: [before_in, before_out], .. } = *case;
     let mut source = Noise::new(case.seed);
@@ -242,7 +244,7 @@ fn check_scaled<T: Number + Default>(gpu: &Gpu, case: &Case) -> Result<(), Strin
     Ok(())
 }
 
-/// Does `work` with where each element is in the input, and where in the output.
+/// Calls `work` with the position of each element in the input and in the output.
 fn each_place(case: &Case, mut work: impl FnMut(usize, usize)) {
     let Case { rows, columns, batch, pads: [pad_in, pad_out], offsets: [before_in, before_out], .. } = *case;
     let (pitch_in, pitch_out) = (columns + pad_in, rows + pad_out);
@@ -258,8 +260,8 @@ fn each_place(case: &Case, mut work: impl FnMut(usize, usize)) {
     }
 }
 
-/// Bits without a pattern, those of a seed. They are hashes of their numbers, which take a fraction of the time that a
-/// good generator's take: there are hundreds of millions.
+/// Pseudorandom bits from a seed. They are hashes of their indices, a fraction of the cost of a good generator: there
+/// are hundreds of millions.
 struct Noise {
     state: u64,
 }
@@ -282,7 +284,7 @@ impl Noise {
     }
 }
 
-/// Elements of these bits.
+/// Elements of pseudorandom bits.
 fn noise<T: Bits>(seed: u64, len: usize) -> Vec<T> {
     let mut noise = Noise::new(seed);
     let element = |_| {
@@ -292,7 +294,8 @@ fn noise<T: Bits>(seed: u64, len: usize) -> Vec<T> {
     (0..len).map(element).collect()
 }
 
-/// Squares in place, what must not be written too; the columns, and what is about the output, are not looked at.
+/// Checks square matrices in place, including memory that must not be written; the case's columns and output fields are
+/// ignored.
 pub static IN_PLACE_CHECKS: [(&str, Check); 5] = [
     ("u8", check_in_place::<u8>),
     ("u16", check_in_place::<u16>),
@@ -331,11 +334,11 @@ fn check_in_place<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
 /// The orders of three axes.
 pub const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
-/// Permutes an array of this shape in each order, from and to views that begin at these elements, and compares; what
-/// must not be written too.
+/// Permutes an array of this shape in each order, from and to views with these offsets, and compares, including memory
+/// that must not be written.
 pub type PermuteCheck = fn(&Gpu, [usize; 3], [usize; 2], u64) -> Result<(), String>;
 
-/// One for each size.
+/// One check for each element size.
 pub static PERMUTE_CHECKS: [(&str, PermuteCheck); 5] = [
     ("u8", check_permuted::<u8>),
     ("u16", check_permuted::<u16>),
@@ -371,28 +374,26 @@ fn check_permuted<T: Bits>(gpu: &Gpu, shape: [usize; 3], offsets: [usize; 2], se
     Ok(())
 }
 
-/// One that is turned by tiles, of elements of 2 bytes or more, and at multiples of 16 bytes.
+/// A matrix that is transposed by tiles for elements of 2 bytes or more, 16-byte aligned.
 pub const ALIGNED: Case = Case { rows: 1040, columns: 2064, batch: 1, pads: [0; 2], offsets: [0; 2], seed: 0 };
 
-/// Matrices that are small, but so many that their blocks have all the threads that they may, whatever the element's
-/// size.
+/// Small matrices, but enough of them that their blocks have the maximum number of threads, for every element size.
 pub const MANY: Case = Case { rows: 112, columns: 32, batch: 110, pads: [0; 2], offsets: [0; 2], seed: 0 };
 
-/// Matrices of so many tiles, whatever the element's size, that they are large ones, and rows of the output that begin
-/// anywhere.
+/// Matrices with enough tiles, for every element size, that the large tiles are used, and with unaligned output rows.
 pub const LARGE: [Case; 7] = [
     Case { rows: 1, columns: 300_000, batch: 2, pads: [2, 1], offsets: [10, 3], seed: 0 },
     Case { rows: 300_000, columns: 3, batch: 2, pads: [2, 1], offsets: [10, 3], seed: 0 },
     Case { rows: 2047, columns: 4099, batch: 1, pads: [0; 2], offsets: [0; 2], seed: 0 },
     Case { rows: 1001, columns: 1003, batch: 9, pads: [3, 5], offsets: [1, 7], seed: 0 },
-    // A column more than slanted tiles have.
+    // One column more than sector-aligned tiles have.
     Case { rows: 1001, columns: 961, batch: 9, pads: [2, 5], offsets: [5, 7], seed: 0 },
     Case { rows: 12_007, columns: 33, batch: 5, pads: [0, 1], offsets: [3, 1], seed: 0 },
     Case { rows: 33, columns: 12_007, batch: 5, pads: [1, 0], offsets: [3, 1], seed: 0 },
 ];
 
-/// Matrices so high that they are turned in bands of rows: where rows begin at multiples of 16 bytes, of elements of up
-/// to 8 bytes (of 16 they are whole pairs of lines), and anywhere, whatever the element's size.
+/// Matrices so tall that they are transposed in panels of rows: with aligned rows, for elements of up to 8 bytes (for
+/// 16 bytes they are whole pairs of lines), and with unaligned rows, for every element size.
 pub const HIGH: [Case; 2] = [
     Case { rows: 65_552, columns: 272, batch: 2, pads: [0; 2], offsets: [0; 2], seed: 0 },
     Case { rows: 65_541, columns: 259, batch: 1, pads: [2, 1], offsets: [3, 5], seed: 0 },

@@ -1,4 +1,4 @@
-//! Builds the copy's tests, without the mutants that do not compile.
+//! Builds the test programs of the copy, without the mutants that do not compile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,7 +16,7 @@ use crate::workspace;
 #[derive(Clone, Debug)]
 pub struct Package {
     pub name: String,
-    /// From the workspace's folder.
+    /// The path from the workspace's root.
     pub folder: String,
     pub has_lib: bool,
     /// Its test programs.
@@ -26,7 +26,7 @@ pub struct Package {
 /// A test program.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Its package and, if it is not the package's unit tests, its own name.
+    /// The package, and the target's name unless it is the package's unit tests.
     pub name: String,
     pub executable: PathBuf,
     pub folder: PathBuf,
@@ -49,7 +49,7 @@ pub fn packages(paths: &[String]) -> anyhow::Result<Vec<Package>> {
         }
         let targets = package["targets"].as_array().into_iter().flatten();
         let of_kind = |target: &&Value, kind: &str| target["kind"].as_array().is_some_and(|k| k.contains(&kind.into()));
-        // A program that needs a feature is about that feature.
+        // A test program that needs a feature tests only that feature.
         let tests = targets.clone().filter(|target| of_kind(target, "test") && target["required-features"].is_null());
         let tests = tests.filter_map(|target| target["name"].as_str()).map(str::to_owned);
         packages.push(Package {
@@ -62,14 +62,14 @@ pub fn packages(paths: &[String]) -> anyhow::Result<Vec<Package>> {
     Ok(packages)
 }
 
-/// What came of a build.
+/// The result of a build.
 pub enum Built {
     Programs(Vec<Program>),
     /// Mutants that do not compile.
     Broken(BTreeSet<u32>),
 }
 
-/// Builds the test programs. `mutants` says where they are in each rewritten file.
+/// Builds the test programs. `mutants` has the position of each mutant in each rewritten file.
 pub fn build(packages: &[Package], mutants: &BTreeMap<String, Vec<(u32, Range<usize>)>>) -> anyhow::Result<Built> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(copy::root()).args(["test", "--no-run", "--message-format=json"]);
@@ -79,7 +79,7 @@ pub fn build(packages: &[Package], mutants: &BTreeMap<String, Vec<(u32, Range<us
     }
     cargo.args(packages.iter().flat_map(|package| &package.tests).flat_map(|test| ["--test", test]));
     cargo.env(ARCHS, "none").env("CARGO_TARGET_DIR", copy::folder().join("target"));
-    // The switch alone uses what is not stable; what an error makes a lint's error is an error all the same.
+    // Only the switch uses unstable features; a mutant must not fail because of a lint.
     cargo.env("RUSTC_BOOTSTRAP", "mutant_switch").env("RUSTFLAGS", "--cap-lints=allow");
     for variable in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH"] {
         cargo.env_remove(variable);
@@ -126,8 +126,8 @@ fn program(message: &Value) -> Option<Program> {
     Some(Program { name, executable, folder })
 }
 
-/// The mutants that an error of the compiler is about: the innermost one at each place that it names; if there is
-/// none, all of the line.
+/// The mutants that a compiler error is about: the innermost one at each span of the error; if there is none, all of
+/// the line.
 fn culprits(message: &Value, mutants: &BTreeMap<String, Vec<(u32, Range<usize>)>>) -> BTreeSet<u32> {
     let mut spans = Vec::new();
     let mut queue: Vec<&Value> = message["spans"].as_array().into_iter().flatten().collect();

@@ -1,4 +1,4 @@
-//! What may stand at a place instead of what stands there.
+//! The changes that are possible at a place.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use syn::{BinOp, Expr, Lit, UnOp};
 
 use super::places::{Kind, bytes};
 
-/// A text in place of some bytes of the source.
+/// A text that replaces some bytes of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     pub range: Range<usize>,
     pub text: String,
 }
 
-/// The byte where a change begins.
+/// The byte at which a change begins.
 #[derive(Clone, Copy, Debug)]
 pub struct At(pub usize);
 
@@ -24,7 +24,7 @@ fn edit(range: Range<usize>, text: impl Into<String>) -> Edit {
     Edit { range, text: text.into() }
 }
 
-/// Text as one line, without comments; nothing if its brackets do not match.
+/// Text as one line, without comments; `None` if its brackets do not match.
 pub fn one_line(text: &str) -> Option<String> {
     text.parse::<TokenStream>().ok().map(|tokens| tokens.to_string())
 }
@@ -48,13 +48,13 @@ pub fn edited(source: &str, range: &Range<usize>, edits: &[Edit]) -> String {
     text + &source[at..range.end]
 }
 
-/// What an expression's operator, method or literal may become.
+/// The changes of an expression's operator, method or literal.
 pub fn of_expression(source: &str, expression: &Expr) -> Option<(At, Kind, Vec<Vec<Edit>>)> {
     match expression {
         Expr::Binary(binary) => {
             let (kind, others) = others(&binary.op)?;
             let operator = bytes(source, binary.op.span());
-            // In brackets, as another operator may bind less or more.
+            // In parentheses, because another operator may have another precedence.
             let sides = if is_assignment(&binary.op) {
                 in_brackets(source, binary.right.span())
             } else {
@@ -131,7 +131,7 @@ fn others(operator: &BinOp) -> Option<(Kind, &'static [&'static str])> {
     })
 }
 
-/// One more and one less, or the other truth.
+/// The literal plus and minus one, or the other boolean.
 fn other_literals(literal: &Lit) -> Option<(Kind, Vec<String>)> {
     match literal {
         Lit::Int(number) => {
@@ -141,7 +141,7 @@ fn other_literals(literal: &Lit) -> Option<(Kind, Vec<String>)> {
             let less = value.checked_sub(1).map(|value| format!("{value}{suffix}"));
             Some((Kind::Constant, [more, less].into_iter().flatten().collect()))
         }
-        // With a point, as it has to stay a float.
+        // With a decimal point, so that it stays a float.
         Lit::Float(number) => {
             let value: f64 = number.base10_parse().ok()?;
             Some((Kind::Constant, vec![format!("{:?}{}", value + 1.0, number.suffix())]))
@@ -151,7 +151,7 @@ fn other_literals(literal: &Lit) -> Option<(Kind, Vec<String>)> {
     }
 }
 
-/// Names that are functions and methods with the same parameters.
+/// The counterpart of a function or method, with the same parameters.
 fn other_name(name: &str) -> Option<&'static str> {
     Some(match name {
         "min" => "max",
@@ -175,7 +175,7 @@ fn of_method(source: &str, call: &syn::ExprMethodCall) -> Option<(At, Kind, Vec<
     let name = bytes(source, call.method.span());
     let of_name = |text: &str| Some((At(name.start), Kind::Bound, vec![vec![edit(name.clone(), text)]]));
     match (call.method.to_string().as_str(), call.args.len()) {
-        // Rounds down.
+        // Rounds down instead.
         ("div_ceil", 1) => {
             let dot = bytes(source, call.dot_token.span());
             let change = [in_brackets(source, call.receiver.span()), vec![edit(dot.start..name.end, " / ")]];
@@ -192,7 +192,7 @@ fn of_method(source: &str, call: &syn::ExprMethodCall) -> Option<(At, Kind, Vec<
     }
 }
 
-/// A condition that is no comparison, negated. Comparisons have changes of their own.
+/// Negates a condition. Comparisons have their own changes.
 pub fn of_condition(source: &str, condition: &Expr) -> Option<Vec<Edit>> {
     match condition {
         Expr::Binary(_) | Expr::Let(_) | Expr::Lit(_) | Expr::Unary(_) => None,
@@ -203,7 +203,7 @@ pub fn of_condition(source: &str, condition: &Expr) -> Option<Vec<Edit>> {
     }
 }
 
-/// The end of a range, one more and one less. Of a literal that is its own change.
+/// The end of a range, plus and minus one. A literal end has these changes anyway.
 pub fn of_range_end(source: &str, end: &Expr) -> Option<(At, Vec<Vec<Edit>>)> {
     if matches!(end, Expr::Lit(_)) {
         return None;
@@ -213,15 +213,15 @@ pub fn of_range_end(source: &str, end: &Expr) -> Option<(At, Vec<Vec<Edit>>)> {
     Some((At(range.start), vec![change(" + 1"), change(" - 1")]))
 }
 
-/// Functions of `cuda_std` that make no instruction, and say to the compiler in which order others are to be.
+/// Functions of `cuda_std` that make no instruction, and only constrain the compiler's order of others.
 const HINTS: [&str; 2] = ["compute_now", "issue_loads"];
 
-/// Whether it calls one of them.
+/// Whether the expression calls one of them.
 pub fn is_hint(expression: &Expr) -> bool {
     called(expression).is_some_and(|name| HINTS.contains(&&*name))
 }
 
-/// The name of the function or method that an expression calls; an empty one if it has none.
+/// The name of the function or method that an expression calls; empty if it calls none.
 fn called(expression: &Expr) -> Option<String> {
     match expression {
         Expr::Call(call) => match &*call.func {
@@ -233,7 +233,7 @@ fn called(expression: &Expr) -> Option<String> {
     }
 }
 
-/// What kind of a place a statement is: a call, whose value nobody uses, that can be left out.
+/// The kind of a statement that can be left out: a call whose value is unused.
 pub fn of_statement(expression: &Expr) -> Option<Kind> {
     let name = called(expression)?;
     let is_barrier = ["sync_", "barrier", "fence"].iter().any(|word| name.contains(word));

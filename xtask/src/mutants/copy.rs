@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 
 use crate::workspace;
 
-/// The crate that chooses: in the copy only.
+/// The crate that selects an error; it exists only in the copy.
 const SWITCH: &str = include_str!("switch.rs");
 
 const SWITCH_MANIFEST: &str = "[package]
@@ -19,7 +19,7 @@ edition = \"2024\"
 publish = false
 ";
 
-/// `target/mutants`, where all is that this tool keeps.
+/// `target/mutants`, the folder of all files of this tool.
 pub fn folder() -> PathBuf {
     workspace::target().join("mutants")
 }
@@ -29,7 +29,7 @@ pub fn root() -> PathBuf {
     folder().join("source")
 }
 
-/// The workspace's files that git knows or would add, from its folder.
+/// The workspace's files that git tracks or would add, relative to the root.
 pub fn files() -> anyhow::Result<Vec<String>> {
     let mut git = Command::new("git");
     git.current_dir(workspace::root()).args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
@@ -38,8 +38,8 @@ pub fn files() -> anyhow::Result<Vec<String>> {
     Ok(listed.split('\0').filter(exists).map(str::to_owned).collect())
 }
 
-/// Brings the copy up to date: the workspace's files, `changed` ones by what is given here, and the switch, on which
-/// the packages at `packages` depend. What is the same stays as it is, so that cargo does not build it again.
+/// Updates the copy: the workspace's files, with `changed` ones replaced, and the switch, on which the packages at
+/// `packages` depend. Unchanged files are not written, so that cargo does not build them again.
 pub fn update(files: &[String], changed: &BTreeMap<String, String>, packages: &BTreeSet<String>) -> anyhow::Result<()> {
     let root = root();
     let mut kept = BTreeSet::from([root.join("mutant_switch/src/lib.rs"), root.join("mutant_switch/Cargo.toml")]);
@@ -84,7 +84,7 @@ fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     fs::write(path, content).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// Removes Rust files that the workspace has no longer.
+/// Removes Rust files that the workspace no longer has.
 fn remove_others(folder: &Path, kept: &BTreeSet<PathBuf>) -> anyhow::Result<()> {
     ensure!(folder.starts_with(self::folder()), "`{}` is not the copy", folder.display());
     for entry in fs::read_dir(folder).with_context(|| format!("cannot list `{}`", folder.display()))? {

@@ -1,14 +1,14 @@
-//! Which errors are planted: drawn from all places by a seed.
+//! Draws the errors to plant from all places, by a seed.
 
 use std::collections::BTreeMap;
 
 use super::changes::{Edit, edited, one_line};
 use super::places::Place;
 
-/// A source whose places are known.
+/// A source and its places.
 #[derive(Debug)]
 pub struct Source {
-    /// From the workspace's folder.
+    /// The path from the workspace's root.
     pub path: String,
     pub text: String,
     pub places: Vec<Place>,
@@ -17,19 +17,19 @@ pub struct Source {
 /// An error at a place.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// What chooses it at run time, from 1 on in the order of the draw.
+    /// The number that selects it at run time, from 1 on in the order of the draw.
     pub number: u32,
     pub path: String,
     pub place: Place,
     choice: usize,
     pub line: usize,
     pub column: usize,
-    /// The source's line, without blanks around it.
+    /// The source line, trimmed.
     pub line_text: String,
-    /// What stands there, and what comes in its place; with dots in place of what is long.
+    /// The original text and its replacement, shortened with dots.
     pub from: String,
     pub to: String,
-    /// How many of the same file have the same line and the same change before it.
+    /// The number of earlier mutants in the same file with the same line and change.
     occurrence: usize,
 }
 
@@ -43,24 +43,24 @@ impl Mutant {
         format!("{}:{}:{}", self.path, self.line, self.column)
     }
 
-    /// What tells it from all others, and stays the same where lines are moved.
+    /// A unique key, stable when lines move.
     pub fn key(&self) -> String {
         format!("{} | {} | {} -> {} | {}", self.path, self.line_text, self.from, self.to, self.occurrence)
     }
 
-    /// The change, as a person reads it.
+    /// The change, for people.
     pub fn change(&self) -> String {
         format!("{} -> {}", self.from, self.to)
     }
 
-    /// The folder that a summary counts it to.
+    /// The folder under which a summary counts it.
     pub fn folder(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 }
 
-/// The first `count` of all places in the order that the seed gives them, each with one of its changes. A place keeps
-/// its place in the order when others come and go.
+/// The first `count` places in the seed's order, each with one of its changes. Other places do not affect a place's
+/// position in that order.
 pub fn draw(sources: &[Source], seed: u64, count: usize) -> Vec<Mutant> {
     let mut drawn: Vec<(u64, Mutant)> = Vec::new();
     for source in sources {
@@ -71,7 +71,7 @@ pub fn draw(sources: &[Source], seed: u64, count: usize) -> Vec<Mutant> {
             let same = seen.entry(format!("{line_text}\n{before}\n{}", place.kind)).or_default();
             let hash = hash(&format!("{seed}\n{}\n{line_text}\n{before}\n{}\n{same}", source.path, place.kind));
             *same += 1;
-            // The high bits order, the low ones choose.
+            // The high bits determine the order, the low bits the choice.
             let choice = (hash % 1024) as usize % place.changes.len();
             // Not Rust, as in a macro that repeats half of an expression.
             if one_line(&edited(&source.text, &place.range, &place.changes[choice])).is_none() {
@@ -100,7 +100,7 @@ pub fn draw(sources: &[Source], seed: u64, count: usize) -> Vec<Mutant> {
     numbered.take(count).collect()
 }
 
-/// One line of at most 72 characters, without what is in the middle.
+/// The text as one line of at most 72 characters, with the middle left out.
 fn short(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let characters: Vec<char> = text.chars().collect();
@@ -114,14 +114,14 @@ fn short(text: &str) -> String {
     }
 }
 
-/// Line and column, from 1, and the line itself.
+/// Line and column, from 1, and the text of the line.
 fn position(text: &str, at: usize) -> (usize, usize, String) {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = text[start..].lines().next().unwrap_or_default().trim();
     (text[..start].matches('\n').count() + 1, text[start..at].chars().count() + 1, line.to_owned())
 }
 
-/// 64 bits of a text: FNV-1a, and SplitMix64's mixing of it. The same on every machine and with every compiler.
+/// A 64-bit hash: FNV-1a, then SplitMix64's mixing. The same on every machine and with every compiler.
 pub fn hash(text: &str) -> u64 {
     let fnv = text
         .bytes()

@@ -16,11 +16,11 @@ pub fn find(source: &str, file: &syn::File) -> Found {
     finder.found
 }
 
-/// What has been found so far, and where the walk is.
+/// The places found so far, and the state of the walk.
 pub struct Finder<'s> {
     source: &'s str,
     found: Found,
-    /// Why places here are left out.
+    /// Why places in the current scope are left out.
     left_out: Option<LeftOut>,
     in_const_fn: bool,
 }
@@ -55,7 +55,7 @@ impl Finder<'_> {
         });
     }
 
-    /// Visits what these attributes stand at, or leaves it out.
+    /// Visits the item with these attributes, or leaves it out.
     fn under(&mut self, attributes: &[Attribute], span: Span, visit: impl FnOnce(&mut Self)) {
         match Configured::of(attributes) {
             Configured::Always => visit(self),
@@ -78,7 +78,7 @@ impl Finder<'_> {
     }
 }
 
-/// Where code is compiled.
+/// The target of conditional compilation.
 enum Configured {
     Always,
     Test,

@@ -1,4 +1,4 @@
-//! Mutants that change no result, and why: the table of `docs/notes/mutants.md`.
+//! Mutants that change no result, with reasons: the table of `docs/notes/mutants.md`.
 
 use std::fs;
 
@@ -17,8 +17,8 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// Whether it is about this mutant: by its file, or a folder of it, its line's text, and its change; `*` is any
-    /// change.
+    /// Whether the row matches this mutant: by its file or folder, the text of its line, and its change; `*` matches
+    /// any change.
     pub fn is_of(&self, mutant: &Mutant) -> bool {
         let is_there =
             mutant.path.strip_prefix(&self.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
@@ -26,7 +26,7 @@ impl Reason {
     }
 }
 
-/// The reasons that the note gives; none where there is no note.
+/// The reasons in the note; empty if there is no note.
 pub fn load() -> Vec<Reason> {
     parse(&fs::read_to_string(workspace::root().join(PATH)).unwrap_or_default())
 }
@@ -43,7 +43,7 @@ fn parse(note: &str) -> Vec<Reason> {
     note.lines().filter_map(row).collect()
 }
 
-/// The row that a person completes with a reason.
+/// A row for the table, in which a person fills in the reason.
 pub fn row(mutant: &Mutant) -> String {
     let code = |text: &str| format!("`{}`", text.replace('|', "\\|"));
     format!("| {} | {} | {} | REASON |", code(&mutant.path), code(&mutant.line_text), code(&mutant.change()))

@@ -1,4 +1,5 @@
-//! Places in macros: in what `assert!` and its like take, and in the definitions of macros that write Rust.
+//! Places in macros: in the arguments of `assert!` and similar macros, and in the definitions of macros that expand to
+//! Rust.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::quote;
@@ -10,7 +11,7 @@ use syn::{Expr, Token};
 use super::finder::Finder;
 use super::places::LeftOut;
 
-/// Looks at a macro's call: those that take expressions.
+/// Processes a macro call, if the macro takes expressions.
 pub fn call(finder: &mut Finder<'_>, call: &syn::Macro) {
     const OF_EXPRESSIONS: [&str; 7] =
         ["assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne", "vec"];
@@ -25,19 +26,19 @@ pub fn call(finder: &mut Finder<'_>, call: &syn::Macro) {
     }
 }
 
-/// Looks at a macro's definition. What it writes is parsed with its variables as names and its repetitions once;
-/// where that gives a place that does not compile, it is left out later.
+/// Processes a macro definition. Its expansion is parsed with the variables as names and each repetition once; a place
+/// that then does not compile is left out later.
 pub fn definition(finder: &mut Finder<'_>, item: &syn::ItemMacro) {
     let is_exported = item.attrs.iter().any(|attribute| attribute.path().is_ident("macro_export"));
     for body in bodies(item.mac.tokens.clone()) {
-        // In another crate there is no switch.
+        // Other crates do not have the switch.
         if is_exported || !parsed(finder, flattened(body.clone())) {
             finder.count_left_out(LeftOut::Macros, changeable(body));
         }
     }
 }
 
-/// What each rule writes.
+/// The expansion of each rule.
 fn bodies(rules: TokenStream) -> Vec<TokenStream> {
     let mut bodies = Vec::new();
     let mut is_body = false;
@@ -58,7 +59,7 @@ fn bodies(rules: TokenStream) -> Vec<TokenStream> {
     bodies
 }
 
-/// `$name` as `name`, and `$(...),*` as what is in it.
+/// `$name` as `name`, and `$(...),*` as its contents.
 fn flattened(tokens: TokenStream) -> TokenStream {
     let mut flat = TokenStream::new();
     let mut tokens = tokens.into_iter().peekable();
@@ -67,7 +68,7 @@ fn flattened(tokens: TokenStream) -> TokenStream {
             TokenTree::Punct(punct) if punct.as_char() == '$' => match tokens.next() {
                 Some(TokenTree::Group(group)) => {
                     flat.extend(flattened(group.stream()));
-                    // The separator, if there is one, and the repetition's sign.
+                    // The separator, if any, and the repetition operator.
                     while let Some(TokenTree::Punct(sign)) = tokens.next() {
                         if matches!(sign.as_char(), '*' | '+' | '?') {
                             break;
@@ -91,7 +92,8 @@ fn flattened(tokens: TokenStream) -> TokenStream {
     flat
 }
 
-/// Visits what tokens are: items, a trait's implementation's items, or statements. False if they are none of them.
+/// Visits tokens as items, as items of a trait's implementation, or as statements. Returns false if they are none of
+/// these.
 fn parsed(finder: &mut Finder<'_>, tokens: TokenStream) -> bool {
     if let Ok(file) = syn::parse2::<syn::File>(tokens.clone()) {
         finder.visit_file(&file);
@@ -115,7 +117,7 @@ fn parsed(finder: &mut Finder<'_>, tokens: TokenStream) -> bool {
     false
 }
 
-/// How many literals and operators tokens have.
+/// The number of literals and operators in the tokens.
 fn changeable(tokens: TokenStream) -> usize {
     let one = |token| match token {
         TokenTree::Group(group) => changeable(group.stream()),

@@ -1,19 +1,19 @@
-//! `cargo xtask mutants`: plants errors in the sources, and reports which of them no test notices.
+//! `cargo xtask mutants`: plants errors in the sources, and reports those that no test detects.
 //!
-//! All errors are compiled into one copy of the workspace, each as a choice at run time: `a - b` becomes
-//! `(if ::mutant_switch::is(17) { a + b } else { a - b })`, and `MUTANT=17` in the environment of a test chooses it.
+//! All errors are compiled into one copy of the workspace, each selected at run time: `a - b` becomes
+//! `(if ::mutant_switch::is(17) { a + b } else { a - b })`, and `MUTANT=17` in a test's environment selects it.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | `places`, `finder`, `macros` | where errors can be planted |
-//! | `changes` | which |
-//! | `draw` | some of all, by a seed |
-//! | `rewrite` | a source with errors to choose from |
-//! | `copy`, `switch` | the copy of the workspace, and the crate in it that chooses |
-//! | `build` | its test programs, without what does not compile |
+//! | `places`, `finder`, `macros` | the places where errors can be planted |
+//! | `changes` | the changes at a place |
+//! | `draw` | a selection of them, by a seed |
+//! | `rewrite` | a source with selectable errors |
+//! | `copy`, `switch` | the copy of the workspace, and its crate that selects an error |
+//! | `build` | the copy's test programs, without the mutants that do not compile |
 //! | `tests` | which test reaches which place |
-//! | `trials` | one error after the other |
-//! | `results`, `known`, `report` | what came of it |
+//! | `trials` | runs the tests for one error after the other |
+//! | `results`, `known`, `report` | the outcomes |
 
 mod build;
 mod changes;
@@ -56,34 +56,33 @@ const FOLDERS: [&str; 6] = [
     "crates/cuda_std/src",
 ];
 
-/// What is planted where.
+/// Options of a run.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// How many errors are planted
+    /// The number of errors to plant
     #[arg(long, default_value_t = 300)]
     count: usize,
-    /// Which are drawn
+    /// The seed of the draw
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// A folder or a file of Rust sources; may be given several times [default: kernels, plans, operators and
-    /// cuda_std]
+    /// A folder or a file of Rust sources; may be repeated [default: kernels, plans, operators and cuda_std]
     #[arg(long = "in", value_name = "FOLDER")]
     folders: Vec<String>,
-    /// How many of a hundred may survive without a reason in docs/notes/mutants.md
+    /// The percentage that may survive without a reason in docs/notes/mutants.md
     #[arg(long, default_value_t = 2.0)]
     allowed: f64,
-    /// Tests that run at once [default: one for each core]
+    /// The number of concurrent tests [default: one per core]
     #[arg(long)]
     jobs: Option<usize>,
     /// Prints the results as JSON
     #[arg(long)]
     json: bool,
-    /// Prints the errors that would be planted, and ends
+    /// Prints the errors that would be planted, and exits
     #[arg(long)]
     list: bool,
 }
 
-/// Plants errors and reports the survivors. 1 if they are too many.
+/// Plants errors and reports the survivors. Returns 1 if they are too many.
 pub fn run(options: &Options) -> anyhow::Result<u8> {
     let files = copy::files()?;
     let folders: Vec<String> = match &options.folders[..] {
@@ -92,7 +91,7 @@ pub fn run(options: &Options) -> anyhow::Result<u8> {
     };
     let (sources, stamps, mut left_out) = read(&files, &folders)?;
     let places = sources.iter().map(|source| source.places.len()).sum();
-    // More than asked for: some do not compile, and some only the compiler would run.
+    // More than requested, because some do not compile, and some only the compiler would run.
     let drawn = draw::draw(&sources, options.seed, options.count + options.count / 4 + 20);
     if options.list {
         for mutant in drawn.iter().take(options.count) {
@@ -130,7 +129,7 @@ pub fn run(options: &Options) -> anyhow::Result<u8> {
     Ok(u8::from(!report.is_good()))
 }
 
-/// The sources in these folders with their places; a stamp of each without its tests; what is left out.
+/// The sources in these folders with their places; a hash of each without its tests; the places left out.
 fn read(files: &[String], folders: &[String]) -> anyhow::Result<(Vec<Source>, HashMap<String, u64>, Counts)> {
     let is_in = |file: &str| {
         file.ends_with(".rs") && folders.iter().any(|folder| file == folder || file.starts_with(&format!("{folder}/")))
@@ -171,7 +170,7 @@ fn without(text: &str, parts: &[std::ops::Range<usize>]) -> String {
     kept + text[at..].trim_end()
 }
 
-/// A stamp of all that tests are made of.
+/// A hash of all sources of the tests.
 fn stamp(files: &[String]) -> anyhow::Result<u64> {
     let counts = |file: &&String| {
         file.ends_with(".rs") && !file.starts_with("xtask/") || file.ends_with("Cargo.toml") || *file == "Cargo.lock"
@@ -184,8 +183,8 @@ fn stamp(files: &[String]) -> anyhow::Result<u64> {
     Ok(draw::hash(&all))
 }
 
-/// Builds the copy with these mutants, and without more and more of them, until it compiles. Gives those that do and
-/// those that do not.
+/// Builds the copy with these mutants, leaving out more of them until it compiles. Returns those that compile and those
+/// that do not.
 fn build_all(
     files: &[String],
     sources: &[Source],
@@ -225,7 +224,7 @@ fn of_json(text: &[u8]) -> Option<BTreeSet<String>> {
     Some(value.as_array()?.iter().filter_map(Value::as_str).map(str::to_owned).collect())
 }
 
-/// The tests, with what each reaches: of an earlier run, if nothing has changed since.
+/// The tests and the places that each reaches: from an earlier run if nothing has changed since.
 fn tests_of(programs: &[Program], mutants: &[Mutant], of_all: u64, jobs: usize) -> anyhow::Result<Vec<Test>> {
     let numbered: Vec<String> = mutants.iter().map(|mutant| format!("{} {}", mutant.number, mutant.key())).collect();
     let stamp = format!("{of_all} {}", draw::hash(&numbered.join("\n")));

@@ -1,4 +1,4 @@
-//! Where errors can be planted in a source, and which.
+//! The places of a source where errors can be planted, and their changes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::changes::Edit;
 use super::finder;
 
-/// What stands at a place.
+/// The kind of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// `+`, `<<`, `&=`
@@ -44,7 +44,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Why no error can be chosen at a place at run time.
+/// Why no error can be selected at run time at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LeftOut {
     /// A constant, a static, an array's length, a constant argument
@@ -53,7 +53,7 @@ pub enum LeftOut {
     Patterns,
     /// Code for a GPU only
     DeviceOnly,
-    /// A call that tells the compiler in which order to load: it can change no result and no counter
+    /// A call that only constrains the compiler's order of loads: it can change no result and no counter
     Hints,
     /// A macro's definition or call that is not Rust by itself
     Macros,
@@ -77,15 +77,15 @@ impl fmt::Display for LeftOut {
     }
 }
 
-/// How many places are left out, by reason.
+/// The number of places left out, by reason.
 pub type Counts = BTreeMap<LeftOut, usize>;
 
-/// The counts for a machine.
+/// The counts as JSON.
 pub fn counts_as_json(counts: &Counts) -> Value {
     counts.iter().map(|(reason, count)| json!({ "reason": reason.to_string(), "count": count })).collect()
 }
 
-/// Whether a place is an expression, of which there can be another one, or a statement, which can be left out.
+/// Whether a place is an expression, which can be replaced, or a statement, which can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Expression,
@@ -97,24 +97,24 @@ pub enum Form {
 pub struct Place {
     /// The bytes of the expression or the statement.
     pub range: Range<usize>,
-    /// The first byte of what changes.
+    /// The first byte of the change.
     pub focus: usize,
     pub kind: Kind,
     pub form: Form,
-    /// One of these is planted.
+    /// The possible changes; one of them is planted.
     pub changes: Vec<Vec<Edit>>,
-    /// The compiler may run this code, too, and never sees an error in it.
+    /// The compiler may also run this code, and then never with an error.
     pub in_const_fn: bool,
 }
 
-/// A source's places, and what is left out.
+/// A source's places, and the places left out.
 #[derive(Debug, Default)]
 pub struct Found {
     pub places: Vec<Place>,
     pub left_out: Counts,
-    /// The tests' bytes.
+    /// The byte ranges of tests.
     pub tests: Vec<Range<usize>>,
-    /// Modules in other files that are compiled for a GPU only.
+    /// Modules in other files that are compiled only for a GPU.
     pub device_modules: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ pub fn find(source: &str) -> anyhow::Result<Found> {
     Ok(found)
 }
 
-/// The bytes of tokens in the source. Those of a macro's variable begin at its `$`.
+/// The byte range of tokens in the source. A macro variable begins at its `$`.
 pub fn bytes(source: &str, span: Span) -> Range<usize> {
     let range = span.byte_range();
     let dollar = range.start > 0 && source.as_bytes()[range.start - 1] == b'$';

@@ -1,4 +1,4 @@
-//! What came of it: the survivors, and how many there are of each kind and in each folder.
+//! The report: the survivors, and counts by kind and by folder.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use super::results::Outcome;
 pub struct Report<'r> {
     pub seed: u64,
     pub folders: &'r [String],
-    /// All places, before the draw.
+    /// The number of all places, before the draw.
     pub places: usize,
     pub left_out: Counts,
     pub mutants: Vec<(&'r Mutant, &'r Outcome)>,
     pub reasons: &'r [Reason],
-    /// The most of a hundred that may survive without a reason.
+    /// The percentage that may survive without a reason.
     pub allowed: f64,
 }
 
@@ -41,7 +41,7 @@ impl Report<'_> {
         !self.mutants.is_empty() && self.percent(self.without_reason()) <= self.allowed
     }
 
-    /// For a person.
+    /// The report for people.
     pub fn text(&self) -> String {
         let mut lines = Vec::new();
         lines.push(format!("{} places in {}", self.places, self.folders.join(", ")));
@@ -85,7 +85,7 @@ impl Report<'_> {
         lines.join("\n")
     }
 
-    /// How many are planted, noticed, and survive with a reason.
+    /// The numbers of planted and detected mutants, and of survivors with a reason.
     fn summary(&self, of: fn(&Mutant) -> String) -> BTreeMap<String, [usize; 3]> {
         let mut table: BTreeMap<String, [usize; 3]> = BTreeMap::new();
         for (mutant, outcome) in &self.mutants {
@@ -97,7 +97,7 @@ impl Report<'_> {
         table
     }
 
-    /// For a machine.
+    /// The report as JSON.
     pub fn json(&self) -> Value {
         let mutants = self.mutants.iter().map(|(mutant, outcome)| {
             let mut value = outcome.as_json();

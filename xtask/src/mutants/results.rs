@@ -1,4 +1,4 @@
-//! What came of each mutant, kept between runs.
+//! The outcome of each mutant, kept between runs.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, OpenOptions};
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use super::copy;
 
-/// What came of a mutant.
+/// The outcome of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A test noticed it: which, how it ended, and with what words.
+    /// A test detected it: its name, how it ended, and its message.
     Noticed { by: String, how: String, said: String },
     /// All tests that reach its place passed.
     Survived,
@@ -47,18 +47,18 @@ impl Outcome {
     }
 }
 
-/// The results of this and earlier runs: a file that grows by a line for each mutant.
+/// The results of this and earlier runs: a file with one line per mutant.
 pub struct Results {
     path: PathBuf,
     known: HashMap<String, Outcome>,
-    /// Of the mutants' own sources, without their tests; of the whole workspace.
+    /// Hashes of the mutants' own sources, without their tests, and of the whole workspace.
     stamps: (HashMap<String, String>, String),
 }
 
 impl Results {
-    /// Those of a seed. What a test noticed holds as long as the mutant's own source is the same, apart from its
-    /// tests; so does what none noticed, if there is a reason why none can. Else it holds as long as the whole
-    /// workspace is the same.
+    /// Loads the results of a seed. A detected mutant stays valid while its own source is unchanged, apart from the
+    /// source's tests; so does a survivor with a reason. Any other survivor stays valid only while the whole workspace
+    /// is unchanged.
     pub fn load(seed: u64, of_sources: HashMap<String, u64>, of_all: u64, reasons: &HashSet<String>) -> Self {
         let of_sources: HashMap<_, _> = of_sources.into_iter().map(|(path, stamp)| (path, stamp.to_string())).collect();
         let of_all = of_all.to_string();

@@ -1,4 +1,4 @@
-//! Rewrites a source so that each of some errors can be chosen at run time.
+//! Rewrites a source so that each of some errors can be selected at run time.
 
 use std::ops::Range;
 
@@ -9,11 +9,11 @@ use super::places::Form;
 /// A rewritten source.
 pub struct Rewritten {
     pub text: String,
-    /// Where each mutant is in it, by its number.
+    /// The position of each mutant, by its number.
     pub mutants: Vec<(u32, Range<usize>)>,
 }
 
-/// Writes a source with these of its mutants compiled in. Lines stay where they are.
+/// Writes a source with these of its mutants compiled in. Line numbers do not change.
 pub fn rewrite(source: &str, mutants: &[&Mutant]) -> Rewritten {
     let mut mutants = mutants.to_vec();
     mutants.sort_by_key(|mutant| (mutant.place.range.start, usize::MAX - mutant.place.range.end, mutant.number));
@@ -53,7 +53,7 @@ fn write_part(source: &str, part: Range<usize>, mutants: &[&Mutant], to: &mut Re
     to.text += &source[at..part.end];
 }
 
-/// The place with its error, as one line; nothing if it is not Rust, as in a macro that repeats half of an expression.
+/// The place with its error, as one line; `None` if it is not Rust, as in a macro that repeats half of an expression.
 pub fn changed(source: &str, mutant: &Mutant) -> Option<String> {
     one_line(&edited(source, &mutant.place.range, mutant.edits()))
 }

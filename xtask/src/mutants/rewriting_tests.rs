@@ -1,4 +1,4 @@
-//! Small sources in, sources with errors to choose from out.
+//! Tests of small sources and their rewritten versions.
 
 use super::draw::{self, Source};
 use super::places::{self, LeftOut};

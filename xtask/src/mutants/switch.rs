@@ -1,6 +1,6 @@
-//! Chooses one of the errors that `cargo xtask mutants` has compiled in: the one whose number is in `MUTANT`. With
-//! `MUTANT=reached` none is chosen, and the numbers of those whose places were reached are written to the file
-//! `MUTANT_REACHED` at the program's end.
+//! Selects one of the errors that `cargo xtask mutants` has compiled in: the one whose number is in `MUTANT`. With
+//! `MUTANT=reached` it selects none, and at exit writes the numbers of the reached places to the file in
+//! `MUTANT_REACHED`.
 #![no_std]
 #![feature(core_intrinsics, const_eval_select)]
 #![allow(internal_features)]
@@ -15,7 +15,7 @@ const REACHED: u32 = u32::MAX;
 static CHOSEN: AtomicU32 = AtomicU32::new(0);
 static MARKS: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
 
-/// Whether this error is chosen. For the compiler, which runs constant functions, none is.
+/// Whether this error is selected. Never for the compiler, which evaluates constant functions.
 #[inline(always)]
 pub const fn is(number: u32) -> bool {
     core::intrinsics::const_eval_select((number,), never, now)
@@ -43,7 +43,7 @@ fn mark(number: u32) {
     }
 }
 
-/// Before `main`, so that nothing is read from the environment where a kernel runs.
+/// Before `main`, so that kernels never read the environment.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static START: extern "C" fn() = start;
@@ -55,7 +55,7 @@ extern "C" fn start() {
     match std::env::var("MUTANT").as_deref() {
         Ok("reached") => {
             CHOSEN.store(REACHED, Ordering::Relaxed);
-            // SAFETY: the function is there to the end.
+            // SAFETY: the function exists until the program ends.
             unsafe { atexit(end) };
         }
         Ok(number) => CHOSEN.store(number.parse().unwrap_or(0), Ordering::Relaxed),

@@ -1,4 +1,4 @@
-//! The tests: which there are, how long each takes, and which mutants' places each reaches.
+//! The tests: their names, how long each takes, and the mutants' places that each reaches.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -17,10 +17,10 @@ use super::build::Program;
 use super::copy;
 use crate::workspace;
 
-/// Tests of what is built apart from the errors: PTX, and the examples' own packages.
+/// Tests of code that is built without the errors: PTX, and the examples' own packages.
 const NOT_RUN: [&str; 2] = ["ptx::", "examples::"];
 
-/// A test program may take this much address space, so that an error that asks for all of it is one test's failure.
+/// The limit of a test program's address space, so that an error that allocates all memory fails only one test.
 const KIB_OF_ADDRESSES: &str = "16777216";
 
 /// A test without an error in it.
@@ -34,12 +34,12 @@ pub struct Test {
 }
 
 impl Test {
-    /// What tells it from all others.
+    /// A unique name.
     pub fn full_name(&self) -> String {
         format!("{} {}", self.program.name, self.name)
     }
 
-    /// How long it may take with an error in it. The machine may be busy.
+    /// The time limit with an error, generous because the machine may be busy.
     fn limit(&self) -> Duration {
         Duration::from_secs(10) + 6 * self.time
     }
@@ -49,7 +49,7 @@ impl Test {
         json!({ "program": self.program.name, "name": self.name, "seconds": seconds, "reaches": self.reaches })
     }
 
-    /// A test of an earlier run, if it is still there.
+    /// A test from an earlier run, if it still exists.
     pub fn from_json(value: &Value, programs: &[Program]) -> Option<Self> {
         let program = programs.iter().find(|program| program.name == value["program"])?.clone();
         let reaches =
@@ -80,7 +80,7 @@ impl End {
     }
 }
 
-/// Runs one test with one error in it, and gives what it says if it fails.
+/// Runs one test with one error, and returns its output if it fails.
 pub fn run(test: &Test, mutant: u32) -> anyhow::Result<(End, String)> {
     let path = copy::folder().join(format!("output-{mutant}"));
     let output = File::create(&path).with_context(|| format!("cannot create `{}`", path.display()))?;
@@ -94,13 +94,13 @@ pub fn run(test: &Test, mutant: u32) -> anyhow::Result<(End, String)> {
 
 fn command(program: &Program, test: &str, mutant: &str) -> Command {
     let mut command = Command::new("sh");
-    // So much processor time ends it even where this tool has been ended and nobody waits.
+    // A limit on processor time ends it even if this tool has been killed.
     let limits = format!("ulimit -v {KIB_OF_ADDRESSES}; ulimit -c 0; ulimit -t 900; exec \"$@\"");
     command.args(["-c", &limits, "sh"]);
     command.arg(&program.executable).args(["--exact", test, "--quiet", "--test-threads", "1"]);
     command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder).env("MUTANT", mutant);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Whatever it starts ends with it.
+    // Its child processes end with it.
     command.process_group(0);
     command
 }
@@ -132,7 +132,7 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The tests of these programs, each run once without an error, by this many workers.
+/// The tests of these programs, each run once without an error, by `jobs` workers.
 pub fn measure(programs: &[Program], jobs: usize) -> anyhow::Result<Vec<Test>> {
     let mut all = Vec::new();
     for program in programs {

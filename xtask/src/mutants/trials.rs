@@ -1,4 +1,4 @@
-//! Runs the tests with one error after the other, until one of them notices it.
+//! Runs the tests for one error after the other, until a test detects it.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use super::draw::Mutant;
 use super::results::{Outcome, Results};
 use super::tests::{self, End, Test};
 
-/// What tests have noticed so far: those that noticed much of a file, and are fast, are tried first.
+/// The detections so far: tests that are fast and have detected many errors of a file run first.
 #[derive(Default)]
 pub struct History {
     noticed: HashMap<(String, String), f64>,
@@ -22,14 +22,14 @@ impl History {
         *self.noticed.entry((test.to_owned(), String::new())).or_default() += 1.0;
     }
 
-    /// The seconds that a test is expected to need for one error noticed.
+    /// The expected seconds of a test per detected error.
     fn cost(&self, test: &Test, path: &str) -> f64 {
         let name = test.full_name();
         let of = |path: &str| self.noticed.get(&(name.clone(), path.to_owned())).copied().unwrap_or_default();
         (test.time.as_secs_f64() + 0.02) / (0.1 + of(path) + 0.1 * of(""))
     }
 
-    /// The tests in the order in which they are tried.
+    /// The tests in the order in which they run.
     fn order<'t>(&self, tests: &[&'t Test], path: &str) -> Vec<&'t Test> {
         let mut by_cost: Vec<_> = tests.iter().map(|test| (self.cost(test, path), *test)).collect();
         by_cost.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -37,7 +37,7 @@ impl History {
     }
 }
 
-/// Tries those of `mutants` that have no result yet, by this many workers.
+/// Tries the `mutants` without a result, with `jobs` workers.
 pub fn run(mutants: &[Mutant], all: &[Test], results: &mut Results, jobs: usize) -> anyhow::Result<()> {
     let mut history = History::default();
     for mutant in mutants {

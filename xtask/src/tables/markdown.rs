@@ -1,8 +1,8 @@
-//! Markdown: tables, paragraphs, and how numbers are printed.
+//! Markdown: tables, paragraphs, and the format of numbers.
 
 use super::MOST_COLUMNS;
 
-/// A table under construction: a header, and rows of as many cells.
+/// A table under construction: a header, and rows with equally many cells.
 pub struct Table {
     header: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -21,16 +21,16 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The lines; with padded cells where they fit.
+    /// The lines, with padded cells if they fit.
     pub fn lines(mut self) -> Vec<String> {
-        // A column without a number in any row says nothing.
+        // A column without a number in any row is left out.
         let has_content = |i: usize| self.rows.iter().any(|row| row[i] != "-");
         let kept: Vec<bool> = (0..self.header.len()).map(|i| i == 0 || has_content(i)).collect();
         for row in std::iter::once(&mut self.header).chain(&mut self.rows) {
             let mut kept = kept.iter();
             row.retain(|_| *kept.next().unwrap_or(&true));
         }
-        // Numbers stand on the right.
+        // Numbers are right-aligned.
         let is_number = |text: &String| text.chars().all(|c| c.is_ascii_digit() || "., ()*-".contains(c));
         let is_right: Vec<bool> =
             (0..self.header.len()).map(|i| i > 0 && self.rows.iter().all(|row| is_number(&row[i]))).collect();
@@ -52,7 +52,7 @@ impl Table {
     }
 }
 
-/// A paragraph, its lines as long as they may be.
+/// A paragraph, wrapped at the maximum width.
 pub fn paragraph(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -69,13 +69,13 @@ pub fn paragraph(text: &str) -> Vec<String> {
     lines
 }
 
-/// The anchor of a heading, as GitHub makes it.
+/// The anchor that GitHub makes for a heading.
 pub fn anchor(heading: &str) -> String {
     let kept = heading.to_lowercase();
     kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect::<String>().replace(' ', "-")
 }
 
-/// Three digits or more.
+/// At least three digits.
 pub fn digits(number: f64) -> String {
     match number {
         number if number < 9.995 => format!("{number:.2}"),

@@ -11,13 +11,13 @@ use anyhow::{Context, ensure};
 
 use crate::workspace;
 
-/// Lines of a page, at most.
+/// The maximum number of lines of a page.
 const MOST_LINES: usize = 200;
 
-/// Cases that are named as slower than a peer, at most.
+/// The maximum number of cases that are named as slower than a peer.
 const MOST_NAMED: usize = 16;
 
-/// Columns of a line, at most.
+/// The maximum number of columns of a line.
 const MOST_COLUMNS: usize = 120;
 
 /// Writes `docs/benchmarks/DEVICE.md` from the folder that `run.sh tables` has written.
@@ -34,7 +34,7 @@ pub fn run(device: &str, folder: &Path) -> anyhow::Result<()> {
 
 fn page(device: &str, folder: &Path) -> anyhow::Result<String> {
     let runs = runs::read(folder)?;
-    // Names fewer slower cases where the page would be too long.
+    // Names fewer slower cases if the page would be too long.
     let mut named = MOST_NAMED;
     let (page, lines) = loop {
         let page = page::write(device, &runs, named)?;
@@ -59,7 +59,7 @@ mod tests {
         workspace::root().join("xtask/src/tables/samples")
     }
 
-    /// The samples are made up. `WARPFOLD_BLESS=1 cargo test -p xtask` writes the snapshot anew.
+    /// The samples are made up. `WARPFOLD_BLESS=1 cargo test -p xtask` writes a new snapshot.
     #[test]
     fn the_page_of_the_samples_is_the_snapshot() {
         let (page, file) = (page("example", &folder()).unwrap(), folder().join("page.md"));

@@ -1,28 +1,28 @@
-//! The page: a head, a summary, what is slower than a peer, and a table for each subject.
+//! The page: a header, a summary, the cases that are slower than a peer, and a table for each subject.
 
 use super::markdown::{Table, anchor, digits, or_dash, paragraph};
 use super::runs::{Device, Ladders, Reduction, Reductions, Run, Transpose, Transposes};
 
-/// A case beside its peers.
+/// A case and its peers.
 struct Compared {
     name: String,
-    /// The best peer's time over warpfold's.
+    /// The best peer's time divided by warpfold's.
     times: Option<f64>,
-    /// Whether the result was right; nothing where there is none.
+    /// Whether the result was correct; `None` if there is none.
     correct: Option<bool>,
 }
 
-/// A table under its heading.
+/// A table with a heading.
 struct Section {
     heading: &'static str,
-    /// What the cells are.
+    /// The meaning of the cells.
     text: String,
     table: Table,
     peers: &'static str,
     cases: Vec<Compared>,
 }
 
-/// The page of a device. Of the cases that are slower than a peer it names `most_named` at most.
+/// The page of a device. It names at most `most_named` of the cases that are slower than a peer.
 pub fn write(name: &str, runs: &[Run], most_named: usize) -> anyhow::Result<String> {
     let mut sections = Vec::new();
     let (mut cub, mut read, mut copy) = (None, None, None);
@@ -98,7 +98,7 @@ fn head(device: &Device, runs: &[Run], cub: Option<String>, read: Option<f64>, c
     text.push_str(" at commit ");
     text.push_str(&or_dash(one(|run| Some(&run.commit))));
     text.push('.');
-    let method = "Times are in microseconds: medians of 25 samples, each a CUDA graph of as many calls as fill 3 ms, over \
+    let method = "Times are in microseconds: medians of 25 samples, each a CUDA graph of calls that fill 3 ms, over \
         inputs that rotate through twice the L2. GB/s counts each input byte once. Each result was compared with the \
         CPU's. \"x\" is the time of the best peer over warpfold's: above 1 warpfold is faster, bold is slower.";
     let mut lines = vec![format!("# {card}"), String::new()];
@@ -109,9 +109,9 @@ fn head(device: &Device, runs: &[Run], cub: Option<String>, read: Option<f64>, c
     lines
 }
 
-/// A row for each section with a peer.
+/// One row for each section with a peer.
 fn summary(sections: &[Section]) -> Vec<String> {
-    let mut table = Table::new(["table", "cases", "beside the best of", "geometric mean", "worst to best", "slower"]);
+    let mut table = Table::new(["table", "cases", "best peer of", "geometric mean", "worst to best", "slower"]);
     for Section { heading, peers, cases, .. } in sections {
         let times: Vec<f64> = cases.iter().filter_map(|case| case.times).collect();
         let link = format!("[{heading}](#{})", anchor(heading));
@@ -133,12 +133,12 @@ fn summary(sections: &[Section]) -> Vec<String> {
     if table.is_empty() { Vec::new() } else { table.lines() }
 }
 
-/// Rounded to two digits it is below 1.
+/// Below 1 after rounding to two digits.
 fn is_slower(times: f64) -> bool {
     times < 0.995
 }
 
-/// What is slower than a peer, wrong, or was not measured.
+/// The cases that are slower than a peer, wrong, or not measured.
 fn slower(sections: &[Section], most_named: usize) -> Vec<String> {
     let cases = || sections.iter().flat_map(|section| &section.cases);
     let beside = cases().filter(|case| case.times.is_some()).count();
@@ -156,7 +156,7 @@ fn slower(sections: &[Section], most_named: usize) -> Vec<String> {
                 0 => String::new(),
                 more => format!("; and {more} more, bold in the tables"),
             };
-            format!("{count} of {beside} cases, the slowest first, with \"x\": {}{more}.", named.join("; "))
+            format!("{count} of {beside} cases, slowest first, with \"x\": {}{more}.", named.join("; "))
         }
     }));
     for (what, correct) in [("Wrong results", Some(false)), ("Without a result", None)] {
@@ -170,13 +170,13 @@ fn slower(sections: &[Section], most_named: usize) -> Vec<String> {
 }
 
 impl Reduction {
-    /// The best peer's time over warpfold's.
+    /// The best peer's time divided by warpfold's.
     fn times(&self) -> Option<f64> {
         let own = self.back_to_back_us.filter(|_| self.correct == Some(true))?;
         best(own, [self.cub_back_to_back_us, self.pytorch_us])
     }
 
-    /// The time of a right result.
+    /// The time, if the result is correct.
     fn time(&self) -> Option<String> {
         time(self.back_to_back_us, self.correct)
     }
@@ -191,7 +191,7 @@ impl Reduction {
         Compared { name, times: self.times(), correct: self.correct }
     }
 
-    /// `12.3 (1.05)`: the time, and the best peer's over it.
+    /// `12.3 (1.05)`: the time, and the best peer's time divided by it.
     fn cell(&self) -> Option<String> {
         let time = self.time()?;
         Some(self.times().map_or_else(|| time.clone(), |times| format!("{time} ({})", shown(times))))
@@ -223,7 +223,7 @@ fn compared<'a>(rows: impl IntoIterator<Item = &'a Reduction>) -> Vec<Compared> 
     rows.into_iter().map(Reduction::compared).collect()
 }
 
-/// What differs, in the order of its first appearance.
+/// The distinct values, in the order of first appearance.
 fn distinct<T>(rows: &[T], of: impl Fn(&T) -> String) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for row in rows {
@@ -235,7 +235,7 @@ fn distinct<T>(rows: &[T], of: impl Fn(&T) -> String) -> Vec<String> {
     all
 }
 
-/// A table with a row for each name by `row`, and a column for each by `column`.
+/// A table with a row for each value of `row`, and a column for each value of `column`.
 fn pivot<T>(
     rows: &[T],
     corner: &str,
@@ -254,7 +254,7 @@ fn pivot<T>(
     table
 }
 
-/// Whether it is of the table of sums of f32 by length.
+/// Whether it belongs to the table of sums of f32 by length.
 fn is_by_length(row: &&Reduction) -> bool {
     row.dtype == "f32" && row.offset == 0
 }
@@ -274,7 +274,7 @@ fn lengths(rows: &[Reduction]) -> Option<Section> {
         ]);
     }
     let cases = compared(rows.iter().copied());
-    let text = "One behind the other; \"alone\" is one call from event to event.".to_owned();
+    let text = "Back to back; \"alone\" is a single call, from event to event.".to_owned();
     (!rows.is_empty()).then_some(Section { heading: "Sums of f32", text, table, peers: "CUB, PyTorch", cases })
 }
 
@@ -340,7 +340,7 @@ fn segments(rows: &[Reduction]) -> Option<Section> {
             times(row.times()),
         ]);
     }
-    let text = "Sums of f32; segments by offsets, their lengths by a power law.".to_owned();
+    let text = "Sums of f32; segments given by offsets, with lengths by a power law.".to_owned();
     let cases = compared(rows);
     (!rows.is_empty()).then_some(Section { heading: "Segments", text, table, peers: "CUB", cases })
 }
@@ -348,9 +348,9 @@ fn segments(rows: &[Reduction]) -> Option<Section> {
 fn data(rows: &[Reduction]) -> Option<Section> {
     let data = |row: &Reduction| row.data.clone().unwrap_or_default();
     let table = pivot(rows, "sum of", |row| format!("{}, {}", row.dtype, row.shape), data, Reduction::cell);
-    let text = "Time (x) of exact sums beside CUB's plain ones. Ordinary numbers have magnitudes from 1/16 to 16, wide \
-        ones three eighths of all exponents, subnormal ones are below the least normal number; cancelling ones are wide, \
-        and most have their opposite in the input.";
+    let text = "Time (x) of exact sums, compared with CUB's inexact ones. Ordinary numbers have magnitudes from 1/16 \
+        to 16, wide ones three eighths of all exponents, subnormal ones are below the least normal number; \
+        cancelling ones are wide, and most have their opposite in the input.";
     let cases = compared(rows);
     let heading = "Other data";
     (!rows.is_empty()).then_some(Section { heading, text: text.to_owned(), table, peers: "CUB", cases })
@@ -378,7 +378,7 @@ impl Transpose {
         if self.size == 1 { "1 byte".to_owned() } else { format!("{} bytes", self.size) }
     }
 
-    /// `12.3, 0.95, 1.05`: the time, the share of a copy, and the best peer's time over warpfold's.
+    /// `12.3, 0.95, 1.05`: the time, the share of a copy, and the best peer's time divided by warpfold's.
     fn cell(&self) -> Option<String> {
         let own = self.median_us?;
         let share = self.copy_us.map_or_else(String::new, |copy| format!(", {:.2}", copy / own));
@@ -389,7 +389,7 @@ impl Transpose {
 
 fn transposes(rows: &[Transpose]) -> Vec<Section> {
     let (permutations, transposes): (Vec<_>, Vec<_>) = rows.iter().cloned().partition(Transpose::is_permutation);
-    let cells = "Time, share of a stream copy of as many bytes, x; by the size of an element.";
+    let cells = "Time, share of a stream copy of the same size, x; by element size.";
     let section = |heading, text: String, peers, rows: &[Transpose]| {
         let table = pivot(rows, "shape", Transpose::label, Transpose::bytes, Transpose::cell);
         let compared = |row: &Transpose| Compared {
@@ -405,7 +405,7 @@ fn transposes(rows: &[Transpose]) -> Vec<Section> {
         section("Transposes", format!("{cells} {scaled}"), "cuBLAS `geam`, PyTorch", &transposes),
         section(
             "Permutations",
-            format!("{cells} Three axes in another order: by 102 the first two change places."),
+            format!("{cells} Permutations of three axes: 102 swaps the first two."),
             "PyTorch",
             &permutations,
         ),
@@ -430,7 +430,7 @@ fn of_ladders(ladders: &Ladders) -> Section {
             cases.push(Compared { name, times: None, correct: Some(rung.correct) });
         }
     }
-    // Two halves beside each other.
+    // Two halves side by side.
     let (left, right) = rungs.split_at(rungs.len().div_ceil(2));
     let mut table = Table::new(header.iter().chain(&header).copied());
     for (i, rung) in left.iter().enumerate() {
@@ -440,14 +440,14 @@ fn of_ladders(ladders: &Ladders) -> Section {
     let inputs: Vec<String> =
         ladders.sections.iter().map(|ladder| format!("{} of {}", ladder.family.to_lowercase(), ladder.input)).collect();
     let text = format!(
-        "Rung by rung, down the left half and then the right one: {}. GB/s of transposes and control flow counts output \
-         bytes too. [docs/ladder](../ladder/README.md) explains each rung.",
+        "Rung by rung, the left half first: {}. GB/s of transposes and control flow counts \
+        output bytes too. [docs/ladder](../ladder/README.md) explains each rung.",
         inputs.join(", ")
     );
     Section { heading: "Ladders", text, table, peers: "", cases }
 }
 
-/// The commands; with their dates and commits, where these differ.
+/// The commands, with their dates and commits if these differ.
 fn of_runs(name: &str, runs: &[Run]) -> Vec<String> {
     let is_same = runs.iter().all(|run| run.date == runs[0].date && run.commit == runs[0].commit);
     let of_run = |Run { date, commit, command, seconds, exit, .. }: &Run| {

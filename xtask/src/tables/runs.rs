@@ -1,4 +1,4 @@
-//! The JSON of one run: what `run.sh tables` writes around a report of `bench`.
+//! The JSON of one run: a report of `bench` inside an envelope by `run.sh tables`.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
-/// A value that may be `null`, but not left out: a field that `bench` has renamed is an error.
+/// A value that may be `null`, but must be present: a field that `bench` has renamed is an error.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(source: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(source)
 }
@@ -25,13 +25,13 @@ pub struct Run {
     #[serde(deserialize_with = "present")]
     pub pytorch: Option<String>,
     pub command: String,
-    /// The exit code of `bench`; 124 where the time limit ended it.
+    /// The exit code of `bench`; 124 after the time limit.
     pub exit: i32,
     pub seconds: u64,
     pub report: serde_json::Value,
 }
 
-/// What ran the kernels.
+/// The device that ran the kernels.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Device {
     pub name: String,
@@ -46,7 +46,7 @@ pub struct Device {
     pub driver: Option<String>,
 }
 
-/// The part that all reports have.
+/// The common part of all reports.
 #[derive(Debug, Deserialize)]
 struct OfDevice {
     device: Device,

@@ -1,34 +1,33 @@
-//! Several vectors at once, at any alignment.
+//! Loads of several vectors, at any alignment.
 //!
-//! Where addresses are multiples of 16 a vector is one load. Where they are not it is cut out of the two aligned vectors
-//! that it lies in: two wide loads, of which the second finds its line in L1 since a neighbour's first has asked for
-//! it, and a few shifts. All loads are on their way before the first is used.
+//! A 16-byte-aligned vector is one load. An unaligned vector is two wide loads of the aligned vectors that contain it,
+//! and a few shifts; the second load usually hits the L1 line that a neighbouring thread's first load has fetched. All
+//! loads are issued before the first value is used.
 
 use core::mem::size_of;
 
-use super::{Fetch, Global, issue_loads};
+use super::{Global, L2Prefetch, issue_loads};
 use crate::backend;
 use crate::element::{Element, VectorType};
 
 impl<T: Element> Global<'_, T> {
-    /// `VECTORS` vectors, the first of which begins at `i` and each further one `stride` elements behind the one before; at
-    /// any alignment.
+    /// Loads `VECTORS` vectors, `stride` elements apart, the first at `i`, at any alignment.
     ///
     /// # Safety
-    /// All vectors are inside of the view, and `stride` is a multiple of a vector's length.
+    /// All vectors are inside the view, and `stride` is a multiple of a vector's length.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_vectors_unchecked<const VECTORS: usize>(&self, i: usize, stride: usize) -> [T::Vector; VECTORS] {
         #[cfg(not(target_arch = "nvptx64"))]
         self.check_vectors::<VECTORS>(i, stride, usize::MAX);
         let mut vectors = [T::Vector::splat(T::default()); VECTORS];
-        // SAFETY: `i` is inside of the view.
+        // SAFETY: `i` is inside the view.
         let first: *const T::Vector = unsafe { self.start.add(i).cast() };
-        let off = backend::bytes_off_alignment(first);
+        let off = backend::misalignment(first);
         if off == 0 {
             let mut k = 0;
             while k < VECTORS {
-                // SAFETY: the vector is inside of the view; `stride` elements are a multiple of 16 bytes.
+                // SAFETY: the vector is inside the view; `stride` elements are a multiple of 16 bytes.
                 vectors[k] = unsafe { backend::load(first.byte_add(k * stride * size_of::<T>())) };
                 k += 1;
             }
@@ -38,19 +37,19 @@ impl<T: Element> Global<'_, T> {
             let mut around = [[T::Vector::splat(T::default()); 2]; VECTORS];
             let mut k = 0;
             while k < VECTORS {
-                // SAFETY: both vectors have elements of the view, so they can be read (`from_raw`).
-                around[k] = unsafe { backend::load_around(first.byte_add(k * stride * size_of::<T>()), off) };
+                // SAFETY: both vectors contain elements of the view, so they are readable (`from_raw`).
+                around[k] = unsafe { backend::load_aligned_pair(first.byte_add(k * stride * size_of::<T>()), off) };
                 k += 1;
             }
             issue_loads();
-            cut_each::<T, VECTORS>(around, off)
+            funnel_each::<T, VECTORS>(around, off)
         }
     }
 
-    /// [`Global::load_vectors_unchecked`] where element `i` is at a multiple of 16 bytes.
+    /// [`Global::load_vectors_unchecked`] where element `i` is 16-byte aligned.
     ///
     /// # Safety
-    /// As there, and it is.
+    /// As for [`Global::load_vectors_unchecked`], and element `i` is aligned.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_aligned_vectors_unchecked<const VECTORS: usize>(
@@ -61,7 +60,7 @@ impl<T: Element> Global<'_, T> {
         let mut vectors = [T::Vector::splat(T::default()); VECTORS];
         let mut k = 0;
         while k < VECTORS {
-            // SAFETY: the vector is inside of the view; `stride` elements are a multiple of 16 bytes.
+            // SAFETY: the vector is inside the view; `stride` elements are a multiple of 16 bytes.
             vectors[k] = unsafe { self.load_vector_unchecked(i + k * stride) };
             k += 1;
         }
@@ -69,11 +68,11 @@ impl<T: Element> Global<'_, T> {
         vectors
     }
 
-    /// [`Global::load_vectors_unchecked`] of those vectors that begin before `end`; zeros for the others. Says nothing
-    /// about [when](issue_loads) loads are on their way.
+    /// [`Global::load_vectors_unchecked`] for vectors that start before `end`; zeros for the others. Does not
+    /// [force](issue_loads) the loads to be issued early.
     ///
     /// # Safety
-    /// Those vectors are inside of the view, and `stride` is a multiple of a vector's length.
+    /// The vectors that start before `end` are inside the view, and `stride` is a multiple of a vector's length.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_vectors_before<const VECTORS: usize>(
@@ -82,9 +81,9 @@ impl<T: Element> Global<'_, T> {
         stride: usize,
         end: usize,
     ) -> [T::Vector; VECTORS] {
-        // Not looked at where there is no vector.
+        // Never dereferenced if no vector starts before `end`.
         let first: *const T::Vector = self.start.wrapping_add(i).cast();
-        let off = backend::bytes_off_alignment(first);
+        let off = backend::misalignment(first);
         if off == 0 {
             // SAFETY: just compared, and as promised by the caller.
             return unsafe { self.load_aligned_vectors_before::<VECTORS>(i, stride, end) };
@@ -94,18 +93,18 @@ impl<T: Element> Global<'_, T> {
         let mut around = [[T::Vector::splat(T::default()); 2]; VECTORS];
         let mut k = 0;
         while k < VECTORS {
-            let place = first.wrapping_byte_add(k * stride * size_of::<T>());
-            // SAFETY: both vectors have elements of the view, if they are there, so they can be read (`from_raw`).
-            around[k] = unsafe { backend::load_around_if(i + k * stride < end, place, off) };
+            let pointer = first.wrapping_byte_add(k * stride * size_of::<T>());
+            // SAFETY: loaded vectors contain elements of the view, so they are readable (`from_raw`).
+            around[k] = unsafe { backend::load_aligned_pair_if(i + k * stride < end, pointer, off) };
             k += 1;
         }
-        cut_each::<T, VECTORS>(around, off)
+        funnel_each::<T, VECTORS>(around, off)
     }
 
-    /// [`Global::load_vectors_before`] where element `i` is at a multiple of 16 bytes, if it is one of the view's.
+    /// [`Global::load_vectors_before`] where element `i` is 16-byte aligned, if it is inside the view.
     ///
     /// # Safety
-    /// As there, and it is.
+    /// As for [`Global::load_vectors_before`], and element `i` is aligned.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_aligned_vectors_before<const VECTORS: usize>(
@@ -120,19 +119,20 @@ impl<T: Element> Global<'_, T> {
         let mut k = 0;
         while k < VECTORS {
             let begin = i + k * stride;
-            // SAFETY: the vector is inside of the view, if it is there; `stride` elements are a multiple of 16 bytes.
-            vectors[k] =
-                unsafe { backend::load_vector_if(begin < end, self.start.wrapping_add(begin).cast(), Fetch::Sectors) };
+            // SAFETY: a loaded vector is inside the view; `stride` elements are a multiple of 16 bytes.
+            vectors[k] = unsafe {
+                backend::load_vector_if(begin < end, self.start.wrapping_add(begin).cast(), L2Prefetch::Sectors)
+            };
             k += 1;
         }
         vectors
     }
 
-    /// [`Global::load_vectors_before`] of vectors of which most are not there: those are skipped, while a predicate is an
-    /// instruction that does nothing.
+    /// [`Global::load_vectors_before`] where most vectors start at `end` or later: a branch skips those, while a
+    /// predicated-off load would still take an issue slot.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`Global::load_vectors_before`].
     #[inline(always)]
     #[track_caller]
     pub unsafe fn load_few_vectors_before<const VECTORS: usize>(
@@ -144,16 +144,16 @@ impl<T: Element> Global<'_, T> {
         #[cfg(not(target_arch = "nvptx64"))]
         self.check_vectors::<VECTORS>(i, stride, end);
         let mut vectors = [T::Vector::splat(T::default()); VECTORS];
-        // Not looked at where there is no vector.
+        // Never dereferenced if no vector starts before `end`.
         let first: *const T::Vector = self.start.wrapping_add(i).cast();
-        let place = |k: usize| first.wrapping_byte_add(k * stride * size_of::<T>());
-        let off = backend::bytes_off_alignment(first);
+        let pointer = |k: usize| first.wrapping_byte_add(k * stride * size_of::<T>());
+        let off = backend::misalignment(first);
         if off == 0 {
             let mut k = 0;
             while k < VECTORS {
                 if i + k * stride < end {
-                    // SAFETY: the vector is inside of the view; `stride` elements are a multiple of 16 bytes.
-                    vectors[k] = unsafe { backend::load(place(k)) };
+                    // SAFETY: the vector is inside the view; `stride` elements are a multiple of 16 bytes.
+                    vectors[k] = unsafe { backend::load(pointer(k)) };
                 }
                 k += 1;
             }
@@ -163,16 +163,16 @@ impl<T: Element> Global<'_, T> {
             let mut k = 0;
             while k < VECTORS {
                 if i + k * stride < end {
-                    // SAFETY: both vectors have elements of the view, so they can be read (`from_raw`).
-                    around[k] = unsafe { backend::load_around(place(k), off) };
+                    // SAFETY: both vectors contain elements of the view, so they are readable (`from_raw`).
+                    around[k] = unsafe { backend::load_aligned_pair(pointer(k), off) };
                 }
                 k += 1;
             }
-            cut_each::<T, VECTORS>(around, off)
+            funnel_each::<T, VECTORS>(around, off)
         }
     }
 
-    /// What a GPU does not look at: whether those vectors that begin before `end` are inside of the view.
+    /// Checks, in the executor only, that the vectors that start before `end` are inside the view.
     #[cfg(not(target_arch = "nvptx64"))]
     #[track_caller]
     fn check_vectors<const VECTORS: usize>(&self, i: usize, stride: usize, end: usize) {
@@ -183,14 +183,17 @@ impl<T: Element> Global<'_, T> {
     }
 }
 
-/// The vectors that begin `off` bytes into each first of two.
+/// The vector that starts `off` bytes into each pair.
 #[inline(always)]
-fn cut_each<T: Element, const VECTORS: usize>(around: [[T::Vector; 2]; VECTORS], off: usize) -> [T::Vector; VECTORS] {
+fn funnel_each<T: Element, const VECTORS: usize>(
+    around: [[T::Vector; 2]; VECTORS],
+    off: usize,
+) -> [T::Vector; VECTORS] {
     let mut vectors = [T::Vector::splat(T::default()); VECTORS];
     let mut k = 0;
     while k < VECTORS {
         let [low, high] = around[k];
-        vectors[k] = backend::cut(low, high, off, size_of::<T>());
+        vectors[k] = backend::funnel_vector(low, high, off, size_of::<T>());
         k += 1;
     }
     vectors

@@ -1,24 +1,24 @@
-//! All results of some elements in all formats, beside the reference.
+//! All results of some elements in all formats, compared with the reference.
 
 use exact_sum::{ExactDot, ExactSum, Summand};
 use half::{bf16, f16};
 
 use super::integers::{Exact, Format};
 
-/// What results are made of.
+/// The sums from which results are made.
 struct Sums<T: Summand> {
     sum: ExactSum<T>,
     squares: ExactDot<T>,
     dot: ExactDot<T>,
 }
 
-/// What is made of them.
+/// The results.
 const RESULTS: [&str; 6] = ["sum", "mean", "sum of squares", "norm", "dot product", "root of the dot product"];
 
 /// Compares all results of `x`, and its dot product with `y`, with the reference.
 ///
 /// # Panics
-/// A bit differs.
+/// If a bit differs.
 pub fn check<T: Summand + Into<f64>>(x: &[T], y: &[T]) {
     let pairs = || x.iter().copied().zip(y.iter().copied());
     let found =
@@ -30,10 +30,10 @@ pub fn check<T: Summand + Into<f64>>(x: &[T], y: &[T]) {
     compare(&found, [sum, squares, dot], &some);
 }
 
-/// Compares all results of one number that is repeated.
+/// Compares all results of a repeated number.
 ///
 /// # Panics
-/// A bit differs.
+/// If a bit differs.
 pub fn check_repeated<T: Summand + Into<f64>>(x: T, count: u32) {
     let pairs = || std::iter::repeat_n((x, x), count as usize);
     let found = Sums { sum: pairs().map(|(x, _)| x).collect(), squares: pairs().collect(), dot: pairs().collect() };

@@ -1,4 +1,4 @@
-//! What the fuzzer has kept, checked again.
+//! Checks the fuzzer's corpus again.
 
 use std::fs;
 use std::path::Path;

@@ -38,7 +38,7 @@ fn bell(rng: &mut SmallRng) -> f64 {
     (0..4).map(|_| rng.random::<f64>()).sum::<f64>() - 2.0
 }
 
-/// Numbers of a kind; of those that cancel three times as many.
+/// Numbers of a kind. `Cancel` yields three times as many.
 pub fn numbers_f32(data: Data, len: usize, rng: &mut SmallRng) -> Vec<f32> {
     let mut all: Vec<f32> = (0..len)
         .map(|_| match data {
@@ -55,7 +55,7 @@ pub fn numbers_f32(data: Data, len: usize, rng: &mut SmallRng) -> Vec<f32> {
     all
 }
 
-/// [`numbers_f32`] of the wider format.
+/// [`numbers_f32`] for `f64`.
 pub fn numbers_f64(data: Data, len: usize, rng: &mut SmallRng) -> Vec<f64> {
     let mut all: Vec<f64> = (0..len)
         .map(|_| match data {

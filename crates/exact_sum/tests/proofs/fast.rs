@@ -1,4 +1,4 @@
-//! Quotients and roots by one instruction of `f64`, beside the exact ones.
+//! Quotients and roots by one instruction of `f64`, compared with the exact ones.
 
 use exact_sum::round::{self, Rounded};
 use exact_sum::{Leading, Limbs};
@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng};
 
 use super::times;
 
-/// The fast result is the exact one, or there is none. Gives whether there is one.
+/// Whether the fast result exists. If so, it must be the exact one.
 fn agree(fast: Option<Leading>, exact: Leading, unit: i32) -> bool {
     let exact = <f32 as Rounded>::round(exact, unit);
     match fast {
@@ -42,7 +42,7 @@ fn fast_quotients_and_roots_are_the_exact_ones() {
     assert!(quotients > cases / 2 && roots > cases / 2, "{quotients} and {roots} of {cases}");
 }
 
-/// Where a quotient or a root is the middle between two numbers, or next to it, the fast one says that it cannot tell.
+/// If a quotient or a root is a midpoint of two numbers, or next to one, the fast path declines.
 #[test]
 fn fast_quotients_and_roots_know_ties() {
     let mut rng = SmallRng::seed_from_u64(32);
@@ -59,7 +59,7 @@ fn fast_quotients_and_roots_know_ties() {
     }
 }
 
-/// A quotient's bits and whether something is left are those of integers of 128 bits, whatever the number of digits.
+/// A quotient's bits and its sticky bit equal those of 128-bit integers, whatever the number of digits.
 #[test]
 fn quotients_are_those_of_integers() {
     let mut rng = SmallRng::seed_from_u64(33);
@@ -90,7 +90,7 @@ fn quotients_are_those_of_integers() {
     }
 }
 
-/// What one rounding of `f64` gives instead of a quotient or a root of integers is the same `f32`, or nothing.
+/// A quotient or a root of integers by one rounding of `f64` yields the same `f32`, or declines.
 #[test]
 fn numbers_near_to_a_single_are_rounded_to_it() {
     let mut rng = SmallRng::seed_from_u64(34);
@@ -118,7 +118,7 @@ fn numbers_near_to_a_single_are_rounded_to_it() {
     assert_eq!(round::single_near(f64::from(f32::MIN_POSITIVE) / 2.0), None);
 }
 
-/// The highest bits of two integers' sum are those that limbs have, wherever the two are.
+/// The leading bits of two integers' sum equal those of limbs, wherever the two are.
 #[test]
 fn leading_bits_of_two_are_those_of_limbs() {
     let mut rng = SmallRng::seed_from_u64(35);
@@ -130,7 +130,7 @@ fn leading_bits_of_two_are_those_of_limbs() {
         };
         let (a, mut b) = (number(), number());
         if case % 5 == 0 {
-            // They cancel, but for little or nothing.
+            // The two cancel, almost or exactly.
             b = (-a.0 + i128::from(rng.random_range(-1_i8..2)), a.1);
         }
         let mut limbs = Limbs::<16>::ZERO;

@@ -10,15 +10,15 @@ use super::check::{check, check_repeated};
 use super::integers::Format;
 use super::times;
 
-/// A type whose sums are tried: `f32` or `f64`.
+/// A tested type: `f32` or `f64`.
 trait Element: Summand<Sum = Self> + Format + Into<f64> + std::ops::Neg<Output = Self> {
     const ONE: Self;
     const MAX: Self;
-    /// The least number above 0.
+    /// The smallest positive number.
     const SMALLEST: Self;
     /// The number of the lowest bits.
     fn of_bits(bits: u64) -> Self;
-    /// A whole number times a power of two that the type has.
+    /// An integer times a power of two, which the type represents.
     fn scaled(whole: u64, exponent: i32) -> Self;
 }
 
@@ -32,7 +32,7 @@ macro_rules! elements {
                 Self::from_bits(bits as $word)
             }
             fn scaled(whole: u64, exponent: i32) -> Self {
-                // In two steps: one power may be none of the type's.
+                // In two steps: the type may not have the whole power.
                 let half = exponent / 2;
                 whole as Self * Self::powi(2.0, half) * Self::powi(2.0, exponent - half)
             }
@@ -42,7 +42,7 @@ macro_rules! elements {
 
 elements!(f32 u32 f64 u64);
 
-/// Checks all results in several orders. The dot products are the sum again, and one whose pairs change.
+/// Checks all results in several orders, with two dot products: of pairs that equal the sum, and of changing pairs.
 fn check_in_orders<T: Element>(mut x: Vec<T>, rng: &mut SmallRng) {
     let ones = vec![T::ONE; x.len()];
     check(&x, &ones);
@@ -59,17 +59,17 @@ fn sum<T: Element, R: Format>(elements: &[T]) -> u64 {
     elements.iter().copied().collect::<ExactSum<T>>().rounded::<R>().bits()
 }
 
-/// Ties of sums, of means and of norms between two numbers of `R`, at each exponent that `T` has a half for.
+/// Ties of sums, of means and of norms between two numbers of `R`, at each exponent where `T` has the half.
 fn ties<T: Element, R: Format>() {
     let mut rng = SmallRng::seed_from_u64(R::MANTISSA.into());
     let least_of = |bias: i32, mantissa: u32| 1 - bias - mantissa as i32;
     let lowest = least_of(R::BIAS, R::MANTISSA).max(least_of(T::BIAS, T::MANTISSA) + 1);
     let highest = (R::BIAS - R::MANTISSA as i32).min(T::BIAS - T::MANTISSA as i32);
-    // Below all ties, but for those of the least numbers.
+    // Below all ties, except those of the smallest numbers.
     let (far_below, position_below) = if T::BIAS > 1000 { (T::scaled(1, -1000), -1000) } else { (T::SMALLEST, -149) };
     for exponent in (lowest..=highest).step_by(times(if T::BIAS > 1000 { 9 } else { 2 }, 1)) {
         let (unit, half) = (T::scaled(1, exponent), T::scaled(1, exponent - 1));
-        // The numbers' units are `unit`: those of a binade, or subnormal ones.
+        // The spacing of the numbers is `unit`: of a binade, or of the subnormal numbers.
         let is_subnormal = exponent == least_of(R::BIAS, R::MANTISSA);
         let whole = rng.random_range(if is_subnormal { 1 } else { 1 << R::MANTISSA }..(1 << (R::MANTISSA + 1)) - 1);
         let number = T::scaled(whole, exponent);
@@ -77,7 +77,7 @@ fn ties<T: Element, R: Format>() {
         assert_eq!(sum::<T, R>(&[number, half]), even, "{whole} * 2^{exponent} in {}", R::NAME);
         check_in_orders(vec![number, half], &mut rng);
         check_in_orders(vec![-number, -half], &mut rng);
-        // The mean of two numbers beside each other is the same tie.
+        // The mean of two adjacent numbers is the same tie.
         check_in_orders(vec![number, number, unit], &mut rng);
         check_in_orders(vec![number, T::scaled(whole + 1, exponent)], &mut rng);
         let below = if exponent - 1 > position_below { far_below } else { T::SMALLEST };
@@ -88,7 +88,7 @@ fn ties<T: Element, R: Format>() {
             check_in_orders(vec![number, half, -below], &mut rng);
             check_in_orders(vec![number, T::scaled(whole + 1, exponent), below, -half, half], &mut rng);
         }
-        // A norm is a tie where sides of 3 and 4 times a number make 5 times an odd one, one bit too long.
+        // A norm is a tie if sides of 3 and 4 times a number make 5 times an odd number, one bit too long.
         let fifth = (1_u64 << R::MANTISSA) / 5 * 2 + 1;
         let fifth = fifth + rng.random_range(0..1 + fifth / 20) * 2;
         let (short, long) = (T::scaled(3 * fifth, exponent - 1), T::scaled(4 * fifth, exponent - 1));
@@ -108,7 +108,7 @@ fn ties_at_every_position() {
     ties::<f64, f16>();
 }
 
-/// The root of the first squares is a tie, and one bit below them decides, wherever it is.
+/// The root of the first squares is a tie, and one lower bit decides, wherever it is.
 #[test]
 fn roots_that_are_ties_but_for_one_bit() {
     let fifth = 2_f64.powi(-51) + 1.0;
@@ -178,7 +178,7 @@ fn the_edge_of_overflow() {
             check_in_orders(x.iter().map(|&x| -x).collect(), &mut rng);
             check_in_orders(x, &mut rng);
         }
-        // The sum is infinite, the mean is not; nor is the norm of one.
+        // The sum is infinite, but the mean is not, nor the norm of one.
         let all: ExactSum<T> = [max; 7].into_iter().collect();
         assert_eq!((all.rounded::<R>().bits(), all.mean::<R>().bits()), (infinity, infinity - 1));
         let square: ExactDot<T> = [(max, max)].into_iter().collect();
@@ -214,7 +214,7 @@ fn all_exponents_once() {
         let mut rng = SmallRng::seed_from_u64(25);
         let powers: Vec<T> = (1 - T::BIAS - T::MANTISSA as i32..=T::BIAS).map(|e| T::scaled(1, e)).collect();
         let some = &powers[..powers.len() - 1];
-        // One least number less than the highest power, to which it is rounded.
+        // One least number below the highest power, to which it rounds.
         assert_eq!(sum::<T, T>(some), powers[powers.len() - 1].bits());
         check_in_orders(some.to_vec(), &mut rng);
         check_in_orders(powers.iter().enumerate().map(|(i, &x)| if i % 2 == 0 { x } else { -x }).collect(), &mut rng);
@@ -227,7 +227,7 @@ fn all_exponents_once() {
     of::<f64>();
 }
 
-/// And once more, so that not all bits of the result are those of the number.
+/// Repeated, so that the result has other bits than the number.
 #[test]
 fn one_number_many_times() {
     const COUNT: u32 = 1 << 23;

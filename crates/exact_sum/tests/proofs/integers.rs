@@ -1,12 +1,11 @@
-//! The reference: results as integers of any length (num-bigint), rounded by the definition of "to nearest, ties to
-//! even".
+//! The reference: results as big integers (num-bigint), rounded by the definition of "to nearest, ties to even".
 
 use half::{bf16, f16};
 use num_bigint::{BigInt, BigUint, Sign};
 
-/// A format that results are rounded to.
+/// A format of results.
 pub trait Format: exact_sum::Rounded {
-    /// As programs write it.
+    /// The name in Rust.
     const NAME: &str;
     /// The stored bits of a mantissa.
     const MANTISSA: u32;
@@ -36,17 +35,17 @@ formats! {
     f64 52 1023;
 }
 
-/// A result before it is rounded: `integer * 2^unit`, or what is not finite.
+/// A result before rounding: `integer * 2^unit`, or a non-finite value.
 #[derive(Clone, Debug)]
 pub struct Exact {
     special: Option<f64>,
     integer: BigInt,
     unit: i32,
-    /// Whether the magnitude is larger than the integer's, by less than 1.
+    /// Whether the magnitude exceeds the integer's, by less than 1.
     is_inexact: bool,
 }
 
-/// A float's integer in units of `2^-1074` is the first number times 2 to the power of the second.
+/// A float as an integer times a power of two, in units of `2^-1074`.
 fn decompose(x: f64) -> (i64, usize) {
     let (fraction, field) = ((x.to_bits() << 12 >> 12) as i64, (x.to_bits() >> 52) as usize % 2048);
     let (magnitude, position) = if field == 0 { (fraction, 0) } else { (fraction + (1 << 52), field - 1) };
@@ -79,7 +78,7 @@ impl Exact {
         Self::dot(elements.map(|x| (x, 1.0)))
     }
 
-    /// The same `count` times.
+    /// The same sum `count` times.
     pub fn repeated(self, count: u32) -> Self {
         Self { integer: self.integer * count, ..self }
     }
@@ -111,7 +110,7 @@ impl Exact {
         Self { special: None, integer: root.into(), unit: self.unit / 2 - FURTHER, is_inexact }
     }
 
-    /// The bits of the nearest number of a format; of two that are as near, of the even one.
+    /// The bits of the nearest number of a format, ties to even.
     pub fn nearest<R: Format>(&self) -> u64 {
         let infinity = (2 * R::BIAS as u64 + 1) << R::MANTISSA;
         let sign = |is_negative: bool| u64::from(is_negative) << (infinity.ilog2() + 1);
@@ -119,7 +118,7 @@ impl Exact {
             return if special.is_nan() { infinity | 1 << (R::MANTISSA - 1) } else { infinity | sign(special < 0.0) };
         }
         let magnitude = self.integer.magnitude();
-        // A result has so many bits, or is a multiple of the least number.
+        // A result has this many bits, or is a multiple of the least number.
         let least = 1 - R::BIAS - R::MANTISSA as i32;
         let dropped = (magnitude.bits() as i32 - R::MANTISSA as i32 - 1).max(least - self.unit);
         assert!(dropped > 0 || !self.is_inexact, "the integer has too few bits");
@@ -130,14 +129,14 @@ impl Exact {
             kept += u32::from(is_above);
         }
         let kept = u64::try_from(kept).expect("it has up to 53 bits, or 54");
-        // A mantissa's highest bit, and a carry, add 1 to the exponent's field.
+        // The hidden bit of the mantissa, and a carry, add 1 to the exponent field.
         let field = (self.unit + dropped - least) as u64;
         let bits = if kept == 0 { 0 } else { (field << R::MANTISSA) + kept };
         bits.min(infinity) | sign(self.integer.sign() == Sign::Minus)
     }
 }
 
-/// Rounds as the standard library does where it parses decimal digits.
+/// Compares with the rounding of the standard library's decimal parser.
 #[test]
 fn the_reference_rounds_as_decimal_digits_are_parsed() {
     let integers = [1_i128, 3, 5, (1 << 24) + 1, (1 << 25) - 1, (1 << 54) + 2, (1 << 55) - 1, (1 << 100) + (1 << 47)];
@@ -155,7 +154,7 @@ fn the_reference_rounds_as_decimal_digits_are_parsed() {
     }
 }
 
-/// Each number of 16 bits is the nearest to itself, and the middle of two is nearest to the even one.
+/// Each 16-bit float is the nearest to itself, and the even neighbour is the nearest to a midpoint.
 #[test]
 fn the_reference_rounds_to_all_numbers_of_16_bits() {
     fn check<R: Format>(value: impl Fn(u16) -> f64) {

@@ -1,4 +1,4 @@
-//! Exact results beside those of integers of any length: random cases, hard cases, and what the fuzzer has kept.
+//! Exact results compared with big integers: random cases, hard cases, and the fuzzer's corpus.
 //!
 //! An ordinary run tries a small share of the cases. `WARPFOLD_TESTS=all cargo test -p exact_sum --test proofs` tries
 //! all, in some minutes.
@@ -15,7 +15,7 @@ mod random;
 #[path = "../../../../fuzz/fuzz_targets/sums_check.rs"]
 mod sums_check;
 
-/// `few`, or `all` where the environment asks for all that the tests can do.
+/// `few`, or `all` if the environment asks for all cases.
 fn times<N>(few: N, all: N) -> N {
     if std::env::var("WARPFOLD_TESTS").is_ok_and(|tests| tests == "all") { all } else { few }
 }

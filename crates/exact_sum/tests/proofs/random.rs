@@ -9,7 +9,7 @@ use super::check::check;
 use super::data::{ALL, Data, numbers_f32, numbers_f64};
 use super::times;
 
-/// Up to 5,000, most of them short. Data that cancel are three times as long as is asked for.
+/// Up to 5,000, most of them short. Data that cancel are three times as long.
 fn length(data: Data, rng: &mut SmallRng) -> usize {
     let len = 5001_f64.powf(rng.random()) as usize - rng.random_range(0..=1);
     if matches!(data, Data::Cancelling) { len / 3 } else { len }
@@ -34,8 +34,8 @@ fn a_million_random_results_are_those_of_the_references() {
     }
 }
 
-/// Sums beside bitrep's; dot products where its own are exact, which are those of products above 2^-968 that do not
-/// overflow. (It tells of an underflow only below 2^-1022, and loses bits between.)
+/// Compares sums with bitrep's, and dot products where bitrep's own are exact: products above 2^-968 that do not
+/// overflow. (bitrep reports an underflow only below 2^-1022, and loses bits in between.)
 fn check_by_bitrep(x: &[f64], y: &[f64]) {
     let (mut sum, mut dot) = (SumF64::default(), DotF64::default());
     x.iter().zip(y).for_each(|(&x, &y)| {

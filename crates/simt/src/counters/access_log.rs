@@ -1,4 +1,4 @@
-//! The access logs: what each lane did since its log was last read.
+//! The access logs: the accesses of each lane since its log was last read.
 //!
 //! Most accesses come from an instruction that has run before on this core. `exec` appends those to the lane's log by
 //! [`AccessLogs::append`] alone, which needs no call of the [`Recorder`](super::recorder::Recorder).
@@ -109,8 +109,8 @@ impl AccessLogs {
         self.is_on.get()
     }
 
-    /// Appends an access by an instruction that is in the table. `false` if the instruction is unknown, the address is
-    /// not aligned or the log is full: then the recorder has to take the access.
+    /// Appends an access by an instruction that is in the table. Returns false if the instruction is unknown, the
+    /// address is not aligned or the log is full: then the recorder has to take the access.
     #[inline(always)]
     pub fn append(&self, thread: usize, element: ElementAccess, address: usize) -> bool {
         let known = self.slot(element);

@@ -1,4 +1,4 @@
-//! Combines what the lanes of a warp did into the requests that a GPU would make of it.
+//! Combines the accesses of a warp's lanes into the requests that a GPU would make of them.
 //!
 //! The lanes of a GPU run in lockstep, and one instruction of a warp is one request. Here a lane runs until it waits.
 //! So each lane keeps a log, and the logs are combined when all lanes of the warp wait: the lanes' first visits of a

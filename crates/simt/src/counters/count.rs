@@ -21,9 +21,9 @@ pub(super) fn count(counters: &mut Counters, request: &Request, all: u32) {
         }
         (Space::Global, _) => {
             let (sectors, bytes) = request.sectors();
-            let apart = request.lane_distance().map(Range::of);
+            let lane_distance = request.lane_distance().map(Range::of);
             let traffic = if is_load { &mut counters.global_loads } else { &mut counters.global_stores };
-            *traffic += GlobalTraffic { requests: 1, lanes, divergent, bytes, sectors, apart };
+            *traffic += GlobalTraffic { requests: 1, lanes, divergent, bytes, sectors, lane_distance };
         }
         (Space::Shared, _) => {
             let Passes { total, least, worst_ways } = request.passes();
@@ -34,7 +34,7 @@ pub(super) fn count(counters: &mut Counters, request: &Request, all: u32) {
     }
 }
 
-/// Adds a request of a single lane: the same as [`count`], and faster. `is_divergent`: the warp has other lanes.
+/// Adds a request of a single lane: the same result as [`count`], but faster. `is_divergent`: the warp has other lanes.
 #[inline]
 pub(super) fn count_single_lane(counters: &mut Counters, kind: AccessKind, address: u64, is_divergent: bool) {
     let bytes = kind.bytes() as u64;
@@ -52,7 +52,7 @@ pub(super) fn count_single_lane(counters: &mut Counters, kind: AccessKind, addre
             traffic.divergent += divergent;
             traffic.bytes += bytes;
             traffic.sectors += sectors;
-            // `apart` stays: a single lane has no neighbour.
+            // `lane_distance` stays: a single lane has no neighbour.
         }
         (Space::Shared, _) => {
             // The words of one access lie in different banks.
@@ -79,7 +79,7 @@ mod tests {
             count_single_lane(&mut shared, kind(Space::Shared, Access::Load), address, true);
             count_single_lane(&mut atomic, kind(Space::Global, Access::Atomic), address, true);
             assert_eq!((global.global_loads.sectors, global.global_loads.bytes), request.sectors());
-            assert_eq!(global.global_loads.apart, request.lane_distance().map(Range::of));
+            assert_eq!(global.global_loads.lane_distance, request.lane_distance().map(Range::of));
             let SharedTraffic { least_passes: least, conflicts, worst_ways, .. } = shared.shared_loads;
             assert_eq!(Passes { total: least + conflicts, least, worst_ways }, request.passes());
             assert_eq!(atomic.atomics.contention, request.contention());

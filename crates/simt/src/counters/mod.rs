@@ -1,4 +1,4 @@
-//! Counts what lanes do: requests of warps, sectors, bank conflicts, barriers.
+//! Counts the operations of lanes: requests of warps, sectors, bank conflicts, barriers.
 //!
 //! | module | what it does |
 //! |---|---|

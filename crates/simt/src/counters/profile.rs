@@ -116,7 +116,7 @@ impl Profile {
         self.total().global_stores.efficiency().unwrap_or(100.0)
     }
 
-    /// Memory requests in which some lanes of the warp take no part.
+    /// Memory requests in which some lanes of the warp are inactive.
     pub fn divergent_requests(&self) -> u64 {
         self.total().divergent_requests()
     }

@@ -9,12 +9,12 @@ use crate::events::access::MemoryAccess;
 use crate::events::sites::SiteId;
 use crate::events::sync::Collective;
 
-/// Counts what the lanes of a core do.
+/// Counts the operations of the lanes of a core.
 pub(crate) struct Recorder {
     /// By site.
     counters: Vec<Counters>,
     logs: WarpLogs,
-    /// The thread of the block that is the only lane of its warp, if there is one.
+    /// The thread of the block that is the only lane of its warp, if any.
     single_lane: Option<usize>,
     /// Whether the block has called `launch_dependents`.
     has_launched_dependents: bool,
@@ -71,7 +71,7 @@ impl Recorder {
         }
     }
 
-    /// Counts what the threads `first..end` of a warp did. All of them wait or have exited.
+    /// Counts the accesses of the threads `first..end` of a warp. All of them wait or have exited.
     pub fn flush_warp(&mut self, first: usize, end: usize, logs: &AccessLogs) {
         (first..end).for_each(|thread| self.read_log(thread, logs));
         let all = u32::MAX >> (32 - (end - first));

@@ -1,4 +1,4 @@
-//! One request of a warp: the accesses of its lanes that go to memory together.
+//! A request: the accesses of a warp's lanes by one instruction, which go to memory together.
 
 use crate::events::access::AccessKind;
 
@@ -6,9 +6,9 @@ use crate::events::access::AccessKind;
 #[derive(Clone)]
 pub(crate) struct Request {
     pub kind: AccessKind,
-    /// The lanes that take part.
+    /// The active lanes.
     pub mask: u32,
-    /// The address of each lane that takes part. The others are unspecified.
+    /// The address of each active lane. The others are unspecified.
     pub addresses: [u64; 32],
 }
 
@@ -17,12 +17,12 @@ impl Request {
         Self { kind, mask: 0, addresses: [0; 32] }
     }
 
-    /// Bytes of one lane's access.
+    /// The size of one lane's access in bytes.
     pub fn bytes(&self) -> u64 {
         self.kind.bytes() as u64
     }
 
-    /// The addresses of the lanes of `lanes` that take part, in lane order. `buffer` holds them if they are not all 32.
+    /// The addresses of the active lanes among `lanes`, in lane order. `buffer` holds them unless they are all 32.
     pub fn addresses_of<'a>(&'a self, lanes: u32, buffer: &'a mut [u64; 32]) -> &'a [u64] {
         let mut left = self.mask & lanes;
         if left == u32::MAX {
@@ -37,7 +37,8 @@ impl Request {
         &buffer[..len]
     }
 
-    /// The distance from each lane's address to the next lane's, if all 32 lanes take part and have the same distance.
+    /// The distance from each lane's address to the next lane's, if all 32 lanes are active and the distances are
+    /// equal.
     pub fn stride(&self) -> Option<i64> {
         let [first, second, ..] = self.addresses;
         let stride = second.wrapping_sub(first);
@@ -51,7 +52,7 @@ impl Request {
         (self.mask == u32::MAX && differences == 0).then_some(stride as i64)
     }
 
-    /// The mean distance in bytes between neighbours among the lanes that take part. `None` for a single lane.
+    /// The mean distance in bytes between neighbours among the active lanes. `None` for a single lane.
     pub fn lane_distance(&self) -> Option<u64> {
         let gaps = u64::from(self.mask.count_ones().checked_sub(1)?);
         let of_lane = |lane: u32| self.addresses[lane as usize];

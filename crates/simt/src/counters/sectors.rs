@@ -3,7 +3,7 @@
 use super::request::Request;
 
 impl Request {
-    /// The number of 32-byte sectors that the accesses touch, and of distinct bytes that they ask for.
+    /// The number of 32-byte sectors that the accesses touch, and of distinct bytes that they request.
     pub fn sectors(&self) -> (u64, u64) {
         match self.stride() {
             Some(stride) => self.sectors_at_stride(stride),

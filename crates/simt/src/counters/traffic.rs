@@ -8,20 +8,20 @@ use std::ops::AddAssign;
 pub struct GlobalTraffic {
     /// Requests: loads or stores of a warp.
     pub requests: u64,
-    /// Lanes that take part in the requests.
+    /// Active lanes, summed over the requests.
     pub lanes: u64,
-    /// Requests in which some lanes of the warp take no part.
+    /// Requests in which some lanes of the warp are inactive.
     pub divergent: u64,
-    /// Bytes that the lanes ask for. Each byte of a request counts once.
+    /// Bytes that the lanes request. Each byte of a request counts once.
     pub bytes: u64,
-    /// 32-byte sectors that hold them. Each sector of a request counts once.
+    /// 32-byte sectors that contain them. Each sector of a request counts once.
     pub sectors: u64,
-    /// The mean distance in bytes between neighbouring lanes of a request: the least and the most over all requests of
-    /// two or more lanes.
-    pub apart: Option<Range>,
+    /// The mean distance in bytes between neighbouring lanes of a request: the minimum and the maximum over all
+    /// requests of two or more lanes.
+    pub lane_distance: Option<Range>,
 }
 
-/// The minimum and maximum of some numbers.
+/// A minimum and a maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Range {
@@ -53,11 +53,11 @@ impl Range {
 pub struct SharedTraffic {
     /// Requests: loads or stores of a warp.
     pub requests: u64,
-    /// Lanes that take part in the requests.
+    /// Active lanes, summed over the requests.
     pub lanes: u64,
-    /// Requests in which some lanes of the warp take no part.
+    /// Requests in which some lanes of the warp are inactive.
     pub divergent: u64,
-    /// Bytes that the lanes ask for, added up over the lanes.
+    /// Bytes that the lanes request, summed over the lanes.
     pub bytes: u64,
     /// Passes that the requests would take without bank conflicts.
     pub least_passes: u64,
@@ -73,11 +73,11 @@ pub struct SharedTraffic {
 pub struct AtomicTraffic {
     /// Requests: atomic operations of a warp.
     pub requests: u64,
-    /// Lanes that take part in the requests.
+    /// Active lanes, summed over the requests.
     pub lanes: u64,
-    /// Requests in which some lanes of the warp take no part.
+    /// Requests in which some lanes of the warp are inactive.
     pub divergent: u64,
-    /// Lanes that are serialized behind another lane of their request, which changes the same address.
+    /// Lanes that are serialized behind another lane of their request with the same address.
     pub contention: u64,
 }
 
@@ -121,7 +121,7 @@ macro_rules! sums {
 }
 
 sums! {
-    GlobalTraffic: requests lanes divergent bytes sectors; joined by join_apart,
+    GlobalTraffic: requests lanes divergent bytes sectors; joined by join_lane_distance,
     SharedTraffic: requests lanes divergent bytes least_passes conflicts; joined by join_ways,
     AtomicTraffic: requests lanes divergent contention,
     Counters: global_loads global_stores shared_loads shared_stores atomics shuffles votes warp_barriers barriers
@@ -129,14 +129,14 @@ sums! {
 }
 
 impl GlobalTraffic {
-    /// The bytes asked for, in percent of the sectors' bytes: nvprof's `gld_efficiency` and `gst_efficiency`. `None` if
+    /// The requested bytes, in percent of the sectors' bytes: nvprof's `gld_efficiency` and `gst_efficiency`. `None` if
     /// there are no requests.
     pub fn efficiency(&self) -> Option<f64> {
         (self.sectors > 0).then(|| 100.0 * self.bytes as f64 / (32 * self.sectors) as f64)
     }
 
-    fn join_apart(&mut self, other: &Self) {
-        self.apart = Range::joined(self.apart, other.apart);
+    fn join_lane_distance(&mut self, other: &Self) {
+        self.lane_distance = Range::joined(self.lane_distance, other.lane_distance);
     }
 }
 
@@ -167,7 +167,7 @@ impl Counters {
             + self.atomics.requests
     }
 
-    /// Memory requests in which some lanes of the warp take no part.
+    /// Memory requests in which some lanes of the warp are inactive.
     pub fn divergent_requests(&self) -> u64 {
         self.global_loads.divergent
             + self.global_stores.divergent

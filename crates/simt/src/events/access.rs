@@ -1,4 +1,4 @@
-//! Accesses of memory.
+//! Memory accesses.
 
 use std::panic::Location;
 use std::ptr;
@@ -50,13 +50,13 @@ impl AccessKind {
         (self.0 >> 3) as usize
     }
 
-    /// A number that no other kind has.
+    /// The kind's unique code.
     pub fn code(self) -> u32 {
         self.0
     }
 }
 
-/// One thread's access of memory.
+/// A memory access by one thread.
 #[derive(Clone, Copy)]
 pub(crate) struct MemoryAccess {
     /// The thread's linear index in its block.

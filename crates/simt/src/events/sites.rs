@@ -1,4 +1,4 @@
-//! Sites: places in the source where lanes do something, numbered per launch.
+//! Sites: source locations where lanes act, numbered per launch.
 
 use std::collections::HashMap;
 use std::panic::Location;
@@ -19,7 +19,7 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// A number that no other action has.
+    /// The action's unique code.
     #[inline]
     fn code(self) -> u64 {
         match self {
@@ -43,7 +43,7 @@ pub(crate) struct SiteTable {
     known: Mutex<Known>,
 }
 
-/// A place in the source may have several `Location`s, one for each crate that inlines it. So the key is their content.
+/// A source position may have several `Location`s, one for each crate that inlines it. So the key is their content.
 #[derive(Default)]
 struct Known {
     locations: Vec<&'static Location<'static>>,

@@ -5,11 +5,11 @@
 pub(crate) struct Fence {
     /// The fence orders only threads of one block.
     pub is_of_block: bool,
-    /// The fence takes part in the one order of all such fences (`fence.sc`).
+    /// The fence is sequentially consistent (`fence.sc`).
     pub is_sequential: bool,
 }
 
-/// An operation of a warp, as `sanitizer` and `counters` tell them apart.
+/// The warp operations that `sanitizer` and `counters` distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collective {
     Shuffle,

@@ -2,8 +2,8 @@
 
 use super::slot::Slot;
 
-/// The members of the operation that `slot` waits at: the lanes of its mask that the warp has. `None` unless all of
-/// them have arrived.
+/// The members of the operation at which `slot` waits: the lanes of its mask that exist in the warp. `None` unless all
+/// have arrived.
 pub(super) fn members_if_all_arrived(lanes: &[Slot], slot: &Slot) -> Option<u32> {
     let (operation, mask) = (slot.operation.get(), slot.mask.get());
     let arrived = lanes_where(lanes, |other| other.is_at(operation, mask));
@@ -21,7 +21,7 @@ pub(super) fn lanes_where(lanes: &[Slot], holds: impl Fn(&Slot) -> bool) -> u32 
     lanes.iter().enumerate().filter(|(_, slot)| holds(slot)).fold(0, |mask, (lane, _)| mask | 1 << lane)
 }
 
-/// The lanes that the warp has: the last warp of a block may have fewer than 32.
+/// The lanes that exist in the warp: the last warp of a block may have fewer than 32.
 pub(super) fn lanes_of(lanes: &[Slot]) -> u32 {
     u32::MAX >> (32 - lanes.len())
 }

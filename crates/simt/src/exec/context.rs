@@ -23,7 +23,7 @@ pub(crate) type Thread = *const (dyn Fn() + Sync);
 pub(crate) struct Context {
     /// [`MAX_THREADS`] slots, of which the block uses the first ones.
     pub slots: Vec<Slot>,
-    /// The block's threads.
+    /// The number of threads of the block.
     pub threads: Cell<usize>,
     pub block_idx: Cell<Dim3>,
     pub block_dim: Cell<Dim3>,
@@ -35,18 +35,18 @@ pub(crate) struct Context {
     pub thread: Cell<Option<Thread>>,
     /// The block's linear index.
     pub index: Cell<u64>,
-    /// What it shares with the other running blocks of its launch.
+    /// The state that all running blocks of the launch share.
     pub running: Cell<*const RunningBlocks>,
     /// The lane that runs now.
     pub current: Cell<usize>,
-    /// The lanes from `start_next` to `start_end` are to be started, by the next fibre that is free.
+    /// The lanes from `start_next` to `start_end` have not started. The next free fibre starts them.
     pub start_next: Cell<usize>,
     pub start_end: Cell<usize>,
     /// The number of lanes that have exited.
     pub exited: Cell<usize>,
     /// The number of lanes that wait for lanes of their warp.
     pub in_warp_operations: Cell<usize>,
-    /// How often a lane has stopped so that another one could run.
+    /// The number of times that a lane has stopped to let another lane run.
     pub switches: Cell<u64>,
     /// The number of lanes that have spun for at least [`ROUNDS`](super::deadlock::ROUNDS) rounds.
     pub spinning: Cell<usize>,
@@ -86,7 +86,7 @@ pub(crate) fn with_lane<R>(f: impl FnOnce(&Context, usize) -> R) -> R {
 #[cold]
 #[inline(never)]
 fn no_lane<R>() -> R {
-    panic!("no lane is running: this function is for kernels, inside of `simt::run`")
+    panic!("no lane is running: this function is for kernels, inside `simt::run`")
 }
 
 /// [`with_lane`], if a lane is running.
@@ -143,7 +143,7 @@ impl Context {
         self.kernel.borrow().clone()
     }
 
-    /// The place of a lane in the grid.
+    /// The position of a lane in the grid.
     pub(crate) fn place(&self, lane: usize) -> Place {
         Place { block: self.block_idx.get(), thread: self.slots[lane].thread.get() }
     }
@@ -157,7 +157,7 @@ impl Context {
         self.fault.borrow().is_some()
     }
 
-    /// What the running blocks of the launch share.
+    /// The state that all running blocks of the launch share.
     pub(crate) fn running(&self) -> &RunningBlocks {
         // SAFETY: `run_block` has set the pointer. The pointee outlives the block, and only lanes of the block call
         // this.

@@ -1,5 +1,5 @@
-//! Deadlocks between blocks: a block that waits for another block holds its core. If all running blocks wait, none of
-//! the others ever starts.
+//! Deadlocks between blocks: a block that waits for another block holds its core. If all running blocks wait, no
+//! further block ever starts.
 
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::fault::Place;
 
-/// All cores wait for ever if they have waited for this long, and no block or wait has begun or ended meanwhile. A
-/// round of a wait is little more than a load, so each block has polled memory many times in this period.
+/// The launch is deadlocked if all cores have waited for this long, and no block or wait has begun or ended meanwhile.
+/// A round of a wait is little more than a load, so each block has polled memory many times in this period.
 const DEADLOCK_AFTER: Duration = Duration::from_secs(1);
 
 /// The polls that each waiting block must have made in that period. A thread that was preempted for most of it has not
@@ -31,7 +31,7 @@ struct Cores {
     /// The number of cores that run a block.
     busy: usize,
     waiting: Vec<Wait>,
-    /// The time since which all of them wait, if they do.
+    /// When all cores began to wait, if they do.
     all_since: Option<Instant>,
     /// The waits of a deadlock, once there is one. Some of their blocks may not have reported it yet.
     deadlocked: Vec<Wait>,
@@ -125,8 +125,8 @@ impl RunningBlocks {
         let others = cores.deadlocked.iter().filter(|wait| wait.block != block);
         let others: Vec<String> = others.map(|wait| format!("{} (at {})", wait.place, wait.location)).collect();
         Some(match others.len() {
-            0 => "it waits for another block, and no other can go on".to_owned(),
-            _ => format!("it waits for another block, and so do all that run: {}", others.join("; ")),
+            0 => "it waits for another block, and no other block can run".to_owned(),
+            _ => format!("it waits for another block, and so do all running blocks: {}", others.join("; ")),
         })
     }
 

@@ -1,6 +1,6 @@
 //! The fibres: coroutines that lanes run on.
 //!
-//! A fibre runs lane after lane. When a lane waits, its fibre is suspended inside of it, and the next lane gets another
+//! A fibre runs lane after lane. When a lane waits, its fibre is suspended inside it, and the next lane gets another
 //! fibre. The fibres are borrowed while one of them runs. Only [`LaneRunner`] accesses them, and no lane calls it.
 
 use std::any::Any;
@@ -94,7 +94,7 @@ fn panic_message(payload: &(dyn Any + Send)) -> String {
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "(no message)".to_owned())
 }
 
-/// A new fibre. It starts lanes while there are any, and is then suspended.
+/// A new fibre. It starts lanes until none is left, then suspends.
 fn fibre() -> std::io::Result<Coroutine<(), (), (), DefaultStack>> {
     let stack = DefaultStack::new(STACK_BYTES)?;
     Ok(Coroutine::with_stack(stack, |yielder: &Yielder<(), ()>, ()| {
@@ -148,7 +148,7 @@ impl<'a> LaneRunner<'a> {
         self.switch_to(self.context.slots[lane].fibre.get());
     }
 
-    /// Runs a fibre until it is suspended: inside of a lane, which then keeps it, or idle.
+    /// Runs a fibre until it is suspended: inside a lane, which then keeps it, or idle.
     ///
     /// Every switch to a lane goes through this function, so it is inlined whatever the codegen units are.
     #[inline(always)]

@@ -8,11 +8,11 @@ use super::park::{fault, yield_at_access};
 use crate::events::access::{Access, AccessKind, ElementAccess, MemoryAccess, Space};
 use crate::events::sync::Fence;
 
-/// A load or store of one element of global memory. Launches that need no reports never call it, but it has to be fast.
+/// Reports a load or store of one element of global memory. Fast: watched launches call it for almost every access.
 #[cold]
 #[inline(never)]
 pub(super) fn element_access(listener: &Listener, element: ElementAccess, address: usize) {
-    // Several functions, because this one then needs no stack frame.
+    // The slow paths are separate functions, so that this one needs no stack frame.
     if let Some(context) = listener.context() {
         if context.fast.is_counting() {
             return counted_element_access(context, element, address);
@@ -32,17 +32,17 @@ fn counted_element_access(context: &Context, element: ElementAccess, address: us
     }
 }
 
-/// A load or store.
+/// Reports a load or store.
 #[cold]
 #[inline(never)]
 pub(super) fn access(kind: AccessKind, address: usize, location: &'static Location<'static>) {
-    // Accesses outside of a launch, as in tests of views, are ignored.
+    // Accesses outside a launch, as in tests of views, are ignored.
     with_lane_if_any(|context, thread| {
         yield_at_access(context, thread);
         let mut borrowed = context.monitor.borrow_mut();
         let Some(monitor) = &mut *borrowed else { return };
         let bytes = kind.bytes();
-        // `bytes` is a power of two, and a division would take as long as everything else.
+        // `bytes` is a power of two; a division would take as long as the rest of the function.
         if address & (bytes - 1) != 0 {
             // A fault leaves the lane's stack: nothing may stay borrowed.
             drop(borrowed);
@@ -57,7 +57,7 @@ pub(super) fn access(kind: AccessKind, address: usize, location: &'static Locati
     });
 }
 
-/// A load from global memory of any number of bytes at any address.
+/// Reports a load from global memory of any number of bytes at any address.
 #[cold]
 pub(super) fn unaligned_load(address: usize, bytes: usize, location: &'static Location<'static>) {
     with_lane_if_any(|context, thread| {
@@ -69,8 +69,8 @@ pub(super) fn unaligned_load(address: usize, bytes: usize, location: &'static Lo
     });
 }
 
-/// Runs an atomic operation and records it, in one order with the launch's other atomic operations. It is recorded only
-/// if `counts` is true of the result.
+/// Runs an atomic operation and records it, in one total order of the launch's atomic operations. It is recorded only
+/// if `counts` returns true for the result.
 #[cold]
 pub(super) fn atomic<R>(
     kind: AccessKind,
@@ -98,7 +98,7 @@ pub(super) fn atomic<R>(
     })
 }
 
-/// A fence.
+/// Reports a fence.
 #[cold]
 pub(super) fn fence(fence: Fence) {
     with_lane_if_any(|context, thread| {
@@ -108,7 +108,7 @@ pub(super) fn fence(fence: Fence) {
     });
 }
 
-/// A call of `griddepcontrol.launch_dependents`.
+/// Reports a call of `griddepcontrol.launch_dependents`.
 #[cold]
 pub(super) fn launch_dependents(location: &'static Location<'static>) {
     with_lane_if_any(|context, _| {

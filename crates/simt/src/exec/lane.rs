@@ -1,7 +1,7 @@
-//! What a kernel can call. Each function acts for the lane that calls it.
+//! The functions that a kernel can call. Each acts for the calling lane.
 //!
 //! # Panics
-//! Every function except [`is_running`] panics if no lane is running, that is outside of [`crate::run`].
+//! Every function except [`is_running`] panics outside [`crate::run`], where no lane is running.
 
 use std::panic::Location;
 
@@ -15,7 +15,7 @@ pub use crate::events::access::{Access, Space};
 use crate::events::access::{AccessKind, ElementAccess};
 use crate::events::sync::Fence;
 
-/// Reports a load or store of `bytes` bytes at `address`, before it is made. `bytes` is a power of two up to 16. An
+/// Reports a load or store of `bytes` bytes at `address`, before the access. `bytes` is a power of two up to 16. An
 /// access that is not aligned to its size ends a watched launch with a fault.
 #[inline(always)]
 #[track_caller]
@@ -37,12 +37,12 @@ pub fn access(space: Space, access: Access, address: usize, bytes: usize) {
 #[inline(never)]
 fn invalid_size(bytes: usize, location: &Location<'_>) {
     if is_running() {
-        park::fault(format!("an access of {bytes} bytes: there are those of 1, 2, 4, 8 and 16"), location);
+        park::fault(format!("an access of {bytes} bytes; a kernel has accesses of 1, 2, 4, 8 and 16"), location);
     }
 }
 
-/// Reports a load from global memory of `bytes` bytes at any address, before it is made. A GPU loads the aligned
-/// 16-byte vectors that hold them.
+/// Reports a load from global memory of `bytes` bytes at any address, before the access. A GPU loads the aligned
+/// 16-byte vectors that contain them.
 #[inline(always)]
 #[track_caller]
 pub fn unaligned_load(address: usize, bytes: usize) {
@@ -52,7 +52,7 @@ pub fn unaligned_load(address: usize, bytes: usize) {
 }
 
 /// Runs `operation`, an atomic access of global memory. In a watched launch all atomic operations run in one order. The
-/// access is recorded only if `counts` is true of the result: an unsuccessful poll is not an access.
+/// access is recorded only if `counts` returns true for the result: an unsuccessful poll is not an access.
 #[inline(always)]
 #[track_caller]
 pub fn atomic<R>(
@@ -71,8 +71,8 @@ pub fn atomic<R>(
     }
 }
 
-/// Reports a fence. `is_of_block`: it orders only the threads of the block. `is_sequential`: it takes part in the one
-/// order of all such fences (`fence.sc`), and not only in release and acquire patterns.
+/// Reports a fence. `is_of_block`: it orders only the threads of the block. `is_sequential`: it is sequentially
+/// consistent (`fence.sc`), not only acquire-release.
 #[inline(always)]
 pub fn fence(is_of_block: bool, is_sequential: bool) {
     if Listener::current().is_on() {
@@ -168,7 +168,7 @@ pub fn vote(kind: Vote, mask: u32, value: u32) -> u32 {
     park::wait(Operation::Vote(kind), mask, u64::from(value), 0, 32, Location::caller()).0 as u32
 }
 
-/// The active lanes: those of the warp that call this before any of them waits for a lane that does not.
+/// The active lanes: those of the warp that call this before any of them waits for a lane that does not call it.
 #[track_caller]
 #[inline(always)]
 pub fn active_mask() -> u32 {
@@ -176,8 +176,8 @@ pub fn active_mask() -> u32 {
 }
 
 /// The block's static shared array `id`: `bytes` bytes in elements of `element` bytes, aligned to 16 bytes, at the same
-/// address for every lane of the block. The first call allocates it. A fault if the block has it with another size, or
-/// if it exceeds the limit.
+/// address for every lane of the block. The first call allocates it. It is a fault if the block has the array with
+/// another size, or if the array exceeds the limit.
 #[track_caller]
 pub fn shared_array(id: u64, bytes: usize, element: usize) -> *mut u8 {
     let declaration = Declaration { element, location: Location::caller() };
@@ -200,7 +200,7 @@ pub fn dynamic_shared() -> (*mut u8, usize) {
     context::with_lane(|context, _| context.shared.dynamic())
 }
 
-/// Ends the launch with [`crate::Fault::Access`]: the caller did something invalid, as `message` says.
+/// Ends the launch with [`crate::Fault::Access`]: the caller did something invalid, which `message` describes.
 #[track_caller]
 #[cold]
 pub fn fault(message: String) -> ! {
@@ -215,7 +215,7 @@ pub fn spin(round: u32) {
     super::spin::spin(round, Location::caller());
 }
 
-/// A kernel calls this after such a loop, with its number of rounds.
+/// A kernel calls this after such a loop, with the number of rounds.
 pub fn end_spin(rounds: u32) {
     super::spin::end_spin(rounds);
 }

@@ -1,4 +1,4 @@
-//! A launch: a kernel's name, the shape of its grid, and what is allowed.
+//! A launch: a kernel's name, the shape of its grid, and its limits.
 
 use super::fault::Fault;
 use super::schedule::Schedule;
@@ -15,7 +15,7 @@ pub struct Launch<'a> {
     pub grid: Dim3,
     /// The block's shape, in threads.
     pub block: Dim3,
-    /// Bytes of dynamic shared memory, in addition to the kernel's static arrays.
+    /// The size of dynamic shared memory in bytes, in addition to the kernel's static arrays.
     pub dynamic_shared: usize,
     /// The limits that the launch must respect.
     pub limits: Limits,
@@ -33,17 +33,17 @@ pub struct Launch<'a> {
 pub struct Watch {
     /// Whether requests, bank conflicts and the like are counted. [`crate::profile`] returns the counters.
     pub counters: bool,
-    /// Whether the launch is checked for the mistakes of [`crate::Check`]. A launch with some ends with
+    /// Whether the launch is checked for the mistakes of [`crate::Check`]. A launch with mistakes ends with
     /// [`crate::Fault::Mistakes`].
     pub checks: bool,
 }
 
 impl Watch {
-    /// Nothing: the fastest.
+    /// Records nothing: the fastest.
     pub const NOTHING: Self = Self { counters: false, checks: false };
-    /// Only the checks.
+    /// Only checks.
     pub const CHECKS: Self = Self { counters: false, checks: true };
-    /// Only the counters.
+    /// Only counts.
     pub const COUNTERS: Self = Self { counters: true, checks: false };
 
     /// Whether anything is recorded.
@@ -53,7 +53,7 @@ impl Watch {
 }
 
 impl<'a> Launch<'a> {
-    /// A launch with CUDA's limits and no dynamic shared memory, about which nothing is recorded.
+    /// A launch with CUDA's limits and no dynamic shared memory, not watched.
     pub fn new(kernel: &'a str, grid: impl Into<Dim3>, block: impl Into<Dim3>) -> Self {
         Self {
             kernel,
@@ -113,14 +113,14 @@ impl<'a> Launch<'a> {
 /// The limits of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Threads of a block in total. The executor takes at most 1024.
+    /// The maximum number of threads per block. The executor supports at most 1024.
     pub threads_per_block: u32,
-    /// Threads of a block along each axis.
+    /// The maximum block size along each axis.
     pub block: Dim3,
-    /// Blocks along each axis.
+    /// The maximum grid size along each axis.
     pub grid: Dim3,
-    /// Bytes of shared memory of a block: the kernel's static arrays and dynamic shared memory together. The executor
-    /// has at most 1 MiB.
+    /// The maximum shared memory per block in bytes: the kernel's static arrays and dynamic shared memory together. The
+    /// executor supports at most 1 MiB.
     pub shared_bytes: usize,
 }
 

@@ -17,7 +17,8 @@ thread_local! {
 pub(crate) struct Listener(Cell<*const Context>);
 
 impl Listener {
-    /// This core's listener. Lanes pass it on: getting it is a call, before which the caller would save registers.
+    /// This core's listener. Lanes pass it on, because getting it is a call, and the caller saves registers before a
+    /// call.
     #[inline(always)]
     pub(crate) fn current<'a>() -> &'a Self {
         // SAFETY: the listener has no destructor, so it exists until its thread ends. It stays on its thread, because

@@ -21,7 +21,7 @@ pub(crate) use crate::sanitizer::convergence::Participant;
 use crate::sanitizer::findings::Findings;
 use crate::sanitizer::launch::{LaunchSanitizer, Reports};
 
-/// What the cores that run a monitored launch share.
+/// The state that the cores of a monitored launch share.
 pub(crate) struct LaunchMonitor {
     watch: Watch,
     /// Whether accesses may bypass the monitor: lanes do not switch at accesses.
@@ -72,7 +72,7 @@ impl LaunchMonitor {
     }
 }
 
-/// What a core needs to record most accesses without its monitor.
+/// The state with which a core records most accesses without its monitor.
 pub(crate) struct FastPath {
     cache: AccessCache,
     logs: AccessLogs,
@@ -149,13 +149,13 @@ impl Monitor {
         }
     }
 
-    /// Ends the launch: hands over the counters, and drops all pointers into the launch's shadow memory.
+    /// Ends the launch: adds its counters to the launch's, and drops all pointers into the launch's shadow memory.
     pub fn end_launch(&mut self, fast: &FastPath) {
         fast.forget();
         self.recorder.end_launch(&self.launch.counters);
     }
 
-    /// What the cores share.
+    /// The state that the launch's cores share.
     pub fn launch(&self) -> Arc<LaunchMonitor> {
         Arc::clone(&self.launch)
     }
@@ -190,8 +190,8 @@ impl Monitor {
         }
     }
 
-    /// A load from global memory of `access.kind.bytes()` bytes, any number of them at any address. A GPU loads the
-    /// aligned 16-byte vectors that hold them. The checks look at the bytes alone.
+    /// A load from global memory of `access.kind.bytes()` bytes, any number at any address. A GPU loads the aligned
+    /// 16-byte vectors that contain them. The checks look only at the bytes.
     pub fn unaligned_load(&mut self, access: &MemoryAccess, fast: &FastPath) {
         if self.watch.counters {
             let first = access.address & !15;
@@ -239,8 +239,8 @@ impl Monitor {
         }
     }
 
-    /// An operation of a warp. `members` are the lanes that take part in it, as bits, and `participants` the same lanes
-    /// in order. `all` are the lanes of the warp.
+    /// A warp operation. `members` are the participating lanes, as bits, and `participants` the same lanes in order.
+    /// `all` are the lanes of the warp.
     pub fn collective(
         &mut self,
         collective: Collective,
@@ -264,7 +264,8 @@ impl Monitor {
         }
     }
 
-    /// Shuffles that read lanes outside of their mask: each reader, with whether the warp has the lane that it reads.
+    /// Shuffles that read lanes outside their mask. Each reader comes with whether the lane that it reads exists in the
+    /// warp.
     pub fn missing_lanes(&self, readers: impl Iterator<Item = (Participant, bool)>) {
         if self.watch.checks {
             readers.for_each(|(reader, source_exists)| self.checker.missing_lane(reader, source_exists));
@@ -284,7 +285,7 @@ impl Monitor {
         }
     }
 
-    /// An operation of a warp whose mask names lanes that never come: `absent`, each with whether it has exited.
+    /// A warp operation whose mask names lanes that never arrive: `absent`, each with whether it has exited.
     pub fn wrong_mask(&self, own: Participant, absent: impl Iterator<Item = (Participant, bool)> + Clone) {
         if self.watch.checks {
             self.checker.wrong_mask(own, absent);

@@ -1,4 +1,4 @@
-//! How a running lane leaves the core: it waits for others, yields to them, or ends with a fault.
+//! How a running lane leaves its core: it waits for others, yields to them, or ends with a fault.
 
 use std::panic::{self, Location};
 use std::ptr::NonNull;
@@ -18,8 +18,8 @@ pub(crate) struct Abandoned;
 ///
 /// This function and its callers must be inlined into the kernel. A processor predicts that each `ret` returns to the
 /// last `call`. After a switch of stacks the prediction is wrong, for the function that switched and for each of its
-/// callers, and every misprediction costs dozens of instructions. Kernels rarely return after a wait. What does not
-/// switch stacks is in separate functions, to keep kernels small.
+/// callers, and every misprediction costs dozens of instructions. Kernels rarely return after a wait. Code that does
+/// not switch stacks is in separate functions, to keep kernels small.
 #[inline(always)]
 pub(crate) fn wait(
     operation: Operation,
@@ -38,7 +38,7 @@ pub(crate) fn wait(
     result()
 }
 
-/// Stores what the lane waits for. Returns its way back to the scheduler, or `None` if it is unwinding.
+/// Stores the operation at which the lane waits. Returns the fibre's yielder, or `None` if the lane is unwinding.
 #[inline(never)]
 fn park(
     operation: Operation,
@@ -53,7 +53,7 @@ fn park(
     }
     with_lane(|context, lane| {
         if context.abandoned.get() {
-            // The kernel has caught the first unwinding. No one would resume the lane again.
+            // The kernel has caught the first unwinding. The scheduler would never resume the lane again.
             context.abandon_lane();
         }
         if mask >> (lane % 32) & 1 == 0 {
@@ -93,7 +93,7 @@ fn not_in_mask(lane: usize, mask: u32, location: &Location<'_>) -> ! {
     fault(format!("lane {} is not in the mask {mask:#010x} of its own operation", lane % 32), location);
 }
 
-/// Called before an access of memory: in a random order, now and then lets other lanes of the block run.
+/// Called before a memory access. In a random order, it sometimes lets other lanes of the block run.
 #[inline]
 pub(super) fn yield_at_access(context: &Context, lane: usize) {
     match context.accesses_to_yield.get() {

@@ -1,8 +1,8 @@
 //! The threads that run blocks.
 //!
-//! They belong to the executor and do nothing else. A kernel may use rayon, or block. On a thread of a work-stealing
-//! pool that thread could meanwhile start other work, even a second block, on the lane's stack. The state of the
-//! caller's thread does not matter either: it may be unwinding.
+//! They belong to the executor and do nothing else. A kernel may use rayon, or block. A thread of a work-stealing pool
+//! could meanwhile start other work, even a second block, on the lane's stack. The state of the caller's thread does
+//! not matter either: it may be unwinding.
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
@@ -12,7 +12,7 @@ use std::thread;
 
 use super::worker::Worker;
 
-/// What each thread does for a launch.
+/// The work of each thread for a launch.
 type Work<'a> = dyn Fn(&Worker) + Sync + 'a;
 
 /// A thread's result: its panic, if it panicked.
@@ -87,7 +87,7 @@ fn start(number: usize, tasks: Arc<Mutex<Receiver<Task>>>) -> bool {
             if end.is_err() && worker.is_in_block() {
                 // A defect of the executor: panics of kernels are caught earlier. Lanes are still on their stacks, and
                 // borrow what the caller would free. Threads that they have started may use it.
-                eprintln!("error: the executor has failed inside of a block, and cannot go on");
+                eprintln!("error: the executor has failed inside a block, and cannot continue");
                 std::process::abort();
             }
             if end.is_err() {

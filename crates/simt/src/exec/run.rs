@@ -1,4 +1,4 @@
-//! Runs a launch: spreads its blocks over the cores, and gathers what comes of it.
+//! Runs a launch: spreads its blocks over the cores, and gathers their faults and findings.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,8 +15,8 @@ use crate::counters::profile::Profile;
 /// Calls `thread` once for each thread of the grid, as the crate's documentation describes.
 ///
 /// # Errors
-/// An invalid launch, a launch from inside of a kernel, or a [`Fault`] of a thread. If several blocks have faults, it
-/// is that of the block with the lowest index, whatever the order of execution; later blocks may or may not have run.
+/// An invalid launch, a launch from inside a kernel, or a [`Fault`] of a thread. If several blocks have faults, it is
+/// the fault of the block with the lowest index, whatever the order of execution; later blocks may or may not have run.
 /// If the launch is checked, [`Fault::Mistakes`] holds the findings of a launch that ran to its end, and
 /// [`Fault::AfterMistakes`] those of one that did not.
 ///
@@ -26,7 +26,7 @@ pub fn run(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<(), Fault>
     run_monitored(launch, thread).map(|_| ())
 }
 
-/// [`run`], which counts what the lanes do.
+/// [`run`] that also counts the operations of the lanes.
 ///
 /// ```
 /// use simt::lane::{self, Access, Space};
@@ -42,10 +42,10 @@ pub fn run(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<(), Fault>
 /// ```
 ///
 /// # Errors
-/// As [`run`].
+/// As for [`run`].
 ///
 /// # Panics
-/// As [`run`].
+/// As for [`run`].
 pub fn profile(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<Profile, Fault> {
     let launch = Launch { watch: Watch { counters: true, ..launch.watch }, ..launch.clone() };
     let monitor = run_monitored(&launch, thread)?;
@@ -57,7 +57,7 @@ fn run_monitored(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<Opti
     if context::is_running() {
         return Err(Fault::InvalidLaunch {
             kernel: launch.kernel.to_owned(),
-            what: "a launch from inside of a kernel",
+            what: "a launch from inside a kernel",
             value: "one".to_owned(),
             limit: "none".to_owned(),
         });

@@ -29,7 +29,7 @@ pub(super) fn run(runner: &LaneRunner<'_>) {
         if context.exited.get() == threads {
             return;
         }
-        // Both orders return only when each lane that is left waits at a barrier.
+        // Both orders return only when each remaining lane waits at a barrier.
         if let Err(fault) = barrier::release(context, &context.slots[..threads]) {
             context.report(fault);
             return;

@@ -13,8 +13,8 @@ type Unit = UnsafeCell<u128>;
 
 /// The static arrays of a block, by their ids, and its dynamic shared memory.
 pub(crate) struct SharedMemory {
-    /// The most that a block can have, allocated once. A kernel may keep an array's handle beyond its block: whatever
-    /// it accesses then is still shared memory.
+    /// The maximum of a block, allocated once. A kernel may keep an array's handle beyond its block: an access through
+    /// it is still inside shared memory.
     units: Box<[Unit]>,
     arrays: RefCell<Vec<Array>>,
     used: Cell<usize>,
@@ -31,7 +31,7 @@ struct Array {
 /// The description of an array, for findings.
 #[derive(Clone, Copy)]
 pub(crate) struct Declaration {
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     pub element: usize,
     /// The source location of the declaration.
     pub location: &'static Location<'static>,
@@ -45,7 +45,7 @@ pub(crate) enum AllocationError {
     TooLarge(usize),
 }
 
-/// The most shared memory of a block in bytes, whatever its launch's limits are.
+/// The maximum shared memory of a block in bytes, whatever its launch's limits are.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
 
 impl Default for SharedMemory {

@@ -26,7 +26,7 @@ pub(crate) struct Slot {
     pub state: Cell<State>,
     /// The fibre that the lane is on, from its start to its exit.
     pub fibre: Cell<usize>,
-    /// The fibre's way back to the scheduler.
+    /// The fibre's yielder, which returns to the scheduler.
     pub yielder: Cell<Option<NonNull<Yielder<(), ()>>>>,
     pub operation: Cell<Operation>,
     pub mask: Cell<u32>,

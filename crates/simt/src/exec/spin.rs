@@ -19,7 +19,7 @@ pub(crate) fn spin(round: u32, location: &'static Location<'static>) {
     let deadlock = with_lane(|context, lane| {
         let running = context.running();
         if running.has_fault_before(context.index.get()) {
-            return Some("it waits for a block before it, and one of them has a fault".to_owned());
+            return Some("it waits for an earlier block, and an earlier block has a fault".to_owned());
         }
         if round == 0 || !round.is_multiple_of(ROUNDS) {
             return None;

@@ -71,7 +71,7 @@ fn complete(context: &Context, first: usize, lanes: &[Slot], slot: &Slot) -> boo
         Operation::Shuffle(kind) => {
             for (lane, member) in members_of() {
                 let (source, in_range) = warp::source(kind, lane as u32, member.operand.get(), member.width.get());
-                // A lane outside of the mask or the warp has no value. CUDA leaves the result undefined then, and
+                // A lane outside the mask or the warp has no value. CUDA leaves the result undefined then, and
                 // kernels that reduce a partial warp do not use it. Here they get their own value.
                 let source = if members >> source & 1 == 1 { &lanes[source as usize] } else { member };
                 member.result.set((source.value.get(), in_range));

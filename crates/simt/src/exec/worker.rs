@@ -1,4 +1,4 @@
-//! Runs one block after the other on a core.
+//! Runs blocks on a core, one after the other.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Once};
@@ -53,7 +53,7 @@ impl Worker {
         self.context.thread.get().is_some()
     }
 
-    /// Runs block `index` of a launch. `running` is what the launch's blocks share.
+    /// Runs block `index` of a launch. `running` is the state that the launch's blocks share.
     pub(crate) fn run_block(
         &self,
         launch: &Launch<'_>,

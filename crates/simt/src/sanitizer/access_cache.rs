@@ -63,7 +63,7 @@ impl AccessCache {
     }
 
     /// Records an access that lies in its instruction's window and cannot conflict, and returns whether it did. It
-    /// calls nothing, so that it saves no registers: that would be a third of its work.
+    /// calls no function, so it saves no registers, which would be a third of its work.
     #[inline(always)]
     pub fn record(&self, thread: usize, element: ElementAccess, address: usize) -> bool {
         let slot = self.slot(element);
@@ -157,7 +157,7 @@ impl Window {
     pub const NONE: Self = Self { start: 0, shift: 0, unshared: 0, shared: 0, words: ptr::null() };
 
     pub fn new(start: usize, shift: u32, words: &[AtomicU64], has_one_core: bool) -> Self {
-        // A window of fewer cells is valid, one of more is not.
+        // A window may have fewer cells, but not more.
         let len = words.len().try_into().unwrap_or(u32::MAX);
         let (unshared, shared) = if has_one_core { (len, 0) } else { (0, len) };
         Self { start, shift, unshared, shared, words: words.as_ptr() }

@@ -1,8 +1,8 @@
-//! Shadow memory of a kernel's arguments: one cell for each element, and a second one where it is needed.
+//! Shadow memory of a kernel's arguments: one cell for each element, and a second cell where it is needed.
 //!
-//! The first cell holds the last write, or a read if nobody has written. The second holds a read. That suffices for
-//! most elements, and it is fast: no search, no lock, one word to compare. It is also compact, and memory traffic is
-//! most of a check's cost. Histories that do not fit move to the exact cells for the rest of the launch: unordered
+//! The first cell holds the last write, or a read if the element is unwritten. The second holds a read. That suffices
+//! for most elements, and it is fast: no search, no lock, one word to compare. It is also compact, and memory traffic
+//! is most of a check's cost. Histories that do not fit move to the exact cells for the rest of the launch: unordered
 //! reads of a written element, atomic operations, accesses of parts of an element. `element_cell` has the rules for one
 //! element.
 
@@ -80,9 +80,9 @@ impl ArgumentShadow {
         Some(Window::new(start, array.shift, words, self.has_one_core))
     }
 
-    /// Records a plain access of whole elements if it cannot conflict, as most cannot: nobody has accessed the
-    /// elements, or only the same lane in the same epoch. Returns whether it did. If not, [`Self::access`] has to check
-    /// it.
+    /// Records a plain access of whole elements if it cannot conflict, as most cannot: the elements have no earlier
+    /// access, or only accesses by the same lane in the same epoch. Returns whether it did. If not, [`Self::access`]
+    /// has to check it.
     #[inline(never)]
     pub fn record_if_alone(&self, address: usize, bytes: usize, is_read: bool, own: PackedStamp) -> bool {
         let Some(array) = self.array_at(address, bytes) else { return false };
@@ -125,7 +125,7 @@ impl ArgumentShadow {
         first
     }
 
-    /// Moves the history of a place to the exact cells, for an access that only they can record.
+    /// Moves the history of an address to the exact cells, for an access that only they can record.
     pub fn give_up(&self, address: usize, bytes: usize, epochs: &EpochTable, exact: &ExactMemory) {
         if let Some(array) = self.array_at(address, bytes) {
             Self::move_to_exact(array, address, bytes, epochs, exact);

@@ -6,17 +6,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The shadow cells of neighbouring elements, one word each.
 pub(super) type ShadowCells = Box<[AtomicU64]>;
 
-/// Cells of a chunk. A chunk is allocated when its first cell is needed; the last of an array may be shorter.
+/// The number of cells of a chunk. A chunk is allocated when its first cell is needed; the last of an array may be
+/// shorter.
 pub(super) const CHUNK: usize = 32768;
 
 /// Chunks of launches that have ended. Memory that goes back to the system returns page by page, each by a page fault
 /// that takes as long as the checks of a hundred accesses.
 static SPARE: Mutex<Vec<ShadowCells>> = Mutex::new(Vec::new());
 
-/// Spare chunks that are kept: 16 MiB.
+/// The maximum number of spare chunks: 16 MiB.
 const MAX_SPARE: usize = 64;
 
-/// Empty cells.
+/// Allocates empty cells.
 pub(super) fn allocate(cells: usize) -> ShadowCells {
     let spare = if cells == CHUNK { spare_chunks().pop() } else { None };
     let Some(mut chunk) = spare else {

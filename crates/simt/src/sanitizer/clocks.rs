@@ -1,4 +1,4 @@
-//! Happens-before, as barriers and fences make it: vector clocks of the block that a core runs.
+//! Happens-before by barriers and fences: vector clocks of the block that a core runs.
 //!
 //! Every access has a [`Stamp`]. A barrier of the block orders all accesses of its threads: the stamp's phase counts
 //! barriers. Within a warp, `sync_warp` orders the accesses of the lanes in its mask: each warp counts a time, and each
@@ -17,7 +17,7 @@ use crate::dim::MAX_THREADS;
 use crate::events::sites::SiteId;
 use crate::events::sync::Fence;
 
-/// What the lanes of a warp know of each other.
+/// What the lanes of a warp know of each other's accesses.
 struct WarpClock {
     now: u32,
     /// All lanes know all accesses of the warp before this time.
@@ -53,7 +53,7 @@ pub(super) struct Clocks {
     touched: Vec<usize>,
 }
 
-/// What a thread knows of other blocks.
+/// What a thread knows of other blocks' accesses.
 #[derive(Default)]
 struct ThreadClock {
     /// What it knew at its last fence.
@@ -79,7 +79,7 @@ impl Clocks {
     }
 
     /// Begins a block. Phases and times continue from block to block, so that stamps that an earlier block left in the
-    /// shadow of shared memory are recognized. They are never compared between blocks of one launch.
+    /// shadow of shared memory are recognized as old. They are never compared between blocks of one launch.
     pub fn begin_block(&mut self, block: u32, cache: &AccessCache) {
         self.block = block;
         self.phase += 1;

@@ -9,7 +9,7 @@ use super::findings::Check;
 use super::report::Actor;
 use crate::events::sync::Collective;
 
-/// A thread at a barrier or an operation of its warp.
+/// A thread at a barrier or a warp operation.
 #[derive(Clone, Copy)]
 pub(crate) struct Participant {
     /// The thread's linear index in its block.
@@ -48,11 +48,11 @@ impl Checker {
         }
     }
 
-    /// A shuffle that reads a lane outside of its mask. `source_exists`: the warp has that lane.
+    /// A shuffle that reads a lane outside its mask. `source_exists`: the warp has that lane.
     pub fn missing_lane(&self, reader: Participant, source_exists: bool) {
         let hint = match source_exists {
-            true => "the lane that it reads is not in the mask: what is read is undefined",
-            false => "the warp has not that many lanes: what is read is undefined",
+            true => "the lane that it reads is not in the mask: the value is undefined",
+            false => "the warp has fewer lanes: the value is undefined",
         };
         self.report(Check::MissingLane, hint, reader, None);
     }
@@ -69,14 +69,14 @@ impl Checker {
         self.clocks.sync_block(cache);
     }
 
-    /// An operation of a warp whose mask names lanes that never come: `absent`, each with whether it has exited.
+    /// A warp operation whose mask names lanes that never arrive: `absent`, each with whether it has exited.
     pub fn wrong_mask(&self, own: Participant, absent: impl Iterator<Item = (Participant, bool)> + Clone) {
         if absent.clone().any(|(_, has_exited)| has_exited) {
             self.report(Check::WrongMask, "its mask names lanes that have left the kernel", own, None);
         }
         let mut waiting = absent.filter(|(_, has_exited)| !has_exited).map(|(lane, _)| lane);
         if let Some(other) = waiting.clone().find(|lane| lane.is_at_line_of(&own)) {
-            let hint = "its mask names lanes that are there with another mask";
+            let hint = "its mask names lanes that wait with another mask";
             self.report(Check::WrongMask, hint, own, Some(other));
         }
         if let Some(other) = waiting.find(|lane| !lane.is_at_line_of(&own)) {

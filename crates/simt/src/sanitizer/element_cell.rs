@@ -17,7 +17,7 @@ use super::stamp::Stamp;
 const LOCKED: u64 = 1;
 /// The history has moved to the exact cells.
 const MOVED: u64 = 2;
-/// The stamp is of a read, and nobody has written.
+/// The stamp is of a read, and the element is unwritten.
 const IS_READ: u64 = 4;
 /// The second word holds the stamp of a read.
 const HAS_SECOND: u64 = 8;
@@ -47,14 +47,14 @@ impl ShadowWord {
         Self(own.0 | if is_read { IS_READ } else { 0 })
     }
 
-    /// A word without epoch and lane, with them.
+    /// This word with an epoch and a lane.
     #[inline(always)]
     pub fn by(self, lane: PackedStamp) -> Self {
         Self(self.0 | lane.0)
     }
 
-    /// The cell's next word, if this access cannot conflict: nobody has accessed the element, or only the same lane in
-    /// the same epoch.
+    /// The cell's next word, if this access cannot conflict: the element has no earlier access, or only one by the same
+    /// lane in the same epoch.
     #[inline(always)]
     fn after(self, word: u64) -> Option<u64> {
         if word == 0 {
@@ -107,7 +107,7 @@ impl ElementCell<'_> {
         &self.words[self.index]
     }
 
-    /// Stores the word, and unlocks the cell thereby.
+    /// Stores the word, which also unlocks the cell.
     #[inline]
     fn unlock_with(&self, word: u64) {
         self.word().store(word, Ordering::Release);
@@ -168,8 +168,8 @@ impl ElementCell<'_> {
         unordered(history.write).map(|write| (address, Conflict::Write(write)))
     }
 
-    /// Records a read of an element that nobody has written. `first` is the first of the earlier reads; `unordered` are
-    /// those that do not happen before this one.
+    /// Records a read of an unwritten element. `first` is the first of the earlier reads; `unordered` are those that do
+    /// not happen before this one.
     fn record_read_of_unwritten(
         &self,
         first: PackedStamp,

@@ -1,9 +1,9 @@
 //! Interned warp timestamps.
 //!
 //! The order of an access depends on its block, barrier phase, warp and the warp's time. These stay the same for all
-//! that a warp's lanes do until they synchronize. Such a stretch is an *epoch*. The table stores each epoch once, and a
-//! shadow cell holds only its number. Cores append and read epochs without a lock: an epoch never changes, and a core
-//! publishes its number only after writing it.
+//! accesses of a warp's lanes until the lanes synchronize. Such a period is an *epoch*. The table stores each epoch
+//! once, and a shadow cell holds only its number. Cores append and read epochs without a lock: an epoch never changes,
+//! and a core publishes its number only after writing it.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use super::stamp::{Stamp, Strength};
 use crate::events::sites::SiteId;
 
-/// An epoch. The fields are atomics because other cores read them; whatever publishes the number orders them.
+/// An epoch. The fields are atomics because other cores read them; the publication of the number orders them.
 #[derive(Default)]
 struct Epoch {
     block_and_phase: AtomicU64,
     time_and_warp: AtomicU64,
 }
 
-/// Epochs of the first bucket. Each further bucket has twice as many as the one before.
+/// The number of epochs of the first bucket. Each further bucket has twice as many as the last.
 const FIRST: u32 = 1024;
 const BUCKETS: usize = 21;
 /// One more than the largest number.
@@ -49,13 +49,13 @@ impl PackedStamp {
         Self::of_lane(epoch, thread).at(site)
     }
 
-    /// The part that all accesses of a lane in an epoch have in common: no site.
+    /// The part that all accesses of a lane in an epoch have in common: everything except the site.
     #[inline]
     pub fn of_lane(epoch: u32, thread: usize) -> Self {
         Self(u64::from(epoch) << 32 | ((thread % 32) as u64) << 27)
     }
 
-    /// A stamp that has no site, with one.
+    /// This stamp with a site.
     #[inline]
     pub fn at(self, site: SiteId) -> Self {
         Self(self.0 | u64::from(site & 0xF_FFFF) << 7)

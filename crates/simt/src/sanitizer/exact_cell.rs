@@ -3,7 +3,7 @@
 use super::stamp::{Stamp, Strength};
 
 /// The last write, the last atomic operation since it, and up to two reads since both. The reads are of different warps
-/// or blocks if there were such: a later writer belongs to at most one of them.
+/// or blocks if there were such reads: a later writer belongs to at most one of them.
 #[derive(Clone, Copy)]
 pub(super) struct ExactCell {
     pub write: Stamp,
@@ -31,7 +31,7 @@ pub(super) enum Conflict {
     Read(Stamp),
     /// Both accesses are atomic, but the scope of one of them excludes the other.
     Scope(Stamp),
-    /// It reads what nobody has written.
+    /// It reads memory that no thread has written.
     Unwritten,
 }
 

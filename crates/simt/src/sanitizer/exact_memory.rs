@@ -1,6 +1,6 @@
 //! Exact shadow memory: a cell for each 4 bytes, and one for each byte of a word that is accessed in parts.
 //!
-//! Cores that share it are slow. So the elements of a kernel's arguments begin in `argument_shadow`.
+//! Sharing it between cores is slow. So the elements of a kernel's arguments begin in `argument_shadow`.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -15,7 +15,7 @@ pub(super) struct ExactRange {
     words: Vec<ExactCell>,
     /// The cells of the bytes of split words.
     bytes: HashMap<usize, [ExactCell; 4], BuildHasherDefault<AddressHasher>>,
-    /// The memory has contents before anybody writes it.
+    /// The memory has contents before the first write.
     is_initialized: bool,
 }
 
@@ -55,7 +55,7 @@ impl ExactRange {
         &mut self.bytes.entry(word).or_insert([whole; 4])[at % 4]
     }
 
-    /// Sets the history of a place.
+    /// Sets the history of a range.
     fn put(&mut self, start: usize, bytes: usize, write: Stamp, reads: [Stamp; 2]) {
         let mut at = start;
         while at < start + bytes {
@@ -91,7 +91,7 @@ impl ExactRange {
     }
 }
 
-/// Bytes of a page, the unit in which cells of global memory are allocated.
+/// The size of a page in bytes, the unit in which cells of global memory are allocated.
 const PAGE: usize = 512;
 const SHARDS: usize = 256;
 
@@ -130,7 +130,7 @@ impl ExactMemory {
         found.or(self.access(address + here, bytes - here, own, effect, knows))
     }
 
-    /// Sets the history of a place within one page: its last write, and reads since.
+    /// Sets the history of a range within one page: its last write, and reads since.
     pub fn put(&self, address: usize, bytes: usize, write: Stamp, reads: [Stamp; 2]) {
         let (page, offset) = (address / PAGE, address % PAGE);
         self.lock(page).entry(page).or_insert_with(|| ExactRange::initialized(PAGE)).put(offset, bytes, write, reads);

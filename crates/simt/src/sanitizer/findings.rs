@@ -1,4 +1,4 @@
-//! What the checks of a launch find.
+//! The findings of a launch's checks.
 
 use std::fmt;
 
@@ -18,17 +18,17 @@ pub enum Check {
     DivergentBarrier,
     /// The lanes of a warp execute one shuffle or vote on different lines.
     DivergentWarp,
-    /// A shuffle reads a lane that does not take part in it.
+    /// A shuffle reads a lane that does not participate in it.
     MissingLane,
     /// The mask of a shuffle, vote or `sync_warp` names lanes that never execute it: they have exited, or wait
-    /// elsewhere or with another mask. The launch ends with a fault then.
+    /// elsewhere or with another mask. The launch then ends with a fault.
     WrongMask,
     /// Blocks access the same memory by atomic operations whose scope is the block.
     Scope,
 }
 
 impl Check {
-    /// The check's name, as it stands before a finding: `race in shared memory`.
+    /// The check's name, the first words of a finding: `race in shared memory`.
     pub fn name(self) -> &'static str {
         match self {
             Self::SharedRace => "race in shared memory",
@@ -36,8 +36,8 @@ impl Check {
             Self::Unwritten => "shared memory read before it was written",
             Self::DivergentBarrier => "barrier in divergent code",
             Self::DivergentWarp => "operation of a warp in divergent code",
-            Self::MissingLane => "shuffle from a lane that is not there",
-            Self::WrongMask => "mask of lanes that do not come",
+            Self::MissingLane => "shuffle from a missing lane",
+            Self::WrongMask => "mask of lanes that never arrive",
             Self::Scope => "atomic operation of too narrow a scope",
         }
     }

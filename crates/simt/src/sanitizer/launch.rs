@@ -1,4 +1,4 @@
-//! What the checks of a launch share between cores.
+//! The state that the checks of a launch share between cores.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

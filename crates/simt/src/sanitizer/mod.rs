@@ -1,6 +1,6 @@
-//! Checks what lanes do: races, reads of unwritten memory, barriers, masks.
+//! Checks the operations of lanes: races, reads of unwritten memory, barriers, masks.
 //!
-//! Each access is compared with what shadow memory holds about earlier accesses of the same place. A vector clock says
+//! Each access is compared with the earlier accesses of the same address that shadow memory holds. Vector clocks say
 //! which of those happen before it.
 //!
 //! | module | what it does |

@@ -1,10 +1,10 @@
-//! Happens-before between blocks: what fences and atomics publish.
+//! Happens-before between blocks: releases and acquires by fences and atomics.
 //!
 //! Blocks synchronize only through atomics. A fence captures what its thread knows (a [`Release`]). A later atomic
-//! operation of the thread publishes that at the atomic's address. Another thread's operation on the address observes
-//! it, and that thread's next fence acquires it. Fences in one sequential order (`fence.sc`) do more: after a barrier,
-//! such a fence by any thread of the block acquires what another thread of the block has observed. (PTX ISA, "Memory
-//! Consistency Model": release and acquire patterns, which are cumulative over barriers, and Fence-SC order.)
+//! operation of the thread publishes the release at the atomic's address. Another thread's operation on the address
+//! observes it, and that thread's next fence acquires it. Sequentially consistent fences (`fence.sc`) do more: after a
+//! barrier, such a fence by any thread of the block acquires what another thread of the block has observed. (PTX ISA,
+//! "Memory Consistency Model": release and acquire patterns, which are cumulative over barriers, and Fence-SC order.)
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -72,7 +72,7 @@ impl Releases {
         self.by_address.get(&address).map_or(0, |releases| releases.all.len())
     }
 
-    /// Whether an access happens before whatever follows these acquires in the block `acquirer`.
+    /// Whether an access happens before the accesses that follow these acquires in the block `acquirer`.
     pub fn know(&self, acquired: &[Acquired], stamp: Stamp, acquirer: u32) -> bool {
         let mut open = acquired.to_vec();
         let mut visited: Vec<Acquired> = Vec::new();

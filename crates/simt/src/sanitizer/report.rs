@@ -11,7 +11,7 @@ use crate::dim::Dim3;
 use crate::events::sites::SiteTable;
 use crate::memory::{Argument, Element, NamedMemory};
 
-/// The findings of a launch, and what it takes to describe them.
+/// The findings of a launch, and the names that describe them.
 pub(crate) struct Reports {
     kernel: String,
     grid: Dim3,
@@ -22,11 +22,11 @@ pub(crate) struct Reports {
     findings: Mutex<BTreeMap<Key, (u32, Finding)>>,
 }
 
-/// What findings have in common that count as one: the check and both lines.
+/// The key by which findings are merged: the check and both lines.
 type Key = (Check, Line, Option<Line>);
 type Line = (&'static str, u32, u32);
 
-/// A thread that does something at a line.
+/// A thread and its action at a line.
 #[derive(Clone, Copy)]
 pub(super) struct Actor {
     pub verb: &'static str,
@@ -86,8 +86,8 @@ impl Reports {
         };
         let second = actor(own, verb);
         let hint = match (&first, check) {
-            (_, Check::Scope) => "the scope must be the device where blocks meet",
-            (None, _) => "nobody of the block has written it",
+            (_, Check::Scope) => "blocks share this memory: the scope must be the device",
+            (None, _) => "no thread of the block has written it",
             (Some(first), _) if first.block != second.block => "no fence and atomic operation orders the blocks",
             (Some(first), _) if first.thread / 32 == second.thread / 32 => {
                 "one warp, but no `sync_warp` and no barrier between"

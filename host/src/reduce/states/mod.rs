@@ -5,7 +5,7 @@ mod columns;
 use std::fmt;
 
 use cuda_std::element::{Element, Plain};
-use exact_sum::{ExactSum, MOST_ELEMENTS, Specials, Summand, TooManyElements};
+use exact_sum::{ExactSum, MAX_ELEMENTS, Specials, Summand, TooManyElements};
 use half::{bf16, f16};
 use kernels::ops::Sum;
 use kernels::reduce::exact::rest::Special;
@@ -381,7 +381,7 @@ impl<T: ExactElement> ExactSums<T> {
     /// The most elements that a sum has with so many further ones, if it has room for them.
     fn most_with(&self, further: u64) -> Result<u64, TooManyElements> {
         let count = self.most.saturating_add(further);
-        if count > MOST_ELEMENTS { Err(TooManyElements { count }) } else { Ok(count) }
+        if count > MAX_ELEMENTS { Err(TooManyElements { count }) } else { Ok(count) }
     }
 }
 

@@ -100,7 +100,7 @@ impl<G: Grid> WarpSum<G> {
     /// The same sum, with nothing in bins.
     #[inline(always)]
     fn drained(self) -> Self {
-        let (own, own_low) = (self.own.emptied(), self.own_low.emptied());
+        let (own, own_low) = (self.own.cleared(), self.own_low.cleared());
         Self { value: self.end(), own, low: self.end_of_low(), own_low, ..self }
     }
 
@@ -111,7 +111,7 @@ impl<G: Grid> WarpSum<G> {
         let items = N * items_of_vector::<K>();
         let count = if G::HAS_LOW { items as u32 } else { terms::<K>(items) };
         let mut has_room = true;
-        if !self.own.has_room(count) {
+        if !self.own.has_capacity(count) {
             *self = self.drained();
             has_room = !(self.value.is_full() | self.low.is_full());
         }
@@ -280,7 +280,7 @@ impl<G: Grid> WarpSum<G> {
         let low = self.end_of_low().sum_of_lanes();
         let position = G::position(self.own_low.window());
         rest.add(|k| low.digit(position, k));
-        let (own_low, in_rest) = (self.own_low.emptied(), self.in_rest | IN_LIMBS);
+        let (own_low, in_rest) = (self.own_low.cleared(), self.in_rest | IN_LIMBS);
         Self { own_low, low: Value::ZERO, in_rest, ..self }
     }
 

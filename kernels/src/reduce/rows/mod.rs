@@ -2,7 +2,7 @@
 
 mod stage;
 
-use cuda_std::bits::cut_vector;
+use cuda_std::bits::funnel_shift_vector;
 use cuda_std::prelude::*;
 
 use super::fold::fold_lanes;
@@ -201,7 +201,7 @@ impl<T: Element> StagedRow<'_, T> {
                 return self.tile.load_unchecked(turned(low));
             }
             let high = low + usize::from(past > 0);
-            cut_vector(self.tile.load_unchecked(turned(low)), self.tile.load_unchecked(turned(high)), past)
+            funnel_shift_vector(self.tile.load_unchecked(turned(low)), self.tile.load_unchecked(turned(high)), past)
         }
     }
 }

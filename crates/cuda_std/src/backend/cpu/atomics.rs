@@ -7,21 +7,21 @@ use simt::lane::{self, Access};
 
 use crate::atomic::Scope;
 
-/// An atomic operation, in the order that those who watch see.
+/// Executes an atomic operation, in the order that the executor's hooks see.
 #[inline(always)]
 #[track_caller]
-fn in_order<T>(place: *mut T, scope: Scope, operation: impl FnOnce() -> T) -> T {
-    lane::atomic(Access::Atomic, place.addr(), size_of::<T>(), scope == Scope::Block, operation, |_| true)
+fn hooked<T>(pointer: *mut T, scope: Scope, operation: impl FnOnce() -> T) -> T {
+    lane::atomic(Access::Atomic, pointer.addr(), size_of::<T>(), scope == Scope::Block, operation, |_| true)
 }
 
 macro_rules! atomics {
     ($($name:ident: $type:ty, $atomic:ident, $method:ident;)*) => {$(
         /// # Safety
-        /// `place` is valid for reads and writes of the type, aligned, and used by nothing but this module meanwhile.
+        /// `pointer` is valid for reads and writes of the type, aligned, and accessed only by this module meanwhile.
         #[track_caller]
-        pub(crate) unsafe fn $name(place: *mut $type, operand: $type, scope: Scope) -> $type {
+        pub(crate) unsafe fn $name(pointer: *mut $type, operand: $type, scope: Scope) -> $type {
             // SAFETY: as promised by the caller.
-            in_order(place, scope, || unsafe { (*place.cast::<$atomic>()).$method(operand, Ordering::Relaxed) })
+            hooked(pointer, scope, || unsafe { (*pointer.cast::<$atomic>()).$method(operand, Ordering::Relaxed) })
         }
     )*};
 }
@@ -42,13 +42,13 @@ atomics! {
 }
 
 /// # Safety
-/// `place` is valid for reads and writes, aligned, and used by nothing but this module meanwhile.
+/// `pointer` is valid for reads and writes, aligned, and accessed only by this module meanwhile.
 #[track_caller]
-pub(crate) unsafe fn atomic_inc_u32(place: *mut u32, last: u32, scope: Scope) -> u32 {
+pub(crate) unsafe fn atomic_inc_u32(pointer: *mut u32, last: u32, scope: Scope) -> u32 {
     // SAFETY: as promised by the caller.
-    let counter = unsafe { &*place.cast::<AtomicU32>() };
+    let counter = unsafe { &*pointer.cast::<AtomicU32>() };
     let next = |count| Some(if count >= last { 0 } else { count + 1 });
-    in_order(place, scope, || match counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
+    hooked(pointer, scope, || match counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
         Ok(before) | Err(before) => before,
     })
 }
@@ -56,12 +56,12 @@ pub(crate) unsafe fn atomic_inc_u32(place: *mut u32, last: u32, scope: Scope) ->
 macro_rules! compare_and_swaps {
     ($($name:ident: $type:ty, $atomic:ident;)*) => {$(
         /// # Safety
-        /// `place` is valid for reads and writes of the type, aligned, and used by nothing but this module meanwhile.
+        /// `pointer` is valid for reads and writes of the type, aligned, and accessed only by this module meanwhile.
         #[track_caller]
-        pub(crate) unsafe fn $name(place: *mut $type, expected: $type, new: $type, scope: Scope) -> $type {
+        pub(crate) unsafe fn $name(pointer: *mut $type, expected: $type, new: $type, scope: Scope) -> $type {
             // SAFETY: as promised by the caller.
-            let atomic = unsafe { &*place.cast::<$atomic>() };
-            in_order(place, scope, || {
+            let atomic = unsafe { &*pointer.cast::<$atomic>() };
+            hooked(pointer, scope, || {
                 match atomic.compare_exchange(expected, new, Ordering::Relaxed, Ordering::Relaxed) {
                     Ok(before) | Err(before) => before,
                 }

@@ -40,14 +40,12 @@ pub(crate) fn misaligned(array: &'static str, index: usize) -> ! {
 #[track_caller]
 #[cold]
 pub(crate) fn misaligned_for(array: &'static str, size: usize) -> ! {
-    lane::fault(format!(
-        "{array}, which does not begin at a multiple of {size} bytes, as one of elements of {size} bytes"
-    ))
+    lane::fault(format!("{array}, cast to elements of {size} bytes, does not begin at a multiple of {size} bytes"))
 }
 
 #[track_caller]
 #[cold]
-pub(crate) fn wrong_halves(a: u32, b: u32) -> ! {
+pub(crate) fn u16x2_out_of_range(a: u32, b: u32) -> ! {
     lane::fault(format!("halves of {a:#010x} or {b:#010x} are not below 0x7c00"))
 }
 
@@ -130,20 +128,27 @@ pub(crate) fn vote_ballot(mask: u32, predicate: bool) -> u32 {
     lane::vote(Vote::Ballot, mask, u32::from(predicate))
 }
 
-/// A place in the source.
-pub(crate) type Place = &'static Location<'static>;
+/// A position in the source.
+pub(crate) type SourceLocation = &'static Location<'static>;
 
-/// Where the caller's caller stands: a closure, through which a shuffle may go, forgets it.
+/// The position of the caller's caller: a shuffle inside a closure would lose it.
 #[track_caller]
-pub(crate) fn here() -> Place {
+pub(crate) fn caller_location() -> SourceLocation {
     Location::caller()
 }
 
 macro_rules! shuffles {
     ($($name:ident = $kind:ident),*) => {$(
         #[inline(always)]
-        pub(crate) fn $name(place: Place, mask: u32, value: u64, operand: u32, width: u32, _words: usize) -> u64 {
-            lane::shuffle_at(place, Shuffle::$kind, mask, value, operand, width).0
+        pub(crate) fn $name(
+            location: SourceLocation,
+            mask: u32,
+            value: u64,
+            operand: u32,
+            width: u32,
+            _words: usize,
+        ) -> u64 {
+            lane::shuffle_at(location, Shuffle::$kind, mask, value, operand, width).0
         }
     )*};
 }
@@ -166,7 +171,8 @@ reductions! {
     reduce_and = ReduceAnd, reduce_or = ReduceOr, reduce_xor = ReduceXor,
 }
 
-// Lanes of a block run on one core, but blocks do not, and the host's order is not the device's: all fences are full.
+// All fences are full ones: the lanes of a block run on one core, but blocks do not, and the host's memory order
+// differs from the device's.
 
 pub(crate) fn fence_block() {
     lane::fence(true, true);
@@ -188,24 +194,24 @@ pub(crate) fn fence_acquire_release(scope: Scope) {
     fence(Ordering::AcqRel);
 }
 
-/// The executor runs one grid after another, and counts the blocks that would not need that.
+/// The executor runs one grid after another, and counts the blocks for which a GPU could overlap them.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn launch_dependents() {
     lane::launch_dependents();
 }
 
-/// Lanes of the executor wait for nothing.
+/// No effect: lanes of the executor do not wait for loads.
 #[inline(always)]
 pub(crate) fn issue_loads() {}
 
-/// When something is computed is no concern of the executor's.
+/// No effect in the executor.
 #[inline(always)]
 pub(crate) fn compute_now(word: u32) -> u32 {
     word
 }
 
-/// Registers are no concern of the executor's.
+/// No effect in the executor.
 #[inline(always)]
 pub(crate) fn compute_anew(number: usize) -> usize {
     number
@@ -215,13 +221,13 @@ pub(crate) fn keep_rolled(counter: u32) -> u32 {
     core::hint::black_box(counter)
 }
 
-/// A round of waiting for a block before this one.
+/// One polling round of a wait for an earlier block.
 #[track_caller]
 pub(crate) fn spin(round: u32) {
     lane::spin(round);
 }
 
-/// The end of so many rounds of waiting.
+/// The end of a wait of `rounds` polling rounds.
 pub(crate) fn end_spin(rounds: u32) {
     lane::end_spin(rounds);
 }

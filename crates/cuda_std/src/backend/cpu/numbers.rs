@@ -1,4 +1,4 @@
-//! What a GPU has instructions for: conversions, roots, minima, and bytes of words.
+//! Portable versions of GPU instructions: conversions, square roots, minima, and bytes of words.
 
 use crate::element::VectorType;
 
@@ -21,14 +21,14 @@ pub(crate) fn multiply_add_f64(a: f64, b: f64, c: f64) -> f64 {
     a.mul_add(b, c)
 }
 
-/// The smaller; NaN if one is NaN.
+/// The minimum; NaN if either is NaN.
 pub(crate) fn minimum_f32(a: f32, b: f32) -> f32 {
-    crate::float::minimum_by_comparing(a, b)
+    crate::float::minimum_portable(a, b)
 }
 
-/// The larger; NaN if one is NaN.
+/// The maximum; NaN if either is NaN.
 pub(crate) fn maximum_f32(a: f32, b: f32) -> f32 {
-    crate::float::maximum_by_comparing(a, b)
+    crate::float::maximum_portable(a, b)
 }
 
 pub(crate) fn f16_from_f32(value: f32) -> u16 {
@@ -45,7 +45,7 @@ pub(crate) fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
     u32::from_le_bytes([0, 4, 8, 12].map(|digit| bytes[(selector >> digit & 7) as usize]))
 }
 
-pub(crate) fn high_product(a: u32, b: u32) -> u32 {
+pub(crate) fn mul_hi(a: u32, b: u32) -> u32 {
     ((u64::from(a) * u64::from(b)) >> 32) as u32
 }
 
@@ -57,38 +57,38 @@ pub(crate) fn add_signed_bytes(word: u32, sum: i32) -> i32 {
     word.to_le_bytes().iter().fold(sum, |sum, &byte| sum.wrapping_add((byte as i8).into()))
 }
 
-pub(crate) const COMPARES_HALVES: bool = true;
+pub(crate) const HAS_U16X2_MIN_MAX: bool = true;
 
-/// A GPU compares halves as `f16`, in the same order as long as they are finite and have no sign.
+/// A GPU compares the halves as `f16`, which has the same order only for finite, non-negative values.
 #[track_caller]
-fn check_halves(a: u32, b: u32) {
+fn check_u16x2(a: u32, b: u32) {
     if [a, b].iter().any(|word| word & 0xFFFF >= 0x7C00 || word >> 16 >= 0x7C00) {
-        super::wrong_halves(a, b);
+        super::u16x2_out_of_range(a, b);
     }
 }
 
 #[track_caller]
-pub(crate) fn min_of_halves(a: u32, b: u32) -> u32 {
-    check_halves(a, b);
+pub(crate) fn min_u16x2(a: u32, b: u32) -> u32 {
+    check_u16x2(a, b);
     (a & 0xFFFF).min(b & 0xFFFF) | (a >> 16).min(b >> 16) << 16
 }
 
 #[track_caller]
-pub(crate) fn max_of_halves(a: u32, b: u32) -> u32 {
-    check_halves(a, b);
+pub(crate) fn max_u16x2(a: u32, b: u32) -> u32 {
+    check_u16x2(a, b);
     (a & 0xFFFF).max(b & 0xFFFF) | (a >> 16).max(b >> 16) << 16
 }
 
-/// The 32 bits that begin `bits` bits, less than 32, into two words.
+/// The 32 bits that start `bits` bits into two words. `bits` is less than 32.
 pub(crate) fn funnel(low: u32, high: u32, bits: u32) -> u32 {
     ((u64::from(high) << 32 | u64::from(low)) >> bits) as u32
 }
 
-/// The 16 bytes that begin `off` bytes, less than 16, into two vectors.
-pub(crate) fn cut<P: VectorType>(low: P, high: P, off: usize, _size: usize) -> P {
+/// The 16 bytes that start `off` bytes into two vectors. `off` is less than 16.
+pub(crate) fn funnel_vector<P: VectorType>(low: P, high: P, off: usize, _size: usize) -> P {
     let mut bytes = [0_u8; 32];
-    for (place, word) in bytes.chunks_exact_mut(4).zip(low.to_words().into_iter().chain(high.to_words())) {
-        place.copy_from_slice(&word.to_le_bytes());
+    for (chunk, word) in bytes.chunks_exact_mut(4).zip(low.to_words().into_iter().chain(high.to_words())) {
+        chunk.copy_from_slice(&word.to_le_bytes());
     }
     let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|k| bytes[off + 4 * i + k]));
     P::from_words([0, 1, 2, 3].map(word))

@@ -1,4 +1,4 @@
-//! Shared memory. The lanes of a block run on one core, one at a time: ordinary reads and writes are no race.
+//! Shared memory. The lanes of a block run on one core, one at a time, so ordinary reads and writes do not race.
 
 use core::mem::size_of;
 
@@ -13,7 +13,7 @@ pub(crate) type SharedAddress = *mut u8;
 
 #[track_caller]
 pub(crate) fn shared_declare<T, const LEN: usize, const ID: u64>() -> SharedAddress {
-    // A constant, so that an array larger than any memory does not compile.
+    // A constant, so that an array larger than the address space does not compile.
     lane::shared_array(ID, const { LEN * size_of::<T>() }, size_of::<T>())
 }
 
@@ -27,10 +27,10 @@ pub(crate) fn shared_dynamic() -> (SharedAddress, usize) {
     lane::dynamic_shared()
 }
 
-/// Reads shared memory.
+/// Loads from shared memory.
 ///
 /// # Safety
-/// `base + offset` is inside of a shared array of this block, and a multiple of `T`'s size.
+/// `base + offset` is inside a shared array of this block, and a multiple of `T`'s size.
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn shared_load<T: Plain>(base: SharedAddress, offset: usize) -> T {
@@ -39,10 +39,10 @@ pub(crate) unsafe fn shared_load<T: Plain>(base: SharedAddress, offset: usize) -
     unsafe { base.add(offset).cast::<T>().read() }
 }
 
-/// Writes shared memory.
+/// Stores to shared memory.
 ///
 /// # Safety
-/// As [`shared_load`].
+/// As for [`shared_load`].
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn shared_store<T: Plain>(base: SharedAddress, offset: usize, value: T) {
@@ -51,10 +51,10 @@ pub(crate) unsafe fn shared_store<T: Plain>(base: SharedAddress, offset: usize, 
     unsafe { base.add(offset).cast::<T>().write(value) }
 }
 
-/// Reads shared memory, from memory.
+/// A volatile load from shared memory.
 ///
 /// # Safety
-/// As [`shared_load`].
+/// As for [`shared_load`].
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn shared_load_volatile<T: Plain>(base: SharedAddress, offset: usize) -> T {
@@ -63,10 +63,10 @@ pub(crate) unsafe fn shared_load_volatile<T: Plain>(base: SharedAddress, offset:
     unsafe { base.add(offset).cast::<T>().read_volatile() }
 }
 
-/// Writes shared memory, to memory.
+/// A volatile store to shared memory.
 ///
 /// # Safety
-/// As [`shared_load`].
+/// As for [`shared_load`].
 #[inline(always)]
 #[track_caller]
 pub(crate) unsafe fn shared_store_volatile<T: Plain>(base: SharedAddress, offset: usize, value: T) {

@@ -1,10 +1,10 @@
-//! The table of functions that this thread's lanes call in the place of an erased operator's.
+//! The function table that the lanes of a CPU thread call in place of an erased operator.
 
 use core::any::TypeId;
 use core::cell::Cell;
 use std::thread_local;
 
-/// A `&'static V` whose type is known by its number alone.
+/// A `&'static V`, with `V` known only by its `TypeId`.
 #[derive(Clone, Copy)]
 struct Entered {
     table: *const (),
@@ -23,7 +23,7 @@ pub(crate) fn enter_table<V: Sync>(table: &'static V) {
 #[inline(always)]
 pub(crate) fn table<V: Sync>() -> &'static V {
     match ENTERED.get() {
-        // SAFETY: `enter_table` has made it of a `&'static` of the type with that number, which is `V`; and `V` is
+        // SAFETY: `enter_table` made it from a `&'static` of the type with that `TypeId`, which is `V`; and `V` is
         // `Sync`.
         Some(entered) if entered.id == TypeId::of::<V>() => unsafe { &*entered.table.cast::<V>() },
         _ => no_table(),

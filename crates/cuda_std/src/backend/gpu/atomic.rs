@@ -1,22 +1,34 @@
-//! Atomic operations, by PTX's names.
+//! Atomic operations, by PTX instructions.
 
 use core::arch::asm;
 
-/// Read-modify-write of global or shared memory. `space` is the PTX state space that the address is in.
+/// Read-modify-write operations on global memory.
 macro_rules! atomics {
     ($($name:ident: $type:ty, $reg:ident, $op:literal;)*) => {$(
         /// # Safety
-        /// `place` is valid for reads and writes of the type on this device, and aligned.
+        /// `pointer` is valid for reads and writes of the type on this device, and aligned.
         #[inline(always)]
-        pub(crate) unsafe fn $name(place: *mut $type, operand: $type, scope: crate::atomic::Scope) -> $type {
+        pub(crate) unsafe fn $name(pointer: *mut $type, operand: $type, scope: crate::atomic::Scope) -> $type {
             use crate::atomic::Scope;
             let before: $type;
             // SAFETY: as promised by the caller.
             unsafe {
                 match scope {
-                    Scope::Block => asm!(concat!("atom.relaxed.cta.", $op, " {}, [{}], {};"), out($reg) before, in(reg64) place, in($reg) operand, options(nostack)),
-                    Scope::Device => asm!(concat!("atom.relaxed.gpu.", $op, " {}, [{}], {};"), out($reg) before, in(reg64) place, in($reg) operand, options(nostack)),
-                    Scope::System => asm!(concat!("atom.relaxed.sys.", $op, " {}, [{}], {};"), out($reg) before, in(reg64) place, in($reg) operand, options(nostack)),
+                    Scope::Block => asm!(
+                        concat!("atom.relaxed.cta.", $op, " {}, [{}], {};"),
+                        out($reg) before, in(reg64) pointer, in($reg) operand,
+                        options(nostack),
+                    ),
+                    Scope::Device => asm!(
+                        concat!("atom.relaxed.gpu.", $op, " {}, [{}], {};"),
+                        out($reg) before, in(reg64) pointer, in($reg) operand,
+                        options(nostack),
+                    ),
+                    Scope::System => asm!(
+                        concat!("atom.relaxed.sys.", $op, " {}, [{}], {};"),
+                        out($reg) before, in(reg64) pointer, in($reg) operand,
+                        options(nostack),
+                    ),
                 }
             }
             before
@@ -35,7 +47,7 @@ atomics! {
     atomic_add_u64: u64, reg64, "add.u64";
     atomic_min_u64: u64, reg64, "min.u64";
     atomic_max_u64: u64, reg64, "max.u64";
-    // Two's complement: the sum's bits are the same.
+    // Two's complement: signed and unsigned sums have the same bits.
     atomic_add_i64: i64, reg64, "add.u64";
     atomic_min_i64: i64, reg64, "min.s64";
     atomic_max_i64: i64, reg64, "max.s64";
@@ -44,17 +56,34 @@ atomics! {
 macro_rules! compare_and_swaps {
     ($($name:ident: $type:ty, $reg:ident, $op:literal;)*) => {$(
         /// # Safety
-        /// `place` is valid for reads and writes of the type on this device, and aligned.
+        /// `pointer` is valid for reads and writes of the type on this device, and aligned.
         #[inline(always)]
-        pub(crate) unsafe fn $name(place: *mut $type, expected: $type, new: $type, scope: crate::atomic::Scope) -> $type {
+        pub(crate) unsafe fn $name(
+            pointer: *mut $type,
+            expected: $type,
+            new: $type,
+            scope: crate::atomic::Scope,
+        ) -> $type {
             use crate::atomic::Scope;
             let before: $type;
             // SAFETY: as promised by the caller.
             unsafe {
                 match scope {
-                    Scope::Block => asm!(concat!("atom.relaxed.cta.cas.", $op, " {}, [{}], {}, {};"), out($reg) before, in(reg64) place, in($reg) expected, in($reg) new, options(nostack)),
-                    Scope::Device => asm!(concat!("atom.relaxed.gpu.cas.", $op, " {}, [{}], {}, {};"), out($reg) before, in(reg64) place, in($reg) expected, in($reg) new, options(nostack)),
-                    Scope::System => asm!(concat!("atom.relaxed.sys.cas.", $op, " {}, [{}], {}, {};"), out($reg) before, in(reg64) place, in($reg) expected, in($reg) new, options(nostack)),
+                    Scope::Block => asm!(
+                        concat!("atom.relaxed.cta.cas.", $op, " {}, [{}], {}, {};"),
+                        out($reg) before, in(reg64) pointer, in($reg) expected, in($reg) new,
+                        options(nostack),
+                    ),
+                    Scope::Device => asm!(
+                        concat!("atom.relaxed.gpu.cas.", $op, " {}, [{}], {}, {};"),
+                        out($reg) before, in(reg64) pointer, in($reg) expected, in($reg) new,
+                        options(nostack),
+                    ),
+                    Scope::System => asm!(
+                        concat!("atom.relaxed.sys.cas.", $op, " {}, [{}], {}, {};"),
+                        out($reg) before, in(reg64) pointer, in($reg) expected, in($reg) new,
+                        options(nostack),
+                    ),
                 }
             }
             before

@@ -4,19 +4,18 @@ use core::arch::asm;
 use core::mem::{size_of, transmute_copy};
 
 use crate::element::{Plain, VectorType};
-use crate::global::Fetch;
+use crate::global::L2Prefetch;
 
-/// Loads 16 bytes, as words: what of L2's lines is fetched with them is part of the instruction, which older devices do
-/// not have.
+/// Loads 16 bytes as four words. The L2 prefetch size is part of the instruction, which older devices lack.
 macro_rules! load_words {
-    ($instruction:literal, $is_there:expr, $place:expr) => {{
+    ($instruction:literal, $predicate:expr, $pointer:expr) => {{
         let (a, b, c, d): (u32, u32, u32, u32);
         asm!(
             "{{",
             ".reg .pred there;",
             ".reg .b64 global;",
-            "setp.ne.u32 there, {is_there}, 0;",
-            "cvta.to.global.u64 global, {place};",
+            "setp.ne.u32 there, {predicate}, 0;",
+            "cvta.to.global.u64 global, {pointer};",
             "mov.b32 {a}, 0;",
             "mov.b32 {b}, 0;",
             "mov.b32 {c}, 0;",
@@ -24,84 +23,84 @@ macro_rules! load_words {
             concat!("@there ", $instruction, " {{{a}, {b}, {c}, {d}}}, [global];"),
             "}}",
             a = out(reg32) a, b = out(reg32) b, c = out(reg32) c, d = out(reg32) d,
-            is_there = in(reg32) u32::from($is_there), place = in(reg64) $place,
+            predicate = in(reg32) u32::from($predicate), pointer = in(reg64) $pointer,
             options(pure, readonly, nostack, preserves_flags)
         );
         [a, b, c, d]
     }};
-    ($instruction:literal, $place:expr) => {{
+    ($instruction:literal, $pointer:expr) => {{
         let (a, b, c, d): (u32, u32, u32, u32);
         asm!(
             "{{",
             ".reg .b64 global;",
-            "cvta.to.global.u64 global, {place};",
+            "cvta.to.global.u64 global, {pointer};",
             concat!($instruction, " {{{a}, {b}, {c}, {d}}}, [global];"),
             "}}",
-            a = out(reg32) a, b = out(reg32) b, c = out(reg32) c, d = out(reg32) d, place = in(reg64) $place,
+            a = out(reg32) a, b = out(reg32) b, c = out(reg32) c, d = out(reg32) d, pointer = in(reg64) $pointer,
             options(pure, readonly, nostack, preserves_flags)
         );
         [a, b, c, d]
     }};
 }
 
-/// Reads global memory.
+/// Loads from global memory.
 ///
 /// # Safety
-/// `place` is valid for a read of `T` on this device, and aligned.
+/// `pointer` is valid for a read of `T` on this device, and aligned.
 #[inline(always)]
-pub(crate) unsafe fn load<T: Plain>(place: *const T) -> T {
+pub(crate) unsafe fn load<T: Plain>(pointer: *const T) -> T {
     if size_of::<T>() == 16 {
-        // LLVM would take an ordinary 16-byte load apart as soon as an unaligned path reads the same elements.
+        // LLVM would split an ordinary 16-byte load as soon as an unaligned path reads the same elements.
         // SAFETY: as promised by the caller; any bits are a `T` (it is `Plain`).
-        return unsafe { transmute_copy(&load_words!("ld.global.v4.b32", place)) };
+        return unsafe { transmute_copy(&load_words!("ld.global.v4.b32", pointer)) };
     }
     // SAFETY: as promised by the caller.
-    unsafe { place.read() }
+    unsafe { pointer.read() }
 }
 
-/// Reads 16 bytes.
+/// Loads 16 bytes.
 ///
 /// # Safety
-/// As [`load`].
+/// As for [`load`].
 #[inline(always)]
-pub(crate) unsafe fn load_vector<P: VectorType>(place: *const P, fetch: Fetch) -> P {
+pub(crate) unsafe fn load_vector<P: VectorType>(pointer: *const P, prefetch: L2Prefetch) -> P {
     // SAFETY: as promised by the caller.
     P::from_words(unsafe {
-        match fetch {
+        match prefetch {
             #[cfg(cuda_arch_at_least = "90")]
-            Fetch::Line => load_words!("ld.global.L2::128B.v4.b32", place),
+            L2Prefetch::Line => load_words!("ld.global.L2::128B.v4.b32", pointer),
             #[cfg(cuda_arch_at_least = "90")]
-            Fetch::TwoLines => load_words!("ld.global.L2::256B.v4.b32", place),
-            _ => load_words!("ld.global.v4.b32", place),
+            L2Prefetch::TwoLines => load_words!("ld.global.L2::256B.v4.b32", pointer),
+            _ => load_words!("ld.global.v4.b32", pointer),
         }
     })
 }
 
-/// Reads 16 bytes, or nothing: zeros. A predicate, where LLVM would make a branch and wait for what is loaded at its
-/// end.
+/// Loads 16 bytes if `predicate`, else returns zeros. The load is predicated; LLVM would make a branch and wait at its
+/// end for the loaded value.
 ///
 /// # Safety
-/// As [`load`], if there is something.
+/// As for [`load`], if `predicate`.
 #[inline(always)]
-pub(crate) unsafe fn load_vector_if<P: VectorType>(is_there: bool, place: *const P, fetch: Fetch) -> P {
+pub(crate) unsafe fn load_vector_if<P: VectorType>(predicate: bool, pointer: *const P, prefetch: L2Prefetch) -> P {
     // SAFETY: as promised by the caller.
     P::from_words(unsafe {
-        match fetch {
+        match prefetch {
             #[cfg(cuda_arch_at_least = "90")]
-            Fetch::Line => load_words!("ld.global.L2::128B.v4.b32", is_there, place),
+            L2Prefetch::Line => load_words!("ld.global.L2::128B.v4.b32", predicate, pointer),
             #[cfg(cuda_arch_at_least = "90")]
-            Fetch::TwoLines => load_words!("ld.global.L2::256B.v4.b32", is_there, place),
-            _ => load_words!("ld.global.v4.b32", is_there, place),
+            L2Prefetch::TwoLines => load_words!("ld.global.L2::256B.v4.b32", predicate, pointer),
+            _ => load_words!("ld.global.v4.b32", predicate, pointer),
         }
     })
 }
 
-/// [`load_vector_if`] of 8 bytes, as words.
+/// [`load_vector_if`] for 8 bytes, as two words.
 ///
 /// # Safety
-/// As there.
+/// As for [`load_vector_if`].
 #[inline(always)]
-pub(crate) unsafe fn load_half_if(is_there: bool, place: *const [u32; 2]) -> [u32; 2] {
+pub(crate) unsafe fn load_half_if(predicate: bool, pointer: *const [u32; 2]) -> [u32; 2] {
     let (a, b): (u32, u32);
     // SAFETY: as promised by the caller.
     unsafe {
@@ -109,41 +108,41 @@ pub(crate) unsafe fn load_half_if(is_there: bool, place: *const [u32; 2]) -> [u3
             "{{",
             ".reg .pred there;",
             ".reg .b64 global;",
-            "setp.ne.u32 there, {is_there}, 0;",
-            "cvta.to.global.u64 global, {place};",
+            "setp.ne.u32 there, {predicate}, 0;",
+            "cvta.to.global.u64 global, {pointer};",
             "mov.b32 {a}, 0;",
             "mov.b32 {b}, 0;",
             "@there ld.global.v2.b32 {{{a}, {b}}}, [global];",
             "}}",
             a = out(reg32) a, b = out(reg32) b,
-            is_there = in(reg32) u32::from(is_there), place = in(reg64) place,
+            predicate = in(reg32) u32::from(predicate), pointer = in(reg64) pointer,
             options(pure, readonly, nostack, preserves_flags)
         );
     }
     [a, b]
 }
 
-/// What the next lane has. All lanes of the warp come here; the last one gets its own.
+/// The next lane's word. All lanes of the warp must call it; the last lane gets its own.
 #[inline(always)]
-pub(crate) fn of_next_lane(word: u32) -> u32 {
+pub(crate) fn shuffle_from_next_lane(word: u32) -> u32 {
     super::shuffle_down((), u32::MAX, word.into(), 1, 32, 1) as u32
 }
 
-/// The 8 bytes that begin `off` bytes, less than 8, into `low` and, behind it, `high`.
+/// The 8 bytes that start `off` bytes into the concatenation of `low` and `high`. `off` is less than 8.
 #[inline(always)]
-pub(crate) fn cut_half([a, b]: [u32; 2], [c, d]: [u32; 2], off: usize) -> [u32; 2] {
+pub(crate) fn funnel_half([a, b]: [u32; 2], [c, d]: [u32; 2], off: usize) -> [u32; 2] {
     let by_one = off & 4 != 0;
     let [a, b, c] = if by_one { [b, c, d] } else { [a, b, c] };
     let bits = off as u32 % 4 * 8;
     [funnel(a, b, bits), funnel(b, c, bits)]
 }
 
-/// Writes global memory.
+/// Stores to global memory.
 ///
 /// # Safety
-/// `place` is valid for a write of `T` on this device, and aligned.
+/// `pointer` is valid for a write of `T` on this device, and aligned.
 #[inline(always)]
-pub(crate) unsafe fn store<T: Plain>(place: *mut T, value: T) {
+pub(crate) unsafe fn store<T: Plain>(pointer: *mut T, value: T) {
     if size_of::<T>() == 16 {
         // SAFETY: as promised by the caller.
         unsafe {
@@ -151,176 +150,177 @@ pub(crate) unsafe fn store<T: Plain>(place: *mut T, value: T) {
             asm!(
                 "{{",
                 ".reg .b64 global;",
-                "cvta.to.global.u64 global, {place};",
+                "cvta.to.global.u64 global, {pointer};",
                 "st.global.v4.b32 [global], {{{a}, {b}, {c}, {d}}};",
                 "}}",
-                a = in(reg32) a, b = in(reg32) b, c = in(reg32) c, d = in(reg32) d, place = in(reg64) place,
+                a = in(reg32) a, b = in(reg32) b, c = in(reg32) c, d = in(reg32) d, pointer = in(reg64) pointer,
                 options(nostack, preserves_flags)
             );
         }
         return;
     }
     // SAFETY: as promised by the caller.
-    unsafe { place.write(value) }
+    unsafe { pointer.write(value) }
 }
 
-/// Reads global memory past what compiler and L1 remember of it.
+/// A volatile load from global memory: not from a register, and not from L1.
 ///
 /// # Safety
-/// As [`load`].
+/// As for [`load`].
 #[inline(always)]
-pub(crate) unsafe fn load_volatile<T: Plain>(place: *const T) -> T {
-    // Word by word: LLVM keeps a volatile access of an array in memory.
-    // SAFETY: as promised by the caller; each arm reads a `T`'s bytes, any of which are one (it is `Plain`).
+pub(crate) unsafe fn load_volatile<T: Plain>(pointer: *const T) -> T {
+    // Word by word: LLVM would keep a volatile access of an array in local memory.
+    // SAFETY: as promised by the caller; each arm reads the bytes of a `T`, for which any bits are valid (it is
+    // `Plain`).
     unsafe {
         match size_of::<T>() {
-            2 => transmute_copy(&place.cast::<u16>().read_volatile()),
-            4 => transmute_copy(&place.cast::<u32>().read_volatile()),
-            8 => transmute_copy(&place.cast::<u64>().read_volatile()),
+            2 => transmute_copy(&pointer.cast::<u16>().read_volatile()),
+            4 => transmute_copy(&pointer.cast::<u32>().read_volatile()),
+            8 => transmute_copy(&pointer.cast::<u64>().read_volatile()),
             16 => {
-                let halves = place.cast::<u64>();
+                let halves = pointer.cast::<u64>();
                 transmute_copy(&[halves.read_volatile(), halves.add(1).read_volatile()])
             }
             32 => {
-                let words = place.cast::<u64>();
+                let words = pointer.cast::<u64>();
                 let read = |k: usize| words.add(k).read_volatile();
                 transmute_copy(&[read(0), read(1), read(2), read(3)])
             }
-            _ => place.read_volatile(),
+            _ => pointer.read_volatile(),
         }
     }
 }
 
-/// Writes global memory at once.
+/// A volatile store to global memory.
 ///
 /// # Safety
-/// As [`store`].
+/// As for [`store`].
 #[inline(always)]
-pub(crate) unsafe fn store_volatile<T: Plain>(place: *mut T, value: T) {
+pub(crate) unsafe fn store_volatile<T: Plain>(pointer: *mut T, value: T) {
     // SAFETY: as promised by the caller; each arm writes a `T`'s bytes, none of which is padding (it is `Plain`).
     unsafe {
         match size_of::<T>() {
-            2 => place.cast::<u16>().write_volatile(transmute_copy(&value)),
-            4 => place.cast::<u32>().write_volatile(transmute_copy(&value)),
-            8 => place.cast::<u64>().write_volatile(transmute_copy(&value)),
+            2 => pointer.cast::<u16>().write_volatile(transmute_copy(&value)),
+            4 => pointer.cast::<u32>().write_volatile(transmute_copy(&value)),
+            8 => pointer.cast::<u64>().write_volatile(transmute_copy(&value)),
             16 => {
                 let [low, high]: [u64; 2] = transmute_copy(&value);
-                let halves = place.cast::<u64>();
+                let halves = pointer.cast::<u64>();
                 halves.write_volatile(low);
                 halves.add(1).write_volatile(high);
             }
             32 => {
                 let [first, second, third, fourth]: [u64; 4] = transmute_copy(&value);
-                let words = place.cast::<u64>();
+                let words = pointer.cast::<u64>();
                 words.write_volatile(first);
                 words.add(1).write_volatile(second);
                 words.add(2).write_volatile(third);
                 words.add(3).write_volatile(fourth);
             }
-            _ => place.write_volatile(value),
+            _ => pointer.write_volatile(value),
         }
     }
 }
 
-/// Both words at once, as the device's memory has them.
+/// Loads a word and its flag in one access, coherent across the device.
 ///
 /// # Safety
-/// As [`load`].
+/// As for [`load`].
 #[inline(always)]
-pub(crate) unsafe fn load_both(place: *const [u64; 2]) -> [u64; 2] {
+pub(crate) unsafe fn load_pair(pointer: *const [u64; 2]) -> [u64; 2] {
     let (first, second);
     // SAFETY: as promised by the caller.
     unsafe {
         asm!(
             "{{",
             ".reg .b64 global;",
-            "cvta.to.global.u64 global, {place};",
+            "cvta.to.global.u64 global, {pointer};",
             "ld.relaxed.gpu.global.v2.b64 {{{first}, {second}}}, [global];",
             "}}",
-            first = out(reg64) first, second = out(reg64) second, place = in(reg64) place,
+            first = out(reg64) first, second = out(reg64) second, pointer = in(reg64) pointer,
             options(nostack, preserves_flags)
         );
     }
     [first, second]
 }
 
-/// Writes both words at once, for all of the device to see.
+/// Stores a word and its flag in one access, coherent across the device.
 ///
 /// # Safety
-/// As [`store`].
+/// As for [`store`].
 #[inline(always)]
-pub(crate) unsafe fn store_both(place: *mut [u64; 2], [first, second]: [u64; 2]) {
+pub(crate) unsafe fn store_pair(pointer: *mut [u64; 2], [first, second]: [u64; 2]) {
     // SAFETY: as promised by the caller.
     unsafe {
         asm!(
             "{{",
             ".reg .b64 global;",
-            "cvta.to.global.u64 global, {place};",
+            "cvta.to.global.u64 global, {pointer};",
             "st.relaxed.gpu.global.v2.b64 [global], {{{first}, {second}}};",
             "}}",
-            place = in(reg64) place, first = in(reg64) first, second = in(reg64) second,
+            pointer = in(reg64) pointer, first = in(reg64) first, second = in(reg64) second,
             options(nostack, preserves_flags)
         );
     }
 }
 
-/// A round of waiting for a block before this one: nothing that would make the next one later.
+/// One polling round of a wait for an earlier block: does nothing that would delay the next.
 #[inline(always)]
 pub(crate) fn spin(_round: u32) {}
 
-/// The end of so many rounds of waiting.
+/// The end of a wait.
 #[inline(always)]
 pub(crate) fn end_spin(_rounds: u32) {}
 
-/// How many bytes an address is past a multiple of 16.
+/// The address's offset from a multiple of 16, in bytes.
 #[inline(always)]
-pub(crate) fn bytes_off_alignment<T>(place: *const T) -> usize {
-    place as usize % 16
+pub(crate) fn misalignment<T>(pointer: *const T) -> usize {
+    pointer as usize % 16
 }
 
-/// The two aligned vectors that the 16 bytes at `place` lie in, where `place` is `off` bytes past a multiple of 16.
+/// Loads the two aligned vectors that contain the 16 bytes at `pointer`, which is `off` bytes past a multiple of 16.
 ///
 /// # Safety
 /// Both are valid for a read, and `off` is not 0.
 #[inline(always)]
-pub(crate) unsafe fn load_around<P: Plain>(place: *const P, off: usize) -> [P; 2] {
+pub(crate) unsafe fn load_aligned_pair<P: Plain>(pointer: *const P, off: usize) -> [P; 2] {
     // SAFETY: as promised by the caller.
     unsafe {
-        let low = place.byte_sub(off);
+        let low = pointer.byte_sub(off);
         [load(low), load(low.byte_add(16))]
     }
 }
 
-/// [`load_around`], or nothing: zeros.
+/// [`load_aligned_pair`] if `predicate`, else zeros.
 ///
 /// # Safety
-/// As there, if there is something.
+/// As for [`load_aligned_pair`], if `predicate`.
 #[inline(always)]
-pub(crate) unsafe fn load_around_if<P: VectorType>(is_there: bool, place: *const P, off: usize) -> [P; 2] {
-    let low = place.wrapping_byte_sub(off);
+pub(crate) unsafe fn load_aligned_pair_if<P: VectorType>(predicate: bool, pointer: *const P, off: usize) -> [P; 2] {
+    let low = pointer.wrapping_byte_sub(off);
     // SAFETY: as promised by the caller.
     unsafe {
         [
-            load_vector_if(is_there, low, Fetch::Sectors),
-            load_vector_if(is_there, low.wrapping_byte_add(16), Fetch::Sectors),
+            load_vector_if(predicate, low, L2Prefetch::Sectors),
+            load_vector_if(predicate, low.wrapping_byte_add(16), L2Prefetch::Sectors),
         ]
     }
 }
 
-/// Writes those of a vector's words that lie in elements `from..to`, and of the two words that a border may go through
-/// those elements.
+/// Stores elements `from..to` of a vector: word by word, and element by element in the words that are only partly
+/// stored.
 ///
 /// # Safety
-/// The elements are valid for a write on this device; `place` is a multiple of 16.
+/// The elements are valid for a write on this device; `pointer` is a multiple of 16.
 #[inline(always)]
-pub(crate) unsafe fn store_part(place: *mut u32, words: [u32; 4], size: usize, from: usize, to: usize) {
+pub(crate) unsafe fn store_part(pointer: *mut u32, words: [u32; 4], size: usize, from: usize, to: usize) {
     let (from, to) = (from * size, to * size);
     let mut i = 0;
     while i < 4 {
         let (begin, end) = (4 * i, 4 * i + 4);
         // SAFETY: as promised by the caller.
         unsafe {
-            let word = place.add(i);
+            let word = pointer.add(i);
             if from <= begin && end <= to {
                 word.write(words[i]);
             } else if size == 2 {
@@ -347,13 +347,12 @@ pub(crate) unsafe fn store_part(place: *mut u32, words: [u32; 4], size: usize, f
     }
 }
 
-/// The 16 bytes that begin `off` bytes, less than 16, into two vectors, which lie one behind the other and hold elements
-/// of `size` bytes.
+/// The 16 bytes that start `off` bytes into two adjacent vectors with elements of `size` bytes. `off` is less than 16.
 ///
-/// Registers have no index, so the words are moved in two steps of two words and one, each taken or not, and then all
-/// by less than a word (`shf`), for elements that are smaller than one.
+/// Registers cannot be indexed, so the words move in two predicated steps, by two words and by one; elements smaller
+/// than a word then need a funnel shift (`shf`).
 #[inline(always)]
-pub(crate) fn cut<P: VectorType>(low: P, high: P, off: usize, size: usize) -> P {
+pub(crate) fn funnel_vector<P: VectorType>(low: P, high: P, off: usize, size: usize) -> P {
     let ([a, b, c, d], [e, f, g, h]) = (low.to_words(), high.to_words());
     let by_two = off & 8 != 0;
     let pick = |taken: bool, moved: u32, kept: u32| if taken { moved } else { kept };
@@ -372,7 +371,7 @@ pub(crate) fn cut<P: VectorType>(low: P, high: P, off: usize, size: usize) -> P 
     P::from_words([funnel(a, b, bits), funnel(b, c, bits), funnel(c, d, bits), funnel(d, e, bits)])
 }
 
-/// The sum of a word's bytes and another.
+/// `sum` plus the four bytes of `word`.
 #[inline(always)]
 pub(crate) fn add_bytes(word: u32, sum: u32) -> u32 {
     let result: u32;
@@ -387,7 +386,7 @@ pub(crate) fn add_bytes(word: u32, sum: u32) -> u32 {
     result
 }
 
-/// The same of signed bytes.
+/// [`add_bytes`] for signed bytes.
 #[inline(always)]
 pub(crate) fn add_signed_bytes(word: u32, sum: i32) -> i32 {
     let result: i32;
@@ -402,11 +401,11 @@ pub(crate) fn add_signed_bytes(word: u32, sum: i32) -> i32 {
     result
 }
 
-pub(crate) const COMPARES_HALVES: bool = cfg!(cuda_arch_at_least = "80");
+pub(crate) const HAS_U16X2_MIN_MAX: bool = cfg!(cuda_arch_at_least = "80");
 
-/// Halves are below 0x7C00: no infinities and no NaN, and numbers below 2^-14 stay what they are.
+/// The halves are below 0x7C00: no infinity and no NaN, and subnormals are not flushed to zero.
 #[inline(always)]
-pub(crate) fn min_of_halves(a: u32, b: u32) -> u32 {
+pub(crate) fn min_u16x2(a: u32, b: u32) -> u32 {
     #[cfg(cuda_arch_at_least = "80")]
     {
         let result: u32;
@@ -426,9 +425,9 @@ pub(crate) fn min_of_halves(a: u32, b: u32) -> u32 {
     }
 }
 
-/// As [`min_of_halves`].
+/// As [`min_u16x2`].
 #[inline(always)]
-pub(crate) fn max_of_halves(a: u32, b: u32) -> u32 {
+pub(crate) fn max_u16x2(a: u32, b: u32) -> u32 {
     #[cfg(cuda_arch_at_least = "80")]
     {
         let result: u32;
@@ -464,7 +463,7 @@ pub(crate) fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
 }
 
 #[inline(always)]
-pub(crate) fn high_product(a: u32, b: u32) -> u32 {
+pub(crate) fn mul_hi(a: u32, b: u32) -> u32 {
     let word: u32;
     // SAFETY: arithmetic only.
     unsafe {

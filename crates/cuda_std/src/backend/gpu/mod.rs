@@ -1,12 +1,12 @@
 //! The primitives on a GPU: LLVM's NVPTX intrinsics and PTX.
 //!
 //! **Convergent operations are intrinsics, never `asm!`.** rustc before 1.97 does not mark inline assembly convergent,
-//! so LLVM could duplicate a barrier into the two arms of a branch (rust#137086). The intrinsics carry the attribute
-//! themselves. For the same reason everything that contains one is `#[inline(always)]`.
+//! so LLVM could duplicate a barrier into both arms of a branch (rust#137086). The intrinsics carry the attribute. For
+//! the same reason every function that contains one is `#[inline(always)]`.
 //!
-//! **Shared memory is addressed by `asm!`.** rustc has no statics in an address space (rust#135516), and a generic
-//! pointer to shared memory costs generic loads, so an array is declared by the assembly that takes its 32-bit shared
-//! address, and is read and written by `ld.shared` and `st.shared`.
+//! **Shared memory is accessed by `asm!`.** rustc has no statics in an address space (rust#135516), and a generic
+//! pointer to shared memory makes loads generic. So `asm!` declares an array and takes its 32-bit shared address, and
+//! `ld.shared` and `st.shared` access it.
 
 mod atomic;
 mod global;
@@ -29,24 +29,23 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
 /// Stops the grid; the host sees an illegal instruction.
 #[inline(always)]
 pub(crate) fn trap() -> ! {
-    // SAFETY: `trap` ends the kernel and touches nothing.
+    // SAFETY: `trap` ends the kernel and accesses no memory.
     unsafe { nvptx::trap() }
 }
 
-/// An index outside of an array: a GPU has no words for it.
+/// Traps on an index outside an array: a GPU prints no message.
 #[inline(always)]
 pub(crate) fn out_of_bounds(_array: &'static str, _index: usize, _len: usize) -> ! {
     trap()
 }
 
-/// A kernel that was launched with a block that is not the one in its type.
+/// Traps on a block that is larger than the kernel's type says.
 #[inline(always)]
 pub(crate) fn wrong_block(_threads: usize) -> ! {
     trap()
 }
 
-/// Traps if the caller is not in its own mask: PTX says nothing of what its operations would do then. The executor
-/// finds out by itself.
+/// Traps if the caller is not in its own mask: PTX leaves the operation undefined. The executor checks that itself.
 #[inline(always)]
 fn check_mask(mask: u32) {
     if mask != FULL_MASK && mask >> index::lane_id() & 1 == 0 {
@@ -54,23 +53,23 @@ fn check_mask(mask: u32) {
     }
 }
 
-/// An address that is not a multiple of the access's size.
+/// Traps on an address that is not a multiple of the access's size.
 #[inline(always)]
 pub(crate) fn misaligned(_array: &'static str, _index: usize) -> ! {
     trap()
 }
 
-/// An address that is not a multiple of the access's size.
+/// Traps on an address that is not a multiple of the access's size.
 #[inline(always)]
 pub(crate) fn misaligned_for(_array: &'static str, _size: usize) -> ! {
     trap()
 }
 
-/// Nothing is erased here.
+/// No effect: nothing is erased on a GPU.
 #[inline(always)]
 pub(crate) fn enter_table<V: Sync>(_table: &'static V) {}
 
-/// As [`enter_table`].
+/// Never called on a GPU; see [`enter_table`].
 #[inline(always)]
 pub(crate) fn table<V: Sync>() -> &'static V {
     trap()
@@ -110,7 +109,7 @@ pub(crate) mod index {
 }
 
 mod intrinsic {
-    //! LLVM's names, with LLVM's types.
+    //! LLVM's names and types.
     unsafe extern "C" {
         #[link_name = "llvm.nvvm.barrier0.popc"]
         pub(super) fn barrier_popc(predicate: i32) -> i32;
@@ -167,8 +166,8 @@ mod intrinsic {
     }
 }
 
-// Every barrier, shuffle and vote below is sound to call: a wrong mask or a barrier in divergent code makes the values
-// that lanes receive undefined, or makes them wait for ever, but neither touches memory that is not theirs.
+// Every barrier, shuffle and vote below is sound to call: a wrong mask, or a barrier in divergent code, yields
+// undefined values or hangs, but touches no memory of others.
 
 #[inline(always)]
 pub(crate) fn barrier() {
@@ -228,21 +227,21 @@ pub(crate) fn vote_ballot(mask: u32, predicate: bool) -> u32 {
     unsafe { intrinsic::vote_ballot(mask, predicate) }
 }
 
-/// PTX's third operand of `shfl.sync`: the segment mask in bits 8 to 12, the clamp in bits 0 to 4.
+/// The third operand of PTX's `shfl.sync`: the segment mask in bits 8 to 12, the clamp in bits 0 to 4.
 #[inline(always)]
 const fn segments_of(width: u32, clamp: u32) -> u32 {
     ((32 - width) << 8) | clamp
 }
 
-/// Moves 64 bits as two words; a caller with 32 bits drops the upper half, and LLVM its shuffle.
+/// Moves 64 bits as two words. A caller with 32 bits drops the upper half, and LLVM drops its shuffle.
 #[inline(always)]
 fn by_words(value: u64, shuffle: impl Fn(u32) -> u32) -> u64 {
     u64::from(shuffle(value as u32)) | (u64::from(shuffle((value >> 32) as u32)) << 32)
 }
 
-/// Where a shuffle stands in the source: nobody asks here.
+/// The position of a shuffle in the source: unused on a GPU.
 #[inline(always)]
-pub(crate) fn here() {}
+pub(crate) fn caller_location() {}
 
 macro_rules! shuffles {
     ($($name:ident = $intrinsic:ident, clamp $clamp:expr;)*) => {$(
@@ -264,7 +263,7 @@ shuffles! {
     shuffle_xor = shfl_bfly, clamp 31;
 }
 
-/// `redux.sync` where there is one, from sm_80 on; a butterfly of shuffles before.
+/// `redux.sync` from sm_80 on; a loop of shuffles before.
 macro_rules! reductions {
     ($($name:ident = $intrinsic:ident, $combine:expr;)*) => {$(
         #[inline(always)]
@@ -279,7 +278,7 @@ macro_rules! reductions {
     )*};
 }
 
-/// Combines the values of the lanes of `mask`, in lane order, in every one of them.
+/// Combines the values of the lanes of `mask` in lane order; every lane of the mask gets the result.
 #[cfg(not(cuda_arch_at_least = "80"))]
 #[inline(always)]
 fn masked_reduction(mask: u32, value: u32, combine: impl Fn(u32, u32) -> u32) -> u32 {
@@ -330,35 +329,35 @@ pub(crate) fn fence_system() {
     unsafe { intrinsic::membar_sys() }
 }
 
-/// Programmatic dependent launch. The host launches a kernel so only if it finds this in its PTX.
+/// `griddepcontrol.wait`. The host requests a programmatic dependent launch only for a kernel whose PTX contains it.
 #[inline(always)]
 pub(crate) fn wait_for_prerequisites() {
     #[cfg(cuda_arch_at_least = "90")]
-    // SAFETY: waits and orders memory; accesses none. Not `nomem`: no access may move before it.
+    // SAFETY: waits and orders memory, and accesses none. Not `nomem`: no access may move before it.
     unsafe {
         asm!("griddepcontrol.wait;", options(nostack, preserves_flags));
     }
 }
 
-/// The other half of it: the next grid's blocks may take their places once all blocks have said so, or have ended.
+/// `griddepcontrol.launch_dependents`: the next grid may start once all blocks have executed it or ended.
 #[inline(always)]
 pub(crate) fn launch_dependents() {
     #[cfg(cuda_arch_at_least = "90")]
-    // SAFETY: tells the scheduler; accesses no memory.
+    // SAFETY: signals the scheduler; accesses no memory.
     unsafe {
         asm!("griddepcontrol.launch_dependents;", options(nostack, preserves_flags));
     }
 }
 
-/// To LLVM this may write any memory, so no load moves behind it.
+/// LLVM must assume that this writes any memory, so it moves no load past it.
 #[inline(always)]
 pub(crate) fn issue_loads() {
-    // SAFETY: nothing at all. Not `nomem`: that is what it is for.
+    // SAFETY: makes no instruction. Deliberately not `nomem`.
     unsafe { asm!("", options(nostack, preserves_flags)) };
 }
 
-/// To LLVM the number may be any after this, so that it knows no trip count; to ptxas it is a pragma at the loop's
-/// head.
+/// To LLVM the counter may change here, so that it knows no trip count; for `ptxas` the pragma at the loop's head says
+/// it.
 #[inline(always)]
 pub(crate) fn keep_rolled(counter: u32) -> u32 {
     let mut counter = counter;
@@ -367,7 +366,7 @@ pub(crate) fn keep_rolled(counter: u32) -> u32 {
     counter
 }
 
-/// To LLVM the word may be any after this, and memory may depend on it, so that it has to be there.
+/// To LLVM this may change the word, and memory may depend on the word, so it must be computed.
 #[inline(always)]
 pub(crate) fn compute_now(word: u32) -> u32 {
     let mut word = word;
@@ -376,7 +375,7 @@ pub(crate) fn compute_now(word: u32) -> u32 {
     word
 }
 
-/// To LLVM the number may be any after this.
+/// To LLVM this may change the number.
 #[inline(always)]
 pub(crate) fn compute_anew(number: usize) -> usize {
     let mut number = number;
@@ -454,7 +453,7 @@ pub(crate) fn multiply_add_f64(a: f64, b: f64, c: f64) -> f64 {
 
 macro_rules! extremes {
     ($($name:ident = $instruction:literal, or $portable:ident;)*) => {$(
-        /// The smaller or the larger; NaN if one is NaN. One instruction from sm_80 on.
+        /// The minimum or the maximum; NaN if either is NaN. One instruction from sm_80 on.
         #[inline(always)]
         pub(crate) fn $name(a: f32, b: f32) -> f32 {
             #[cfg(cuda_arch_at_least = "80")]
@@ -479,6 +478,6 @@ macro_rules! extremes {
 }
 
 extremes! {
-    minimum_f32 = "min.NaN.f32", or minimum_by_comparing;
-    maximum_f32 = "max.NaN.f32", or maximum_by_comparing;
+    minimum_f32 = "min.NaN.f32", or minimum_portable;
+    maximum_f32 = "max.NaN.f32", or maximum_portable;
 }

@@ -6,13 +6,13 @@ use core::mem::{size_of, transmute_copy};
 use super::trap;
 use crate::element::Plain;
 
-/// The address of shared memory: an offset in the block's window.
+/// A shared-memory address: an offset in the block's window.
 pub(crate) type SharedAddress = u32;
 
-/// Declares static shared memory for `LEN` elements, 16-byte aligned, and gives its address.
+/// Declares static shared memory for `LEN` elements, 16-byte aligned, and returns its address.
 ///
-/// The declaration stands in the function's scope without braces: were LLVM to copy this assembly, the second
-/// declaration of the same name would be an error of `ptxas`, never a second array.
+/// The declaration has function scope, without braces: if LLVM duplicated this assembly, `ptxas` would refuse the
+/// second declaration of the name, and never make a second array.
 #[inline(always)]
 pub(crate) fn shared_declare<T, const LEN: usize, const ID: u64>() -> SharedAddress {
     let address: u32;
@@ -30,8 +30,8 @@ pub(crate) fn shared_declare<T, const LEN: usize, const ID: u64>() -> SharedAddr
     address
 }
 
-/// [`shared_declare`] for rows of `COLUMNS + PAD`: stable Rust cannot compute a length from const generics, the
-/// assembler can.
+/// [`shared_declare`] for rows of `COLUMNS + PAD` elements: stable Rust cannot compute a length from const generics,
+/// the assembler can.
 #[inline(always)]
 pub(crate) fn shared_declare_tile<T, const ROWS: usize, const COLUMNS: usize, const PAD: usize, const ID: u64>()
 -> SharedAddress {
@@ -50,9 +50,9 @@ pub(crate) fn shared_declare_tile<T, const ROWS: usize, const COLUMNS: usize, co
     address
 }
 
-/// The shared memory that the launch added to the static arrays: address and bytes.
+/// The address and the size in bytes of the launch's dynamic shared memory.
 ///
-/// Its symbol can be declared at module scope only, out of reach here: `cuda_builder` adds the declaration.
+/// Its symbol can only be declared at module scope, which `asm!` here cannot do: `cuda_builder` adds the declaration.
 #[inline(always)]
 pub(crate) fn shared_dynamic() -> (SharedAddress, usize) {
     let (address, bytes): (u32, u32);
@@ -71,10 +71,10 @@ pub(crate) fn shared_dynamic() -> (SharedAddress, usize) {
 
 macro_rules! shared_access {
     ($load:ident, $store:ident, $mode:literal, $($options:ident),*) => {
-        /// Reads shared memory.
+        /// Loads from shared memory.
         ///
         /// # Safety
-        /// `base + offset` is inside of a shared array of this block, and a multiple of `T`'s size.
+        /// `base + offset` is inside a shared array of this block, and a multiple of `T`'s size.
         #[inline(always)]
         pub(crate) unsafe fn $load<T: Plain>(base: SharedAddress, offset: usize) -> T {
             let address = base.wrapping_add(offset as u32);
@@ -83,36 +83,61 @@ macro_rules! shared_access {
                 match size_of::<T>() {
                     1 => {
                         let bits: u16;
-                        asm!(concat!("ld", $mode, ".shared.u8 {}, [{}];"), out(reg16) bits, in(reg32) address, options($($options),*));
+                        asm!(
+                            concat!("ld", $mode, ".shared.u8 {}, [{}];"),
+                            out(reg16) bits, in(reg32) address,
+                            options($($options),*),
+                        );
                         transmute_copy(&(bits as u8))
                     }
                     2 => {
                         let bits: u16;
-                        asm!(concat!("ld", $mode, ".shared.u16 {}, [{}];"), out(reg16) bits, in(reg32) address, options($($options),*));
+                        asm!(
+                            concat!("ld", $mode, ".shared.u16 {}, [{}];"),
+                            out(reg16) bits, in(reg32) address,
+                            options($($options),*),
+                        );
                         transmute_copy(&bits)
                     }
                     4 => {
                         let bits: u32;
-                        asm!(concat!("ld", $mode, ".shared.b32 {}, [{}];"), out(reg32) bits, in(reg32) address, options($($options),*));
+                        asm!(
+                            concat!("ld", $mode, ".shared.b32 {}, [{}];"),
+                            out(reg32) bits, in(reg32) address,
+                            options($($options),*),
+                        );
                         transmute_copy(&bits)
                     }
                     8 => {
                         let bits: u64;
-                        asm!(concat!("ld", $mode, ".shared.b64 {}, [{}];"), out(reg64) bits, in(reg32) address, options($($options),*));
+                        asm!(
+                            concat!("ld", $mode, ".shared.b64 {}, [{}];"),
+                            out(reg64) bits, in(reg32) address,
+                            options($($options),*),
+                        );
                         transmute_copy(&bits)
                     }
                     16 => {
                         let (a, b, c, d): (u32, u32, u32, u32);
                         asm!(
                             concat!("ld", $mode, ".shared.v4.b32 {{{}, {}, {}, {}}}, [{}];"),
-                            out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) address, options($($options),*)
+                            out(reg32) a, out(reg32) b, out(reg32) c, out(reg32) d, in(reg32) address,
+                            options($($options),*),
                         );
                         transmute_copy(&[a, b, c, d])
                     }
                     32 => {
                         let (a, b, c, d): (u64, u64, u64, u64);
-                        asm!(concat!("ld", $mode, ".shared.v2.b64 {{{}, {}}}, [{}];"), out(reg64) a, out(reg64) b, in(reg32) address, options($($options),*));
-                        asm!(concat!("ld", $mode, ".shared.v2.b64 {{{}, {}}}, [{}];"), out(reg64) c, out(reg64) d, in(reg32) address.wrapping_add(16), options($($options),*));
+                        asm!(
+                            concat!("ld", $mode, ".shared.v2.b64 {{{}, {}}}, [{}];"),
+                            out(reg64) a, out(reg64) b, in(reg32) address,
+                            options($($options),*),
+                        );
+                        asm!(
+                            concat!("ld", $mode, ".shared.v2.b64 {{{}, {}}}, [{}];"),
+                            out(reg64) c, out(reg64) d, in(reg32) address.wrapping_add(16),
+                            options($($options),*),
+                        );
                         transmute_copy(&[a, b, c, d])
                     }
                     _ => trap(),
@@ -120,10 +145,10 @@ macro_rules! shared_access {
             }
         }
 
-        /// Writes shared memory.
+        /// Stores to shared memory.
         ///
         /// # Safety
-        /// `base + offset` is inside of a shared array of this block, and a multiple of `T`'s size.
+        /// `base + offset` is inside a shared array of this block, and a multiple of `T`'s size.
         #[inline(always)]
         pub(crate) unsafe fn $store<T: Plain>(base: SharedAddress, offset: usize, value: T) {
             let address = base.wrapping_add(offset as u32);
@@ -132,31 +157,56 @@ macro_rules! shared_access {
                 match size_of::<T>() {
                     1 => {
                         let bits: u8 = transmute_copy(&value);
-                        asm!(concat!("st", $mode, ".shared.u8 [{}], {};"), in(reg32) address, in(reg16) u16::from(bits), options(nostack, preserves_flags));
+                        asm!(
+                            concat!("st", $mode, ".shared.u8 [{}], {};"),
+                            in(reg32) address, in(reg16) u16::from(bits),
+                            options(nostack, preserves_flags),
+                        );
                     }
                     2 => {
                         let bits: u16 = transmute_copy(&value);
-                        asm!(concat!("st", $mode, ".shared.u16 [{}], {};"), in(reg32) address, in(reg16) bits, options(nostack, preserves_flags));
+                        asm!(
+                            concat!("st", $mode, ".shared.u16 [{}], {};"),
+                            in(reg32) address, in(reg16) bits,
+                            options(nostack, preserves_flags),
+                        );
                     }
                     4 => {
                         let bits: u32 = transmute_copy(&value);
-                        asm!(concat!("st", $mode, ".shared.b32 [{}], {};"), in(reg32) address, in(reg32) bits, options(nostack, preserves_flags));
+                        asm!(
+                            concat!("st", $mode, ".shared.b32 [{}], {};"),
+                            in(reg32) address, in(reg32) bits,
+                            options(nostack, preserves_flags),
+                        );
                     }
                     8 => {
                         let bits: u64 = transmute_copy(&value);
-                        asm!(concat!("st", $mode, ".shared.b64 [{}], {};"), in(reg32) address, in(reg64) bits, options(nostack, preserves_flags));
+                        asm!(
+                            concat!("st", $mode, ".shared.b64 [{}], {};"),
+                            in(reg32) address, in(reg64) bits,
+                            options(nostack, preserves_flags),
+                        );
                     }
                     16 => {
                         let [a, b, c, d]: [u32; 4] = transmute_copy(&value);
                         asm!(
                             concat!("st", $mode, ".shared.v4.b32 [{}], {{{}, {}, {}, {}}};"),
-                            in(reg32) address, in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d, options(nostack, preserves_flags)
+                            in(reg32) address, in(reg32) a, in(reg32) b, in(reg32) c, in(reg32) d,
+                            options(nostack, preserves_flags),
                         );
                     }
                     32 => {
                         let [a, b, c, d]: [u64; 4] = transmute_copy(&value);
-                        asm!(concat!("st", $mode, ".shared.v2.b64 [{}], {{{}, {}}};"), in(reg32) address, in(reg64) a, in(reg64) b, options(nostack, preserves_flags));
-                        asm!(concat!("st", $mode, ".shared.v2.b64 [{}], {{{}, {}}};"), in(reg32) address.wrapping_add(16), in(reg64) c, in(reg64) d, options(nostack, preserves_flags));
+                        asm!(
+                            concat!("st", $mode, ".shared.v2.b64 [{}], {{{}, {}}};"),
+                            in(reg32) address, in(reg64) a, in(reg64) b,
+                            options(nostack, preserves_flags),
+                        );
+                        asm!(
+                            concat!("st", $mode, ".shared.v2.b64 [{}], {{{}, {}}};"),
+                            in(reg32) address.wrapping_add(16), in(reg64) c, in(reg64) d,
+                            options(nostack, preserves_flags),
+                        );
                     }
                     _ => trap(),
                 }
@@ -165,6 +215,6 @@ macro_rules! shared_access {
     };
 }
 
-// An ordinary load may be merged with an equal one, up to the next store or barrier; a volatile one never.
+// An ordinary load may be merged with an equal one, up to the next store or barrier; a volatile load is never merged.
 shared_access!(shared_load, shared_store, "", pure, readonly, nostack, preserves_flags);
 shared_access!(shared_load_volatile, shared_store_volatile, ".volatile", nostack, preserves_flags);

@@ -1,4 +1,4 @@
-//! Barriers and operations of warps that not all come to, or not together.
+//! Barriers and warp operations that some threads do not reach, or not together.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, activemask, sync_warp, warp_shuffle_down, warp_shuffle_idx, warp_vote_ballot};
@@ -62,7 +62,7 @@ fn copy(input: &Global<f32>, output: &GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), input.load(thread::index_1d_wide()));
 }
 
-/// Half of the block never comes.
+/// Half of the block never reaches the barrier.
 #[kernel]
 fn barrier_of_one_warp(input: Global<f32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() < 32 {
@@ -71,7 +71,7 @@ fn barrier_of_one_warp(input: Global<f32>, output: GlobalMut<f32>) {
     copy(&input, &output);
 }
 
-/// The last block's idle threads leave before the barrier.
+/// The last block's idle threads return before the barrier.
 #[kernel]
 fn return_before_the_barrier(input: Global<f32>, output: GlobalMut<f32>) {
     if thread::index_1d_wide() >= input.len() {
@@ -81,7 +81,7 @@ fn return_before_the_barrier(input: Global<f32>, output: GlobalMut<f32>) {
     copy(&input, &output);
 }
 
-/// Both branches wait, each at a barrier of its own.
+/// Each branch waits at its own barrier.
 #[kernel]
 #[allow(clippy::if_same_then_else, reason = "that is the mistake")]
 fn a_barrier_for_each_branch(input: Global<f32>, output: GlobalMut<f32>) {
@@ -93,7 +93,7 @@ fn a_barrier_for_each_branch(input: Global<f32>, output: GlobalMut<f32>) {
     copy(&input, &output);
 }
 
-/// One branch counts, the other one only waits.
+/// One branch counts, the other only waits.
 #[kernel]
 fn barriers_of_two_kinds(input: Global<f32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() < 32 {
@@ -104,7 +104,7 @@ fn barriers_of_two_kinds(input: Global<f32>, output: GlobalMut<f32>) {
     copy(&input, &output);
 }
 
-/// Threads have different numbers of rounds, and wait in each.
+/// Threads have different numbers of iterations, with a barrier in each.
 #[kernel]
 fn a_barrier_in_a_loop_of_its_own(input: Global<f32>, output: GlobalMut<f32>) {
     let mut i = thread::thread_idx_x();
@@ -115,7 +115,7 @@ fn a_barrier_in_a_loop_of_its_own(input: Global<f32>, output: GlobalMut<f32>) {
     copy(&input, &output);
 }
 
-/// Lanes 0 to 15 take from lanes 8 to 23.
+/// Lanes 0 to 15 read lanes 8 to 23.
 #[kernel]
 fn shuffle_beyond_the_mask(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
@@ -134,7 +134,7 @@ fn shuffle_beyond_the_block(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), sum);
 }
 
-/// The full mask, in a branch that half of the lanes take.
+/// The full mask, in a branch that only half of the lanes take.
 #[kernel]
 fn shuffle_in_a_branch(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
@@ -143,7 +143,7 @@ fn shuffle_in_a_branch(input: Global<f32>, output: GlobalMut<f32>) {
     }
 }
 
-/// Lanes past the end have left.
+/// Lanes past the end have returned.
 #[kernel]
 fn shuffle_after_a_return(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
@@ -153,7 +153,7 @@ fn shuffle_after_a_return(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(lane, warp_shuffle_idx(FULL_MASK, input.load(lane), 0, 32).0);
 }
 
-/// Lanes exchange across branches.
+/// Lanes exchange values across branches.
 #[kernel]
 fn a_shuffle_for_each_branch(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
@@ -163,21 +163,21 @@ fn a_shuffle_for_each_branch(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(lane, other);
 }
 
-/// The mask is of the lower half, and all lanes use it.
+/// The mask contains the lower half, but all lanes use it.
 #[kernel]
 fn not_in_its_own_mask(input: Global<f32>, output: GlobalMut<f32>) {
     sync_warp(0x0000_FFFF);
     copy(&input, &output);
 }
 
-/// Each lane names itself and the one above.
+/// Each lane's mask names itself and the lane above.
 #[kernel]
 fn masks_that_differ(input: Global<f32>, output: GlobalMut<f32>) {
     sync_warp(3_u32.rotate_left(thread::thread_idx_x()));
     copy(&input, &output);
 }
 
-/// All are asked, some answer.
+/// The vote names all lanes, but only some vote.
 #[kernel]
 fn vote_in_a_branch(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
@@ -186,7 +186,7 @@ fn vote_in_a_branch(input: Global<f32>, output: GlobalMut<f32>) {
     }
 }
 
-/// Who was here then is not who is here now.
+/// An old active mask, after the active lanes have changed.
 #[kernel]
 fn mask_of_another_moment(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
@@ -196,7 +196,7 @@ fn mask_of_another_moment(input: Global<f32>, output: GlobalMut<f32>) {
     }
 }
 
-/// `sync_warp` of a whole warp, of which a part has returned.
+/// `sync_warp` of a whole warp, part of which has returned.
 #[kernel]
 fn mask_of_lanes_that_have_left(input: Global<f32>, output: GlobalMut<f32>) {
     if thread::index_1d_wide() >= input.len() {
@@ -206,7 +206,7 @@ fn mask_of_lanes_that_have_left(input: Global<f32>, output: GlobalMut<f32>) {
     copy(&input, &output);
 }
 
-/// The masks of both branches have lane 16 in them.
+/// Both branches' masks contain lane 16.
 #[kernel]
 fn a_lane_too_many(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
@@ -216,7 +216,7 @@ fn a_lane_too_many(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(lane, votes as f32);
 }
 
-/// Lanes that are done wait for the others behind the loop, who ask them for values inside of it.
+/// Lanes that are done wait after the loop for the others, which shuffle from them inside the loop.
 #[kernel]
 fn rounds_of_their_own(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
@@ -238,7 +238,7 @@ fn warp_and_block(input: Global<f32>, output: GlobalMut<f32>) {
     copy(&input, &output);
 }
 
-/// Who was asked has answered, and some of them have left.
+/// The mask is from before some of its lanes returned.
 #[kernel]
 fn mask_from_before_a_return(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
@@ -249,7 +249,7 @@ fn mask_from_before_a_return(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(lane, warp_shuffle_down(asked, input.load(lane), 1, 32).0);
 }
 
-/// Segments are powers of two.
+/// A segment width must be a power of two.
 #[kernel]
 fn width_of_no_power_of_two(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
