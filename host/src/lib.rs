@@ -64,6 +64,6 @@ pub use simt::{
 };
 pub use watch::{SimtOptions, under_schedules};
 
-/// Multiprocessors of the device that grids are planned for, an H200, whichever it is that runs them: what is computed,
-/// and in which order, depends on the shape alone.
-const MULTIPROCESSORS: usize = 132;
+/// Grids are planned for this device, whichever runs them: what is computed, and in which order, depends on the shape
+/// alone.
+pub(crate) use kernels::reduce::tuning::MULTIPROCESSORS;

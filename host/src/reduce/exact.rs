@@ -12,6 +12,7 @@ use kernels::reduce::exact::spans::{
     ExactSpanArgs, THREADS_AT_ONCE, THREADS_OF_TWO_AT_ONCE, VECTORS_IN_FLIGHT, boxes, exact_spans,
     exact_spans_of_two_terms, words_of_residue,
 };
+use kernels::reduce::tuning::exact_rows::COALESCED;
 
 use super::plan::{AtOnce, Blocks, Tiles};
 use super::private::Token;
@@ -295,8 +296,6 @@ impl Lanes {
 
     /// Those of such rows, which may have singles beside whole vectors.
     pub fn of(len: usize, size: usize, has_singles: bool) -> Self {
-        /// Lanes that take a row before one of them takes two vectors of it: what they load is beside each other.
-        const COALESCED: usize = 4;
         let vectors_of_row = len / (16 / size);
         let least = if has_singles { least_lanes(size) as usize } else { 1 };
         let lanes =

@@ -9,25 +9,16 @@ use cuda_std::tile_state;
 use kernels::reduce::columns::{self, in_order::Order};
 use kernels::reduce::exact::rest::MOST_WARPS;
 use kernels::reduce::exact::spans::THREADS_OF_TWO_AT_ONCE;
-use kernels::reduce::spans::MOST_THREADS;
+use kernels::reduce::tuning::columns::{ENOUGH_COLUMNS, FEW_PARTIALS, LINE, MANY_COLUMNS, MANY_LANES};
+use kernels::reduce::tuning::exact_long_rows::{THREADS, THREADS_ALONE};
+use kernels::reduce::tuning::long_rows::{
+    LARGE_BLOCKS, MOST_THREADS, SMALL_BLOCKS, VECTORS_OF_A_SHORT_ROW, VERY_MANY_ROWS,
+};
 use kernels::reduce::{rows, spans};
 
 use super::shape::Kind;
 use super::workspace::Room;
 use crate::MULTIPROCESSORS;
-
-/// Blocks of 512 threads that fold long spans and that an H200 runs at once: two in each multiprocessor.
-const LARGE_BLOCKS: usize = 2 * MULTIPROCESSORS;
-
-/// Blocks of 256 threads that it runs at once, whose threads have up to 64 registers.
-const SMALL_BLOCKS: usize = 4 * MULTIPROCESSORS;
-
-/// Spans of which a few blocks more or less at the end are not noticed.
-const VERY_MANY_SPANS: usize = 16 * SMALL_BLOCKS;
-
-/// Rows of at most so many 16-byte vectors are folded by lanes of a warp, longer ones by blocks. A warp that has more to
-/// load than a few rounds leaves too few bytes in flight.
-const VECTORS_OF_A_SHORT_ROW: usize = 128;
 
 /// How a shape is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,14 +159,10 @@ impl Blocks {
     /// Those that sum spans exactly, at least one. A multiprocessor runs `threads_at_once` threads at once.
     /// They do not change the results.
     pub(super) fn exact(spans: usize, len: usize, size: usize, in_flight: usize, threads_at_once: usize) -> Self {
-        /// Threads of a block that is one of many.
-        const THREADS: usize = 256;
-        /// Threads of a block that sums all by itself, of which each has one tile.
-        const ALONE: usize = 512;
-        const { assert!(ALONE <= 32 * MOST_WARPS && ALONE <= THREADS_OF_TWO_AT_ONCE) };
+        const { assert!(THREADS_ALONE <= 32 * MOST_WARPS && THREADS_ALONE <= THREADS_OF_TWO_AT_ONCE) };
         let vectors = len.div_ceil(16 / size);
         let alone = vectors.div_ceil(in_flight).next_power_of_two().max(32);
-        let threads = if alone <= ALONE { alone } else { THREADS };
+        let threads = if alone <= THREADS_ALONE { alone } else { THREADS };
         let tiles = vectors.div_ceil(threads * in_flight).max(1);
         Self::of(threads, tiles, tiles.min((threads_at_once / THREADS * MULTIPROCESSORS / spans).max(1)))
     }
@@ -279,21 +266,15 @@ impl Tiles {
 /// there is enough to read. At the end one block folds a state of each of the columns: they may be the more, the more
 /// there is to read.
 fn rows_abreast(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> usize {
-    /// Bytes of a line of memory.
-    const LINE: usize = 128;
-    /// Partials that a thread folds in four rounds, of eight at once.
-    const FEW: usize = 32;
-    /// Columns of which each thread folds four at the end; and so many as are no burden once there is more to read.
-    const ENOUGH: usize = 4 * columns::BLOCK;
-    const MANY: usize = 16 * columns::BLOCK;
     let (lanes, parts) = blocks_of_columns(rows, columns, batches, at_once);
     let elements = rows.saturating_mul(columns).saturating_mul(batches);
     let is_much = elements >= at_once.blocks * columns::BLOCK * columns::COLUMNS * at_once.rows;
-    if parts == 1 || !is_much && parts * lanes * columns::COLUMNS <= FEW * columns::BLOCK {
+    if parts == 1 || !is_much && parts * lanes * columns::COLUMNS <= FEW_PARTIALS * columns::BLOCK {
         return 1;
     }
-    let most = if is_much { MANY.max(elements.saturating_mul(size) >> 17) } else { ENOUGH };
-    let is_even = |abreast: usize| (columns * abreast * size).is_multiple_of(LINE) && columns * abreast >= ENOUGH;
+    let most = if is_much { MANY_COLUMNS.max(elements.saturating_mul(size) >> 17) } else { ENOUGH_COLUMNS };
+    let is_even =
+        |abreast: usize| (columns * abreast * size).is_multiple_of(LINE) && columns * abreast >= ENOUGH_COLUMNS;
     let is_possible = |abreast: usize| {
         columns * abreast <= most && blocks_of_columns(rows / abreast, columns * abreast, batches, at_once).1 > 1
     };
@@ -326,10 +307,9 @@ pub(super) fn tiles_of_columns(columns: usize, lanes: usize) -> usize {
 /// to the whole block, where there are so few rows that further rows of threads would have no four rounds of loads
 /// each.
 fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce) -> usize {
-    const HALF_A_BLOCK: usize = columns::BLOCK / 2;
     let needed = columns.div_ceil(columns::COLUMNS).next_power_of_two();
-    let fewest = if tiles_of_columns(columns, HALF_A_BLOCK).saturating_mul(batches) >= at_once.blocks {
-        HALF_A_BLOCK
+    let fewest = if tiles_of_columns(columns, MANY_LANES).saturating_mul(batches) >= at_once.blocks {
+        MANY_LANES
     } else if columns.is_multiple_of(columns::COLUMNS) {
         16
     } else {
@@ -355,7 +335,7 @@ fn threads_of_span(vectors: usize, spans: usize, in_flight: usize) -> usize {
         1 => vectors.div_ceil(2 * in_flight * MULTIPROCESSORS).next_power_of_two().clamp(128, MOST_THREADS),
         2..LARGE_BLOCKS => MOST_THREADS,
         LARGE_BLOCKS..SMALL_BLOCKS => 256,
-        SMALL_BLOCKS..VERY_MANY_SPANS => 128,
+        SMALL_BLOCKS..VERY_MANY_ROWS => 128,
         _ => (of_one_round / 2).clamp(128, MOST_THREADS),
     };
     of_one_round.clamp(32, most)

@@ -11,6 +11,7 @@
 //! | [`fold`] | how the states of lanes, warps and blocks become one |
 //! | [`gather`] | the state of what a thread has loaded at once |
 //! | `run`, `remainder` | what a thread folds of a span's tiles, and of what is in none of them |
+//! | [`tuning`] | the numbers that were chosen by measurement |
 //! | [`ladder`] | the rungs from the textbook's slowest to its fastest |
 //! | [`block`], [`device`] | the ladder's last rungs: the sum of a block, and of a buffer in one launch |
 //!
@@ -29,3 +30,4 @@ pub mod rows;
 mod run;
 pub mod segments;
 pub mod spans;
+pub mod tuning;

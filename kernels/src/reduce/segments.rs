@@ -8,29 +8,11 @@ use super::fold::{fold_lanes, fold_warps, is_last_block};
 use super::gather::gather_vectors;
 use super::run::{Run, fold_run};
 use super::spans::{VECTORS_IN_FLIGHT, fold_partials, tile};
+pub(super) use super::tuning::segments::CHUNK_TILES;
+pub use super::tuning::segments::{BLOCK, WARP_VECTORS};
+use super::tuning::segments::{FEW_LANES, IN_FLIGHT, MOST_CHUNKS, SHORT_VECTORS};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, anew, constant};
-
-/// Threads of a block.
-pub const BLOCK: usize = 256;
-
-/// Lanes that fold a short segment.
-const FEW_LANES: usize = 4;
-
-/// Vectors that a lane has in flight at once.
-const IN_FLIGHT: usize = 4;
-
-/// A segment of up to so many vectors is short.
-const SHORT_VECTORS: usize = FEW_LANES * IN_FLIGHT;
-
-/// A segment of more vectors is long: blocks fold it.
-pub const WARP_VECTORS: usize = 4 * 32 * IN_FLIGHT;
-
-/// The fewest tiles of a chunk, but for those of a segment that has not as many.
-pub(super) const CHUNK_TILES: usize = 4;
-
-/// The most chunks of a segment: four for each block that an H200 runs at once.
-const MOST_CHUNKS: usize = 4 * 528;
 
 /// Places that a chunk takes in the queue: the segment and the chunk's number in it, then the segment's first element
 /// and length. The offsets themselves are not read again: who has them may have changed them meanwhile.
@@ -106,7 +88,7 @@ pub struct SegmentArgs<T: Plain, R: Plain> {
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
-    min_blocks = if size_of::<T>() == 1 { 2 } else { 3 },
+    min_blocks = crate::reduce::tuning::segments::blocks_at_once(size_of::<T>()),
     early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn segments<O: Operator<T>, T: Element>(

@@ -8,14 +8,9 @@ use cuda_std::warp::{FULL_MASK, warp_vote_any};
 
 use super::fold::{WarpStates, fold_warps};
 use super::run::{Run, fold_run};
+pub use super::tuning::long_rows::{MOST_THREADS, VECTORS_IN_FLIGHT};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, constant};
-
-/// 16-byte vectors of a tile that each thread folds, all in flight at once; of two tiles, where the span is aligned.
-pub const VECTORS_IN_FLIGHT: usize = 4;
-
-/// Threads of a block, at most: of two such blocks each has the registers that every operator needs.
-pub const MOST_THREADS: usize = 512;
 
 /// The elements of `size` bytes in a tile of a block of `threads` threads.
 pub const fn tile(threads: usize, size: usize) -> usize {

@@ -10,6 +10,7 @@ use super::store::store_results;
 use super::{BLOCK, FEW_BLOCKS, Matrices, Scratch, rows_in_flight};
 use crate::ops::Operator;
 use crate::reduce::fold::is_last_block;
+use crate::reduce::tuning::order::{LEAVES, ROUNDS};
 
 /// The order in which the rows of a column are combined: a function of their number and of how many a thread has in
 /// flight, which depends on the types.
@@ -37,8 +38,6 @@ impl Order {
     /// block to fold their states.
     #[inline(always)]
     pub const fn of(rows: usize, in_flight: usize) -> Self {
-        const LEAVES: usize = 16;
-        const ROUNDS: usize = 4;
         let most_of_one_part = 2 * LEAVES * ROUNDS * in_flight;
         if rows < most_of_one_part {
             let rounds = rows / (ROUNDS * in_flight);

@@ -9,6 +9,8 @@ pub(in crate::reduce) mod store;
 use cuda_std::prelude::*;
 
 use super::fold::is_last_block;
+pub(in crate::reduce) use super::tuning::columns::FEW_BLOCKS;
+pub use super::tuning::columns::{BLOCK, COLUMNS, blocks_at_once, rows_in_flight};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, constant};
 use fold::{Part, fold_threads};
@@ -16,36 +18,6 @@ use in_order::InOrder;
 use partials::{Partials, threads_over};
 use place::{Place, four, load_wide};
 use store::store_many_outputs;
-
-/// Threads of a block.
-pub const BLOCK: usize = 256;
-
-/// Blocks of a short grid: those that an H200 runs at once. Where their rows are few, too, they let the next grid in
-/// early, which is 0.1 to 0.3 us of 5 to 13.
-pub(in crate::reduce) const FEW_BLOCKS: u32 = 4 * 132;
-
-/// Neighbouring columns that a thread folds.
-pub const COLUMNS: usize = 4;
-
-/// Rows that a thread has in flight at once, if elements have `size` bytes: 64 bytes' worth; of single bytes 32, and of
-/// 8 bytes 128. Half as many where states are large and leave fewer registers, but four of 4 bytes still.
-pub const fn rows_in_flight(size: usize, size_of_state: usize) -> usize {
-    match size {
-        1 | 2 if size_of_state <= 8 => 8,
-        8 if size_of_state > 8 => 2,
-        _ => 4,
-    }
-}
-
-/// Blocks of a multiprocessor, whose threads have the registers that they need: of large states, and of two loops in
-/// each other for an [order](in_order), fewer.
-pub const fn blocks_at_once(size_of_state: usize, is_any_order: bool) -> usize {
-    match (size_of_state, is_any_order) {
-        (32, _) => 2,
-        (_, true) => 4,
-        (_, false) => 3,
-    }
-}
 
 /// States that `parts` blocks leave for each other of a matrix with so many columns: one of each column from each, and
 /// one more where rows stand abreast.

@@ -22,18 +22,7 @@ use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::columns::place::{Place, four, load_wide};
 use crate::reduce::columns::{BLOCK, COLUMNS, FEW_BLOCKS};
 use crate::reduce::fold::is_last_block;
-
-/// Rows that a thread has in flight at once, of elements of `size` bytes.
-pub const fn rows_in_flight(size: usize) -> usize {
-    match size {
-        2 => 8,
-        4 => 4,
-        _ => 2,
-    }
-}
-
-/// Blocks that a multiprocessor runs at once: so few that a thread's terms have registers.
-pub const BLOCKS_AT_ONCE: usize = 2;
+pub use crate::reduce::tuning::exact_columns::{BLOCKS_AT_ONCE, rows_in_flight};
 
 /// [`columns`](fn@crate::reduce::columns::columns) whose sums are exact.
 ///

@@ -16,12 +16,7 @@ use super::terms::{Float, Inputs, One, Summand, Terms, each};
 use super::warp_sum::{WarpSum, extract_both, items_of_vector, largest, terms, window_above};
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::run::elements_to_alignment;
-
-/// Threads of a block.
-pub const BLOCK: usize = 128;
-
-/// 16-byte vectors that a lane takes, of one row, or of two or four.
-pub const VECTORS: usize = 4;
+pub use crate::reduce::tuning::exact_rows::{BLOCK, VECTORS};
 
 /// Lanes that take a row which has elements beside whole vectors, at least: of those there are two for each.
 pub const fn least_lanes(size: usize) -> u32 {

@@ -18,23 +18,14 @@ use crate::ops::{Dot, Sum, SumOfSquares};
 use crate::reduce::remainder::vectors_of_block;
 use crate::reduce::run::Run;
 use crate::reduce::spans::Part;
-
-/// 16-byte vectors of a tile that each thread takes; as many of the next tile are on their way meanwhile.
-pub const VECTORS_IN_FLIGHT: usize = 4;
-
-/// The same of two inputs, of each.
-pub const PAIRS_IN_FLIGHT: usize = 2;
+pub use crate::reduce::tuning::exact_long_rows::{
+    PAIRS_IN_FLIGHT, THREADS_AT_ONCE, THREADS_OF_TWO_AT_ONCE, VECTORS_IN_FLIGHT,
+};
 
 /// Tile states of a span's part.
 pub const fn boxes<O: ExactOperator<T>, T: Summand>() -> usize {
     boxes_of_part::<O::Terms>()
 }
-
-/// Threads whose registers a multiprocessor has room for.
-pub const THREADS_AT_ONCE: usize = 768;
-
-/// The same of kernels of two terms or two inputs.
-pub const THREADS_OF_TWO_AT_ONCE: usize = 512;
 
 /// [`boxes`] of two inputs.
 pub const fn boxes_of_pairs<O: ExactPairOperator<T>, T: Summand>() -> usize {

@@ -7,15 +7,11 @@ use cuda_std::prelude::*;
 
 use super::fold::fold_lanes;
 use super::gather::gather_vectors;
+pub use super::tuning::rows::{BLOCK, VECTORS_EACH};
+use super::tuning::rows::{FEW_BLOCKS, ROWS_EACH};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, constant, tree};
 use stage::{Stage, turned};
-
-/// Threads of a block: few, as they wait for each other.
-pub const BLOCK: usize = 64;
-
-/// Vectors of a row that a lane folds, at most.
-pub const VECTORS_EACH: usize = 4;
 
 /// Vectors of a block's rows: as many for each thread.
 const VECTORS: usize = BLOCK * VECTORS_EACH;
@@ -23,14 +19,6 @@ const VECTORS: usize = BLOCK * VECTORS_EACH;
 /// Vectors that a block's rows lie in, if there are gaps between them: one more for each thread, since each row may begin
 /// inside of one.
 pub const VECTORS_WITH_GAPS: usize = BLOCK * (VECTORS_EACH + 1);
-
-/// Rows that one lane folds, at most, where they are of a few elements.
-const ROWS_EACH: usize = 16;
-
-/// Blocks of a short grid: four for each multiprocessor of an H200, beside which the next grid's have room. To 4096
-/// rows of 100 numbers, 512 blocks, that is 0.2 of 2.2 us; to 2^16 rows of 64 bytes, 1024 blocks, it was a loss of 0.2
-/// us.
-const FEW_BLOCKS: u32 = 4 * 132;
 
 /// Lanes that fold a row of so many vectors, a power of two up to 32.
 pub const fn lanes_of_row(vectors: usize) -> usize {

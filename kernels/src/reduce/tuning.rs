@@ -1,0 +1,193 @@
+//! The numbers of reductions that were chosen by measurement, on an H200 and an H100, for kernels and their host plans.
+//!
+//! Sizes of vectors and tiles are in elements or vectors as said; a vector has 16 bytes. [`order`] lists those that fix
+//! the order of products and custom operators on floats: a change of one changes results. A change of any other changes
+//! times alone.
+
+/// Multiprocessors of an H200, the device that grids are planned for.
+pub const MULTIPROCESSORS: usize = 132;
+
+/// Whole inputs and long rows: blocks reduce each.
+pub mod long_rows {
+    use super::MULTIPROCESSORS;
+
+    /// Vectors of a tile that each thread loads, all in flight at once; of two tiles, where the row is aligned. With one
+    /// tile in flight, an input that one block reduces took up to a fifth longer (`docs/notes/whole-inputs.md`).
+    pub const VECTORS_IN_FLIGHT: usize = 4;
+
+    /// Threads of a block, at most. Two such blocks fit a multiprocessor, with the registers that every operator needs.
+    /// Two vectors of 1024 threads were 5 % slower at 2^28 `f32`.
+    pub const MOST_THREADS: usize = 512;
+
+    /// Blocks of 512 threads that run at once: two for each multiprocessor.
+    pub const LARGE_BLOCKS: usize = 2 * MULTIPROCESSORS;
+
+    /// Blocks of 256 threads with up to 64 registers that run at once.
+    pub const SMALL_BLOCKS: usize = 4 * MULTIPROCESSORS;
+
+    /// From this many long rows on, a few blocks more or less in the last wave are not noticed.
+    pub const VERY_MANY_ROWS: usize = 16 * SMALL_BLOCKS;
+
+    /// Vectors of the longest row that lanes of a warp reduce; blocks reduce longer ones. A warp that loads more than a
+    /// few rounds leaves too few bytes in flight.
+    pub const VECTORS_OF_A_SHORT_ROW: usize = 128;
+}
+
+/// Short rows: a few lanes reduce each.
+pub mod rows {
+    /// Threads of a block. Few, since they wait for each other.
+    pub const BLOCK: usize = 64;
+
+    /// Vectors of a row that a lane reduces, at most.
+    pub const VECTORS_EACH: usize = 4;
+
+    /// Rows of a few elements that one lane reduces, at most.
+    pub const ROWS_EACH: usize = 16;
+
+    /// Blocks of the widest grid that launches its dependents early. 512 blocks (4096 rows of 100 `f32`) gained 0.2 of
+    /// 2.2 us; 1024 blocks (2^16 rows of 64 bytes) lost 0.2 us.
+    pub const FEW_BLOCKS: u32 = 4 * super::MULTIPROCESSORS as u32;
+}
+
+/// Columns: a column of threads reduces four.
+pub mod columns {
+    /// Threads of a block.
+    pub const BLOCK: usize = 256;
+
+    /// Neighbouring columns that a thread reduces.
+    pub const COLUMNS: usize = 4;
+
+    /// Blocks of the widest grid that launches its dependents early, if its blocks have few rows: all run at once. Gains
+    /// 0.1 to 0.3 us of 5 to 13.
+    pub const FEW_BLOCKS: u32 = 4 * super::MULTIPROCESSORS as u32;
+
+    /// Rows of elements of `size` bytes that a thread has in flight: 64 bytes, 32 of single bytes, 128 of 8 bytes. States
+    /// of more than 8 bytes leave registers for half as many, but still for four rows of 4 bytes.
+    pub const fn rows_in_flight(size: usize, size_of_state: usize) -> usize {
+        match size {
+            1 | 2 if size_of_state <= 8 => 8,
+            8 if size_of_state > 8 => 2,
+            _ => 4,
+        }
+    }
+
+    /// Blocks for each multiprocessor, for `min_blocks`: as many as have registers. Large states need more registers, and
+    /// so do the nested loops of operators that keep an order.
+    pub const fn blocks_at_once(size_of_state: usize, is_any_order: bool) -> usize {
+        match (size_of_state, is_any_order) {
+            (32, _) => 2,
+            (_, true) => 4,
+            (_, false) => 3,
+        }
+    }
+
+    /// Bytes of a line of memory: a folded row of whole lines shares none with its neighbour.
+    pub const LINE: usize = 128;
+
+    /// Partials that a thread reduces in four rounds of eight.
+    pub const FEW_PARTIALS: usize = 32;
+
+    /// Folded columns of which each thread of the last block reduces four; where little is read.
+    pub const ENOUGH_COLUMNS: usize = 4 * BLOCK;
+
+    /// The same, where more is read.
+    pub const MANY_COLUMNS: usize = 16 * BLOCK;
+
+    /// Lanes of a tile where there are columns enough for all blocks: the longer the contiguous part of a row that a
+    /// block reads, the better.
+    pub const MANY_LANES: usize = BLOCK / 2;
+}
+
+/// Segments by offsets.
+pub mod segments {
+    /// Threads of a block.
+    pub const BLOCK: usize = 256;
+
+    /// Lanes that reduce a short segment.
+    pub const FEW_LANES: usize = 4;
+
+    /// Vectors that a lane has in flight.
+    pub const IN_FLIGHT: usize = 4;
+
+    /// Vectors of the longest short segment.
+    pub const SHORT_VECTORS: usize = FEW_LANES * IN_FLIGHT;
+
+    /// Vectors of the longest segment that a warp reduces; blocks reduce longer ones.
+    pub const WARP_VECTORS: usize = 4 * 32 * IN_FLIGHT;
+
+    /// Blocks for each multiprocessor, for `min_blocks`, of elements of `size` bytes. Sets the registers of a thread: with
+    /// three blocks of 2 to 8 bytes a few words spill; single bytes take more registers than three blocks leave.
+    pub const fn blocks_at_once(size: usize) -> usize {
+        if size == 1 { 2 } else { 3 }
+    }
+
+    /// Tiles of a chunk of a long segment, at least; a shorter segment is one chunk.
+    pub const CHUNK_TILES: usize = 4;
+
+    /// Chunks of a segment, at most: four for each block that runs at once.
+    pub const MOST_CHUNKS: usize = 4 * 4 * super::MULTIPROCESSORS;
+}
+
+/// Exact sums of whole inputs and long rows.
+pub mod exact_long_rows {
+    /// Vectors of a tile that each thread loads; those of the next tile are in flight meanwhile.
+    pub const VECTORS_IN_FLIGHT: usize = 4;
+
+    /// The same of two inputs, of each.
+    pub const PAIRS_IN_FLIGHT: usize = 2;
+
+    /// Threads for which a multiprocessor has registers.
+    pub const THREADS_AT_ONCE: usize = 768;
+
+    /// The same of kernels of two terms or two inputs.
+    pub const THREADS_OF_TWO_AT_ONCE: usize = 512;
+
+    /// Threads of a block, where several share an input.
+    pub const THREADS: usize = 256;
+
+    /// Threads of the largest block that sums an input alone, with one tile for each thread.
+    pub const THREADS_ALONE: usize = 512;
+}
+
+/// Exact sums of short rows.
+pub mod exact_rows {
+    /// Threads of a block.
+    pub const BLOCK: usize = 128;
+
+    /// Vectors that a lane loads, of one, two or four rows.
+    pub const VECTORS: usize = 4;
+
+    /// Lanes that share a row before one of them takes two vectors of it, so that their loads are coalesced. Rows of 16
+    /// `f16`, of two vectors, took 784 us with eight lanes (`docs/notes/exact-sums.md`).
+    pub const COALESCED: usize = 4;
+}
+
+/// Exact sums of columns.
+pub mod exact_columns {
+    /// Rows of elements of `size` bytes that a thread has in flight.
+    pub const fn rows_in_flight(size: usize) -> usize {
+        match size {
+            2 => 8,
+            4 => 4,
+            _ => 2,
+        }
+    }
+
+    /// Blocks that a multiprocessor runs at once: so few that a thread's terms have registers.
+    pub const BLOCKS_AT_ONCE: usize = 2;
+}
+
+/// The numbers that fix the order in which products and custom operators on floats combine elements.
+pub mod order {
+    pub use super::MULTIPROCESSORS;
+    pub use super::columns::rows_in_flight;
+    pub use super::long_rows::{LARGE_BLOCKS, MOST_THREADS, VECTORS_IN_FLIGHT, VECTORS_OF_A_SHORT_ROW};
+    pub use super::rows::VECTORS_EACH;
+    pub use super::segments::{CHUNK_TILES, MOST_CHUNKS, SHORT_VECTORS, WARP_VECTORS};
+
+    /// Leaves of the tree that combines the threads of a column.
+    pub const LEAVES: usize = 16;
+
+    /// Rounds of loads of a leaf, at least, so that the tree is a small part of the work.
+    pub const ROUNDS: usize = 4;
+}
