@@ -196,7 +196,7 @@ fn nothing_has_a_sum_and_no_minimum() {
         assert!(matches!(error, Error::Empty { .. }), "{error}");
     }
     let error = gpu.argmax(&none).unwrap_err().to_string();
-    assert!(error.contains("the place of the maximum of no elements"), "{error}");
+    assert!(error.contains("the index of the maximum of no elements"), "{error}");
     // Empty rows: each has the identity as its result, or it is an error.
     let sums = gpu.reduce_to_buffer(ops::Sum, &none, Shape::rows(3, 0)).unwrap();
     assert_eq!(gpu.download(&sums).unwrap(), [0.0; 3]);

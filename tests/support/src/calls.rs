@@ -69,7 +69,7 @@ impl Calls {
 
         let all = vec![
             same("a sum", &gpu.sum(input)?, &sum(&mut numbers.iter())),
-            same("the place of the maximum", &gpu.argmax(input)?, &first_largest(numbers)),
+            same("the index of the maximum", &gpu.argmax(input)?, &first_largest(numbers)),
             same(
                 "sums of columns",
                 &gpu.download(&gpu.reduce_to_buffer(Sum, input, Shape::columns(rows, COLUMNS))?)?,

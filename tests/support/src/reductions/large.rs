@@ -55,8 +55,8 @@ fn check_lengths(gpu: &Gpu) -> Result<Result<(), String>, Error> {
         checks.push(same("a sum of about 2^31 behind one", shifted, sum_before(len + 1) - 1));
     }
     checks.push(same("the sum of 2^32 + 7", gpu.sum(&input)?, all));
-    checks.push(same("the place of the minimum", gpu.argmin(&input)?, zero as u64));
-    checks.push(same("the place of the maximum", gpu.argmax(&input)?, most as u64));
+    checks.push(same("the index of the minimum", gpu.argmin(&input)?, zero as u64));
+    checks.push(same("the index of the maximum", gpu.argmax(&input)?, most as u64));
     checks.push(same("both extremes", gpu.min_max(&input)?, [0, 255]));
     checks.push(same("how many are not 0", gpu.count_nonzero(&input)?, LONGEST as u64 - 1));
 
@@ -135,9 +135,9 @@ pub fn special(gpu: &Gpu, len: usize) -> Result<(), String> {
         Ok::<_, Error>([
             same("the sum of infinities", gpu.sum(&infinite)?, f32::INFINITY),
             same("the minimum of infinities", gpu.min(&infinite)?, f32::INFINITY),
-            same("the place of the minimum of infinities", gpu.argmin(&infinite)?, 0),
+            same("the index of the minimum of infinities", gpu.argmin(&infinite)?, 0),
             same("the maximum of negative infinities", gpu.max(&below)?, f32::NEG_INFINITY),
-            same("the place of the maximum of negative infinities", gpu.argmax(&below)?, 0),
+            same("the index of the maximum of negative infinities", gpu.argmax(&below)?, 0),
             same("the sum of NaN", gpu.sum(&nan)?.to_bits(), one_nan),
             same("the maximum of NaN", gpu.max(&nan)?.to_bits(), one_nan),
             same("the place of NaN", gpu.argmax(&nan)?, 0),
