@@ -13,7 +13,7 @@ static KERNELS: LazyLock<Built> = LazyLock::new(|| {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels");
     let names = env::var(ARCHS).unwrap_or_else(|_| "sm_90".to_owned());
     let archs = names.split(',').map(|name| name.parse::<Arch>().expect("an architecture"));
-    CudaBuilder::new(folder).archs(archs).build().expect("the kernels build")
+    CudaBuilder::new(folder).feature("ladder").archs(archs).build().expect("the kernels build")
 });
 
 /// The PTX of an entry, for each architecture.

@@ -51,14 +51,17 @@ pub(crate) fn compile(
     toolchain: &DeviceToolchain,
     folder: &Path,
     package: &str,
+    features: &[String],
     arch: Arch,
     target_dir: &Path,
 ) -> Result<Output, BuildError> {
     // One for each architecture: builds in one folder wait for each other.
     let target_dir = &target_dir.join(arch.to_string());
-    let ptx_files: [PathBuf; PARTS] = std::array::from_fn(|part| target_dir.join(format!("{package}.{part}.ptx")));
+    // Files of another choice of features stay, so that builds in turn do not each compile again.
+    let variant = [&[package.to_owned()], features].concat().join("+").replace('/', "-");
+    let ptx_files: [PathBuf; PARTS] = std::array::from_fn(|part| target_dir.join(format!("{variant}.{part}.ptx")));
     // What the second part has on its way would have the first's names.
-    let second = target_dir.join(format!("{package}.1"));
+    let second = target_dir.join(format!("{variant}.1"));
     fs::create_dir_all(&second).map_err(|source| BuildError::io("create", &second, source))?;
 
     let mut rustflags = vec![format!("-Ctarget-cpu={arch}")];
@@ -70,8 +73,8 @@ pub(crate) fn compile(
     // A build script names the folder by a relative path, xtask by an absolute one.
     let crate_folder = folder.canonicalize().map_err(|source| BuildError::io("find", folder, source))?;
     // Not where the compiler is: a build script is given its path, a test finds it by name.
-    let key = format!("{} {} {rustflags:?}", toolchain.full_version, crate_folder.display());
-    let stamp_file = target_dir.join(format!("{package}.stamp"));
+    let key = format!("{} {} {features:?} {rustflags:?}", toolchain.full_version, crate_folder.display());
+    let stamp_file = target_dir.join(format!("{variant}.stamp"));
     if let Some(sources) = stamp::unchanged(&stamp_file, &key)
         && let Ok(ptx) = ptx_files.iter().map(fs::read_to_string).collect()
     {
@@ -87,6 +90,7 @@ pub(crate) fn compile(
         .args(["rustc", "--release", "--lib", "--crate-type", "cdylib", "--target", TARGET, "-Zbuild-std=core"])
         .arg("--target-dir")
         .arg(target_dir)
+        .args(features.iter().flat_map(|feature| ["--features", feature]))
         .args(["--color", "never", "--"])
         .arg(format!("--emit=asm={},dep-info", ptx_files[0].display()))
         // Nothing is linked, and `true` does that everywhere.

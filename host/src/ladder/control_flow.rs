@@ -1,6 +1,6 @@
 //! The divergence and synchronisation lab, by name.
 
-use kernels::control_flow::{self as lab, BLOCK, STEPS, multiply, shift};
+use kernels::ladder::control_flow::{self as lab, BLOCK, STEPS, multiply, shift};
 
 use super::{find, grid_of};
 use crate::{Buffer, Error, Gpu};
@@ -9,21 +9,21 @@ use crate::{Buffer, Error, Gpu};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ControlFlowRung {
-    /// [`kernels::control_flow::branch_by_thread`](fn@lab::branch_by_thread)
+    /// [`kernels::ladder::control_flow::branch_by_thread`](fn@lab::branch_by_thread)
     BranchByThread,
-    /// [`kernels::control_flow::branch_by_warp`](fn@lab::branch_by_warp)
+    /// [`kernels::ladder::control_flow::branch_by_warp`](fn@lab::branch_by_warp)
     BranchByWarp,
-    /// [`kernels::control_flow::predicated`](fn@lab::predicated)
+    /// [`kernels::ladder::control_flow::predicated`](fn@lab::predicated)
     Predicated,
-    /// [`kernels::control_flow::loop_rolled`](fn@lab::loop_rolled)
+    /// [`kernels::ladder::control_flow::loop_rolled`](fn@lab::loop_rolled)
     LoopRolled,
-    /// [`kernels::control_flow::loop_unrolled`](fn@lab::loop_unrolled)
+    /// [`kernels::ladder::control_flow::loop_unrolled`](fn@lab::loop_unrolled)
     LoopUnrolled,
-    /// [`kernels::control_flow::sync_count`](fn@lab::sync_count)
+    /// [`kernels::ladder::control_flow::sync_count`](fn@lab::sync_count)
     SyncCount,
-    /// [`kernels::control_flow::sync_and`](fn@lab::sync_and)
+    /// [`kernels::ladder::control_flow::sync_and`](fn@lab::sync_and)
     SyncAnd,
-    /// [`kernels::control_flow::sync_or`](fn@lab::sync_or)
+    /// [`kernels::ladder::control_flow::sync_or`](fn@lab::sync_or)
     SyncOr,
 }
 

@@ -1,9 +1,9 @@
 //! The reduction ladders, by name.
 
 use cuda_std::launch::Kernel;
+use kernels::ladder::reduce_shared::{MAX_BLOCKS, SINGLE_LAUNCH_BLOCK};
+use kernels::ladder::{reduce_global as global, reduce_shared as shared};
 use kernels::ops::Number;
-use kernels::reduce::device::{self, MAX_BLOCKS};
-use kernels::reduce::ladder::{global, shared};
 
 use super::single_launch::SingleLaunch;
 use super::{find, grid_of};
@@ -25,7 +25,7 @@ pub trait LadderElement: Number {
     #[doc(hidden)]
     const ZERO: Self;
     #[doc(hidden)]
-    fn single_launch() -> Kernel<device::single_launch::Args<'static, Self>>;
+    fn single_launch() -> Kernel<shared::single_launch::Args<'static, Self>>;
     #[doc(hidden)]
     fn reading(rung: ReduceRung, block: usize) -> Option<Reading<Self>>;
     #[doc(hidden)]
@@ -56,8 +56,8 @@ macro_rules! reading {
             $exact(gpu, len)
         }
 
-        fn single_launch() -> Kernel<device::single_launch::Args<'static, Self>> {
-            device::single_launch::handle::<$type>()
+        fn single_launch() -> Kernel<shared::single_launch::Args<'static, Self>> {
+            shared::single_launch::handle::<$type>()
         }
 
         fn reading(rung: ReduceRung, block: usize) -> Option<Reading<Self>> {
@@ -145,7 +145,7 @@ fn no_exact_sum<T: Number>(_: &Gpu, _: usize) -> Result<Reducer<T, T>, Error> {
 }
 
 /// The rungs of the reduction ladders, from the first to the last. Each is named as its kernel in
-/// [`kernels::reduce::ladder`].
+/// [`kernels::ladder::reduce_global`] or [`kernels::ladder::reduce_shared`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs)] // each is documented at its kernel, and in a few words by `summary`
@@ -295,10 +295,10 @@ impl ReduceRung {
         match self {
             // As many threads as `single_launch` has at most, whatever the block; and one block to end with.
             Self::GridStride | Self::WarpShuffle | Self::Vectorized => {
-                if len <= MAX_BLOCKS * device::BLOCK / 64 {
+                if len <= MAX_BLOCKS * SINGLE_LAUNCH_BLOCK / 64 {
                     1
                 } else {
-                    blocks.min(MAX_BLOCKS * device::BLOCK / block)
+                    blocks.min(MAX_BLOCKS * SINGLE_LAUNCH_BLOCK / block)
                 }
             }
             _ => blocks,
@@ -323,7 +323,7 @@ impl ReduceRung {
             Ok::<_, Error>(stages)
         };
         let steps = if self == Self::SingleLaunch {
-            Steps::Single(SingleLaunch::new(gpu)?)
+            Steps::Single(SingleLaunch::new(gpu, T::single_launch())?)
         } else if self == Self::ExactSpans {
             Steps::Exact { reducer: T::exact(gpu, len)?, output: gpu.zeroed(1)? }
         } else if self.is_in_place() {

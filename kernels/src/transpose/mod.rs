@@ -1,5 +1,4 @@
-//! Transposes. [`tiles`](mod@tiles) and [`words`](mod@words) are what the library calls; [`ladder`] has the rungs, of
-//! which [`vectorized`] is the last.
+//! Transposes.
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -24,7 +23,6 @@ pub mod few_rows;
 pub mod in_place;
 pub mod in_words;
 mod kept_runs;
-pub mod ladder;
 mod ragged;
 pub mod run_strips;
 pub mod run_tiles;
@@ -34,7 +32,6 @@ pub mod strips;
 pub mod tile;
 pub mod tiles;
 pub mod turn;
-pub mod vectorized;
 mod vectors_of_rows;
 pub mod whole_runs;
 mod wide;

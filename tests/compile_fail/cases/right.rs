@@ -1,5 +1,5 @@
 //! The launch that the others get wrong.
-use kernels::reduce::ladder::shared::{FoldArgs, sequential};
+use kernels::ladder::reduce_shared::{FoldArgs, sequential};
 use warpfold::Gpu;
 
 pub fn main() -> Result<(), warpfold::Error> {

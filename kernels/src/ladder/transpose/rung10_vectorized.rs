@@ -13,7 +13,7 @@
 
 use cuda_std::prelude::*;
 
-use super::ladder::TransposeArgs;
+use super::TransposeArgs;
 
 /// The side of a block's tile.
 pub const TILE: usize = 64;

@@ -1,9 +1,9 @@
 use cuda_std::prelude::*;
 
 use super::FoldArgs;
+use super::block_sum::sum_of_block;
+use super::rung10_single_launch::sum_of_thread;
 use crate::ops::Number;
-use crate::reduce::block::sum_of_block;
-use crate::reduce::device::sum_of_thread;
 
 /// Rung 9: each load takes 16 bytes, and a round has four of them before the first addition.
 ///

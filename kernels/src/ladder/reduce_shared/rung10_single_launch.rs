@@ -1,13 +1,11 @@
-//! The rung `single_launch`: a sum of a whole buffer in one launch, by additions of floats.
-
 use cuda_std::atomic::{self, Scope};
 use cuda_std::prelude::*;
 
-use super::block::sum_of_block;
+use super::block_sum::sum_of_block;
 use crate::ops::Number;
 
-/// Threads of a block.
-pub const BLOCK: usize = 512;
+/// Threads of a block of [`single_launch`](fn@single_launch).
+pub const SINGLE_LAUNCH_BLOCK: usize = 512;
 
 /// 16-byte vectors that a thread has in flight at once.
 const VECTORS_IN_FLIGHT: usize = 4;
@@ -27,7 +25,7 @@ pub const MAX_BLOCKS: usize = 528;
 pub const fn blocks_for(len: usize, size: usize) -> usize {
     const TWO_EACH: usize = 264;
     const ROUNDS_EACH: usize = 8;
-    let elements_per_round = BLOCK * VECTORS_IN_FLIGHT * (16 / size);
+    let elements_per_round = SINGLE_LAUNCH_BLOCK * VECTORS_IN_FLIGHT * (16 / size);
     let rounds = len.div_ceil(elements_per_round);
     if rounds == 0 {
         1
@@ -62,7 +60,7 @@ pub const fn blocks_for(len: usize, size: usize) -> usize {
 /// `partials` has an element for each block, `ticket` is one 0, `output` one element.
 ///
 /// Source: past the seeds; the ticket is `threadFenceReduction` in NVIDIA's samples.
-#[kernel(instances = [f32, f64, i32, i64], block = BLOCK)]
+#[kernel(instances = [f32, f64, i32, i64], block = SINGLE_LAUNCH_BLOCK)]
 pub fn single_launch<T: Number>(
     input: Global<T>,
     partials: GlobalMut<T>,
@@ -71,11 +69,11 @@ pub fn single_launch<T: Number>(
 ) {
     let warp_sums = shared_array![T; 32];
     let last_ticket = shared_array![u32; 1];
-    let thread = thread::index_in_block::<BLOCK>();
+    let thread = thread::index_in_block::<SINGLE_LAUNCH_BLOCK>();
     let block = thread::block_idx_x() as usize;
     let blocks = thread::grid_dim_x() as usize;
 
-    let sum = sum_of_block::<T, BLOCK>(sum_of_thread::<T, BLOCK>(&input), &warp_sums);
+    let sum = sum_of_block::<T, SINGLE_LAUNCH_BLOCK>(sum_of_thread::<T, SINGLE_LAUNCH_BLOCK>(&input), &warp_sums);
     if blocks == 1 {
         if thread == 0 {
             output.store(0, sum);
@@ -99,9 +97,9 @@ pub fn single_launch<T: Number>(
     while i < blocks {
         // Volatile: other blocks wrote these during this launch, and L1 may hold old values.
         sum = sum.plus(partials.load_volatile(i));
-        i += BLOCK;
+        i += SINGLE_LAUNCH_BLOCK;
     }
-    let sum = sum_of_block::<T, BLOCK>(sum, &warp_sums);
+    let sum = sum_of_block::<T, SINGLE_LAUNCH_BLOCK>(sum, &warp_sums);
     if thread == 0 {
         output.store(0, sum);
     }

@@ -15,18 +15,19 @@
 //! | [`grid_stride`](fn@grid_stride) | few blocks, each over the whole input | starting blocks |
 //! | [`warp_shuffle`](fn@warp_shuffle) | registers instead of shared memory | barriers |
 //! | [`vectorized`](fn@vectorized) | 16-byte loads, several in flight | waiting for memory |
-//! | [`single_launch`] | the last block adds the partials | the second launch |
+//! | [`single_launch`](fn@single_launch) | the last block adds the partials | the second launch |
 //! | [`exact_spans`] | integers instead of floats | rounding, and the order of additions |
 //!
-//! [`single_launch`]: fn@crate::reduce::device::single_launch
 //! [`exact_spans`]: fn@crate::reduce::exact::spans::exact_spans
 //!
-//! The last rung is the library's own kernel, launched as [`Sum`](crate::ops::Sum) of a whole input: for floats alone,
-//! since sums of integers are exact by every rung.
+//! The last rung is the kernel that the library launches for the [`Sum`](crate::ops::Sum) of a whole input of floats.
+//! There is none for integers, because every rung's sum of integers is exact.
 //!
 //! Lengths are free: past the end of the input a thread takes the neutral element.
 
 mod block_segment;
+mod block_sum;
+mod rung10_single_launch;
 mod rung1_divergent_modulo;
 mod rung2_strided_index;
 mod rung3_sequential;
@@ -46,6 +47,7 @@ pub use rung6_complete_unroll::complete_unroll;
 pub use rung7_grid_stride::grid_stride;
 pub use rung8_warp_shuffle::warp_shuffle;
 pub use rung9_vectorized::vectorized;
+pub use rung10_single_launch::{MAX_BLOCKS, SINGLE_LAUNCH_BLOCK, blocks_for, single_launch};
 
 use cuda_std::prelude::*;
 

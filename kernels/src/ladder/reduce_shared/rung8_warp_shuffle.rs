@@ -1,8 +1,8 @@
 use cuda_std::prelude::*;
 
+use super::block_sum::sum_of_block;
 use super::{FoldArgs, rung7_grid_stride::sum_of_thread};
 use crate::ops::Number;
-use crate::reduce::block::sum_of_block;
 
 /// Rung 8: lanes pass their sums from register to register.
 ///
