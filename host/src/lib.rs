@@ -67,4 +67,4 @@ pub use watch::{SimtOptions, under_schedules};
 
 /// Multiprocessors of the device that grids are planned for, an H200, whichever it is that runs them: what is computed,
 /// and in which order, depends on the shape alone.
-const MULTIPROCESSORS: usize = 132;
+const MULTIPROCESSORS: usize = kernels::transpose::tuning::MULTIPROCESSORS;

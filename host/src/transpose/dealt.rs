@@ -3,7 +3,7 @@
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
 use kernels::transpose::dealt::{DealtArgs, MOST_MEMBERS, dealt_tiles, wide_dealt_tiles};
-use kernels::transpose::tiles::elements;
+use kernels::transpose::tuning::{long_axis, tile_elements};
 
 use super::launch::{MOST_BLOCKS, Strides};
 use super::tiling::Tiling;
@@ -18,25 +18,19 @@ pub(super) struct DealtMatrix {
     pub members_of_output: usize,
 }
 
-/// Elements of an axis that is no longer short, by their size: from there on a transpose for each index of the middle
-/// axis has rows that are long enough.
-const fn long(size: usize) -> usize {
-    if size <= 4 { 64 } else { 256 / size }
-}
-
 impl DealtMatrix {
     /// What reverses the axes of an array of that shape, if one of its outer axes is short and the other is not. (If
     /// both are, nothing is gained: the long stretches on one side are short ones on the other.)
     pub fn of_reversal([a, b, c]: [usize; 3], size: usize) -> Option<Self> {
-        let is_short = |axis: usize| axis < long(size);
-        const { assert!(long(1) <= MOST_MEMBERS) };
+        let is_short = |axis: usize| axis < long_axis(size);
+        const { assert!(long_axis(1) <= MOST_MEMBERS) };
         let matrix = match (is_short(a), is_short(c)) {
             (false, true) => Self { rows: a, columns: b * c, members_of_input: 1, members_of_output: c },
             (true, false) => Self { rows: b * a, columns: c, members_of_input: a, members_of_output: 1 },
             _ => return None,
         };
         let Self { rows, columns, .. } = matrix;
-        (Tiling::of_vectors(elements(size), size).tiles(rows, columns) <= MOST_BLOCKS).then_some(matrix)
+        (Tiling::of_vectors(tile_elements(size), size).tiles(rows, columns) <= MOST_BLOCKS).then_some(matrix)
     }
 }
 
@@ -52,35 +46,47 @@ impl Gpu {
             1 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let kernels = unsafe {
-                    [dealt_tiles::handle::<u8, { elements(1) }>(), wide_dealt_tiles::handle::<u8, { elements(1) }>()]
+                    [
+                        dealt_tiles::handle::<u8, { tile_elements(1) }>(),
+                        wide_dealt_tiles::handle::<u8, { tile_elements(1) }>(),
+                    ]
                 };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             2 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let kernels = unsafe {
-                    [dealt_tiles::handle::<u16, { elements(2) }>(), wide_dealt_tiles::handle::<u16, { elements(2) }>()]
+                    [
+                        dealt_tiles::handle::<u16, { tile_elements(2) }>(),
+                        wide_dealt_tiles::handle::<u16, { tile_elements(2) }>(),
+                    ]
                 };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             4 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let kernels = unsafe {
-                    [dealt_tiles::handle::<u32, { elements(4) }>(), wide_dealt_tiles::handle::<u32, { elements(4) }>()]
+                    [
+                        dealt_tiles::handle::<u32, { tile_elements(4) }>(),
+                        wide_dealt_tiles::handle::<u32, { tile_elements(4) }>(),
+                    ]
                 };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             8 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let kernels = unsafe {
-                    [dealt_tiles::handle::<u64, { elements(8) }>(), wide_dealt_tiles::handle::<u64, { elements(8) }>()]
+                    [
+                        dealt_tiles::handle::<u64, { tile_elements(8) }>(),
+                        wide_dealt_tiles::handle::<u64, { tile_elements(8) }>(),
+                    ]
                 };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
             _ => {
                 // They are vectors, wherever they begin.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let kernels = unsafe { [wide_dealt_tiles::handle::<u128, { elements(16) }>(); 2] };
+                let kernels = unsafe { [wide_dealt_tiles::handle::<u128, { tile_elements(16) }>(); 2] };
                 self.turn_dealt(kernels, matrix, input.cast(), output.cast())
             }
         }
@@ -98,7 +104,7 @@ impl Gpu {
         let size = size_of::<T>();
         let is_wide =
             Strides::of_matrix(rows, columns).are_wide(input.device_address() | output.device_address(), size);
-        let tiling = Tiling::of_vectors(elements(size), size);
+        let tiling = Tiling::of_vectors(tile_elements(size), size);
         let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
         let (members_of_input, members_of_output) = (members_of_input as u32, members_of_output as u32);
         let arguments = DealtArgs {

@@ -2,10 +2,10 @@
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
-use kernels::transpose::in_place::{SquareArgs, elements, few_elements, square_tiles, wide_square_tiles};
+use kernels::transpose::in_place::{SquareArgs, elements, square_tiles, wide_square_tiles};
+use kernels::transpose::tuning::{FEW_TILES, small_in_place_elements};
 
 use super::launch::grids;
-use super::tiling::FEW_TILES;
 use super::{OPERATION, Transposition};
 use crate::{Error, Gpu, Matrix, ViewMut};
 
@@ -76,7 +76,7 @@ impl Gpu {
                         square_tiles::handle::<u8, { elements(1) }>(),
                         [
                             wide_square_tiles::handle::<u8, { elements(1) }>(),
-                            wide_square_tiles::handle::<u8, { few_elements(1) }>(),
+                            wide_square_tiles::handle::<u8, { small_in_place_elements(1) }>(),
                         ],
                     )
                 };
@@ -89,7 +89,7 @@ impl Gpu {
                         square_tiles::handle::<u16, { elements(2) }>(),
                         [
                             wide_square_tiles::handle::<u16, { elements(2) }>(),
-                            wide_square_tiles::handle::<u16, { few_elements(2) }>(),
+                            wide_square_tiles::handle::<u16, { small_in_place_elements(2) }>(),
                         ],
                     )
                 };
@@ -102,7 +102,7 @@ impl Gpu {
                         square_tiles::handle::<u32, { elements(4) }>(),
                         [
                             wide_square_tiles::handle::<u32, { elements(4) }>(),
-                            wide_square_tiles::handle::<u32, { few_elements(4) }>(),
+                            wide_square_tiles::handle::<u32, { small_in_place_elements(4) }>(),
                         ],
                     )
                 };
@@ -144,7 +144,7 @@ impl Gpu {
         let are_few = pairs(elements(size)).saturating_mul(batch) < FEW_TILES;
         let (kernel, pairs) = match shape.strides().are_wide(matrices.device_address(), size) {
             false => (kernel, pairs(elements(size))),
-            true if are_few => (wide[1], pairs(few_elements(size))),
+            true if are_few => (wide[1], pairs(small_in_place_elements(size))),
             true => (wide[0], pairs(elements(size))),
         };
         let distance = side * pitch;

@@ -4,12 +4,17 @@ use std::ops::Range;
 
 use cuda_std::element::Plain;
 use cuda_std::launch::{Dim3, Kernel};
-use kernels::transpose::direct::{self, FEW_THREADS, THREADS, direct_squares};
+use kernels::transpose::direct::{self, direct_squares};
 use kernels::transpose::few_columns::{few_columns, taken};
 use kernels::transpose::few_rows::few_rows;
 use kernels::transpose::strips::room;
-use kernels::transpose::tiles::{TileArgs, elements, few_elements, slanted_tiles, tiles};
-use kernels::transpose::words::{word_tiles, words};
+use kernels::transpose::tiles::{TileArgs, slanted_tiles, tiles};
+use kernels::transpose::tuning::{
+    LINE_PAIR, PARTITION, PARTITIONED_PITCH, REGISTERS_ACROSS, REGISTERS_BLOCK, SMALL_BLOCKS_OF_BUSIEST,
+    SMALL_REGISTERS_BLOCK, blocks_in_many_waves, blocks_in_one_wave, blocks_of_small_tiles, in_registers_bytes,
+    narrow_tile_words, small_tile_elements, tile_elements,
+};
+use kernels::transpose::words::word_tiles;
 
 use super::strips::{Strip, StripKernels};
 use super::tiling::{Amount, Tiling, by_vectors_or_few, by_words_or_few, slanted_if_many};
@@ -36,25 +41,13 @@ pub(super) fn grids(batch: usize, blocks_of_matrix: usize) -> impl Iterator<Item
     (0..batch).step_by(at_once).map(move |first| first..batch.min(first + at_once))
 }
 
-/// Bytes of matrices of elements of `size` bytes that are small, all together: more where an element is a whole access.
-/// 600 x 600 elements of 16 bytes take 3.55 us on an H200 as small ones, 3.69 by tiles, but 848 x 848 of 8 bytes 4.5
-/// and 3.7.
-const fn most_of_small(size: usize) -> usize {
-    if size < 16 { 4 << 20 } else { 8 << 20 }
-}
-
-/// Whether so many blocks of [`FEW_THREADS`], for elements of `size` bytes, are better than so many of [`THREADS`]: if
-/// no multiprocessor has two of them. Or if the busiest has at most three, and so fewer threads than with large blocks:
-/// of so few nothing evens that out. Not of 1 byte, of which a small block writes halves of lines, nor of 16, where it
-/// was slower.
-///
-/// On an H200 768 x 768 of 4 bytes, whose busiest multiprocessor has three small blocks or two large ones, take 2.00 us
-/// by small ones and 2.20 by large ones, of 2 bytes 1.58 and 1.68, 384 x 384 of 8 bytes 1.61 and 1.76; but 1024 x 1536
-/// of 1 byte 1.87 and 1.76, 192 x 192 of 16 bytes 1.31 to 1.37 and 1.26. (`docs/notes/small-transposes.md`)
+/// Whether `few` blocks of [`SMALL_REGISTERS_BLOCK`] threads are better than `many` of [`REGISTERS_BLOCK`]: if no
+/// multiprocessor has two of them, or by [`SMALL_BLOCKS_OF_BUSIEST`].
 fn are_better_small(few: usize, many: usize, size: usize) -> bool {
     let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
-    let is_more_even = of_busiest(few, FEW_THREADS) < of_busiest(many, THREADS);
-    few <= MULTIPROCESSORS || (few <= 3 * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
+    let is_more_even = of_busiest(few, SMALL_REGISTERS_BLOCK) < of_busiest(many, REGISTERS_BLOCK);
+    few <= MULTIPROCESSORS
+        || (few <= SMALL_BLOCKS_OF_BUSIEST * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
 }
 
 impl Gpu {
@@ -70,17 +63,20 @@ impl Gpu {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let kernels = unsafe {
                     Kernels {
-                        direct: [direct_squares::handle::<u8, FEW_THREADS>(), direct_squares::handle::<u8, THREADS>()],
+                        direct: [
+                            direct_squares::handle::<u8, SMALL_REGISTERS_BLOCK>(),
+                            direct_squares::handle::<u8, REGISTERS_BLOCK>(),
+                        ],
                         by_vectors: ByVectors {
-                            many: tiles::handle::<u8, { elements(1) }, 5>(),
-                            at_once: tiles::handle::<u8, { elements(1) }, 5>(),
-                            few: tiles::handle::<u8, { few_elements(1) }, 10>(),
+                            many: tiles::handle::<u8, { tile_elements(1) }, { blocks_in_many_waves(1, true) }>(),
+                            at_once: tiles::handle::<u8, { tile_elements(1) }, { blocks_in_one_wave(1) }>(),
+                            few: tiles::handle::<u8, { small_tile_elements(1) }, { blocks_of_small_tiles(1) }>(),
                         },
                         by_words: [
-                            word_tiles::handle::<u8, { words(4, false) }>(),
-                            word_tiles::handle::<u8, { words(4, true) }>(),
+                            word_tiles::handle::<u8, { narrow_tile_words(4, false) }>(),
+                            word_tiles::handle::<u8, { narrow_tile_words(4, true) }>(),
                         ],
-                        slanted: slanted_tiles::handle::<u8, { elements(1) }>(),
+                        slanted: slanted_tiles::handle::<u8, { tile_elements(1) }>(),
                         strips: StripKernels {
                             few_columns: few_columns::handle::<u8, { taken(1) }>(),
                             few_rows: few_rows::handle::<u8, { room(1) }>(),
@@ -94,23 +90,23 @@ impl Gpu {
                 let kernels = unsafe {
                     Kernels {
                         direct: [
-                            direct_squares::handle::<u16, FEW_THREADS>(),
-                            direct_squares::handle::<u16, THREADS>(),
+                            direct_squares::handle::<u16, SMALL_REGISTERS_BLOCK>(),
+                            direct_squares::handle::<u16, REGISTERS_BLOCK>(),
                         ],
                         by_vectors: ByVectors {
                             many: if strides.are_lines_apart(2) {
-                                tiles::handle::<u16, { elements(2) }, 5>()
+                                tiles::handle::<u16, { tile_elements(2) }, { blocks_in_many_waves(2, true) }>()
                             } else {
-                                tiles::handle::<u16, { elements(2) }, 4>()
+                                tiles::handle::<u16, { tile_elements(2) }, { blocks_in_many_waves(2, false) }>()
                             },
-                            at_once: tiles::handle::<u16, { elements(2) }, 5>(),
-                            few: tiles::handle::<u16, { few_elements(2) }, 8>(),
+                            at_once: tiles::handle::<u16, { tile_elements(2) }, { blocks_in_one_wave(2) }>(),
+                            few: tiles::handle::<u16, { small_tile_elements(2) }, { blocks_of_small_tiles(2) }>(),
                         },
                         by_words: [
-                            word_tiles::handle::<u16, { words(4, false) }>(),
-                            word_tiles::handle::<u16, { words(4, true) }>(),
+                            word_tiles::handle::<u16, { narrow_tile_words(4, false) }>(),
+                            word_tiles::handle::<u16, { narrow_tile_words(4, true) }>(),
                         ],
-                        slanted: slanted_tiles::handle::<u16, { elements(2) }>(),
+                        slanted: slanted_tiles::handle::<u16, { tile_elements(2) }>(),
                         strips: StripKernels {
                             few_columns: few_columns::handle::<u16, { taken(2) }>(),
                             few_rows: few_rows::handle::<u16, { room(2) }>(),
@@ -124,19 +120,19 @@ impl Gpu {
                 let kernels = unsafe {
                     Kernels {
                         direct: [
-                            direct_squares::handle::<u32, FEW_THREADS>(),
-                            direct_squares::handle::<u32, THREADS>(),
+                            direct_squares::handle::<u32, SMALL_REGISTERS_BLOCK>(),
+                            direct_squares::handle::<u32, REGISTERS_BLOCK>(),
                         ],
                         by_vectors: ByVectors {
-                            many: tiles::handle::<u32, { elements(4) }, 4>(),
-                            at_once: tiles::handle::<u32, { elements(4) }, 8>(),
-                            few: tiles::handle::<u32, { few_elements(4) }, 32>(),
+                            many: tiles::handle::<u32, { tile_elements(4) }, { blocks_in_many_waves(4, true) }>(),
+                            at_once: tiles::handle::<u32, { tile_elements(4) }, { blocks_in_one_wave(4) }>(),
+                            few: tiles::handle::<u32, { small_tile_elements(4) }, { blocks_of_small_tiles(4) }>(),
                         },
                         by_words: [
-                            word_tiles::handle::<u32, { words(4, false) }>(),
-                            word_tiles::handle::<u32, { words(4, true) }>(),
+                            word_tiles::handle::<u32, { narrow_tile_words(4, false) }>(),
+                            word_tiles::handle::<u32, { narrow_tile_words(4, true) }>(),
                         ],
-                        slanted: slanted_tiles::handle::<u32, { elements(4) }>(),
+                        slanted: slanted_tiles::handle::<u32, { tile_elements(4) }>(),
                         strips: StripKernels {
                             few_columns: few_columns::handle::<u32, { taken(4) }>(),
                             few_rows: few_rows::handle::<u32, { room(4) }>(),
@@ -150,19 +146,19 @@ impl Gpu {
                 let kernels = unsafe {
                     Kernels {
                         direct: [
-                            direct_squares::handle::<u64, FEW_THREADS>(),
-                            direct_squares::handle::<u64, THREADS>(),
+                            direct_squares::handle::<u64, SMALL_REGISTERS_BLOCK>(),
+                            direct_squares::handle::<u64, REGISTERS_BLOCK>(),
                         ],
                         by_vectors: ByVectors {
-                            many: tiles::handle::<u64, { elements(8) }, 4>(),
-                            at_once: tiles::handle::<u64, { elements(8) }, 8>(),
-                            few: tiles::handle::<u64, { few_elements(8) }, 16>(),
+                            many: tiles::handle::<u64, { tile_elements(8) }, { blocks_in_many_waves(8, true) }>(),
+                            at_once: tiles::handle::<u64, { tile_elements(8) }, { blocks_in_one_wave(8) }>(),
+                            few: tiles::handle::<u64, { small_tile_elements(8) }, { blocks_of_small_tiles(8) }>(),
                         },
                         by_words: [
-                            word_tiles::handle::<u64, { words(8, false) }>(),
-                            word_tiles::handle::<u64, { words(8, true) }>(),
+                            word_tiles::handle::<u64, { narrow_tile_words(8, false) }>(),
+                            word_tiles::handle::<u64, { narrow_tile_words(8, true) }>(),
                         ],
-                        slanted: slanted_tiles::handle::<u64, { elements(8) }>(),
+                        slanted: slanted_tiles::handle::<u64, { tile_elements(8) }>(),
                         strips: StripKernels {
                             few_columns: few_columns::handle::<u64, { taken(8) }>(),
                             few_rows: few_rows::handle::<u64, { room(8) }>(),
@@ -176,15 +172,18 @@ impl Gpu {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let by_vectors = unsafe {
                     ByVectors {
-                        many: tiles::handle::<u128, { elements(16) }, 4>(),
-                        at_once: tiles::handle::<u128, { elements(16) }, 8>(),
-                        few: tiles::handle::<u128, { few_elements(16) }, 8>(),
+                        many: tiles::handle::<u128, { tile_elements(16) }, { blocks_in_many_waves(16, true) }>(),
+                        at_once: tiles::handle::<u128, { tile_elements(16) }, { blocks_in_one_wave(16) }>(),
+                        few: tiles::handle::<u128, { small_tile_elements(16) }, { blocks_of_small_tiles(16) }>(),
                     }
                 };
                 if strides.are_small(16) {
                     // SAFETY: as above.
                     let kernels = unsafe {
-                        [direct_squares::handle::<u128, FEW_THREADS>(), direct_squares::handle::<u128, THREADS>()]
+                        [
+                            direct_squares::handle::<u128, SMALL_REGISTERS_BLOCK>(),
+                            direct_squares::handle::<u128, REGISTERS_BLOCK>(),
+                        ]
                     };
                     return self.turn_directly(kernels, strides, input.cast(), output.cast());
                 }
@@ -332,14 +331,15 @@ impl Strides {
     /// 0.974. (`docs/notes/tiles.md`)
     pub(super) fn pieces(&self, size: usize) -> u32 {
         let zeros = (self.input_pitch * size).trailing_zeros();
-        if (17..20).contains(&zeros) { zeros - 16 } else { 0 }
+        let [first, last] = PARTITIONED_PITCH;
+        if (first..=last).contains(&zeros) { zeros - PARTITION } else { 0 }
     }
 
     /// Whether the input's rows begin a multiple of 256 bytes apart, two lines of memory: if not, L2
     /// [fetches](Tiling::rows_of_band) more than tiles read, and then fewer of these are the better. Of 2 bytes four
     /// blocks, not five, turn 5000 x 30000 in 156.6 us on an H200, not 158.3, but 4096 x 4096 in 18.0, not 17.8.
     pub(super) fn are_lines_apart(&self, size: usize) -> bool {
-        (self.input_pitch * size).is_multiple_of(256)
+        (self.input_pitch * size).is_multiple_of(LINE_PAIR)
     }
 
     /// Whether there is so little that an element's way counts, not how many have it at once.
@@ -347,7 +347,7 @@ impl Strides {
         let Self { rows, columns, batch, .. } = *self;
         let bytes = rows.saturating_mul(columns).saturating_mul(batch).saturating_mul(size);
         // A grid has no more blocks than 65535 down or from matrix to matrix.
-        bytes <= most_of_small(size) && batch <= 65535
+        bytes <= in_registers_bytes(size) && batch <= 65535
     }
 
     /// Of the two kernels for what [is small](Self::are_small), of which the first has few threads, the better one, and
@@ -363,8 +363,8 @@ impl Strides {
     }
 
     fn grid_of_squares(&self, size: usize, threads: usize) -> Dim3 {
-        let across = self.columns.div_ceil(direct::ACROSS * direct::columns(size));
-        let down = self.rows.div_ceil(threads / direct::ACROSS * direct::rows(size));
+        let across = self.columns.div_ceil(REGISTERS_ACROSS * direct::columns(size));
+        let down = self.rows.div_ceil(threads / REGISTERS_ACROSS * direct::rows(size));
         Dim3::new(across as u32, down as u32, self.batch as u32)
     }
 
@@ -437,7 +437,7 @@ mod tests {
     fn small_blocks_are_taken_where_no_multiprocessor_has_much_more_than_another() {
         let is_small = |rows: usize, columns: usize, size: usize| {
             let blocks = |threads| Strides::of_matrix(rows, columns).grid_of_squares(size, threads).count() as usize;
-            are_better_small(blocks(FEW_THREADS), blocks(THREADS), size)
+            are_better_small(blocks(SMALL_REGISTERS_BLOCK), blocks(REGISTERS_BLOCK), size)
         };
         // Small blocks of the busiest multiprocessor: one, one, three, four.
         let cases = [(512, 512), (704, 384), (768, 768), (1024, 1024)];
@@ -454,10 +454,10 @@ mod tests {
     #[test]
     fn a_small_matrix_has_no_more_blocks_down_than_a_grid_may() {
         for size in [1, 2, 4, 8, 16] {
-            let rows = most_of_small(size) / 16;
+            let rows = in_registers_bytes(size) / 16;
             let high = Strides::of_matrix(rows, 16 / size);
             assert!(high.are_small(size) && !Strides::of_matrix(rows + 16, 16 / size).are_small(size), "{size}");
-            assert!(high.grid_of_squares(size, FEW_THREADS).y <= 65535, "{size}");
+            assert!(high.grid_of_squares(size, SMALL_REGISTERS_BLOCK).y <= 65535, "{size}");
         }
     }
 

@@ -4,12 +4,15 @@ use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
 use kernels::transpose::run_strips::{are_strips, run_strips};
 use kernels::transpose::run_tiles::{RunTiles, run_tiles};
-use kernels::transpose::strips::{self, at_once, room};
+use kernels::transpose::strips::room;
+use kernels::transpose::tuning::{
+    COPY_BLOCK, COPY_ELEMENTS, COPY_VECTORS, PACKED_BLOCK, PACKED_BLOCKS, elements_per_store, long_segment,
+};
 use kernels::transpose::{runs, whole_runs};
 
 use super::launch::{MOST_BLOCKS, Strides};
 use super::permute::OPERATION;
-use crate::{Error, Gpu, MULTIPROCESSORS, View, ViewMut};
+use crate::{Error, Gpu, View, ViewMut};
 
 /// A matrix whose elements are runs of neighbouring elements: at least two of them, in at least two rows and columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,24 +21,6 @@ pub(super) struct MatrixOfRuns {
     pub columns: usize,
     pub len: usize,
 }
-
-/// The bytes of runs that are long enough to be read one by one, by the bytes of the access that they all begin and end
-/// at. Shorter ones are faster by tiles, which are loaded by 16 bytes wherever they begin: on an H200 4096 runs of
-/// 12001 bytes took 38.4 us by tiles and 36.6 one by one, 8192 of 8001 bytes 41.9 and 48.3; 4096 of 10001 halves 59.4
-/// and 57.7, of 8001 halves 37.6 and 47.2; 4096 of 7501 words, which is almost all that a block has room for, 67.6 and
-/// 82.4. Of 8 bytes, which has few accesses anyway, runs of 248 bytes took 2 % less by tiles, of 1016 bytes 1 % more.
-/// (`docs/notes/short-segments.md`)
-const fn long(unit: usize) -> usize {
-    match unit {
-        1 => 10_000,
-        2 => 18_000,
-        4 => 32_000,
-        _ => 256,
-    }
-}
-
-/// Blocks that an H200 runs at once, four in each multiprocessor.
-const BLOCKS: usize = 4 * MULTIPROCESSORS;
 
 impl Gpu {
     /// Writes a matrix of runs with its rows as columns: as elements of the runs' size, if that is one, or else by
@@ -59,7 +44,7 @@ impl Gpu {
             };
         }
         let of = |size: usize| MatrixOfRuns { len: bytes / size, ..matrix };
-        match (unit, bytes < long(unit)) {
+        match (unit, bytes < long_segment(unit)) {
             (1, true) => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let kernels =
@@ -122,7 +107,7 @@ impl Gpu {
     ) -> Result<(), Error> {
         let size = size_of::<T>();
         if are_strips(rows, len, size) {
-            let strips = RunTiles::of_strips(rows, columns, len, size, BLOCKS);
+            let strips = RunTiles::of_strips(rows, columns, len, size, PACKED_BLOCKS);
             let grid = grid(columns.div_ceil(strips.width))?;
             let arguments = run_strips::Args {
                 input,
@@ -136,13 +121,13 @@ impl Gpu {
             };
             return self.launch(strips_kernel, grid, arguments);
         }
-        let tiles = RunTiles::new(rows, columns, len, size, BLOCKS);
+        let tiles = RunTiles::new(rows, columns, len, size, PACKED_BLOCKS);
         let down = rows.div_ceil(tiles.height);
         let grid = grid(down * columns.div_ceil(tiles.width))?;
         let threads = tiles.threads_of_row(len, size);
         // After so many rows of the output one begins at the same place in a word.
-        let turns = at_once(size) >> (rows * len).trailing_zeros().min(at_once(size).ilog2());
-        let step = (strips::BLOCK / threads).max(turns as usize) as u32;
+        let turns = elements_per_store(size) >> (rows * len).trailing_zeros().min(elements_per_store(size).ilog2());
+        let step = (PACKED_BLOCK / threads).max(turns as usize) as u32;
         let arguments = run_tiles::Args {
             input,
             output,
@@ -167,7 +152,7 @@ impl Gpu {
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
-        let grid = grid((rows * columns * len).div_ceil(whole_runs::BLOCK * whole_runs::EACH))?;
+        let grid = grid((rows * columns * len).div_ceil(COPY_BLOCK * COPY_ELEMENTS))?;
         self.launch(kernel, grid, whole_runs::whole_runs::Args { input, output, rows, columns, len })
     }
 
@@ -181,7 +166,7 @@ impl Gpu {
         let of_vector = 16 / size_of::<T>();
         let is_aligned = len.is_multiple_of(of_vector) && output.device_address().is_multiple_of(16);
         let vectors = len.div_ceil(of_vector) + usize::from(!is_aligned);
-        let grid = grid((rows * columns * vectors).div_ceil(runs::BLOCK * runs::VECTORS))?;
+        let grid = grid((rows * columns * vectors).div_ceil(COPY_BLOCK * COPY_VECTORS))?;
         self.launch(kernel, grid, runs::runs::Args { input, output, outer: rows, inner: columns, len, vectors })
     }
 }

@@ -4,9 +4,10 @@ use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
 use half::{bf16, f16};
 use kernels::transpose::change::{CONJUGATED, MULTIPLIED, Scale};
-use kernels::transpose::direct::{FEW_THREADS, ScaledSquareArgs, THREADS, scaled_direct_squares};
-use kernels::transpose::tiles::{ScaledTileArgs, elements, scaled_tiles, slanted_scaled_tiles, wide_scaled_tiles};
-use kernels::transpose::words::{scaled_word_tiles, words};
+use kernels::transpose::direct::{ScaledSquareArgs, scaled_direct_squares};
+use kernels::transpose::tiles::{ScaledTileArgs, scaled_tiles, slanted_scaled_tiles, wide_scaled_tiles};
+use kernels::transpose::tuning::{REGISTERS_BLOCK, SMALL_REGISTERS_BLOCK, narrow_tile_words, tile_elements};
+use kernels::transpose::words::scaled_word_tiles;
 use num_complex::{Complex32, Complex64};
 
 use super::Transposition;
@@ -97,10 +98,10 @@ macro_rules! scaled {
                 unsafe {
                     ScaledKernels {
                         direct: [
-                            scaled_direct_squares::handle::<$type, FEW_THREADS>(),
-                            scaled_direct_squares::handle::<$type, THREADS>(),
+                            scaled_direct_squares::handle::<$type, SMALL_REGISTERS_BLOCK>(),
+                            scaled_direct_squares::handle::<$type, REGISTERS_BLOCK>(),
                         ],
-                        wide: wide_scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
+                        wide: wide_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
                         anywhere: $anywhere,
                     }
                 }
@@ -116,8 +117,8 @@ macro_rules! scaled {
 macro_rules! by_vectors {
     ($type:ident) => {
         Anywhere::ByVectors {
-            many: slanted_scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
-            few: scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
+            many: slanted_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
+            few: scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
         }
     };
 }
@@ -125,10 +126,10 @@ macro_rules! by_vectors {
 macro_rules! by_words {
     ($type:ident) => {
         Anywhere::ByWords {
-            many: slanted_scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
+            many: slanted_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
             words: [
-                scaled_word_tiles::handle::<$type, { words(size_of::<$type>(), false) }>(),
-                scaled_word_tiles::handle::<$type, { words(size_of::<$type>(), true) }>(),
+                scaled_word_tiles::handle::<$type, { narrow_tile_words(size_of::<$type>(), false) }>(),
+                scaled_word_tiles::handle::<$type, { narrow_tile_words(size_of::<$type>(), true) }>(),
             ],
         }
     };
@@ -147,7 +148,7 @@ impl<B: Plain> ScaledKernels<B> {
     /// The kernel that is best for these matrices, and its tiles. `address` has the bits of either side's.
     fn for_matrices(&self, strides: &Strides, address: u64) -> (Kernel<ScaledTileArgs<'static, B>>, Tiling) {
         let size = size_of::<B>();
-        let by_vectors = Tiling::of_vectors(elements(size), size);
+        let by_vectors = Tiling::of_vectors(tile_elements(size), size);
         if strides.are_wide(address, size) {
             return (self.wide, by_vectors);
         }

@@ -4,19 +4,11 @@ use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
 use kernels::transpose::few_columns::{self, most_positions};
 use kernels::transpose::few_rows::{self, most_columns, room_of_run, vectors_of_run};
-use kernels::transpose::strips::{MOST, SECTOR};
+use kernels::transpose::strips::SECTOR;
+use kernels::transpose::tuning::{ASPECT_RATIO, FEWEST_SECTORS, MAX_SHORT_SIDE, PACKED_BLOCKS, TALL_SKINNY_OF_VECTORS};
 
 use super::launch::Strides;
-use crate::{Error, Gpu, MULTIPROCESSORS, View, ViewMut};
-
-/// How many times as long as wide a strip is, at least.
-const LONG: usize = 16;
-
-/// Blocks that an H200 runs at once, four in each multiprocessor: a short strip is cut in as many.
-const BLOCKS: usize = 4 * MULTIPROCESSORS;
-
-/// Sectors of a run that a block writes, at least, however short the strip is.
-const FEWEST_SECTORS: usize = 4;
+use crate::{Error, Gpu, View, ViewMut};
 
 /// The kernels for an element's size.
 pub(super) struct StripKernels<T: Plain> {
@@ -35,7 +27,7 @@ impl Strip {
     /// Whether the matrices are strips, without gaps on the side where they are one run.
     pub(super) fn of(strides: &Strides) -> Option<Self> {
         let Strides { rows, columns, input_pitch, output_pitch, .. } = *strides;
-        let is_strip = |few: usize, many: usize| (2..=MOST).contains(&few) && many / LONG >= few;
+        let is_strip = |few: usize, many: usize| (2..=MAX_SHORT_SIDE).contains(&few) && many / ASPECT_RATIO >= few;
         if is_strip(columns, rows) && input_pitch == columns {
             Some(Self::Columns)
         } else if is_strip(rows, columns) && output_pitch == rows {
@@ -49,7 +41,8 @@ impl Strip {
     /// whose rows are a vector or two. A tile of vectors has each of them in another lane, so that its accesses are far
     /// apart.
     pub(super) fn of_vectors(strides: &Strides, size: usize) -> Option<Self> {
-        Self::of(strides).filter(|&strip| strip == Self::Columns && strides.columns <= 16 && size <= 2)
+        let [columns, bytes] = TALL_SKINNY_OF_VECTORS;
+        Self::of(strides).filter(|&strip| strip == Self::Columns && strides.columns <= columns && size <= bytes)
     }
 }
 
@@ -57,7 +50,7 @@ impl Strip {
 /// there are enough of them.
 fn part(long: usize, batch: usize, most: usize, size: usize) -> usize {
     let sector = SECTOR / size;
-    let enough = long.saturating_mul(batch).div_ceil(BLOCKS).next_multiple_of(sector);
+    let enough = long.saturating_mul(batch).div_ceil(PACKED_BLOCKS).next_multiple_of(sector);
     enough.clamp((FEWEST_SECTORS * sector).min(most), most)
 }
 
@@ -119,7 +112,8 @@ impl Gpu {
 
 #[cfg(test)]
 mod tests {
-    use kernels::transpose::strips::{BLOCK, VECTORS_EACH, room};
+    use kernels::transpose::strips::room;
+    use kernels::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS};
 
     use super::*;
 
@@ -138,14 +132,17 @@ mod tests {
     fn parts_are_whole_sectors_that_a_block_has_room_for() {
         for size in [1, 2, 4, 8] {
             let sector = SECTOR / size;
-            for few in 2..=MOST {
+            for few in 2..=MAX_SHORT_SIDE {
                 let (positions, columns) = (most_positions(few, size), most_columns(few, size));
                 for part in [positions, columns] {
                     assert!(part >= FEWEST_SECTORS * sector && part % sector == 0, "{few} of {size} bytes: {part}");
                 }
                 let run = ((positions + few_columns::margin(size)) * few).div_ceil(16 / size) + 1;
-                assert!(run <= BLOCK * VECTORS_EACH, "{few} columns of {size} bytes: {run} vectors");
-                assert!(few * vectors_of_run(few, columns, size) <= BLOCK * VECTORS_EACH, "{few} rows of {size} bytes");
+                assert!(run <= PACKED_BLOCK * PACKED_VECTORS, "{few} columns of {size} bytes: {run} vectors");
+                assert!(
+                    few * vectors_of_run(few, columns, size) <= PACKED_BLOCK * PACKED_VECTORS,
+                    "{few} rows of {size} bytes"
+                );
                 let end = few_rows::place_of_run(few, room_of_run(few, columns, size), size);
                 assert!(end <= room(size), "{few} rows of {size} bytes: {end} elements");
             }

@@ -2,23 +2,13 @@
 
 use kernels::transpose::slanted::{MARGIN, spare};
 use kernels::transpose::tile::squares;
-use kernels::transpose::tiles::{elements, few_elements};
+use kernels::transpose::tuning::{
+    FEW_TILES, LONG_COLUMN, NARROW_BLOCK, PANEL_OF_LINES, SECTOR_ALIGNED_TILES, TILES_IN_ONE_WAVE, narrow_tile_words,
+    panel_of_line_pairs, small_tile_elements, tile_elements,
+};
 use kernels::transpose::words;
 
 use super::launch::Strides;
-use crate::MULTIPROCESSORS;
-
-/// Tiles that are few: two for each multiprocessor of an H200.
-pub(super) const FEW_TILES: usize = 2 * MULTIPROCESSORS;
-
-/// Tiles that have a place all at once, eight on each multiprocessor.
-const TILES_AT_ONCE: usize = 8 * MULTIPROCESSORS;
-
-/// The fewest slanted tiles of a column: with less of them too much of their margins would be outside of the matrix.
-const SLANTED_TILES: usize = 4;
-
-/// Bytes of a column of tiles that L2 does not keep until the next one is read.
-const LONG_COLUMN: usize = 16 << 20;
 
 /// What a tile's loads bring to L2 of the next column of tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +60,7 @@ impl Tiling {
 
     /// By vectors of 16 bytes that begin anywhere.
     const fn slanted(size: usize) -> Self {
-        let of_vectors = Self::of_vectors(elements(size), size);
+        let of_vectors = Self::of_vectors(tile_elements(size), size);
         Self { margin: MARGIN as usize, spare: spare(size), ahead: Ahead::Lines, ..of_vectors }
     }
 
@@ -79,11 +69,11 @@ impl Tiling {
         let side = words::per_word(size);
         let size_of_word = if size == 8 { 8 } else { 4 };
         Self {
-            squares: words::words(size_of_word, are_few) / side,
+            squares: narrow_tile_words(size_of_word, are_few) / side,
             side,
             margin: words::margin(size),
             spare: 0,
-            most: words::BLOCK.ilog2(),
+            most: NARROW_BLOCK.ilog2(),
             // They are for what is small or low.
             ahead: Ahead::Nothing,
         }
@@ -93,17 +83,13 @@ impl Tiling {
     ///
     /// Where a tile's stretches of rows begin and end inside of lines, the next column of tiles needs the rest of
     /// these, which L2 [has](cuda_std::global::Fetch) by then; but of a column that is too long it is gone, and was
-    /// read for nothing. So columns of 16 MiB and more end after 8, or, where lines are fetched in pairs, after 4; of
-    /// elements of 16 bytes after 2, with which a band has as many bytes of an output's row as of 4 bytes with 4. On an
-    /// H200, 200003 x 1001 elements of 4 bytes take 446 us so (in bands of 16 MiB 483, without 507), 1000003 x 127 of
-    /// 16 bytes 1.11 ms (without 1.22). (`docs/notes/tall-skinny.md`)
+    /// read for nothing. So columns of [`LONG_COLUMN`] end after [`PANEL_OF_LINES`] or [`panel_of_line_pairs`].
     pub(super) fn rows_of_band(self, strides: &Strides, size: usize) -> Option<usize> {
         let column = match self.ahead {
             Ahead::Nothing => return None,
-            Ahead::Lines => 8 << 20,
+            Ahead::Lines => PANEL_OF_LINES,
             Ahead::Pairs if size > 1 && strides.are_lines_apart(size) => return None,
-            Ahead::Pairs if size == 16 => 2 << 20,
-            Ahead::Pairs => 4 << 20,
+            Ahead::Pairs => panel_of_line_pairs(size),
         };
         let width = self.side << self.across(strides.rows, strides.columns);
         let is_long = strides.rows.saturating_mul(width * size) >= LONG_COLUMN;
@@ -113,8 +99,8 @@ impl Tiling {
     /// How many squares are across a tile, as a power of two.
     ///
     /// The squares of a tile are always as many, since they fill the shared memory that a block has. It is square, or
-    /// twice as high as wide, so that its rows are as long as they can be on both sides: large tiles of vectors have 128
-    /// bytes (of elements of 1 byte, on one side) to 512 bytes, four to sixteen sectors of memory. Tiles whose last
+    /// twice as high as wide, so that its rows are as long as they can be on both sides: large tiles of vectors have
+    /// 128 bytes (of elements of 1 byte, on one side) to 512 bytes, four to sixteen sectors of memory. Tiles whose last
     /// columns are the next one's are twice as wide as high, if they are not square: so they share fewer. A matrix that
     /// is narrower gets a tile that is as narrow and longer for it, since what is outside of the matrix is lost; one
     /// that is lower, a wider one.
@@ -170,10 +156,10 @@ impl Tiling {
 
 /// Tiles of vectors for these matrices, and how many.
 pub(super) fn by_vectors_or_few(strides: &Strides, size: usize) -> (Tiling, Amount) {
-    let large = Tiling::of_vectors(elements(size), size);
+    let large = Tiling::of_vectors(tile_elements(size), size);
     match large.tiles(strides.rows, strides.columns).saturating_mul(strides.batch) {
-        ..FEW_TILES => (Tiling::of_vectors(few_elements(size), size), Amount::Few),
-        FEW_TILES..=TILES_AT_ONCE => (large, Amount::AtOnce),
+        ..FEW_TILES => (Tiling::of_vectors(small_tile_elements(size), size), Amount::Few),
+        FEW_TILES..=TILES_IN_ONE_WAVE => (large, Amount::AtOnce),
         _ => (large, Amount::Many),
     }
 }
@@ -182,7 +168,7 @@ pub(super) fn by_vectors_or_few(strides: &Strides, size: usize) -> (Tiling, Amou
 pub(super) fn slanted_if_many(strides: &Strides, size: usize) -> Option<Tiling> {
     let Strides { rows, columns, batch, .. } = *strides;
     let slanted = Tiling::slanted(size);
-    let are_high = slanted.height(rows, columns).is_some_and(|height| rows >= SLANTED_TILES * height);
+    let are_high = slanted.height(rows, columns).is_some_and(|height| rows >= SECTOR_ALIGNED_TILES * height);
     let are_many = slanted.tiles(rows, columns).saturating_mul(batch) >= FEW_TILES;
     // A row's lanes hand vectors to each other. High matrices have no wider tiles, anyway.
     let has_warps = slanted.side << slanted.across(rows, columns) <= 32 * slanted.spare;
@@ -204,8 +190,8 @@ mod tests {
     #[test]
     fn tiles_are_square_where_there_is_room_and_strips_where_there_is_not() {
         let tile = |rows, columns, size| {
-            let Tiling { squares, side, .. } = Tiling::of_vectors(elements(size), size);
-            let across = Tiling::of_vectors(elements(size), size).across(rows, columns);
+            let Tiling { squares, side, .. } = Tiling::of_vectors(tile_elements(size), size);
+            let across = Tiling::of_vectors(tile_elements(size), size).across(rows, columns);
             ((squares * side) >> across, side << across)
         };
         assert_eq!(
@@ -222,7 +208,8 @@ mod tests {
         let rows_of_band = |tiling: Tiling, rows, columns, size| {
             tiling.rows_of_band(&Strides::of_matrix(rows, columns), size).unwrap_or(rows)
         };
-        let vectors = |rows, columns, size| rows_of_band(Tiling::of_vectors(elements(size), size), rows, columns, size);
+        let vectors =
+            |rows, columns, size| rows_of_band(Tiling::of_vectors(tile_elements(size), size), rows, columns, size);
         assert_eq!((vectors(1_000_003, 127, 16), vectors(8191, 127, 16)), (4096, 8191));
         assert_eq!((vectors(32_768, 5000, 16), vectors(30_000, 5000, 16)), (4096, 30_000), "16 MiB are long");
         assert_eq!((vectors(1 << 20, 1000, 4), vectors(1 << 20, 1024, 4)), (16_384, 1 << 20));
@@ -257,7 +244,7 @@ mod tests {
                     let across = tiling.across(rows, columns);
                     let down = tiling.squares >> across;
                     assert!(down > tiling.margin, "{rows} x {columns} of {size} bytes: {down} squares");
-                    assert!(down <= words::BLOCK && 1 << across <= words::BLOCK, "{down} squares, {across}");
+                    assert!(down <= NARROW_BLOCK && 1 << across <= NARROW_BLOCK, "{down} squares, {across}");
                 }
             }
         }

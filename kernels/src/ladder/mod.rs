@@ -11,8 +11,8 @@
 //!
 //! Each rung says what it changes, what the change **saves** or **costs**, which **counter** shows it, and its source.
 //! `docs/ladder/counters.md` has for each counter what it counts, the metric of Nsight Compute, and a command.
-//! `docs/ladder/sources.md` has the numbered source documents ("seed 000", ...). `bench ladder reduce --rung sequential`
-//! runs one rung alone.
+//! `docs/ladder/sources.md` has the numbered source documents ("seed 000", ...). `bench ladder reduce --rung
+//! sequential` runs one rung alone.
 //!
 //! The library launches none of these kernels. They are compiled with the feature `ladder` alone.
 

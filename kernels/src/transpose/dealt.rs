@@ -10,7 +10,7 @@ use cuda_std::prelude::*;
 
 use super::change::Same;
 use super::tile::{Cut, Rows, Tile, launch_dependents, squares, threads};
-use super::tiles::elements;
+use super::tuning::tile_elements;
 use super::turn::Turn;
 use super::{ragged, wide};
 use crate::divisor::Divisor;
@@ -97,8 +97,8 @@ pub struct DealtArgs<T: Plain> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768 == elements(1)] + [u16] x [16384 == elements(2)] + [u32] x [4096 == elements(4)]
-        + [u64] x [2048 == elements(8)],
+    instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)] + [u32] x [4096 == tile_elements(4)]
+        + [u64] x [2048 == tile_elements(8)],
     block = threads(LEN, size_of::<T>()),
     early = crate::PREFETCH_BLOCKS
 )]
@@ -122,8 +122,8 @@ pub unsafe fn dealt_tiles<T: Turn, const LEN: usize>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768 == elements(1)] + [u16] x [16384 == elements(2)] + [u32] x [4096 == elements(4)]
-        + [u64] x [2048 == elements(8)] + [u128] x [1024 == elements(16)],
+    instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)] + [u32] x [4096 == tile_elements(4)]
+        + [u64] x [2048 == tile_elements(8)] + [u128] x [1024 == tile_elements(16)],
     block = threads(LEN, size_of::<T>()),
     early = crate::PREFETCH_BLOCKS
 )]

@@ -10,31 +10,8 @@ use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
 use super::change::{Scale, Scaled, Scaling};
+use super::tuning::{REGISTERS_ACROSS, REGISTERS_BLOCK, SMALL_REGISTERS_BLOCK, registers_across_warp};
 use super::turn::{Turn, turn_bytes};
-
-/// Squares across a block.
-pub const ACROSS: usize = 8;
-
-/// Squares across a warp.
-///
-/// Of elements of up to 4 bytes, whose squares have four rows, they lie 4 across and 8 down, so that what a warp writes
-/// in a row of the output is at least a sector, and of 2 and 4 bytes twice as long as what it reads in one of the
-/// input. Of 8 and 16 bytes, whose squares have two rows or one, 8 across read a line of 128 bytes. CUDA kernels that
-/// move 512 x 512 elements of 8 and 16 bytes so take 5 % less on an H200 than with 4 across, of 1 and 2 bytes as much
-/// or more. (`docs/notes/small-transposes.md`)
-const fn across_warp(size: usize) -> usize {
-    if size < 8 { 4 } else { ACROSS }
-}
-
-/// Threads of a block.
-///
-/// Many blocks have squares enough below each other for whole lines of 128 bytes of the output's rows: 1024 x 1024
-/// elements of 1 byte take 1.53 us on an H200, and by blocks of half of the threads 1.62 to 1.65. Few are smaller, so
-/// that more multiprocessors have some: 512 x 512 take 1.25 us by blocks of half of the threads, and 1.33 by these.
-/// (`docs/notes/small-transposes.md`)
-pub const THREADS: usize = 256;
-/// Threads of a block where blocks are few.
-pub const FEW_THREADS: usize = THREADS / 2;
 
 /// Rows of a square: four, or as many elements as 16 bytes have, if that is less.
 pub const fn rows(size: usize) -> usize {
@@ -174,12 +151,16 @@ by_vectors!(u32, u64, u128);
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
 /// behind the one before. Sides, pitches and addresses are multiples of 16 bytes.
 ///
-/// A block is for [`ACROSS`] squares of [`rows()`] x [`columns()`] elements side by side, and as many below each other
-/// as its threads are for; the grid has one for each of these: across, down, and from matrix to matrix.
+/// A block is for [`REGISTERS_ACROSS`] squares of [`rows()`] x [`columns()`] elements side by side, and as many below
+/// each other as its threads are for; the grid has one for each of these: across, down, and from matrix to matrix.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [u8, u16, u32, u64, u128] x [128 == FEW_THREADS, 256 == THREADS], block = BLOCK, early = crate::PREFETCH_BLOCKS)]
+#[kernel(
+    instances = [u8, u16, u32, u64, u128] x [128 == SMALL_REGISTERS_BLOCK, 256 == REGISTERS_BLOCK],
+    block = BLOCK,
+    early = crate::PREFETCH_BLOCKS
+)]
 pub unsafe fn direct_squares<T: Direct, const BLOCK: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
@@ -227,7 +208,7 @@ pub struct ScaledSquareArgs<T: Plain> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128 == FEW_THREADS, 256 == THREADS],
+    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128 == SMALL_REGISTERS_BLOCK, 256 == REGISTERS_BLOCK],
     block = BLOCK,
     early = crate::PREFETCH_BLOCKS
 )]
@@ -272,11 +253,11 @@ fn turn_square<T: Direct, const BLOCK: usize>(
     thread::launch_dependents();
     let Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch } = *layout;
     let size = size_of::<T>();
-    let (high, wide, lanes) = (self::rows(size), self::columns(size), across_warp(size) as u32);
+    let (high, wide, lanes) = (self::rows(size), self::columns(size), registers_across_warp(size) as u32);
     let thread = thread::index_in_block::<BLOCK>() as u32;
-    let (lane, warp, warps) = (thread % 32, thread / 32, ACROSS as u32 / lanes);
-    let x = thread::block_idx_x() * ACROSS as u32 + warp % warps * lanes + lane % lanes;
-    let y = thread::block_idx_y() * (BLOCK / ACROSS) as u32 + warp / warps * (32 / lanes) + lane / lanes;
+    let (lane, warp, warps) = (thread % 32, thread / 32, REGISTERS_ACROSS as u32 / lanes);
+    let x = thread::block_idx_x() * REGISTERS_ACROSS as u32 + warp % warps * lanes + lane % lanes;
+    let y = thread::block_idx_y() * (BLOCK / REGISTERS_ACROSS) as u32 + warp / warps * (32 / lanes) + lane / lanes;
     let (row, column) = (y * high as u32, x * wide as u32);
     if row >= rows || column >= columns {
         return;

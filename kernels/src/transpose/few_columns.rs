@@ -6,10 +6,9 @@ use cuda_std::prelude::*;
 use crate::divisor::{Divisor, Walk};
 
 use super::in_words::InWords;
-use super::strips::{
-    BLOCK, SECTOR, VECTORS_EACH, all_banks, at_once, per_word, room, store, store_any, words, words_of_vector,
-};
+use super::strips::{SECTOR, all_banks, per_word, room, store, store_any, words, words_of_vector};
 use super::tile::launch_dependents;
+use super::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, tall_skinny_allocation};
 
 /// Rows of the matrix above those that a block writes, which it may need: a row of the output begins so many elements
 /// behind a sector's start, at most.
@@ -34,11 +33,9 @@ const fn place(i: u32, size: usize) -> u32 {
     i + i / all_banks(size) as u32 * left_out as u32
 }
 
-/// Elements of `size` bytes that a block takes of shared memory: half as many again as its [`room`], so that no more
-/// than four blocks are on a multiprocessor. With six, 1000003 x 127 elements of 2 to 8 bytes took 12 to 14 % longer
-/// (docs/notes/tall-skinny.md).
+/// Elements of `size` bytes that a block takes of shared memory.
 pub const fn taken(size: usize) -> usize {
-    room(size) / 2 * 3
+    tall_skinny_allocation(room(size))
 }
 
 /// Writes the transposes of matrices of `rows` x `columns` elements without gaps to rows that begin `output_pitch`
@@ -54,7 +51,7 @@ pub const fn taken(size: usize) -> usize {
 #[kernel(
     instances = [u8] x [49152 == taken(1)] + [u16] x [24576 == taken(2)] + [u32] x [12288 == taken(4)]
         + [u64] x [6144 == taken(8)],
-    block = BLOCK,
+    block = PACKED_BLOCK,
     early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn few_columns<T: InWords, const LEN: usize>(
@@ -76,7 +73,7 @@ pub unsafe fn few_columns<T: InWords, const LEN: usize>(
     let last = if top + (height as usize) < rows { top + height as usize } else { rows };
     let run =
         Run::of(&input, matrix as usize * input_batch + first * columns as usize, (last - first) as u32 * columns);
-    let vectors: [T::Vector; VECTORS_EACH] =
+    let vectors: [T::Vector; PACKED_VECTORS] =
         [run.load(0), run.load(1), run.load(2), run.load(3), run.load(4), run.load(5), run.load(6), run.load(7)];
     run.keep(0, vectors[0], &tile);
     run.keep(1, vectors[1], &tile);
@@ -93,7 +90,7 @@ pub unsafe fn few_columns<T: InWords, const LEN: usize>(
         output: &output,
         past: run.past,
         columns,
-        per_row: Divisor::new(height / at_once(size_of::<T>())),
+        per_row: Divisor::new(height / elements_per_store(size_of::<T>())),
         begin: matrix as usize * output_batch + top,
         pitch: output_pitch,
         before: (top - first) as u32,
@@ -140,7 +137,7 @@ impl<T: InWords, const LEN: usize> ColumnsOfRun<'_, T, LEN> {
     fn written(&self, column: u32, nth: u32) -> Written {
         let row = self.begin + column as usize * self.pitch;
         let past = (self.output.elements_past(row, SECTOR)) as u32;
-        let position = nth * at_once(size_of::<T>());
+        let position = nth * elements_per_store(size_of::<T>());
         let from_first = (self.before + position) as i32 - past as i32;
         Written {
             to: (row + position as usize).wrapping_sub(past as usize),
@@ -162,7 +159,7 @@ impl<T: InWords, const LEN: usize> ColumnsOfRun<'_, T, LEN> {
 
     #[inline(always)]
     fn store(&self) {
-        let each = at_once(size_of::<T>());
+        let each = elements_per_store(size_of::<T>());
         let mut i = thread::thread_idx_x();
         while i < self.columns * self.per_row.by() {
             let (column, nth) = self.per_row.divide(i);
@@ -176,15 +173,15 @@ impl<T: InWords, const LEN: usize> ColumnsOfRun<'_, T, LEN> {
                 // many.
                 unsafe { store(self.output, written.to, begin, end as u32, |k| self.element(written, k)) };
             }
-            i += BLOCK as u32;
+            i += PACKED_BLOCK as u32;
         }
     }
 
     /// [`ColumnsOfRun::store`] where the run has all elements of the tile: four of them on their way at once.
     #[inline(always)]
     fn store_whole(&self) {
-        const STEP: u32 = BLOCK as u32;
-        let (each, all) = (at_once(size_of::<T>()), self.columns * self.per_row.by());
+        const STEP: u32 = PACKED_BLOCK as u32;
+        let (each, all) = (elements_per_store(size_of::<T>()), self.columns * self.per_row.by());
         let mut i = thread::thread_idx_x();
         let mut walk = self.per_row.walk(i, STEP);
         let written = |walk: Walk| self.written(walk.quotient, walk.remainder);
@@ -237,7 +234,8 @@ impl<'a, T: InWords> Run<'a, T> {
     /// The number of the thread's `k`-th vector, and whether there is one.
     #[inline(always)]
     fn vector(&self, k: usize) -> (u32, bool) {
-        let (i, vectors) = (thread::thread_idx_x() + (k * BLOCK) as u32, self.end.div_ceil(T::Vector::LEN as u32));
+        let (i, vectors) =
+            (thread::thread_idx_x() + (k * PACKED_BLOCK) as u32, self.end.div_ceil(T::Vector::LEN as u32));
         if i < vectors { (i, true) } else { (vectors - 1, false) }
     }
 

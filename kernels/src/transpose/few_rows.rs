@@ -5,8 +5,9 @@ use cuda_std::prelude::*;
 use crate::divisor::{Divisor, Walk};
 
 use super::in_words::InWords;
-use super::strips::{BLOCK, SECTOR, VECTORS_EACH, all_banks, at_once, room, store, store_any};
+use super::strips::{SECTOR, all_banks, room, store, store_any};
 use super::tile::launch_dependents;
+use super::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, short_wide_skew};
 use super::vectors_of_rows::RowsInVectors;
 
 /// Columns of the matrix before those that a block is for, which it may need, because a matrix of the output begins
@@ -21,8 +22,8 @@ pub const fn vectors_of_run(rows: usize, width: usize, size: usize) -> usize {
     (width + margin(rows, size) + lanes - 1).div_ceil(lanes)
 }
 
-/// How many elements the runs of two rows begin apart in shared memory: enough for the vectors, and such that what a warp
-/// reads of neighbouring rows lies in different banks, where it can.
+/// How many elements the runs of two rows begin apart in shared memory: enough for the vectors, and such that what a
+/// warp reads of neighbouring rows lies in different banks, where it can.
 pub const fn room_of_run(rows: usize, width: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
     let (words, banks) = (vectors_of_run(rows, width, size) * (16 / size) / word, all_banks(size) / word);
@@ -35,22 +36,14 @@ pub const fn room_of_run(rows: usize, width: usize, size: usize) -> usize {
     (words + (banks + apart - words % banks) % banks) * word
 }
 
-/// Elements by which each eight rows lie further behind the eight before, beside their [`room_of_run`]: a word of
-/// bytes. Of these a thread takes eight rows at once, and its neighbour the next eight, which were in few banks: 127
-/// rows took four to six passes, and do with little more than two. What a warp takes of larger elements is nearer
-/// together.
-const fn skew(size: usize) -> usize {
-    if size == 1 { 4 } else { 0 }
-}
-
 /// Where a row's run begins in shared memory.
 pub const fn place_of_run(row: usize, room_of_run: usize, size: usize) -> usize {
-    row * room_of_run + row / 8 * skew(size)
+    row * room_of_run + row / 8 * short_wide_skew(size)
 }
 
 /// Columns that a block has room for: whole sectors of the output, and of the input.
 pub const fn most_columns(rows: usize, size: usize) -> usize {
-    let (vectors, step) = (BLOCK * VECTORS_EACH, SECTOR / size);
+    let (vectors, step) = (PACKED_BLOCK * PACKED_VECTORS, SECTOR / size);
     let mut width = room(size) / rows / step * step;
     while width > 0
         && (vectors_of_run(rows, width, size) * rows > vectors
@@ -73,7 +66,7 @@ pub const fn most_columns(rows: usize, size: usize) -> usize {
 #[kernel(
     instances = [u8] x [32768 == room(1)] + [u16] x [16384 == room(2)] + [u32] x [8192 == room(4)]
         + [u64] x [4096 == room(8)],
-    block = BLOCK,
+    block = PACKED_BLOCK,
     early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn few_rows<T: InWords, const LEN: usize>(
@@ -159,7 +152,7 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
     /// many behind, and of which there are `behind` from that on.
     #[inline(always)]
     fn store_to(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32) {
-        let each = at_once(size_of::<T>());
+        let each = elements_per_store(size_of::<T>());
         if each == 1 {
             return self.store_singles(output, to, len, before, behind);
         }
@@ -170,7 +163,7 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
     /// [`FromRows::store_to`] of elements that are written one by one, four of them on their way at once.
     #[inline(always)]
     fn store_singles(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32) {
-        const STEP: u32 = BLOCK as u32;
+        const STEP: u32 = PACKED_BLOCK as u32;
         let end = (behind as i32 - before) as u32;
         let end = if end < len { end } else { len };
         let mut i = thread::thread_idx_x();
@@ -213,7 +206,7 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
     /// of what there is to do for bytes.
     #[inline(always)]
     fn store_whole_columns(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32, threads: u32) {
-        let (each, rows) = (at_once(size_of::<T>()), self.by_rows.by());
+        let (each, rows) = (elements_per_store(size_of::<T>()), self.by_rows.by());
         if thread::thread_idx_x() >= threads {
             return;
         }
@@ -249,7 +242,7 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
     /// the `from_first`-th, and there are `behind` in all.
     #[inline(always)]
     fn store_at(&self, output: &GlobalMut<T>, to: usize, from_first: i32, behind: u32) {
-        let each = at_once(size_of::<T>());
+        let each = elements_per_store(size_of::<T>());
         let begin = if from_first < 0 { -from_first as u32 } else { 0 };
         let left = behind as i32 - from_first;
         let end = if left < each as i32 { left } else { each as i32 };
@@ -269,7 +262,11 @@ const fn threads_of_whole_columns(rows: u32, each: u32) -> u32 {
     const THREADS_OF_SECTOR: u32 = SECTOR as u32 / 8;
     let columns = rows / common_power_of_two(rows, each);
     let together = columns * (THREADS_OF_SECTOR / common_power_of_two(columns, THREADS_OF_SECTOR));
-    if together <= BLOCK as u32 { BLOCK as u32 / together * together } else { BLOCK as u32 / columns * columns }
+    if together <= PACKED_BLOCK as u32 {
+        PACKED_BLOCK as u32 / together * together
+    } else {
+        PACKED_BLOCK as u32 / columns * columns
+    }
 }
 
 /// The greatest power of two that divides `a` and `b`, which is one.
@@ -294,10 +291,10 @@ mod tests {
         for each in [4, 8] {
             for rows in 2..=128 {
                 let threads = threads_of_whole_columns(rows, each);
-                assert!((1..=BLOCK as u32).contains(&threads), "{rows}: {threads}");
+                assert!((1..=PACKED_BLOCK as u32).contains(&threads), "{rows}: {threads}");
                 assert!((threads * each).is_multiple_of(rows), "{rows}: {threads}");
                 // Whole sectors are four threads', and of more rows no block has so many.
-                assert!(rows > BLOCK as u32 / 4 || threads.is_multiple_of(4), "{rows}: {threads}");
+                assert!(rows > PACKED_BLOCK as u32 / 4 || threads.is_multiple_of(4), "{rows}: {threads}");
             }
         }
         assert_eq!(

@@ -4,33 +4,13 @@ use cuda_std::prelude::*;
 
 use super::change::Same;
 use super::tile::{Layout, Tile, squares, threads};
+use super::tuning::{in_place_halves, in_place_side, small_in_place_elements};
 use super::turn::Turn;
 use super::{ragged, wide};
 
-/// Elements of a tile, which is square, by their size: up to 16 KiB.
+/// Elements of a tile of this size.
 pub const fn elements(size: usize) -> usize {
-    let side = side(size);
-    side * side
-}
-
-/// Elements along the side of such a tile.
-pub const fn side(size: usize) -> usize {
-    match size {
-        1 => 128,
-        2 | 4 => 64,
-        _ => 32,
-    }
-}
-
-/// Elements of a tile where there are few of them: up to 4 KiB, so that more blocks have one.
-pub const fn few_elements(size: usize) -> usize {
-    if size <= 4 { elements(size) / 4 } else { elements(size) }
-}
-
-/// Into how many halves the threads of a block of [`square_tiles`](fn@square_tiles) are divided. Of elements of 8 bytes
-/// both tiles are all threads', one after the other, which is faster.
-pub const fn halves(size: usize) -> usize {
-    if size == 8 { 1 } else { 2 }
+    in_place_side(size) * in_place_side(size)
 }
 
 /// The tiles that block `block` exchanges, as row and column of the one on or above the diagonal, of a square of
@@ -68,22 +48,22 @@ pub struct SquareArgs<T: Plain> {
 /// apart, where they are. `LEN` is [`elements`] of the size.
 ///
 /// A block takes two tiles that change places, or one on the diagonal: both are in shared memory before either is
-/// overwritten, and no other block has an element of them. Half of its threads are for each, if there are [`halves`].
-/// The grid has a block for each [`pair`] of each matrix.
+/// overwritten, and no other block has an element of them. Half of its threads are for each, if there are
+/// [`in_place_halves`]. The grid has a block for each [`pair`] of each matrix.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [u8] x [16384 == elements(1)] + [u16] x [4096 == elements(2)] + [u32] x [4096 == elements(4)]
         + [u64] x [1024 == elements(8)],
-    block = [threads(LEN, size_of::<T>()), halves(size_of::<T>())],
+    block = [threads(LEN, size_of::<T>()), in_place_halves(size_of::<T>())],
     early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn square_tiles<T: Turn, const LEN: usize>(SquareArgs { matrix, side, pitch, batch }: SquareArgs<T>) {
     let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
     let layout = Layout { pitch, batch };
     let own = thread::thread_idx_y();
-    let are_both_own = halves(size_of::<T>()) == 1;
+    let are_both_own = in_place_halves(size_of::<T>()) == 1;
     let (half, other) = (Half::new::<T, LEN>(side, own), Half::new::<T, LEN>(side, 1));
     let (tile, other_tile) = (if own == 0 { tiles[0] } else { tiles[1] }, tiles[1]);
     if half.is_needed {
@@ -102,14 +82,14 @@ pub unsafe fn square_tiles<T: Turn, const LEN: usize>(SquareArgs { matrix, side,
 }
 
 /// [`square_tiles`](fn@square_tiles) whose sides, pitches and addresses are multiples of 16 bytes. `LEN` is
-/// [`elements`] of the size, or [`few_elements`].
+/// [`elements`] of the size, or [`small_in_place_elements`].
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [16384 == elements(1), 4096 == few_elements(1)]
-        + [u16] x [4096 == elements(2), 1024 == few_elements(2)]
-        + [u32] x [4096 == elements(4), 1024 == few_elements(4)]
+    instances = [u8] x [16384 == elements(1), 4096 == small_in_place_elements(1)]
+        + [u16] x [4096 == elements(2), 1024 == small_in_place_elements(2)]
+        + [u32] x [4096 == elements(4), 1024 == small_in_place_elements(4)]
         + [u64] x [1024 == elements(8)] + [u128] x [1024 == elements(16)],
     block = [threads(LEN, size_of::<T>()), 2],
     early = crate::PREFETCH_BLOCKS

@@ -13,6 +13,7 @@
 //! | [`tile`], [`turn`] | what a block turns, and how a thread turns its squares of it |
 //! | `vectors_of_rows`, `kept_runs` | parts of rows, and tiles of runs, on their way in: by aligned vectors, kept as they are |
 //! | `wide`, [`slanted`], `ragged` | a tile on its way in and out: at multiples of 16 bytes, and anywhere |
+//! | [`tuning`] | the constants that came from a measurement |
 //! | [`change`] | a factor and the conjugate on the way |
 
 pub mod change;
@@ -31,6 +32,7 @@ pub mod slanted;
 pub mod strips;
 pub mod tile;
 pub mod tiles;
+pub mod tuning;
 pub mod turn;
 mod vectors_of_rows;
 pub mod whole_runs;

@@ -1,8 +1,8 @@
 //! A tile on its way in and out where rows begin and end at any address, for kernels that turn vectors.
 //!
-//! Memory still sees 16-byte accesses. A vector of the input is cut out of the two aligned vectors that it lies in. A row
-//! of the output is written in its own aligned vectors, each cut out of two neighbouring vectors of shared memory; only at
-//! its two ends in the tile are there parts of vectors, which go out in words and elements.
+//! Memory still sees 16-byte accesses. A vector of the input is cut out of the two aligned vectors that it lies in. A
+//! row of the output is written in its own aligned vectors, each cut out of two neighbouring vectors of shared memory;
+//! only at its two ends in the tile are there parts of vectors, which go out in words and elements.
 
 use cuda_std::bits::cut_vector;
 use cuda_std::prelude::*;

@@ -7,13 +7,14 @@ use crate::divisor::Divisor;
 
 use super::in_words::InWords;
 use super::kept_runs::{Runs, at_most};
-use super::strips::{BLOCK, at_once, room, store_any};
+use super::strips::{room, store_any};
 use super::tile::launch_dependents;
+use super::tuning::{PACKED_BLOCK, SHORT_WIDE_ROW, elements_per_store};
 
 /// Whether rows of the output are so short that many words would be of two of them: `rows` runs of `len` elements of
 /// `size` bytes.
 pub const fn are_strips(rows: usize, len: usize, size: usize) -> bool {
-    rows * len * size < 128
+    rows * len * size < SHORT_WIDE_ROW
 }
 
 /// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j`
@@ -27,7 +28,7 @@ pub const fn are_strips(rows: usize, len: usize, size: usize) -> bool {
 #[kernel(
     instances = [u8] x [32768 == room(1)] + [u16] x [16384 == room(2)] + [u32] x [8192 == room(4)]
         + [u64] x [4096 == room(8)],
-    block = BLOCK,
+    block = PACKED_BLOCK,
     early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn run_strips<T: InWords, const LEN: usize>(
@@ -49,7 +50,7 @@ pub unsafe fn run_strips<T: InWords, const LEN: usize>(
     thread::sync_threads();
 
     let by_column = Divisor::new(rows * len);
-    let (each, written) = (at_once(size_of::<T>()), wide * rows * len);
+    let (each, written) = (elements_per_store(size_of::<T>()), wide * rows * len);
     let start = left * rows as usize * len as usize;
     let past = output.elements_past(start, each as usize * size_of::<T>());
     let mut word = thread::thread_idx_x() * each;
@@ -70,6 +71,6 @@ pub unsafe fn run_strips<T: InWords, const LEN: usize>(
         let to = start.wrapping_add(word as usize).wrapping_sub(past);
         // SAFETY: these elements are the run's; and `past` is counted from a word's start.
         unsafe { store_any(&output, to, begin, end, element) };
-        word += BLOCK as u32 * each;
+        word += PACKED_BLOCK as u32 * each;
     }
 }

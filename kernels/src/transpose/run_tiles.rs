@@ -13,11 +13,9 @@ use cuda_std::prelude::*;
 
 use super::in_words::InWords;
 use super::kept_runs::{Kept, Runs, at_most};
-use super::strips::{BLOCK, VECTORS_EACH, all_banks, at_once, room, store_any};
+use super::strips::{all_banks, room, store_any};
 use super::tile::launch_dependents;
-
-/// Bytes of a tile, at least, however small the matrix is.
-const SMALLEST_TILE: usize = 2048;
+use super::tuning::{EVEN_TILES, MAX_PASSES, PACKED_BLOCK, PACKED_VECTORS, SMALLEST_PACKED_TILE, elements_per_store};
 
 /// How a matrix of runs is cut in tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +42,9 @@ impl RunTiles {
     /// it](RunTiles::threads_of_row). Where the matrix is narrow, and there would be more than `tiles`, they are
     /// higher.
     pub fn new(rows: usize, columns: usize, len: usize, size: usize, tiles: usize) -> Self {
-        let each = at_once(size) as usize;
+        let each = elements_per_store(size) as usize;
         let all = (enough(rows * columns * len, size, tiles) / len).max(1);
-        let threads = nearest_power_of_two(words_of_row(all.isqrt() * len, each)).min(BLOCK);
+        let threads = nearest_power_of_two(words_of_row(all.isqrt() * len, each)).min(PACKED_BLOCK);
         // Where rows of the output are whole words, those of a tile are, too.
         let whole = |height: usize| if height > each { height / each * each } else { height.max(1) };
         let mut height = rows.min(whole((threads * each - (each - 1)) / len));
@@ -57,13 +55,13 @@ impl RunTiles {
         let apart = Self::of_sides(1, width, false, len, size);
         let one_run = width == columns && is_better_as_one_run(columns * len, apart.room_of_row, len, size);
         if width == columns && !one_run {
-            let fit = (BLOCK * VECTORS_EACH / apart.vectors_of_row).min(room(size) / apart.room_of_row);
+            let fit = (PACKED_BLOCK * PACKED_VECTORS / apart.vectors_of_row).min(room(size) / apart.room_of_row);
             height = height.min(whole(fit));
         }
         loop {
             let cut = Self::of_sides(height, width, one_run && width == columns, len, size);
             if cut.fits(len, size) || (height == 1 && width == 1) {
-                let rows_at_once = BLOCK / cut.threads_of_row(len, size);
+                let rows_at_once = PACKED_BLOCK / cut.threads_of_row(len, size);
                 let width = if width == columns { columns } else { even_width(columns, width, rows_at_once) };
                 return Self::of_sides(height, width, one_run && width == columns, len, size);
             }
@@ -99,24 +97,22 @@ impl RunTiles {
     fn fits(&self, len: usize, size: usize) -> bool {
         let rows = if self.room_of_row == self.width * len { 1 } else { self.height };
         let needed = (rows - 1) * self.room_of_row + self.vectors_of_row * (16 / size);
-        rows * self.vectors_of_row <= BLOCK * VECTORS_EACH && needed <= room(size)
+        rows * self.vectors_of_row <= PACKED_BLOCK * PACKED_VECTORS && needed <= room(size)
     }
 
     /// Threads that write a row of the output: a power of two, one for each word if the block has as many.
     pub fn threads_of_row(&self, len: usize, size: usize) -> usize {
-        words_of_row(self.height * len, at_once(size) as usize).next_power_of_two().min(BLOCK)
+        words_of_row(self.height * len, elements_per_store(size) as usize).next_power_of_two().min(PACKED_BLOCK)
     }
 }
 
 /// Elements of a tile, if there shall be so many of them and a block has room for one.
 fn enough(elements: usize, size: usize, tiles: usize) -> usize {
-    elements.div_ceil(tiles).clamp(SMALLEST_TILE / size, room(size))
+    elements.div_ceil(tiles).clamp(SMALLEST_PACKED_TILE / size, room(size))
 }
 
 /// The width of tiles that may be as wide as `most`: a multiple of the rows of the output that a block writes at once,
-/// so that each thread has as many of them. If the columns are two or three tiles, these are about as wide, since each
-/// block finds its words once, however few columns it writes: 100000 x 80 x 5 bytes took 37.0 us on an H200 as 64 and
-/// 16 columns, and 30.2 as 40 and 40.
+/// so that each thread has as many of them. If the columns are two or three tiles, these are about as wide.
 fn even_width(columns: usize, most: usize, rows_at_once: usize) -> usize {
     if most <= rows_at_once {
         return most;
@@ -125,7 +121,7 @@ fn even_width(columns: usize, most: usize, rows_at_once: usize) -> usize {
     let tiles = columns.div_ceil(most);
     // A tile of less columns than are written at once leaves most threads without any.
     let is_even = columns % most < rows_at_once;
-    if tiles > 3 || is_even { most } else { columns.div_ceil(tiles).next_multiple_of(rows_at_once).min(most) }
+    if tiles > EVEN_TILES || is_even { most } else { columns.div_ceil(tiles).next_multiple_of(rows_at_once).min(most) }
 }
 
 /// The most words of which `each` elements are one that a row of so many elements of the output lies in.
@@ -145,22 +141,17 @@ fn nearest_power_of_two(number: usize) -> usize {
 fn room_of_row(elements: usize, len: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
     let words = elements.div_ceil(word);
-    if len < at_once(size) as usize {
+    if len < elements_per_store(size) as usize {
         return (words | 1) * word;
     }
     let banks = all_banks(size) / word;
     (words + (banks + len.div_ceil(word) % banks - words % banks) % banks) * word
 }
 
-/// The passes in which a warp may read from rows that are loaded as one run. With more, it takes longer than to load
-/// each row, and keep them as far apart as they should be: 400000 x 16 x 3 bytes, in 11 passes, took 35.7 us as one run
-/// on an H200, and 15.2 by rows; 300000 x 20 x 3, in 3 passes, 15.2 and 18.9. (`docs/notes/short-segments.md`)
-const MOST_PASSES: u32 = 3;
-
 /// Whether narrow tiles, whose rows of so many elements are one run of the input, are better loaded as that than row by
 /// row: if a warp reads it in few passes, or rows `apart` leave no room for two fifths as many.
 fn is_better_as_one_run(elements: usize, apart: usize, len: usize, size: usize) -> bool {
-    2 * apart > 5 * elements || passes(elements, len, size) <= MOST_PASSES
+    2 * apart > 5 * elements || passes(elements, len, size) <= MAX_PASSES
 }
 
 /// In how many passes a warp reads the first element that each lane writes: the most words in one bank of shared
@@ -168,7 +159,7 @@ fn is_better_as_one_run(elements: usize, apart: usize, len: usize, size: usize) 
 fn passes(apart: usize, len: usize, size: usize) -> u32 {
     let (mut words, mut last) = ([0; 32], [usize::MAX; 32]);
     for lane in 0..32 {
-        let nth = lane * at_once(size) as usize;
+        let nth = lane * elements_per_store(size) as usize;
         let word = (nth / len * apart + nth % len) * size / 4;
         if last[word % 32] != word {
             last[word % 32] = word;
@@ -192,7 +183,7 @@ fn passes(apart: usize, len: usize, size: usize) -> u32 {
 #[kernel(
     instances = [u8] x [32768 == room(1)] + [u16] x [16384 == room(2)] + [u32] x [8192 == room(4)]
         + [u64] x [4096 == room(8)],
-    block = BLOCK,
+    block = PACKED_BLOCK,
     early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn run_tiles<T: InWords, const LEN: usize>(
@@ -218,8 +209,8 @@ pub unsafe fn run_tiles<T: InWords, const LEN: usize>(
     let kept = runs.copy_to(&input, vectors_of_row, room_of_row, &tile);
     thread::sync_threads();
 
-    let (each, written) = (at_once(size_of::<T>()), high * len);
-    let all_at_once = BLOCK as u32 / threads_of_row;
+    let (each, written) = (elements_per_store(size_of::<T>()), high * len);
+    let all_at_once = PACKED_BLOCK as u32 / threads_of_row;
     let mut first = thread::thread_idx_x() / threads_of_row;
     while first < step && first < wide {
         let start = ((left + first as usize) * rows + top) * len as usize;
@@ -259,7 +250,7 @@ impl Word {
     /// Those from the `first` on of a row of so many elements.
     #[inline(always)]
     fn of<T: InWords>(kept: &Kept, first: i32, row: u32) -> Self {
-        let each = at_once(size_of::<T>());
+        let each = elements_per_store(size_of::<T>());
         let place = |k: u32| {
             let nth = first + k as i32;
             let nth = if nth < 0 { 0 } else { nth as u32 };
@@ -283,7 +274,7 @@ mod tests {
     #[test]
     fn a_block_has_room_for_a_tile_and_threads_for_its_words() {
         for size in [1, 2, 4, 8] {
-            let each = at_once(size) as usize;
+            let each = elements_per_store(size) as usize;
             for (len, tiles) in (2..=room(size) - 16 / size).flat_map(|len| [(len, 1), (len, 500)]) {
                 for (rows, columns) in [(1000, 1000), (2, 1 << 20), (1 << 20, 2), (3, 5), (70, 70)] {
                     let cut = RunTiles::new(rows, columns, len, size, tiles);
@@ -313,7 +304,7 @@ mod tests {
         let &RunTiles { height, width, vectors_of_row, room_of_row } = tiles;
         assert!((1..=rows).contains(&height) && (1..=columns).contains(&width), "{tiles:?}");
         let (loaded, lanes) = (if room_of_row == width * len { 1 } else { height }, 16 / size);
-        assert!(loaded * vectors_of_row <= BLOCK * VECTORS_EACH, "{len} of {size}: {tiles:?}");
+        assert!(loaded * vectors_of_row <= PACKED_BLOCK * PACKED_VECTORS, "{len} of {size}: {tiles:?}");
         assert!((loaded - 1) * room_of_row + vectors_of_row * lanes <= room(size), "{len} of {size}: {tiles:?}");
         let elements = if loaded == 1 && width == columns { height * width * len } else { width * len };
         assert!(elements + lanes - 1 <= vectors_of_row * lanes, "{len} of {size}: {tiles:?}");
@@ -344,7 +335,7 @@ mod tests {
             let fits = |height: usize, vectors_of_row: usize, room_of_row: usize| {
                 RunTiles { height, width: 1, vectors_of_row, room_of_row }.fits(2, size)
             };
-            let (most, lanes) = (BLOCK * VECTORS_EACH, 16 / size);
+            let (most, lanes) = (PACKED_BLOCK * PACKED_VECTORS, 16 / size);
             assert_eq!([fits(1, most, 3), fits(1, most + 1, 3)], [true, false]);
             assert_eq!([fits(2, 9, room(size) - 9 * lanes), fits(2, 9, room(size) - 9 * lanes + 1)], [true, false]);
         }

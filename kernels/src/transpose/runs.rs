@@ -2,22 +2,18 @@
 
 use cuda_std::prelude::*;
 
-/// Threads of a block.
-pub const BLOCK: usize = 256;
-
-/// Vectors that a thread moves.
-pub const VECTORS: usize = 4;
+use super::tuning::{COPY_BLOCK, COPY_VECTORS};
 
 /// Writes runs of `len` elements, `outer` times `inner` of them, in the order `inner` times `outer`: run `i * inner +
-/// j` of the input is run `j * outer + i` of the output. `vectors` is the number of aligned vectors of 16 bytes that a run
-/// of the output may lie in: one more than it fills if it may begin at any address.
+/// j` of the input is run `j * outer + i` of the output. `vectors` is the number of aligned vectors of 16 bytes that a
+/// run of the output may lie in: one more than it fills if it may begin at any address.
 ///
-/// Consecutive threads write consecutive aligned vectors, [`VECTORS`] of which each has on the way, and cut each out of the
-/// input; at a run's ends there are parts of vectors.
+/// Consecutive threads write consecutive aligned vectors, [`COPY_VECTORS`] of which each has on the way, and cut each
+/// out of the input; at a run's ends there are parts of vectors.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [u8, u16], block = BLOCK, early = crate::PREFETCH_BLOCKS)]
+#[kernel(instances = [u8, u16], block = COPY_BLOCK, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn runs<T: Element>(
     input: Global<T>,
     output: GlobalMut<T>,
@@ -26,8 +22,8 @@ pub unsafe fn runs<T: Element>(
     len: usize,
     vectors: usize,
 ) {
-    let first = thread::block_idx_x() as usize * (BLOCK * VECTORS) + thread::index_in_block::<BLOCK>();
-    let part = |k: usize| Part::of::<T>(first + k * BLOCK, &output, outer, inner, len, vectors);
+    let first = thread::block_idx_x() as usize * (COPY_BLOCK * COPY_VECTORS) + thread::index_in_block::<COPY_BLOCK>();
+    let part = |k: usize| Part::of::<T>(first + k * COPY_BLOCK, &output, outer, inner, len, vectors);
     let parts = [part(0), part(1), part(2), part(3)];
     let loaded = [parts[0].load(&input), parts[1].load(&input), parts[2].load(&input), parts[3].load(&input)];
     parts[0].store(&output, loaded[0]);

@@ -10,10 +10,10 @@
 //!
 //! Positions in a row of the output are counted from the start of the sector in which it begins.
 //!
-//! To cut vectors out of others takes instructions and registers. So the lanes of a tile inside of the matrix do without
-//! what has to be compared at its edges, what all vectors of a thread have in common is worked out once, and each lane
-//! loads the aligned vectors in which its rows begin, and gets those behind from the next lane, which begins there. So
-//! the last lane of a row loads for the one before it only, and its columns are the next tile's, too.
+//! To cut vectors out of others takes instructions and registers. So the lanes of a tile inside of the matrix do
+//! without what has to be compared at its edges, what all vectors of a thread have in common is worked out once, and
+//! each lane loads the aligned vectors in which its rows begin, and gets those behind from the next lane, which begins
+//! there. So the last lane of a row loads for the one before it only, and its columns are the next tile's, too.
 
 use cuda_std::bits::cut_vector;
 use cuda_std::global::{Begun, issue_loads};
@@ -42,8 +42,8 @@ const fn shared(size: usize) -> u32 {
     (size == 1) as u32
 }
 
-/// Squares that a thread has, one below the other, as a power of two: those of 8 bytes are of two vectors only, and more
-/// of them are to be on their way.
+/// Squares that a thread has, one below the other, as a power of two: those of 8 bytes are of two vectors only, and
+/// more of them are to be on their way.
 const fn stacked(size: usize) -> u32 {
     (size == 8) as u32
 }

@@ -12,22 +12,14 @@
 use cuda_std::prelude::*;
 
 use super::in_words::InWords;
-
-/// Threads of a block.
-pub const BLOCK: usize = 256;
-
-/// The most rows, or columns, of a strip.
-pub const MOST: usize = 128;
-
-/// Vectors that each thread loads.
-pub const VECTORS_EACH: usize = 8;
+use super::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store};
 
 /// Bytes of memory that are read and written together.
 pub const SECTOR: usize = 32;
 
 /// Elements that a block has room for, of `size` bytes: a vector for each that its threads load.
 pub const fn room(size: usize) -> usize {
-    BLOCK * VECTORS_EACH * (16 / size)
+    PACKED_BLOCK * PACKED_VECTORS * (16 / size)
 }
 
 /// Elements of `size` bytes that lie in as many banks of shared memory as there are: 32 of 4 bytes.
@@ -57,16 +49,6 @@ pub(super) fn words<T: InWords>(vector: T::Vector) -> [T::Word; 4] {
     }
 }
 
-/// Elements of `size` bytes that a thread writes at once: 8 bytes, since what they cost beside the elements is the same
-/// for one and for eight; but single elements of 4 bytes, which are then neighbours in shared memory, too.
-pub const fn at_once(size: usize) -> u32 {
-    match size {
-        1 => 8,
-        2 => 4,
-        _ => 1,
-    }
-}
-
 /// Writes elements `begin..end` of those that a thread writes at once, the first of which would be at `i`.
 ///
 /// # Safety
@@ -80,7 +62,7 @@ pub(super) unsafe fn store<T: InWords>(
     end: u32,
     element: impl Fn(u32) -> T,
 ) {
-    let all = at_once(size_of::<T>());
+    let all = elements_per_store(size_of::<T>());
     if all == 1 || (begin == 0 && end == all) {
         // SAFETY: as promised by the caller.
         return unsafe { store_any(output, i, 0, all, element) };

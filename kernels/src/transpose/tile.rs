@@ -9,8 +9,8 @@
 //! # Bank conflicts
 //!
 //! The tile is kept turned: column after column, each of `down` vectors of 16 bytes. A 16-byte access is done for eight
-//! lanes at a time, which should fall into the eight 16-byte units of the 32 banks. Vector `q` of a column in square `x`
-//! lies at place `q ^ swizzle(x)`:
+//! lanes at a time, which should fall into the eight 16-byte units of the 32 banks. Vector `q` of a column in square
+//! `x` lies at place `q ^ swizzle(x)`:
 //!
 //! | access | lanes differ in | units |
 //! |---|---|---|
@@ -21,6 +21,7 @@
 use cuda_std::prelude::*;
 
 use super::change::Change;
+use super::tuning::{DEPENDENT_LAUNCH_BLOCKS, LINE_PAIR};
 use super::turn::{Each, Turn, sixteen};
 
 /// Squares of a tile of `len` elements of `size` bytes.
@@ -56,9 +57,6 @@ pub(super) const fn vectors_each<T: Turn, const LEN: usize>() -> usize {
     parts_each::<T, LEN>() * rows_each::<T, LEN>()
 }
 
-/// Blocks that leave room for another grid's: two for each multiprocessor of an H200.
-const FEW_BLOCKS: u32 = 2 * 132;
-
 /// Squares, or parts of them, that a thread has, at most.
 const MOST_PARTS: usize = 4;
 
@@ -92,7 +90,7 @@ impl Rows for Pitched {
 
     #[inline(always)]
     fn are_lines_apart<T>(self) -> bool {
-        (self.pitch * size_of::<T>()).is_multiple_of(256)
+        (self.pitch * size_of::<T>()).is_multiple_of(LINE_PAIR)
     }
 }
 
@@ -196,7 +194,8 @@ impl Tile {
     /// Where vector `q` of column `column` begins in shared memory.
     #[inline(always)]
     pub fn vector(&self, column: u32, q: u32) -> usize {
-        // With fewer than eight squares, or parts of them, across, eight lanes store vectors of several rows of squares.
+        // With fewer than eight squares, or parts of them, across, eight lanes store vectors of several rows of
+        // squares.
         let shift = 3_u32.saturating_sub(self.across + self.shared);
         let swizzle = (((column << self.shared) / self.side) << shift) & ((1 << self.down) - 1) & 7;
         (((column << self.down) + (q ^ swizzle)) * self.side) as usize
@@ -234,7 +233,7 @@ pub(super) fn vector_of_thread<T: Turn, const LEN: usize>(i: usize, down: u32) -
 #[inline(always)]
 #[track_caller]
 pub(super) fn launch_dependents() {
-    if thread::grid_dim_x() <= FEW_BLOCKS {
+    if thread::grid_dim_x() <= DEPENDENT_LAUNCH_BLOCKS {
         thread::launch_dependents();
     }
 }

@@ -1,4 +1,5 @@
-//! Transposes by vectors of 16 bytes, of elements of 1, 2, 4, 8 and 16 bytes: what the library calls for large matrices.
+//! Transposes by vectors of 16 bytes, of elements of 1, 2, 4, 8 and 16 bytes: what the library calls for large
+//! matrices.
 
 use cuda_std::prelude::*;
 use half::{bf16, f16};
@@ -7,20 +8,11 @@ use num_complex::{Complex32, Complex64};
 use super::change::{Same, Scale, Scaled, Scaling};
 use super::slanted;
 use super::tile::{Cut, Layout, Tile, launch_dependents, squares, threads};
+use super::tuning::{
+    blocks_in_many_waves, blocks_in_one_wave, blocks_of_small_tiles, small_tile_elements, tile_elements,
+};
 use super::turn::Turn;
 use super::{ragged, wide};
-
-/// Elements of the tile of a block, by their size: 16 KiB of them, 32 KiB of small ones, whose rows would be short
-/// otherwise.
-pub const fn elements(size: usize) -> usize {
-    let bytes = if size <= 2 { 32 << 10 } else { 16 << 10 };
-    bytes / size
-}
-
-/// Elements of the tile of a block where there are few of them: a quarter, so that more blocks have one.
-pub const fn few_elements(size: usize) -> usize {
-    elements(size) / 4
-}
 
 /// The arguments of the kernels that transpose by tiles: [`tiles`](fn@tiles), [`slanted_tiles`](fn@slanted_tiles) and
 /// [`word_tiles`](fn@super::words::word_tiles).
@@ -54,16 +46,12 @@ pub struct TileArgs<T: Plain> {
 
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
-/// behind the one before. `LEN` is [`elements`] or [`few_elements`] of the size, and a [tile](super::tile) is `1 <<
-/// across` squares wide. There are `tiles_down` x `tiles_across` of them in each matrix, and `1 << pieces` pieces of
-/// its rows take turns.
+/// behind the one before. `LEN` is [`tile_elements`] or [`small_tile_elements`] of the size, and a [tile](super::tile)
+/// is `1 << across` squares wide. There are `tiles_down` x `tiles_across` of them in each matrix, and `1 << pieces`
+/// pieces of its rows take turns.
 ///
-/// `BLOCKS` are to fit on a multiprocessor. Where tiles are many, these are no more than it takes: on an H200 a copy by
-/// tiles is the faster the fewer bytes are on their way at once, down to 48 or 64 KiB to each multiprocessor, so 16384
-/// x 16384 elements of 4 bytes take 516 us by four blocks of 16 KiB, 517 by five and 518 by eight. They are held back
-/// by their registers: by shared memory it was slower, as loads arrive in what is left of it. Where there is a place
-/// for each tile if eight fit, eight are faster: 1024 x 1024 of 16 bytes 8.2 us, by four 8.5.
-/// (`docs/notes/tiles.md`)
+/// `BLOCKS` are to fit on a multiprocessor: [`blocks_in_many_waves`], [`blocks_in_one_wave`] or
+/// [`blocks_of_small_tiles`].
 ///
 /// All accesses are 16 bytes wide, and 64 bytes or more are on their way in each thread of a large tile; a thread's
 /// squares are turned in registers, small elements by permuting bytes. So sides, pitches and addresses must be
@@ -77,12 +65,16 @@ pub struct TileArgs<T: Plain> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768 == elements(1)] x [5] + [u16] x [16384 == elements(2)] x [4, 5]
-        + [u32] x [4096 == elements(4)] x [4, 8] + [u64] x [2048 == elements(8)] x [4, 8]
-        + [u128] x [1024 == elements(16)] x [4, 8]
-        + [u8] x [8192 == few_elements(1)] x [10] + [u16] x [4096 == few_elements(2)] x [8]
-        + [u32] x [1024 == few_elements(4)] x [32] + [u64] x [512 == few_elements(8)] x [16]
-        + [u128] x [256 == few_elements(16)] x [8],
+    instances = [u8] x [32768 == tile_elements(1)] x [5 == blocks_in_one_wave(1)]
+        + [u16] x [16384 == tile_elements(2)] x [4 == blocks_in_many_waves(2, false), 5 == blocks_in_one_wave(2)]
+        + [u32] x [4096 == tile_elements(4)] x [4 == blocks_in_many_waves(4, true), 8 == blocks_in_one_wave(4)]
+        + [u64] x [2048 == tile_elements(8)] x [4 == blocks_in_many_waves(8, true), 8 == blocks_in_one_wave(8)]
+        + [u128] x [1024 == tile_elements(16)] x [4 == blocks_in_many_waves(16, true), 8 == blocks_in_one_wave(16)]
+        + [u8] x [8192 == small_tile_elements(1)] x [10 == blocks_of_small_tiles(1)]
+        + [u16] x [4096 == small_tile_elements(2)] x [8 == blocks_of_small_tiles(2)]
+        + [u32] x [1024 == small_tile_elements(4)] x [32 == blocks_of_small_tiles(4)]
+        + [u64] x [512 == small_tile_elements(8)] x [16 == blocks_of_small_tiles(8)]
+        + [u128] x [256 == small_tile_elements(16)] x [8 == blocks_of_small_tiles(16)],
     block = threads(LEN, size_of::<T>()),
     min_blocks = BLOCKS,
     early = crate::PREFETCH_BLOCKS
@@ -117,15 +109,13 @@ pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
 /// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose columns are long: by [slanted] tiles, of which the
 /// grid has as many as the [positions](slanted::positions) of a row need.
 ///
-/// As many blocks are to fit (`min_blocks`) as leave registers for what all rows of a thread's square begin with.
-///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768 == elements(1)] + [u16] x [16384 == elements(2)] + [u32] x [4096 == elements(4)]
-        + [u64] x [2048 == elements(8)],
+    instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)] + [u32] x [4096 == tile_elements(4)]
+        + [u64] x [2048 == tile_elements(8)],
     block = slanted::threads(LEN, size_of::<T>()),
-    min_blocks = match size_of::<T>() { 1 => 3, 2 => 4, 4 => 6, _ => 5 },
+    min_blocks = crate::transpose::tuning::sector_aligned_blocks(size_of::<T>()),
     early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn slanted_tiles<T: Turn, const LEN: usize>(
@@ -199,7 +189,7 @@ pub struct ScaledTileArgs<T: Plain> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [f16, bf16] x [16384 == elements(2)],
+    instances = [f16, bf16] x [16384 == tile_elements(2)],
     block = threads(LEN, size_of::<N>()),
     early = crate::PREFETCH_BLOCKS
 )]
@@ -239,8 +229,8 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [f16, bf16] x [16384 == elements(2)] + [f32] x [4096 == elements(4)]
-        + [f64, Complex32] x [2048 == elements(8)] + [Complex64] x [1024 == elements(16)],
+    instances = [f16, bf16] x [16384 == tile_elements(2)] + [f32] x [4096 == tile_elements(4)]
+        + [f64, Complex32] x [2048 == tile_elements(8)] + [Complex64] x [1024 == tile_elements(16)],
     block = threads(LEN, size_of::<N>()),
     early = crate::PREFETCH_BLOCKS
 )]
@@ -280,8 +270,8 @@ pub unsafe fn wide_scaled_tiles<N: Scale, const LEN: usize>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [f16, bf16] x [16384 == elements(2)] + [f32] x [4096 == elements(4)]
-        + [f64, Complex32] x [2048 == elements(8)],
+    instances = [f16, bf16] x [16384 == tile_elements(2)] + [f32] x [4096 == tile_elements(4)]
+        + [f64, Complex32] x [2048 == tile_elements(8)],
     block = slanted::threads(LEN, size_of::<N>()),
     early = crate::PREFETCH_BLOCKS
 )]

@@ -6,7 +6,8 @@ use cuda_std::prelude::*;
 use crate::divisor::Divisor;
 
 use super::in_words::InWords;
-use super::strips::{BLOCK, VECTORS_EACH, per_word, words, words_of_vector};
+use super::strips::{per_word, words, words_of_vector};
+use super::tuning::{PACKED_BLOCK, PACKED_VECTORS};
 
 /// A run of each row, and the aligned vectors that it lies in.
 pub(super) struct RowsInVectors<'a, T> {
@@ -38,19 +39,19 @@ impl<T: InWords> RowsInVectors<'_, T> {
     /// Writes the runs to shared memory, where `place` says: each as the vectors that it lies in. There is room for all
     /// of them.
     ///
-    /// [`VECTORS_EACH`] vectors are on their way in each thread, or two, if there are few; the block has no more than so
-    /// many.
+    /// [`PACKED_VECTORS`] vectors are on their way in each thread, or two, if there are few; the block has no more than
+    /// so many.
     #[inline(always)]
     pub fn copy_to<const LEN: usize>(&self, place: impl Fn(u32) -> u32, tile: &SharedArray<T, LEN>) {
         let load = |k: usize| self.load(self.vector(k, &place));
         let keep = |k: usize, vector: T::Vector| keep(self.vector(k, &place), vector, tile);
-        if self.rows * self.by_vectors.by() <= 2 * BLOCK as u32 {
+        if self.rows * self.by_vectors.by() <= 2 * PACKED_BLOCK as u32 {
             let vectors = [load(0), load(1)];
             keep(0, vectors[0]);
             keep(1, vectors[1]);
             return;
         }
-        let vectors: [T::Vector; VECTORS_EACH] =
+        let vectors: [T::Vector; PACKED_VECTORS] =
             [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
         keep(0, vectors[0]);
         keep(1, vectors[1]);
@@ -62,19 +63,19 @@ impl<T: InWords> RowsInVectors<'_, T> {
         keep(7, vectors[7]);
     }
 
-    /// [`RowsInVectors::copy_to`] places `room_of_run` elements apart, of elements of 8 bytes: by itself, since through a
-    /// function `ptxas` orders it so that strips of these take 5 % longer.
+    /// [`RowsInVectors::copy_to`] places `room_of_run` elements apart, of elements of 8 bytes: by itself, since through
+    /// a function `ptxas` orders it so that strips of these take 5 % longer.
     #[inline(always)]
     pub fn copy_apart<const LEN: usize>(&self, room_of_run: u32, tile: &SharedArray<T, LEN>) {
         let load = |k: usize| self.load(self.vector_apart(k, room_of_run));
         let keep = |k: usize, vector: T::Vector| keep(self.vector_apart(k, room_of_run), vector, tile);
-        if self.rows * self.by_vectors.by() <= 2 * BLOCK as u32 {
+        if self.rows * self.by_vectors.by() <= 2 * PACKED_BLOCK as u32 {
             let vectors = [load(0), load(1)];
             keep(0, vectors[0]);
             keep(1, vectors[1]);
             return;
         }
-        let vectors: [T::Vector; VECTORS_EACH] =
+        let vectors: [T::Vector; PACKED_VECTORS] =
             [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
         keep(0, vectors[0]);
         keep(1, vectors[1]);
@@ -96,7 +97,7 @@ impl<T: InWords> RowsInVectors<'_, T> {
     #[inline(always)]
     fn vector(&self, k: usize, place: &impl Fn(u32) -> u32) -> Vector {
         let lanes = T::Vector::LEN as u32;
-        let nth = thread::thread_idx_x() + (k * BLOCK) as u32;
+        let nth = thread::thread_idx_x() + (k * PACKED_BLOCK) as u32;
         let is_row = nth < self.rows * self.by_vectors.by();
         let (row, i) = self.by_vectors.divide(if is_row { nth } else { 0 });
         let begin = self.begin + row as usize * self.pitch;
@@ -123,8 +124,8 @@ impl<T: InWords> RowsInVectors<'_, T> {
     }
 }
 
-/// Writes a vector to shared memory. Checked, since `ptxas` saves registers by storing the first vectors before it loads
-/// the last ones, but not around the branches of checks.
+/// Writes a vector to shared memory. Checked, since `ptxas` saves registers by storing the first vectors before it
+/// loads the last ones, but not around the branches of checks.
 #[inline(always)]
 fn keep<T: InWords, const LEN: usize>(at: Vector, vector: T::Vector, tile: &SharedArray<T, LEN>) {
     if !at.is_there {

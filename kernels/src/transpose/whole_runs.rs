@@ -4,25 +4,20 @@ use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
 use super::tile::launch_dependents;
+use super::tuning::{COPY_BLOCK, COPY_ELEMENTS};
 use crate::divisor::Divisor;
-
-/// Threads of a block.
-pub const BLOCK: usize = 256;
-
-/// Elements that a thread moves.
-pub const EACH: usize = 8;
 
 /// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j`
 /// of the input is run `j * rows + i` of the output. `len` and `rows` are at least 2.
 ///
-/// Consecutive threads write consecutive elements, [`EACH`] of which each has on the way.
+/// Consecutive threads write consecutive elements, [`COPY_ELEMENTS`] of which each has on the way.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
-#[kernel(instances = [u32, u64, u128], block = BLOCK, early = crate::PREFETCH_BLOCKS)]
+#[kernel(instances = [u32, u64, u128], block = COPY_BLOCK, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn whole_runs<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize, len: usize) {
     launch_dependents();
-    let first = thread::block_idx_x() as usize * (BLOCK * EACH);
+    let first = thread::block_idx_x() as usize * (COPY_BLOCK * COPY_ELEMENTS);
     // Numbers of the block's first element are divided once; those of the others are a little larger.
     let run = first / len;
     let places = Places {
@@ -35,8 +30,8 @@ pub unsafe fn whole_runs<T: Element>(input: Global<T>, output: GlobalMut<T>, row
         by_rows: Wrap::new(rows),
     };
     let behind = rows * columns * len - first;
-    let last = if behind < BLOCK * EACH { behind } else { BLOCK * EACH } as u32 - 1;
-    let nth = |k: usize| thread::thread_idx_x() + (k * BLOCK) as u32;
+    let last = if behind < COPY_BLOCK * COPY_ELEMENTS { behind } else { COPY_BLOCK * COPY_ELEMENTS } as u32 - 1;
+    let nth = |k: usize| thread::thread_idx_x() + (k * COPY_BLOCK) as u32;
     let load = |k: usize| {
         // Behind the last element it is that one again: a load that has to be done or not is a branch, and waits for
         // it.
@@ -84,7 +79,8 @@ impl Places {
     }
 }
 
-/// What a divisor of at least 2 makes of numbers below it to which less than [`BLOCK`] times [`EACH`] is added.
+/// What a divisor of at least 2 makes of numbers below it to which less than [`COPY_BLOCK`] times [`COPY_ELEMENTS`] is
+/// added.
 #[derive(Clone, Copy)]
 struct Wrap {
     by: usize,
@@ -124,7 +120,7 @@ mod tests {
     fn divisors_of_every_size_are_exact() {
         for by in [2, 3, 7, 2047, 2048, 2049, Wrap::MOST - 1, Wrap::MOST, Wrap::MOST + 1, 1 << 40] {
             for number in [0, 1, by / 2, by - 1] {
-                for more in [0, 1, 5, 1000, (BLOCK * EACH) as u32 - 1] {
+                for more in [0, 1, 5, 1000, (COPY_BLOCK * COPY_ELEMENTS) as u32 - 1] {
                     let sum = number + more as usize;
                     assert_eq!(Wrap::new(by).divide(number, more), ((sum / by) as u32, sum % by), "{sum} / {by}");
                 }

@@ -27,16 +27,8 @@ use super::change::{Scale, Scaled, Scaling};
 use super::in_words::{InWords, ScaledInWords};
 use super::tile::{Cut, launch_dependents};
 use super::tiles::{ScaledTileArgs, TileArgs};
+use super::tuning::{NARROW_BLOCK, narrow_tile_words};
 use super::turn::{Each, sixteen};
-
-/// Threads of a block.
-pub const BLOCK: usize = 256;
-
-/// Words of the tile of a block, by their size: 16 KiB, or a quarter of it where there are few tiles.
-pub const fn words(size_of_word: usize, are_few: bool) -> usize {
-    let words = (16 << 10) / size_of_word;
-    if are_few { words / 4 } else { words }
-}
 
 /// Elements of a word.
 pub const fn per_word(size: usize) -> usize {
@@ -56,17 +48,17 @@ pub const fn positions(rows: usize, size: usize) -> usize {
 
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
-/// behind the one before. `LEN` is [`words()`] of the word's size, and a tile is `1 << across` words wide: as many as
-/// leave two rows of squares, and neither words across nor squares down are more than the block has threads.
+/// behind the one before. `LEN` is [`narrow_tile_words`] of the word's size, and a tile is `1 << across` words wide: as
+/// many as leave two rows of squares, and neither words across nor squares down are more than the block has threads.
 ///
 /// There are `tiles_down` x `tiles_across` tiles in each matrix, and the grid has a block for each tile of each matrix.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8, u16, u32] x [4096 == words(4, false), 1024 == words(4, true)]
-        + [u64] x [2048 == words(8, false), 512 == words(8, true)],
-    block = BLOCK,
+    instances = [u8, u16, u32] x [4096 == narrow_tile_words(4, false), 1024 == narrow_tile_words(4, true)]
+        + [u64] x [2048 == narrow_tile_words(8, false), 512 == narrow_tile_words(8, true)],
+    block = NARROW_BLOCK,
     early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn word_tiles<T: InWords, const LEN: usize>(
@@ -100,9 +92,9 @@ pub unsafe fn word_tiles<T: InWords, const LEN: usize>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [f32] x [4096 == words(4, false), 1024 == words(4, true)]
-        + [f64, Complex32] x [2048 == words(8, false), 512 == words(8, true)],
-    block = BLOCK,
+    instances = [f32] x [4096 == narrow_tile_words(4, false), 1024 == narrow_tile_words(4, true)]
+        + [f64, Complex32] x [2048 == narrow_tile_words(8, false), 512 == narrow_tile_words(8, true)],
+    block = NARROW_BLOCK,
     early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn scaled_word_tiles<N: ScaledInWords, const LEN: usize>(
@@ -240,7 +232,7 @@ impl Tile {
 
 /// Words that a thread has.
 const fn words_each<const LEN: usize>() -> usize {
-    LEN / BLOCK
+    LEN / NARROW_BLOCK
 }
 
 /// The words of the thread's squares, square after square; any where the matrix has none. They lie below each other,
@@ -268,7 +260,7 @@ impl<'a, T: InWords, const LEN: usize> WordsOfInput<'a, T, LEN> {
         let (side, margin) = (per_word(size_of::<T>()) as u32, margin(size_of::<T>()) as u32);
         let thread = thread::thread_idx_x();
         let (w, d) = (thread & ((1 << shape.across) - 1), thread >> shape.across);
-        let rows_of_step = (BLOCK as u32 >> shape.across) * side;
+        let rows_of_step = (NARROW_BLOCK as u32 >> shape.across) * side;
         let (row, column) = (d * side, w * side);
         // The tile's first row is a margin above its first position: not there, in the first tile.
         let above = if shape.top == 0 { margin * side } else { 0 };
@@ -341,7 +333,7 @@ impl<'a, T: InWords, const LEN: usize> Squares<'a, T, LEN> {
     fn of_thread(words: [T::Word; 16], shape: &'a Tile, tile: &'a SharedArray<T::Word, LEN>) -> Self {
         let thread = thread::thread_idx_x();
         let place = shape.place::<T::Word>(thread & ((1 << shape.across) - 1), thread >> shape.across);
-        Self { words, shape, tile, place, step: BLOCK as u32 >> shape.across }
+        Self { words, shape, tile, place, step: NARROW_BLOCK as u32 >> shape.across }
     }
 }
 
@@ -401,7 +393,7 @@ impl<'a, T: InWords, const LEN: usize> WordsOfOutput<'a, T, LEN> {
         let row = first + column as usize * pitch;
         let past = output.elements_past(row, size_of::<T::Word>()) as u32;
         let position = shape.top + (q * side) as usize;
-        let (step, place) = (BLOCK as u32 >> shape.down, row + position);
+        let (step, place) = (NARROW_BLOCK as u32 >> shape.down, row + position);
         let row_step = step as usize * pitch;
         Self { output, shape, tile, slot, step, q, column, place, past, pitch, row_step, position }
     }

@@ -2,9 +2,9 @@
 //!
 //! # Bank conflicts
 //!
-//! The tile is kept turned: [`TILE`] columns of 16 vectors, a vector being four elements of one column. A 16-byte access is
-//! done for eight lanes at a time, which must fall into the eight 16-byte units of the 32 banks. Vector `p` of column `c`
-//! lies at unit `p ^ (c / 4)` of its column:
+//! The tile is kept turned: [`TILE`] columns of 16 vectors, a vector being four elements of one column. A 16-byte
+//! access is done for eight lanes at a time, which must fall into the eight 16-byte units of the 32 banks. Vector `p`
+//! of column `c` lies at unit `p ^ (c / 4)` of its column:
 //!
 //! | access | lanes differ in | units |
 //! |---|---|---|
