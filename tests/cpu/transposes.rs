@@ -90,9 +90,9 @@ fn long_runs_and_narrow_matrices_of_short_ones() {
 
 #[test]
 fn short_rows_of_runs_go_by_strips() {
-    use kernels::transpose::run_strips::are_strips;
+    use kernels::transpose::packed::segments_short_wide::is_short_wide;
     assert_eq!(
-        [are_strips(3, 42, 1), are_strips(8, 4, 4), are_strips(2, 31, 2), are_strips(2, 8, 8)],
+        [is_short_wide(3, 42, 1), is_short_wide(8, 4, 4), is_short_wide(2, 31, 2), is_short_wide(2, 8, 8)],
         [true, false, true, false]
     );
 }
@@ -124,23 +124,23 @@ fn strips_of_every_width() {
 /// ones only.
 #[test]
 fn strips_of_full_blocks() {
-    use kernels::transpose::{few_columns as columns, few_rows as rows};
+    use kernels::transpose::packed::{short_wide as rows, tall_skinny as columns};
     let gpu = executor();
     let refused = |error: Error| panic!("{error}");
     macro_rules! check {
-        ($($type:ident in $few_columns:literal, $few_rows:literal;)*) => {$(
+        ($($type:ident in $tall_skinny:literal, $short_wide:literal;)*) => {$(
             let size = size_of::<$type>();
             for few in [3, 40, 128] {
-                let width = rows::most_columns(few, size);
+                let width = rows::max_columns(few, size);
                 let long = 2 * width - 3;
                 let elements: Vec<$type> = (0..few * long).map(|i| (i * 7 / 3) as $type).collect();
-                let turned = transposed(&elements, few, long);
+                let expected = transposed(&elements, few, long);
                 let mut output = gpu.zeroed::<$type>(few * long).unwrap();
                 // SAFETY: the arguments are those of its plan for a matrix that the views have.
-                let kernel = unsafe { rows::few_rows::handle::<$type, $few_rows>() };
-                let blocks = (long + rows::margin(few, size)).div_ceil(width) as u32;
+                let kernel = unsafe { rows::short_wide::handle::<$type, $short_wide>() };
+                let blocks = (long + rows::halo(few, size)).div_ceil(width) as u32;
                 let input = gpu.upload(&elements).unwrap();
-                let arguments = rows::few_rows::Args {
+                let arguments = rows::short_wide::Args {
                     input: input.view(),
                     output: output.view_mut(),
                     rows: few as u32,
@@ -150,23 +150,23 @@ fn strips_of_full_blocks() {
                     output_batch: few * long,
                     width: width as u32,
                     blocks,
-                    vectors_of_run: rows::vectors_of_run(few, width, size) as u32,
-                    room_of_run: rows::room_of_run(few, width, size) as u32,
+                    vectors_per_segment: rows::vectors_per_segment(few, width, size) as u32,
+                    segment_pitch: rows::segment_pitch(few, width, size) as u32,
                 };
                 gpu.launch(kernel, blocks, arguments).unwrap_or_else(refused);
-                assert!(gpu.download(&output).unwrap() == turned, "{few} rows of {long} elements of {size} bytes");
+                assert!(gpu.download(&output).unwrap() == expected, "{few} rows of {long} elements of {size} bytes");
 
                 // The second block of three has all that it may write.
-                let height = columns::most_positions(few, size);
+                let height = columns::max_positions(few, size);
                 let long = 3 * height - 3;
                 let elements: Vec<$type> = (0..few * long).map(|i| (i * 7 / 3) as $type).collect();
-                let turned = transposed(&elements, long, few);
+                let expected = transposed(&elements, long, few);
                 let mut output = gpu.zeroed::<$type>(few * long).unwrap();
                 // SAFETY: as above.
-                let kernel = unsafe { columns::few_columns::handle::<$type, $few_columns>() };
-                let blocks = (long + columns::margin(size)).div_ceil(height) as u32;
+                let kernel = unsafe { columns::tall_skinny::handle::<$type, $tall_skinny>() };
+                let blocks = (long + columns::halo(size)).div_ceil(height) as u32;
                 let input = gpu.upload(&elements).unwrap();
-                let arguments = columns::few_columns::Args {
+                let arguments = columns::tall_skinny::Args {
                     input: input.view(),
                     output: output.view_mut(),
                     rows: long,
@@ -181,7 +181,7 @@ fn strips_of_full_blocks() {
                 if (columns_at_once(&profile) >= 4) != (size >= 4) {
                     panic!("{few} columns of {long} elements of {size} bytes: {:?}", profile.kernels[0].lines);
                 }
-                assert!(gpu.download(&output).unwrap() == turned, "{few} columns of {long} elements of {size} bytes");
+                assert!(gpu.download(&output).unwrap() == expected, "{few} columns of {long} elements of {size} bytes");
             }
         )*};
     }
@@ -196,7 +196,7 @@ fn strips_of_full_blocks() {
 /// How many stores of a thread that takes a whole block of a strip apart follow each other: lines with as many
 /// requests.
 fn columns_at_once(profile: &Profile) -> usize {
-    let lines = profile.kernels[0].lines.iter().filter(|line| line.file.ends_with("few_columns.rs"));
+    let lines = profile.kernels[0].lines.iter().filter(|line| line.file.ends_with("tall_skinny.rs"));
     let requests: Vec<u64> = lines.map(|line| line.counters.global_stores.requests).filter(|&n| n > 0).collect();
     let alike = |count: &u64| requests.iter().filter(|other| *other == count).count();
     requests.iter().map(alike).max().expect("something is stored")
@@ -248,11 +248,11 @@ fn many_small_ones() {
         launched.extend(gpu.profile(checked).unwrap().kernels.into_iter().map(|kernel| kernel.kernel));
     }
     for of_elements in ["u8_256", "u16_256", "u32_256", "u64_256", "u128_256"] {
-        let name = format!("direct_squares_{of_elements}");
+        let name = format!("register_tiles_{of_elements}");
         assert!(launched.contains(&name), "{name} is not of {launched:?}");
     }
     for of_numbers in ["f16_256", "bf16_256", "f32_256", "f64_256", "Complex32_256", "Complex64_256"] {
-        let name = format!("scaled_direct_squares_{of_numbers}");
+        let name = format!("scaled_register_tiles_{of_numbers}");
         assert!(launched.contains(&name), "{name} is not of {launched:?}");
     }
 }
@@ -323,7 +323,7 @@ fn strips_of_bytes_are_taken_out_in_few_passes() {
         let mut output = gpu.zeroed::<u8>(rows * 4001).unwrap();
         let shape = Transposition::new(rows, 4001);
         let profile = gpu.profile(|| gpu.transpose_views(shape, &input, &mut output)).unwrap();
-        let ways = profile.kernel("few_rows_u8_32768").shared_loads.ways().unwrap();
+        let ways = profile.kernel("short_wide_u8_32768").shared_loads.ways().unwrap();
         assert!(ways < 2.7, "{rows} rows: {ways} passes for one");
     }
 }
@@ -403,7 +403,10 @@ fn strips_of_runs_read_nothing_behind_a_tile() {
         Ok(())
     });
     let kernels = profile.unwrap().kernels;
-    assert!(kernels.iter().any(|kernel| kernel.kernel == "run_strips_u8_32768" && kernel.grid.x == 2), "{kernels:?}");
+    assert!(
+        kernels.iter().any(|kernel| kernel.kernel == "packed_segments_short_wide_u8_32768" && kernel.grid.x == 2),
+        "{kernels:?}"
+    );
 }
 
 /// The ends of rows that begin anywhere: lanes take columns of different squares.

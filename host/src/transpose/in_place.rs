@@ -2,10 +2,10 @@
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
-use kernels::transpose::in_place::{SquareArgs, elements, square_tiles, wide_square_tiles};
+use kernels::transpose::tiled::in_place::{InPlaceArgs, aligned_in_place_tiles, elements, in_place_tiles};
 use kernels::transpose::tuning::{FEW_TILES, small_in_place_elements};
 
-use super::launch::grids;
+use super::strides::grids;
 use super::{OPERATION, Transposition};
 use crate::{Error, Gpu, Matrix, ViewMut};
 
@@ -45,7 +45,7 @@ impl Gpu {
         let Transposition { rows, columns, input_pitch, output_pitch, .. } = shape;
         if rows != columns {
             let expected = format!(
-                "and in place only a square can be transposed: it has {rows} rows. Use `transpose`, to a new matrix"
+                "and in place only a unaligned can be transposed: it has {rows} rows. Use `transpose`, to a new matrix"
             );
             return Err(Error::Shape { operation: OPERATION, what: "the number of columns", found: columns, expected });
         }
@@ -71,67 +71,67 @@ impl Gpu {
         match size_of::<T>() {
             1 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let (square, wide) = unsafe {
+                let (unaligned, aligned) = unsafe {
                     (
-                        square_tiles::handle::<u8, { elements(1) }>(),
+                        in_place_tiles::handle::<u8, { elements(1) }>(),
                         [
-                            wide_square_tiles::handle::<u8, { elements(1) }>(),
-                            wide_square_tiles::handle::<u8, { small_in_place_elements(1) }>(),
+                            aligned_in_place_tiles::handle::<u8, { elements(1) }>(),
+                            aligned_in_place_tiles::handle::<u8, { small_in_place_elements(1) }>(),
                         ],
                     )
                 };
-                self.turn_in_place(square, wide, shape, matrices.cast())
+                self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
             2 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let (square, wide) = unsafe {
+                let (unaligned, aligned) = unsafe {
                     (
-                        square_tiles::handle::<u16, { elements(2) }>(),
+                        in_place_tiles::handle::<u16, { elements(2) }>(),
                         [
-                            wide_square_tiles::handle::<u16, { elements(2) }>(),
-                            wide_square_tiles::handle::<u16, { small_in_place_elements(2) }>(),
+                            aligned_in_place_tiles::handle::<u16, { elements(2) }>(),
+                            aligned_in_place_tiles::handle::<u16, { small_in_place_elements(2) }>(),
                         ],
                     )
                 };
-                self.turn_in_place(square, wide, shape, matrices.cast())
+                self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
             4 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let (square, wide) = unsafe {
+                let (unaligned, aligned) = unsafe {
                     (
-                        square_tiles::handle::<u32, { elements(4) }>(),
+                        in_place_tiles::handle::<u32, { elements(4) }>(),
                         [
-                            wide_square_tiles::handle::<u32, { elements(4) }>(),
-                            wide_square_tiles::handle::<u32, { small_in_place_elements(4) }>(),
+                            aligned_in_place_tiles::handle::<u32, { elements(4) }>(),
+                            aligned_in_place_tiles::handle::<u32, { small_in_place_elements(4) }>(),
                         ],
                     )
                 };
-                self.turn_in_place(square, wide, shape, matrices.cast())
+                self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
             8 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let (square, wide) = unsafe {
+                let (unaligned, aligned) = unsafe {
                     (
-                        square_tiles::handle::<u64, { elements(8) }>(),
-                        [wide_square_tiles::handle::<u64, { elements(8) }>(); 2],
+                        in_place_tiles::handle::<u64, { elements(8) }>(),
+                        [aligned_in_place_tiles::handle::<u64, { elements(8) }>(); 2],
                     )
                 };
-                self.turn_in_place(square, wide, shape, matrices.cast())
+                self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
             _ => {
                 // They are vectors, wherever they begin.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let wide = unsafe { [wide_square_tiles::handle::<u128, { elements(16) }>(); 2] };
-                self.turn_in_place(wide[0], wide, shape, matrices.cast())
+                let aligned = unsafe { [aligned_in_place_tiles::handle::<u128, { elements(16) }>(); 2] };
+                self.launch_in_place(aligned[0], aligned, shape, matrices.cast())
             }
         }
     }
 
     /// By `kernel`, or where all is at multiples of 16 bytes by one of `wide`, of which the second has smaller tiles.
-    fn turn_in_place<T: Plain>(
+    fn launch_in_place<T: Plain>(
         &self,
-        kernel: Kernel<SquareArgs<'static, T>>,
-        wide: [Kernel<SquareArgs<'static, T>>; 2],
+        kernel: Kernel<InPlaceArgs<'static, T>>,
+        aligned: [Kernel<InPlaceArgs<'static, T>>; 2],
         shape: Transposition,
         mut matrices: ViewMut<'_, T>,
     ) -> Result<(), Error> {
@@ -142,15 +142,15 @@ impl Gpu {
             tiles * (tiles + 1) / 2
         };
         let are_few = pairs(elements(size)).saturating_mul(batch) < FEW_TILES;
-        let (kernel, pairs) = match shape.strides().are_wide(matrices.device_address(), size) {
+        let (kernel, pairs) = match shape.strides().is_aligned(matrices.device_address(), size) {
             false => (kernel, pairs(elements(size))),
-            true if are_few => (wide[1], pairs(small_in_place_elements(size))),
-            true => (wide[0], pairs(elements(size))),
+            true if are_few => (aligned[1], pairs(small_in_place_elements(size))),
+            true => (aligned[0], pairs(elements(size))),
         };
         let distance = side * pitch;
         for squares in grids(batch, pairs) {
             let matrix = matrices.reborrow().behind(squares.start * distance)?;
-            let arguments = SquareArgs { matrix, side, pitch, batch: distance };
+            let arguments = InPlaceArgs { matrix, side, pitch, batch: distance };
             self.launch(kernel, (pairs * squares.len()) as u32, arguments)?;
         }
         Ok(())

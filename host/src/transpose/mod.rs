@@ -1,21 +1,24 @@
 //! Transposes of elements of any type, shape and pitch.
 
-mod dealt;
 mod in_place;
+mod interleaved;
 mod launch;
 mod permute;
-mod runs;
 mod scaled;
-mod strips;
+mod segments;
+mod strides;
+mod thin;
 mod tiling;
 
 use cuda_std::element::Plain;
 
 use crate::{Error, Gpu, Matrix, View, ViewMut};
-use launch::Strides;
+
 pub use scaled::{ScaledElement, Scaling};
+use strides::Strides;
 
 const OPERATION: &str = "transpose";
+const PERMUTE: &str = "permute";
 
 /// Matrices to transpose: their sides, how many there are, and how far apart rows and matrices begin.
 ///

@@ -2,12 +2,11 @@
 
 use cuda_std::element::Plain;
 
-use super::dealt::DealtMatrix;
-use super::launch::Strides;
-use super::runs::MatrixOfRuns;
+use super::PERMUTE;
+use super::interleaved::InterleavedMatrix;
+use super::segments::SegmentMatrix;
+use super::strides::Strides;
 use crate::{Error, Gpu, View, ViewMut};
-
-pub(super) const OPERATION: &str = "permute";
 
 /// How the elements get to their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +16,9 @@ enum Route {
     /// Matrices are transposed.
     Transpose(Strides),
     /// A matrix of runs is transposed.
-    Runs(MatrixOfRuns),
+    Segments(SegmentMatrix),
     /// A matrix is transposed, and its rows are dealt out on one side.
-    Dealt(DealtMatrix),
+    InterleavedRows(InterleavedMatrix),
 }
 
 impl Gpu {
@@ -27,7 +26,7 @@ impl Gpu {
     /// input, as in NumPy's `transpose`. `shape` is the input's; both are in row-major order without gaps. Allocates
     /// nothing.
     ///
-    /// Each of the six orders takes the cheapest way: axes of one element are left out and such as stay neighbours
+    /// Unroll of the six orders takes the cheapest way: axes of one element are left out and such as stay neighbours
     /// merged, and what is left is a copy, a transpose, a transpose of each of many matrices, an exchange of runs, or a
     /// transpose whose rows are dealt out.
     ///
@@ -54,8 +53,8 @@ impl Gpu {
         output: impl Into<ViewMut<'o, T>>,
     ) -> Result<(), Error> {
         let (input, output) = (input.into(), output.into());
-        self.own(input.memory(), OPERATION)?;
-        self.own(output.memory(), OPERATION)?;
+        self.own(input.memory(), PERMUTE)?;
+        self.own(output.memory(), PERMUTE)?;
         if !(0..3).all(|axis| axes.contains(&axis)) {
             return Err(Error::Axes { axes });
         }
@@ -65,7 +64,7 @@ impl Gpu {
         let elements = elements.ok_or(overflow)?;
         for (what, found) in [("the input", input.len()), ("the output", output.len())] {
             if found != elements {
-                return Err(Error::Length { operation: OPERATION, what, found, expected: elements });
+                return Err(Error::Length { operation: PERMUTE, what, found, expected: elements });
             }
         }
         if elements == 0 {
@@ -74,8 +73,8 @@ impl Gpu {
         match route(shape, axes, size_of::<T>()) {
             Route::Copy => self.copy_views(input, output),
             Route::Transpose(strides) => self.transpose_by_tiles(strides, input, output),
-            Route::Runs(matrix) => self.transpose_runs(matrix, input, output),
-            Route::Dealt(matrix) => self.transpose_dealt(matrix, input, output),
+            Route::Segments(matrix) => self.permute_segments(matrix, input, output),
+            Route::InterleavedRows(matrix) => self.transpose_interleaved(matrix, input, output),
         }
     }
 }
@@ -104,11 +103,11 @@ fn route(shape: [usize; 3], axes: [usize; 3], size: usize) -> Route {
             let (batch, rows, columns) = (lengths[0], lengths[2], lengths[1]);
             Route::Transpose(Strides { batch, ..Strides::of_matrix(rows, columns) })
         }
-        (3, [1, 0, 2]) => Route::Runs(MatrixOfRuns { rows: lengths[1], columns: lengths[0], len: lengths[2] }),
+        (3, [1, 0, 2]) => Route::Segments(SegmentMatrix { rows: lengths[1], columns: lengths[0], len: lengths[2] }),
         (3, _) => {
             let (rows, batch, columns) = (lengths[2], lengths[1], lengths[0]);
-            if let Some(dealt) = DealtMatrix::of_reversal([rows, batch, columns], size) {
-                return Route::Dealt(dealt);
+            if let Some(interleaved) = InterleavedMatrix::of_reversal([rows, batch, columns], size) {
+                return Route::InterleavedRows(interleaved);
             }
             // The last axis becomes the first, and the one between them stays: a matrix for each of its indices.
             Route::Transpose(Strides {
@@ -138,13 +137,13 @@ mod tests {
         assert_eq!(route(shape, [2, 0, 1]), Route::Transpose(Strides::of_matrix(6, 5)));
         let batched = Strides { batch: 2, ..Strides::of_matrix(3, 5) };
         assert_eq!(route(shape, [0, 2, 1]), Route::Transpose(batched));
-        assert_eq!(route(shape, [1, 0, 2]), Route::Runs(MatrixOfRuns { rows: 2, columns: 3, len: 5 }));
-        let Route::Transpose(turned) = route(shape, [2, 1, 0]) else { panic!("no transpose") };
-        assert_eq!((turned.rows, turned.columns, turned.batch), (2, 5, 3));
-        assert_eq!((turned.input_pitch, turned.input_batch), (15, 5));
-        assert_eq!((turned.output_pitch, turned.output_batch), (6, 2));
-        let Route::Dealt(dealt) = route([200, 3, 5], [2, 1, 0]) else { panic!("not dealt") };
-        assert_eq!((dealt.rows, dealt.columns, dealt.members_of_output), (200, 15, 5));
+        assert_eq!(route(shape, [1, 0, 2]), Route::Segments(SegmentMatrix { rows: 2, columns: 3, len: 5 }));
+        let Route::Transpose(transposed) = route(shape, [2, 1, 0]) else { panic!("no transpose") };
+        assert_eq!((transposed.rows, transposed.columns, transposed.batch), (2, 5, 3));
+        assert_eq!((transposed.input_pitch, transposed.input_batch), (15, 5));
+        assert_eq!((transposed.output_pitch, transposed.output_batch), (6, 2));
+        let Route::InterleavedRows(interleaved) = route([200, 3, 5], [2, 1, 0]) else { panic!("not interleaved") };
+        assert_eq!((interleaved.rows, interleaved.columns, interleaved.output_ways), (200, 15, 5));
         // An axis of one element is none.
         assert_eq!(route([1, 3, 5], [2, 1, 0]), Route::Transpose(Strides::of_matrix(3, 5)));
         assert_eq!(route([2, 1, 5], [1, 0, 2]), Route::Copy);

@@ -3,16 +3,18 @@
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
 use half::{bf16, f16};
-use kernels::transpose::change::{CONJUGATED, MULTIPLIED, Scale};
-use kernels::transpose::direct::{ScaledSquareArgs, scaled_direct_squares};
-use kernels::transpose::tiles::{ScaledTileArgs, scaled_tiles, slanted_scaled_tiles, wide_scaled_tiles};
+use kernels::transpose::registers::{ScaledRegisterTileArgs, scaled_register_tiles};
+use kernels::transpose::tiled::epilogue::{CONJUGATED, MULTIPLIED, Scale};
+use kernels::transpose::tiled::kernels::{
+    ScaledTileArgs, aligned_scaled_tiles, scaled_tiles, sector_aligned_scaled_tiles,
+};
+use kernels::transpose::tiled::narrow::scaled_narrow_tiles;
 use kernels::transpose::tuning::{REGISTERS_BLOCK, SMALL_REGISTERS_BLOCK, narrow_tile_words, tile_elements};
-use kernels::transpose::words::scaled_word_tiles;
 use num_complex::{Complex32, Complex64};
 
 use super::Transposition;
-use super::launch::Strides;
-use super::tiling::{Tiling, by_words_or_few, slanted_if_many};
+use super::strides::Strides;
+use super::tiling::{Tiling, narrow_tiling, sector_aligned_if_many};
 use crate::{Error, Gpu, Matrix, View, ViewMut};
 
 /// What becomes of each element of a matrix that is transposed: `factor * conj(x)`, or one of the two.
@@ -58,8 +60,8 @@ impl<T> Scaling<T> {
 pub struct ScaledKernels<B: Plain> {
     /// For what is at multiples of 16 bytes: if it is small, by few blocks or many, and if not; and for what is
     /// anywhere.
-    direct: [Kernel<ScaledSquareArgs<'static, B>>; 2],
-    wide: Kernel<ScaledTileArgs<'static, B>>,
+    in_registers: [Kernel<ScaledRegisterTileArgs<'static, B>>; 2],
+    aligned: Kernel<ScaledTileArgs<'static, B>>,
     anywhere: Anywhere<B>,
 }
 
@@ -70,7 +72,7 @@ enum Anywhere<B: Plain> {
     ByVectors { many: Kernel<ScaledTileArgs<'static, B>>, few: Kernel<ScaledTileArgs<'static, B>> },
     /// By slanted tiles where there are many, else by words, which the elements are: of two kernels the second has
     /// small tiles.
-    ByWords { many: Kernel<ScaledTileArgs<'static, B>>, words: [Kernel<ScaledTileArgs<'static, B>>; 2] },
+    Narrow { many: Kernel<ScaledTileArgs<'static, B>>, narrow: [Kernel<ScaledTileArgs<'static, B>>; 2] },
     /// It always is: elements are vectors.
     Never,
 }
@@ -97,11 +99,11 @@ macro_rules! scaled {
                 // SAFETY: only the plan launches them, with arguments that it has made for views that have the shape.
                 unsafe {
                     ScaledKernels {
-                        direct: [
-                            scaled_direct_squares::handle::<$type, SMALL_REGISTERS_BLOCK>(),
-                            scaled_direct_squares::handle::<$type, REGISTERS_BLOCK>(),
+                        in_registers: [
+                            scaled_register_tiles::handle::<$type, SMALL_REGISTERS_BLOCK>(),
+                            scaled_register_tiles::handle::<$type, REGISTERS_BLOCK>(),
                         ],
-                        wide: wide_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
+                        aligned: aligned_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
                         anywhere: $anywhere,
                     }
                 }
@@ -117,19 +119,19 @@ macro_rules! scaled {
 macro_rules! by_vectors {
     ($type:ident) => {
         Anywhere::ByVectors {
-            many: slanted_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
+            many: sector_aligned_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
             few: scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
         }
     };
 }
 
-macro_rules! by_words {
+macro_rules! narrow {
     ($type:ident) => {
-        Anywhere::ByWords {
-            many: slanted_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
-            words: [
-                scaled_word_tiles::handle::<$type, { narrow_tile_words(size_of::<$type>(), false) }>(),
-                scaled_word_tiles::handle::<$type, { narrow_tile_words(size_of::<$type>(), true) }>(),
+        Anywhere::Narrow {
+            many: sector_aligned_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
+            narrow: [
+                scaled_narrow_tiles::handle::<$type, { narrow_tile_words(size_of::<$type>(), false) }>(),
+                scaled_narrow_tiles::handle::<$type, { narrow_tile_words(size_of::<$type>(), true) }>(),
             ],
         }
     };
@@ -138,9 +140,9 @@ macro_rules! by_words {
 scaled! {
     f16, by_vectors!(f16), |x| [x.to_f64(), 0.0];
     bf16, by_vectors!(bf16), |x| [x.to_f64(), 0.0];
-    f32, by_words!(f32), |x| [x.into(), 0.0];
-    f64, by_words!(f64), |x| [x, 0.0];
-    Complex32, by_words!(Complex32), |x| [x.re.into(), x.im.into()];
+    f32, narrow!(f32), |x| [x.into(), 0.0];
+    f64, narrow!(f64), |x| [x, 0.0];
+    Complex32, narrow!(Complex32), |x| [x.re.into(), x.im.into()];
     Complex64, Anywhere::Never, |x| [x.re, x.im];
 }
 
@@ -149,19 +151,19 @@ impl<B: Plain> ScaledKernels<B> {
     fn for_matrices(&self, strides: &Strides, address: u64) -> (Kernel<ScaledTileArgs<'static, B>>, Tiling) {
         let size = size_of::<B>();
         let by_vectors = Tiling::of_vectors(tile_elements(size), size);
-        if strides.are_wide(address, size) {
-            return (self.wide, by_vectors);
+        if strides.is_aligned(address, size) {
+            return (self.aligned, by_vectors);
         }
         match self.anywhere {
-            Anywhere::Never => (self.wide, by_vectors),
+            Anywhere::Never => (self.aligned, by_vectors),
             Anywhere::ByVectors { many, few } => {
-                slanted_if_many(strides, size).map_or((few, by_vectors), |slanted| (many, slanted))
+                sector_aligned_if_many(strides, size).map_or((few, by_vectors), |sector_aligned| (many, sector_aligned))
             }
-            Anywhere::ByWords { many, words } => match slanted_if_many(strides, size) {
-                Some(slanted) => (many, slanted),
+            Anywhere::Narrow { many, narrow } => match sector_aligned_if_many(strides, size) {
+                Some(sector_aligned) => (many, sector_aligned),
                 None => {
-                    let (tiling, are_few) = by_words_or_few(strides, size);
-                    (words[usize::from(are_few)], tiling)
+                    let (tiling, are_few) = narrow_tiling(strides, size);
+                    (narrow[usize::from(are_few)], tiling)
                 }
             },
         }
@@ -225,9 +227,9 @@ impl Gpu {
         let (kernels, size) = (T::kernels(), size_of::<T>());
         let address = input.device_address() | output.device_address();
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
-        if strides.are_small(size) && strides.are_wide(address, size) {
+        if strides.is_small(size) && strides.is_aligned(address, size) {
             let (rows, columns) = (rows as u32, columns as u32);
-            let arguments = ScaledSquareArgs {
+            let arguments = ScaledRegisterTileArgs {
                 input,
                 output,
                 rows,
@@ -240,14 +242,14 @@ impl Gpu {
                 real,
                 imaginary,
             };
-            let (kernel, grid) = strides.squares_by(size, kernels.direct);
+            let (kernel, grid) = strides.register_kernel(size, kernels.in_registers);
             return self.launch(kernel, grid, arguments);
         }
         let (kernel, tiling) = kernels.for_matrices(&strides, address);
-        strides.in_bands(tiling, input, output, |strides, input, output| {
+        strides.in_panels(tiling, input, output, |strides, input, output| {
             let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
             let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
-            let pieces = strides.pieces(size);
+            let partitions = strides.partitions(size);
             strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
                 let arguments = ScaledTileArgs {
                     input,
@@ -261,7 +263,7 @@ impl Gpu {
                     across,
                     tiles_down,
                     tiles_across,
-                    pieces,
+                    partitions,
                     how,
                     real,
                     imaginary,

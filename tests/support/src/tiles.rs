@@ -1,14 +1,14 @@
 //! The kernel that turns tiles of vectors, by itself: the library takes it for matrices of several MiB only.
 
 use cuda_std::launch::Kernel;
-use kernels::transpose::tile::squares;
-use kernels::transpose::tiles::{TileArgs, tiles};
+use kernels::transpose::tiled::block_tile::micro_tiles;
+use kernels::transpose::tiled::kernels::{TileArgs, tiles};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use warpfold::{Error, Gpu, Plain};
 
 /// Turns a matrix of so many rows and columns, which are whole vectors, of numbers made from a seed, and compares: with
-/// 1, 2, 4 and 8 pieces of its rows taking turns.
+/// 1, 2, 4 and 8 partitions of its rows taking turns.
 pub type TileCheck = fn(&Gpu, usize, usize, u64) -> Result<(), String>;
 
 /// Passes of shared memory's banks that such a transpose takes more than it would have to.
@@ -53,17 +53,17 @@ instances! {
     u128, 256, 8;
 }
 
-/// The transpose by a kernel, whose tiles have so many elements, and with so many pieces of rows taking turns, as a
+/// The transpose by a kernel, whose tiles have so many elements, and with so many partitions of rows taking turns, as a
 /// power of two.
 fn turn<T: Plain>(
     gpu: &Gpu,
     (kernel, len): (Kernel<TileArgs<'static, T>>, usize),
     [rows, columns]: [usize; 2],
-    pieces: u32,
+    partitions: u32,
     numbers: &[T],
 ) -> Result<Vec<T>, Error> {
     let (input, mut output) = (gpu.upload(numbers)?, gpu.upload(&vec![numbers[0]; numbers.len()])?);
-    let (side, all) = (16 / size_of::<T>(), squares(len, size_of::<T>()).ilog2());
+    let (side, all) = (16 / size_of::<T>(), micro_tiles(len, size_of::<T>()).ilog2());
     let across = all / 2;
     let (width, height) = (side << across, side << (all - across));
     let (tiles_down, tiles_across) = (rows.div_ceil(height) as u32, columns.div_ceil(width) as u32);
@@ -79,7 +79,7 @@ fn turn<T: Plain>(
         across,
         tiles_down,
         tiles_across,
-        pieces,
+        partitions,
     };
     gpu.launch(kernel, tiles_down * tiles_across, arguments)?;
     gpu.download(&output)
@@ -94,12 +94,14 @@ fn check<T: Plain + PartialEq>(
 ) -> Result<(), String> {
     let mut source = SmallRng::seed_from_u64(seed);
     let numbers: Vec<T> = (0..rows * columns).map(|_| number(source.random())).collect();
-    for pieces in 0..4 {
-        let found = turn(gpu, tile, [rows, columns], pieces, &numbers).map_err(|error| error.to_string())?;
+    for partitions in 0..4 {
+        let found = turn(gpu, tile, [rows, columns], partitions, &numbers).map_err(|error| error.to_string())?;
         let is_right = |place: usize| found[place] == numbers[place % rows * columns + place / rows];
         if let Some(place) = (0..rows * columns).find(|&place| !is_right(place)) {
             let len = tile.1;
-            return Err(format!("{rows} x {columns}, tiles of {len}, 2^{pieces} pieces: element {place} is wrong"));
+            return Err(format!(
+                "{rows} x {columns}, tiles of {len}, 2^{partitions} partitions: element {place} is wrong"
+            ));
         }
     }
     Ok(())

@@ -5,12 +5,12 @@ use cuda_std::prelude::*;
 
 use crate::divisor::Divisor;
 
-use super::in_words::InWords;
-use super::strips::{per_word, words, words_of_vector};
-use super::tuning::{PACKED_BLOCK, PACKED_VECTORS};
+use super::{elements_per_word, words, words_of_vector};
+use crate::transpose::tiled::access::word::WordAccess;
+use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS};
 
 /// A run of each row, and the aligned vectors that it lies in.
-pub(super) struct RowsInVectors<'a, T> {
+pub(in crate::transpose) struct AlignedRows<'a, T> {
     pub input: &'a Global<'a, T>,
     /// Where the first begins, and how many elements it is to the next.
     pub begin: usize,
@@ -35,7 +35,7 @@ struct Vector {
     place: u32,
 }
 
-impl<T: InWords> RowsInVectors<'_, T> {
+impl<T: WordAccess> AlignedRows<'_, T> {
     /// Writes the runs to shared memory, where `place` says: each as the vectors that it lies in. There is room for all
     /// of them.
     ///
@@ -44,52 +44,52 @@ impl<T: InWords> RowsInVectors<'_, T> {
     #[inline(always)]
     pub fn copy_to<const LEN: usize>(&self, place: impl Fn(u32) -> u32, tile: &SharedArray<T, LEN>) {
         let load = |k: usize| self.load(self.vector(k, &place));
-        let keep = |k: usize, vector: T::Vector| keep(self.vector(k, &place), vector, tile);
+        let stage = |k: usize, vector: T::Vector| stage(self.vector(k, &place), vector, tile);
         if self.rows * self.by_vectors.by() <= 2 * PACKED_BLOCK as u32 {
             let vectors = [load(0), load(1)];
-            keep(0, vectors[0]);
-            keep(1, vectors[1]);
+            stage(0, vectors[0]);
+            stage(1, vectors[1]);
             return;
         }
         let vectors: [T::Vector; PACKED_VECTORS] =
             [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
-        keep(0, vectors[0]);
-        keep(1, vectors[1]);
-        keep(2, vectors[2]);
-        keep(3, vectors[3]);
-        keep(4, vectors[4]);
-        keep(5, vectors[5]);
-        keep(6, vectors[6]);
-        keep(7, vectors[7]);
+        stage(0, vectors[0]);
+        stage(1, vectors[1]);
+        stage(2, vectors[2]);
+        stage(3, vectors[3]);
+        stage(4, vectors[4]);
+        stage(5, vectors[5]);
+        stage(6, vectors[6]);
+        stage(7, vectors[7]);
     }
 
-    /// [`RowsInVectors::copy_to`] places `room_of_run` elements apart, of elements of 8 bytes: by itself, since through
+    /// [`AlignedRows::copy_to`] places `segment_pitch` elements apart, of elements of 8 bytes: by itself, since through
     /// a function `ptxas` orders it so that strips of these take 5 % longer.
     #[inline(always)]
-    pub fn copy_apart<const LEN: usize>(&self, room_of_run: u32, tile: &SharedArray<T, LEN>) {
-        let load = |k: usize| self.load(self.vector_apart(k, room_of_run));
-        let keep = |k: usize, vector: T::Vector| keep(self.vector_apart(k, room_of_run), vector, tile);
+    pub fn copy_at_pitch<const LEN: usize>(&self, segment_pitch: u32, tile: &SharedArray<T, LEN>) {
+        let load = |k: usize| self.load(self.vector_at_pitch(k, segment_pitch));
+        let stage = |k: usize, vector: T::Vector| stage(self.vector_at_pitch(k, segment_pitch), vector, tile);
         if self.rows * self.by_vectors.by() <= 2 * PACKED_BLOCK as u32 {
             let vectors = [load(0), load(1)];
-            keep(0, vectors[0]);
-            keep(1, vectors[1]);
+            stage(0, vectors[0]);
+            stage(1, vectors[1]);
             return;
         }
         let vectors: [T::Vector; PACKED_VECTORS] =
             [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
-        keep(0, vectors[0]);
-        keep(1, vectors[1]);
-        keep(2, vectors[2]);
-        keep(3, vectors[3]);
-        keep(4, vectors[4]);
-        keep(5, vectors[5]);
-        keep(6, vectors[6]);
-        keep(7, vectors[7]);
+        stage(0, vectors[0]);
+        stage(1, vectors[1]);
+        stage(2, vectors[2]);
+        stage(3, vectors[3]);
+        stage(4, vectors[4]);
+        stage(5, vectors[5]);
+        stage(6, vectors[6]);
+        stage(7, vectors[7]);
     }
 
     #[inline(always)]
-    fn vector_apart(&self, k: usize, room_of_run: u32) -> Vector {
-        self.vector(k, &|row| row * room_of_run)
+    fn vector_at_pitch(&self, k: usize, segment_pitch: u32) -> Vector {
+        self.vector(k, &|row| row * segment_pitch)
     }
 
     /// The thread's `k`-th vector; where it is not there, another one that is: a load that is done or not
@@ -127,14 +127,14 @@ impl<T: InWords> RowsInVectors<'_, T> {
 /// Writes a vector to shared memory. Checked, since `ptxas` saves registers by storing the first vectors before it
 /// loads the last ones, but not around the branches of checks.
 #[inline(always)]
-fn keep<T: InWords, const LEN: usize>(at: Vector, vector: T::Vector, tile: &SharedArray<T, LEN>) {
+fn stage<T: WordAccess, const LEN: usize>(at: Vector, vector: T::Vector, tile: &SharedArray<T, LEN>) {
     if !at.is_there {
         return;
     }
     let words = words::<T>(vector);
     let mut j = 0;
     while j < words_of_vector::<T>() {
-        tile.store_word((at.place + j * per_word::<T>()) as usize % LEN, words[j as usize]);
+        tile.store_word((at.place + j * elements_per_word::<T>()) as usize % LEN, words[j as usize]);
         j += 1;
     }
 }

@@ -5,7 +5,7 @@
 //! elements of 4 bytes 16.5 million sectors in place of 12.6. So here a tile ends, in each row of the output, where a
 //! sector ends. As rows of the output begin at any place in a sector, those ends are not in one row of the input: each
 //! column of the tile begins up to a sector's elements higher or lower than its neighbours. A block therefore loads
-//! [`MARGIN`] more rows of squares than it writes, and leaves to its neighbour above what it does not write of them.
+//! [`HALO`] more rows of squares than it writes, and leaves to its neighbour above what it does not write of them.
 //! Only at the matrix' own edges are there parts of vectors.
 //!
 //! Positions in a row of the output are counted from the start of the sector in which it begins.
@@ -20,15 +20,16 @@ use cuda_std::global::{Begun, issue_loads};
 use cuda_std::hint::compute_anew;
 use cuda_std::prelude::*;
 
-use super::change::Change;
-use super::tile::{Cut, Layout, Tile, squares, turn_part};
-use super::turn::{Each, Turn, sixteen};
+use crate::transpose::tiled::block_tile::{Tile, TileGrid, micro_tiles, transpose_part};
+use crate::transpose::tiled::epilogue::Epilogue;
+use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
+use crate::transpose::tiled::row_map::Layout;
 
 /// Bytes of a sector.
 const SECTOR: usize = 32;
 
 /// Rows of squares that a tile shares with the one above it: a sector's.
-pub const MARGIN: u32 = SECTOR as u32 / 16;
+pub const HALO: u32 = SECTOR as u32 / 16;
 
 /// The positions that rows of the output of `rows` elements of `size` bytes may reach: they begin in their first
 /// sector.
@@ -49,49 +50,55 @@ const fn stacked(size: usize) -> u32 {
 }
 
 /// Rows of a thread's squares.
-const fn rows_each<T: Turn>() -> usize {
+const fn rows_each<T: Transpose>() -> usize {
     T::Vector::LEN << stacked(size_of::<T>())
 }
 
 /// Columns of a tile that it leaves to the next one: the last lane's of a row, which loads them for the one before it.
-pub const fn spare(size: usize) -> usize {
+pub const fn overlap(size: usize) -> usize {
     (16 / size) >> shared(size)
 }
 
 /// Threads of a block for a tile of `len` elements of `size` bytes.
 pub const fn threads(len: usize, size: usize) -> usize {
-    squares(len, size) << shared(size) >> stacked(size)
+    micro_tiles(len, size) << shared(size) >> stacked(size)
 }
 
 /// Whether the matrix has all of the tile's rows and columns, and a sector's rows more on either side.
 #[inline(always)]
-pub(super) fn is_inside<T: Turn>(rows: usize, shape: &Tile) -> bool {
+pub(in crate::transpose) fn is_inside<T: Transpose>(rows: usize, shape: &Tile) -> bool {
     let sector = SECTOR / size_of::<T>();
-    shape.columns == (shape.side << shape.across) - spare(size_of::<T>()) as u32
+    shape.columns == (shape.side << shape.across) - overlap(size_of::<T>()) as u32
         && shape.top >= sector
         && shape.top + ((shape.side << shape.down) as usize) + sector <= rows
 }
 
 /// The block's tile of `len` elements of `size` bytes.
 #[inline(always)]
-pub(super) fn tile_of_block(rows: usize, columns: usize, cut: Cut, len: usize, size: usize) -> Tile {
-    let squares = squares(len, size);
-    let (batch, row, column) = cut.of_block();
-    let (side, down) = (16 / size, squares.trailing_zeros() - cut.across);
-    let width = (side << cut.across) - spare(size);
-    let (top, left) = (row as usize * side * ((1 << down) - MARGIN as usize), column as usize * width);
-    let tile = Tile::at(positions(rows, size), columns, batch as usize, (top, left), (cut.across, down), side);
+pub(in crate::transpose) fn tile_of_block(
+    rows: usize,
+    columns: usize,
+    grid: TileGrid,
+    len: usize,
+    size: usize,
+) -> Tile {
+    let micro_tiles = micro_tiles(len, size);
+    let (batch, row, column) = grid.of_block();
+    let (side, down) = (16 / size, micro_tiles.trailing_zeros() - grid.across);
+    let width = (side << grid.across) - overlap(size);
+    let (top, left) = (row as usize * side * ((1 << down) - HALO as usize), column as usize * width);
+    let tile = Tile::at(positions(rows, size), columns, batch as usize, (top, left), (grid.across, down), side);
     Tile { shared: shared(size), columns: tile.columns.min(width as u32), ..tile }
 }
 
 /// Loads the thread's squares, turns them, and leaves them in shared memory. The tile's `top` is the first position
 /// that it writes; its first row is a margin above.
 #[inline(always)]
-pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
+pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: usize>(
     input: &Global<T>,
     (rows, all_columns): (usize, usize),
     layout: &Layout,
-    change: C,
+    epilogue: C,
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
@@ -105,7 +112,7 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     let place = first.wrapping_add(row.wrapping_mul(layout.pitch));
     // A first row above the matrix is one of the margin, and wrapped.
     let above = row.wrapping_neg();
-    let above = if above <= MARGIN as usize * side { above } else { 0 };
+    let above = if above <= HALO as usize * side { above } else { 0 };
     let end = if row.wrapping_add(above) < rows { rows.wrapping_sub(row) } else { above };
     let columns = shape.columns.saturating_sub(column);
     let up_to_all = |rows: usize| if rows < height { rows as u32 } else { height as u32 };
@@ -118,19 +125,19 @@ pub(super) fn load_tile<T: Turn, C: Change<T>, const LEN: usize>(
     // In a branch of their own, loads are on their way before anything behind it begins.
     let goes_on = shape.left + (shape.columns as usize) < all_columns;
     let begun = if goes_on && is_inside::<T>(rows, shape) {
-        sixteen(&BeginInside(&rows_of_thread))
+        unroll_16(&BeginInside(&rows_of_thread))
     } else {
-        sixteen(&BeginAtEdge(&rows_of_thread))
+        unroll_16(&BeginAtEdge(&rows_of_thread))
     };
     issue_loads();
-    // Addresses of sixteen rows would take as many registers as the rows.
+    // Addresses of unroll_16 rows would take as many registers as the rows.
     let (place, pitch) = (compute_anew(rows_of_thread.place), compute_anew(rows_of_thread.pitch));
     let rows_of_thread = RowsOfThread { place, pitch, ..rows_of_thread };
-    let vectors = sixteen(&Finish { rows: &rows_of_thread, begun });
+    let vectors = unroll_16(&Finish { rows: &rows_of_thread, begun });
     let y = y << stacked(size_of::<T>());
-    turn_part(&vectors, change, (column, y), shape, tile);
+    transpose_part(&vectors, epilogue, (column, y), shape, tile);
     if stacked(size_of::<T>()) > 0 {
-        turn_part(&sixteen(&Below { vectors }), change, (column, y + 1), shape, tile);
+        transpose_part(&unroll_16(&Below { vectors }), epilogue, (column, y + 1), shape, tile);
     }
 }
 
@@ -139,7 +146,7 @@ struct Below<P> {
     vectors: [P; 16],
 }
 
-impl<P: VectorType> Each for Below<P> {
+impl<P: VectorType> Unroll for Below<P> {
     type Of = P;
 
     #[inline(always)]
@@ -163,7 +170,7 @@ struct RowsOfThread<'a, T> {
     left: i32,
 }
 
-impl<T: Turn> RowsOfThread<'_, T> {
+impl<T: Transpose> RowsOfThread<'_, T> {
     #[inline(always)]
     fn place(&self, i: usize) -> usize {
         self.place.wrapping_add(i % rows_each::<T>() * self.pitch)
@@ -180,12 +187,12 @@ impl<T: Turn> RowsOfThread<'_, T> {
 /// Rows of which the matrix has all, and a column more.
 struct BeginInside<'a, T>(&'a RowsOfThread<'a, T>);
 
-impl<T: Turn> Each for BeginInside<'_, T> {
+impl<T: Transpose> Unroll for BeginInside<'_, T> {
     type Of = Begun<T::Vector>;
 
     #[inline(always)]
     fn of(&self, i: usize) -> Begun<T::Vector> {
-        let (place, count, left) = (self.0.place(i), self.0.columns as usize, spare(size_of::<T>()) as i32);
+        let (place, count, left) = (self.0.place(i), self.0.columns as usize, overlap(size_of::<T>()) as i32);
         // SAFETY: inside of the matrix, and so the view.
         unsafe { self.0.input.begin_unchecked(place, count, left, shared(size_of::<T>()) > 0) }
     }
@@ -193,7 +200,7 @@ impl<T: Turn> Each for BeginInside<'_, T> {
 
 struct BeginAtEdge<'a, T>(&'a RowsOfThread<'a, T>);
 
-impl<T: Turn> Each for BeginAtEdge<'_, T> {
+impl<T: Transpose> Unroll for BeginAtEdge<'_, T> {
     type Of = Begun<T::Vector>;
 
     #[inline(always)]
@@ -206,12 +213,12 @@ impl<T: Turn> Each for BeginAtEdge<'_, T> {
 }
 
 /// Rows that have been begun.
-struct Finish<'a, T: Turn> {
+struct Finish<'a, T: Transpose> {
     rows: &'a RowsOfThread<'a, T>,
     begun: [Begun<T::Vector>; 16],
 }
 
-impl<T: Turn> Each for Finish<'_, T> {
+impl<T: Transpose> Unroll for Finish<'_, T> {
     type Of = T::Vector;
 
     #[inline(always)]
@@ -225,7 +232,7 @@ impl<T: Turn> Each for Finish<'_, T> {
 
 /// Writes columns from shared memory to rows of the output.
 #[inline(always)]
-pub(super) fn store_tile<T: Turn, const LEN: usize>(
+pub(in crate::transpose) fn store_tile<T: Transpose, const LEN: usize>(
     output: &GlobalMut<T>,
     rows: usize,
     layout: &Layout,
@@ -247,17 +254,17 @@ pub(super) fn store_tile<T: Turn, const LEN: usize>(
         past: output.elements_past(row, SECTOR) as u32,
         pitch: layout.pitch,
     };
-    if k + MARGIN >= 1 << shape.down {
+    if k + HALO >= 1 << shape.down {
         // The next tile's.
     } else if is_inside::<T>(rows, shape) {
-        sixteen(&Inside(&vectors));
+        unroll_16(&Inside(&vectors));
     } else {
-        sixteen(&vectors);
+        unroll_16(&vectors);
     }
 }
 
 /// How many vectors a thread writes.
-const fn vectors_each<T: Turn>() -> usize {
+const fn vectors_each<T: Transpose>() -> usize {
     rows_each::<T>() >> shared(size_of::<T>())
 }
 
@@ -277,7 +284,7 @@ struct VectorsOfThread<'a, T, const LEN: usize> {
     pitch: usize,
 }
 
-impl<T: Turn, const LEN: usize> VectorsOfThread<'_, T, LEN> {
+impl<T: Transpose, const LEN: usize> VectorsOfThread<'_, T, LEN> {
     /// Vector `i` of the thread's, where it goes, and how many elements its row begins behind a sector's start.
     #[inline(always)]
     fn vector(&self, i: usize) -> (T::Vector, usize, u32) {
@@ -286,7 +293,7 @@ impl<T: Turn, const LEN: usize> VectorsOfThread<'_, T, LEN> {
         // Wrapping, since a sector has a power of two of elements.
         let past = self.past.wrapping_add((i as u32 * self.step).wrapping_mul(self.pitch as u32)) % sector;
         // The column's vectors begin a margin above the tile.
-        let begin = (self.k + MARGIN) * side - past;
+        let begin = (self.k + HALO) * side - past;
         let mask = (1 << self.shape.down) - 1;
         // SAFETY: a vector of one of the tile's columns.
         let of_column = |q: u32| unsafe { self.tile.load_vector_unchecked(self.shape.vector(column, q & mask)) };
@@ -299,7 +306,7 @@ impl<T: Turn, const LEN: usize> VectorsOfThread<'_, T, LEN> {
 /// What is done where the tile, with its margins, is inside of the matrix.
 struct Inside<'a, E>(&'a E);
 
-impl<T: Turn, const LEN: usize> Each for Inside<'_, VectorsOfThread<'_, T, LEN>> {
+impl<T: Transpose, const LEN: usize> Unroll for Inside<'_, VectorsOfThread<'_, T, LEN>> {
     type Of = ();
 
     #[inline(always)]
@@ -312,7 +319,7 @@ impl<T: Turn, const LEN: usize> Each for Inside<'_, VectorsOfThread<'_, T, LEN>>
     }
 }
 
-impl<T: Turn, const LEN: usize> Each for VectorsOfThread<'_, T, LEN> {
+impl<T: Transpose, const LEN: usize> Unroll for VectorsOfThread<'_, T, LEN> {
     type Of = ();
 
     #[inline(always)]

@@ -5,19 +5,19 @@ use cuda_std::prelude::*;
 use half::{bf16, f16};
 use num_complex::Complex;
 
-use super::turn::{Each, Turn, sixteen};
+use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
 
 /// What is done to each element of a vector.
-pub trait Change<T: Turn>: Copy {
+pub trait Epilogue<T: Transpose>: Copy {
     /// The vector with its elements changed.
     fn of(&self, vector: T::Vector) -> T::Vector;
 }
 
 /// Nothing.
 #[derive(Clone, Copy)]
-pub struct Same;
+pub struct Identity;
 
-impl<T: Turn> Change<T> for Same {
+impl<T: Transpose> Epilogue<T> for Identity {
     #[inline(always)]
     fn of(&self, vector: T::Vector) -> T::Vector {
         vector
@@ -42,7 +42,7 @@ pub struct Scaling {
 /// A number that can be multiplied.
 pub trait Scale: Plain {
     /// The unsigned number of its bits.
-    type Bits: Turn;
+    type Bits: Transpose;
     /// Factor and product, each result rounded once more for each operation; a NaN has always the same bits.
     fn times(bits: Self::Bits, factor: [f64; 2]) -> Self::Bits;
     /// The sign of the imaginary part changed. Of a real number itself.
@@ -74,16 +74,16 @@ impl<N: Scale> Scaled<N> {
     }
 }
 
-impl<N: Scale> Change<N::Bits> for Scaled<N> {
+impl<N: Scale> Epilogue<N::Bits> for Scaled<N> {
     #[inline(always)]
     fn of(&self, vector: <N::Bits as Element>::Vector) -> <N::Bits as Element>::Vector {
         let elements = Elements(vector);
         let len = <N::Bits as Element>::Vector::LEN;
-        let changed = sixteen(&elements);
+        let mapped = unroll_16(&elements);
         let mut vector = vector;
         let mut i = 0;
         while i < len {
-            vector = vector.with(i, self.of_element(changed[i]));
+            vector = vector.with(i, self.of_element(mapped[i]));
             i += 1;
         }
         vector
@@ -93,7 +93,7 @@ impl<N: Scale> Change<N::Bits> for Scaled<N> {
 /// The elements of a vector; what is behind the last is of no meaning.
 struct Elements<P>(P);
 
-impl<P: VectorType> Each for Elements<P> {
+impl<P: VectorType> Unroll for Elements<P> {
     type Of = P::Item;
 
     #[inline(always)]

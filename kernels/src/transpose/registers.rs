@@ -9,9 +9,9 @@ use cuda_std::prelude::*;
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
-use super::change::{Scale, Scaled, Scaling};
-use super::tuning::{REGISTERS_ACROSS, REGISTERS_BLOCK, SMALL_REGISTERS_BLOCK, registers_across_warp};
-use super::turn::{Turn, turn_bytes};
+use crate::transpose::tiled::epilogue::{Scale, Scaled, Scaling};
+use crate::transpose::tiled::micro_tile::{Transpose, transpose_bytes};
+use crate::transpose::tuning::{REGISTERS_ACROSS, REGISTERS_BLOCK, SMALL_REGISTERS_BLOCK, registers_across_warp};
 
 /// Rows of a square: four, or as many elements as 16 bytes have, if that is less.
 pub const fn rows(size: usize) -> usize {
@@ -25,7 +25,7 @@ pub const fn columns(size: usize) -> usize {
 }
 
 /// An element of whose squares a row is loaded, and a column is stored, by one access.
-pub trait Direct: Element {
+pub trait InRegisters: Element {
     /// A square's row.
     type Row: Copy;
     /// A square's column.
@@ -40,19 +40,19 @@ pub trait Direct: Element {
     /// Writes a column from element `i` on.
     ///
     /// # Safety
-    /// As of [`Direct::load`].
+    /// As of [`InRegisters::load`].
     unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, column: Self::Column);
 
     /// The columns of the square that has these rows; what is behind its rows, and its columns, is of no meaning.
-    fn turn(square: [Self::Row; 4]) -> [Self::Column; 8];
+    fn transpose(micro_tile: [Self::Row; 4]) -> [Self::Column; 8];
 
     /// The column with each element changed.
-    fn change(column: Self::Column, of_element: impl Fn(Self) -> Self) -> Self::Column;
+    fn map(column: Self::Column, of_element: impl Fn(Self) -> Self) -> Self::Column;
 }
 
 macro_rules! by_words {
-    ($type:ident in $row:ident, $word:ident: |$square:ident| $turned:expr) => {
-        impl Direct for $type {
+    ($type:ident in $row:ident, $word:ident: |$micro_tile:ident| $transposed:expr) => {
+        impl InRegisters for $type {
             type Row = $row;
             type Column = $word;
 
@@ -69,26 +69,25 @@ macro_rules! by_words {
             }
 
             #[inline(always)]
-            fn turn($square: [$row; 4]) -> [$word; 8] {
-                $turned
+            fn transpose($micro_tile: [$row; 4]) -> [$word; 8] {
+                $transposed
             }
 
             #[inline(always)]
-            fn change(column: $word, of_element: impl Fn(Self) -> Self) -> $word {
-                let changed =
-                    |i: u32| $word::from(of_element((column >> (i * Self::BITS)) as Self)) << (i * Self::BITS);
-                changed(0) | changed(1) | changed(2) | changed(3)
+            fn map(column: $word, of_element: impl Fn(Self) -> Self) -> $word {
+                let mapped = |i: u32| $word::from(of_element((column >> (i * Self::BITS)) as Self)) << (i * Self::BITS);
+                mapped(0) | mapped(1) | mapped(2) | mapped(3)
             }
         }
     };
 }
 
-by_words!(u8 in u64, u32: |square| {
-    let (left, right) = (turn_bytes(square.map(|row| row as u32)), turn_bytes(square.map(|row| (row >> 32) as u32)));
+by_words!(u8 in u64, u32: |micro_tile| {
+    let (left, right) = (transpose_bytes(micro_tile.map(|row| row as u32)), transpose_bytes(micro_tile.map(|row| (row >> 32) as u32)));
     eight(left, right)
 });
-by_words!(u16 in u64, u64: |square| {
-    let columns = turn_halves(square);
+by_words!(u16 in u64, u64: |micro_tile| {
+    let columns = transpose_halves(micro_tile);
     eight(columns, columns)
 });
 
@@ -99,7 +98,7 @@ fn eight<C: Copy>([a, b, c, d]: [C; 4], [e, f, g, h]: [C; 4]) -> [C; 8] {
 
 /// Four rows of four halves of words, turned.
 #[inline(always)]
-fn turn_halves([a, b, c, d]: [u64; 4]) -> [u64; 4] {
+fn transpose_halves([a, b, c, d]: [u64; 4]) -> [u64; 4] {
     let row = |[a, b, c, d]: [u32; 4], halves: u32| {
         u64::from(permute_bytes(a, b, halves)) | u64::from(permute_bytes(c, d, halves)) << 32
     };
@@ -109,7 +108,7 @@ fn turn_halves([a, b, c, d]: [u64; 4]) -> [u64; 4] {
 
 macro_rules! by_vectors {
     ($($type:ident),*) => {$(
-        impl Direct for $type {
+        impl InRegisters for $type {
             type Row = <Self as Element>::Vector;
             type Column = Self::Row;
 
@@ -126,13 +125,13 @@ macro_rules! by_vectors {
             }
 
             #[inline(always)]
-            fn turn([a, b, c, d]: [Self::Row; 4]) -> [Self::Row; 8] {
-                let [a, b, c, d, ..] = <Self as Turn>::turn([a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d]);
+            fn transpose([a, b, c, d]: [Self::Row; 4]) -> [Self::Row; 8] {
+                let [a, b, c, d, ..] = <Self as Transpose>::transpose([a, b, c, d, a, b, c, d, a, b, c, d, a, b, c, d]);
                 eight([a, b, c, d], [a, b, c, d])
             }
 
             #[inline(always)]
-            fn change(column: Self::Row, of_element: impl Fn(Self) -> Self) -> Self::Row {
+            fn map(column: Self::Row, of_element: impl Fn(Self) -> Self) -> Self::Row {
                 let mut column = column;
                 let mut i = 0;
                 while i < Self::Row::LEN {
@@ -161,7 +160,7 @@ by_vectors!(u32, u64, u128);
     block = BLOCK,
     early = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn direct_squares<T: Direct, const BLOCK: usize>(
+pub unsafe fn register_tiles<T: InRegisters, const BLOCK: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: u32,
@@ -172,12 +171,12 @@ pub unsafe fn direct_squares<T: Direct, const BLOCK: usize>(
     output_batch: usize,
 ) {
     let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
-    turn_square::<T, BLOCK>(&input, &output, &layout, |column| column);
+    transpose_micro_tile::<T, BLOCK>(&input, &output, &layout, |column| column);
 }
 
-/// The arguments of [`scaled_direct_squares`](fn@scaled_direct_squares).
+/// The arguments of [`scaled_register_tiles`](fn@scaled_register_tiles).
 #[arguments]
-pub struct ScaledSquareArgs<T: Plain> {
+pub struct ScaledRegisterTileArgs<T: Plain> {
     /// The elements.
     pub input: Global<T>,
     /// The transposes.
@@ -202,7 +201,7 @@ pub struct ScaledSquareArgs<T: Plain> {
     pub imaginary: f64,
 }
 
-/// [`direct_squares`](fn@direct_squares) of numbers that are [scaled](super::change) on their way: `how` and the
+/// [`register_tiles`](fn@register_tiles) of numbers that are [scaled](crate::transpose::tiled::epilogue) on their way: `how` and the
 /// factor's parts are those of a [`Scaling`].
 ///
 /// # Safety
@@ -212,8 +211,8 @@ pub struct ScaledSquareArgs<T: Plain> {
     block = BLOCK,
     early = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn scaled_direct_squares<N: Scale<Bits: Direct>, const BLOCK: usize>(
-    ScaledSquareArgs {
+pub unsafe fn scaled_register_tiles<N: Scale<Bits: InRegisters>, const BLOCK: usize>(
+    ScaledRegisterTileArgs {
         input,
         output,
         rows,
@@ -225,11 +224,13 @@ pub unsafe fn scaled_direct_squares<N: Scale<Bits: Direct>, const BLOCK: usize>(
         how,
         real,
         imaginary,
-    }: ScaledSquareArgs<<N as Scale>::Bits>,
+    }: ScaledRegisterTileArgs<<N as Scale>::Bits>,
 ) {
     let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
     let scaled = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
-    turn_square::<N::Bits, BLOCK>(&input, &output, &layout, |column| N::Bits::change(column, |x| scaled.of_element(x)));
+    transpose_micro_tile::<N::Bits, BLOCK>(&input, &output, &layout, |column| {
+        N::Bits::map(column, |x| scaled.of_element(x))
+    });
 }
 
 /// Where matrices lie: the kernels' parameters.
@@ -244,11 +245,11 @@ struct Layout {
 
 /// Turns this thread's square, and changes its columns.
 #[inline(always)]
-fn turn_square<T: Direct, const BLOCK: usize>(
+fn transpose_micro_tile<T: InRegisters, const BLOCK: usize>(
     input: &Global<T>,
     output: &GlobalMut<T>,
     layout: &Layout,
-    change: impl Fn(T::Column) -> T::Column,
+    epilogue: impl Fn(T::Column) -> T::Column,
 ) {
     thread::launch_dependents();
     let Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch } = *layout;
@@ -269,12 +270,12 @@ fn turn_square<T: Direct, const BLOCK: usize>(
     // A square has one row, two, or four.
     let first = row_of_square(0);
     let further = |i: usize| if i < high { row_of_square(i) } else { first };
-    let turned = T::turn([first, further(1), further(2), further(3)]);
+    let transposed = T::transpose([first, further(1), further(2), further(3)]);
     let to = batch * output_batch + column as usize * output_pitch + row as usize;
     let mut i = 0;
     while i < wide {
         // SAFETY: as above.
-        unsafe { T::store(output, to + i * output_pitch, change(turned[i])) };
+        unsafe { T::store(output, to + i * output_pitch, epilogue(transposed[i])) };
         i += 1;
     }
 }
@@ -286,8 +287,8 @@ mod tests {
     #[test]
     fn squares_of_halves_are_turned() {
         let row = |i: u64| (0..4).map(|j| (16 * i + j) << (16 * j)).sum::<u64>();
-        let turned = turn_halves([row(0), row(1), row(2), row(3)]);
-        for (j, word) in (0..).zip(turned) {
+        let transposed = transpose_halves([row(0), row(1), row(2), row(3)]);
+        for (j, word) in (0..).zip(transposed) {
             assert!((0..4).all(|i| word >> (16 * i) & 0xFFFF == 16 * i + j), "{word:#x}");
         }
     }

@@ -1,32 +1,33 @@
-//! Puts a [strip](super::strips) of few rows together: each becomes a column.
+//! Puts a [strip](crate::transpose::packed) of few rows together: each becomes a column.
 
 use cuda_std::prelude::*;
 
 use crate::divisor::{Divisor, Walk};
 
-use super::in_words::InWords;
-use super::strips::{SECTOR, all_banks, room, store, store_any};
-use super::tile::launch_dependents;
-use super::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, short_wide_skew};
-use super::vectors_of_rows::RowsInVectors;
+use super::aligned_rows::AlignedRows;
+use super::{SECTOR, capacity, elements_per_bank_row, store, store_any};
+use crate::transpose::launch_dependents;
+use crate::transpose::tiled::access::word::WordAccess;
+use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, short_wide_skew};
 
 /// Columns of the matrix before those that a block is for, which it may need, because a matrix of the output begins
 /// inside of a sector.
-pub const fn margin(rows: usize, size: usize) -> usize {
+pub const fn halo(rows: usize, size: usize) -> usize {
     (SECTOR / size - 1).div_ceil(rows)
 }
 
 /// Vectors that a run of a row lies in, of a block for `width` columns.
-pub const fn vectors_of_run(rows: usize, width: usize, size: usize) -> usize {
+pub const fn vectors_per_segment(rows: usize, width: usize, size: usize) -> usize {
     let lanes = 16 / size;
-    (width + margin(rows, size) + lanes - 1).div_ceil(lanes)
+    (width + halo(rows, size) + lanes - 1).div_ceil(lanes)
 }
 
 /// How many elements the runs of two rows begin apart in shared memory: enough for the vectors, and such that what a
 /// warp reads of neighbouring rows lies in different banks, where it can.
-pub const fn room_of_run(rows: usize, width: usize, size: usize) -> usize {
+pub const fn segment_pitch(rows: usize, width: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
-    let (words, banks) = (vectors_of_run(rows, width, size) * (16 / size) / word, all_banks(size) / word);
+    let (words, banks) =
+        (vectors_per_segment(rows, width, size) * (16 / size) / word, elements_per_bank_row(size) / word);
     if rows >= banks {
         // A warp reads one word of each of many.
         return (words | 1) * word;
@@ -37,17 +38,17 @@ pub const fn room_of_run(rows: usize, width: usize, size: usize) -> usize {
 }
 
 /// Where a row's run begins in shared memory.
-pub const fn place_of_run(row: usize, room_of_run: usize, size: usize) -> usize {
-    row * room_of_run + row / 8 * short_wide_skew(size)
+pub const fn segment_start(row: usize, segment_pitch: usize, size: usize) -> usize {
+    row * segment_pitch + row / 8 * short_wide_skew(size)
 }
 
 /// Columns that a block has room for: whole sectors of the output, and of the input.
-pub const fn most_columns(rows: usize, size: usize) -> usize {
+pub const fn max_columns(rows: usize, size: usize) -> usize {
     let (vectors, step) = (PACKED_BLOCK * PACKED_VECTORS, SECTOR / size);
-    let mut width = room(size) / rows / step * step;
+    let mut width = capacity(size) / rows / step * step;
     while width > 0
-        && (vectors_of_run(rows, width, size) * rows > vectors
-            || place_of_run(rows, room_of_run(rows, width, size), size) > room(size))
+        && (vectors_per_segment(rows, width, size) * rows > vectors
+            || segment_start(rows, segment_pitch(rows, width, size), size) > capacity(size))
     {
         width -= step;
     }
@@ -57,19 +58,19 @@ pub const fn most_columns(rows: usize, size: usize) -> usize {
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart,
 /// without gaps; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
 ///
-/// `rows` are 2 to 128. A block is for `width` columns, up to [`most_columns`]: it writes so many rows of the output,
-/// counted from the start of the sector in which the first begins; `blocks` of them are a matrix. `vectors_of_run` and
-/// `room_of_run` are the functions' of those names. `LEN` is the [`room`] of a block.
+/// `rows` are 2 to 128. A block is for `width` columns, up to [`max_columns`]: it writes so many rows of the output,
+/// counted from the start of the sector in which the first begins; `blocks` of them are a matrix. `vectors_per_segment` and
+/// `segment_pitch` are the functions' of those names. `LEN` is the [`capacity`] of a block.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768 == room(1)] + [u16] x [16384 == room(2)] + [u32] x [8192 == room(4)]
-        + [u64] x [4096 == room(8)],
+    instances = [u8] x [32768 == capacity(1)] + [u16] x [16384 == capacity(2)] + [u32] x [8192 == capacity(4)]
+        + [u64] x [4096 == capacity(8)],
     block = PACKED_BLOCK,
     early = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn few_rows<T: InWords, const LEN: usize>(
+pub unsafe fn short_wide<T: WordAccess, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: u32,
@@ -79,8 +80,8 @@ pub unsafe fn few_rows<T: InWords, const LEN: usize>(
     output_batch: usize,
     width: u32,
     blocks: u32,
-    vectors_of_run: u32,
-    room_of_run: u32,
+    vectors_per_segment: u32,
+    segment_pitch: u32,
 ) {
     launch_dependents();
     let tile = shared_array![T; LEN];
@@ -94,46 +95,46 @@ pub unsafe fn few_rows<T: InWords, const LEN: usize>(
         // The matrix begins where a sector does, and needs one block less.
         return;
     }
-    let runs = RowsInVectors {
+    let segments = AlignedRows {
         input: &input,
         begin: matrix as usize * input_batch + first,
         pitch: input_pitch,
         rows,
         len: (last - first) as u32,
-        by_vectors: Divisor::new(vectors_of_run),
+        by_vectors: Divisor::new(vectors_per_segment),
     };
     if size_of::<T>() == 8 {
-        runs.copy_apart(room_of_run, &tile);
+        segments.copy_at_pitch(segment_pitch, &tile);
     } else {
-        runs.copy_to(|row| place_of_run(row as usize, room_of_run as usize, size_of::<T>()) as u32, &tile);
+        segments.copy_to(|row| segment_start(row as usize, segment_pitch as usize, size_of::<T>()) as u32, &tile);
     }
     thread::sync_threads();
 
     let from_rows = FromRows {
         tile: &tile,
         by_rows: Divisor::new(rows),
-        room_of_run,
-        past: input.elements_past(runs.begin, 16) as u32,
+        segment_pitch,
+        past: input.elements_past(segments.begin, 16) as u32,
         pitch: input_pitch as u32,
     };
     // The tile's first element in the output, counted from that of its first column: before it, in the first tile.
     let before = ((left - first) as u32 * rows) as i32 - past as i32;
     let to = (start + left * rows as usize).wrapping_sub(past as usize);
-    from_rows.store_to(&output, to, width * rows, before, runs.len * rows);
+    from_rows.store_to(&output, to, width * rows, before, segments.len * rows);
 }
 
 /// Runs of rows in shared memory, as columns.
 struct FromRows<'a, T, const LEN: usize> {
     tile: &'a SharedArray<T, LEN>,
     by_rows: Divisor,
-    room_of_run: u32,
+    segment_pitch: u32,
     /// How many elements the first run begins behind its first vector's start, and the pitch that tells so of the
     /// others.
     past: u32,
     pitch: u32,
 }
 
-impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
+impl<T: WordAccess, const LEN: usize> FromRows<'_, T, LEN> {
     /// Where the element lies that is the `i`-th in the output.
     #[inline(always)]
     fn place(&self, i: u32) -> u32 {
@@ -145,7 +146,7 @@ impl<T: InWords, const LEN: usize> FromRows<'_, T, LEN> {
     #[inline(always)]
     fn place_in(&self, column: u32, row: u32) -> u32 {
         let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Vector::LEN as u32;
-        place_of_run(row as usize, self.room_of_run as usize, size_of::<T>()) as u32 + past + column
+        segment_start(row as usize, self.segment_pitch as usize, size_of::<T>()) as u32 + past + column
     }
 
     /// Writes `len` elements from the output's `to` on, of which the first is that before `-before` elements, or that
@@ -282,8 +283,8 @@ mod tests {
     #[test]
     fn a_run_lies_in_a_vector_more_where_it_begins_inside_of_one() {
         // Of 40 rows a row of the output is whole sectors: a run has one element more than its width.
-        assert_eq!([8, 9, 12, 13].map(|width| vectors_of_run(40, width, 4)), [3, 4, 4, 5]);
-        assert_eq!([16, 31, 32].map(|width| vectors_of_run(40, width, 1)), [2, 3, 3]);
+        assert_eq!([8, 9, 12, 13].map(|width| vectors_per_segment(40, width, 4)), [3, 4, 4, 5]);
+        assert_eq!([16, 31, 32].map(|width| vectors_per_segment(40, width, 1)), [2, 3, 3]);
     }
 
     #[test]

@@ -7,39 +7,47 @@
 //! alignment costs nothing, and no element is outside of the matrix. For wide matrices a run of each row would be too
 //! short.
 //!
-//! [`few_columns`](mod@super::few_columns) takes strips apart, [`few_rows`](mod@super::few_rows) puts them together.
+//! [`tall_skinny`](mod@super::tall_skinny) takes strips apart, [`short_wide`](mod@super::short_wide) puts them together.
+
+mod aligned_rows;
+pub mod segment_tiling;
+pub mod segments;
+pub mod segments_short_wide;
+pub mod short_wide;
+mod staged;
+pub mod tall_skinny;
 
 use cuda_std::prelude::*;
 
-use super::in_words::InWords;
-use super::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store};
+use crate::transpose::tiled::access::word::WordAccess;
+use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store};
 
 /// Bytes of memory that are read and written together.
 pub const SECTOR: usize = 32;
 
 /// Elements that a block has room for, of `size` bytes: a vector for each that its threads load.
-pub const fn room(size: usize) -> usize {
+pub const fn capacity(size: usize) -> usize {
     PACKED_BLOCK * PACKED_VECTORS * (16 / size)
 }
 
 /// Elements of `size` bytes that lie in as many banks of shared memory as there are: 32 of 4 bytes.
-pub const fn all_banks(size: usize) -> usize {
+pub const fn elements_per_bank_row(size: usize) -> usize {
     128 / size
 }
 
 /// Elements of a word.
-pub(super) const fn per_word<T: InWords>() -> u32 {
+pub(in crate::transpose) const fn elements_per_word<T: WordAccess>() -> u32 {
     (size_of::<T::Word>() / size_of::<T>()) as u32
 }
 
 /// Words of a vector.
-pub(super) const fn words_of_vector<T: InWords>() -> u32 {
+pub(in crate::transpose) const fn words_of_vector<T: WordAccess>() -> u32 {
     (size_of::<T::Vector>() / size_of::<T::Word>()) as u32
 }
 
 /// The words of a vector; what is behind them is of no meaning.
 #[inline(always)]
-pub(super) fn words<T: InWords>(vector: T::Vector) -> [T::Word; 4] {
+pub(in crate::transpose) fn words<T: WordAccess>(vector: T::Vector) -> [T::Word; 4] {
     let [a, b, c, d] = vector.to_words();
     let one = |word: u32| T::Word::from_word(u64::from(word));
     let two = |low: u32, high: u32| T::Word::from_word(u64::from(low) | u64::from(high) << 32);
@@ -55,7 +63,7 @@ pub(super) fn words<T: InWords>(vector: T::Vector) -> [T::Word; 4] {
 /// These are inside of the view, and the address of the first is a multiple of the size of all.
 #[inline(always)]
 #[track_caller]
-pub(super) unsafe fn store<T: InWords>(
+pub(in crate::transpose) unsafe fn store<T: WordAccess>(
     output: &GlobalMut<T>,
     i: usize,
     begin: u32,
@@ -81,7 +89,7 @@ pub(super) unsafe fn store<T: InWords>(
 /// As there.
 #[inline(always)]
 #[track_caller]
-pub(super) unsafe fn store_any<T: InWords>(
+pub(in crate::transpose) unsafe fn store_any<T: WordAccess>(
     output: &GlobalMut<T>,
     i: usize,
     begin: u32,
@@ -100,7 +108,7 @@ pub(super) unsafe fn store_any<T: InWords>(
 
 /// As many elements as are written at once, in the order of memory.
 #[inline(always)]
-fn bits_of<T: InWords>(element: &impl Fn(u32) -> T) -> u64 {
+fn bits_of<T: WordAccess>(element: &impl Fn(u32) -> T) -> u64 {
     let bits = |i: u32| element(i).to_pair()[0];
     let four = |i: u32| u32::from_le_bytes([bits(i) as u8, bits(i + 1) as u8, bits(i + 2) as u8, bits(i + 3) as u8]);
     let two = |i: u32| bits(i) as u32 | (bits(i + 1) as u32) << 16;

@@ -5,54 +5,54 @@ use cuda_std::prelude::*;
 
 /// An unsigned number, for all types of its size, whose squares a thread can turn: of as many rows, a vector each, as a
 /// vector has elements.
-pub trait Turn: Element {
+pub trait Transpose: Element {
     /// The square with rows and columns exchanged; vectors behind its rows are of no meaning.
-    fn turn(square: [Self::Vector; 16]) -> [Self::Vector; 16];
+    fn transpose(micro_tile: [Self::Vector; 16]) -> [Self::Vector; 16];
 }
 
-impl Turn for u128 {
+impl Transpose for u128 {
     #[inline(always)]
-    fn turn(square: [Self::Vector; 16]) -> [Self::Vector; 16] {
-        square
+    fn transpose(micro_tile: [Self::Vector; 16]) -> [Self::Vector; 16] {
+        micro_tile
     }
 }
 
-impl Turn for u64 {
+impl Transpose for u64 {
     #[inline(always)]
-    fn turn(square: [Self::Vector; 16]) -> [Self::Vector; 16] {
-        let mut turned = square;
-        let ([a, b, c, d], [e, f, g, h]) = (square[0].to_words(), square[1].to_words());
-        turned[0] = Self::Vector::from_words([a, b, e, f]);
-        turned[1] = Self::Vector::from_words([c, d, g, h]);
-        turned
+    fn transpose(micro_tile: [Self::Vector; 16]) -> [Self::Vector; 16] {
+        let mut transposed = micro_tile;
+        let ([a, b, c, d], [e, f, g, h]) = (micro_tile[0].to_words(), micro_tile[1].to_words());
+        transposed[0] = Self::Vector::from_words([a, b, e, f]);
+        transposed[1] = Self::Vector::from_words([c, d, g, h]);
+        transposed
     }
 }
 
-impl Turn for u32 {
+impl Transpose for u32 {
     #[inline(always)]
-    fn turn(square: [Self::Vector; 16]) -> [Self::Vector; 16] {
-        let mut turned = square;
-        let rows = [square[0].0, square[1].0, square[2].0, square[3].0];
+    fn transpose(micro_tile: [Self::Vector; 16]) -> [Self::Vector; 16] {
+        let mut transposed = micro_tile;
+        let rows = [micro_tile[0].0, micro_tile[1].0, micro_tile[2].0, micro_tile[3].0];
         let mut i = 0;
         while i < 4 {
-            turned[i] = Vector([rows[0][i], rows[1][i], rows[2][i], rows[3][i]]);
+            transposed[i] = Vector([rows[0][i], rows[1][i], rows[2][i], rows[3][i]]);
             i += 1;
         }
-        turned
+        transposed
     }
 }
 
-impl Turn for u16 {
+impl Transpose for u16 {
     #[inline(always)]
-    fn turn(square: [Self::Vector; 16]) -> [Self::Vector; 16] {
-        sixteen(&RowsOfHalves(square))
+    fn transpose(micro_tile: [Self::Vector; 16]) -> [Self::Vector; 16] {
+        unroll_16(&HalfRows(micro_tile))
     }
 }
 
 /// The rows of a turned square of halves of words.
-struct RowsOfHalves([<u16 as Element>::Vector; 16]);
+struct HalfRows([<u16 as Element>::Vector; 16]);
 
-impl RowsOfHalves {
+impl HalfRows {
     /// Word `k` of row `row`: an element of each of two rows of the square.
     #[inline(always)]
     fn word(&self, row: usize, k: usize) -> u32 {
@@ -62,7 +62,7 @@ impl RowsOfHalves {
     }
 }
 
-impl Each for RowsOfHalves {
+impl Unroll for HalfRows {
     type Of = <u16 as Element>::Vector;
 
     #[inline(always)]
@@ -74,22 +74,22 @@ impl Each for RowsOfHalves {
     }
 }
 
-impl Turn for u8 {
+impl Transpose for u8 {
     #[inline(always)]
-    fn turn(square: [Self::Vector; 16]) -> [Self::Vector; 16] {
-        sixteen(&RowsOfBytes([
-            turn_words(&square, 0),
-            turn_words(&square, 1),
-            turn_words(&square, 2),
-            turn_words(&square, 3),
+    fn transpose(micro_tile: [Self::Vector; 16]) -> [Self::Vector; 16] {
+        unroll_16(&ByteRows([
+            transpose_words(&micro_tile, 0),
+            transpose_words(&micro_tile, 1),
+            transpose_words(&micro_tile, 2),
+            transpose_words(&micro_tile, 3),
         ]))
     }
 }
 
 /// The rows of a turned square of bytes: for each four of them their words, each of which has a byte of each.
-struct RowsOfBytes([[[u32; 4]; 4]; 4]);
+struct ByteRows([[[u32; 4]; 4]; 4]);
 
-impl Each for RowsOfBytes {
+impl Unroll for ByteRows {
     type Of = <u8 as Element>::Vector;
 
     #[inline(always)]
@@ -102,28 +102,28 @@ impl Each for RowsOfBytes {
 
 /// Of word `word` of every row, the bytes of four rows of the result.
 #[inline(always)]
-fn turn_words(square: &[<u8 as Element>::Vector; 16], word: usize) -> [[u32; 4]; 4] {
-    let of_row = |row: usize| square[row].to_words()[word];
+fn transpose_words(micro_tile: &[<u8 as Element>::Vector; 16], word: usize) -> [[u32; 4]; 4] {
+    let of_row = |row: usize| micro_tile[row].to_words()[word];
     [
-        turn_bytes([of_row(0), of_row(1), of_row(2), of_row(3)]),
-        turn_bytes([of_row(4), of_row(5), of_row(6), of_row(7)]),
-        turn_bytes([of_row(8), of_row(9), of_row(10), of_row(11)]),
-        turn_bytes([of_row(12), of_row(13), of_row(14), of_row(15)]),
+        transpose_bytes([of_row(0), of_row(1), of_row(2), of_row(3)]),
+        transpose_bytes([of_row(4), of_row(5), of_row(6), of_row(7)]),
+        transpose_bytes([of_row(8), of_row(9), of_row(10), of_row(11)]),
+        transpose_bytes([of_row(12), of_row(13), of_row(14), of_row(15)]),
     ]
 }
 
 /// What is done, or made, for each of a few numbers.
-pub(super) trait Each {
+pub(in crate::transpose) trait Unroll {
     /// What is made.
     type Of;
     /// For this number.
     fn of(&self, i: usize) -> Self::Of;
 }
 
-/// One value for each of sixteen. Written out, because what a compiler does not unroll goes to memory; and not by a
+/// One value for each of unroll_16. Written out, because what a compiler does not unroll goes to memory; and not by a
 /// closure, which it does not inline so often.
 #[inline(always)]
-pub(super) fn sixteen<E: Each>(each: &E) -> [E::Of; 16] {
+pub(in crate::transpose) fn unroll_16<E: Unroll>(each: &E) -> [E::Of; 16] {
     [
         each.of(0),
         each.of(1),
@@ -146,7 +146,7 @@ pub(super) fn sixteen<E: Each>(each: &E) -> [E::Of; 16] {
 
 /// The transpose of four words of four bytes, in eight permutations.
 #[inline(always)]
-pub(super) fn turn_bytes([a, b, c, d]: [u32; 4]) -> [u32; 4] {
+pub(in crate::transpose) fn transpose_bytes([a, b, c, d]: [u32; 4]) -> [u32; 4] {
     let (low_of_ab, low_of_cd) = (permute_bytes(a, b, 0x5140), permute_bytes(c, d, 0x5140));
     let (high_of_ab, high_of_cd) = (permute_bytes(a, b, 0x7362), permute_bytes(c, d, 0x7362));
     [
@@ -162,15 +162,15 @@ mod tests {
     use super::*;
 
     /// A square whose element in row `r` and column `c` is `16 r + c`, turned.
-    fn check<T: Turn>(of: impl Fn(u8) -> T) {
+    fn check<T: Transpose>(of: impl Fn(u8) -> T) {
         let side = T::Vector::LEN;
-        let mut square = [T::Vector::splat(T::default()); 16];
-        for (row, vector) in square.iter_mut().enumerate().take(side) {
+        let mut micro_tile = [T::Vector::splat(T::default()); 16];
+        for (row, vector) in micro_tile.iter_mut().enumerate().take(side) {
             for column in 0..side {
                 *vector = vector.with(column, of((16 * row + column) as u8));
             }
         }
-        for (row, vector) in T::turn(square).iter().enumerate().take(side) {
+        for (row, vector) in T::transpose(micro_tile).iter().enumerate().take(side) {
             for column in 0..side {
                 assert_eq!(vector.get(column), of((16 * column + row) as u8), "row {row}, column {column}");
             }

@@ -3,9 +3,12 @@
 use cuda_std::global::{Fetch, issue_loads};
 use cuda_std::prelude::*;
 
-use super::change::Change;
-use super::tile::{Rows, Tile, turn_squares, vector_of_squares, vector_of_thread, vectors_each};
-use super::turn::{Each, Turn, sixteen};
+use crate::transpose::tiled::block_tile::{
+    Tile, transpose_micro_tiles, vector_of_micro_tiles, vector_of_thread, vectors_each,
+};
+use crate::transpose::tiled::epilogue::Epilogue;
+use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
+use crate::transpose::tiled::row_map::RowMap;
 
 /// Loads the thread's squares, turns them, and leaves them in shared memory.
 ///
@@ -14,20 +17,20 @@ use super::turn::{Each, Turn, sixteen};
 /// takes 1058 us on an H200, not 1077, and 16384 x 16384 of 1 byte 133, not 137. Where nothing is gained, it is slower
 /// by 0.4 %.
 #[inline(always)]
-pub(super) fn load_tile<T: Turn, C: Change<T>, R: Rows, const LEN: usize>(
+pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, R: RowMap, const LEN: usize>(
     input: &Global<T>,
     rows: R,
-    change: C,
+    epilogue: C,
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    let fetching = |fetch| sixteen(&VectorsOfInput::<T, R, LEN> { input, rows, shape, fetch });
-    let vectors = if size_of::<T>() == 1 || !rows.are_lines_apart::<T>() {
+    let fetching = |fetch| unroll_16(&VectorsOfInput::<T, R, LEN> { input, rows, shape, fetch });
+    let vectors = if size_of::<T>() == 1 || !rows.are_line_aligned::<T>() {
         fetching(Fetch::TwoLines)
     } else {
         fetching(Fetch::Sectors)
     };
-    turn_squares(&vectors, change, shape, tile);
+    transpose_micro_tiles(&vectors, epilogue, shape, tile);
 }
 
 /// The vectors of the thread's squares.
@@ -38,12 +41,12 @@ struct VectorsOfInput<'a, T, R, const LEN: usize> {
     fetch: Fetch,
 }
 
-impl<T: Turn, R: Rows, const LEN: usize> Each for VectorsOfInput<'_, T, R, LEN> {
+impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for VectorsOfInput<'_, T, R, LEN> {
     type Of = T::Vector;
 
     #[inline(always)]
     fn of(&self, i: usize) -> T::Vector {
-        let (row, column) = vector_of_squares::<T, LEN>(i, self.shape.across);
+        let (row, column) = vector_of_micro_tiles::<T, LEN>(i, self.shape.across);
         if i < vectors_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of vectors.
             unsafe { self.input.fetch_vector_unchecked(self.rows.start(row) + column as usize, self.fetch) }
@@ -55,7 +58,7 @@ impl<T: Turn, R: Rows, const LEN: usize> Each for VectorsOfInput<'_, T, R, LEN> 
 
 /// Writes vectors of columns from shared memory to rows of the output.
 #[inline(always)]
-pub(super) fn store_tile<T: Turn, R: Rows, const LEN: usize>(
+pub(in crate::transpose) fn store_tile<T: Transpose, R: RowMap, const LEN: usize>(
     output: &GlobalMut<T>,
     rows: R,
     shape: &Tile,
@@ -63,9 +66,9 @@ pub(super) fn store_tile<T: Turn, R: Rows, const LEN: usize>(
 ) {
     // Also what is outside of the matrix: a load that has to be done or not is a branch, and they would wait for each
     // other.
-    let vectors = sixteen(&VectorsOfTile { shape, tile });
+    let vectors = unroll_16(&VectorsOfTile { shape, tile });
     issue_loads();
-    sixteen(&VectorsOfOutput::<T, R, LEN> { output, rows, shape, vectors });
+    unroll_16(&VectorsOfOutput::<T, R, LEN> { output, rows, shape, vectors });
 }
 
 /// The vectors that a thread takes out of shared memory.
@@ -74,7 +77,7 @@ struct VectorsOfTile<'a, T, const LEN: usize> {
     tile: &'a SharedArray<T, LEN>,
 }
 
-impl<T: Turn, const LEN: usize> Each for VectorsOfTile<'_, T, LEN> {
+impl<T: Transpose, const LEN: usize> Unroll for VectorsOfTile<'_, T, LEN> {
     type Of = T::Vector;
 
     #[inline(always)]
@@ -89,14 +92,14 @@ impl<T: Turn, const LEN: usize> Each for VectorsOfTile<'_, T, LEN> {
 }
 
 /// Where it writes them.
-struct VectorsOfOutput<'a, T: Turn, R, const LEN: usize> {
+struct VectorsOfOutput<'a, T: Transpose, R, const LEN: usize> {
     output: &'a GlobalMut<'a, T>,
     rows: R,
     shape: &'a Tile,
     vectors: [T::Vector; 16],
 }
 
-impl<T: Turn, R: Rows, const LEN: usize> Each for VectorsOfOutput<'_, T, R, LEN> {
+impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for VectorsOfOutput<'_, T, R, LEN> {
     type Of = ();
 
     #[inline(always)]

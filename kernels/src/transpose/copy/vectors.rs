@@ -2,7 +2,7 @@
 
 use cuda_std::prelude::*;
 
-use super::tuning::{COPY_BLOCK, COPY_VECTORS};
+use crate::transpose::tuning::{COPY_BLOCK, COPY_VECTORS};
 
 /// Writes runs of `len` elements, `outer` times `inner` of them, in the order `inner` times `outer`: run `i * inner +
 /// j` of the input is run `j * outer + i` of the output. `vectors` is the number of aligned vectors of 16 bytes that a
@@ -14,7 +14,7 @@ use super::tuning::{COPY_BLOCK, COPY_VECTORS};
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(instances = [u8, u16], block = COPY_BLOCK, early = crate::PREFETCH_BLOCKS)]
-pub unsafe fn runs<T: Element>(
+pub unsafe fn copy_segments<T: Element>(
     input: Global<T>,
     output: GlobalMut<T>,
     outer: usize,
@@ -46,12 +46,12 @@ impl Part {
     /// Vector `i`, if each run had `vectors` of them.
     #[inline(always)]
     fn of<T: Element>(i: usize, output: &GlobalMut<T>, outer: usize, inner: usize, len: usize, vectors: usize) -> Self {
-        let (run, k) = (i / vectors, i % vectors);
-        if run >= outer * inner {
+        let (segment, k) = (i / vectors, i % vectors);
+        if segment >= outer * inner {
             return Self { from: 0, to: 0, begin: 1, end: 0 };
         }
-        let (row, column) = (run / outer, run % outer);
-        let (from, to) = ((column * inner + row) * len, run * len);
+        let (row, column) = (segment / outer, segment % outer);
+        let (from, to) = ((column * inner + row) * len, segment * len);
         let lanes = T::Vector::LEN;
         let past = output.elements_past(to, 16);
         let (first, behind) = (k * lanes, past + len);

@@ -1,60 +1,60 @@
-//! Takes a [strip](super::strips) of few columns apart: each becomes a row.
+//! Takes a [strip](crate::transpose::packed) of few columns apart: each becomes a row.
 
 use cuda_std::global::Fetch;
 use cuda_std::prelude::*;
 
 use crate::divisor::{Divisor, Walk};
 
-use super::in_words::InWords;
-use super::strips::{SECTOR, all_banks, per_word, room, store, store_any, words, words_of_vector};
-use super::tile::launch_dependents;
-use super::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, tall_skinny_allocation};
+use super::{SECTOR, capacity, elements_per_bank_row, elements_per_word, store, store_any, words, words_of_vector};
+use crate::transpose::launch_dependents;
+use crate::transpose::tiled::access::word::WordAccess;
+use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, tall_skinny_allocation};
 
 /// Rows of the matrix above those that a block writes, which it may need: a row of the output begins so many elements
 /// behind a sector's start, at most.
-pub const fn margin(size: usize) -> usize {
+pub const fn halo(size: usize) -> usize {
     SECTOR / size - 1
 }
 
 /// Positions in a row of the output that a block has room for: whole sectors.
-pub const fn most_positions(columns: usize, size: usize) -> usize {
+pub const fn max_positions(columns: usize, size: usize) -> usize {
     // The run may begin inside of a vector, and that it lies in has to have a place.
-    let mut run = room(size) - 16 / size;
-    while place((run + 16 / size - 1) as u32, size) as usize >= room(size) {
-        run -= 16 / size;
+    let mut segment = capacity(size) - 16 / size;
+    while place((segment + 16 / size - 1) as u32, size) as usize >= capacity(size) {
+        segment -= 16 / size;
     }
-    (run / columns).saturating_sub(margin(size)) / (SECTOR / size) * (SECTOR / size)
+    (segment / columns).saturating_sub(halo(size)) / (SECTOR / size) * (SECTOR / size)
 }
 
 /// Where element `i` of the tile's run lies in shared memory: a word is left out after those that fill all banks, so
 /// that elements that are a multiple of that apart are in different ones.
 const fn place(i: u32, size: usize) -> u32 {
     let left_out = if size < 4 { 4 / size } else { 1 };
-    i + i / all_banks(size) as u32 * left_out as u32
+    i + i / elements_per_bank_row(size) as u32 * left_out as u32
 }
 
 /// Elements of `size` bytes that a block takes of shared memory.
-pub const fn taken(size: usize) -> usize {
-    tall_skinny_allocation(room(size))
+pub const fn allocation(size: usize) -> usize {
+    tall_skinny_allocation(capacity(size))
 }
 
 /// Writes the transposes of matrices of `rows` x `columns` elements without gaps to rows that begin `output_pitch`
 /// elements apart; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
 ///
 /// `columns` is at least 2. A block writes `height` positions of each row of the output, whole sectors, up to
-/// [`most_positions`], counted from the start of the sector in which that begins; `blocks` of them are a matrix.
+/// [`max_positions`], counted from the start of the sector in which that begins; `blocks` of them are a matrix.
 ///
-/// `LEN` is what a block [takes](taken) of shared memory.
+/// `LEN` is what a block [takes](allocation) of shared memory.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [49152 == taken(1)] + [u16] x [24576 == taken(2)] + [u32] x [12288 == taken(4)]
-        + [u64] x [6144 == taken(8)],
+    instances = [u8] x [49152 == allocation(1)] + [u16] x [24576 == allocation(2)] + [u32] x [12288 == allocation(4)]
+        + [u64] x [6144 == allocation(8)],
     block = PACKED_BLOCK,
     early = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn few_columns<T: InWords, const LEN: usize>(
+pub unsafe fn tall_skinny<T: WordAccess, const LEN: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: usize,
@@ -69,26 +69,34 @@ pub unsafe fn few_columns<T: InWords, const LEN: usize>(
     let tile = shared_array![T; LEN];
     let (matrix, block) = (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks);
     let top = block as usize * height as usize;
-    let first = top.saturating_sub(margin(size_of::<T>()));
+    let first = top.saturating_sub(halo(size_of::<T>()));
     let last = if top + (height as usize) < rows { top + height as usize } else { rows };
-    let run =
-        Run::of(&input, matrix as usize * input_batch + first * columns as usize, (last - first) as u32 * columns);
-    let vectors: [T::Vector; PACKED_VECTORS] =
-        [run.load(0), run.load(1), run.load(2), run.load(3), run.load(4), run.load(5), run.load(6), run.load(7)];
-    run.keep(0, vectors[0], &tile);
-    run.keep(1, vectors[1], &tile);
-    run.keep(2, vectors[2], &tile);
-    run.keep(3, vectors[3], &tile);
-    run.keep(4, vectors[4], &tile);
-    run.keep(5, vectors[5], &tile);
-    run.keep(6, vectors[6], &tile);
-    run.keep(7, vectors[7], &tile);
+    let segment =
+        Segment::of(&input, matrix as usize * input_batch + first * columns as usize, (last - first) as u32 * columns);
+    let vectors: [T::Vector; PACKED_VECTORS] = [
+        segment.load(0),
+        segment.load(1),
+        segment.load(2),
+        segment.load(3),
+        segment.load(4),
+        segment.load(5),
+        segment.load(6),
+        segment.load(7),
+    ];
+    segment.stage(0, vectors[0], &tile);
+    segment.stage(1, vectors[1], &tile);
+    segment.stage(2, vectors[2], &tile);
+    segment.stage(3, vectors[3], &tile);
+    segment.stage(4, vectors[4], &tile);
+    segment.stage(5, vectors[5], &tile);
+    segment.stage(6, vectors[6], &tile);
+    segment.stage(7, vectors[7], &tile);
     thread::sync_threads();
 
-    let columns_of_run = ColumnsOfRun {
+    let segment_columns = SegmentColumns {
         tile: &tile,
         output: &output,
-        past: run.past,
+        past: segment.past,
         columns,
         per_row: Divisor::new(height / elements_per_store(size_of::<T>())),
         begin: matrix as usize * output_batch + top,
@@ -97,15 +105,15 @@ pub unsafe fn few_columns<T: InWords, const LEN: usize>(
         rows: (last - first) as u32,
     };
     // All that the block may write is there.
-    if top - first >= margin(size_of::<T>()) && last == top + height as usize {
-        columns_of_run.store_whole();
+    if top - first >= halo(size_of::<T>()) && last == top + height as usize {
+        segment_columns.store_whole();
     } else {
-        columns_of_run.store();
+        segment_columns.store();
     }
 }
 
 /// A run in shared memory, as columns of the matrix.
-struct ColumnsOfRun<'a, T, const LEN: usize> {
+struct SegmentColumns<'a, T, const LEN: usize> {
     tile: &'a SharedArray<T, LEN>,
     output: &'a GlobalMut<'a, T>,
     /// How many elements behind a vector's start it begins.
@@ -131,7 +139,7 @@ struct Written {
     at: u32,
 }
 
-impl<T: InWords, const LEN: usize> ColumnsOfRun<'_, T, LEN> {
+impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
     /// Those that are the `nth` of a column.
     #[inline(always)]
     fn written(&self, column: u32, nth: u32) -> Written {
@@ -177,7 +185,7 @@ impl<T: InWords, const LEN: usize> ColumnsOfRun<'_, T, LEN> {
         }
     }
 
-    /// [`ColumnsOfRun::store`] where the run has all elements of the tile: four of them on their way at once.
+    /// [`SegmentColumns::store`] where the run has all elements of the tile: four of them on their way at once.
     #[inline(always)]
     fn store_whole(&self) {
         const STEP: u32 = PACKED_BLOCK as u32;
@@ -215,7 +223,7 @@ impl<T: InWords, const LEN: usize> ColumnsOfRun<'_, T, LEN> {
 }
 
 /// A run of elements in global memory, and the aligned vectors that it lies in.
-struct Run<'a, T> {
+struct Segment<'a, T> {
     input: &'a Global<'a, T>,
     /// Where the first vector begins: `past` elements before the run.
     start: usize,
@@ -224,7 +232,7 @@ struct Run<'a, T> {
     end: u32,
 }
 
-impl<'a, T: InWords> Run<'a, T> {
+impl<'a, T: WordAccess> Segment<'a, T> {
     #[inline(always)]
     fn of(input: &'a Global<'a, T>, begin: usize, len: u32) -> Self {
         let past = input.elements_past(begin, 16);
@@ -259,14 +267,14 @@ impl<'a, T: InWords> Run<'a, T> {
 
     /// Writes the thread's `k`-th vector to shared memory.
     #[inline(always)]
-    fn keep<const LEN: usize>(&self, k: usize, vector: T::Vector, tile: &SharedArray<T, LEN>) {
+    fn stage<const LEN: usize>(&self, k: usize, vector: T::Vector, tile: &SharedArray<T, LEN>) {
         let (i, is_there) = self.vector(k);
         if is_there {
             let words = words::<T>(vector);
             let mut j = 0;
             while j < words_of_vector::<T>() {
-                let at = (i * words_of_vector::<T>() + j) * per_word::<T>();
-                tile.store_word(place(at, size_of::<T>()) as usize % room(size_of::<T>()), words[j as usize]);
+                let at = (i * words_of_vector::<T>() + j) * elements_per_word::<T>();
+                tile.store_word(place(at, size_of::<T>()) as usize % capacity(size_of::<T>()), words[j as usize]);
                 j += 1;
             }
         }

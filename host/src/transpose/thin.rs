@@ -2,53 +2,53 @@
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
-use kernels::transpose::few_columns::{self, most_positions};
-use kernels::transpose::few_rows::{self, most_columns, room_of_run, vectors_of_run};
-use kernels::transpose::strips::SECTOR;
+use kernels::transpose::packed::SECTOR;
+use kernels::transpose::packed::short_wide::{self, max_columns, segment_pitch, vectors_per_segment};
+use kernels::transpose::packed::tall_skinny::{self, max_positions};
 use kernels::transpose::tuning::{ASPECT_RATIO, FEWEST_SECTORS, MAX_SHORT_SIDE, PACKED_BLOCKS, TALL_SKINNY_OF_VECTORS};
 
-use super::launch::Strides;
+use super::strides::Strides;
 use crate::{Error, Gpu, View, ViewMut};
 
 /// The kernels for an element's size.
-pub(super) struct StripKernels<T: Plain> {
-    pub few_columns: Kernel<few_columns::few_columns::Args<'static, T>>,
-    pub few_rows: Kernel<few_rows::few_rows::Args<'static, T>>,
+pub(super) struct ThinKernels<T: Plain> {
+    pub tall_skinny: Kernel<tall_skinny::tall_skinny::Args<'static, T>>,
+    pub short_wide: Kernel<short_wide::short_wide::Args<'static, T>>,
 }
 
 /// Which side of a strip has few elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Strip {
-    Rows,
-    Columns,
+pub(super) enum Thin {
+    ShortWide,
+    TallSkinny,
 }
 
-impl Strip {
+impl Thin {
     /// Whether the matrices are strips, without gaps on the side where they are one run.
     pub(super) fn of(strides: &Strides) -> Option<Self> {
         let Strides { rows, columns, input_pitch, output_pitch, .. } = *strides;
         let is_strip = |few: usize, many: usize| (2..=MAX_SHORT_SIDE).contains(&few) && many / ASPECT_RATIO >= few;
         if is_strip(columns, rows) && input_pitch == columns {
-            Some(Self::Columns)
+            Some(Self::TallSkinny)
         } else if is_strip(rows, columns) && output_pitch == rows {
-            Some(Self::Rows)
+            Some(Self::ShortWide)
         } else {
             None
         }
     }
 
-    /// [`Strip::of`] matrices whose rows all begin and end where vectors do, if they are better off as strips: those
+    /// [`Thin::of`] matrices whose rows all begin and end where vectors do, if they are better off as strips: those
     /// whose rows are a vector or two. A tile of vectors has each of them in another lane, so that its accesses are far
     /// apart.
     pub(super) fn of_vectors(strides: &Strides, size: usize) -> Option<Self> {
         let [columns, bytes] = TALL_SKINNY_OF_VECTORS;
-        Self::of(strides).filter(|&strip| strip == Self::Columns && strides.columns <= columns && size <= bytes)
+        Self::of(strides).filter(|&thin| thin == Self::TallSkinny && strides.columns <= columns && size <= bytes)
     }
 }
 
 /// How long a block's part of a strip of `long` elements is, which has room for `most`: as long as it can, but so that
 /// there are enough of them.
-fn part(long: usize, batch: usize, most: usize, size: usize) -> usize {
+fn extent_of_block(long: usize, batch: usize, most: usize, size: usize) -> usize {
     let sector = SECTOR / size;
     let enough = long.saturating_mul(batch).div_ceil(PACKED_BLOCKS).next_multiple_of(sector);
     enough.clamp((FEWEST_SECTORS * sector).min(most), most)
@@ -56,22 +56,22 @@ fn part(long: usize, batch: usize, most: usize, size: usize) -> usize {
 
 impl Gpu {
     /// Turns strips of few rows or columns.
-    pub(super) fn turn_strips<T: Plain>(
+    pub(super) fn transpose_thin<T: Plain>(
         &self,
-        kernels: &StripKernels<T>,
-        strip: Strip,
+        kernels: &ThinKernels<T>,
+        thin: Thin,
         strides: Strides,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let Strides { rows, columns, batch, input_pitch, output_pitch, input_batch, output_batch } = strides;
         let size = size_of::<T>();
-        match strip {
-            Strip::Columns => {
-                let height = part(rows, batch, most_positions(columns, size), size);
-                let blocks = (rows + few_columns::margin(size)).div_ceil(height);
+        match thin {
+            Thin::TallSkinny => {
+                let height = extent_of_block(rows, batch, max_positions(columns, size), size);
+                let blocks = (rows + tall_skinny::halo(size)).div_ceil(height);
                 strides.in_grids(blocks, input, output, |grid, input, output| {
-                    let arguments = few_columns::few_columns::Args {
+                    let arguments = tall_skinny::tall_skinny::Args {
                         input,
                         output,
                         rows,
@@ -82,15 +82,15 @@ impl Gpu {
                         height: height as u32,
                         blocks: blocks as u32,
                     };
-                    self.launch(kernels.few_columns, grid, arguments)
+                    self.launch(kernels.tall_skinny, grid, arguments)
                 })
             }
-            Strip::Rows => {
-                let width = part(columns, batch, most_columns(rows, size), size);
-                let blocks = (columns + few_rows::margin(rows, size)).div_ceil(width);
-                let (vectors, room) = (vectors_of_run(rows, width, size), room_of_run(rows, width, size));
+            Thin::ShortWide => {
+                let width = extent_of_block(columns, batch, max_columns(rows, size), size);
+                let blocks = (columns + short_wide::halo(rows, size)).div_ceil(width);
+                let (vectors, capacity) = (vectors_per_segment(rows, width, size), segment_pitch(rows, width, size));
                 strides.in_grids(blocks, input, output, |grid, input, output| {
-                    let arguments = few_rows::few_rows::Args {
+                    let arguments = short_wide::short_wide::Args {
                         input,
                         output,
                         rows: rows as u32,
@@ -100,10 +100,10 @@ impl Gpu {
                         output_batch,
                         width: width as u32,
                         blocks: blocks as u32,
-                        vectors_of_run: vectors as u32,
-                        room_of_run: room as u32,
+                        vectors_per_segment: vectors as u32,
+                        segment_pitch: capacity as u32,
                     };
-                    self.launch(kernels.few_rows, grid, arguments)
+                    self.launch(kernels.short_wide, grid, arguments)
                 })
             }
         }
@@ -112,14 +112,14 @@ impl Gpu {
 
 #[cfg(test)]
 mod tests {
-    use kernels::transpose::strips::room;
+    use kernels::transpose::packed::capacity;
     use kernels::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS};
 
     use super::*;
 
     #[test]
     fn rows_of_a_vector_or_two_are_better_off_as_strips() {
-        let is_strip = |rows, columns, size| Strip::of_vectors(&Strides::of_matrix(rows, columns), size).is_some();
+        let is_strip = |rows, columns, size| Thin::of_vectors(&Strides::of_matrix(rows, columns), size).is_some();
         assert_eq!(
             [(16, 1), (8, 2), (16, 2), (17, 1), (8, 4)].map(|(columns, size)| is_strip(100_000, columns, size)),
             [true, true, true, false, false]
@@ -133,39 +133,42 @@ mod tests {
         for size in [1, 2, 4, 8] {
             let sector = SECTOR / size;
             for few in 2..=MAX_SHORT_SIDE {
-                let (positions, columns) = (most_positions(few, size), most_columns(few, size));
-                for part in [positions, columns] {
-                    assert!(part >= FEWEST_SECTORS * sector && part % sector == 0, "{few} of {size} bytes: {part}");
+                let (positions, columns) = (max_positions(few, size), max_columns(few, size));
+                for extent_of_block in [positions, columns] {
+                    assert!(
+                        extent_of_block >= FEWEST_SECTORS * sector && extent_of_block % sector == 0,
+                        "{few} of {size} bytes: {extent_of_block}"
+                    );
                 }
-                let run = ((positions + few_columns::margin(size)) * few).div_ceil(16 / size) + 1;
-                assert!(run <= PACKED_BLOCK * PACKED_VECTORS, "{few} columns of {size} bytes: {run} vectors");
+                let segment = ((positions + tall_skinny::halo(size)) * few).div_ceil(16 / size) + 1;
+                assert!(segment <= PACKED_BLOCK * PACKED_VECTORS, "{few} columns of {size} bytes: {segment} vectors");
                 assert!(
-                    few * vectors_of_run(few, columns, size) <= PACKED_BLOCK * PACKED_VECTORS,
+                    few * vectors_per_segment(few, columns, size) <= PACKED_BLOCK * PACKED_VECTORS,
                     "{few} rows of {size} bytes"
                 );
-                let end = few_rows::place_of_run(few, room_of_run(few, columns, size), size);
-                assert!(end <= room(size), "{few} rows of {size} bytes: {end} elements");
+                let end = short_wide::segment_start(few, segment_pitch(few, columns, size), size);
+                assert!(end <= capacity(size), "{few} rows of {size} bytes: {end} elements");
             }
         }
     }
 
     #[test]
     fn short_strips_are_cut_in_many_parts() {
-        assert_eq!(part(1 << 24, 1, 512, 1), 512);
-        assert_eq!(part(1_000_033, 1, 8192, 1), 1920);
-        assert_eq!(part(2000, 1, 8192, 1), 128);
-        assert_eq!(part(2000, 1000, 512, 8), 512);
+        assert_eq!(extent_of_block(1 << 24, 1, 512, 1), 512);
+        assert_eq!(extent_of_block(1_000_033, 1, 8192, 1), 1920);
+        assert_eq!(extent_of_block(2000, 1, 8192, 1), 128);
+        assert_eq!(extent_of_block(2000, 1000, 512, 8), 512);
     }
 
     #[test]
     fn strips_are_narrow_and_long() {
-        let of = |rows, columns| Strip::of(&Strides::of_matrix(rows, columns));
+        let of = |rows, columns| Thin::of(&Strides::of_matrix(rows, columns));
         assert_eq!(
             [of(1, 1000), of(2, 31), of(2, 32), of(128, 2048)],
-            [None, None, Some(Strip::Rows), Some(Strip::Rows)]
+            [None, None, Some(Thin::ShortWide), Some(Thin::ShortWide)]
         );
-        assert_eq!([of(129, 5000), of(1000, 1), of(32, 2)], [None, None, Some(Strip::Columns)]);
+        assert_eq!([of(129, 5000), of(1000, 1), of(32, 2)], [None, None, Some(Thin::TallSkinny)]);
         let pitched = Strides { input_pitch: 3, ..Strides::of_matrix(100, 2) };
-        assert_eq!(Strip::of(&pitched), None, "gaps between rows that are few columns");
+        assert_eq!(Thin::of(&pitched), None, "gaps between rows that are few columns");
     }
 }

@@ -5,17 +5,19 @@ use cuda_std::prelude::*;
 use half::{bf16, f16};
 use num_complex::{Complex32, Complex64};
 
-use super::change::{Same, Scale, Scaled, Scaling};
-use super::slanted;
-use super::tile::{Cut, Layout, Tile, launch_dependents, squares, threads};
-use super::tuning::{
+use crate::transpose::launch_dependents;
+use crate::transpose::tiled::access::sector_aligned;
+use crate::transpose::tiled::access::{aligned, unaligned};
+use crate::transpose::tiled::block_tile::{Tile, TileGrid, micro_tiles, threads};
+use crate::transpose::tiled::epilogue::{Identity, Scale, Scaled, Scaling};
+use crate::transpose::tiled::micro_tile::Transpose;
+use crate::transpose::tiled::row_map::Layout;
+use crate::transpose::tuning::{
     blocks_in_many_waves, blocks_in_one_wave, blocks_of_small_tiles, small_tile_elements, tile_elements,
 };
-use super::turn::Turn;
-use super::{ragged, wide};
 
-/// The arguments of the kernels that transpose by tiles: [`tiles`](fn@tiles), [`slanted_tiles`](fn@slanted_tiles) and
-/// [`word_tiles`](fn@super::words::word_tiles).
+/// The arguments of the kernels that transpose by tiles: [`tiles`](fn@tiles), [`sector_aligned_tiles`](fn@sector_aligned_tiles) and
+/// [`narrow_tiles`](fn@crate::transpose::tiled::narrow::narrow_tiles).
 #[arguments]
 pub struct TileArgs<T: Plain> {
     /// The elements.
@@ -41,12 +43,12 @@ pub struct TileArgs<T: Plain> {
     /// Tiles of a matrix side by side.
     pub tiles_across: u32,
     /// The binary logarithm of the pieces of its rows that take turns.
-    pub pieces: u32,
+    pub partitions: u32,
 }
 
 /// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
 /// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
-/// behind the one before. `LEN` is [`tile_elements`] or [`small_tile_elements`] of the size, and a [tile](super::tile)
+/// behind the one before. `LEN` is [`tile_elements`] or [`small_tile_elements`] of the size, and a [tile](crate::transpose::tiled::block_tile)
 /// is `1 << across` squares wide. There are `tiles_down` x `tiles_across` of them in each matrix, and `1 << pieces`
 /// pieces of its rows take turns.
 ///
@@ -79,7 +81,7 @@ pub struct TileArgs<T: Plain> {
     min_blocks = BLOCKS,
     early = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
+pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
     TileArgs {
         input,
         output,
@@ -92,18 +94,18 @@ pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
         across,
         tiles_down,
         tiles_across,
-        pieces,
+        partitions,
     }: TileArgs<T>,
 ) {
     launch_dependents();
     let tile = shared_array![T; LEN];
-    let cut = Cut { across, tiles_down, tiles_across, pieces };
+    let grid = TileGrid { across, tiles_down, tiles_across, partitions };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
-    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<T>()), size_of::<T>());
-    wide::load_tile(&input, shape.rows_of_input(&from), Same, &shape, &tile);
+    let shape = Tile::of_block(rows, columns, grid, micro_tiles(LEN, size_of::<T>()), size_of::<T>());
+    aligned::load_tile(&input, shape.rows_of_input(&from), Identity, &shape, &tile);
     thread::sync_threads();
-    wide::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
+    aligned::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
 }
 
 /// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose columns are long: by [slanted] tiles, of which the
@@ -114,11 +116,11 @@ pub unsafe fn tiles<T: Turn, const LEN: usize, const BLOCKS: usize>(
 #[kernel(
     instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)] + [u32] x [4096 == tile_elements(4)]
         + [u64] x [2048 == tile_elements(8)],
-    block = slanted::threads(LEN, size_of::<T>()),
+    block = sector_aligned::threads(LEN, size_of::<T>()),
     min_blocks = crate::transpose::tuning::sector_aligned_blocks(size_of::<T>()),
     early = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn slanted_tiles<T: Turn, const LEN: usize>(
+pub unsafe fn sector_aligned_tiles<T: Transpose, const LEN: usize>(
     TileArgs {
         input,
         output,
@@ -131,24 +133,24 @@ pub unsafe fn slanted_tiles<T: Turn, const LEN: usize>(
         across,
         tiles_down,
         tiles_across,
-        pieces,
+        partitions,
     }: TileArgs<T>,
 ) {
     launch_dependents();
     let tile = shared_array![T; LEN];
-    let cut = Cut { across, tiles_down, tiles_across, pieces };
+    let grid = TileGrid { across, tiles_down, tiles_across, partitions };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let size = size_of::<T>();
-    let shape = slanted::tile_of_block(rows, columns, cut, LEN, size);
-    slanted::load_tile(&input, (rows, columns), &from, Same, &shape, &tile);
+    let shape = sector_aligned::tile_of_block(rows, columns, grid, LEN, size);
+    sector_aligned::load_tile(&input, (rows, columns), &from, Identity, &shape, &tile);
     thread::sync_threads();
-    slanted::store_tile(&output, rows, &to, &shape, &tile);
+    sector_aligned::store_tile(&output, rows, &to, &shape, &tile);
 }
 
 /// The arguments of the kernels that scale on their way: [`scaled_tiles`](fn@scaled_tiles),
-/// [`wide_scaled_tiles`](fn@wide_scaled_tiles), [`slanted_scaled_tiles`](fn@slanted_scaled_tiles) and
-/// [`scaled_word_tiles`](fn@super::words::scaled_word_tiles).
+/// [`aligned_scaled_tiles`](fn@aligned_scaled_tiles), [`sector_aligned_scaled_tiles`](fn@sector_aligned_scaled_tiles) and
+/// [`scaled_narrow_tiles`](fn@crate::transpose::tiled::narrow::scaled_narrow_tiles).
 #[arguments]
 pub struct ScaledTileArgs<T: Plain> {
     /// The elements.
@@ -174,7 +176,7 @@ pub struct ScaledTileArgs<T: Plain> {
     /// Tiles of a matrix side by side.
     pub tiles_across: u32,
     /// The binary logarithm of the pieces of its rows that take turns.
-    pub pieces: u32,
+    pub partitions: u32,
     /// What is done with each element: see [`Scaling`].
     pub how: u32,
     /// The real part of the factor.
@@ -183,7 +185,7 @@ pub struct ScaledTileArgs<T: Plain> {
     pub imaginary: f64,
 }
 
-/// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose elements, of 2 bytes, are [scaled](super::change) on
+/// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose elements, of 2 bytes, are [scaled](crate::transpose::tiled::epilogue) on
 /// their way: `how` and the factor's parts are those of a [`Scaling`].
 ///
 /// # Safety
@@ -206,7 +208,7 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
         across,
         tiles_down,
         tiles_across,
-        pieces,
+        partitions,
         how,
         real,
         imaginary,
@@ -214,14 +216,14 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
 ) {
     launch_dependents();
     let tile = shared_array![<N as Scale>::Bits; LEN];
-    let cut = Cut { across, tiles_down, tiles_across, pieces };
+    let grid = TileGrid { across, tiles_down, tiles_across, partitions };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
-    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<N>()), size_of::<N>());
-    let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
-    ragged::load_tile(&input, shape.rows_of_input(&from), change, &shape, &tile);
+    let shape = Tile::of_block(rows, columns, grid, micro_tiles(LEN, size_of::<N>()), size_of::<N>());
+    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    unaligned::load_tile(&input, shape.rows_of_input(&from), epilogue, &shape, &tile);
     thread::sync_threads();
-    ragged::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
+    unaligned::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
 }
 
 /// [`scaled_tiles`](fn@scaled_tiles) of what [`tiles`](fn@tiles) takes: everything at multiples of 16 bytes.
@@ -234,7 +236,7 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
     block = threads(LEN, size_of::<N>()),
     early = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn wide_scaled_tiles<N: Scale, const LEN: usize>(
+pub unsafe fn aligned_scaled_tiles<N: Scale, const LEN: usize>(
     ScaledTileArgs {
         input,
         output,
@@ -247,7 +249,7 @@ pub unsafe fn wide_scaled_tiles<N: Scale, const LEN: usize>(
         across,
         tiles_down,
         tiles_across,
-        pieces,
+        partitions,
         how,
         real,
         imaginary,
@@ -255,27 +257,27 @@ pub unsafe fn wide_scaled_tiles<N: Scale, const LEN: usize>(
 ) {
     launch_dependents();
     let tile = shared_array![<N as Scale>::Bits; LEN];
-    let cut = Cut { across, tiles_down, tiles_across, pieces };
+    let grid = TileGrid { across, tiles_down, tiles_across, partitions };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
-    let shape = Tile::of_block(rows, columns, cut, squares(LEN, size_of::<N>()), size_of::<N>());
-    let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
-    wide::load_tile(&input, shape.rows_of_input(&from), change, &shape, &tile);
+    let shape = Tile::of_block(rows, columns, grid, micro_tiles(LEN, size_of::<N>()), size_of::<N>());
+    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    aligned::load_tile(&input, shape.rows_of_input(&from), epilogue, &shape, &tile);
     thread::sync_threads();
-    wide::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
+    aligned::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
 }
 
-/// [`scaled_tiles`](fn@scaled_tiles) of what [`slanted_tiles`](fn@slanted_tiles) takes.
+/// [`scaled_tiles`](fn@scaled_tiles) of what [`sector_aligned_tiles`](fn@sector_aligned_tiles) takes.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [f16, bf16] x [16384 == tile_elements(2)] + [f32] x [4096 == tile_elements(4)]
         + [f64, Complex32] x [2048 == tile_elements(8)],
-    block = slanted::threads(LEN, size_of::<N>()),
+    block = sector_aligned::threads(LEN, size_of::<N>()),
     early = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
+pub unsafe fn sector_aligned_scaled_tiles<N: Scale, const LEN: usize>(
     ScaledTileArgs {
         input,
         output,
@@ -288,7 +290,7 @@ pub unsafe fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
         across,
         tiles_down,
         tiles_across,
-        pieces,
+        partitions,
         how,
         real,
         imaginary,
@@ -296,13 +298,13 @@ pub unsafe fn slanted_scaled_tiles<N: Scale, const LEN: usize>(
 ) {
     launch_dependents();
     let tile = shared_array![<N as Scale>::Bits; LEN];
-    let cut = Cut { across, tiles_down, tiles_across, pieces };
+    let grid = TileGrid { across, tiles_down, tiles_across, partitions };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let size = size_of::<N>();
-    let shape = slanted::tile_of_block(rows, columns, cut, LEN, size);
-    let change = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
-    slanted::load_tile(&input, (rows, columns), &from, change, &shape, &tile);
+    let shape = sector_aligned::tile_of_block(rows, columns, grid, LEN, size);
+    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    sector_aligned::load_tile(&input, (rows, columns), &from, epilogue, &shape, &tile);
     thread::sync_threads();
-    slanted::store_tile(&output, rows, &to, &shape, &tile);
+    sector_aligned::store_tile(&output, rows, &to, &shape, &tile);
 }

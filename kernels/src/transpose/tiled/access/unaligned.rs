@@ -7,21 +7,24 @@
 use cuda_std::bits::cut_vector;
 use cuda_std::prelude::*;
 
-use super::change::Change;
-use super::tile::{Rows, Tile, threads, turn_squares, vector_of_squares, vector_of_thread, vectors_each};
-use super::turn::{Each, Turn, sixteen};
+use crate::transpose::tiled::block_tile::{
+    Tile, threads, transpose_micro_tiles, vector_of_micro_tiles, vector_of_thread, vectors_each,
+};
+use crate::transpose::tiled::epilogue::Epilogue;
+use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
+use crate::transpose::tiled::row_map::RowMap;
 
 /// Loads the thread's squares, turns them, and leaves them in shared memory.
 #[inline(always)]
-pub(super) fn load_tile<T: Turn, C: Change<T>, R: Rows, const LEN: usize>(
+pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, R: RowMap, const LEN: usize>(
     input: &Global<T>,
     rows: R,
-    change: C,
+    epilogue: C,
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    let vectors = sixteen(&PartsOfInput::<T, R, LEN> { input, rows, shape });
-    turn_squares(&vectors, change, shape, tile);
+    let vectors = unroll_16(&PartsOfInput::<T, R, LEN> { input, rows, shape });
+    transpose_micro_tiles(&vectors, epilogue, shape, tile);
 }
 
 /// The rows of the thread's squares, as far as the matrix has them.
@@ -31,13 +34,13 @@ struct PartsOfInput<'a, T, R, const LEN: usize> {
     shape: &'a Tile,
 }
 
-impl<T: Turn, R: Rows, const LEN: usize> Each for PartsOfInput<'_, T, R, LEN> {
+impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for PartsOfInput<'_, T, R, LEN> {
     type Of = T::Vector;
 
     #[inline(always)]
     fn of(&self, i: usize) -> T::Vector {
         let side = T::Vector::LEN;
-        let (row, column) = vector_of_squares::<T, LEN>(i, self.shape.across);
+        let (row, column) = vector_of_micro_tiles::<T, LEN>(i, self.shape.across);
         if i < vectors_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             let left = (self.shape.columns - column) as usize;
             let place = self.rows.start(row) + column as usize;
@@ -51,14 +54,14 @@ impl<T: Turn, R: Rows, const LEN: usize> Each for PartsOfInput<'_, T, R, LEN> {
 
 /// Writes columns from shared memory to rows of the output.
 #[inline(always)]
-pub(super) fn store_tile<T: Turn, R: Rows, const LEN: usize>(
+pub(in crate::transpose) fn store_tile<T: Transpose, R: RowMap, const LEN: usize>(
     output: &GlobalMut<T>,
     starts: R,
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
     let rows = RowsOfOutput { output, starts, shape, tile };
-    sixteen(&rows);
+    unroll_16(&rows);
 
     // Both ends of a row by one thread. The lanes of a warp take columns of different squares, whose vectors are in
     // different banks; but where a row of the output is short, neighbours, which lie near each other there.
@@ -82,7 +85,7 @@ struct RowsOfOutput<'a, T, R, const LEN: usize> {
     tile: &'a SharedArray<T, LEN>,
 }
 
-impl<T: Turn, R: Rows, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
+impl<T: Transpose, R: RowMap, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
     /// Where the column's first element goes, and how many elements that is past a multiple of 16 bytes.
     #[inline(always)]
     fn place(&self, column: u32) -> (usize, u32) {
@@ -129,7 +132,7 @@ impl<T: Turn, R: Rows, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
     }
 }
 
-impl<T: Turn, R: Rows, const LEN: usize> Each for RowsOfOutput<'_, T, R, LEN> {
+impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for RowsOfOutput<'_, T, R, LEN> {
     type Of = ();
 
     /// Writes a whole aligned vector.

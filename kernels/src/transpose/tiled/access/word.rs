@@ -5,25 +5,25 @@ use cuda_std::global::Word;
 use cuda_std::prelude::*;
 use num_complex::Complex32;
 
-use super::change::Scale;
-use super::turn::turn_bytes;
+use crate::transpose::tiled::epilogue::Scale;
+use crate::transpose::tiled::micro_tile::transpose_bytes;
 
 /// An unsigned number that is moved by words.
-pub trait InWords: Element {
+pub trait WordAccess: Element {
     /// The word.
     type Word: Word + Default;
     /// A square of as many words as a word has elements, turned; what is behind them is of no meaning.
-    fn turn(square: [Self::Word; 4]) -> [Self::Word; 4];
+    fn transpose(micro_tile: [Self::Word; 4]) -> [Self::Word; 4];
     /// The word that begins `elements` elements, less than a word's, into two.
     fn cut(low: Self::Word, high: Self::Word, elements: u32) -> Self::Word;
 }
 
-impl InWords for u8 {
+impl WordAccess for u8 {
     type Word = u32;
 
     #[inline(always)]
-    fn turn(square: [u32; 4]) -> [u32; 4] {
-        turn_bytes(square)
+    fn transpose(micro_tile: [u32; 4]) -> [u32; 4] {
+        transpose_bytes(micro_tile)
     }
 
     #[inline(always)]
@@ -32,11 +32,11 @@ impl InWords for u8 {
     }
 }
 
-impl InWords for u16 {
+impl WordAccess for u16 {
     type Word = u32;
 
     #[inline(always)]
-    fn turn([a, b, c, d]: [u32; 4]) -> [u32; 4] {
+    fn transpose([a, b, c, d]: [u32; 4]) -> [u32; 4] {
         [permute_bytes(a, b, 0x5410), permute_bytes(a, b, 0x7632), c, d]
     }
 
@@ -46,14 +46,14 @@ impl InWords for u16 {
     }
 }
 
-macro_rules! words_themselves {
+macro_rules! whole_words {
     ($($type:ty),*) => {$(
-        impl InWords for $type {
+        impl WordAccess for $type {
             type Word = $type;
 
             #[inline(always)]
-            fn turn(square: [$type; 4]) -> [$type; 4] {
-                square
+            fn transpose(micro_tile: [$type; 4]) -> [$type; 4] {
+                micro_tile
             }
 
             #[inline(always)]
@@ -64,22 +64,36 @@ macro_rules! words_themselves {
     )*};
 }
 
-words_themselves!(u32, u64);
+whole_words!(u32, u64);
 
 /// A number that is a word, and can be scaled.
-pub trait ScaledInWords: Scale<Bits = Self::Word> {
+pub trait ScaledWordAccess: Scale<Bits = Self::Word> {
     /// The unsigned number of its bits.
-    type Word: InWords<Word = Self::Word>;
+    type Word: WordAccess<Word = Self::Word>;
 }
 
-impl ScaledInWords for f32 {
+impl ScaledWordAccess for f32 {
     type Word = u32;
 }
 
-impl ScaledInWords for f64 {
+impl ScaledWordAccess for f64 {
     type Word = u64;
 }
 
-impl ScaledInWords for Complex32 {
+impl ScaledWordAccess for Complex32 {
     type Word = u64;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn squares_of_words_are_turned() {
+        let transposed = u8::transpose([0x0302_0100, 0x1312_1110, 0x2322_2120, 0x3332_3130]);
+        assert_eq!(transposed, [0x3020_1000, 0x3121_1101, 0x3222_1202, 0x3323_1303]);
+        assert_eq!(u16::transpose([0x0001_0000, 0x0101_0100, 0, 0])[..2], [0x0100_0000, 0x0101_0001]);
+        assert_eq!(u8::cut(0x0302_0100, 0x0706_0504, 3), 0x0605_0403);
+        assert_eq!(u16::cut(0x0302_0100, 0x0706_0504, 1), 0x0504_0302);
+    }
 }

@@ -3,9 +3,9 @@
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
-use super::tile::launch_dependents;
-use super::tuning::{COPY_BLOCK, COPY_ELEMENTS};
 use crate::divisor::Divisor;
+use crate::transpose::launch_dependents;
+use crate::transpose::tuning::{COPY_BLOCK, COPY_ELEMENTS};
 
 /// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j`
 /// of the input is run `j * rows + i` of the output. `len` and `rows` are at least 2.
@@ -15,16 +15,22 @@ use crate::divisor::Divisor;
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(instances = [u32, u64, u128], block = COPY_BLOCK, early = crate::PREFETCH_BLOCKS)]
-pub unsafe fn whole_runs<T: Element>(input: Global<T>, output: GlobalMut<T>, rows: usize, columns: usize, len: usize) {
+pub unsafe fn copy_aligned_segments<T: Element>(
+    input: Global<T>,
+    output: GlobalMut<T>,
+    rows: usize,
+    columns: usize,
+    len: usize,
+) {
     launch_dependents();
     let first = thread::block_idx_x() as usize * (COPY_BLOCK * COPY_ELEMENTS);
     // Numbers of the block's first element are divided once; those of the others are a little larger.
-    let run = first / len;
+    let segment = first / len;
     let places = Places {
         columns,
         len,
-        row: run % rows,
-        column: run / rows,
+        row: segment % rows,
+        column: segment / rows,
         within: first % len,
         by_len: Wrap::new(len),
         by_rows: Wrap::new(rows),
@@ -73,8 +79,8 @@ impl Places {
     /// Where the block's `nth` element of the output is in the input.
     #[inline(always)]
     fn of_input(&self, nth: u32) -> usize {
-        let (runs, within) = self.by_len.divide(self.within, nth);
-        let (columns, row) = self.by_rows.divide(self.row, runs);
+        let (segments, within) = self.by_len.divide(self.within, nth);
+        let (columns, row) = self.by_rows.divide(self.row, segments);
         (row * self.columns + self.column + columns as usize) * self.len + within
     }
 }

@@ -2,11 +2,12 @@
 
 use cuda_std::prelude::*;
 
-use super::change::Same;
-use super::tile::{Layout, Tile, squares, threads};
-use super::tuning::{in_place_halves, in_place_side, small_in_place_elements};
-use super::turn::Turn;
-use super::{ragged, wide};
+use crate::transpose::tiled::access::{aligned, unaligned};
+use crate::transpose::tiled::block_tile::{Tile, micro_tiles, threads};
+use crate::transpose::tiled::epilogue::Identity;
+use crate::transpose::tiled::micro_tile::Transpose;
+use crate::transpose::tiled::row_map::Layout;
+use crate::transpose::tuning::{in_place_halves, in_place_side, small_in_place_elements};
 
 /// Elements of a tile of this size.
 pub const fn elements(size: usize) -> usize {
@@ -31,9 +32,9 @@ pub const fn pair(block: u32, tiles: u32) -> (u32, u32) {
     }
 }
 
-/// The arguments of [`square_tiles`](fn@square_tiles) and [`wide_square_tiles`](fn@wide_square_tiles).
+/// The arguments of [`in_place_tiles`](fn@in_place_tiles) and [`aligned_in_place_tiles`](fn@aligned_in_place_tiles).
 #[arguments]
-pub struct SquareArgs<T: Plain> {
+pub struct InPlaceArgs<T: Plain> {
     /// The matrices.
     pub matrix: GlobalMut<T>,
     /// Rows of a matrix, and columns.
@@ -59,7 +60,9 @@ pub struct SquareArgs<T: Plain> {
     block = [threads(LEN, size_of::<T>()), in_place_halves(size_of::<T>())],
     early = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn square_tiles<T: Turn, const LEN: usize>(SquareArgs { matrix, side, pitch, batch }: SquareArgs<T>) {
+pub unsafe fn in_place_tiles<T: Transpose, const LEN: usize>(
+    InPlaceArgs { matrix, side, pitch, batch }: InPlaceArgs<T>,
+) {
     let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
     let layout = Layout { pitch, batch };
     let own = thread::thread_idx_y();
@@ -67,21 +70,27 @@ pub unsafe fn square_tiles<T: Turn, const LEN: usize>(SquareArgs { matrix, side,
     let (half, other) = (Half::new::<T, LEN>(side, own), Half::new::<T, LEN>(side, 1));
     let (tile, other_tile) = (if own == 0 { tiles[0] } else { tiles[1] }, tiles[1]);
     if half.is_needed {
-        ragged::load_tile(&matrix.as_global(), half.shape.rows_of_input(&layout), Same, &half.shape, &tile);
+        unaligned::load_tile(&matrix.as_global(), half.shape.rows_of_input(&layout), Identity, &half.shape, &tile);
     }
     if are_both_own && other.is_needed {
-        ragged::load_tile(&matrix.as_global(), other.shape.rows_of_input(&layout), Same, &other.shape, &other_tile);
+        unaligned::load_tile(
+            &matrix.as_global(),
+            other.shape.rows_of_input(&layout),
+            Identity,
+            &other.shape,
+            &other_tile,
+        );
     }
     thread::sync_threads();
     if half.is_needed {
-        ragged::store_tile(&matrix, half.shape.rows_of_output(&layout), &half.shape, &tile);
+        unaligned::store_tile(&matrix, half.shape.rows_of_output(&layout), &half.shape, &tile);
     }
     if are_both_own && other.is_needed {
-        ragged::store_tile(&matrix, other.shape.rows_of_output(&layout), &other.shape, &other_tile);
+        unaligned::store_tile(&matrix, other.shape.rows_of_output(&layout), &other.shape, &other_tile);
     }
 }
 
-/// [`square_tiles`](fn@square_tiles) whose sides, pitches and addresses are multiples of 16 bytes. `LEN` is
+/// [`in_place_tiles`](fn@in_place_tiles) whose sides, pitches and addresses are multiples of 16 bytes. `LEN` is
 /// [`elements`] of the size, or [`small_in_place_elements`].
 ///
 /// # Safety
@@ -94,17 +103,19 @@ pub unsafe fn square_tiles<T: Turn, const LEN: usize>(SquareArgs { matrix, side,
     block = [threads(LEN, size_of::<T>()), 2],
     early = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn wide_square_tiles<T: Turn, const LEN: usize>(SquareArgs { matrix, side, pitch, batch }: SquareArgs<T>) {
+pub unsafe fn aligned_in_place_tiles<T: Transpose, const LEN: usize>(
+    InPlaceArgs { matrix, side, pitch, batch }: InPlaceArgs<T>,
+) {
     let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
     let tile = if thread::thread_idx_y() == 0 { tiles[0] } else { tiles[1] };
     let layout = Layout { pitch, batch };
     let Half { shape, is_needed } = Half::new::<T, LEN>(side, thread::thread_idx_y());
     if is_needed {
-        wide::load_tile(&matrix.as_global(), shape.rows_of_input(&layout), Same, &shape, &tile);
+        aligned::load_tile(&matrix.as_global(), shape.rows_of_input(&layout), Identity, &shape, &tile);
     }
     thread::sync_threads();
     if is_needed {
-        wide::store_tile(&matrix, shape.rows_of_output(&layout), &shape, &tile);
+        aligned::store_tile(&matrix, shape.rows_of_output(&layout), &shape, &tile);
     }
 }
 
@@ -118,7 +129,7 @@ struct Half {
 impl Half {
     /// The tile on or above the diagonal, or the other one.
     #[inline(always)]
-    fn new<T: Turn, const LEN: usize>(side: usize, half: u32) -> Self {
+    fn new<T: Transpose, const LEN: usize>(side: usize, half: u32) -> Self {
         let size = size_of::<T>();
         // Of a power of two that is a square.
         let side_of_tile = 1 << (LEN.trailing_zeros() / 2);
@@ -128,7 +139,7 @@ impl Half {
         let (matrix, (row, column)) = (block / pairs, pair(block % pairs, tiles));
         let is_above = half == 0;
         let (down, right) = if is_above { (row, column) } else { (column, row) };
-        let across = squares(LEN, size).trailing_zeros() / 2;
+        let across = micro_tiles(LEN, size).trailing_zeros() / 2;
         let place = (down as usize * side_of_tile, right as usize * side_of_tile);
         let shape = Tile::at(side, side, matrix as usize, place, (across, across), 16 / size);
         Self { shape, is_needed: is_above || row != column }

@@ -15,17 +15,17 @@
 //! | access | lanes differ in | units |
 //! |---|---|---|
 //! | store, of vector `y` of the columns of square `x` | `x`, and `y` where there are fewer than 8 squares across | all different, with 8 squares down or more |
-//! | store of halves of them, where two threads share a square | the half, and `x`, `y` as above, sixteen at a time | both halves of eight |
+//! | store of halves of them, where two threads share a square | the half, and `x`, `y` as above, unroll_16 at a time | both halves of eight |
 //! | load, of vector `q` of a column | `q`, and the column where it has fewer than 8 vectors | eight different ones |
 
 use cuda_std::prelude::*;
 
-use super::change::Change;
-use super::tuning::{DEPENDENT_LAUNCH_BLOCKS, LINE_PAIR};
-use super::turn::{Each, Turn, sixteen};
+use crate::transpose::tiled::epilogue::Epilogue;
+use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
+use crate::transpose::tiled::row_map::{Layout, Pitched};
 
 /// Squares of a tile of `len` elements of `size` bytes.
-pub const fn squares(len: usize, size: usize) -> usize {
+pub const fn micro_tiles(len: usize, size: usize) -> usize {
     let side = 16 / size;
     len / (side * side)
 }
@@ -33,84 +33,50 @@ pub const fn squares(len: usize, size: usize) -> usize {
 /// Threads that share a square, each with as many of its rows: squares of small elements are large, and where a tile
 /// has few of them a block would have few warps.
 const fn sharing(len: usize, size: usize) -> usize {
-    if size <= 2 && squares(len, size) < 128 { 2 } else { 1 }
+    if size <= 2 && micro_tiles(len, size) < 128 { 2 } else { 1 }
 }
 
 /// Threads of a block for such a tile.
 pub const fn threads(len: usize, size: usize) -> usize {
-    let parts = squares(len, size) * sharing(len, size);
+    let parts = micro_tiles(len, size) * sharing(len, size);
     if parts < 256 { parts } else { 256 }
 }
 
 /// Rows of a square that one of them has.
-const fn rows_each<T: Turn, const LEN: usize>() -> usize {
+const fn rows_each<T: Transpose, const LEN: usize>() -> usize {
     T::Vector::LEN / sharing(LEN, size_of::<T>())
 }
 
 /// Squares, or parts of them, that each has.
-const fn parts_each<T: Turn, const LEN: usize>() -> usize {
-    squares(LEN, size_of::<T>()) * sharing(LEN, size_of::<T>()) / threads(LEN, size_of::<T>())
+const fn parts_each<T: Transpose, const LEN: usize>() -> usize {
+    micro_tiles(LEN, size_of::<T>()) * sharing(LEN, size_of::<T>()) / threads(LEN, size_of::<T>())
 }
 
 /// Vectors that each has.
-pub(super) const fn vectors_each<T: Turn, const LEN: usize>() -> usize {
+pub(in crate::transpose) const fn vectors_each<T: Transpose, const LEN: usize>() -> usize {
     parts_each::<T, LEN>() * rows_each::<T, LEN>()
 }
 
 /// Squares, or parts of them, that a thread has, at most.
-const MOST_PARTS: usize = 4;
-
-/// The matrices of which blocks take tiles, seen from one side: of the input, or of the output.
-pub(super) struct Layout {
-    /// Elements from the start of one row to that of the next, and of one matrix to that of the next.
-    pub pitch: usize,
-    pub batch: usize,
-}
-
-/// Where the rows that a tile has a part of begin in memory.
-pub(super) trait Rows: Copy {
-    /// The tile's first element of its row `row`.
-    fn start(self, row: u32) -> usize;
-    /// Whether they begin a multiple of 256 bytes apart, two lines of memory; also where that is not known.
-    fn are_lines_apart<T>(self) -> bool;
-}
-
-/// Rows as far apart as a pitch says.
-#[derive(Clone, Copy)]
-pub(super) struct Pitched {
-    first: usize,
-    pitch: usize,
-}
-
-impl Rows for Pitched {
-    #[inline(always)]
-    fn start(self, row: u32) -> usize {
-        self.first + row as usize * self.pitch
-    }
-
-    #[inline(always)]
-    fn are_lines_apart<T>(self) -> bool {
-        (self.pitch * size_of::<T>()).is_multiple_of(LINE_PAIR)
-    }
-}
+const MAX_PARTS: usize = 4;
 
 /// How matrices are cut in tiles. The host counts them: a block would need longer for its divisions than for a tile.
 #[derive(Clone, Copy)]
-pub(super) struct Cut {
+pub(in crate::transpose) struct TileGrid {
     /// Squares across a tile, as a power of two.
     pub across: u32,
     /// Tiles down and across each matrix.
     pub tiles_down: u32,
     pub tiles_across: u32,
     /// Pieces of rows whose columns of tiles take turns, as a power of two.
-    pub pieces: u32,
+    pub partitions: u32,
 }
 
-impl Cut {
+impl TileGrid {
     /// Whose columns of tiles are taken from left to right.
     #[inline(always)]
     pub fn in_order(across: u32, tiles_down: u32, tiles_across: u32) -> Self {
-        Self { across, tiles_down, tiles_across, pieces: 0 }
+        Self { across, tiles_down, tiles_across, partitions: 0 }
     }
 
     /// The block's matrix, and its tile's row and column: blocks go down each column of tiles, then to that of the next
@@ -125,14 +91,14 @@ impl Cut {
     /// The `nth` column of tiles. The first pieces have one more, if they are not all as wide.
     #[inline(always)]
     fn column(self, nth: u32) -> u32 {
-        let mask = (1 << self.pieces) - 1;
-        let (piece, wider) = (nth & mask, self.tiles_across & mask);
-        piece * (self.tiles_across >> self.pieces) + piece.min(wider) + (nth >> self.pieces)
+        let mask = (1 << self.partitions) - 1;
+        let (partition, wider) = (nth & mask, self.tiles_across & mask);
+        partition * (self.tiles_across >> self.partitions) + partition.min(wider) + (nth >> self.partitions)
     }
 }
 
 /// A block's tile.
-pub(super) struct Tile {
+pub(in crate::transpose) struct Tile {
     pub batch: usize,
     /// Its first row and column in the matrix, and how many of each the matrix has from there on, up to the tile's.
     pub top: usize,
@@ -151,15 +117,15 @@ pub(super) struct Tile {
 impl Tile {
     /// The block's own, of tiles of `squares` squares that are `1 << across` squares wide.
     ///
-    /// Blocks go down [columns of tiles](Cut::of_block): so those that run at the same time write the output's rows
+    /// Blocks go down [columns of tiles](TileGrid::of_block): so those that run at the same time write the output's rows
     /// from end to end. (In bands of 32 or 128 rows of tiles, with which they read longer stretches, it was 2 to 6 %
     /// slower.)
     #[inline(always)]
-    pub fn of_block(rows: usize, columns: usize, cut: Cut, squares: usize, size: usize) -> Self {
+    pub fn of_block(rows: usize, columns: usize, grid: TileGrid, micro_tiles: usize, size: usize) -> Self {
         let side = 16 / size;
-        let (across, down) = (cut.across, squares.trailing_zeros() - cut.across);
+        let (across, down) = (grid.across, micro_tiles.trailing_zeros() - grid.across);
         let (height, width) = (side << down, side << across);
-        let (batch, row, column) = cut.of_block();
+        let (batch, row, column) = grid.of_block();
         let (top, left) = (row as usize * height, column as usize * width);
         Self::at(rows, columns, batch as usize, (top, left), (across, down), side)
     }
@@ -206,16 +172,16 @@ impl Tile {
 /// across` of them, and which part it is. Neighbouring threads share a square: their stores of halves of vectors fill
 /// whole ones.
 #[inline(always)]
-fn part_of_thread<T: Turn, const LEN: usize>(k: usize, across: u32) -> (u32, u32, u32) {
+fn part_of_thread<T: Transpose, const LEN: usize>(k: usize, across: u32) -> (u32, u32, u32) {
     let sharing = sharing(LEN, size_of::<T>()) as u32;
     let part = thread::thread_idx_x() + (k * threads(LEN, size_of::<T>())) as u32;
-    let square = part / sharing;
-    (square & ((1 << across) - 1), square >> across, part % sharing)
+    let micro_tile = part / sharing;
+    (micro_tile & ((1 << across) - 1), micro_tile >> across, part % sharing)
 }
 
 /// Vector `i` of those that the thread turns: its row and its first column in the tile.
 #[inline(always)]
-pub(super) fn vector_of_squares<T: Turn, const LEN: usize>(i: usize, across: u32) -> (u32, u32) {
+pub(in crate::transpose) fn vector_of_micro_tiles<T: Transpose, const LEN: usize>(i: usize, across: u32) -> (u32, u32) {
     let (side, rows) = (T::Vector::LEN as u32, rows_each::<T, LEN>());
     let (x, y, part) = part_of_thread::<T, LEN>(i / rows, across);
     (y * side + part * rows as u32 + (i % rows) as u32, x * side)
@@ -224,43 +190,34 @@ pub(super) fn vector_of_squares<T: Turn, const LEN: usize>(i: usize, across: u32
 /// Vector `i` of those that the thread takes out: its column, and its place there. Consecutive threads take consecutive
 /// vectors of a column and then the next column, which is the order of the output's memory.
 #[inline(always)]
-pub(super) fn vector_of_thread<T: Turn, const LEN: usize>(i: usize, down: u32) -> (u32, u32) {
+pub(in crate::transpose) fn vector_of_thread<T: Transpose, const LEN: usize>(i: usize, down: u32) -> (u32, u32) {
     let vector = thread::thread_idx_x() + (i * threads(LEN, size_of::<T>())) as u32;
     (vector >> down, vector & ((1 << down) - 1))
 }
 
-/// Lets the next grid's blocks in, if this one has few: they do not stand in the way.
-#[inline(always)]
-#[track_caller]
-pub(super) fn launch_dependents() {
-    if thread::grid_dim_x() <= DEPENDENT_LAUNCH_BLOCKS {
-        thread::launch_dependents();
-    }
-}
-
 /// Turns the thread's squares into shared memory, each element changed on the way: `vectors` are their rows.
 #[inline(always)]
-pub(super) fn turn_squares<T: Turn, C: Change<T>, const LEN: usize>(
+pub(in crate::transpose) fn transpose_micro_tiles<T: Transpose, C: Epilogue<T>, const LEN: usize>(
     vectors: &[T::Vector; 16],
-    change: C,
+    epilogue: C,
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    const { assert!(parts_each::<T, LEN>() <= MOST_PARTS) };
-    let vectors = sixteen(&Changed { vectors, change });
-    turn_square(&vectors, 0, shape, tile);
-    turn_square(&vectors, 1, shape, tile);
-    turn_square(&vectors, 2, shape, tile);
-    turn_square(&vectors, 3, shape, tile);
+    const { assert!(parts_each::<T, LEN>() <= MAX_PARTS) };
+    let vectors = unroll_16(&AfterEpilogue { vectors, epilogue });
+    transpose_micro_tile(&vectors, 0, shape, tile);
+    transpose_micro_tile(&vectors, 1, shape, tile);
+    transpose_micro_tile(&vectors, 2, shape, tile);
+    transpose_micro_tile(&vectors, 3, shape, tile);
 }
 
 /// Vectors with their elements changed.
-struct Changed<'a, P, C> {
+struct AfterEpilogue<'a, P, C> {
     vectors: &'a [P; 16],
-    change: C,
+    epilogue: C,
 }
 
-impl<T: Turn, P: VectorType<Item = T>, C: Change<T>> Each for Changed<'_, P, C>
+impl<T: Transpose, P: VectorType<Item = T>, C: Epilogue<T>> Unroll for AfterEpilogue<'_, P, C>
 where
     T: Element<Vector = P>,
 {
@@ -268,13 +225,13 @@ where
 
     #[inline(always)]
     fn of(&self, i: usize) -> P {
-        self.change.of(self.vectors[i])
+        self.epilogue.of(self.vectors[i])
     }
 }
 
 /// Turns square `k` of the thread's, if there is one, into shared memory.
 #[inline(always)]
-fn turn_square<T: Turn, const LEN: usize>(
+fn transpose_micro_tile<T: Transpose, const LEN: usize>(
     vectors: &[T::Vector; 16],
     k: usize,
     shape: &Tile,
@@ -284,36 +241,36 @@ fn turn_square<T: Turn, const LEN: usize>(
         return;
     }
     let (x, y, part) = part_of_thread::<T, LEN>(k, shape.across);
-    let turned = T::turn(sixteen(&Square { vectors, first: k * rows_each::<T, LEN>() }));
-    let turned = Turned { turned, column: x * shape.side, y, shape, tile };
+    let transposed = T::transpose(unroll_16(&MicroTile { vectors, first: k * rows_each::<T, LEN>() }));
+    let transposed = Transposed { transposed, column: x * shape.side, y, shape, tile };
     if sharing(LEN, size_of::<T>()) == 1 {
-        sixteen(&turned);
+        unroll_16(&transposed);
     } else {
-        sixteen(&Half { of: &turned, part });
+        unroll_16(&Half { of: &transposed, part });
     }
 }
 
-/// [`turn_squares`] for a thread whose part of a square, from the tile's column `column` on and in row `y` of squares,
+/// [`transpose_micro_tiles`] for a thread whose part of a square, from the tile's column `column` on and in row `y` of squares,
 /// is the first of each vector.
 #[inline(always)]
-pub(super) fn turn_part<T: Turn, C: Change<T>, const LEN: usize>(
+pub(in crate::transpose) fn transpose_part<T: Transpose, C: Epilogue<T>, const LEN: usize>(
     vectors: &[T::Vector; 16],
-    change: C,
+    epilogue: C,
     (column, y): (u32, u32),
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    let turned = T::turn(sixteen(&Changed { vectors, change }));
-    sixteen(&Turned { turned, column, y, shape, tile });
+    let transposed = T::transpose(unroll_16(&AfterEpilogue { vectors, epilogue }));
+    unroll_16(&Transposed { transposed, column, y, shape, tile });
 }
 
 /// The vectors of one square among those of all; what is behind them is of no meaning.
-struct Square<'a, P> {
+struct MicroTile<'a, P> {
     vectors: &'a [P; 16],
     first: usize,
 }
 
-impl<P: VectorType> Each for Square<'_, P> {
+impl<P: VectorType> Unroll for MicroTile<'_, P> {
     type Of = P;
 
     #[inline(always)]
@@ -323,15 +280,15 @@ impl<P: VectorType> Each for Square<'_, P> {
 }
 
 /// A turned square, or a part of one, at its place in shared memory.
-struct Turned<'a, T: Turn, const LEN: usize> {
-    turned: [T::Vector; 16],
+struct Transposed<'a, T: Transpose, const LEN: usize> {
+    transposed: [T::Vector; 16],
     column: u32,
     y: u32,
     shape: &'a Tile,
     tile: &'a SharedArray<T, LEN>,
 }
 
-impl<T: Turn, const LEN: usize> Each for Turned<'_, T, LEN> {
+impl<T: Transpose, const LEN: usize> Unroll for Transposed<'_, T, LEN> {
     type Of = ();
 
     #[inline(always)]
@@ -339,27 +296,27 @@ impl<T: Turn, const LEN: usize> Each for Turned<'_, T, LEN> {
         if i < T::Vector::LEN >> self.shape.shared {
             let place = self.shape.vector(self.column + i as u32, self.y);
             // SAFETY: a vector of one of the tile's columns.
-            unsafe { self.tile.store_vector_unchecked(place, self.turned[i]) };
+            unsafe { self.tile.store_vector_unchecked(place, self.transposed[i]) };
         }
     }
 }
 
 /// What one of two threads has of a turned square: a half of each of its vectors, which is the first half of those it
 /// turned.
-struct Half<'a, 'b, T: Turn, const LEN: usize> {
-    of: &'a Turned<'b, T, LEN>,
+struct Half<'a, 'b, T: Transpose, const LEN: usize> {
+    of: &'a Transposed<'b, T, LEN>,
     part: u32,
 }
 
-impl<T: Turn, const LEN: usize> Each for Half<'_, '_, T, LEN> {
+impl<T: Transpose, const LEN: usize> Unroll for Half<'_, '_, T, LEN> {
     type Of = ();
 
     #[inline(always)]
     fn of(&self, i: usize) {
-        let Turned { turned, column, y, shape, tile } = self.of;
+        let Transposed { transposed, column, y, shape, tile } = self.of;
         if i < T::Vector::LEN {
             let place = shape.vector(column + i as u32, *y) + self.part as usize * rows_each::<T, LEN>();
-            let [low, high, ..] = turned[i].to_words();
+            let [low, high, ..] = transposed[i].to_words();
             // SAFETY: half of a vector of one of the tile's columns.
             unsafe { tile.store_word_unchecked(place, u64::from(low) | u64::from(high) << 32) };
         }
@@ -371,15 +328,15 @@ mod tests {
     use super::*;
 
     /// The columns of so many tiles, in their order.
-    fn columns<const TILES: usize>(pieces: u32) -> [u32; TILES] {
-        let cut = Cut { across: 0, tiles_down: 1, tiles_across: TILES as u32, pieces };
-        core::array::from_fn(|nth| cut.column(nth as u32))
+    fn columns<const TILES: usize>(partitions: u32) -> [u32; TILES] {
+        let grid = TileGrid { across: 0, tiles_down: 1, tiles_across: TILES as u32, partitions };
+        core::array::from_fn(|nth| grid.column(nth as u32))
     }
 
     #[test]
     fn pieces_of_rows_take_turns() {
         assert_eq!(columns(0), [0, 1, 2, 3, 4]);
-        assert_eq!([0, 1, 2, 3, 4].map(|nth| Cut::in_order(0, 1, 5).column(nth)), columns(0));
+        assert_eq!([0, 1, 2, 3, 4].map(|nth| TileGrid::in_order(0, 1, 5).column(nth)), columns(0));
         assert_eq!(columns(1), [0, 4, 1, 5, 2, 6, 3, 7]);
         assert_eq!(columns(2), [0, 2, 4, 6, 1, 3, 5]);
         assert_eq!(columns(3), [0, 1, 2]);

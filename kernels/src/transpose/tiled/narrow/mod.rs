@@ -1,0 +1,184 @@
+//! Transposes word by word: of matrices whose rows begin at any address, if they are small or low; [slanted
+//! tiles](crate::transpose::tiled::access::sector_aligned) are for the others.
+//!
+//! A thread moves words of 4 bytes (8 where an element has 8), neighbouring lanes neighbouring ones. A word has one
+//! element, or two or four: then a thread takes as many rows of it, a square, and turns that in registers.
+//!
+//! Of elements that are words nothing is unaligned. Of smaller ones, a row of the input is cut out of its aligned
+//! words; and in each row of the output a tile ends where a word ends. Rows of the output begin at any place in a word,
+//! so those ends are not in one row of the input, and a tile has a slanted upper and lower edge: a block loads one more
+//! row of squares than it writes. Only at the matrix' own edges are there parts of words.
+//!
+//! Of 8191 x 8193 on an H200 this reaches 0.60, 0.65, 0.73 and 0.89 of a copy's speed for 1, 2, 4 and 8 bytes, slanted
+//! tiles 0.92, 0.95, 0.96 and 0.95.
+//!
+//! # Bank conflicts
+//!
+//! The tile is kept turned: *slots* of one column each, the first columns of all squares before the second ones; in a
+//! slot, word `q` lies at place `q ^ swizzle`. Neighbouring lanes store the same word of neighbouring slots, and load
+//! neighbouring words of a slot: either way from all 32 banks, but for stores of 1039 x 1041 elements of 1 and 2 bytes,
+//! in two passes.
+
+mod input;
+mod output;
+mod tile;
+
+use cuda_std::prelude::*;
+use num_complex::Complex32;
+
+use crate::transpose::launch_dependents;
+use crate::transpose::tiled::access::word::{ScaledWordAccess, WordAccess};
+use crate::transpose::tiled::block_tile::TileGrid;
+use crate::transpose::tiled::epilogue::{Scale, Scaled, Scaling};
+use crate::transpose::tiled::kernels::{ScaledTileArgs, TileArgs};
+use crate::transpose::tiled::micro_tile::{Unroll, unroll_16};
+use crate::transpose::tuning::{NARROW_BLOCK, narrow_tile_words};
+
+use input::{MicroTiles, WordsOfInput};
+use output::WordsOfOutput;
+use tile::{Inside, Tile};
+
+/// Elements of a word.
+pub const fn elements_per_word(size: usize) -> usize {
+    if size < 4 { 4 / size } else { 1 }
+}
+
+/// Rows of squares that a tile shares with the one above it.
+pub const fn halo(size: usize) -> usize {
+    if size < 4 { 1 } else { 0 }
+}
+
+/// The positions that rows of the output of `rows` elements of `size` bytes may reach, counted from the start of the
+/// word in which they begin.
+pub const fn positions(rows: usize, size: usize) -> usize {
+    rows + elements_per_word(size) - 1
+}
+
+/// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
+/// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
+/// behind the one before. `LEN` is [`narrow_tile_words`] of the word's size, and a tile is `1 << across` words wide: as
+/// many as leave two rows of squares, and neither words across nor squares down are more than the block has threads.
+///
+/// There are `tiles_down` x `tiles_across` tiles in each matrix, and the grid has a block for each tile of each matrix.
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+#[kernel(
+    instances = [u8, u16, u32] x [4096 == narrow_tile_words(4, false), 1024 == narrow_tile_words(4, true)]
+        + [u64] x [2048 == narrow_tile_words(8, false), 512 == narrow_tile_words(8, true)],
+    block = NARROW_BLOCK,
+    early = crate::PREFETCH_BLOCKS
+)]
+pub unsafe fn narrow_tiles<T: WordAccess, const LEN: usize>(
+    TileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        partitions,
+    }: TileArgs<T>,
+) {
+    launch_dependents();
+    let tile = shared_array![<T as WordAccess>::Word; LEN];
+    let shape = Tile::of_block::<T, LEN>(rows, columns, TileGrid { across, tiles_down, tiles_across, partitions });
+    let words = load_tile::<T, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
+    unroll_16(&MicroTiles::<T, LEN>::of_thread(words, &shape, &tile));
+    thread::sync_threads();
+    store_tile(&output, shape.batch * output_batch + shape.left * output_pitch, output_pitch, &shape, &tile);
+}
+
+/// [`narrow_tiles`](fn@narrow_tiles) of elements that are words, which are [scaled](crate::transpose::tiled::epilogue) on their way: `how` and
+/// the factor's parts are those of a [`Scaling`].
+///
+/// # Safety
+/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+#[kernel(
+    instances = [f32] x [4096 == narrow_tile_words(4, false), 1024 == narrow_tile_words(4, true)]
+        + [f64, Complex32] x [2048 == narrow_tile_words(8, false), 512 == narrow_tile_words(8, true)],
+    block = NARROW_BLOCK,
+    early = crate::PREFETCH_BLOCKS
+)]
+pub unsafe fn scaled_narrow_tiles<N: ScaledWordAccess, const LEN: usize>(
+    ScaledTileArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_pitch,
+        output_pitch,
+        input_batch,
+        output_batch,
+        across,
+        tiles_down,
+        tiles_across,
+        partitions,
+        how,
+        real,
+        imaginary,
+    }: ScaledTileArgs<<N as ScaledWordAccess>::Word>,
+) {
+    launch_dependents();
+    let tile = shared_array![<N as ScaledWordAccess>::Word; LEN];
+    let shape =
+        Tile::of_block::<N::Word, LEN>(rows, columns, TileGrid { across, tiles_down, tiles_across, partitions });
+    let words = load_tile::<N::Word, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
+    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    let words = unroll_16(&AfterEpilogue { words, epilogue });
+    unroll_16(&MicroTiles::<N::Word, LEN>::of_thread(words, &shape, &tile));
+    thread::sync_threads();
+    store_tile(&output, shape.batch * output_batch + shape.left * output_pitch, output_pitch, &shape, &tile);
+}
+
+/// The thread's words, of which the tile's first row begins at `first`.
+///
+/// Where nothing has to be compared, all loads are on their way before the first word is there, and in [`store_tile`]
+/// all stores behind each other: not so around branches.
+#[inline(always)]
+fn load_tile<T: WordAccess, const LEN: usize>(
+    input: &Global<T>,
+    first: usize,
+    pitch: usize,
+    shape: &Tile,
+) -> [T::Word; 16] {
+    let words = WordsOfInput::<T, LEN>::of_thread(input, first, pitch, shape);
+    if shape.is_inside::<T>() { unroll_16(&Inside(&words)) } else { unroll_16(&words) }
+}
+
+/// Writes what the thread has of the tile, whose first row begins at `first`.
+#[inline(always)]
+fn store_tile<T: WordAccess, const LEN: usize>(
+    output: &GlobalMut<T>,
+    first: usize,
+    pitch: usize,
+    shape: &Tile,
+    tile: &SharedArray<T::Word, LEN>,
+) {
+    let words = WordsOfOutput::<T, LEN>::of_thread(output, first, pitch, shape, tile);
+    if !shape.is_inside::<T>() {
+        unroll_16(&words);
+    } else if words.is_written() {
+        unroll_16(&Inside(&words));
+    }
+}
+
+/// Words that are elements, changed.
+struct AfterEpilogue<N: Scale> {
+    words: [N::Bits; 16],
+    epilogue: Scaled<N>,
+}
+
+impl<N: Scale> Unroll for AfterEpilogue<N> {
+    type Of = N::Bits;
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> N::Bits {
+        self.epilogue.of_element(self.words[i])
+    }
+}
