@@ -5,7 +5,7 @@ use kernels::ladder::control_flow::{self as lab, BLOCK, STEPS, multiply, shift};
 use super::{find, grid_of};
 use crate::{Buffer, Error, Gpu};
 
-/// The kernels of the lab. Each takes a number for each thread and gives one back.
+/// The kernels of the lab. Each maps one number for each thread to one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ControlFlowRung {
@@ -76,7 +76,7 @@ impl ControlFlowRung {
         find(&Self::ALL, name, Self::name)
     }
 
-    /// Whether it does the same work as the one before, in another way, so that their times can be compared.
+    /// Whether it does the work of the rung before in another way, so that their times can be compared.
     pub fn is_variant(self) -> bool {
         matches!(self, Self::BranchByWarp | Self::LoopUnrolled | Self::SyncAnd | Self::SyncOr)
     }
@@ -84,7 +84,7 @@ impl ControlFlowRung {
     /// Starts the kernel over all of `input`.
     ///
     /// # Errors
-    /// `output` has not the length of `input`, or one of the two is another device's.
+    /// `output` has another length than `input`, or one of the two is another device's.
     pub fn start(self, gpu: &Gpu, input: &Buffer<u32>, output: &mut Buffer<u32>) -> Result<(), Error> {
         if output.len() != input.len() {
             let (found, expected) = (output.len(), input.len());
@@ -115,7 +115,7 @@ impl ControlFlowRung {
         gpu.launch(plain, grid, lab::PlainArgs { input: input.view(), output: output.view_mut() })
     }
 
-    /// What the kernel should give for `input`, by the CPU.
+    /// The expected output for `input`, computed on the CPU.
     pub fn expected(self, input: &[u32]) -> Vec<u32> {
         let of_each = |f: &dyn Fn(usize, u32) -> u32| input.iter().enumerate().map(|(i, &x)| f(i % BLOCK, x)).collect();
         let of_block = |f: &dyn Fn(&[u32]) -> u32| {

@@ -1,4 +1,4 @@
-//! The rung `single_launch`, which needs more than its partials.
+//! The rung `single_launch`, which needs a ticket beside its partials.
 
 use std::mem::size_of;
 
@@ -6,11 +6,11 @@ use kernels::ladder::reduce_shared::{MAX_BLOCKS, blocks_for, single_launch};
 
 use crate::{Buffer, Element, Error, Gpu, Kernel};
 
-/// What the rung needs beside its input.
+/// The rung's kernel and workspace.
 pub struct SingleLaunch<T: Element> {
     kernel: Kernel<single_launch::Args<'static, T>>,
     partials: Buffer<T>,
-    /// 0 between launches: the kernel leaves it so.
+    /// 0 between launches, as the kernel resets it.
     ticket: Buffer<u32>,
     output: Buffer<T>,
 }

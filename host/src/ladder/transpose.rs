@@ -56,7 +56,7 @@ impl TransposeRung {
         Self::Vectorized,
     ];
 
-    /// The kernel's name, and its tile where there is a choice.
+    /// The kernel's name, with its tile if the rung chooses one.
     pub fn name(self) -> &'static str {
         match self {
             Self::CopyRow => "copy_row",
@@ -100,7 +100,7 @@ impl TransposeRung {
         find(&Self::ALL, name, Self::name)
     }
 
-    /// Whether the rung copies the matrix as it is: a bound for those that transpose it.
+    /// Whether the rung copies the matrix: a bound for the rungs that transpose it.
     pub fn is_copy(self) -> bool {
         matches!(self, Self::CopyRow | Self::CopyColumn)
     }
@@ -134,11 +134,10 @@ impl TransposeRung {
         }
     }
 
-    /// Starts the transpose of `matrix` into `result`; a copy fills `result` with the elements in their order.
-    /// Allocates nothing.
+    /// Starts the transpose of `matrix` into `result`. A copy keeps the elements' order. Allocates nothing.
     ///
     /// # Errors
-    /// `result` has not the transposed shape, or one of the two is another device's.
+    /// `result` is not of the transposed shape, or one of the two is another device's.
     pub fn start(self, gpu: &Gpu, matrix: &Matrix<f32>, result: &mut Matrix<f32>) -> Result<(), Error> {
         let (rows, columns) = (matrix.rows(), matrix.columns());
         let sides = [("the result's rows", result.rows(), columns), ("the result's columns", result.columns(), rows)];

@@ -1,4 +1,4 @@
-//! Transposes of squares where they are.
+//! Transposes of square matrices in place.
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
@@ -10,7 +10,7 @@ use super::{OPERATION, Transposition};
 use crate::{Error, Gpu, Matrix, ViewMut};
 
 impl Gpu {
-    /// Transposes a square matrix where it is. Allocates nothing.
+    /// Transposes a square matrix in place. Allocates nothing.
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -23,18 +23,18 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// It is no square (another shape's elements change places in long cycles, which is slower than a second matrix is
-    /// dear: [`Gpu::transpose`] makes one), or another device's.
+    /// The matrix is not square, or is another device's. (Other shapes move elements along long cycles, which is slower
+    /// than writing a second matrix: [`Gpu::transpose`] does that.)
     pub fn transpose_in_place<T: Plain>(&self, matrix: &mut Matrix<T>) -> Result<(), Error> {
         let shape = Transposition::new(matrix.rows(), matrix.columns());
         self.transpose_views_in_place(shape, matrix.buffer_mut())
     }
 
-    /// Transposes square matrices where they are: `shape`'s pitches are the same.
+    /// Transposes square matrices in place. `shape`'s two pitches are equal.
     ///
     /// # Errors
-    /// They are no squares, the pitches differ, the view is shorter than the shape or another device's, or no memory
-    /// could hold the shape.
+    /// The matrices are not square, the pitches differ, the view is shorter than the shape or another device's, or no
+    /// memory could hold the shape.
     pub fn transpose_views_in_place<'m, T: Plain>(
         &self,
         shape: Transposition,
@@ -119,7 +119,7 @@ impl Gpu {
                 self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
             _ => {
-                // They are vectors, wherever they begin.
+                // Elements of 16 bytes are vectors, so they are always aligned.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let aligned = unsafe { [aligned_in_place_tiles::handle::<u128, { elements(16) }>(); 2] };
                 self.launch_in_place(aligned[0], aligned, shape, matrices.cast())
@@ -127,7 +127,8 @@ impl Gpu {
         }
     }
 
-    /// By `kernel`, or where all is at multiples of 16 bytes by one of `wide`, of which the second has smaller tiles.
+    /// Launches `kernel`, or one of `aligned` if everything begins at multiples of 16 bytes; the second of those has
+    /// smaller tiles.
     fn launch_in_place<T: Plain>(
         &self,
         kernel: Kernel<InPlaceArgs<'static, T>>,

@@ -1,4 +1,5 @@
-//! The launch of transposes whose rows are dealt out: three axes reversed, of which the first or the last is short.
+//! The plan and launch of transposes with interleaved rows: three axes reversed, of which the first or the last is
+//! short.
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
@@ -10,7 +11,7 @@ use super::strides::{MAX_BLOCKS, Strides};
 use super::tiling::Tiling;
 use crate::{Error, Gpu, View, ViewMut};
 
-/// A matrix to transpose, and to how many members its rows are dealt, and those of the transpose.
+/// A matrix to transpose, with the ways of its rows and of the rows of its transpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InterleavedMatrix {
     pub rows: usize,
@@ -20,8 +21,9 @@ pub(super) struct InterleavedMatrix {
 }
 
 impl InterleavedMatrix {
-    /// What reverses the axes of an array of that shape, if one of its outer axes is short and the other is not. (If
-    /// both are, nothing is gained: the long stretches on one side are short ones on the other.)
+    /// The matrix whose transpose reverses the axes of an array of that shape, if one of the outer axes is short and
+    /// the other is not. If both are short, nothing is gained: the long parts of rows on one side are short ones on the
+    /// other.
     pub fn of_reversal([a, b, c]: [usize; 3], size: usize) -> Option<Self> {
         let is_short = |axis: usize| axis < long_axis(size);
         const { assert!(long_axis(1) <= MAX_WAYS) };
@@ -36,7 +38,7 @@ impl InterleavedMatrix {
 }
 
 impl Gpu {
-    /// Writes the transpose with rows dealt out. The views have the matrix' elements.
+    /// Launches the transpose with interleaved rows. The views have the matrix' elements.
     pub(super) fn transpose_interleaved<T: Plain>(
         &self,
         matrix: InterleavedMatrix,
@@ -85,7 +87,7 @@ impl Gpu {
                 self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
             }
             _ => {
-                // They are vectors, wherever they begin.
+                // Elements of 16 bytes are vectors, so they are always aligned.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let kernels = unsafe { [aligned_interleaved_tiles::handle::<u128, { tile_elements(16) }>(); 2] };
                 self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
@@ -93,7 +95,7 @@ impl Gpu {
         }
     }
 
-    /// By the first of `kernels`, or where all is at multiples of 16 bytes by the second.
+    /// Launches the first of `kernels`, or the second if everything begins at multiples of 16 bytes.
     fn launch_interleaved<T: Plain>(
         &self,
         kernels: [Kernel<InterleavedArgs<'static, T>>; 2],

@@ -1,4 +1,4 @@
-//! The launch of the kernels that turn tiles.
+//! Chooses and launches the kernel for a transpose.
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
@@ -19,7 +19,7 @@ use super::tiling::{Tiling, Waves, narrow_tiling, sector_aligned_if_many, vector
 use crate::{Error, Gpu, View, ViewMut};
 
 impl Gpu {
-    /// Turns tile by tile. The views have room for the shape, which has elements.
+    /// Transposes the matrices. The shape has elements, and the views have room for it.
     pub(super) fn transpose_by_tiles<T: Plain>(
         &self,
         strides: Strides,
@@ -136,7 +136,7 @@ impl Gpu {
                 self.launch_best(kernels, strides, input.cast(), output.cast())
             }
             _ => {
-                // They are vectors, wherever they begin.
+                // Elements of 16 bytes are vectors, so they are always aligned.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let by_vectors = unsafe {
                     ByVectors {
@@ -155,13 +155,13 @@ impl Gpu {
                     };
                     return self.transpose_in_registers(kernels, strides, input.cast(), output.cast());
                 }
-                let (tiling, amount) = vector_tiling(&strides, 16);
-                self.launch_tiles(by_vectors.of(amount), tiling, strides, input.cast(), output.cast())
+                let (tiling, waves) = vector_tiling(&strides, 16);
+                self.launch_tiles(by_vectors.of(waves), tiling, strides, input.cast(), output.cast())
             }
         }
     }
 
-    /// Launches the kernel that is best for the shape, of elements of up to 8 bytes.
+    /// Launches the best kernel for the shape, of elements of up to 8 bytes.
     fn launch_best<T: Plain>(
         &self,
         kernels: Kernels<T>,
@@ -177,8 +177,8 @@ impl Gpu {
             if let Some(thin) = Thin::of_vectors(&strides, size) {
                 return self.transpose_thin(&kernels.thin, thin, strides, input, output);
             }
-            let (tiling, amount) = vector_tiling(&strides, size);
-            return self.launch_tiles(kernels.by_vectors.of(amount), tiling, strides, input, output);
+            let (tiling, waves) = vector_tiling(&strides, size);
+            return self.launch_tiles(kernels.by_vectors.of(waves), tiling, strides, input, output);
         }
         if let Some(thin) = Thin::of(&strides) {
             return self.transpose_thin(&kernels.thin, thin, strides, input, output);
@@ -190,7 +190,7 @@ impl Gpu {
         self.launch_tiles(kernels.narrow[usize::from(are_few)], tiling, strides, input, output)
     }
 
-    /// Turns small matrices whose rows begin and end at multiples of 16 bytes.
+    /// Transposes small matrices in registers. Rows begin and end at multiples of 16 bytes.
     fn transpose_in_registers<T: Plain>(
         &self,
         kernels: [Kernel<register_tiles::Args<'static, T>>; 2],
@@ -239,8 +239,8 @@ impl Gpu {
     }
 }
 
-/// The kernels for an element's size; of two direct ones the first for where blocks are few, of two by words the second
-/// for where tiles are.
+/// The kernels for an element's size. The first of `in_registers` is for few blocks; the second of `narrow` is for few
+/// tiles.
 struct Kernels<T: Plain> {
     in_registers: [Kernel<register_tiles::Args<'static, T>>; 2],
     by_vectors: ByVectors<T>,
@@ -249,7 +249,7 @@ struct Kernels<T: Plain> {
     thin: ThinKernels<T>,
 }
 
-/// The kernels that turn tiles of vectors, by how many there are.
+/// The kernels of tiles of vectors, by the waves that the tiles take.
 struct ByVectors<T: Plain> {
     many: Kernel<TileArgs<'static, T>>,
     one: Kernel<TileArgs<'static, T>>,
@@ -257,8 +257,8 @@ struct ByVectors<T: Plain> {
 }
 
 impl<T: Plain> ByVectors<T> {
-    fn of(self, amount: Waves) -> Kernel<TileArgs<'static, T>> {
-        match amount {
+    fn of(self, waves: Waves) -> Kernel<TileArgs<'static, T>> {
+        match waves {
             Waves::Many => self.many,
             Waves::One => self.one,
             Waves::Partial => self.few,

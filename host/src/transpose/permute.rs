@@ -1,4 +1,4 @@
-//! Permutations of three axes, each by the cheapest way there is.
+//! Permutations of three axes.
 
 use cuda_std::element::Plain;
 
@@ -8,27 +8,25 @@ use super::segments::SegmentMatrix;
 use super::strides::Strides;
 use crate::{Error, Gpu, View, ViewMut};
 
-/// How the elements get to their places.
+/// The kernel family of a permutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Route {
-    /// They are there.
+    /// The elements keep their order.
     Copy,
-    /// Matrices are transposed.
+    /// A batch of transposes.
     Transpose(Strides),
-    /// A matrix of runs is transposed.
+    /// The transpose of a matrix of contiguous segments.
     Segments(SegmentMatrix),
-    /// A matrix is transposed, and its rows are dealt out on one side.
-    InterleavedRows(InterleavedMatrix),
+    /// A transpose with interleaved rows on one side.
+    Interleaved(InterleavedMatrix),
 }
 
 impl Gpu {
-    /// Writes an array of three axes with its axes in another order: axis `d` of the output is axis `axes[d]` of the
-    /// input, as in NumPy's `transpose`. `shape` is the input's; both are in row-major order without gaps. Allocates
-    /// nothing.
+    /// Permutes the axes of an array of three axes: axis `d` of the output is axis `axes[d]` of the input, as in
+    /// NumPy's `transpose`. `shape` is the input's; both are in row-major order without gaps. Allocates nothing.
     ///
-    /// Unroll of the six orders takes the cheapest way: axes of one element are left out and such as stay neighbours
-    /// merged, and what is left is a copy, a transpose, a transpose of each of many matrices, an exchange of runs, or a
-    /// transpose whose rows are dealt out.
+    /// Axes of one element are left out, and axes that stay neighbours are merged. What is left is a copy, a transpose,
+    /// a batch of transposes, a transpose of contiguous segments, or a transpose with interleaved rows.
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -43,7 +41,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// `axes` does not name each axis once, a view has not the shape's length or is another device's, or no memory
+    /// `axes` does not name each axis once, a view is not of the shape's length or is another device's, or no memory
     /// could hold the shape.
     pub fn permute<'i, 'o, T: Plain>(
         &self,
@@ -74,14 +72,15 @@ impl Gpu {
             Route::Copy => self.copy_views(input, output),
             Route::Transpose(strides) => self.transpose_by_tiles(strides, input, output),
             Route::Segments(matrix) => self.permute_segments(matrix, input, output),
-            Route::InterleavedRows(matrix) => self.transpose_interleaved(matrix, input, output),
+            Route::Interleaved(matrix) => self.transpose_interleaved(matrix, input, output),
         }
     }
 }
 
-/// The cheapest way from `shape`, of elements of `size` bytes, to the same with axis `axes[d]` as axis `d`.
+/// Chooses the kernels that permute `shape`, of elements of `size` bytes, by `axes`.
 fn route(shape: [usize; 3], axes: [usize; 3], size: usize) -> Route {
-    // Input axes in the output's order, without those of one element; neighbours in both orders become one.
+    // Input axes in the output's order, without axes of one element. Axes that are neighbours in both orders are
+    // merged.
     let mut groups: Vec<(usize, usize)> = Vec::new();
     let kept: Vec<usize> = (0..3).filter(|&axis| shape[axis] != 1).collect();
     for &axis in axes.iter().filter(|axis| kept.contains(axis)) {
@@ -96,7 +95,7 @@ fn route(shape: [usize; 3], axes: [usize; 3], size: usize) -> Route {
     let lengths: Vec<usize> = groups.iter().map(|&(_, len)| len).collect();
     let mut by_place: Vec<usize> = (0..groups.len()).collect();
     by_place.sort_by_key(|&i| groups[i].0);
-    // Where in the output's order each of the input's merged axes is.
+    // The place in the output's order of each of the input's merged axes.
     match (by_place[..].len(), &by_place[..]) {
         (2, _) => Route::Transpose(Strides::of_matrix(lengths[1], lengths[0])),
         (3, [0, 2, 1]) => {
@@ -107,9 +106,9 @@ fn route(shape: [usize; 3], axes: [usize; 3], size: usize) -> Route {
         (3, _) => {
             let (rows, batch, columns) = (lengths[2], lengths[1], lengths[0]);
             if let Some(interleaved) = InterleavedMatrix::of_reversal([rows, batch, columns], size) {
-                return Route::InterleavedRows(interleaved);
+                return Route::Interleaved(interleaved);
             }
-            // The last axis becomes the first, and the one between them stays: a matrix for each of its indices.
+            // The last axis becomes the first and the middle one stays: a matrix for each index of the middle axis.
             Route::Transpose(Strides {
                 rows,
                 columns,
@@ -142,9 +141,9 @@ mod tests {
         assert_eq!((transposed.rows, transposed.columns, transposed.batch), (2, 5, 3));
         assert_eq!((transposed.input_pitch, transposed.input_batch), (15, 5));
         assert_eq!((transposed.output_pitch, transposed.output_batch), (6, 2));
-        let Route::InterleavedRows(interleaved) = route([200, 3, 5], [2, 1, 0]) else { panic!("not interleaved") };
+        let Route::Interleaved(interleaved) = route([200, 3, 5], [2, 1, 0]) else { panic!("not interleaved") };
         assert_eq!((interleaved.rows, interleaved.columns, interleaved.output_ways), (200, 15, 5));
-        // An axis of one element is none.
+        // Axes of one element are left out.
         assert_eq!(route([1, 3, 5], [2, 1, 0]), Route::Transpose(Strides::of_matrix(3, 5)));
         assert_eq!(route([2, 1, 5], [1, 0, 2]), Route::Copy);
         assert_eq!(route([1, 1, 1], [2, 1, 0]), Route::Copy);

@@ -1,4 +1,4 @@
-//! Transposes of numbers that are multiplied, conjugated or both on their way.
+//! Transposes with an epilogue: a factor, the conjugate, or both.
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
@@ -17,7 +17,7 @@ use super::strides::Strides;
 use super::tiling::{Tiling, narrow_tiling, sector_aligned_if_many};
 use crate::{Error, Gpu, Matrix, View, ViewMut};
 
-/// What becomes of each element of a matrix that is transposed: `factor * conj(x)`, or one of the two.
+/// The operations on each element of a transpose: `factor * conj(x)`, or one of the two.
 ///
 /// ```
 /// use warpfold::{Gpu, Scaling, Transposition, num_complex::Complex32};
@@ -37,47 +37,46 @@ pub struct Scaling<T> {
 }
 
 impl<T> Scaling<T> {
-    /// The product with `factor`, rounded as the type's own product is: f16 and bf16 are multiplied in f32; of complex
-    /// numbers each of the four products and two sums is rounded. A NaN has always the same bits. A factor of 0
-    /// multiplies, too: of NaN and infinities it makes NaN.
+    /// The product with `factor`, rounded as the type's own product is. f16 and bf16 are multiplied in f32. A complex
+    /// product rounds each of its four products and two sums. Every NaN has the same bits. A factor of 0 multiplies,
+    /// too: NaN and infinities give NaN.
     pub const fn by(factor: T) -> Self {
         Self { factor: Some(factor), conjugate: false }
     }
 
-    /// The complex conjugate, bit for bit but for the sign of the imaginary part. Real numbers are their own.
+    /// The complex conjugate: only the sign of the imaginary part changes. A real number is its own conjugate.
     pub const fn conjugate() -> Self {
         Self { factor: None, conjugate: true }
     }
 
-    /// The same, of the conjugate.
+    /// The same, applied to the conjugate.
     pub fn and_conjugate(self) -> Self {
         Self { factor: self.factor, conjugate: true }
     }
 }
 
-/// The kernels for a number.
+/// The kernels for a type of number.
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledKernels<B: Plain> {
-    /// For what is at multiples of 16 bytes: if it is small, by few blocks or many, and if not; and for what is
-    /// anywhere.
+    /// `in_registers`, for few blocks and for many, and `aligned` take matrices that begin at multiples of 16 bytes.
+    /// `anywhere` takes others.
     in_registers: [Kernel<ScaledRegisterTileArgs<'static, B>>; 2],
     aligned: Kernel<ScaledTileArgs<'static, B>>,
     anywhere: Anywhere<B>,
 }
 
-/// How what is at no multiples of 16 bytes is scaled.
+/// The kernels for matrices that do not begin at multiples of 16 bytes.
 #[derive(Clone, Copy, Debug)]
 enum Anywhere<B: Plain> {
-    /// By slanted tiles where there are many, else by tiles of vectors that are cut out of others.
+    /// Sector-aligned tiles where there are many, else tiles of unaligned vectors.
     ByVectors { many: Kernel<ScaledTileArgs<'static, B>>, few: Kernel<ScaledTileArgs<'static, B>> },
-    /// By slanted tiles where there are many, else by words, which the elements are: of two kernels the second has
-    /// small tiles.
+    /// Sector-aligned tiles where there are many, else narrow tiles. The second of the narrow kernels has small tiles.
     Narrow { many: Kernel<ScaledTileArgs<'static, B>>, narrow: [Kernel<ScaledTileArgs<'static, B>>; 2] },
-    /// It always is: elements are vectors.
+    /// Elements are vectors, so they are always aligned.
     Never,
 }
 
-/// A number that can be scaled on its way: f16, bf16, f32, f64, and complex numbers of the last two.
+/// A number that a transpose can scale: f16, bf16, f32, f64, and complex numbers of the last two.
 pub trait ScaledElement: private::Sealed {}
 
 mod private {
@@ -147,7 +146,7 @@ scaled! {
 }
 
 impl<B: Plain> ScaledKernels<B> {
-    /// The kernel that is best for these matrices, and its tiles. `address` has the bits of either side's.
+    /// The best kernel for these matrices, and its tiling. `address` is the OR of both sides' addresses.
     fn for_matrices(&self, strides: &Strides, address: u64) -> (Kernel<ScaledTileArgs<'static, B>>, Tiling) {
         let size = size_of::<B>();
         let by_vectors = Tiling::of_vectors(tile_elements(size), size);
@@ -171,8 +170,7 @@ impl<B: Plain> ScaledKernels<B> {
 }
 
 impl Gpu {
-    /// The transpose with each element multiplied by `factor`, as a new matrix: what BLAS calls `omatcopy`, cuBLAS
-    /// `geam`.
+    /// The transpose with each element multiplied by `factor`, as a new matrix: BLAS' `omatcopy`, cuBLAS' `geam`.
     ///
     /// ```
     /// use warpfold::Gpu;

@@ -1,4 +1,4 @@
-//! The launch of the kernels that transpose matrices of runs.
+//! The plan and launch of transposes of matrices of contiguous segments.
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
@@ -16,7 +16,7 @@ use super::PERMUTE;
 use super::strides::{MAX_BLOCKS, Strides};
 use crate::{Error, Gpu, View, ViewMut};
 
-/// A matrix whose elements are runs of neighbouring elements: at least two of them, in at least two rows and columns.
+/// A matrix whose elements are contiguous segments of `len` elements. All three numbers are at least 2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SegmentMatrix {
     pub rows: usize,
@@ -25,8 +25,8 @@ pub(super) struct SegmentMatrix {
 }
 
 impl Gpu {
-    /// Writes a matrix of runs with its rows as columns: as elements of the runs' size, if that is one, or else by
-    /// tiles, or run by run, in the widest accesses in which all of them begin and end.
+    /// Transposes a matrix of segments: as elements of the segments' size, if an element has that size; else packed, or
+    /// segment by segment if they are long, with the widest access at whose multiples all segments begin and end.
     pub(super) fn permute_segments<T: Plain>(
         &self,
         matrix: SegmentMatrix,
@@ -34,7 +34,7 @@ impl Gpu {
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let bytes = matrix.len * size_of::<T>();
-        // The largest power of two, up to 16, that everything begins at a multiple of.
+        // The largest power of two, up to 16, at whose multiples everything begins.
         let unit = 1 << (input.device_address() | output.device_address() | bytes as u64 | 16).trailing_zeros();
         if bytes == unit {
             let strides = Strides::of_matrix(matrix.rows, matrix.columns);
@@ -115,7 +115,7 @@ impl Gpu {
         }
     }
 
-    /// By tiles, which of few rows are strips.
+    /// Launches a packed kernel.
     fn pack_segments<T: Plain>(
         &self,
         (tiles_kernel, short_wide_kernel): (
@@ -146,7 +146,7 @@ impl Gpu {
         let down = rows.div_ceil(tiles.height);
         let grid = grid(down * columns.div_ceil(tiles.width))?;
         let threads = tiles.threads_per_row(len, size);
-        // After so many rows of the output one begins at the same place in a word.
+        // After this many rows, a row of the output begins at the same place in a word.
         let rows_until_repeat =
             elements_per_store(size) >> (rows * len).trailing_zeros().min(elements_per_store(size).ilog2());
         let step = (PACKED_BLOCK / threads).max(rows_until_repeat as usize) as u32;
@@ -193,7 +193,7 @@ impl Gpu {
     }
 }
 
-/// As many blocks as a grid may have.
+/// The grid of `blocks` blocks.
 fn grid(blocks: usize) -> Result<u32, Error> {
     if blocks > MAX_BLOCKS {
         let expected = "as many as a grid has, less than 2^31".to_owned();

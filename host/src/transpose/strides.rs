@@ -12,7 +12,7 @@ use kernels::transpose::tuning::{
 
 use crate::{Error, MULTIPROCESSORS, View, ViewMut};
 
-/// Matrices to transpose, and how far apart their rows and they themselves begin, in elements.
+/// Matrices to transpose, with the distances between their rows and between them, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Strides {
     pub rows: usize,
@@ -27,7 +27,7 @@ pub(super) struct Strides {
 /// The most blocks of a grid.
 pub(super) const MAX_BLOCKS: usize = i32::MAX as usize;
 
-/// Which of `batch` matrices each grid is for, if each matrix needs so many blocks: as many as a grid has blocks for.
+/// The range of matrices for each grid, if each matrix takes `blocks_of_matrix` blocks.
 pub(super) fn grids(batch: usize, blocks_of_matrix: usize) -> impl Iterator<Item = Range<usize>> {
     let one = (MAX_BLOCKS / blocks_of_matrix).max(1);
     (0..batch).step_by(one).map(move |first| first..batch.min(first + one))
@@ -43,7 +43,7 @@ fn prefers_small_blocks(few: usize, many: usize, size: usize) -> bool {
 }
 
 impl Strides {
-    /// Of one matrix, without gaps.
+    /// The strides of one matrix, without gaps.
     pub(super) const fn of_matrix(rows: usize, columns: usize) -> Self {
         let elements = rows * columns;
         Self {
@@ -57,8 +57,8 @@ impl Strides {
         }
     }
 
-    /// Whether all rows of both sides begin and end at multiples of 16 bytes, if what begins at `address` does (the
-    /// bits of either side's).
+    /// Whether all rows of both sides begin and end at multiples of 16 bytes. `address` is the OR of both sides'
+    /// addresses.
     pub(super) fn is_aligned(&self, address: u64, size: usize) -> bool {
         let Self { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = *self;
         address.is_multiple_of(16)
@@ -67,35 +67,30 @@ impl Strides {
                 .all(|elements| (elements * size).is_multiple_of(16))
     }
 
-    /// Into how many pieces the input's rows are cut, whose columns of tiles take turns, as a power of two.
-    ///
-    /// A column of tiles has a stretch of each row. Where rows begin a multiple of 128 KiB apart, an H200 reads such
-    /// stretches 2 to 13 % slower than where they begin 112 or 144 KiB apart, and as fast as those if there are others
-    /// between them, every 64 KiB or every 192. Rows 1 MiB apart are slower so, in 16 pieces: 0.953 of a copy, whole
-    /// 0.974. (`docs/notes/tiles.md`)
+    /// The base-2 logarithm of the partitions of the input's rows, whose columns of tiles are traversed round-robin.
+    /// Rows at some pitches are slow to read down a column of tiles: [`PARTITIONED_PITCH`].
     pub(super) fn partitions(&self, size: usize) -> u32 {
         let zeros = (self.input_pitch * size).trailing_zeros();
         let [first, last] = PARTITIONED_PITCH;
         if (first..=last).contains(&zeros) { zeros - PARTITION } else { 0 }
     }
 
-    /// Whether the input's rows begin a multiple of 256 bytes apart, two lines of memory: if not, L2
-    /// [fetches](Tiling::panel_rows) more than tiles read, and then fewer of these are the better. Of 2 bytes four
-    /// blocks, not five, turn 5000 x 30000 in 156.6 us on an H200, not 158.3, but 4096 x 4096 in 18.0, not 17.8.
+    /// Whether the input's rows begin a multiple of [`LINE_PAIR`] bytes apart. If not, L2 fetches more than tiles read,
+    /// and fewer tiles in flight are better: see `blocks_in_many_waves` in the tuning.
     pub(super) fn are_line_aligned(&self, size: usize) -> bool {
         (self.input_pitch * size).is_multiple_of(LINE_PAIR)
     }
 
-    /// Whether there is so little that an element's way counts, not how many have it at once.
+    /// Whether the launch is bound by latency, not bandwidth.
     pub(super) fn is_small(&self, size: usize) -> bool {
         let Self { rows, columns, batch, .. } = *self;
         let bytes = rows.saturating_mul(columns).saturating_mul(batch).saturating_mul(size);
-        // A grid has no more blocks than 65535 down or from matrix to matrix.
+        // CUDA's limit for the grid's y and z is 65535.
         bytes <= in_registers_bytes(size) && batch <= 65535
     }
 
-    /// Of the two kernels for what [is small](Self::is_small), of which the first has few threads, the better one, and
-    /// its grid.
+    /// The better one of the two kernels for [small](Self::is_small) matrices, and its grid. The first has fewer
+    /// threads.
     pub(super) fn register_kernel<P>(&self, size: usize, kernels: [Kernel<P>; 2]) -> (Kernel<P>, Dim3) {
         let [few, many] = kernels;
         let grids = [few, many].map(|kernel| self.register_grid(size, kernel.block().x as usize));
@@ -112,8 +107,7 @@ impl Strides {
         Dim3::new(across as u32, down as u32, self.batch as u32)
     }
 
-    /// Calls `launch` with the blocks and the views of as many matrices as a grid has blocks for, until all have had
-    /// their turn.
+    /// Calls `launch` for each grid with its blocks and with the views of its matrices.
     pub(super) fn in_grids<T: Plain>(
         &self,
         blocks_of_matrix: usize,
@@ -159,12 +153,12 @@ mod tests {
             let blocks = |threads| Strides::of_matrix(rows, columns).register_grid(size, threads).count() as usize;
             prefers_small_blocks(blocks(SMALL_REGISTERS_BLOCK), blocks(REGISTERS_BLOCK), size)
         };
-        // Small blocks of the busiest multiprocessor: one, one, three, four.
+        // Small blocks on the busiest multiprocessor: one, one, three, four.
         let cases = [(512, 512), (704, 384), (768, 768), (1024, 1024)];
         assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 4)), [true, true, true, false]);
         let cases = [(256, 256), (384, 384), (512, 512), (640, 640)];
         assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 8)), [true, true, false, false]);
-        // One, one, two, three: of these sizes one at most.
+        // One, one, two, three; for these sizes at most one is allowed.
         let cases = [(512, 512), (704, 768), (1024, 1024), (1024, 1536)];
         assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 1)), [true, true, false, false]);
         let cases = [(128, 128), (176, 96), (192, 112), (192, 192)];
@@ -185,7 +179,7 @@ mod tests {
     fn more_matrices_than_a_grid_has_blocks_for_take_several() {
         let gpu = Gpu::simt();
         let (input, mut output) = (gpu.zeroed::<u8>(64).unwrap(), gpu.zeroed::<u8>(64).unwrap());
-        // All matrices lie in the same place, so that there is memory for them.
+        // All matrices have the same address, so that memory holds them.
         let strides = Strides {
             rows: 2,
             columns: 2,

@@ -1,4 +1,4 @@
-//! The launch of the kernels for strips: matrices of few rows or columns.
+//! The plan and launch of tall-skinny and short-wide transposes.
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
@@ -16,7 +16,7 @@ pub(super) struct ThinKernels<T: Plain> {
     pub short_wide: Kernel<short_wide::short_wide::Args<'static, T>>,
 }
 
-/// Which side of a strip has few elements.
+/// Which side of a matrix is short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Thin {
     ShortWide,
@@ -24,7 +24,7 @@ pub(super) enum Thin {
 }
 
 impl Thin {
-    /// Whether the matrices are strips, without gaps on the side where they are one run.
+    /// The kind of the matrices, if they are tall-skinny or short-wide and contiguous on that side.
     pub(super) fn of(strides: &Strides) -> Option<Self> {
         let Strides { rows, columns, input_pitch, output_pitch, .. } = *strides;
         let is_strip = |few: usize, many: usize| (2..=MAX_SHORT_SIDE).contains(&few) && many / ASPECT_RATIO >= few;
@@ -37,17 +37,15 @@ impl Thin {
         }
     }
 
-    /// [`Thin::of`] matrices whose rows all begin and end where vectors do, if they are better off as strips: those
-    /// whose rows are a vector or two. A tile of vectors has each of them in another lane, so that its accesses are far
-    /// apart.
+    /// [`Thin::of`] matrices whose rows begin and end at multiples of 16 bytes, if packing is better than tiles:
+    /// tall-skinny ones whose rows are one or two vectors. Tiles would load each of these in another lane, far apart.
     pub(super) fn of_vectors(strides: &Strides, size: usize) -> Option<Self> {
         let [columns, bytes] = TALL_SKINNY_OF_VECTORS;
         Self::of(strides).filter(|&thin| thin == Self::TallSkinny && strides.columns <= columns && size <= bytes)
     }
 }
 
-/// How long a block's part of a strip of `long` elements is, which has room for `most`: as long as it can, but so that
-/// there are enough of them.
+/// The elements of the long side for a block, at most `most`: as many as leave enough blocks.
 fn extent_of_block(long: usize, batch: usize, most: usize, size: usize) -> usize {
     let sector = SECTOR / size;
     let enough = long.saturating_mul(batch).div_ceil(PACKED_BLOCKS).next_multiple_of(sector);
@@ -55,7 +53,7 @@ fn extent_of_block(long: usize, batch: usize, most: usize, size: usize) -> usize
 }
 
 impl Gpu {
-    /// Turns strips of few rows or columns.
+    /// Launches the kernel for a tall-skinny or short-wide matrix.
     pub(super) fn transpose_thin<T: Plain>(
         &self,
         kernels: &ThinKernels<T>,
@@ -124,7 +122,7 @@ mod tests {
             [(16, 1), (8, 2), (16, 2), (17, 1), (8, 4)].map(|(columns, size)| is_strip(100_000, columns, size)),
             [true, true, true, false, false]
         );
-        // Low ones are not.
+        // Short-wide matrices are not.
         assert!(!is_strip(16, 100_000, 1));
     }
 

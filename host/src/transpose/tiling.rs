@@ -1,4 +1,4 @@
-//! How a matrix is cut in tiles, and which kernel's tiles they are.
+//! How matrices are cut in tiles, by kernel.
 
 use cuda_std::element::Plain;
 use kernels::transpose::tiled::access::sector_aligned::{HALO, overlap};
@@ -12,43 +12,43 @@ use kernels::transpose::tuning::{
 use super::strides::Strides;
 use crate::{Error, View, ViewMut};
 
-/// What a tile's loads bring to L2 of the next column of tiles.
+/// What a tile's loads bring to L2 for the next column of tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prefetched {
     Nothing,
-    /// What is left of a stretch's last line, or of its last sector.
+    /// The rest of a row's last line, or last sector.
     Lines,
-    /// Of the last pair of lines, where rows are no whole number of pairs apart; of bytes always.
+    /// The rest of a row's last pair of lines, if rows are not a whole number of pairs apart, and always of bytes.
     Pairs,
 }
 
-/// How many tiles there are, and so by which of three kernels they are turned.
+/// The waves that the tiles take, which decide between three kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waves {
     Many,
-    /// There is a place for each.
+    /// All tiles run at once.
     One,
-    /// They are small ones.
+    /// Fewer than one tile for each slot; they are small tiles.
     Partial,
 }
 
-/// How a kernel cuts a matrix in tiles.
+/// A kernel's tiles of a matrix.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiling {
-    /// Squares of a tile, a power of two.
+    /// Micro-tiles of a tile, a power of two.
     micro_tiles: usize,
-    /// Rows and columns of a square.
+    /// Rows and columns of a micro-tile.
     side: usize,
-    /// Rows of squares that a tile shares with the one above it, and columns with the one to its right.
+    /// Rows of micro-tiles that a tile shares with the tile above it, and columns that it shares with the next tile.
     halo: usize,
     overlap: usize,
-    /// The most of them across, or down, as a power of two.
+    /// The base-2 logarithm of the most micro-tiles across or down.
     most: u32,
     prefetched: Prefetched,
 }
 
 impl Tiling {
-    /// By vectors of 16 bytes, tiles of `elements`.
+    /// Tiles of `elements` elements, by 16-byte accesses.
     pub(super) const fn of_vectors(elements: usize, size: usize) -> Self {
         Self {
             micro_tiles: micro_tiles(elements, size),
@@ -60,13 +60,13 @@ impl Tiling {
         }
     }
 
-    /// By vectors of 16 bytes that begin anywhere.
+    /// Sector-aligned tiles.
     const fn sector_aligned(size: usize) -> Self {
         let of_vectors = Self::of_vectors(tile_elements(size), size);
         Self { halo: HALO as usize, overlap: overlap(size), prefetched: Prefetched::Lines, ..of_vectors }
     }
 
-    /// By words.
+    /// Narrow tiles.
     const fn narrow(size: usize, are_few: bool) -> Self {
         let side = narrow::elements_per_word(size);
         let size_of_word = if size == 8 { 8 } else { 4 };
@@ -76,16 +76,16 @@ impl Tiling {
             halo: narrow::halo(size),
             overlap: 0,
             most: NARROW_BLOCK.ilog2(),
-            // They are for what is small or low.
+            // They are for small or low matrices.
             prefetched: Prefetched::Nothing,
         }
     }
 
-    /// Rows of a band, if the matrix is high enough to be turned in bands.
+    /// Rows of a panel, if the matrix is high enough to be transposed in panels.
     ///
-    /// Where a tile's stretches of rows begin and end inside of lines, the next column of tiles needs the rest of
-    /// these, which L2 [has](cuda_std::global::Fetch) by then; but of a column that is too long it is gone, and was
-    /// read for nothing. So columns of [`LONG_COLUMN`] end after [`PANEL_OF_LINES`] or [`panel_of_line_pairs`].
+    /// Where a tile's rows begin and end inside of lines, the next column of tiles needs the rest of these lines. L2
+    /// [has](cuda_std::global::Fetch) them, unless the column is too long. So columns of [`LONG_COLUMN`] bytes and more
+    /// end after [`PANEL_OF_LINES`] or [`panel_of_line_pairs`] bytes.
     pub(super) fn panel_rows(self, strides: &Strides, size: usize) -> Option<usize> {
         let column = match self.prefetched {
             Prefetched::Nothing => return None,
@@ -98,14 +98,13 @@ impl Tiling {
         (strides.columns > width && is_long).then_some(column / (width * size))
     }
 
-    /// How many squares are across a tile, as a power of two.
+    /// The base-2 logarithm of the micro-tiles across a tile.
     ///
-    /// The squares of a tile are always as many, since they fill the shared memory that a block has. It is square, or
-    /// twice as high as wide, so that its rows are as long as they can be on both sides: large tiles of vectors have
-    /// 128 bytes (of elements of 1 byte, on one side) to 512 bytes, four to unroll_16 sectors of memory. Tiles whose last
-    /// columns are the next one's are twice as wide as high, if they are not square: so they share fewer. A matrix that
-    /// is narrower gets a tile that is as narrow and longer for it, since what is outside of the matrix is lost; one
-    /// that is lower, a wider one.
+    /// The number of micro-tiles of a tile is fixed, since they fill a block's shared memory. A tile is square, or
+    /// twice as high as wide, so that its rows are long on both sides: rows of large tiles of vectors have 128 to 512
+    /// bytes, which is four to sixteen sectors (of bytes, on one side only). Tiles that overlap the next tile are
+    /// square or twice as wide as high, so that they overlap less. A narrower matrix gets a narrower and higher tile,
+    /// because what is outside of the matrix is lost; a lower matrix gets a wider one.
     fn across(self, rows: usize, columns: usize) -> u32 {
         let all = self.micro_tiles.ilog2();
         let log_of_needed = |micro_tiles: usize| micro_tiles.next_power_of_two().ilog2();
@@ -117,27 +116,27 @@ impl Tiling {
         if self.most == u32::MAX { across } else { across.min(self.most).max(all.saturating_sub(self.most)) }
     }
 
-    /// Rows that a tile writes; none if it would have nothing but its margin.
+    /// Rows that a tile writes; none if the tile would be all halo.
     fn height(self, rows: usize, columns: usize) -> Option<usize> {
         let down = self.micro_tiles >> self.across(rows, columns);
         down.checked_sub(self.halo).filter(|&down| down > 0).map(|down| down * self.side)
     }
 
-    /// What a kernel is told of it: squares across, as a power of two, and tiles down and across. No memory holds a
-    /// matrix of more tiles than a grid has blocks.
+    /// The kernel's parameters: the base-2 logarithm of the micro-tiles across, and the tiles down and across. No
+    /// memory holds a matrix of more tiles than a grid has blocks.
     pub(super) fn parameters(self, rows: usize, columns: usize) -> (u32, [u32; 2]) {
         let (down, across) = self.grid(rows, columns);
         (self.across(rows, columns), [down as u32, across as u32])
     }
 
-    /// Whether half of a tile or more would be outside of the matrix.
+    /// Whether at least half of a tile would be outside of the matrix.
     fn is_mostly_outside(self, rows: usize, columns: usize) -> bool {
         let across = self.across(rows, columns);
         let (height, width) = (self.height(rows, columns).unwrap_or(1), self.side << across);
         2 * rows <= height || 2 * columns <= width
     }
 
-    /// The places that a row of the output may take: where tiles share a margin, it may begin inside of a square.
+    /// Positions of a row of the output; where tiles share a halo, a row may begin inside of a micro-tile.
     fn positions(self, rows: usize) -> usize {
         if self.halo == 0 { rows } else { rows + self.halo * self.side - 1 }
     }
@@ -156,7 +155,7 @@ impl Tiling {
     }
 }
 
-/// Tiles of vectors for these matrices, and how many.
+/// Tiles of vectors for these matrices, and their waves.
 pub(super) fn vector_tiling(strides: &Strides, size: usize) -> (Tiling, Waves) {
     let large = Tiling::of_vectors(tile_elements(size), size);
     match large.tiles(strides.rows, strides.columns).saturating_mul(strides.batch) {
@@ -166,18 +165,18 @@ pub(super) fn vector_tiling(strides: &Strides, size: usize) -> (Tiling, Waves) {
     }
 }
 
-/// Slanted tiles for these matrices, if they are high and many enough.
+/// Sector-aligned tiles for these matrices, if they are high enough and there are many.
 pub(super) fn sector_aligned_if_many(strides: &Strides, size: usize) -> Option<Tiling> {
     let Strides { rows, columns, batch, .. } = *strides;
     let sector_aligned = Tiling::sector_aligned(size);
     let are_high = sector_aligned.height(rows, columns).is_some_and(|height| rows >= SECTOR_ALIGNED_TILES * height);
     let are_many = sector_aligned.tiles(rows, columns).saturating_mul(batch) >= FEW_TILES;
-    // A row's lanes hand vectors to each other. High matrices have no wider tiles, anyway.
+    // Lanes of a row shuffle vectors to each other, so a row must fit a warp. Tiles of high matrices always do.
     let has_warps = sector_aligned.side << sector_aligned.across(rows, columns) <= 32 * sector_aligned.overlap;
     (are_high && are_many && has_warps).then_some(sector_aligned)
 }
 
-/// Tiles of words for these matrices, and whether they are the small ones.
+/// Narrow tiles for these matrices, and whether they are the small ones.
 pub(super) fn narrow_tiling(strides: &Strides, size: usize) -> (Tiling, bool) {
     let Strides { rows, columns, batch, .. } = *strides;
     let large = Tiling::narrow(size, false);
@@ -187,8 +186,8 @@ pub(super) fn narrow_tiling(strides: &Strides, size: usize) -> (Tiling, bool) {
 }
 
 impl Strides {
-    /// Calls `launch` with the matrices, or, if they are turned in [bands](Tiling::panel_rows), for each of them with
-    /// its bands, as a batch, and with the last, which is as high as one or two.
+    /// Calls `launch` with the matrices. If they are transposed in [panels](Tiling::panel_rows), it calls it for each
+    /// matrix with its panels as a batch, and with the last panel, which is one to two panels high.
     pub(super) fn in_panels<T: Plain>(
         self,
         tiling: Tiling,

@@ -1,8 +1,8 @@
-//! Transposes of small matrices, in registers alone.
+//! Transposes of small matrices in registers.
 //!
-//! A small matrix is there in the time of one load; what counts is how long the way of an element is. So there is no
-//! tile in shared memory and no barrier: a thread loads a square of few elements (of bytes two side by side), turns it,
-//! and writes it. Larger matrices are faster by tiles, whose rows are longer on both sides.
+//! A small matrix takes about the time of one load, so the launch is bound by latency, not bandwidth. There is no tile
+//! in shared memory and no barrier: a thread loads a micro-tile of few elements (of bytes, two side by side),
+//! transposes it, and stores it. Larger matrices are faster by tiles, whose rows are longer on both sides.
 
 use cuda_std::bits::permute_bytes;
 use cuda_std::prelude::*;
@@ -13,22 +13,22 @@ use crate::transpose::tiled::epilogue::{Scale, Scaled, Scaling};
 use crate::transpose::tiled::micro_tile::{Transpose, transpose_bytes};
 use crate::transpose::tuning::{REGISTERS_ACROSS, REGISTERS_BLOCK, SMALL_REGISTERS_BLOCK, registers_across_warp};
 
-/// Rows of a square: four, or as many elements as 16 bytes have, if that is less.
+/// Rows of a micro-tile: four, or the elements of 16 bytes if those are fewer.
 pub const fn rows(size: usize) -> usize {
     if size < 4 { 4 } else { 16 / size }
 }
 
-/// Columns of a square: as many, but of bytes twice as many, so that no more accesses are needed than of elements of
-/// two bytes.
+/// Columns of a micro-tile: as many as rows, and twice as many of bytes, which then need no more accesses than elements
+/// of 2 bytes.
 pub const fn columns(size: usize) -> usize {
     if size == 1 { 8 } else { rows(size) }
 }
 
-/// An element of whose squares a row is loaded, and a column is stored, by one access.
+/// An element whose micro-tiles are loaded a row at a time and stored a column at a time.
 pub trait InRegisters: Element {
-    /// A square's row.
+    /// A row of a micro-tile.
     type Row: Copy;
-    /// A square's column.
+    /// A column of a micro-tile.
     type Column: Copy;
 
     /// The row that begins at element `i`.
@@ -43,10 +43,10 @@ pub trait InRegisters: Element {
     /// As of [`InRegisters::load`].
     unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, column: Self::Column);
 
-    /// The columns of the square that has these rows; what is behind its rows, and its columns, is of no meaning.
+    /// The columns of the micro-tile with these rows. What is past its rows and columns is unspecified.
     fn transpose(micro_tile: [Self::Row; 4]) -> [Self::Column; 8];
 
-    /// The column with each element changed.
+    /// The column with a function applied to each element.
     fn map(column: Self::Column, of_element: impl Fn(Self) -> Self) -> Self::Column;
 }
 
@@ -96,7 +96,7 @@ fn eight<C: Copy>([a, b, c, d]: [C; 4], [e, f, g, h]: [C; 4]) -> [C; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// Four rows of four halves of words, turned.
+/// Transposes four rows of four 2-byte elements.
 #[inline(always)]
 fn transpose_halves([a, b, c, d]: [u64; 4]) -> [u64; 4] {
     let row = |[a, b, c, d]: [u32; 4], halves: u32| {
@@ -146,12 +146,12 @@ macro_rules! by_vectors {
 
 by_vectors!(u32, u64, u128);
 
-/// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
-/// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
-/// behind the one before. Sides, pitches and addresses are multiples of 16 bytes.
+/// Transposes a batch of matrices of `rows` x `columns` elements. Rows begin `input_pitch` elements apart in the input
+/// and `output_pitch` in the output; matrices begin `input_batch` and `output_batch` elements apart. Sides, pitches and
+/// addresses are multiples of 16 bytes.
 ///
-/// A block is for [`REGISTERS_ACROSS`] squares of [`rows()`] x [`columns()`] elements side by side, and as many below
-/// each other as its threads are for; the grid has one for each of these: across, down, and from matrix to matrix.
+/// A block takes [`REGISTERS_ACROSS`] micro-tiles of [`rows()`] x [`columns()`] elements across, and as many down as
+/// its threads allow. The grid covers a matrix in x and y, and the batch in z.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -193,7 +193,7 @@ pub struct ScaledRegisterTileArgs<T: Plain> {
     pub input_batch: usize,
     /// The same of the output.
     pub output_batch: usize,
-    /// What is done with each element: see [`Scaling`].
+    /// The operations on each element: see [`Scaling`].
     pub how: u32,
     /// The real part of the factor.
     pub real: f64,
@@ -201,8 +201,7 @@ pub struct ScaledRegisterTileArgs<T: Plain> {
     pub imaginary: f64,
 }
 
-/// [`register_tiles`](fn@register_tiles) of numbers that are [scaled](crate::transpose::tiled::epilogue) on their way: `how` and the
-/// factor's parts are those of a [`Scaling`].
+/// [`register_tiles`](fn@register_tiles) with the [epilogue](crate::transpose::tiled::epilogue) of a [`Scaling`].
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -233,7 +232,7 @@ pub unsafe fn scaled_register_tiles<N: Scale<Bits: InRegisters>, const BLOCK: us
     });
 }
 
-/// Where matrices lie: the kernels' parameters.
+/// The shape and strides of a batch of matrices.
 struct Layout {
     rows: u32,
     columns: u32,
@@ -243,7 +242,7 @@ struct Layout {
     output_batch: usize,
 }
 
-/// Turns this thread's square, and changes its columns.
+/// Transposes this thread's micro-tile and applies the epilogue to its columns.
 #[inline(always)]
 fn transpose_micro_tile<T: InRegisters, const BLOCK: usize>(
     input: &Global<T>,
@@ -265,9 +264,9 @@ fn transpose_micro_tile<T: InRegisters, const BLOCK: usize>(
     }
     let batch = thread::block_idx_z() as usize;
     let from = batch * input_batch + row as usize * input_pitch + column as usize;
-    // SAFETY: a square is inside of the matrix, whose sides are multiples of a square's, or outside of it.
+    // SAFETY: the matrix' sides are multiples of a micro-tile's, so a micro-tile is inside of it or outside.
     let row_of_square = |i: usize| unsafe { T::load(input, from + i * input_pitch) };
-    // A square has one row, two, or four.
+    // A micro-tile has one row, two, or four.
     let first = row_of_square(0);
     let further = |i: usize| if i < high { row_of_square(i) } else { first };
     let transposed = T::transpose([first, further(1), further(2), further(3)]);

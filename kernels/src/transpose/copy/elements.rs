@@ -1,4 +1,4 @@
-//! Transposes matrices of long runs whose borders are those of accesses of 4, 8 or 16 bytes.
+//! Transposes matrices of long contiguous segments that begin and end at multiples of an access of 4, 8 or 16 bytes.
 
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
@@ -7,10 +7,10 @@ use crate::divisor::Divisor;
 use crate::transpose::launch_dependents;
 use crate::transpose::tuning::{COPY_BLOCK, COPY_ELEMENTS};
 
-/// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j`
-/// of the input is run `j * rows + i` of the output. `len` and `rows` are at least 2.
+/// Transposes a matrix of `rows` x `columns` segments of `len` elements, without gaps: segment `i * columns + j` of the
+/// input is segment `j * rows + i` of the output. `len` and `rows` are at least 2.
 ///
-/// Consecutive threads write consecutive elements, [`COPY_ELEMENTS`] of which each has on the way.
+/// Consecutive threads write consecutive elements. Each thread has [`COPY_ELEMENTS`] of them in flight.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -24,7 +24,7 @@ pub unsafe fn copy_aligned_segments<T: Element>(
 ) {
     launch_dependents();
     let first = thread::block_idx_x() as usize * (COPY_BLOCK * COPY_ELEMENTS);
-    // Numbers of the block's first element are divided once; those of the others are a little larger.
+    // The block's first element takes full divisions; the others are a small distance from it.
     let segment = first / len;
     let places = Places {
         columns,
@@ -39,10 +39,9 @@ pub unsafe fn copy_aligned_segments<T: Element>(
     let last = if behind < COPY_BLOCK * COPY_ELEMENTS { behind } else { COPY_BLOCK * COPY_ELEMENTS } as u32 - 1;
     let nth = |k: usize| thread::thread_idx_x() + (k * COPY_BLOCK) as u32;
     let load = |k: usize| {
-        // Behind the last element it is that one again: a load that has to be done or not is a branch, and waits for
-        // it.
+        // Clamped to the last element: a conditional load would be a branch, which waits for it.
         let nth = if nth(k) < last { nth(k) } else { last };
-        // SAFETY: an element of the matrix, which the view has.
+        // SAFETY: an element of the matrix, which is inside of the view.
         unsafe { input.load_unchecked(places.of_input(nth)) }
     };
     let elements = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
@@ -63,11 +62,11 @@ pub unsafe fn copy_aligned_segments<T: Element>(
     store(7);
 }
 
-/// Where a block's elements come from.
+/// The source of a block's elements.
 struct Places {
     columns: usize,
     len: usize,
-    /// The first one's run in the input, by row and column, and its place in that.
+    /// The first element's segment in the input, by row and column, and its index in that segment.
     row: usize,
     column: usize,
     within: usize,
@@ -76,7 +75,7 @@ struct Places {
 }
 
 impl Places {
-    /// Where the block's `nth` element of the output is in the input.
+    /// The index in the input of the block's `nth` element of the output.
     #[inline(always)]
     fn of_input(&self, nth: u32) -> usize {
         let (segments, within) = self.by_len.divide(self.within, nth);
@@ -85,12 +84,12 @@ impl Places {
     }
 }
 
-/// What a divisor of at least 2 makes of numbers below it to which less than [`COPY_BLOCK`] times [`COPY_ELEMENTS`] is
-/// added.
+/// Divides the sum of a number below the divisor and a number below [`COPY_BLOCK`] times [`COPY_ELEMENTS`]. The divisor
+/// is at least 2.
 #[derive(Clone, Copy)]
 struct Wrap {
     by: usize,
-    /// Of divisors that are small enough, and else of no meaning: then it is in there once, or not at all.
+    /// For a divisor below `MOST`. A larger one is contained in the sum once or not at all.
     divisor: Divisor,
 }
 
@@ -105,7 +104,7 @@ impl Wrap {
     /// The quotient and the remainder of `number + more`.
     #[inline(always)]
     fn divide(self, number: usize, more: u32) -> (u32, usize) {
-        // Both ways, so that there is no branch.
+        // Computes both, so that there is no branch.
         let small = self.divisor.divide((number as u32).wrapping_add(more));
         let sum = number + more as usize;
         let large = if sum < self.by { (0, sum) } else { (1, sum - self.by) };

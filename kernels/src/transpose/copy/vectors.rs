@@ -1,15 +1,15 @@
-//! Exchanges the first two of three axes: runs of neighbouring elements stay together and change places.
+//! Exchanges the first two of three axes, where long contiguous segments begin anywhere.
 
 use cuda_std::prelude::*;
 
 use crate::transpose::tuning::{COPY_BLOCK, COPY_VECTORS};
 
-/// Writes runs of `len` elements, `outer` times `inner` of them, in the order `inner` times `outer`: run `i * inner +
-/// j` of the input is run `j * outer + i` of the output. `vectors` is the number of aligned vectors of 16 bytes that a
-/// run of the output may lie in: one more than it fills if it may begin at any address.
+/// Copies `outer` times `inner` segments of `len` elements to the order `inner` times `outer`: segment `i * inner + j`
+/// of the input is segment `j * outer + i` of the output. `vectors` is the most aligned vectors of 16 bytes of a
+/// segment of the output: one more than it fills, if it may begin at any address.
 ///
-/// Consecutive threads write consecutive aligned vectors, [`COPY_VECTORS`] of which each has on the way, and cut each
-/// out of the input; at a run's ends there are parts of vectors.
+/// Consecutive threads write consecutive aligned vectors and cut each out of the input. Each thread has
+/// [`COPY_VECTORS`] of them in flight. The ends of a segment are parts of vectors.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -32,18 +32,18 @@ pub unsafe fn copy_segments<T: Element>(
     parts[3].store(&output, loaded[3]);
 }
 
-/// What a run has of an aligned vector of the output.
+/// A segment's part of an aligned vector of the output.
 struct Part {
-    /// Where the vector begins in the input and the output: perhaps before both.
+    /// The vector's start in the input and the output, which may be before both views.
     from: usize,
     to: usize,
-    /// Which of its elements are the run's; none if the first is not before the second.
+    /// The range of its elements that is in the segment; empty if `begin` is not below `end`.
     begin: usize,
     end: usize,
 }
 
 impl Part {
-    /// Vector `i`, if each run had `vectors` of them.
+    /// Vector `i`, with `vectors` vectors for each segment.
     #[inline(always)]
     fn of<T: Element>(i: usize, output: &GlobalMut<T>, outer: usize, inner: usize, len: usize, vectors: usize) -> Self {
         let (segment, k) = (i / vectors, i % vectors);
@@ -66,7 +66,7 @@ impl Part {
     #[inline(always)]
     fn load<T: Element>(&self, input: &Global<T>) -> T::Vector {
         if self.begin < self.end {
-            // SAFETY: elements of the run, which is inside of the view.
+            // SAFETY: elements of the segment, which is inside of the view.
             unsafe { input.load_part_unchecked(self.from, self.begin, self.end) }
         } else {
             T::Vector::splat(T::default())
@@ -76,7 +76,7 @@ impl Part {
     #[inline(always)]
     fn store<T: Element>(&self, output: &GlobalMut<T>, vector: T::Vector) {
         if self.begin < self.end {
-            // SAFETY: elements of the run, which is inside of the view; the vector is aligned.
+            // SAFETY: elements of the segment, which is inside of the view; the vector is aligned.
             unsafe { output.store_part_unchecked(self.to, vector, self.begin, self.end) };
         }
     }

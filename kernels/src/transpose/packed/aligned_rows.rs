@@ -1,4 +1,4 @@
-//! A run of each of several rows, loaded by aligned vectors.
+//! Contiguous segments of several rows, loaded by aligned vectors.
 
 use cuda_std::global::Fetch;
 use cuda_std::prelude::*;
@@ -9,38 +9,37 @@ use super::{elements_per_word, words, words_of_vector};
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS};
 
-/// A run of each row, and the aligned vectors that it lies in.
+/// A segment of each row, and the aligned vectors that it lies in.
 pub(in crate::transpose) struct AlignedRows<'a, T> {
     pub input: &'a Global<'a, T>,
-    /// Where the first begins, and how many elements it is to the next.
+    /// The index of the first segment, and the distance to the next.
     pub begin: usize,
     pub pitch: usize,
     pub rows: u32,
-    /// Elements of each.
+    /// Elements of each segment.
     pub len: u32,
-    /// Divides by the most vectors that one lies in.
+    /// Divides by the most vectors of a segment.
     pub by_vectors: Divisor,
 }
 
-/// One of their vectors.
+/// A vector of a segment.
 #[derive(Clone, Copy)]
 struct Vector {
-    /// Whether it is the thread's.
+    /// Whether the thread stores it.
     is_there: bool,
-    /// Where it begins in the view, and which of its elements are the run's.
+    /// Its start in the view, and the range of its elements that is in the segment.
     start: usize,
     from: u32,
     to: u32,
-    /// Where it goes in shared memory.
+    /// Its index in shared memory.
     place: u32,
 }
 
 impl<T: WordAccess> AlignedRows<'_, T> {
-    /// Writes the runs to shared memory, where `place` says: each as the vectors that it lies in. There is room for all
-    /// of them.
+    /// Stores the segments' vectors to shared memory, where `place` says. The tile has the capacity for all of them.
     ///
-    /// [`PACKED_VECTORS`] vectors are on their way in each thread, or two, if there are few; the block has no more than
-    /// so many.
+    /// Each thread has [`PACKED_VECTORS`] vectors in flight, or two if there are few. The block's threads cover all
+    /// vectors.
     #[inline(always)]
     pub fn copy_to<const LEN: usize>(&self, place: impl Fn(u32) -> u32, tile: &SharedArray<T, LEN>) {
         let load = |k: usize| self.load(self.vector(k, &place));
@@ -63,8 +62,8 @@ impl<T: WordAccess> AlignedRows<'_, T> {
         stage(7, vectors[7]);
     }
 
-    /// [`AlignedRows::copy_to`] places `segment_pitch` elements apart, of elements of 8 bytes: by itself, since through
-    /// a function `ptxas` orders it so that strips of these take 5 % longer.
+    /// [`AlignedRows::copy_to`] for elements of 8 bytes, at a fixed pitch. A copy, because through a closure `ptxas`
+    /// orders the accesses so that short-wide matrices take 5 % longer.
     #[inline(always)]
     pub fn copy_at_pitch<const LEN: usize>(&self, segment_pitch: u32, tile: &SharedArray<T, LEN>) {
         let load = |k: usize| self.load(self.vector_at_pitch(k, segment_pitch));
@@ -92,8 +91,8 @@ impl<T: WordAccess> AlignedRows<'_, T> {
         self.vector(k, &|row| row * segment_pitch)
     }
 
-    /// The thread's `k`-th vector; where it is not there, another one that is: a load that is done or not
-    /// takes a predicate, of which `ptxas` has seven, and so it would have one or two of eight on their way at once.
+    /// The thread's `k`-th vector, clamped to the last vector, so that the loads need no predicate: `ptxas` has seven
+    /// predicates, and would keep one or two of eight loads in flight.
     #[inline(always)]
     fn vector(&self, k: usize, place: &impl Fn(u32) -> u32) -> Vector {
         let lanes = T::Vector::LEN as u32;
@@ -118,14 +117,14 @@ impl<T: WordAccess> AlignedRows<'_, T> {
     #[inline(always)]
     fn load(&self, vector: Vector) -> T::Vector {
         let Vector { start, from, to, .. } = vector;
-        // Runs are short, and begin anywhere: what is fetched with them is the next block's.
-        // SAFETY: these elements are the run's, which is inside of the view; and `start` is aligned.
+        // Segments are short and begin anywhere: the next block reads what is fetched beside them.
+        // SAFETY: these elements are the segment's, which is inside of the view, and `start` is aligned.
         unsafe { self.input.load_aligned_part_unchecked(start, from as usize, to as usize, Fetch::TwoLines) }
     }
 }
 
-/// Writes a vector to shared memory. Checked, since `ptxas` saves registers by storing the first vectors before it
-/// loads the last ones, but not around the branches of checks.
+/// Stores a vector to shared memory. Checked, because `ptxas` saves registers by storing the first vectors before it
+/// loads the last ones, but not across the branches of checks.
 #[inline(always)]
 fn stage<T: WordAccess, const LEN: usize>(at: Vector, vector: T::Vector, tile: &SharedArray<T, LEN>) {
     if !at.is_there {

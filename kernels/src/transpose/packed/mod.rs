@@ -1,13 +1,18 @@
-//! Strips: matrices with so few rows or columns that the side which has few lies in one run in memory with all others,
-//! and a tile of it is one run as well.
+//! Packed transposes: a tile is loaded as it lies in memory, and its output is gathered from single elements in shared
+//! memory.
 //!
-//! A strip is not turned by squares. On the side where it is one run, a tile begins and ends where sectors do, whatever
-//! the number of its rows; on the other side it has a run of a few hundred bytes in each of the few rows. Vectors are
-//! loaded at multiples of 16 bytes, kept as they are, and what is written is put together from single elements: so
-//! alignment costs nothing, and no element is outside of the matrix. For wide matrices a run of each row would be too
-//! short.
+//! They are for matrices with few rows or few columns. On their contiguous side, a tile is one contiguous segment that
+//! begins and ends where sectors do; on the other side it has a segment of a few hundred bytes in each row. Vectors are
+//! loaded at multiples of 16 bytes and stored to shared memory as they are, so alignment costs nothing, and no element
+//! is outside of the matrix. For matrices with more rows and columns, the segment of each row would be too short.
 //!
-//! [`tall_skinny`](mod@super::tall_skinny) takes strips apart, [`short_wide`](mod@super::short_wide) puts them together.
+//! | module | what is in it |
+//! |---|---|
+//! | [`tall_skinny`](mod@tall_skinny) | few columns: each becomes a row |
+//! | [`short_wide`](mod@short_wide) | few rows: each becomes a column |
+//! | [`segments`](mod@segments), [`segments_short_wide`](mod@segments_short_wide) | matrices whose elements are short contiguous segments |
+//! | [`segment_tiling`] | how the host cuts those in tiles |
+//! | `aligned_rows`, `staged` | rows loaded by aligned vectors, and where their elements are in shared memory |
 
 mod aligned_rows;
 pub mod segment_tiling;
@@ -22,15 +27,15 @@ use cuda_std::prelude::*;
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store};
 
-/// Bytes of memory that are read and written together.
+/// Bytes of a sector of memory.
 pub const SECTOR: usize = 32;
 
-/// Elements that a block has room for, of `size` bytes: a vector for each that its threads load.
+/// The capacity of a block in elements of `size` bytes: the vectors that its threads load.
 pub const fn capacity(size: usize) -> usize {
     PACKED_BLOCK * PACKED_VECTORS * (16 / size)
 }
 
-/// Elements of `size` bytes that lie in as many banks of shared memory as there are: 32 of 4 bytes.
+/// Elements of `size` bytes in one row of all banks of shared memory, which is 128 bytes.
 pub const fn elements_per_bank_row(size: usize) -> usize {
     128 / size
 }
@@ -45,7 +50,7 @@ pub(in crate::transpose) const fn words_of_vector<T: WordAccess>() -> u32 {
     (size_of::<T::Vector>() / size_of::<T::Word>()) as u32
 }
 
-/// The words of a vector; what is behind them is of no meaning.
+/// The words of a vector; further ones are unspecified.
 #[inline(always)]
 pub(in crate::transpose) fn words<T: WordAccess>(vector: T::Vector) -> [T::Word; 4] {
     let [a, b, c, d] = vector.to_words();
@@ -57,10 +62,11 @@ pub(in crate::transpose) fn words<T: WordAccess>(vector: T::Vector) -> [T::Word;
     }
 }
 
-/// Writes elements `begin..end` of those that a thread writes at once, the first of which would be at `i`.
+/// Stores elements `begin..end` of the elements of one store, of which the first belongs at `i`.
 ///
 /// # Safety
-/// These are inside of the view, and the address of the first is a multiple of the size of all.
+/// The elements are inside of the view, and the address of the first one of the store is a multiple of the store's
+/// size.
 #[inline(always)]
 #[track_caller]
 pub(in crate::transpose) unsafe fn store<T: WordAccess>(
@@ -83,7 +89,7 @@ pub(in crate::transpose) unsafe fn store<T: WordAccess>(
     unsafe { store_any(output, i, begin, end, within) };
 }
 
-/// [`store`] where `element` gives something for those, too, that are not written.
+/// [`store`], where `element` is also defined for elements that are not stored.
 ///
 /// # Safety
 /// As there.
@@ -106,7 +112,7 @@ pub(in crate::transpose) unsafe fn store_any<T: WordAccess>(
     }
 }
 
-/// As many elements as are written at once, in the order of memory.
+/// The elements of one store, in the order of memory.
 #[inline(always)]
 fn bits_of<T: WordAccess>(element: &impl Fn(u32) -> T) -> u64 {
     let bits = |i: u32| element(i).to_pair()[0];

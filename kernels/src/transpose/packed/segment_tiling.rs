@@ -5,35 +5,32 @@ use crate::transpose::tuning::{
     EVEN_TILES, MAX_PASSES, PACKED_BLOCK, PACKED_VECTORS, SMALLEST_PACKED_TILE, elements_per_store,
 };
 
-/// How a matrix of runs is cut in tiles.
+/// A tiling of a matrix of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PackedTiling {
-    /// Runs of a tile, one below the other.
+    /// Segments down a tile.
     pub height: usize,
-    /// And side by side.
+    /// Segments across a tile.
     pub width: usize,
-    /// The most vectors of 16 bytes that a row's elements lie in, or all of the tile's if it is loaded as one row; at
-    /// least 2.
+    /// The most vectors of 16 bytes of a row, or of the whole tile if it is loaded as one row; at least 2.
     pub vectors_per_row: usize,
-    /// How many elements rows begin apart in shared memory. If that is just what they have, the tile is loaded as one
-    /// row: it is one run of the input, since its rows are the matrix's.
+    /// The pitch of rows in shared memory, in elements. If it is a row's length, the tile is loaded as one row: it has
+    /// whole rows of the matrix, and is contiguous in the input.
     pub row_pitch: usize,
 }
 
 impl PackedTiling {
-    /// Tiles of a matrix of `rows` x `columns` runs of `len` elements of `size` bytes: about `tiles` of them, as many
-    /// as a device has at once, if that makes none smaller than 2 KiB or larger than a block has [`capacity`] for. `len` is
-    /// at most that less a vector.
+    /// The tiling of a matrix of `rows` x `columns` segments of `len` elements of `size` bytes, in about `tiles` tiles,
+    /// of at least 2 KiB and at most the [`capacity`] of a block. `len` is at most that capacity less a vector.
     ///
-    /// They are about square where the matrix is large enough, so that runs of a tile's rows are as long on either
-    /// side, and so high that a row of the output is as many words as there are [threads for
-    /// it](PackedTiling::threads_per_row). Where the matrix is narrow, and there would be more than `tiles`, they are
-    /// higher.
+    /// Tiles of a large matrix are about square, so that both sides have contiguous parts of the same length. Their
+    /// height makes a row of the output as many words as [threads write it](PackedTiling::threads_per_row). Tiles of a
+    /// narrow matrix are higher, if there would be more than `tiles` of them.
     pub fn new(rows: usize, columns: usize, len: usize, size: usize, tiles: usize) -> Self {
         let each = elements_per_store(size) as usize;
         let all = (enough(rows * columns * len, size, tiles) / len).max(1);
         let threads = nearest_power_of_two(words_per_row(all.isqrt() * len, each)).min(PACKED_BLOCK);
-        // Where rows of the output are whole words, those of a tile are, too.
+        // Where a matrix' rows of the output are whole words, a tile's are, too.
         let whole = |height: usize| if height > each { height / each * each } else { height.max(1) };
         let mut height = rows.min(whole((threads * each - (each - 1)) / len));
         let mut width = columns.min((all / height).max(1));
@@ -61,7 +58,7 @@ impl PackedTiling {
         }
     }
 
-    /// Tiles as high as the matrix, for [`packed_segments_short_wide`](super::packed_segments_short_wide).
+    /// Tiles as high as the matrix, for [`segments_short_wide`](mod@super::segments_short_wide).
     pub fn short_wide(rows: usize, columns: usize, len: usize, size: usize, tiles: usize) -> Self {
         let mut width = columns.min((enough(rows * columns * len, size, tiles) / (rows * len)).max(1));
         loop {
@@ -81,51 +78,51 @@ impl PackedTiling {
         Self { height, width, vectors_per_row, row_pitch }
     }
 
-    /// Whether a block's threads load so many vectors, and there is room for them.
+    /// Whether the block's threads can load the tile's vectors, and its capacity holds them.
     fn fits(&self, len: usize, size: usize) -> bool {
         let rows = if self.row_pitch == self.width * len { 1 } else { self.height };
         let needed = (rows - 1) * self.row_pitch + self.vectors_per_row * (16 / size);
         rows * self.vectors_per_row <= PACKED_BLOCK * PACKED_VECTORS && needed <= capacity(size)
     }
 
-    /// Threads that write a row of the output: a power of two, one for each word if the block has as many.
+    /// Threads that write a row of the output: the power of two from the row's words on, at most the block.
     pub fn threads_per_row(&self, len: usize, size: usize) -> usize {
         words_per_row(self.height * len, elements_per_store(size) as usize).next_power_of_two().min(PACKED_BLOCK)
     }
 }
 
-/// Elements of a tile, if there shall be so many of them and a block has room for one.
+/// Elements of a tile, if `tiles` tiles cover the matrix, within the limits of a block.
 fn enough(elements: usize, size: usize, tiles: usize) -> usize {
     elements.div_ceil(tiles).clamp(SMALLEST_PACKED_TILE / size, capacity(size))
 }
 
-/// The width of tiles that may be as wide as `most`: a multiple of the rows of the output that a block writes at once,
-/// so that each thread has as many of them. If the columns are two or three tiles, these are about as wide.
+/// The width of a tile, at most `most`: a multiple of the rows of the output that a block writes at once, so that each
+/// thread writes the same number of rows. Up to [`EVEN_TILES`] tiles are about equally wide.
 fn even_width(columns: usize, most: usize, rows_at_once: usize) -> usize {
     if most <= rows_at_once {
         return most;
     }
     let most = most - most % rows_at_once;
     let tiles = columns.div_ceil(most);
-    // A tile of less columns than are written at once leaves most threads without any.
+    // A tile of fewer columns than a block writes at once would leave most threads idle.
     let is_even = columns % most < rows_at_once;
     if tiles > EVEN_TILES || is_even { most } else { columns.div_ceil(tiles).next_multiple_of(rows_at_once).min(most) }
 }
 
-/// The most words of which `each` elements are one that a row of so many elements of the output lies in.
+/// The most words that a row of the output lies in, with `each` elements a word.
 fn words_per_row(elements: usize, each: usize) -> usize {
     (elements + each - 1).div_ceil(each)
 }
 
-/// That by whose root of two it is not missed.
+/// The nearest power of two, geometrically.
 fn nearest_power_of_two(number: usize) -> usize {
     let below = 1 << number.ilog2();
     if number * number > 2 * below * below { 2 * below } else { below }
 }
 
-/// How many elements rows of `elements` of them begin apart, so that what a warp reads is in different banks: runs of
-/// neighbouring rows are in neighbouring banks where there is a lane for each element; and where two lanes never have
-/// the same run, rows are an odd number of banks apart, so that all banks have some.
+/// The pitch of rows of `elements` elements in shared memory, so that a warp reads different banks. Where there is a
+/// lane for each element, segments of neighbouring rows are in neighbouring banks. Where two lanes never read the same
+/// segment, the pitch is an odd number of banks, so that every bank is used.
 fn row_pitch(elements: usize, len: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
     let words = elements.div_ceil(word);
@@ -136,14 +133,14 @@ fn row_pitch(elements: usize, len: usize, size: usize) -> usize {
     (words + (banks + len.div_ceil(word) % banks - words % banks) % banks) * word
 }
 
-/// Whether narrow tiles, whose rows of so many elements are one run of the input, are better loaded as that than row by
-/// row: if a warp reads it in few passes, or rows `apart` leave no room for two fifths as many.
+/// Whether a narrow tile, whose rows are one contiguous segment of the input, is better loaded as one row: if a warp
+/// reads it in few passes, or if at the pitch `apart` fewer than two fifths of the rows fit.
 fn is_better_as_one_segment(elements: usize, apart: usize, len: usize, size: usize) -> bool {
     2 * apart > 5 * elements || passes(elements, len, size) <= MAX_PASSES
 }
 
-/// In how many passes a warp reads the first element that each lane writes: the most words in one bank of shared
-/// memory, where rows of runs of `len` elements are so many elements apart.
+/// The passes in which a warp reads the first element of each lane's store: the most words in one bank, for rows
+/// `apart` elements apart.
 fn passes(apart: usize, len: usize, size: usize) -> u32 {
     let (mut words, mut last) = ([0; 32], [usize::MAX; 32]);
     for lane in 0..32 {
@@ -170,7 +167,7 @@ mod tests {
                 for (rows, columns) in [(1000, 1000), (2, 1 << 20), (1 << 20, 2), (3, 5), (70, 70)] {
                     let tiling = PackedTiling::new(rows, columns, len, size, tiles);
                     check(&tiling, [rows, columns], len, size);
-                    // Most threads have a word, where rows of the output are long enough for so many.
+                    // Most threads have a word, where rows of the output are long enough.
                     let (threads, words) =
                         (tiling.threads_per_row(len, size), words_per_row(tiling.height * len, each));
                     let are_large = rows == 1000 && tiling.height > 8;
@@ -201,7 +198,7 @@ mod tests {
         let elements = if loaded == 1 && width == columns { height * width * len } else { width * len };
         assert!(elements + lanes - 1 <= vectors_per_row * lanes, "{len} of {size}: {tiles:?}");
         assert!(vectors_per_row * lanes <= row_pitch || loaded == 1, "{len} of {size}: {tiles:?}");
-        // What is divided is small enough for it.
+        // Dividends are below the divisor's limit.
         assert!(height * width * len < 1 << 16, "{len} of {size}: {tiles:?}");
     }
 
@@ -211,7 +208,7 @@ mod tests {
         assert_eq!([of(16, 3, 1), of(64, 3, 1), of(64, 3, 2), of(20, 3, 1), of(20, 3, 4)], [11, 22, 22, 3, 2]);
         assert_eq!(PackedTiling::new(400_000, 16, 3, 1, 500).row_pitch, 68);
         assert_eq!(PackedTiling::new(300_000, 20, 3, 1, 500).row_pitch, 60);
-        // Apart, there would be a third of the rows.
+        // At a pitch, a third of the rows would fit.
         assert_eq!((of(2, 9, 1), PackedTiling::new(3_000_000, 2, 9, 1, 500).row_pitch), (4, 18));
         for size in [1, 2, 4, 8] {
             for (len, elements) in (2..200).flat_map(|len| (1..100).map(move |vectors| (len, vectors * 16 / size))) {

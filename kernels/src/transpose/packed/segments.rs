@@ -1,13 +1,14 @@
-//! Transposes matrices of short runs: elements that are neighbours, stay together, and are too few for accesses of
-//! their own.
+//! Transposes matrices of short contiguous segments, which are too short for accesses of their own.
 //!
-//! A tile's rows of the input are loaded by aligned vectors, wherever they begin, and kept as they are; its rows of the
-//! output are put together from single elements, as those of [strips](crate::transpose::packed). Where those are in shared memory
-//! takes two divisions; so a thread has the same word of several rows of the output, one after the other: from one to
-//! the next every place moves by a run. Rows of the output may begin anywhere in a word, but after a few, a power of
-//! two, they do so again where the first did; those are the rows that a thread has.
+//! A tile's rows of the input are loaded by aligned vectors and stored to shared memory as they are. Its rows of the
+//! output are gathered from single elements, as in the other [packed transposes](crate::transpose::packed). The index
+//! of an element in shared memory takes two divisions. So a thread writes the same word of several rows of the output,
+//! one after the other: from one to the next, every index grows by the length of a segment. Rows of the output begin
+//! anywhere in a word, but every few rows, a power of two, they begin at the same place again; a thread writes such
+//! rows.
 //!
-//! Matrices of few rows, whose tiles are one run in the output, are [`packed_segments_short_wide`](super::packed_segments_short_wide)'.
+//! [`segments_short_wide`](mod@super::segments_short_wide) is for matrices of few rows, whose tiles are contiguous in
+//! the output.
 
 use cuda_std::prelude::*;
 
@@ -17,14 +18,14 @@ use crate::transpose::launch_dependents;
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tuning::{PACKED_BLOCK, elements_per_store};
 
-/// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j`
-/// of the input is run `j * rows + i` of the output.
+/// Transposes a matrix of `rows` x `columns` segments of `len` elements, without gaps: segment `i * columns + j` of the
+/// input is segment `j * rows + i` of the output.
 ///
-/// `len` is at least 2. A block is for `height` x `width` runs, `tiles_down` of them above each other; these,
-/// `vectors_per_row` and `row_pitch` are as in [`PackedTiling`](super::segment_tiling::PackedTiling). `threads_per_row` write a row of the output, [as
-/// there](super::segment_tiling::PackedTiling::threads_per_row). `step` is how many rows of the output are from one of a thread to its next: a
-/// power of two, at least as many as the block has threads for, and such that rows so far apart begin at the same place
-/// in a word. `LEN` is the [`capacity`] of a block.
+/// `len` is at least 2. A block takes `height` x `width` segments, and `tiles_down` blocks cover the rows. These,
+/// `vectors_per_row` and `row_pitch` are those of a [`PackedTiling`](super::segment_tiling::PackedTiling);
+/// [`threads_per_row`](super::segment_tiling::PackedTiling::threads_per_row) threads write a row of the output. `step`
+/// is the distance from one row of a thread to its next: a power of two, at least the rows that a block writes at once,
+/// at which rows begin at the same place in a word. `LEN` is the [`capacity`] of a block.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -69,10 +70,10 @@ pub unsafe fn packed_segments<T: WordAccess, const LEN: usize>(
             let (mut column, mut place) = (first, first * len);
             let mut to = start.wrapping_add(word as usize).wrapping_sub(past);
             while column < wide {
-                // SAFETY: where run `column` of a row in the tile is.
+                // SAFETY: an element of segment `column` of a row in the tile.
                 let element = |k: u32| unsafe { tile.load_unchecked((at.places[k as usize] + place) as usize) };
-                // SAFETY: these elements are inside of the row; `past` is counted from a word's start, and from a row
-                // to the thread's next there are whole words.
+                // SAFETY: these elements are inside of the row. `past` is counted from a word's start, and whole words
+                // separate the thread's rows.
                 unsafe { store_any(&output, to, at.begin, at.end, element) };
                 column += step;
                 place += step * len;
@@ -84,18 +85,18 @@ pub unsafe fn packed_segments<T: WordAccess, const LEN: usize>(
     }
 }
 
-/// Elements that are written at once.
+/// The elements of one store.
 struct Word {
-    /// Where they are in shared memory, in the tile's first column; of those that are not the row's, where its first
-    /// or last is.
+    /// Their indices in shared memory, in the tile's first column. Elements outside of the row repeat its first or
+    /// last.
     places: [u32; 8],
-    /// Which of them are the row's.
+    /// The range of them that is in the row.
     begin: u32,
     end: u32,
 }
 
 impl Word {
-    /// Those from the `first` on of a row of so many elements.
+    /// The store that begins at element `first` of a row of `row` elements.
     #[inline(always)]
     fn of<T: WordAccess>(staged: &Staged, first: i32, row: u32) -> Self {
         let each = elements_per_store(size_of::<T>());

@@ -1,5 +1,5 @@
-//! Transposes matrices of short runs that have few rows: a tile is as high as they are, and so it is one run in the
-//! output, which is written word by word. It is loaded as by [`packed_segments`](crate::transpose::packed::segment_tiling).
+//! Transposes matrices of few rows of short contiguous segments: a tile is as high as the matrix, so that it is one
+//! contiguous segment of the output. It is loaded as in [`segments`](mod@super::segments).
 
 use cuda_std::prelude::*;
 
@@ -11,17 +11,17 @@ use crate::transpose::launch_dependents;
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tuning::{PACKED_BLOCK, SHORT_WIDE_ROW, elements_per_store};
 
-/// Whether rows of the output are so short that many words would be of two of them: `rows` runs of `len` elements of
-/// `size` bytes.
+/// Whether rows of the output are so short that many stores would span two of them, for `rows` segments of `len`
+/// elements of `size` bytes.
 pub const fn is_short_wide(rows: usize, len: usize, size: usize) -> bool {
     rows * len * size < SHORT_WIDE_ROW
 }
 
-/// Writes the transpose of a matrix of `rows` x `columns` runs of `len` elements, without gaps: run `i * columns + j`
-/// of the input is run `j * rows + i` of the output.
+/// Transposes a matrix of `rows` x `columns` segments of `len` elements, without gaps: segment `i * columns + j` of the
+/// input is segment `j * rows + i` of the output.
 ///
-/// `len` is at least 2. A block is for `width` runs of each row; that, `vectors_per_row` and `row_pitch` are as in
-/// [`PackedTiling`](crate::transpose::packed::segment_tiling::PackedTiling). `LEN` is the [`capacity`] of a block.
+/// `len` is at least 2. A block takes `width` segments of each row. That, `vectors_per_row` and `row_pitch` are those
+/// of a [`PackedTiling`](crate::transpose::packed::segment_tiling::PackedTiling). `LEN` is the [`capacity`] of a block.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -59,17 +59,18 @@ pub unsafe fn packed_segments_short_wide<T: WordAccess, const LEN: usize>(
         let begin = if first < 0 { -first as u32 } else { 0 };
         let behind = written as i32 - first;
         let end = if behind < each as i32 { behind as u32 } else { each };
-        // Of those beside the run it is its first or last one: a branch would be done twice.
+        // Elements outside of the segment repeat its first or last one: nearly every warp would take both sides of a
+        // branch.
         let element = |k: u32| {
             let nth = first + k as i32;
             let nth = if nth < 0 { 0 } else { nth as u32 };
             let (column, within) = by_column.divide(if nth < written { nth } else { written - 1 });
             let (row, nth) = staged.by_segment.divide(within);
-            // SAFETY: where that element of run `column` of a row in the tile is.
+            // SAFETY: an element of segment `column` of a row in the tile.
             unsafe { tile.load_unchecked((staged.place::<T>(row, nth) + column * len) as usize) }
         };
         let to = start.wrapping_add(word as usize).wrapping_sub(past);
-        // SAFETY: these elements are the run's; and `past` is counted from a word's start.
+        // SAFETY: these elements are in the segment, and `past` is counted from a word's start.
         unsafe { store_any(&output, to, begin, end, element) };
         word += PACKED_BLOCK as u32 * each;
     }

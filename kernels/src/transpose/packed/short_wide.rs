@@ -1,4 +1,4 @@
-//! Puts a [strip](crate::transpose::packed) of few rows together: each becomes a column.
+//! Transposes a short-wide matrix: each of its few rows becomes a column.
 
 use cuda_std::prelude::*;
 
@@ -10,39 +10,39 @@ use crate::transpose::launch_dependents;
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, short_wide_skew};
 
-/// Columns of the matrix before those that a block is for, which it may need, because a matrix of the output begins
-/// inside of a sector.
+/// The halo: columns before the block's own that it may need, because a matrix of the output may begin inside of a
+/// sector.
 pub const fn halo(rows: usize, size: usize) -> usize {
     (SECTOR / size - 1).div_ceil(rows)
 }
 
-/// Vectors that a run of a row lies in, of a block for `width` columns.
+/// Vectors of a row's segment, for a block of `width` columns.
 pub const fn vectors_per_segment(rows: usize, width: usize, size: usize) -> usize {
     let lanes = 16 / size;
     (width + halo(rows, size) + lanes - 1).div_ceil(lanes)
 }
 
-/// How many elements the runs of two rows begin apart in shared memory: enough for the vectors, and such that what a
-/// warp reads of neighbouring rows lies in different banks, where it can.
+/// The pitch of rows in shared memory, in elements. It has room for the vectors, and puts what a warp reads of
+/// neighbouring rows in different banks where that is possible.
 pub const fn segment_pitch(rows: usize, width: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
     let (words, banks) =
         (vectors_per_segment(rows, width, size) * (16 / size) / word, elements_per_bank_row(size) / word);
     if rows >= banks {
-        // A warp reads one word of each of many.
+        // A warp reads one word of each of many rows.
         return (words | 1) * word;
     }
-    // Or several of each of few.
+    // A warp reads several words of each of few rows.
     let apart = banks.div_ceil(rows);
     (words + (banks + apart - words % banks) % banks) * word
 }
 
-/// Where a row's run begins in shared memory.
+/// The index of a row's segment in shared memory.
 pub const fn segment_start(row: usize, segment_pitch: usize, size: usize) -> usize {
     row * segment_pitch + row / 8 * short_wide_skew(size)
 }
 
-/// Columns that a block has room for: whole sectors of the output, and of the input.
+/// The most columns of a block: whole sectors of the output and of the input.
 pub const fn max_columns(rows: usize, size: usize) -> usize {
     let (vectors, step) = (PACKED_BLOCK * PACKED_VECTORS, SECTOR / size);
     let mut width = capacity(size) / rows / step * step;
@@ -55,12 +55,13 @@ pub const fn max_columns(rows: usize, size: usize) -> usize {
     width
 }
 
-/// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart,
-/// without gaps; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
+/// Transposes a batch of matrices of `rows` x `columns` elements. Rows of the input begin `input_pitch` elements apart;
+/// the output has no gaps; matrices begin `input_batch` and `output_batch` elements apart.
 ///
-/// `rows` are 2 to 128. A block is for `width` columns, up to [`max_columns`]: it writes so many rows of the output,
-/// counted from the start of the sector in which the first begins; `blocks` of them are a matrix. `vectors_per_segment` and
-/// `segment_pitch` are the functions' of those names. `LEN` is the [`capacity`] of a block.
+/// `rows` is 2 to 128. A block takes `width` columns, at most [`max_columns`], and writes as many rows of the output,
+/// counted from the start of the sector in which the first begins. Each matrix takes `blocks` blocks.
+/// `vectors_per_segment` and `segment_pitch` are the results of the functions of those names. `LEN` is the [`capacity`]
+/// of a block.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -92,7 +93,7 @@ pub unsafe fn short_wide<T: WordAccess, const LEN: usize>(
     let first = left.saturating_sub(past.div_ceil(rows) as usize);
     let last = if left + (width as usize) < columns { left + width as usize } else { columns };
     if first >= last {
-        // The matrix begins where a sector does, and needs one block less.
+        // This matrix begins where a sector does, and needs one block less.
         return;
     }
     let segments = AlignedRows {
@@ -117,40 +118,40 @@ pub unsafe fn short_wide<T: WordAccess, const LEN: usize>(
         past: input.elements_past(segments.begin, 16) as u32,
         pitch: input_pitch as u32,
     };
-    // The tile's first element in the output, counted from that of its first column: before it, in the first tile.
+    // The tile's first element, counted from the output of its first column; negative in the first tile.
     let before = ((left - first) as u32 * rows) as i32 - past as i32;
     let to = (start + left * rows as usize).wrapping_sub(past as usize);
     from_rows.store_to(&output, to, width * rows, before, segments.len * rows);
 }
 
-/// Runs of rows in shared memory, as columns.
+/// Segments of rows in shared memory, as columns of the matrix.
 struct FromRows<'a, T, const LEN: usize> {
     tile: &'a SharedArray<T, LEN>,
     by_rows: Divisor,
     segment_pitch: u32,
-    /// How many elements the first run begins behind its first vector's start, and the pitch that tells so of the
-    /// others.
+    /// Elements from the start of the first row's vectors to its segment, and the pitch, which gives those of the other
+    /// rows.
     past: u32,
     pitch: u32,
 }
 
 impl<T: WordAccess, const LEN: usize> FromRows<'_, T, LEN> {
-    /// Where the element lies that is the `i`-th in the output.
+    /// The index in shared memory of element `i` of the output.
     #[inline(always)]
     fn place(&self, i: u32) -> u32 {
         let (column, row) = self.by_rows.divide(i);
         self.place_in(column, row)
     }
 
-    /// Where the element of a column and a row lies.
+    /// The index in shared memory of an element by column and row.
     #[inline(always)]
     fn place_in(&self, column: u32, row: u32) -> u32 {
         let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Vector::LEN as u32;
         segment_start(row as usize, self.segment_pitch as usize, size_of::<T>()) as u32 + past + column
     }
 
-    /// Writes `len` elements from the output's `to` on, of which the first is that before `-before` elements, or that
-    /// many behind, and of which there are `behind` from that on.
+    /// Writes `len` elements of the output from `to` on. The first of them is element `before` of the tile, which may
+    /// be negative; the tile has `behind` elements.
     #[inline(always)]
     fn store_to(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32) {
         let each = elements_per_store(size_of::<T>());
@@ -161,7 +162,7 @@ impl<T: WordAccess, const LEN: usize> FromRows<'_, T, LEN> {
         self.store_whole_columns(output, to, len, before, behind, threads);
     }
 
-    /// [`FromRows::store_to`] of elements that are written one by one, four of them on their way at once.
+    /// [`FromRows::store_to`] for stores of one element, with four elements in flight.
     #[inline(always)]
     fn store_singles(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32) {
         const STEP: u32 = PACKED_BLOCK as u32;
@@ -169,18 +170,18 @@ impl<T: WordAccess, const LEN: usize> FromRows<'_, T, LEN> {
         let end = if end < len { end } else { len };
         let mut i = thread::thread_idx_x();
         if (i as i32) < -before {
-            // What is before the first is less than a sector.
+            // Fewer elements than a sector has precede the first one.
             i += STEP;
         }
         if i >= end {
             return;
         }
         let mut walk = self.by_rows.walk((before + i as i32) as u32, STEP);
-        // SAFETY: an element of the runs.
+        // SAFETY: an element of the segments.
         let load =
             |walk: Walk| unsafe { self.tile.load_unchecked(self.place_in(walk.quotient, walk.remainder) as usize) };
         let store = |i: u32, element: T| {
-            // SAFETY: one of the matrix.
+            // SAFETY: an element of the matrix.
             unsafe { store_any(output, to.wrapping_add(i as usize), 0, 1, |_| element) };
         };
         while i + 3 * STEP < end {
@@ -202,9 +203,9 @@ impl<T: WordAccess, const LEN: usize> FromRows<'_, T, LEN> {
         }
     }
 
-    /// [`FromRows::store_to`] by `threads` threads, whose elements together are a multiple of the rows: so a thread's
-    /// are of the same rows each time, and their places differ by so many columns. To work out each one's place is most
-    /// of what there is to do for bytes.
+    /// [`FromRows::store_to`] by `threads` threads, whose elements together are a multiple of the rows. So each store
+    /// of a thread is of the same rows, and its indices grow by a fixed number of columns. For bytes, computing indices
+    /// is most of the work.
     #[inline(always)]
     fn store_whole_columns(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32, threads: u32) {
         let (each, rows) = (elements_per_store(size_of::<T>()), self.by_rows.by());
@@ -213,7 +214,7 @@ impl<T: WordAccess, const LEN: usize> FromRows<'_, T, LEN> {
         }
         let mut i = thread::thread_idx_x() * each;
         let mut from_first = before + i as i32;
-        // Counted from so many columns before that none is negative.
+        // Offset by so many columns that no index is negative.
         let place =
             |k: u32| self.place((from_first + (k + SECTOR as u32 * rows) as i32) as u32).wrapping_sub(SECTOR as u32);
         let first = match each {
@@ -225,10 +226,10 @@ impl<T: WordAccess, const LEN: usize> FromRows<'_, T, LEN> {
         while i < len {
             let to = to.wrapping_add(i as usize);
             if from_first >= 0 && behind as i32 - from_first >= each as i32 {
-                // SAFETY: all of these elements are the runs'.
+                // SAFETY: all of these elements are in the segments.
                 let element =
                     |k: u32| unsafe { self.tile.load_unchecked(first[k as usize].wrapping_add(further) as usize) };
-                // SAFETY: inside of the matrix; and what is behind the first `to` by a multiple of so many is aligned.
+                // SAFETY: inside of the matrix, and multiples of a store's size after the first `to` are aligned.
                 unsafe { store_any(output, to, 0, each, element) };
             } else {
                 self.store_at(output, to, from_first, behind);
@@ -239,8 +240,7 @@ impl<T: WordAccess, const LEN: usize> FromRows<'_, T, LEN> {
         }
     }
 
-    /// Writes as many elements as a thread writes at once, or those of them that the runs have: the first of them is
-    /// the `from_first`-th, and there are `behind` in all.
+    /// Writes the elements of one store that the tile has: the first is element `from_first`, of `behind`.
     #[inline(always)]
     fn store_at(&self, output: &GlobalMut<T>, to: usize, from_first: i32, behind: u32) {
         let each = elements_per_store(size_of::<T>());
@@ -249,15 +249,15 @@ impl<T: WordAccess, const LEN: usize> FromRows<'_, T, LEN> {
         let end = if left < each as i32 { left } else { each as i32 };
         if (begin as i32) < end {
             let element = |k: u32| self.tile.load(self.place((from_first + k as i32) as u32) as usize % LEN);
-            // SAFETY: these elements are inside of the matrix; and `to` is counted from a sector's start.
+            // SAFETY: these elements are inside of the matrix, and `to` is counted from a sector's start.
             unsafe { store(output, to, begin, end as u32, element) };
         }
     }
 }
 
-/// The most threads of a block that write whole columns of `rows` elements together, if each writes `each` elements of
-/// 8 bytes in all; and whole sectors, where there are so many: with others a warp writes parts of sectors. There are
-/// some, as a strip has at most 128 rows.
+/// The most threads of a block that write whole columns of `rows` elements together, `each` elements a store. They
+/// write whole sectors where a block has enough threads, since a warp would otherwise write parts of sectors. The
+/// result is at least 1, because `rows` is at most 128.
 #[inline(always)]
 const fn threads_of_whole_columns(rows: u32, each: u32) -> u32 {
     const THREADS_OF_SECTOR: u32 = SECTOR as u32 / 8;
@@ -270,7 +270,7 @@ const fn threads_of_whole_columns(rows: u32, each: u32) -> u32 {
     }
 }
 
-/// The greatest power of two that divides `a` and `b`, which is one.
+/// The greatest power of two that divides both numbers.
 const fn common_power_of_two(a: u32, b: u32) -> u32 {
     let of_both = a | b;
     of_both & of_both.wrapping_neg()
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_run_lies_in_a_vector_more_where_it_begins_inside_of_one() {
-        // Of 40 rows a row of the output is whole sectors: a run has one element more than its width.
+        // For 40 rows, a row of the output is whole sectors, and a segment has one element more than its width.
         assert_eq!([8, 9, 12, 13].map(|width| vectors_per_segment(40, width, 4)), [3, 4, 4, 5]);
         assert_eq!([16, 31, 32].map(|width| vectors_per_segment(40, width, 1)), [2, 3, 3]);
     }
@@ -294,7 +294,7 @@ mod tests {
                 let threads = threads_of_whole_columns(rows, each);
                 assert!((1..=PACKED_BLOCK as u32).contains(&threads), "{rows}: {threads}");
                 assert!((threads * each).is_multiple_of(rows), "{rows}: {threads}");
-                // Whole sectors are four threads', and of more rows no block has so many.
+                // A whole sector takes four threads; a block has too few for that with more rows.
                 assert!(rows > PACKED_BLOCK as u32 / 4 || threads.is_multiple_of(4), "{rows}: {threads}");
             }
         }

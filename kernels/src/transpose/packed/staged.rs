@@ -1,4 +1,4 @@
-//! A tile of a matrix of runs, loaded by aligned vectors and kept as it is.
+//! A tile of a matrix of segments, loaded by aligned vectors and staged in shared memory as it is.
 
 use cuda_std::prelude::*;
 
@@ -7,21 +7,22 @@ use crate::divisor::Divisor;
 use super::aligned_rows::AlignedRows;
 use crate::transpose::tiled::access::word::WordAccess;
 
-/// A tile's runs in the input.
+/// A tile's segments in the input.
 pub(in crate::transpose) struct SegmentTile {
-    /// Where the first element is.
+    /// The index of the first element.
     pub begin: usize,
-    /// Runs of a row of the matrix.
+    /// Segments in a row of the matrix.
     pub columns: usize,
-    /// Runs of the tile, one below the other and side by side, and elements of each.
+    /// Segments down and across the tile, and elements of each.
     pub high: u32,
     pub wide: u32,
     pub len: u32,
 }
 
 impl SegmentTile {
-    /// Writes the runs to shared memory, as the vectors that they lie in, and says where. How many vectors, and how far
-    /// apart, is as in [`PackedTiling`](crate::transpose::packed::segment_tiling::PackedTiling). Other threads may read them behind the next barrier.
+    /// Stores the segments' vectors to shared memory, and says where their elements are. The vectors of a row and the
+    /// pitch are those of a [`PackedTiling`](crate::transpose::packed::segment_tiling::PackedTiling). Other threads may
+    /// read them after the next barrier.
     #[inline(always)]
     pub fn copy_to<T: WordAccess, const LEN: usize>(
         &self,
@@ -32,7 +33,7 @@ impl SegmentTile {
     ) -> Staged {
         let &Self { begin, columns, high, wide, len } = self;
         let pitch = columns * len as usize;
-        // Rows of the tile that are rows of the matrix, with nothing between them.
+        // The tile has whole rows of the matrix, without gaps.
         let is_whole = row_pitch == wide * len;
         let (rows, row_len) = if is_whole { (1, high * wide * len) } else { (high, wide * len) };
         let by_vectors = Divisor::new(vectors_per_row);
@@ -47,20 +48,20 @@ impl SegmentTile {
     }
 }
 
-/// Where the tile's elements lie in shared memory.
+/// The indices of the tile's elements in shared memory.
 pub(in crate::transpose) struct Staged {
-    /// How many elements the first row begins behind its first vector's start, and the pitch that tells so of the
-    /// others.
+    /// Elements from the start of the first row's vectors to the row, and the pitch, which gives those of the other
+    /// rows.
     past: u32,
     pitch: u32,
     /// Elements from one row to the next.
     apart: u32,
-    /// Divides by a run's length.
+    /// Divides by a segment's length.
     pub by_segment: Divisor,
 }
 
 impl Staged {
-    /// Where the `nth` element of a row's first run is.
+    /// The index of element `nth` of a row's first segment.
     #[inline(always)]
     pub fn place<T: WordAccess>(&self, row: u32, nth: u32) -> u32 {
         let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Vector::LEN as u32;
@@ -68,7 +69,7 @@ impl Staged {
     }
 }
 
-/// `most`, or `left` if that is less.
+/// The smaller of the two.
 #[inline(always)]
 pub(in crate::transpose) fn at_most(left: usize, most: u32) -> u32 {
     if left < most as usize { left as u32 } else { most }

@@ -1,4 +1,4 @@
-//! Takes a [strip](crate::transpose::packed) of few columns apart: each becomes a row.
+//! Transposes a tall-skinny matrix: each of its few columns becomes a row.
 
 use cuda_std::global::Fetch;
 use cuda_std::prelude::*;
@@ -10,15 +10,14 @@ use crate::transpose::launch_dependents;
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, tall_skinny_allocation};
 
-/// Rows of the matrix above those that a block writes, which it may need: a row of the output begins so many elements
-/// behind a sector's start, at most.
+/// The halo: rows above the block's own that it may need, because a row of the output may begin inside of a sector.
 pub const fn halo(size: usize) -> usize {
     SECTOR / size - 1
 }
 
-/// Positions in a row of the output that a block has room for: whole sectors.
+/// The most positions of a row of the output for one block: whole sectors.
 pub const fn max_positions(columns: usize, size: usize) -> usize {
-    // The run may begin inside of a vector, and that it lies in has to have a place.
+    // The segment may begin inside of a vector, and the whole vector needs a place.
     let mut segment = capacity(size) - 16 / size;
     while place((segment + 16 / size - 1) as u32, size) as usize >= capacity(size) {
         segment -= 16 / size;
@@ -26,8 +25,8 @@ pub const fn max_positions(columns: usize, size: usize) -> usize {
     (segment / columns).saturating_sub(halo(size)) / (SECTOR / size) * (SECTOR / size)
 }
 
-/// Where element `i` of the tile's run lies in shared memory: a word is left out after those that fill all banks, so
-/// that elements that are a multiple of that apart are in different ones.
+/// The index of element `i` of the tile's segment in shared memory. One word is skipped after every row of banks, so
+/// that elements at multiples of that distance are in different banks.
 const fn place(i: u32, size: usize) -> u32 {
     let left_out = if size < 4 { 4 / size } else { 1 };
     i + i / elements_per_bank_row(size) as u32 * left_out as u32
@@ -38,13 +37,12 @@ pub const fn allocation(size: usize) -> usize {
     tall_skinny_allocation(capacity(size))
 }
 
-/// Writes the transposes of matrices of `rows` x `columns` elements without gaps to rows that begin `output_pitch`
-/// elements apart; a further matrix begins `input_batch` and `output_batch` elements behind the one before.
+/// Transposes a batch of matrices of `rows` x `columns` elements. The input has no gaps between rows; rows of the
+/// output begin `output_pitch` elements apart; matrices begin `input_batch` and `output_batch` elements apart.
 ///
-/// `columns` is at least 2. A block writes `height` positions of each row of the output, whole sectors, up to
-/// [`max_positions`], counted from the start of the sector in which that begins; `blocks` of them are a matrix.
-///
-/// `LEN` is what a block [takes](allocation) of shared memory.
+/// `columns` is at least 2. A block writes `height` positions of each row of the output: whole sectors, at most
+/// [`max_positions`], counted from the start of the sector in which the row begins. Each matrix takes `blocks` blocks.
+/// `LEN` is the [`allocation`] of shared memory.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -104,7 +102,7 @@ pub unsafe fn tall_skinny<T: WordAccess, const LEN: usize>(
         before: (top - first) as u32,
         rows: (last - first) as u32,
     };
-    // All that the block may write is there.
+    // The segment has every element that the block may write.
     if top - first >= halo(size_of::<T>()) && last == top + height as usize {
         segment_columns.store_whole();
     } else {
@@ -112,35 +110,35 @@ pub unsafe fn tall_skinny<T: WordAccess, const LEN: usize>(
     }
 }
 
-/// A run in shared memory, as columns of the matrix.
+/// A segment in shared memory, as columns of the matrix.
 struct SegmentColumns<'a, T, const LEN: usize> {
     tile: &'a SharedArray<T, LEN>,
     output: &'a GlobalMut<'a, T>,
-    /// How many elements behind a vector's start it begins.
+    /// Elements from the start of the first vector to the segment.
     past: u32,
     columns: u32,
-    /// Divides by what is written of each row of the output: so often as many as are written at once.
+    /// Divides by the stores of each row of the output.
     per_row: Divisor,
-    /// Where the first row of the output has the tile's first position, if a sector begins there, and how far it is to
-    /// the next.
+    /// The index of the tile's first position in the first row of the output, if a sector begins there, and the
+    /// distance to the next row.
     begin: usize,
     pitch: usize,
-    /// Rows of the run before the tile's first position, and all of them.
+    /// Rows of the segment before the tile's first position, and all rows of it.
     before: u32,
     rows: u32,
 }
 
-/// Elements that are written at once.
+/// The elements of one store.
 #[derive(Clone, Copy)]
 struct Written {
-    /// Where the first goes, which of the run's rows it is of, and where it lies in the run.
+    /// The index in the output, the first element's row in the segment, and its index in the segment.
     to: usize,
     from_first: i32,
     at: u32,
 }
 
 impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
-    /// Those that are the `nth` of a column.
+    /// The `nth` store of a column.
     #[inline(always)]
     fn written(&self, column: u32, nth: u32) -> Written {
         let row = self.begin + column as usize * self.pitch;
@@ -154,14 +152,14 @@ impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
         }
     }
 
-    /// The `k`-th of elements that are written at once.
+    /// Element `k` of a store.
     ///
     /// # Safety
-    /// It is the run's.
+    /// It is an element of the segment.
     #[inline(always)]
     unsafe fn element(&self, written: Written, k: u32) -> T {
         let place = place(written.at.wrapping_add(k * self.columns), size_of::<T>());
-        // SAFETY: there is room for all of the run.
+        // SAFETY: the allocation has all of the segment.
         unsafe { self.tile.load_unchecked(place as usize) }
     }
 
@@ -172,20 +170,20 @@ impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
         while i < self.columns * self.per_row.by() {
             let (column, nth) = self.per_row.divide(i);
             let written = self.written(column, nth);
-            // The first one's row may be before the matrix, in the first tile.
+            // In the first tile, the first element's row may be above the matrix.
             let begin = if written.from_first < 0 { -written.from_first as u32 } else { 0 };
             let behind = self.rows as i32 - written.from_first;
             let end = if behind < each as i32 { behind } else { each as i32 };
             if (begin as i32) < end {
-                // SAFETY: these elements are the run's, and inside of the row; and sectors begin at a multiple of so
-                // many.
+                // SAFETY: these elements are in the segment and in the row, and a sector's start is a multiple of a
+                // store's size.
                 unsafe { store(self.output, written.to, begin, end as u32, |k| self.element(written, k)) };
             }
             i += PACKED_BLOCK as u32;
         }
     }
 
-    /// [`SegmentColumns::store`] where the run has all elements of the tile: four of them on their way at once.
+    /// [`SegmentColumns::store`] where the segment has all elements of the tile: with four elements in flight.
     #[inline(always)]
     fn store_whole(&self) {
         const STEP: u32 = PACKED_BLOCK as u32;
@@ -193,7 +191,7 @@ impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
         let mut i = thread::thread_idx_x();
         let mut walk = self.per_row.walk(i, STEP);
         let written = |walk: Walk| self.written(walk.quotient, walk.remainder);
-        // SAFETY: the run's.
+        // SAFETY: an element of the segment.
         let element = |written: Written, k: u32| unsafe { self.element(written, k) };
         while each == 1 && i + 3 * STEP < all {
             let second = walk.next();
@@ -214,7 +212,7 @@ impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
         }
         while i < all {
             let one = written(walk);
-            // SAFETY: inside of the row; and sectors begin at a multiple of so many.
+            // SAFETY: inside of the row, and a sector's start is a multiple of a store's size.
             unsafe { store_any(self.output, one.to, 0, each, |k| element(one, k)) };
             walk = walk.next();
             i += STEP;
@@ -222,13 +220,13 @@ impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
     }
 }
 
-/// A run of elements in global memory, and the aligned vectors that it lies in.
+/// A contiguous segment of global memory, and the aligned vectors that it lies in.
 struct Segment<'a, T> {
     input: &'a Global<'a, T>,
-    /// Where the first vector begins: `past` elements before the run.
+    /// The start of the first vector, `past` elements before the segment.
     start: usize,
     past: u32,
-    /// Elements, from the first vector's start on.
+    /// Elements from the first vector's start to the segment's end.
     end: u32,
 }
 
@@ -239,7 +237,7 @@ impl<'a, T: WordAccess> Segment<'a, T> {
         Self { input, start: begin.wrapping_sub(past), past: past as u32, end: past as u32 + len }
     }
 
-    /// The number of the thread's `k`-th vector, and whether there is one.
+    /// The index of the thread's `k`-th vector, clamped to the last one, and whether it is the thread's own.
     #[inline(always)]
     fn vector(&self, k: usize) -> (u32, bool) {
         let (i, vectors) =
@@ -247,14 +245,14 @@ impl<'a, T: WordAccess> Segment<'a, T> {
         if i < vectors { (i, true) } else { (vectors - 1, false) }
     }
 
-    /// The thread's `k`-th vector, or the run's last: so that there is no branch, behind which loads would wait.
+    /// The thread's `k`-th vector. Clamped to the last vector, so that the loads need no branch.
     #[inline(always)]
     fn load(&self, k: usize) -> T::Vector {
         let lanes = T::Vector::LEN as u32;
         let (i, _) = self.vector(k);
         let from = if i == 0 { self.past } else { 0 };
         let to = if (i + 1) * lanes < self.end { lanes } else { self.end - i * lanes };
-        // SAFETY: these elements are the run's, which is inside of the view; and `start` is aligned.
+        // SAFETY: these elements are the segment's, which is inside of the view, and `start` is aligned.
         unsafe {
             self.input.load_aligned_part_unchecked(
                 self.start.wrapping_add((i * lanes) as usize),
@@ -265,7 +263,7 @@ impl<'a, T: WordAccess> Segment<'a, T> {
         }
     }
 
-    /// Writes the thread's `k`-th vector to shared memory.
+    /// Stores the thread's `k`-th vector to shared memory.
     #[inline(always)]
     fn stage<const LEN: usize>(&self, k: usize, vector: T::Vector, tile: &SharedArray<T, LEN>) {
         let (i, is_there) = self.vector(k);

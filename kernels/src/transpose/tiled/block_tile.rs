@@ -1,22 +1,23 @@
-//! A block's tile of a matrix: where it lies, how it is cut in squares, and where it lies in shared memory.
+//! A block's tile of a matrix: where it lies, its micro-tiles, and its layout in shared memory.
 //!
 //! # The tile
 //!
-//! A block turns a tile of `across` x `down` squares, powers of two; a square has as many rows and columns as 16 bytes
-//! have elements. The squares of a tile are always as many ([`squares`]), so that a tile fills the same shared memory
-//! whether it is square or, for a matrix with few rows or columns, a strip: how many are across is the host's choice.
+//! A block transposes a tile of `across` x `down` micro-tiles, both powers of two. A micro-tile has as many rows and
+//! columns as 16 bytes have elements. The number of micro-tiles of a tile is fixed ([`micro_tiles`]), so every shape of
+//! tile fills the same shared memory. The host chooses how many are across: a square tile, or a long one for a matrix
+//! with few rows or columns.
 //!
 //! # Bank conflicts
 //!
-//! The tile is kept turned: column after column, each of `down` vectors of 16 bytes. A 16-byte access is done for eight
-//! lanes at a time, which should fall into the eight 16-byte units of the 32 banks. Vector `q` of a column in square
-//! `x` lies at place `q ^ swizzle(x)`:
+//! The tile is stored transposed: column after column, each of `down` vectors of 16 bytes. A 16-byte access takes eight
+//! lanes at a time, which should fall into the eight 16-byte units of the 32 banks. Vector `q` of a column in
+//! micro-tile `x` lies at index `q ^ swizzle(x)` of that column:
 //!
 //! | access | lanes differ in | units |
 //! |---|---|---|
-//! | store, of vector `y` of the columns of square `x` | `x`, and `y` where there are fewer than 8 squares across | all different, with 8 squares down or more |
-//! | store of halves of them, where two threads share a square | the half, and `x`, `y` as above, unroll_16 at a time | both halves of eight |
-//! | load, of vector `q` of a column | `q`, and the column where it has fewer than 8 vectors | eight different ones |
+//! | store of vector `y` of the columns of micro-tile `x` | `x`, and `y` with fewer than 8 micro-tiles across | all different, with 8 micro-tiles down or more |
+//! | store of half vectors, where two threads share a micro-tile | the half, `x` and `y`, 16 lanes at a time | both halves of eight |
+//! | load of vector `q` of a column | `q`, and the column with fewer than 8 vectors | eight different ones |
 
 use cuda_std::prelude::*;
 
@@ -24,14 +25,14 @@ use crate::transpose::tiled::epilogue::Epilogue;
 use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
 use crate::transpose::tiled::row_map::{Layout, Pitched};
 
-/// Squares of a tile of `len` elements of `size` bytes.
+/// Micro-tiles of a tile of `len` elements of `size` bytes.
 pub const fn micro_tiles(len: usize, size: usize) -> usize {
     let side = 16 / size;
     len / (side * side)
 }
 
-/// Threads that share a square, each with as many of its rows: squares of small elements are large, and where a tile
-/// has few of them a block would have few warps.
+/// Threads that share a micro-tile, each with the same number of its rows. Micro-tiles of small elements are large:
+/// without sharing, a block of few micro-tiles would have few warps.
 const fn sharing(len: usize, size: usize) -> usize {
     if size <= 2 && micro_tiles(len, size) < 128 { 2 } else { 1 }
 }
@@ -42,45 +43,46 @@ pub const fn threads(len: usize, size: usize) -> usize {
     if parts < 256 { parts } else { 256 }
 }
 
-/// Rows of a square that one of them has.
+/// Rows of a micro-tile that one thread has.
 const fn rows_each<T: Transpose, const LEN: usize>() -> usize {
     T::Vector::LEN / sharing(LEN, size_of::<T>())
 }
 
-/// Squares, or parts of them, that each has.
+/// Micro-tiles, or shares of them, that each thread has.
 const fn parts_each<T: Transpose, const LEN: usize>() -> usize {
     micro_tiles(LEN, size_of::<T>()) * sharing(LEN, size_of::<T>()) / threads(LEN, size_of::<T>())
 }
 
-/// Vectors that each has.
+/// Vectors that each thread has.
 pub(in crate::transpose) const fn vectors_each<T: Transpose, const LEN: usize>() -> usize {
     parts_each::<T, LEN>() * rows_each::<T, LEN>()
 }
 
-/// Squares, or parts of them, that a thread has, at most.
+/// The most micro-tiles, or shares of them, that a thread has.
 const MAX_PARTS: usize = 4;
 
-/// How matrices are cut in tiles. The host counts them: a block would need longer for its divisions than for a tile.
+/// The grid of tiles of the matrices. The host computes it, because the divisions would take a block longer than its
+/// tile.
 #[derive(Clone, Copy)]
 pub(in crate::transpose) struct TileGrid {
-    /// Squares across a tile, as a power of two.
+    /// The base-2 logarithm of the micro-tiles across a tile.
     pub across: u32,
     /// Tiles down and across each matrix.
     pub tiles_down: u32,
     pub tiles_across: u32,
-    /// Pieces of rows whose columns of tiles take turns, as a power of two.
+    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin.
     pub partitions: u32,
 }
 
 impl TileGrid {
-    /// Whose columns of tiles are taken from left to right.
+    /// A grid whose columns of tiles are traversed from left to right.
     #[inline(always)]
     pub fn in_order(across: u32, tiles_down: u32, tiles_across: u32) -> Self {
         Self { across, tiles_down, tiles_across, partitions: 0 }
     }
 
-    /// The block's matrix, and its tile's row and column: blocks go down each column of tiles, then to that of the next
-    /// piece, across each piece, and then from matrix to matrix.
+    /// The block's matrix, and the row and column of its tile. Consecutive blocks go down a column of tiles, then to
+    /// the current column of the next partition, and after all columns to the next matrix.
     #[inline(always)]
     pub fn of_block(self) -> (u32, u32, u32) {
         let block = thread::block_idx_x();
@@ -88,7 +90,7 @@ impl TileGrid {
         (nth / self.tiles_across, row, self.column(nth % self.tiles_across))
     }
 
-    /// The `nth` column of tiles. The first pieces have one more, if they are not all as wide.
+    /// The `nth` column of tiles. If the partitions are not equally wide, the first ones have one column more.
     #[inline(always)]
     fn column(self, nth: u32) -> u32 {
         let mask = (1 << self.partitions) - 1;
@@ -100,26 +102,26 @@ impl TileGrid {
 /// A block's tile.
 pub(in crate::transpose) struct Tile {
     pub batch: usize,
-    /// Its first row and column in the matrix, and how many of each the matrix has from there on, up to the tile's.
+    /// The first row and column in the matrix, and how many rows and columns are inside of the matrix.
     pub top: usize,
     pub left: usize,
     pub rows: u32,
     pub columns: u32,
-    /// Squares, as powers of two.
+    /// Micro-tiles, as base-2 logarithms.
     pub across: u32,
     pub down: u32,
-    /// Elements along the side of a square.
+    /// Elements along the side of a micro-tile.
     pub side: u32,
-    /// Threads that share a square, each with as many of its columns, as a power of two.
+    /// The base-2 logarithm of the threads that share a micro-tile, each with the same number of its columns.
     pub shared: u32,
 }
 
 impl Tile {
-    /// The block's own, of tiles of `squares` squares that are `1 << across` squares wide.
+    /// The block's tile, in a grid of tiles of `micro_tiles` micro-tiles, `1 << across` of them across.
     ///
-    /// Blocks go down [columns of tiles](TileGrid::of_block): so those that run at the same time write the output's rows
-    /// from end to end. (In bands of 32 or 128 rows of tiles, with which they read longer stretches, it was 2 to 6 %
-    /// slower.)
+    /// Consecutive blocks go down [a column of tiles](TileGrid::of_block), so that blocks that run at the same time
+    /// write whole rows of the output. Panels of 32 or 128 rows of tiles, which read longer parts of rows, were 2 to 6
+    /// % slower.
     #[inline(always)]
     pub fn of_block(rows: usize, columns: usize, grid: TileGrid, micro_tiles: usize, size: usize) -> Self {
         let side = 16 / size;
@@ -145,7 +147,7 @@ impl Tile {
         Self { batch, top, left, rows, columns, across, down, side: side as u32, shared: 0 }
     }
 
-    /// Its rows in the input.
+    /// The tile's rows in the input.
     #[inline(always)]
     pub fn rows_of_input(&self, input: &Layout) -> Pitched {
         Pitched { first: self.batch * input.batch + self.top * input.pitch + self.left, pitch: input.pitch }
@@ -160,17 +162,16 @@ impl Tile {
     /// Where vector `q` of column `column` begins in shared memory.
     #[inline(always)]
     pub fn vector(&self, column: u32, q: u32) -> usize {
-        // With fewer than eight squares, or parts of them, across, eight lanes store vectors of several rows of
-        // squares.
+        // With fewer than eight micro-tiles, or shares of them, across, eight lanes store vectors of several rows of
+        // micro-tiles.
         let shift = 3_u32.saturating_sub(self.across + self.shared);
         let swizzle = (((column << self.shared) / self.side) << shift) & ((1 << self.down) - 1) & 7;
         (((column << self.down) + (q ^ swizzle)) * self.side) as usize
     }
 }
 
-/// Part `k` of the thread's: the place of its square among those of the tile, counted along rows that have `1 <<
-/// across` of them, and which part it is. Neighbouring threads share a square: their stores of halves of vectors fill
-/// whole ones.
+/// Share `k` of the thread: the column and row of its micro-tile in the tile, and which share of it. Neighbouring
+/// threads share a micro-tile, so that their stores of half vectors fill whole vectors.
 #[inline(always)]
 fn part_of_thread<T: Transpose, const LEN: usize>(k: usize, across: u32) -> (u32, u32, u32) {
     let sharing = sharing(LEN, size_of::<T>()) as u32;
@@ -179,7 +180,7 @@ fn part_of_thread<T: Transpose, const LEN: usize>(k: usize, across: u32) -> (u32
     (micro_tile & ((1 << across) - 1), micro_tile >> across, part % sharing)
 }
 
-/// Vector `i` of those that the thread turns: its row and its first column in the tile.
+/// Vector `i` of the thread's micro-tiles: its row and its first column in the tile.
 #[inline(always)]
 pub(in crate::transpose) fn vector_of_micro_tiles<T: Transpose, const LEN: usize>(i: usize, across: u32) -> (u32, u32) {
     let (side, rows) = (T::Vector::LEN as u32, rows_each::<T, LEN>());
@@ -187,15 +188,15 @@ pub(in crate::transpose) fn vector_of_micro_tiles<T: Transpose, const LEN: usize
     (y * side + part * rows as u32 + (i % rows) as u32, x * side)
 }
 
-/// Vector `i` of those that the thread takes out: its column, and its place there. Consecutive threads take consecutive
-/// vectors of a column and then the next column, which is the order of the output's memory.
+/// Vector `i` that the thread stores to the output: its column, and its index in that column. Consecutive threads take
+/// consecutive vectors of a column and then the next column, which is the order of the output in memory.
 #[inline(always)]
 pub(in crate::transpose) fn vector_of_thread<T: Transpose, const LEN: usize>(i: usize, down: u32) -> (u32, u32) {
     let vector = thread::thread_idx_x() + (i * threads(LEN, size_of::<T>())) as u32;
     (vector >> down, vector & ((1 << down) - 1))
 }
 
-/// Turns the thread's squares into shared memory, each element changed on the way: `vectors` are their rows.
+/// Transposes the thread's micro-tiles into shared memory and applies the epilogue. `vectors` are their rows.
 #[inline(always)]
 pub(in crate::transpose) fn transpose_micro_tiles<T: Transpose, C: Epilogue<T>, const LEN: usize>(
     vectors: &[T::Vector; 16],
@@ -211,7 +212,7 @@ pub(in crate::transpose) fn transpose_micro_tiles<T: Transpose, C: Epilogue<T>, 
     transpose_micro_tile(&vectors, 3, shape, tile);
 }
 
-/// Vectors with their elements changed.
+/// Vectors after the epilogue.
 struct AfterEpilogue<'a, P, C> {
     vectors: &'a [P; 16],
     epilogue: C,
@@ -229,7 +230,7 @@ where
     }
 }
 
-/// Turns square `k` of the thread's, if there is one, into shared memory.
+/// Transposes micro-tile `k` of the thread into shared memory, if there is one.
 #[inline(always)]
 fn transpose_micro_tile<T: Transpose, const LEN: usize>(
     vectors: &[T::Vector; 16],
@@ -250,8 +251,8 @@ fn transpose_micro_tile<T: Transpose, const LEN: usize>(
     }
 }
 
-/// [`transpose_micro_tiles`] for a thread whose part of a square, from the tile's column `column` on and in row `y` of squares,
-/// is the first of each vector.
+/// [`transpose_micro_tiles`] for a thread whose share of a micro-tile is the first elements of each vector. The share
+/// begins at column `column` of the tile, in row `y` of micro-tiles.
 #[inline(always)]
 pub(in crate::transpose) fn transpose_part<T: Transpose, C: Epilogue<T>, const LEN: usize>(
     vectors: &[T::Vector; 16],
@@ -264,7 +265,7 @@ pub(in crate::transpose) fn transpose_part<T: Transpose, C: Epilogue<T>, const L
     unroll_16(&Transposed { transposed, column, y, shape, tile });
 }
 
-/// The vectors of one square among those of all; what is behind them is of no meaning.
+/// The vectors of one micro-tile; the vectors past its rows are unspecified.
 struct MicroTile<'a, P> {
     vectors: &'a [P; 16],
     first: usize,
@@ -279,7 +280,7 @@ impl<P: VectorType> Unroll for MicroTile<'_, P> {
     }
 }
 
-/// A turned square, or a part of one, at its place in shared memory.
+/// A transposed micro-tile, or a share of one, with its place in shared memory.
 struct Transposed<'a, T: Transpose, const LEN: usize> {
     transposed: [T::Vector; 16],
     column: u32,
@@ -301,8 +302,8 @@ impl<T: Transpose, const LEN: usize> Unroll for Transposed<'_, T, LEN> {
     }
 }
 
-/// What one of two threads has of a turned square: a half of each of its vectors, which is the first half of those it
-/// turned.
+/// One of two threads' share of a transposed micro-tile: the first half of each vector, which is a half of a vector in
+/// shared memory.
 struct Half<'a, 'b, T: Transpose, const LEN: usize> {
     of: &'a Transposed<'b, T, LEN>,
     part: u32,
@@ -327,7 +328,7 @@ impl<T: Transpose, const LEN: usize> Unroll for Half<'_, '_, T, LEN> {
 mod tests {
     use super::*;
 
-    /// The columns of so many tiles, in their order.
+    /// The order of `TILES` columns of tiles.
     fn columns<const TILES: usize>(partitions: u32) -> [u32; TILES] {
         let grid = TileGrid { across: 0, tiles_down: 1, tiles_across: TILES as u32, partitions };
         core::array::from_fn(|nth| grid.column(nth as u32))

@@ -1,4 +1,4 @@
-//! What becomes of elements on their way: nothing, or a factor and the conjugate, as in BLAS' `geam` and `omatcopy`.
+//! The epilogue of a transpose: nothing, or a factor and the conjugate, as in BLAS' `geam` and `omatcopy`.
 
 use cuda_std::float::{bf16_from_f32, f16_from_f32, f32_from_bf16, f32_from_f16};
 use cuda_std::prelude::*;
@@ -7,13 +7,13 @@ use num_complex::Complex;
 
 use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
 
-/// What is done to each element of a vector.
+/// An operation on each element of a vector.
 pub trait Epilogue<T: Transpose>: Copy {
-    /// The vector with its elements changed.
+    /// The vector after the operation.
     fn of(&self, vector: T::Vector) -> T::Vector;
 }
 
-/// Nothing.
+/// No operation.
 #[derive(Clone, Copy)]
 pub struct Identity;
 
@@ -30,26 +30,26 @@ pub const CONJUGATED: u32 = 1;
 /// The bit of a [`Scaling`]'s `how` for the factor.
 pub const MULTIPLIED: u32 = 2;
 
-/// The conjugate, if `how` says so, and then the product with a factor, if it says that: `factor * conj(x)`.
+/// `factor * conj(x)`, or one of the two operations, as `how` says.
 #[derive(Clone, Copy)]
 pub struct Scaling {
-    /// The factor's real and imaginary parts, of which the element's type has every value that is given.
+    /// The factor's real and imaginary parts, each exact in the element's type.
     pub factor: [f64; 2],
-    /// [`CONJUGATED`] and [`MULTIPLIED`], or 0.
+    /// A sum of [`CONJUGATED`] and [`MULTIPLIED`].
     pub how: u32,
 }
 
 /// A number that can be multiplied.
 pub trait Scale: Plain {
-    /// The unsigned number of its bits.
+    /// The unsigned number of the same size.
     type Bits: Transpose;
-    /// Factor and product, each result rounded once more for each operation; a NaN has always the same bits.
+    /// The product with a factor. Each operation rounds once, and every NaN has the same bits.
     fn times(bits: Self::Bits, factor: [f64; 2]) -> Self::Bits;
-    /// The sign of the imaginary part changed. Of a real number itself.
+    /// The complex conjugate; a real number is its own.
     fn conjugate(bits: Self::Bits) -> Self::Bits;
 }
 
-/// A change of elements by their type.
+/// A scaling of elements of type `N`.
 #[derive(Clone, Copy)]
 pub struct Scaled<N> {
     scaling: Scaling,
@@ -57,7 +57,7 @@ pub struct Scaled<N> {
 }
 
 impl<N> Scaled<N> {
-    /// This scaling.
+    /// The epilogue of this scaling.
     #[inline(always)]
     pub fn by(scaling: Scaling) -> Self {
         Self { scaling, number: core::marker::PhantomData }
@@ -65,7 +65,7 @@ impl<N> Scaled<N> {
 }
 
 impl<N: Scale> Scaled<N> {
-    /// An element changed.
+    /// The element after the epilogue.
     #[inline(always)]
     pub fn of_element(&self, x: N::Bits) -> N::Bits {
         let Scaling { factor, how } = self.scaling;
@@ -90,7 +90,7 @@ impl<N: Scale> Epilogue<N::Bits> for Scaled<N> {
     }
 }
 
-/// The elements of a vector; what is behind the last is of no meaning.
+/// The elements of a vector; values past the last are unspecified.
 struct Elements<P>(P);
 
 impl<P: VectorType> Unroll for Elements<P> {
@@ -102,7 +102,7 @@ impl<P: VectorType> Unroll for Elements<P> {
     }
 }
 
-/// The same bits for every NaN: which one an operation gives depends on the machine.
+/// Gives every NaN the same bits, because those that an operation gives depend on the machine.
 macro_rules! with_one_nan {
     ($x:expr, $type:ty) => {{
         let x: $type = $x;

@@ -1,4 +1,4 @@
-//! Transposes of squares where they are.
+//! Transposes of square matrices in place.
 
 use cuda_std::prelude::*;
 
@@ -9,17 +9,17 @@ use crate::transpose::tiled::micro_tile::Transpose;
 use crate::transpose::tiled::row_map::Layout;
 use crate::transpose::tuning::{in_place_halves, in_place_side, small_in_place_elements};
 
-/// Elements of a tile of this size.
+/// Elements of a tile, for elements of `size` bytes.
 pub const fn elements(size: usize) -> usize {
     in_place_side(size) * in_place_side(size)
 }
 
-/// The tiles that block `block` exchanges, as row and column of the one on or above the diagonal, of a square of
-/// `tiles` x `tiles` of them. There are `tiles * (tiles + 1) / 2`.
+/// The tile on or above the diagonal that block `block` exchanges with its mirror image, as row and column, in a matrix
+/// of `tiles` x `tiles` tiles. There are `tiles * (tiles + 1) / 2`.
 ///
-/// They are counted in a rectangle. Of an even number of tiles, row `r` of the rectangle has the `tiles - r` of row `r`
-/// of the square and the `r + 1` of row `tiles - 1 - r`; of an odd number, those of row `r` and the `r` of row `tiles -
-/// r`.
+/// Blocks are counted in a rectangle. For an even number of tiles, row `r` of the rectangle has the `tiles - r` tiles
+/// of row `r` of the matrix and the `r + 1` of row `tiles - 1 - r`. For an odd number, it has those of row `r` and the
+/// `r` tiles of row `tiles - r`.
 pub const fn pair(block: u32, tiles: u32) -> (u32, u32) {
     let is_even = tiles.is_multiple_of(2) as u32;
     let width = tiles + is_even;
@@ -37,7 +37,7 @@ pub const fn pair(block: u32, tiles: u32) -> (u32, u32) {
 pub struct InPlaceArgs<T: Plain> {
     /// The matrices.
     pub matrix: GlobalMut<T>,
-    /// Rows of a matrix, and columns.
+    /// The rows and columns of a matrix.
     pub side: usize,
     /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
@@ -45,12 +45,12 @@ pub struct InPlaceArgs<T: Plain> {
     pub batch: usize,
 }
 
-/// Transposes matrices of `side` x `side` elements, whose rows begin `pitch` elements and which begin `batch` elements
-/// apart, where they are. `LEN` is [`elements`] of the size.
+/// Transposes a batch of matrices of `side` x `side` elements in place. Rows begin `pitch` elements apart, matrices
+/// `batch`. `LEN` is [`elements`] of the size.
 ///
-/// A block takes two tiles that change places, or one on the diagonal: both are in shared memory before either is
-/// overwritten, and no other block has an element of them. Half of its threads are for each, if there are
-/// [`in_place_halves`]. The grid has a block for each [`pair`] of each matrix.
+/// A block exchanges two tiles, or transposes one on the diagonal. Both tiles are in shared memory before either is
+/// overwritten, and no other block has an element of them. With two [`in_place_halves`], each half of the threads takes
+/// one tile. The grid has a block for each [`pair`] of each matrix.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -90,7 +90,7 @@ pub unsafe fn in_place_tiles<T: Transpose, const LEN: usize>(
     }
 }
 
-/// [`in_place_tiles`](fn@in_place_tiles) whose sides, pitches and addresses are multiples of 16 bytes. `LEN` is
+/// [`in_place_tiles`](fn@in_place_tiles) where sides, pitches and addresses are multiples of 16 bytes. `LEN` is
 /// [`elements`] of the size, or [`small_in_place_elements`].
 ///
 /// # Safety
@@ -119,10 +119,10 @@ pub unsafe fn aligned_in_place_tiles<T: Transpose, const LEN: usize>(
     }
 }
 
-/// What half of a block does: one of two tiles that change places.
+/// The work of half of a block: one of the two tiles that are exchanged.
 struct Half {
     shape: Tile,
-    /// A tile on the diagonal is one.
+    /// False for the second half on the diagonal.
     is_needed: bool,
 }
 
@@ -131,7 +131,7 @@ impl Half {
     #[inline(always)]
     fn new<T: Transpose, const LEN: usize>(side: usize, half: u32) -> Self {
         let size = size_of::<T>();
-        // Of a power of two that is a square.
+        // `LEN` is a power of two and a square.
         let side_of_tile = 1 << (LEN.trailing_zeros() / 2);
         let tiles = side.div_ceil(side_of_tile) as u32;
         let pairs = tiles * (tiles + 1) / 2;

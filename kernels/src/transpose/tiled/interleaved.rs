@@ -1,10 +1,10 @@
-//! Transposes whose rows are dealt out, on one side: what reverses three axes of which the first or the last is short.
+//! Transposes with interleaved rows on one side: three axes reversed, of which the first or the last is short.
 //!
-//! An array of `a x b x c` elements is a matrix of `a` rows of `b * c` elements. In its transpose, element `(b, c)` of
-//! a row is row `b * c_len + c`; where all axes are reversed, it is row `c * b_len + b`. So rows go to members of
-//! groups as cards go to players: consecutive ones to consecutive members, each member keeping what it gets together.
-//! With a short axis `c` this loads and writes long stretches, where a transpose for each `b` would load `c` elements
-//! at a time. A short axis `a` is dealt in the input.
+//! An array of `a x b x c` elements is a matrix of `a` rows of `b * c` elements. Its transpose has element `(b, c)` in
+//! row `b * c_len + c`; the array with its axes reversed has it in row `c * b_len + b`. So the rows of the output are
+//! interleaved `c_len` ways: consecutive rows go to consecutive ways, and the rows of a way are contiguous. With a
+//! short axis `c`, this loads and stores long parts of rows, where a transpose for each `b` would load `c` elements at
+//! a time. For a short axis `a`, the rows of the input are interleaved.
 
 use cuda_std::prelude::*;
 
@@ -16,7 +16,8 @@ use crate::transpose::tiled::micro_tile::Transpose;
 use crate::transpose::tiled::row_map::InterleavedRows;
 use crate::transpose::tuning::tile_elements;
 
-/// The arguments of [`interleaved_tiles`](fn@interleaved_tiles) and [`aligned_interleaved_tiles`](fn@aligned_interleaved_tiles).
+/// The arguments of [`interleaved_tiles`](fn@interleaved_tiles) and
+/// [`aligned_interleaved_tiles`](fn@aligned_interleaved_tiles).
 #[arguments]
 pub struct InterleavedArgs<T: Plain> {
     /// The elements.
@@ -27,23 +28,23 @@ pub struct InterleavedArgs<T: Plain> {
     pub rows: usize,
     /// Columns of the matrix.
     pub columns: usize,
-    /// To how many members the rows are dealt.
+    /// The ways of the input's rows; 1 if they are not interleaved.
     pub input_ways: u32,
-    /// To how many members the rows of the transpose are dealt.
+    /// The ways of the output's rows.
     pub output_ways: u32,
-    /// The binary logarithm of the squares side by side in a tile.
+    /// The base-2 logarithm of the micro-tiles across a tile.
     pub across: u32,
-    /// Tiles one below the other.
+    /// Tiles down the matrix.
     pub tiles_down: u32,
-    /// Tiles side by side.
+    /// Tiles across the matrix.
     pub tiles_across: u32,
 }
 
-/// Writes the transpose of a matrix of `rows` x `columns` elements. The input's rows are dealt to `input_ways`,
-/// the output's to `output_ways`: row `i` is the one at place `i % members * (rows / members) + i / members`.
-/// Members are at most [`MAX_WAYS`] and divide the rows; 1 is as it is.
+/// Transposes a matrix of `rows` x `columns` elements, with the input's rows interleaved `input_ways` ways and the
+/// output's `output_ways`. Row `i` is at index `i % ways * (rows / ways) + i / ways`. The ways divide the rows and are
+/// at most [`MAX_WAYS`](super::row_map::MAX_WAYS).
 ///
-/// `LEN`, tiles and grid are as of [`tiles`](mod@crate::transpose::tiled::kernels); sides and addresses may be any.
+/// `LEN`, tiles and grid are those of [`tiles`](mod@crate::transpose::tiled::kernels). Sides and addresses are free.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -68,7 +69,7 @@ pub unsafe fn interleaved_tiles<T: Transpose, const LEN: usize>(
     unaligned::store_tile(&output, to, &shape, &tile);
 }
 
-/// [`interleaved_tiles`](fn@interleaved_tiles) whose sides and addresses are multiples of 16 bytes.
+/// [`interleaved_tiles`](fn@interleaved_tiles) where sides and addresses are multiples of 16 bytes.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.

@@ -1,5 +1,4 @@
-//! Transposes by vectors of 16 bytes, of elements of 1, 2, 4, 8 and 16 bytes: what the library calls for large
-//! matrices.
+//! Transposes by 16-byte accesses, of elements of 1 to 16 bytes: what the library launches for large matrices.
 
 use cuda_std::prelude::*;
 use half::{bf16, f16};
@@ -16,7 +15,7 @@ use crate::transpose::tuning::{
     blocks_in_many_waves, blocks_in_one_wave, blocks_of_small_tiles, small_tile_elements, tile_elements,
 };
 
-/// The arguments of the kernels that transpose by tiles: [`tiles`](fn@tiles), [`sector_aligned_tiles`](fn@sector_aligned_tiles) and
+/// The arguments of [`tiles`](fn@tiles), [`sector_aligned_tiles`](fn@sector_aligned_tiles) and
 /// [`narrow_tiles`](fn@crate::transpose::tiled::narrow::narrow_tiles).
 #[arguments]
 pub struct TileArgs<T: Plain> {
@@ -36,28 +35,29 @@ pub struct TileArgs<T: Plain> {
     pub input_batch: usize,
     /// The same of the output.
     pub output_batch: usize,
-    /// The binary logarithm of the squares side by side in a tile.
+    /// The base-2 logarithm of the micro-tiles across a tile.
     pub across: u32,
-    /// Tiles of a matrix one below the other.
+    /// Tiles down a matrix.
     pub tiles_down: u32,
-    /// Tiles of a matrix side by side.
+    /// Tiles across a matrix.
     pub tiles_across: u32,
-    /// The binary logarithm of the pieces of its rows that take turns.
+    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin.
     pub partitions: u32,
 }
 
-/// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
-/// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
-/// behind the one before. `LEN` is [`tile_elements`] or [`small_tile_elements`] of the size, and a [tile](crate::transpose::tiled::block_tile)
-/// is `1 << across` squares wide. There are `tiles_down` x `tiles_across` of them in each matrix, and `1 << pieces`
-/// pieces of its rows take turns.
+/// Transposes a batch of matrices of `rows` x `columns` elements. Rows begin `input_pitch` elements apart in the input
+/// and `output_pitch` in the output; matrices begin `input_batch` and `output_batch` elements apart.
 ///
-/// `BLOCKS` are to fit on a multiprocessor: [`blocks_in_many_waves`], [`blocks_in_one_wave`] or
+/// `LEN` is [`tile_elements`] or [`small_tile_elements`] of the element's size. A
+/// [tile](crate::transpose::tiled::block_tile) is `1 << across` micro-tiles wide. Each matrix has `tiles_down` x
+/// `tiles_across` tiles, in `1 << partitions` partitions that are traversed round-robin.
+///
+/// `BLOCKS` blocks are to fit on a multiprocessor: [`blocks_in_many_waves`], [`blocks_in_one_wave`] or
 /// [`blocks_of_small_tiles`].
 ///
-/// All accesses are 16 bytes wide, and 64 bytes or more are on their way in each thread of a large tile; a thread's
-/// squares are turned in registers, small elements by permuting bytes. So sides, pitches and addresses must be
-/// multiples of 16 bytes.
+/// All accesses are 16 bytes wide, so sides, pitches and addresses must be multiples of 16 bytes. Each thread of a
+/// large tile has 64 bytes or more in flight. A thread transposes its micro-tiles in registers, small elements by
+/// permuting bytes.
 ///
 /// The grid has a block for each tile of each matrix.
 ///
@@ -108,8 +108,8 @@ pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
     aligned::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
 }
 
-/// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose columns are long: by [slanted] tiles, of which the
-/// grid has as many as the [positions](slanted::positions) of a row need.
+/// [`tiles`](fn@tiles) for any side, pitch and address, and for long columns: by [sector-aligned](sector_aligned)
+/// tiles. The grid covers the [positions](sector_aligned::positions) of a row of the output.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -148,9 +148,9 @@ pub unsafe fn sector_aligned_tiles<T: Transpose, const LEN: usize>(
     sector_aligned::store_tile(&output, rows, &to, &shape, &tile);
 }
 
-/// The arguments of the kernels that scale on their way: [`scaled_tiles`](fn@scaled_tiles),
-/// [`aligned_scaled_tiles`](fn@aligned_scaled_tiles), [`sector_aligned_scaled_tiles`](fn@sector_aligned_scaled_tiles) and
-/// [`scaled_narrow_tiles`](fn@crate::transpose::tiled::narrow::scaled_narrow_tiles).
+/// The arguments of the kernels with an epilogue: [`scaled_tiles`](fn@scaled_tiles),
+/// [`aligned_scaled_tiles`](fn@aligned_scaled_tiles), [`sector_aligned_scaled_tiles`](fn@sector_aligned_scaled_tiles)
+/// and [`scaled_narrow_tiles`](fn@crate::transpose::tiled::narrow::scaled_narrow_tiles).
 #[arguments]
 pub struct ScaledTileArgs<T: Plain> {
     /// The elements.
@@ -169,15 +169,15 @@ pub struct ScaledTileArgs<T: Plain> {
     pub input_batch: usize,
     /// The same of the output.
     pub output_batch: usize,
-    /// The binary logarithm of the squares side by side in a tile.
+    /// The base-2 logarithm of the micro-tiles across a tile.
     pub across: u32,
-    /// Tiles of a matrix one below the other.
+    /// Tiles down a matrix.
     pub tiles_down: u32,
-    /// Tiles of a matrix side by side.
+    /// Tiles across a matrix.
     pub tiles_across: u32,
-    /// The binary logarithm of the pieces of its rows that take turns.
+    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin.
     pub partitions: u32,
-    /// What is done with each element: see [`Scaling`].
+    /// The operations on each element: see [`Scaling`].
     pub how: u32,
     /// The real part of the factor.
     pub real: f64,
@@ -185,8 +185,8 @@ pub struct ScaledTileArgs<T: Plain> {
     pub imaginary: f64,
 }
 
-/// [`tiles`](fn@tiles) of any sides, pitches and addresses, whose elements, of 2 bytes, are [scaled](crate::transpose::tiled::epilogue) on
-/// their way: `how` and the factor's parts are those of a [`Scaling`].
+/// [`tiles`](fn@tiles) for any side, pitch and address, of elements of 2 bytes, with the
+/// [epilogue](crate::transpose::tiled::epilogue) of a [`Scaling`].
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -226,7 +226,7 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
     unaligned::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
 }
 
-/// [`scaled_tiles`](fn@scaled_tiles) of what [`tiles`](fn@tiles) takes: everything at multiples of 16 bytes.
+/// [`scaled_tiles`](fn@scaled_tiles) where [`tiles`](fn@tiles) applies: everything begins at multiples of 16 bytes.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -267,7 +267,7 @@ pub unsafe fn aligned_scaled_tiles<N: Scale, const LEN: usize>(
     aligned::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
 }
 
-/// [`scaled_tiles`](fn@scaled_tiles) of what [`sector_aligned_tiles`](fn@sector_aligned_tiles) takes.
+/// [`scaled_tiles`](fn@scaled_tiles) where [`sector_aligned_tiles`](fn@sector_aligned_tiles) applies.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.

@@ -1,12 +1,12 @@
-//! Squares of elements, turned in registers.
+//! Micro-tiles: square blocks of elements that a thread transposes in registers.
 
 use cuda_std::bits::permute_bytes;
 use cuda_std::prelude::*;
 
-/// An unsigned number, for all types of its size, whose squares a thread can turn: of as many rows, a vector each, as a
-/// vector has elements.
+/// An unsigned number that stands for all types of its size. Its micro-tile has one vector for each row, and as many
+/// rows as a vector has elements.
 pub trait Transpose: Element {
-    /// The square with rows and columns exchanged; vectors behind its rows are of no meaning.
+    /// The transposed micro-tile. The vectors past its rows are unspecified.
     fn transpose(micro_tile: [Self::Vector; 16]) -> [Self::Vector; 16];
 }
 
@@ -49,11 +49,11 @@ impl Transpose for u16 {
     }
 }
 
-/// The rows of a turned square of halves of words.
+/// The rows of a transposed micro-tile of 2-byte elements.
 struct HalfRows([<u16 as Element>::Vector; 16]);
 
 impl HalfRows {
-    /// Word `k` of row `row`: an element of each of two rows of the square.
+    /// Word `k` of row `row`: one element of each of two rows of the micro-tile.
     #[inline(always)]
     fn word(&self, row: usize, k: usize) -> u32 {
         let halves = if row.is_multiple_of(2) { 0x5410 } else { 0x7632 };
@@ -86,7 +86,7 @@ impl Transpose for u8 {
     }
 }
 
-/// The rows of a turned square of bytes: for each four of them their words, each of which has a byte of each.
+/// The rows of a transposed micro-tile of bytes, four at a time; each word has one byte of each of four input rows.
 struct ByteRows([[[u32; 4]; 4]; 4]);
 
 impl Unroll for ByteRows {
@@ -100,7 +100,7 @@ impl Unroll for ByteRows {
     }
 }
 
-/// Of word `word` of every row, the bytes of four rows of the result.
+/// The bytes of four rows of the result, from word `word` of every row.
 #[inline(always)]
 fn transpose_words(micro_tile: &[<u8 as Element>::Vector; 16], word: usize) -> [[u32; 4]; 4] {
     let of_row = |row: usize| micro_tile[row].to_words()[word];
@@ -112,16 +112,16 @@ fn transpose_words(micro_tile: &[<u8 as Element>::Vector; 16], word: usize) -> [
     ]
 }
 
-/// What is done, or made, for each of a few numbers.
+/// A function of a small index that is always unrolled.
 pub(in crate::transpose) trait Unroll {
-    /// What is made.
+    /// The result.
     type Of;
-    /// For this number.
+    /// The value for index `i`.
     fn of(&self, i: usize) -> Self::Of;
 }
 
-/// One value for each of unroll_16. Written out, because what a compiler does not unroll goes to memory; and not by a
-/// closure, which it does not inline so often.
+/// The values for indices 0 to 15. Written out, because the compiler puts an array whose loop it does not unroll in
+/// local memory; and a trait instead of a closure, because it does not inline a closure that is called 16 times.
 #[inline(always)]
 pub(in crate::transpose) fn unroll_16<E: Unroll>(each: &E) -> [E::Of; 16] {
     [
@@ -161,7 +161,7 @@ pub(in crate::transpose) fn transpose_bytes([a, b, c, d]: [u32; 4]) -> [u32; 4] 
 mod tests {
     use super::*;
 
-    /// A square whose element in row `r` and column `c` is `16 r + c`, turned.
+    /// Transposes a micro-tile whose element in row `r` and column `c` is `16 r + c`.
     fn check<T: Transpose>(of: impl Fn(u8) -> T) {
         let side = T::Vector::LEN;
         let mut micro_tile = [T::Vector::splat(T::default()); 16];

@@ -1,24 +1,24 @@
-//! Where the rows that a tile has a part of begin in memory: at a pitch, or interleaved.
+//! Where the rows of a tile begin in memory: at a pitch, or interleaved.
 
 use crate::divisor::Divisor;
 use crate::transpose::tuning::LINE_PAIR;
 
-/// The matrices of which blocks take tiles, seen from one side: of the input, or of the output.
+/// The strides of a batch of matrices, on the input's or the output's side.
 pub(in crate::transpose) struct Layout {
     /// Elements from the start of one row to that of the next, and of one matrix to that of the next.
     pub pitch: usize,
     pub batch: usize,
 }
 
-/// Where the rows that a tile has a part of begin in memory.
+/// Maps a row of the tile to its address.
 pub(in crate::transpose) trait RowMap: Copy {
-    /// The tile's first element of its row `row`.
+    /// The index of the tile's first element of row `row`.
     fn start(self, row: u32) -> usize;
-    /// Whether they begin a multiple of 256 bytes apart, two lines of memory; also where that is not known.
+    /// Whether rows begin at multiples of [`LINE_PAIR`] bytes from each other, or that is unknown.
     fn are_line_aligned<T>(self) -> bool;
 }
 
-/// Rows as far apart as a pitch says.
+/// Rows at a pitch.
 #[derive(Clone, Copy)]
 pub(in crate::transpose) struct Pitched {
     pub(in crate::transpose) first: usize,
@@ -37,29 +37,28 @@ impl RowMap for Pitched {
     }
 }
 
-/// The most members that rows may be dealt to.
+/// The most ways of an interleaving.
 pub const MAX_WAYS: usize = 1 << 12;
 
-/// A divisor above all rows of a tile: all of them are one group's.
+/// A divisor above the number of rows of a tile: all rows are in group 0.
 const NOT_INTERLEAVED: u32 = 1 << 31;
 
-/// Rows of a tile that are dealt out, and whether all of the tile is at multiples of 16 bytes: then no row is looked
-/// for in a loop.
+/// Interleaved rows of a tile. `ALIGNED` says that all of the tile begins at multiples of 16 bytes; then no row is
+/// computed in a loop.
 #[derive(Clone, Copy)]
 pub(in crate::transpose) struct InterleavedRows<const ALIGNED: bool> {
-    /// Where the group of the tile's first row begins for the first member.
+    /// Where way 0 of the group of the tile's first row begins.
     first: usize,
-    /// The member that gets the tile's first row.
+    /// The way of the tile's first row.
     past: u32,
     by: Divisor,
-    /// Elements from one member's to the next, and from one group to the next.
+    /// Elements from one way to the next, and from one group to the next.
     way_stride: usize,
     group_stride: usize,
 }
 
 impl<const ALIGNED: bool> InterleavedRows<ALIGNED> {
-    /// Rows from `top` on, of `rows` in all that are `pitch` elements long, from their element `left` on. `members`
-    /// divides `rows`.
+    /// Rows from `top` on, of `rows` rows of `pitch` elements, from their element `left` on. `ways` divides `rows`.
     #[inline(always)]
     pub(in crate::transpose) fn new(rows: usize, pitch: usize, ways: u32, (top, left): (usize, usize)) -> Self {
         if ways == 1 {
@@ -94,7 +93,7 @@ mod tests {
 
     #[test]
     fn rows_are_dealt_in_turn() {
-        // 4 groups of 3, of 10 elements: members' rows are 40 apart.
+        // 4 groups of 3 rows, of 10 elements: ways are 40 apart.
         let rows = InterleavedRows::<false>::new(12, 10, 3, (5, 2));
         let starts = [0, 1, 2, 3, 6].map(|row| rows.start(row));
         assert_eq!(starts, [82 + 10, 2 + 20, 42 + 20, 82 + 20, 82 + 30]);

@@ -1,4 +1,4 @@
-//! A tile on its way in and out by 16-byte accesses, where sides, pitches and addresses are multiples of 16 bytes.
+//! Loads and stores of a tile by 16-byte accesses, where sides, pitches and addresses are multiples of 16 bytes.
 
 use cuda_std::global::{Fetch, issue_loads};
 use cuda_std::prelude::*;
@@ -10,12 +10,12 @@ use crate::transpose::tiled::epilogue::Epilogue;
 use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
 use crate::transpose::tiled::row_map::RowMap;
 
-/// Loads the thread's squares, turns them, and leaves them in shared memory.
+/// Loads the thread's micro-tiles, transposes them, and stores them to shared memory.
 ///
-/// Where rows begin and end inside of two lines, a tile's stretch of one does so, too; and a tile of bytes has rows of
-/// 128 bytes. Then L2 [fetches](Fetch) both lines, and a neighbour finds the other's there: 16400 x 16400 of 8 bytes
-/// takes 1058 us on an H200, not 1077, and 16384 x 16384 of 1 byte 133, not 137. Where nothing is gained, it is slower
-/// by 0.4 %.
+/// If the pitch is no multiple of [`LINE_PAIR`](crate::transpose::tuning::LINE_PAIR), the tile's part of a row begins
+/// and ends inside of a pair of lines; so do rows of bytes, which are 128 bytes long in a tile. Then L2
+/// [fetches](Fetch) both lines of a pair, and the neighbouring tile finds its own line there. 16384 x 16384 bytes take
+/// 133 us on an H200 instead of 137.
 #[inline(always)]
 pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, R: RowMap, const LEN: usize>(
     input: &Global<T>,
@@ -33,7 +33,7 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, R: RowMap, c
     transpose_micro_tiles(&vectors, epilogue, shape, tile);
 }
 
-/// The vectors of the thread's squares.
+/// The vectors of the thread's micro-tiles.
 struct VectorsOfInput<'a, T, R, const LEN: usize> {
     input: &'a Global<'a, T>,
     rows: R,
@@ -64,14 +64,13 @@ pub(in crate::transpose) fn store_tile<T: Transpose, R: RowMap, const LEN: usize
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    // Also what is outside of the matrix: a load that has to be done or not is a branch, and they would wait for each
-    // other.
+    // Also vectors outside of the matrix: conditional loads would be branches, and would wait for each other.
     let vectors = unroll_16(&VectorsOfTile { shape, tile });
     issue_loads();
     unroll_16(&VectorsOfOutput::<T, R, LEN> { output, rows, shape, vectors });
 }
 
-/// The vectors that a thread takes out of shared memory.
+/// The vectors that a thread loads from shared memory.
 struct VectorsOfTile<'a, T, const LEN: usize> {
     shape: &'a Tile,
     tile: &'a SharedArray<T, LEN>,
@@ -91,7 +90,7 @@ impl<T: Transpose, const LEN: usize> Unroll for VectorsOfTile<'_, T, LEN> {
     }
 }
 
-/// Where it writes them.
+/// Stores the vectors to the output.
 struct VectorsOfOutput<'a, T: Transpose, R, const LEN: usize> {
     output: &'a GlobalMut<'a, T>,
     rows: R,

@@ -1,19 +1,19 @@
-//! A tile on its way in and out, by 16-byte accesses, where rows begin and end at any address: a tile with a slanted
-//! upper and lower edge.
+//! Loads and stores of a tile by 16-byte accesses, for rows that begin and end at any address: a tile ends where a
+//! sector of the output ends.
 //!
-//! Memory takes sectors of 32 bytes, and one that two blocks write parts of is written more than once: of 8191 x 8193
-//! elements of 4 bytes 16.5 million sectors in place of 12.6. So here a tile ends, in each row of the output, where a
-//! sector ends. As rows of the output begin at any place in a sector, those ends are not in one row of the input: each
-//! column of the tile begins up to a sector's elements higher or lower than its neighbours. A block therefore loads
-//! [`HALO`] more rows of squares than it writes, and leaves to its neighbour above what it does not write of them.
-//! Only at the matrix' own edges are there parts of vectors.
+//! Memory transfers sectors of 32 bytes. A sector that two blocks write parts of is written more than once: 8191 x 8193
+//! elements of 4 bytes took 16.5 million sectors instead of 12.6. So in each row of the output, a tile ends where a
+//! sector ends. Rows of the output begin anywhere in a sector, so these ends are in different rows of the input: each
+//! column of the tile begins up to a sector's elements above or below its neighbours, and the tile's upper and lower
+//! edges are slanted. A block therefore loads a halo of [`HALO`] more rows of micro-tiles than it writes, and its
+//! neighbour writes the rest of them. Only the edges of the matrix have parts of vectors.
 //!
-//! Positions in a row of the output are counted from the start of the sector in which it begins.
+//! Positions in a row of the output are counted from the start of the sector in which the row begins.
 //!
-//! To cut vectors out of others takes instructions and registers. So the lanes of a tile inside of the matrix do
-//! without what has to be compared at its edges, what all vectors of a thread have in common is worked out once, and
-//! each lane loads the aligned vectors in which its rows begin, and gets those behind from the next lane, which begins
-//! there. So the last lane of a row loads for the one before it only, and its columns are the next tile's, too.
+//! Cutting a vector out of two takes instructions and registers. Three things save them. A tile inside of the matrix
+//! does without the comparisons for edges. What the vectors of a thread have in common is computed once. Each lane
+//! loads the aligned vectors in which its rows begin, and gets the next ones from the next lane by a shuffle. So the
+//! last lane of a row loads for the lane before it only, and its columns belong to the next tile.
 
 use cuda_std::bits::cut_vector;
 use cuda_std::global::{Begun, issue_loads};
@@ -28,33 +28,33 @@ use crate::transpose::tiled::row_map::Layout;
 /// Bytes of a sector.
 const SECTOR: usize = 32;
 
-/// Rows of squares that a tile shares with the one above it: a sector's.
+/// Rows of micro-tiles that a tile shares with the tile above it: one sector.
 pub const HALO: u32 = SECTOR as u32 / 16;
 
-/// The positions that rows of the output of `rows` elements of `size` bytes may reach: they begin in their first
-/// sector.
+/// Positions of a row of the output of `rows` elements of `size` bytes, which may begin anywhere in its first sector.
 pub const fn positions(rows: usize, size: usize) -> usize {
     rows + SECTOR / size - 1
 }
 
-/// Threads that share a square, each with as many of its columns, as a power of two: of squares of bytes each of two
-/// threads has half of each row, so that twice the warps have room.
+/// The base-2 logarithm of the threads that share a micro-tile, each with the same number of its columns. Two threads
+/// share a micro-tile of bytes, each with half of every row, so that twice as many warps fit.
 const fn shared(size: usize) -> u32 {
     (size == 1) as u32
 }
 
-/// Squares that a thread has, one below the other, as a power of two: those of 8 bytes are of two vectors only, and
-/// more of them are to be on their way.
+/// The base-2 logarithm of the micro-tiles of a thread, one below the other. A micro-tile of 8-byte elements has only
+/// two vectors, so a thread has two micro-tiles, for more loads in flight.
 const fn stacked(size: usize) -> u32 {
     (size == 8) as u32
 }
 
-/// Rows of a thread's squares.
+/// Rows of a thread's micro-tiles.
 const fn rows_each<T: Transpose>() -> usize {
     T::Vector::LEN << stacked(size_of::<T>())
 }
 
-/// Columns of a tile that it leaves to the next one: the last lane's of a row, which loads them for the one before it.
+/// Columns that a tile leaves to the next one: those of the last lane of a row, which loads them for the lane before
+/// it.
 pub const fn overlap(size: usize) -> usize {
     (16 / size) >> shared(size)
 }
@@ -64,7 +64,7 @@ pub const fn threads(len: usize, size: usize) -> usize {
     micro_tiles(len, size) << shared(size) >> stacked(size)
 }
 
-/// Whether the matrix has all of the tile's rows and columns, and a sector's rows more on either side.
+/// Whether the tile is inside of the matrix, with a sector's rows more above and below.
 #[inline(always)]
 pub(in crate::transpose) fn is_inside<T: Transpose>(rows: usize, shape: &Tile) -> bool {
     let sector = SECTOR / size_of::<T>();
@@ -91,8 +91,8 @@ pub(in crate::transpose) fn tile_of_block(
     Tile { shared: shared(size), columns: tile.columns.min(width as u32), ..tile }
 }
 
-/// Loads the thread's squares, turns them, and leaves them in shared memory. The tile's `top` is the first position
-/// that it writes; its first row is a margin above.
+/// Loads the thread's micro-tiles, transposes them, and stores them to shared memory. `shape.top` is the first position
+/// that the tile writes; its first row is a halo above that.
 #[inline(always)]
 pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: usize>(
     input: &Global<T>,
@@ -110,19 +110,19 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: u
     let row = (shape.top + y as usize * height).wrapping_sub(SECTOR / size_of::<T>());
     let first = shape.batch * layout.batch + shape.left + column as usize;
     let place = first.wrapping_add(row.wrapping_mul(layout.pitch));
-    // A first row above the matrix is one of the margin, and wrapped.
+    // A row of the halo above the matrix has a wrapped index.
     let above = row.wrapping_neg();
     let above = if above <= HALO as usize * side { above } else { 0 };
     let end = if row.wrapping_add(above) < rows { rows.wrapping_sub(row) } else { above };
     let columns = shape.columns.saturating_sub(column);
     let up_to_all = |rows: usize| if rows < height { rows as u32 } else { height as u32 };
     let (above, end, columns) = (up_to_all(above), up_to_all(end), columns.min(width as u32));
-    // To the end of the matrix' row, which may be in a vector that a lane behind it begins with.
+    // Columns to the end of the matrix' row, which may be in the vector that the next lane begins with.
     let left = (all_columns - shape.left) as i64 - column as i64;
     let left = if left < width as i64 { left as i32 } else { width as i32 };
     let pitch = layout.pitch;
     let rows_of_thread = RowsOfThread { input, place, pitch, above, count: end - above, columns, left };
-    // In a branch of their own, loads are on their way before anything behind it begins.
+    // A branch of its own issues all loads before anything after it begins.
     let goes_on = shape.left + (shape.columns as usize) < all_columns;
     let begun = if goes_on && is_inside::<T>(rows, shape) {
         unroll_16(&BeginInside(&rows_of_thread))
@@ -130,7 +130,7 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: u
         unroll_16(&BeginAtEdge(&rows_of_thread))
     };
     issue_loads();
-    // Addresses of unroll_16 rows would take as many registers as the rows.
+    // The addresses of sixteen rows would take as many registers as the rows.
     let (place, pitch) = (compute_anew(rows_of_thread.place), compute_anew(rows_of_thread.pitch));
     let rows_of_thread = RowsOfThread { place, pitch, ..rows_of_thread };
     let vectors = unroll_16(&Finish { rows: &rows_of_thread, begun });
@@ -141,7 +141,7 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: u
     }
 }
 
-/// The vectors of the second of two squares, first ones.
+/// The vectors of the second of two micro-tiles, moved to the front.
 struct Below<P> {
     vectors: [P; 16],
 }
@@ -155,18 +155,18 @@ impl<P: VectorType> Unroll for Below<P> {
     }
 }
 
-/// The rows of a thread's squares, as far as the matrix has them. Behind the last one it is that one again, which
-/// nobody looks at.
+/// The rows of a thread's micro-tiles. Rows past the end repeat the last row; their values are ignored.
 struct RowsOfThread<'a, T> {
     input: &'a Global<'a, T>,
     place: usize,
     pitch: usize,
-    /// How many are above the matrix, how many it has behind those, and how many columns of the squares. In 32 bits,
-    /// as they are at hand while the registers are full of rows.
+    /// Rows above the matrix, rows inside of it, and columns of the micro-tiles. In 32 bits, because they are live
+    /// while the registers hold the rows.
     above: u32,
     count: u32,
     columns: u32,
-    /// How many columns the matrix has from there on, as far as the thread is concerned; negative behind the last one.
+    /// Columns of the matrix from the thread's first column on, at most the micro-tile's; negative past the last
+    /// column.
     left: i32,
 }
 
@@ -179,12 +179,12 @@ impl<T: Transpose> RowsOfThread<'_, T> {
     /// Whether the matrix has row `i`.
     #[inline(always)]
     fn has(&self, i: usize) -> bool {
-        // Above the matrix it is, wrapped, far behind it.
+        // The index of a row above the matrix wraps, and is far past the end.
         ((i % rows_each::<T>()) as u32).wrapping_sub(self.above) < self.count
     }
 }
 
-/// Rows of which the matrix has all, and a column more.
+/// Rows that are inside of the matrix, with a column more.
 struct BeginInside<'a, T>(&'a RowsOfThread<'a, T>);
 
 impl<T: Transpose> Unroll for BeginInside<'_, T> {
@@ -205,14 +205,14 @@ impl<T: Transpose> Unroll for BeginAtEdge<'_, T> {
 
     #[inline(always)]
     fn of(&self, i: usize) -> Begun<T::Vector> {
-        // So far behind the end that no vector reaches there.
+        // So far past the end that no vector reaches there.
         let (count, left) = if self.0.has(i) { (self.0.columns, self.0.left) } else { (0, i32::from(i16::MIN)) };
         // SAFETY: the matrix has so many elements there, and so has the view.
         unsafe { self.0.input.begin_unchecked(self.0.place(i), count as usize, left, shared(size_of::<T>()) > 0) }
     }
 }
 
-/// Rows that have been begun.
+/// The second step of the loads: the vectors that were begun are completed by a shuffle.
 struct Finish<'a, T: Transpose> {
     rows: &'a RowsOfThread<'a, T>,
     begun: [Begun<T::Vector>; 16],
@@ -224,8 +224,8 @@ impl<T: Transpose> Unroll for Finish<'_, T> {
     #[inline(always)]
     fn of(&self, i: usize) -> T::Vector {
         let (begun, place) = (self.begun[i % rows_each::<T>()], self.rows.place(i));
-        // SAFETY: begun there. Lanes with columns have those of the next lane behind them: a tile's last lanes have
-        // none.
+        // SAFETY: `begin_unchecked` began this row. The lanes past a lane with columns have the columns that follow;
+        // the last lanes of a tile have none.
         unsafe { self.rows.input.finish_unchecked(begun, place, shared(size_of::<T>()) > 0) }
     }
 }
@@ -255,7 +255,7 @@ pub(in crate::transpose) fn store_tile<T: Transpose, const LEN: usize>(
         pitch: layout.pitch,
     };
     if k + HALO >= 1 << shape.down {
-        // The next tile's.
+        // The next tile writes these.
     } else if is_inside::<T>(rows, shape) {
         unroll_16(&Inside(&vectors));
     } else {
@@ -263,36 +263,37 @@ pub(in crate::transpose) fn store_tile<T: Transpose, const LEN: usize>(
     }
 }
 
-/// How many vectors a thread writes.
+/// Vectors that a thread writes.
 const fn vectors_each<T: Transpose>() -> usize {
     rows_each::<T>() >> shared(size_of::<T>())
 }
 
-/// The vectors that a thread writes: the same of several columns.
+/// The vectors that a thread writes: the same vector of several columns.
 struct VectorsOfThread<'a, T, const LEN: usize> {
     output: &'a GlobalMut<'a, T>,
     shape: &'a Tile,
     tile: &'a SharedArray<T, LEN>,
     rows: usize,
-    /// The first column, how far it is to the next, and the vector of each.
+    /// The first column, the distance to the next, and the index of the vector in each.
     column: u32,
     step: u32,
     k: u32,
-    /// Where the first vector would go if the row began with a sector; it begins `past` elements later.
+    /// The index of the first vector, if the row began where a sector does; the row begins `past` elements later.
     place: usize,
     past: u32,
     pitch: usize,
 }
 
 impl<T: Transpose, const LEN: usize> VectorsOfThread<'_, T, LEN> {
-    /// Vector `i` of the thread's, where it goes, and how many elements its row begins behind a sector's start.
+    /// Vector `i` of the thread, its index in the output, and the elements between its row's start and the sector's
+    /// start before it.
     #[inline(always)]
     fn vector(&self, i: usize) -> (T::Vector, usize, u32) {
         let (side, sector) = (T::Vector::LEN as u32, (SECTOR / size_of::<T>()) as u32);
         let column = self.column + i as u32 * self.step;
-        // Wrapping, since a sector has a power of two of elements.
+        // Wrapping is exact, since a sector has a power of two of elements.
         let past = self.past.wrapping_add((i as u32 * self.step).wrapping_mul(self.pitch as u32)) % sector;
-        // The column's vectors begin a margin above the tile.
+        // The column's vectors begin a halo above the tile.
         let begin = (self.k + HALO) * side - past;
         let mask = (1 << self.shape.down) - 1;
         // SAFETY: a vector of one of the tile's columns.
@@ -303,7 +304,7 @@ impl<T: Transpose, const LEN: usize> VectorsOfThread<'_, T, LEN> {
     }
 }
 
-/// What is done where the tile, with its margins, is inside of the matrix.
+/// The variant for a tile that is inside of the matrix with its halo.
 struct Inside<'a, E>(&'a E);
 
 impl<T: Transpose, const LEN: usize> Unroll for Inside<'_, VectorsOfThread<'_, T, LEN>> {

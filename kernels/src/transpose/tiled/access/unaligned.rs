@@ -1,8 +1,8 @@
-//! A tile on its way in and out where rows begin and end at any address, for kernels that turn vectors.
+//! Loads and stores of a tile whose rows begin and end at any address.
 //!
-//! Memory still sees 16-byte accesses. A vector of the input is cut out of the two aligned vectors that it lies in. A
-//! row of the output is written in its own aligned vectors, each cut out of two neighbouring vectors of shared memory;
-//! only at its two ends in the tile are there parts of vectors, which go out in words and elements.
+//! Accesses to memory are still 16 bytes wide. A vector of the input is cut out of the two aligned vectors that it lies
+//! in. A row of the output is written in aligned vectors, each cut out of two neighbouring vectors of shared memory.
+//! Only the two ends of a row are parts of vectors, which are stored in words and elements.
 
 use cuda_std::bits::cut_vector;
 use cuda_std::prelude::*;
@@ -14,7 +14,7 @@ use crate::transpose::tiled::epilogue::Epilogue;
 use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
 use crate::transpose::tiled::row_map::RowMap;
 
-/// Loads the thread's squares, turns them, and leaves them in shared memory.
+/// Loads the thread's micro-tiles, transposes them, and stores them to shared memory.
 #[inline(always)]
 pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, R: RowMap, const LEN: usize>(
     input: &Global<T>,
@@ -27,7 +27,7 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, R: RowMap, c
     transpose_micro_tiles(&vectors, epilogue, shape, tile);
 }
 
-/// The rows of the thread's squares, as far as the matrix has them.
+/// The rows of the thread's micro-tiles, as far as they are inside of the matrix.
 struct PartsOfInput<'a, T, R, const LEN: usize> {
     input: &'a Global<'a, T>,
     rows: R,
@@ -63,8 +63,9 @@ pub(in crate::transpose) fn store_tile<T: Transpose, R: RowMap, const LEN: usize
     let rows = RowsOfOutput { output, starts, shape, tile };
     unroll_16(&rows);
 
-    // Both ends of a row by one thread. The lanes of a warp take columns of different squares, whose vectors are in
-    // different banks; but where a row of the output is short, neighbours, which lie near each other there.
+    // One thread stores both ends of a row. The lanes of a warp take columns of different micro-tiles, whose vectors
+    // are in different banks. Where rows of the output are short, they take neighbouring columns, whose rows are near
+    // each other in memory.
     let (side, step) = (T::Vector::LEN as u32, threads(LEN, size_of::<T>()) as u32);
     let width = side << shape.across;
     let mut i = thread::thread_idx_x();
@@ -77,7 +78,7 @@ pub(in crate::transpose) fn store_tile<T: Transpose, R: RowMap, const LEN: usize
     }
 }
 
-/// The rows of the output that the tile has elements of: a column each.
+/// The rows of the output that the tile has elements of: one for each column.
 struct RowsOfOutput<'a, T, R, const LEN: usize> {
     output: &'a GlobalMut<'a, T>,
     starts: R,
@@ -86,16 +87,17 @@ struct RowsOfOutput<'a, T, R, const LEN: usize> {
 }
 
 impl<T: Transpose, R: RowMap, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
-    /// Where the column's first element goes, and how many elements that is past a multiple of 16 bytes.
+    /// The index of the column's first element in the output, and its distance in elements from the multiple of 16
+    /// bytes before it.
     #[inline(always)]
     fn place(&self, column: u32) -> (usize, u32) {
         let place = self.starts.start(column);
         (place, self.output.elements_past(place, 16) as u32)
     }
 
-    /// The elements of aligned vector `k` of the row, counted from the one that its first element lies in: from the
-    /// column's vectors `k` and, if they are shifted by `past` elements, the one before. There is none before the first
-    /// nor behind the last; where its elements would be is what is of no meaning.
+    /// Aligned vector `k` of the row, counted from the one with the row's first element. It is cut out of the column's
+    /// vectors `k - 1` and `k`, unless `past` is 0. Elements before the column's first vector or past its last are
+    /// unspecified.
     #[inline(always)]
     fn vector(&self, column: u32, k: u32, past: u32) -> T::Vector {
         let mask = (1 << self.shape.down) - 1;
@@ -107,7 +109,7 @@ impl<T: Transpose, R: RowMap, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
         cut_vector(of_column(k.wrapping_sub(1)), of_column(k), T::Vector::LEN - past as usize)
     }
 
-    /// Writes what of the column does not fill an aligned vector.
+    /// Stores the column's elements that do not fill an aligned vector.
     #[inline(always)]
     fn store_ends(&self, column: u32) {
         let (side, rows) = (T::Vector::LEN as u32, self.shape.rows);
@@ -135,7 +137,7 @@ impl<T: Transpose, R: RowMap, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
 impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for RowsOfOutput<'_, T, R, LEN> {
     type Of = ();
 
-    /// Writes a whole aligned vector.
+    /// Stores a whole aligned vector.
     #[inline(always)]
     fn of(&self, i: usize) {
         let side = T::Vector::LEN as u32;

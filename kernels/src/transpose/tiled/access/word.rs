@@ -1,4 +1,4 @@
-//! Elements as the words that lanes move: how a square of them is turned, and how one is cut out of two.
+//! Accesses by words of 4 or 8 bytes: how a micro-tile of words is transposed, and how a word is cut out of two.
 
 use cuda_std::bits::{funnel_shift, permute_bytes};
 use cuda_std::global::Word;
@@ -8,13 +8,13 @@ use num_complex::Complex32;
 use crate::transpose::tiled::epilogue::Scale;
 use crate::transpose::tiled::micro_tile::transpose_bytes;
 
-/// An unsigned number that is moved by words.
+/// An unsigned number that is loaded and stored in words of 4 bytes, or of 8 if it has 8.
 pub trait WordAccess: Element {
     /// The word.
     type Word: Word + Default;
-    /// A square of as many words as a word has elements, turned; what is behind them is of no meaning.
+    /// Transposes a micro-tile of as many words as a word has elements. Further words are unspecified.
     fn transpose(micro_tile: [Self::Word; 4]) -> [Self::Word; 4];
-    /// The word that begins `elements` elements, less than a word's, into two.
+    /// The word that begins `elements` elements into `low`; `elements` is less than a word's.
     fn cut(low: Self::Word, high: Self::Word, elements: u32) -> Self::Word;
 }
 
@@ -66,7 +66,7 @@ macro_rules! whole_words {
 
 whole_words!(u32, u64);
 
-/// A number that is a word, and can be scaled.
+/// A number of a word's size that can be scaled.
 pub trait ScaledWordAccess: Scale<Bits = Self::Word> {
     /// The unsigned number of its bits.
     type Word: WordAccess<Word = Self::Word>;

@@ -8,18 +8,18 @@ use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tiled::micro_tile::Unroll;
 use crate::transpose::tuning::NARROW_BLOCK;
 
-/// The words of the thread's squares, square after square; any where the matrix has none. They lie below each other,
-/// and what differs from thread to thread is worked out once.
+/// The words of the thread's micro-tiles, one micro-tile after the other. Words outside of the matrix are unspecified.
+/// The micro-tiles lie below each other, so that per-thread values are computed once.
 pub(in crate::transpose) struct WordsOfInput<'a, T, const LEN: usize> {
     input: &'a Global<'a, T>,
-    /// Where the first square begins, how far a row is from the next, and a square.
+    /// The index of the first micro-tile, the distance to the next row, and to the next micro-tile.
     place: usize,
     pitch: usize,
     step: usize,
-    /// Where the thread's columns begin in the first of the tile's rows that the matrix has.
+    /// The index of the thread's columns in the first of the tile's rows that is inside of the matrix.
     top: usize,
-    /// The first square's first row, counted from the first of the tile's that the matrix has (wrapped, if it is
-    /// above), how many of those there are, and rows from square to square.
+    /// The first micro-tile's first row, counted from the first of the tile's rows inside of the matrix (wrapped, if it
+    /// is above); the number of those rows; and the rows from one micro-tile to the next.
     row: u32,
     rows: u32,
     rows_of_step: u32,
@@ -35,12 +35,12 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfInput<'a, T, LEN> {
         let (w, d) = (thread & ((1 << shape.across) - 1), thread >> shape.across);
         let rows_of_step = (NARROW_BLOCK as u32 >> shape.across) * side;
         let (row, column) = (d * side, w * side);
-        // The tile's first row is a margin above its first position: not there, in the first tile.
+        // The tile's first row is a halo above its first position, and outside of the matrix in the first tile.
         let above = if shape.top == 0 { halo * side } else { 0 };
         let (left, all) = (shape.rows + (halo * side) as usize - shape.top, side << shape.down);
         let rows = if left < all as usize { left as u32 } else { all };
         let first_row = (shape.top + row as usize).wrapping_sub((halo * side) as usize);
-        // Behind the last column it is the first one again.
+        // Columns past the end repeat the first column.
         let column = if column < shape.columns { column } else { 0 };
         let of_columns = shape.columns - column;
         Self {
@@ -68,7 +68,7 @@ impl<T: WordAccess, const LEN: usize> Unroll for WordsOfInput<'_, T, LEN> {
             return T::Word::default();
         }
         let row = self.row.wrapping_add(micro_tile as u32 * self.rows_of_step + row_of_square as u32);
-        // Of no row of the matrix it is its last one: a load that has to be done or not is a branch, and waits for it.
+        // Rows past the end repeat the last row: a conditional load would be a branch, which waits for it.
         let row = if row < self.rows { row } else { self.rows - 1 };
         // SAFETY: inside of the matrix, and so the view.
         unsafe { self.input.load_word_unchecked(self.top + row as usize * self.pitch, self.count as usize) }
@@ -85,18 +85,18 @@ impl<T: WordAccess, const LEN: usize> Unroll for Inside<'_, WordsOfInput<'_, T, 
         }
         let (side, words) = (elements_per_word(size_of::<T>()), self.0);
         let place = words.place.wrapping_add(i / side * words.step + i % side * words.pitch);
-        // SAFETY: all of the tile is inside of the matrix, and so the view; and so is another word, in this row or
-        // (rows are at least a word long) the one below, which there is where words are of several elements.
+        // SAFETY: all of the tile is inside of the matrix, and so of the view. So is the next word, in this row or the
+        // one below: rows are at least a word long, and a row below exists where words have several elements.
         unsafe { words.input.load_word_of_many_unchecked(place) }
     }
 }
 
-/// The thread's squares, on their way to shared memory.
+/// The thread's micro-tiles, stored to shared memory.
 pub(in crate::transpose) struct MicroTiles<'a, T: WordAccess, const LEN: usize> {
     words: [T::Word; 16],
     shape: &'a Tile,
     tile: &'a SharedArray<T::Word, LEN>,
-    /// Where the first word of the first square goes, and how many rows of squares it is to the next.
+    /// The index of the first word of the first micro-tile, and the rows of micro-tiles to the next.
     place: u32,
     step: u32,
 }
@@ -127,7 +127,7 @@ impl<T: WordAccess, const LEN: usize> Unroll for MicroTiles<'_, T, LEN> {
         let transposed = T::transpose([word(0), word(1), word(2), word(3)]);
         let mut i = 0;
         while i < side {
-            // Places are linear, and these bits not in the first one's slot and square.
+            // Indices are linear over XOR, and these bits are 0 in the first word's slot and micro-tile.
             let further = self.shape.place::<T::Word>((i as u32) << self.shape.across, k as u32 * self.step);
             self.tile.store((self.place ^ further) as usize % LEN, transposed[i]);
             i += 1;

@@ -1,23 +1,23 @@
-//! Transposes word by word: of matrices whose rows begin at any address, if they are small or low; [slanted
-//! tiles](crate::transpose::tiled::access::sector_aligned) are for the others.
+//! Transposes by 4-byte accesses, or 8-byte accesses of elements of 8 bytes: for rows that begin at any address, in
+//! small or low matrices. [Sector-aligned tiles](crate::transpose::tiled::access::sector_aligned) are for the others.
 //!
-//! A thread moves words of 4 bytes (8 where an element has 8), neighbouring lanes neighbouring ones. A word has one
-//! element, or two or four: then a thread takes as many rows of it, a square, and turns that in registers.
+//! A lane moves one word, and neighbouring lanes move neighbouring words. A word has one, two or four elements. With
+//! two or four, a thread takes as many rows, a micro-tile, and transposes it in registers.
 //!
-//! Of elements that are words nothing is unaligned. Of smaller ones, a row of the input is cut out of its aligned
-//! words; and in each row of the output a tile ends where a word ends. Rows of the output begin at any place in a word,
-//! so those ends are not in one row of the input, and a tile has a slanted upper and lower edge: a block loads one more
-//! row of squares than it writes. Only at the matrix' own edges are there parts of words.
+//! Elements of a word's size are always aligned. For smaller elements, a row of the input is cut out of its aligned
+//! words, and in each row of the output a tile ends where a word ends. Rows of the output begin anywhere in a word, so
+//! these ends are in different rows of the input, and the tile's upper and lower edges are slanted. A block therefore
+//! loads a halo of one more row of micro-tiles than it writes. Only the edges of the matrix have parts of words.
 //!
-//! Of 8191 x 8193 on an H200 this reaches 0.60, 0.65, 0.73 and 0.89 of a copy's speed for 1, 2, 4 and 8 bytes, slanted
-//! tiles 0.92, 0.95, 0.96 and 0.95.
+//! For 8191 x 8193 on an H200 this reaches 0.60, 0.65, 0.73 and 0.89 of a copy's speed with 1, 2, 4 and 8 bytes;
+//! sector-aligned tiles reach 0.92, 0.95, 0.96 and 0.95.
 //!
 //! # Bank conflicts
 //!
-//! The tile is kept turned: *slots* of one column each, the first columns of all squares before the second ones; in a
-//! slot, word `q` lies at place `q ^ swizzle`. Neighbouring lanes store the same word of neighbouring slots, and load
-//! neighbouring words of a slot: either way from all 32 banks, but for stores of 1039 x 1041 elements of 1 and 2 bytes,
-//! in two passes.
+//! The tile is stored transposed, in *slots* of one column each: the first columns of all micro-tiles, then the second
+//! ones. In a slot, word `q` lies at index `q ^ swizzle`. Neighbouring lanes store the same word of neighbouring slots,
+//! and load neighbouring words of a slot. Both use all 32 banks, except for stores of 1039 x 1041 elements of 1 and 2
+//! bytes, which take two passes.
 
 mod input;
 mod output;
@@ -43,23 +43,23 @@ pub const fn elements_per_word(size: usize) -> usize {
     if size < 4 { 4 / size } else { 1 }
 }
 
-/// Rows of squares that a tile shares with the one above it.
+/// Rows of micro-tiles that a tile shares with the tile above it.
 pub const fn halo(size: usize) -> usize {
     if size < 4 { 1 } else { 0 }
 }
 
-/// The positions that rows of the output of `rows` elements of `size` bytes may reach, counted from the start of the
-/// word in which they begin.
+/// Positions of a row of the output of `rows` elements of `size` bytes, counted from the start of the word in which the
+/// row begins.
 pub const fn positions(rows: usize, size: usize) -> usize {
     rows + elements_per_word(size) - 1
 }
 
-/// Writes the transposes of matrices of `rows` x `columns` elements, whose rows begin `input_pitch` elements apart, to
-/// matrices whose rows begin `output_pitch` apart; a further matrix begins `input_batch` and `output_batch` elements
-/// behind the one before. `LEN` is [`narrow_tile_words`] of the word's size, and a tile is `1 << across` words wide: as
-/// many as leave two rows of squares, and neither words across nor squares down are more than the block has threads.
+/// Transposes a batch of matrices of `rows` x `columns` elements. Rows begin `input_pitch` elements apart in the input
+/// and `output_pitch` in the output; matrices begin `input_batch` and `output_batch` elements apart.
 ///
-/// There are `tiles_down` x `tiles_across` tiles in each matrix, and the grid has a block for each tile of each matrix.
+/// `LEN` is [`narrow_tile_words`] of the word's size. A tile is `1 << across` words wide and at least two rows of
+/// micro-tiles high; neither side exceeds the block's threads. Each matrix has `tiles_down` x `tiles_across` tiles, and
+/// the grid has a block for each tile of each matrix.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -94,8 +94,8 @@ pub unsafe fn narrow_tiles<T: WordAccess, const LEN: usize>(
     store_tile(&output, shape.batch * output_batch + shape.left * output_pitch, output_pitch, &shape, &tile);
 }
 
-/// [`narrow_tiles`](fn@narrow_tiles) of elements that are words, which are [scaled](crate::transpose::tiled::epilogue) on their way: `how` and
-/// the factor's parts are those of a [`Scaling`].
+/// [`narrow_tiles`](fn@narrow_tiles) of elements of a word's size, with the
+/// [epilogue](crate::transpose::tiled::epilogue) of a [`Scaling`].
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -136,10 +136,10 @@ pub unsafe fn scaled_narrow_tiles<N: ScaledWordAccess, const LEN: usize>(
     store_tile(&output, shape.batch * output_batch + shape.left * output_pitch, output_pitch, &shape, &tile);
 }
 
-/// The thread's words, of which the tile's first row begins at `first`.
+/// Loads the thread's words; the tile's first row begins at `first`.
 ///
-/// Where nothing has to be compared, all loads are on their way before the first word is there, and in [`store_tile`]
-/// all stores behind each other: not so around branches.
+/// A tile inside of the matrix has no comparisons, so all loads are issued before the first word arrives, and in
+/// [`store_tile`] all stores follow each other. Branches would prevent both.
 #[inline(always)]
 fn load_tile<T: WordAccess, const LEN: usize>(
     input: &Global<T>,
@@ -151,7 +151,7 @@ fn load_tile<T: WordAccess, const LEN: usize>(
     if shape.is_inside::<T>() { unroll_16(&Inside(&words)) } else { unroll_16(&words) }
 }
 
-/// Writes what the thread has of the tile, whose first row begins at `first`.
+/// Stores the thread's words of the tile, whose first row begins at `first`.
 #[inline(always)]
 fn store_tile<T: WordAccess, const LEN: usize>(
     output: &GlobalMut<T>,
@@ -168,7 +168,7 @@ fn store_tile<T: WordAccess, const LEN: usize>(
     }
 }
 
-/// Words that are elements, changed.
+/// Words of one element each, after the epilogue.
 struct AfterEpilogue<N: Scale> {
     words: [N::Bits; 16],
     epilogue: Scaled<N>,

@@ -8,22 +8,22 @@ use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tiled::micro_tile::Unroll;
 use crate::transpose::tuning::NARROW_BLOCK;
 
-/// The words that a thread writes: the same of several slots. What differs from thread to thread is worked out once.
+/// The words that a thread writes: the same word of several slots. Per-thread values are computed once.
 pub(in crate::transpose) struct WordsOfOutput<'a, T: WordAccess, const LEN: usize> {
     output: &'a GlobalMut<'a, T>,
     shape: &'a Tile,
     tile: &'a SharedArray<T::Word, LEN>,
-    /// The first slot, how far it is to the next, and the word in each.
+    /// The first slot, the distance to the next, and the word's index in each.
     slot: u32,
     step: u32,
     q: u32,
-    /// The first slot's column, and the place in that row of the output of the word's position, if the row began with
-    /// a word; it begins `past` elements later.
+    /// The first slot's column, and the index of the word in that row of the output, if the row began where a word
+    /// does; the row begins `past` elements later.
     column: u32,
     place: usize,
     past: u32,
     pitch: usize,
-    /// How far apart the words' rows are, if slots are columns.
+    /// The distance between the words' rows, where slots are columns.
     row_step: usize,
     position: usize,
 }
@@ -48,21 +48,21 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfOutput<'a, T, LEN> {
         Self { output, shape, tile, slot, step, q, column, place, past, pitch, row_step, position }
     }
 
-    /// A slot's column. Linear, too.
+    /// A slot's column. Linear over XOR.
     #[inline(always)]
     fn column(slot: u32, shape: &Tile) -> u32 {
         let side = elements_per_word(size_of::<T>()) as u32;
         if side == 1 { slot } else { (slot & ((1 << shape.across) - 1)) * side + (slot >> shape.across) }
     }
 
-    /// Word `q` of the slot that is `further` behind the first.
+    /// Word `q` of the slot that is `further` slots after the first.
     #[inline(always)]
     fn load(&self, further: u32, q: u32) -> T::Word {
         let place = self.shape.place::<T::Word>(self.slot, q) ^ self.shape.place::<T::Word>(further, 0);
         self.tile.load(place as usize % LEN)
     }
 
-    /// Writes what of a word is inside of the row, which begins `past` elements into one.
+    /// Stores the elements of a word that are inside of the row, which begins `past` elements into a word.
     #[inline(always)]
     fn store_part(&self, place: usize, word: T::Word, past: usize) {
         let (position, end, all) = (self.position, past + self.shape.rows, elements_per_word(size_of::<T>()));
@@ -76,13 +76,14 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfOutput<'a, T, LEN> {
 }
 
 impl<T: WordAccess, const LEN: usize> WordsOfOutput<'_, T, LEN> {
-    /// Whether it is this tile that writes the thread's words: not those of its margin.
+    /// Whether this tile writes the thread's words: the next tile writes those of its halo.
     #[inline(always)]
     pub(in crate::transpose) fn is_written(&self) -> bool {
         self.q + (halo(size_of::<T>()) as u32) < 1 << self.shape.down
     }
 
-    /// Word `i` of the thread's, where it goes, and how many elements its row begins behind a word's start.
+    /// Word `i` of the thread, its index in the output, and the elements between its row's start and the word's start
+    /// before it.
     #[inline(always)]
     fn word(&self, i: usize) -> (T::Word, usize, u32) {
         let (side, mask) = (elements_per_word(size_of::<T>()) as u32, (1 << self.shape.down) - 1);
@@ -91,9 +92,9 @@ impl<T: WordAccess, const LEN: usize> WordsOfOutput<'_, T, LEN> {
             return (self.load(further, self.q), self.place.wrapping_add(i * self.row_step), 0);
         }
         let further_column = Self::column(further, self.shape);
-        // Wrapping, since a side is a power of two.
+        // Wrapping is exact, since `side` is a power of two.
         let past = self.past.wrapping_add(further_column.wrapping_mul(self.pitch as u32)) % side;
-        // The slot's words begin a row of squares above the tile.
+        // The slot's words begin a row of micro-tiles above the tile.
         let low = self.q + u32::from(past == 0);
         let (low, high) = (self.load(further, low & mask), self.load(further, (low + 1) & mask));
         let place = self.place.wrapping_add(further_column as usize * self.pitch).wrapping_sub(past as usize);

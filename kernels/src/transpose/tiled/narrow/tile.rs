@@ -7,20 +7,20 @@ use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tiled::block_tile::TileGrid;
 use crate::transpose::tuning::NARROW_BLOCK;
 
-/// What is done where the tile, with its margins, is inside of the matrix.
+/// The variant for a tile that is inside of the matrix with its halo.
 pub(in crate::transpose) struct Inside<'a, E>(pub(in crate::transpose) &'a E);
 
 /// A block's tile.
 pub(in crate::transpose) struct Tile {
     pub(in crate::transpose) batch: usize,
-    /// The first position in a row of the output that the tile has.
+    /// The first position in a row of the output that the tile writes.
     pub(in crate::transpose) top: usize,
-    /// The first column, and how many the matrix has from there on, up to the tile's.
+    /// The first column, and the columns that are inside of the matrix.
     pub(in crate::transpose) left: usize,
     pub(in crate::transpose) columns: u32,
     /// Rows of the matrix.
     pub(in crate::transpose) rows: usize,
-    /// Words across and squares down, as powers of two.
+    /// Words across and micro-tiles down, as base-2 logarithms.
     pub(in crate::transpose) across: u32,
     pub(in crate::transpose) down: u32,
 }
@@ -41,8 +41,8 @@ impl Tile {
         Self { batch: batch as usize, rows, top: row as usize * height, left, columns: columns as u32, across, down }
     }
 
-    /// Whether the matrix has all of the tile's rows and columns, and so many rows more on either side that no row of
-    /// the output begins or ends in it.
+    /// Whether the tile is inside of the matrix, with so many rows more above and below that no row of the output
+    /// begins or ends in it.
     #[inline(always)]
     pub(in crate::transpose) fn is_inside<T: WordAccess>(&self) -> bool {
         let side = elements_per_word(size_of::<T>());
@@ -52,15 +52,15 @@ impl Tile {
             && (self.top >= side || halo(size_of::<T>()) == 0)
     }
 
-    /// What word `q` of a slot is exchanged with: `q ^ swizzle`. Linear: of `a ^ b` it is that of `a` and that of `b`.
+    /// The swizzle: word `q` of a slot lies at `q ^ swizzle`. Linear over XOR in the slot.
     #[inline(always)]
     pub(in crate::transpose) fn swizzle<W: Word>(&self, slot: u32) -> u32 {
-        // As powers of two, the words in all banks; of shorter slots several lie in them.
+        // The base-2 logarithm of the words that fill all banks. Several short slots share the banks.
         let banks: u32 = if size_of::<W>() == 8 { 4 } else { 5 };
         (slot >> banks.saturating_sub(self.down)) & ((1 << self.down) - 1) & ((1 << banks) - 1)
     }
 
-    /// Where word `q` of slot `slot` lies in shared memory. Linear as well.
+    /// The index of word `q` of slot `slot` in shared memory. Linear over XOR.
     #[inline(always)]
     pub(in crate::transpose) fn place<W: Word>(&self, slot: u32, q: u32) -> u32 {
         (slot << self.down) | (q ^ self.swizzle::<W>(slot))
@@ -82,7 +82,7 @@ mod tests {
             let tile = Tile { batch: 0, top, left: 0, columns, rows, across: 2, down: 3 };
             (tile.is_inside::<u8>(), tile.is_inside::<u32>())
         };
-        // Of bytes 4 x 8 squares of 4 x 4, of words as many words.
+        // Bytes: 4 x 8 micro-tiles of 4 x 4. Words: 4 x 8 words.
         assert_eq!(is_inside(16, 4, 40), (true, false));
         assert_eq!([is_inside(15, 4, 40), is_inside(16, 3, 40), is_inside(16, 4, 39)], [(false, false); 3]);
         assert_eq!(
