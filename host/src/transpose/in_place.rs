@@ -45,7 +45,7 @@ impl Gpu {
         let Transposition { rows, columns, input_pitch, output_pitch, .. } = shape;
         if rows != columns {
             let expected = format!(
-                "and in place only a unaligned can be transposed: it has {rows} rows. Use `transpose`, to a new matrix"
+                "and in place only a square can be transposed: it has {rows} rows. Use `transpose`, to a new matrix"
             );
             return Err(Error::Shape { operation: OPERATION, what: "the number of columns", found: columns, expected });
         }

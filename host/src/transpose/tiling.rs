@@ -271,8 +271,8 @@ mod tests {
                 for tiling in [Tiling::narrow(size, false), Tiling::narrow(size, true)] {
                     let across = tiling.across(rows, columns);
                     let down = tiling.micro_tiles >> across;
-                    assert!(down > tiling.halo, "{rows} x {columns} of {size} bytes: {down} micro_tiles");
-                    assert!(down <= NARROW_BLOCK && 1 << across <= NARROW_BLOCK, "{down} micro_tiles, {across}");
+                    assert!(down > tiling.halo, "{rows} x {columns} of {size} bytes: {down} micro-tiles");
+                    assert!(down <= NARROW_BLOCK && 1 << across <= NARROW_BLOCK, "{down} micro-tiles, {across}");
                 }
             }
         }

@@ -4,16 +4,15 @@
 //! |---|---|
 //! | [`branch_by_thread`](fn@branch_by_thread) | a condition on the lane: each warp runs both branches |
 //! | [`branch_by_warp`](fn@branch_by_warp) | the same work, a condition on the warp: each warp runs one |
-//! | [`predicated`](fn@predicated) | a small branch that is none: both values, and a choice |
+//! | [`predicated`](fn@predicated) | a small branch that becomes a selection between both values |
 //! | [`loop_rolled`](fn@loop_rolled) | a loop whose length the compiler does not know |
 //! | [`loop_unrolled`](fn@loop_unrolled) | the same steps, one after the other |
 //! | [`sync_count`](fn@sync_count), [`sync_and`](fn@sync_and), [`sync_or`](fn@sync_or) | barriers that also count |
 //! | [`warps_of_cube`](fn@warps_of_cube) | which threads of a block of 8 x 8 x 8 share a warp |
 //!
-//! All but the last take a number for each thread and give one back, in blocks of 256.
+//! All but the last map a number for each thread to a number, in blocks of 256.
 //!
-//! `docs/ladder/counters.md` says for each word after **Counter** what it counts, and which metric of Nsight Compute
-//! shows it; `docs/ladder/sources.md` says what seed 001 is.
+//! [The ladders](super) explains the words of each kernel's documentation.
 
 use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
@@ -25,14 +24,14 @@ pub const BLOCK: usize = 256;
 /// Steps of the work in a branch or loop.
 pub const STEPS: u32 = 64;
 
-/// One step of work by multiplication: quadratic, because of steps that are linear the compiler makes one of eight.
+/// One step of work by multiplication. It is quadratic, because the compiler merges eight linear steps into one.
 #[inline(always)]
 pub const fn multiply_step(x: u32) -> u32 {
     x.wrapping_mul(x | 5).wrapping_add(1_013_904_223)
 }
 
-/// One step of a xorshift generator (Marsaglia's first triple). Another kind of work than [`multiply_step`], so that
-/// the compiler cannot make one loop of two branches.
+/// One step of a xorshift generator (Marsaglia's first triple). It differs from [`multiply_step`], so that the compiler
+/// cannot merge two branches into one loop.
 #[inline(always)]
 pub const fn shift_step(x: u32) -> u32 {
     let x = x ^ x << 13;
@@ -62,7 +61,7 @@ pub const fn shift(x: u32, steps: u32) -> u32 {
     x
 }
 
-/// The thread's place in arrays of one number for each thread of the grid.
+/// The thread's index in arrays of one number for each thread of the grid.
 #[inline(always)]
 fn place() -> usize {
     thread::block_idx_x() as usize * BLOCK + thread::index_in_block::<BLOCK>()
@@ -81,7 +80,7 @@ pub struct SteppedArgs {
 
 /// Every second lane does one kind of work, the others the other kind.
 ///
-/// A warp has one instruction at a time for all of its lanes: it runs the first branch with half of them idle, then the
+/// All lanes of a warp share one instruction at a time: it runs the first branch with half of them idle, then the
 /// second with the other half. **Costs:** the sum of both branches. **Counter:** lanes active (16 of 32).
 ///
 /// Source: seed 001, (1): a branch inside of a warp.
@@ -138,8 +137,8 @@ pub fn predicated(PlainArgs { input, output }: PlainArgs) {
 
 /// `steps` steps in a loop whose length comes with the launch.
 ///
-/// Each step is a multiplication and an addition, and the loop's own counter, comparison and jump come on top: no lane
-/// diverges, and it still costs. Left alone, the compiler unrolls this loop too, and the two kernels are one.
+/// Each step is a multiplication and an addition. The loop adds a counter, a comparison and a jump: no lane diverges,
+/// and it still costs. Without [`keep_rolled`] the compiler unrolls this loop too, and the two kernels are the same.
 /// **Counters:** instructions per warp, branches.
 ///
 /// Source: seed 001, (2): the cost of a loop's control.
@@ -158,7 +157,7 @@ pub fn loop_rolled(SteppedArgs { input, output, steps }: SteppedArgs) {
     }
 }
 
-/// [`STEPS`] steps, eight of them after one another in each turn of the loop.
+/// [`STEPS`] steps, eight in each iteration of the loop.
 ///
 /// **Saves:** seven of eight tests and jumps. **Counters:** instructions per warp, branches.
 ///
@@ -179,9 +178,9 @@ pub fn loop_unrolled(PlainArgs { input, output }: PlainArgs) {
     }
 }
 
-/// Gives each thread how many numbers of its block are odd.
+/// Gives each thread the number of odd numbers in its block.
 ///
-/// The barrier counts on the way: one instruction in place of a reduction. **Counters:** barriers per block (1),
+/// The barrier counts: one instruction instead of a reduction. **Counters:** barriers per block (1),
 /// shared requests (0).
 ///
 /// Source: seed 001, on `__syncthreads_count`.
@@ -218,12 +217,11 @@ pub fn sync_or(PlainArgs { input, output }: PlainArgs) {
     }
 }
 
-/// Writes for each thread of a block of 8 x 8 x 8 the lane of its warp that the hardware says it is, and by a vote
-/// which thread is the first of its warp: `256 * first + lane`, at the place `x + 8 y + 64 z`.
+/// Writes the lane of each thread of a block of 8 x 8 x 8, and the first thread of its warp, found by a shuffle: `256 *
+/// first + lane`, at index `x + 8 y + 64 z`.
 ///
-/// Warps are made of threads in the order x, then y, then z: (0, 0, 0) and (1, 0, 0) share one, (7, 7, 0) and (7, 7, 1)
-/// do not. A layer of z is two warps: whoever picks eight threads along z for a block's last work wakes eight of them
-/// for it.
+/// Threads form warps in the order x, then y, then z: (0, 0, 0) and (1, 0, 0) share one, (7, 7, 0) and (7, 7, 1) do
+/// not. A layer of z is two warps, so eight threads along z are in eight warps.
 ///
 /// Source: seed 001, (1): the block of (8, 8, 8).
 #[kernel(block = [8, 8, 8])]

@@ -14,8 +14,8 @@
 //! | [`unroll8_complete`](fn@unroll8_complete) | the loop | loop arithmetic |
 //! | [`unroll8_complete_const`](fn@unroll8_complete_const) | the block is in the type | tests of the block's size |
 //!
-//! The seed's kernels drop what does not fill the last block: `unroll4` and `unroll8` add only where all four or eight
-//! elements are there. Here every element's index is compared with the length. A block is a power of two from 64 on.
+//! The seed's kernels drop elements that do not fill the last block: `unroll4` and `unroll8` add only where all four or
+//! eight elements exist. Here every index is compared with the length. A block is a power of two, at least 64.
 
 mod rung1_neighbored;
 mod rung2_neighbored_less;
@@ -37,13 +37,13 @@ use cuda_std::prelude::*;
 
 use crate::ops::Number;
 
-/// The first index of the block's segment, if each thread has `each` elements.
+/// The first index of the block's segment, with `each` elements for each thread.
 #[inline(always)]
 fn start_of_segment(each: usize) -> usize {
     thread::block_idx_x() as usize * thread::block_dim_x() as usize * each
 }
 
-/// Adds element `from` to element `to`, if there is one.
+/// Adds element `from` to element `to`, if `from` is inside of the data.
 #[inline(always)]
 fn add<T: Number>(data: &GlobalMut<T>, to: usize, from: usize) {
     if from < data.len() {
@@ -51,8 +51,8 @@ fn add<T: Number>(data: &GlobalMut<T>, to: usize, from: usize) {
     }
 }
 
-/// Adds to the thread's element the `EACH - 1` elements that lie one, two, ... blocks behind it. All are loaded before
-/// the first addition needs one.
+/// Adds to the thread's element the `EACH - 1` elements one, two, ... blocks after it. All loads are issued before the
+/// first addition.
 #[inline(always)]
 fn gather<T: Number, const EACH: usize>(data: &GlobalMut<T>, start: usize) {
     let first = start + thread::thread_idx_x() as usize;
@@ -101,7 +101,7 @@ fn finish<T: Number>(data: &GlobalMut<T>, partials: &GlobalMut<T>, start: usize)
 /// The arguments of each rung.
 #[arguments]
 pub struct FoldInPlaceArgs<T: Plain> {
-    /// The numbers, which are folded where they are.
+    /// The numbers, which are folded in place.
     pub data: GlobalMut<T>,
     /// A partial sum for each block.
     pub partials: GlobalMut<T>,

@@ -5,9 +5,9 @@ use crate::ops::Number;
 
 /// Rung 1: thread `t` adds its neighbour at distance 1, 2, 4, ... if `t` is a multiple of twice that.
 ///
-/// In the first step every second lane of each warp works, then every fourth: every warp runs every step with fewer and
-/// fewer of its lanes. The lanes that work are far apart, and so are their addresses. **Costs:** divergence, and of
-/// each 32-byte sector that is loaded a part is used. **Counters:** lanes active, load efficiency (the seed: 25 %).
+/// In the first step every second lane of each warp works, then every fourth: every warp runs every step, with fewer
+/// and fewer active lanes. The active lanes are far apart, and so are their addresses. **Costs:** divergence, and only
+/// a part of each loaded 32-byte sector is used. **Counters:** lanes active, load efficiency (the seed: 25 %).
 ///
 /// Source: seed 000's table, first row; the kernel is in the document before it.
 #[kernel(instances = [f32, i32])]

@@ -7,9 +7,9 @@ use crate::ops::Number;
 
 /// Rung 9: the block's size is in the type, so that the compiler drops the steps that such a block does not have.
 ///
-/// **Saves:** four tests, alike in all threads. **Counter:** instructions per warp. The seed found this template no
-/// faster than the rung before, and blamed the compiler; the PTX shows that the tests are gone, and that there was next
-/// to nothing to save. What shrinks the machine code is that the assembler is told the block (`.reqntid`).
+/// **Saves:** four tests that are uniform over all threads. **Counter:** instructions per warp. The seed found this
+/// template no faster than the rung before, and blamed the compiler. The PTX shows that the tests are gone, and that
+/// there was little to save. The machine code is shorter because the assembler knows the block's size (`.reqntid`).
 ///
 /// Source: seed 000, "template".
 #[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]

@@ -1,7 +1,8 @@
 //! The first loads and the last store of the rungs whose blocks have a contiguous segment each.
 //!
-//! A rung's file shows what the rung changes. Loading and the last store are here, so that they stand once; what a rung
-//! adds and later ones keep stands in that rung's file (`load_two` in rung 4, `fold_last_warp` in rung 5, ...).
+//! A rung's file shows what the rung changes. Loading and the last store are the same in all of them, and are here.
+//! What a rung adds and later rungs keep is in that rung's file (`load_two` in rung 4, `fold_last_warp` in rung 5,
+//! ...).
 
 use cuda_std::prelude::*;
 
@@ -9,7 +10,7 @@ use crate::ops::Number;
 
 /// Loads the block's segment of `BLOCK` elements to `tile`, an element a thread, and waits at a barrier.
 ///
-/// Inlined always, as is everything with a barrier in it: a call is where the compiler could move or copy one.
+/// Always inlined, as is every function with a barrier: the compiler could move or copy a call.
 #[inline(always)]
 pub(super) fn load_one<T: Number, const BLOCK: usize>(tile: &SharedArray<T, BLOCK>, input: &Global<T>) {
     let thread = thread::index_in_block::<BLOCK>();

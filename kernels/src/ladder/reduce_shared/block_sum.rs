@@ -5,7 +5,7 @@ use cuda_std::warp::{FULL_MASK, warp_shuffle_down};
 
 use crate::ops::Number;
 
-/// An element for each warp that a block may have.
+/// One element for each warp of a block.
 pub type WarpSums<T> = SharedArray<T, 32>;
 
 /// The sum over the warp, in lane 0: five shuffles, no memory.
@@ -22,8 +22,8 @@ pub fn sum_of_warp<T: Number>(value: T) -> T {
 
 /// The sum over a block of `BLOCK` threads, a multiple of 32, in thread 0.
 ///
-/// Each warp reduces by shuffles and stores its sum to shared memory; the first warp reduces those. `sums` is that
-/// memory: a barrier must stand between two uses of it.
+/// Each warp reduces by shuffles and stores its sum to `sums` in shared memory; the first warp reduces those. A barrier
+/// must separate two uses of `sums`.
 #[inline(always)]
 pub fn sum_of_block<T: Number, const BLOCK: usize>(value: T, sums: &WarpSums<T>) -> T {
     let thread = thread::index_in_block::<BLOCK>();

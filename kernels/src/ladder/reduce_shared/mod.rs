@@ -1,8 +1,8 @@
 //! Reductions in shared memory: the ladder of seeds 002 and 003, and on to the kernel that the library launches.
 //!
-//! All rungs but the last two do the same work. A block reduces a contiguous segment of the input (from
-//! [`grid_stride`](fn@grid_stride) on, elements that are a grid apart) to one number, and writes that to `partials` at
-//! its block's index. The host launches the same rung over the partials until one number is left.
+//! All rungs but the last two do the same work. A block reduces a contiguous segment of the input to one number and
+//! writes that to `partials` at its block's index; from [`grid_stride`](fn@grid_stride) on, a block takes elements that
+//! are a grid apart. The host launches the same rung over the partials until one number is left.
 //!
 //! | rung | changes | removes |
 //! |---|---|---|

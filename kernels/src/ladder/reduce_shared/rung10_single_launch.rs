@@ -12,16 +12,16 @@ const VECTORS_IN_FLIGHT: usize = 4;
 
 /// The most blocks of a launch.
 ///
-/// 528 are four for each of an H200's 132 multiprocessors, of which two run at once. Of the numbers of blocks tried
-/// with this kernel on an H200, 528 had the highest bandwidth at 2^28 and 2^30 elements, by 0.4 % at most over 264
-/// (`docs/notes/whole-inputs.md`). Other devices have the same number, because it is part of the order of additions.
+/// 528 is four for each of an H200's 132 multiprocessors, of which two run at once. On an H200, 528 had the highest
+/// bandwidth at 2^28 and 2^30 elements, at most 0.4 % above 264 (`docs/notes/whole-inputs.md`). Every device has the
+/// same number, because it is part of the order of additions.
 pub const MAX_BLOCKS: usize = 528;
 
-/// How many blocks sum `len` elements of `size` bytes: a function of these two alone, so that the order of additions,
-/// and with it the result's bits, are the same on every device.
+/// The blocks that sum `len` elements of `size` bytes. A function of these two alone, so that the order of additions,
+/// and with it the result's bits, is the same on every device.
 ///
-/// One block for each round of loads, up to 264: two for each multiprocessor of an H200. From there on one for each
-/// eight rounds, so that starting a block costs little beside what it loads, up to [`MAX_BLOCKS`].
+/// One block for each round of loads, up to 264: two for each multiprocessor of an H200. Then one for each eight
+/// rounds, up to [`MAX_BLOCKS`], so that starting a block costs little beside its loads.
 pub const fn blocks_for(len: usize, size: usize) -> usize {
     const TWO_EACH: usize = 264;
     const ROUNDS_EACH: usize = 8;
@@ -107,7 +107,7 @@ pub fn single_launch<T: Number>(
 
 /// The sum of a thread's elements, in a grid of blocks of `BLOCK` threads.
 ///
-/// A round is [`VECTORS_IN_FLIGHT`] vectors, a block's threads apart; the next round is a grid's stride behind it. The
+/// A round is [`VECTORS_IN_FLIGHT`] vectors, a block's threads apart; the next round is a grid's stride after it. The
 /// elements past the last whole vector go to the first threads, one each.
 #[inline(always)]
 pub(super) fn sum_of_thread<T: Number, const BLOCK: usize>(input: &Global<T>) -> T {
@@ -154,11 +154,11 @@ fn sum_of_thread_by<T: Number, const BLOCK: usize, const ALIGNED: bool>(input: &
         sum = sum.plus(all.get(lane));
         lane += 1;
     }
-    // `first` is the thread's index in the grid's first block, which has more threads than there are such elements.
+    // `first` is the thread's index in the grid's first block, which has more threads than there are elements left.
     sum.plus(input.load_or(vectors * lanes + first, T::NEUTRAL))
 }
 
-/// The vector that begins at `start`: in one load, or an element at a time where addresses are not multiples of 16.
+/// The vector that begins at `start`: one load, or one load for each element if addresses are not multiples of 16.
 ///
 /// # Safety
 /// The vector is inside of the view. If `ALIGNED`, the view begins at a multiple of 16 bytes.

@@ -20,7 +20,7 @@ pub fn unroll_last_warp<T: Number, const BLOCK: usize>(FoldArgs { input, partial
     finish_by_last_warp(&tile, &partials);
 }
 
-/// What is left once 64 elements are: the first warp folds them, and its first thread writes the block's sum.
+/// The end of a rung: the first warp folds the last 64 elements, and its first thread writes the block's sum.
 #[inline(always)]
 pub(super) fn finish_by_last_warp<T: Number, const BLOCK: usize>(
     tile: &SharedArray<T, BLOCK>,
@@ -39,9 +39,9 @@ pub(super) fn finish_by_last_warp<T: Number, const BLOCK: usize>(
 ///
 /// Volatile keeps the compiler from holding an element in a register while another lane needs it. It does not order the
 /// lanes: since Volta each has its own program counter, and the seeds' version, which relies on lock-step, is a race.
-/// So a warp barrier stands between the read and the write of each step, and after the write.
+/// So a warp barrier separates the read and the write of each step, and another follows the write.
 ///
-/// Lanes from `stride` on add too, to elements that nobody reads again: all lanes must reach the barriers, and a branch
+/// Lanes from `stride` on add too, to elements that are not read again: all lanes must reach the barriers, and a branch
 /// would cost more than the additions.
 #[inline(always)]
 pub(super) fn fold_last_warp<T: Number, const BLOCK: usize>(tile: &SharedArray<T, BLOCK>, lane: usize) {

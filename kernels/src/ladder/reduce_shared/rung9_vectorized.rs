@@ -7,10 +7,10 @@ use crate::ops::Number;
 
 /// Rung 9: each load takes 16 bytes, and a round has four of them before the first addition.
 ///
-/// What bounds a sum is how many bytes are in flight: bandwidth times latency, some 2 MB on an H200 (Little's law). One
-/// 4-byte load at a time from 2048 threads of each multiprocessor is 1 MB. (Four are independent in PTX; to keep
-/// registers few, `ptxas` has two of them on their way at once for blocks below 1024.) **Saves:** three of four load
-/// instructions. **Counters:** bytes in flight, load requests.
+/// A sum is bound by the bytes in flight: bandwidth times latency, about 2 MB on an H200 (Little's law). One 4-byte
+/// load at a time from 2048 threads of each multiprocessor is 1 MB. (Four loads are independent in PTX. To save
+/// registers, `ptxas` keeps two of them in flight for blocks below 1024.) **Saves:** three of four load instructions.
+/// **Counters:** bytes in flight, load requests.
 ///
 /// Source: past the seeds; NVIDIA, "CUDA Pro Tip: Increase Performance with Vectorized Memory Access" (2013).
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]

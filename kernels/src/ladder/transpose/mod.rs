@@ -1,13 +1,10 @@
 //! The transpose ladder: each rung is one kernel that changes one thing of the rung before.
 //!
-//! Every rung writes the transpose of `input`, `rows` x `columns` in row-major order, to `output`; the two copies,
-//! which are the ceiling and the floor of what a transpose can be, write the input itself. The grid is one-dimensional,
-//! tiles counted along the rows: CUDA allows 65535 blocks along y, too few for a tall matrix.
+//! Every rung writes the transpose of `input`, `rows` x `columns` in row-major order, to `output`. The two copies write
+//! the input itself: they are the ceiling and the floor of a transpose. The grid is one-dimensional, and tiles are
+//! counted along the rows: CUDA allows 65535 blocks along y, too few for a tall matrix.
 //!
-//! Each rung says what it changes, what that **saves** or **costs**, which **counter** shows it, and where it is from.
-//! `docs/ladder/counters.md` has for each counter what it counts, the metric of Nsight Compute, and a command;
-//! `docs/ladder/sources.md` has the numbered source documents ("seed 000", ...). One rung alone:
-//! `bench ladder transpose --rung diagonal`.
+//! [The ladders](super) explains the words of each rung's documentation.
 //!
 //! | rung | changes | removes |
 //! |---|---|---|
@@ -16,11 +13,11 @@
 //! | [`serial`](fn@serial) | one thread does it all | |
 //! | [`per_row`](fn@per_row) | a thread a row | waiting for one thread |
 //! | [`per_element`](fn@per_element) | a thread an element | scattered reads |
-//! | [`tiled`](fn@tiled) | a tile in shared memory turns | scattered writes |
+//! | [`tiled`](fn@tiled) | the tile is transposed in shared memory | scattered writes |
 //! | [`tiled_padded`](fn@tiled_padded) | one column of padding | bank conflicts |
 //! | [`tiled_rows`](fn@tiled_rows) | four elements a thread | threads at the barrier |
 //! | [`diagonal`](fn@diagonal) | the order of blocks | (once) crowded memory partitions |
-//! | [`vectorized`](fn@vectorized) | 16 bytes an access, turned in registers | three of four accesses |
+//! | [`vectorized`](fn@vectorized) | 16 bytes an access, transposed in registers | three of four accesses |
 
 mod rung10_vectorized;
 mod rung1_copy_row;
@@ -46,12 +43,12 @@ pub use rung10_vectorized::{TILE as VECTORIZED_TILE, vectorized};
 
 use cuda_std::prelude::*;
 
-/// Tiles of side `tile` that cover `rows` x `columns`: the blocks of a launch.
+/// The blocks of a launch: tiles of side `tile` that cover `rows` x `columns`.
 pub const fn tiles(rows: usize, columns: usize, tile: usize) -> usize {
     rows.div_ceil(tile) * columns.div_ceil(tile)
 }
 
-/// The first row and column of the block's tile, where consecutive blocks go along the rows.
+/// The first row and column of the block's tile. Consecutive blocks go along the rows.
 #[inline(always)]
 fn tile_corner<const TILE: usize>(columns: usize) -> (usize, usize) {
     let across = columns.div_ceil(TILE) as u32;

@@ -2,9 +2,9 @@
 //!
 //! # Bank conflicts
 //!
-//! The tile is kept turned: [`TILE`] columns of 16 vectors, a vector being four elements of one column. A 16-byte
-//! access is done for eight lanes at a time, which must fall into the eight 16-byte units of the 32 banks. Vector `p`
-//! of column `c` lies at unit `p ^ (c / 4)` of its column:
+//! The tile is stored transposed: [`TILE`] columns of 16 vectors, each of four elements of a column. A 16-byte access
+//! takes eight lanes at a time, which must fall into the eight 16-byte units of the 32 banks. Vector `p` of column `c`
+//! lies at unit `p ^ (c / 4)` of its column:
 //!
 //! | access | lanes differ in | units |
 //! |---|---|---|
@@ -18,7 +18,7 @@ use super::TransposeArgs;
 /// The side of a block's tile.
 pub const TILE: usize = 64;
 
-/// Elements of a vector, and the side of the square that a thread turns in its registers.
+/// Elements of a vector, and the side of the micro-tile that a thread transposes in registers.
 const SIDE: usize = 4;
 
 /// Threads along a side of the tile.
@@ -26,15 +26,15 @@ const THREADS: usize = TILE / SIDE;
 
 /// The last rung: every access to memory is 16 bytes wide.
 ///
-/// Each of 256 threads takes a square of 4 x 4 elements: four 16-byte loads, a transpose in registers, four 16-byte
-/// stores to shared memory at places without bank conflicts (see the module), a barrier, four loads and four stores to
-/// global memory. **Saves:** three of four accesses, and their index arithmetic. **Counters:** bytes in flight, bank
-/// conflicts (0).
+/// Each of 256 threads takes a micro-tile of 4 x 4 elements: four 16-byte loads, a transpose in registers, four 16-byte
+/// stores to shared memory without bank conflicts (see the module), a barrier, four loads, and four stores to global
+/// memory. **Saves:** three of four accesses, and their index arithmetic. **Counters:** bytes in flight, bank conflicts
+/// (0).
 ///
 /// Consecutive blocks go down the input's columns, so that blocks that run at the same time write neighbouring parts of
 /// the output's rows; the other order was 2 to 3 % slower on an H200.
 ///
-/// Where a side's length or address is not a multiple of 16 bytes, that side is read or written an element at a time.
+/// A side whose length or address is not a multiple of 16 bytes is read or written one element at a time.
 ///
 /// Source: past seed 004.
 #[kernel(instances = [f32], block = THREADS * THREADS)]
@@ -47,16 +47,16 @@ pub fn vectorized<T: Element<Vector = Vector<T, 4>>>(TransposeArgs { input, outp
     let left = (thread::block_idx_x() / down) as usize * TILE;
 
     let wide = columns.is_multiple_of(SIDE) && input.elements_to_alignment() == 0;
-    let mut square = [Vector([T::default(); SIDE]); SIDE];
+    let mut micro_tile = [Vector([T::default(); SIDE]); SIDE];
     let mut i = 0;
     while i < SIDE {
-        square[i] = load_vector(&input, top + y * SIDE + i, left + x * SIDE, rows, columns, wide);
+        micro_tile[i] = load_vector(&input, top + y * SIDE + i, left + x * SIDE, rows, columns, wide);
         i += 1;
     }
-    let turned = turn(square);
+    let transposed = transpose(micro_tile);
     let mut i = 0;
     while i < SIDE {
-        tile.store_vector((x * SIDE + i) * TILE + (y ^ x) * SIDE, turned[i]);
+        tile.store_vector((x * SIDE + i) * TILE + (y ^ x) * SIDE, transposed[i]);
         i += 1;
     }
     thread::sync_threads();
@@ -70,7 +70,7 @@ pub fn vectorized<T: Element<Vector = Vector<T, 4>>>(TransposeArgs { input, outp
     }
 }
 
-/// Four elements of a row, or as many as the matrix has.
+/// Loads four elements of a row, or those that are inside of the matrix.
 #[inline(always)]
 fn load_vector<T: Element<Vector = Vector<T, 4>>>(
     input: &Global<T>,
@@ -84,7 +84,7 @@ fn load_vector<T: Element<Vector = Vector<T, 4>>>(
     if row < rows && column < columns {
         let first = row * columns + column;
         if wide {
-            // A vector that begins inside of the row ends inside of it: both are multiples of four.
+            // The column and the row's length are multiples of four, so the vector ends inside of the row.
             return input.load_vector(first);
         }
         let mut i = 0;
@@ -98,7 +98,7 @@ fn load_vector<T: Element<Vector = Vector<T, 4>>>(
     vector
 }
 
-/// Writes four elements of a row, or as many as the matrix has.
+/// Stores four elements of a row, or those that are inside of the matrix.
 #[inline(always)]
 fn store_vector<T: Element<Vector = Vector<T, 4>>>(
     output: &GlobalMut<T>,
@@ -125,10 +125,10 @@ fn store_vector<T: Element<Vector = Vector<T, 4>>>(
     }
 }
 
-/// The transpose of a square, in registers: no instruction but the choice of which register goes where.
+/// The transpose of a micro-tile in registers. It takes no instruction: only the registers' names change.
 #[inline(always)]
-fn turn<T: Copy>(square: [Vector<T, SIDE>; SIDE]) -> [Vector<T, SIDE>; SIDE] {
-    let [a, b, c, d] = square;
+fn transpose<T: Copy>(micro_tile: [Vector<T, SIDE>; SIDE]) -> [Vector<T, SIDE>; SIDE] {
+    let [a, b, c, d] = micro_tile;
     [
         Vector([a.0[0], b.0[0], c.0[0], d.0[0]]),
         Vector([a.0[1], b.0[1], c.0[1], d.0[1]]),

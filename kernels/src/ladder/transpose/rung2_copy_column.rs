@@ -4,9 +4,9 @@ use super::{TransposeArgs, tile_corner};
 
 /// The floor of the kernels with an element a thread: copies the matrix, lanes along the columns on both sides.
 ///
-/// Each lane of a warp is in a row, and so in a 32-byte sector, of its own, in reading and in writing. What makes it
-/// bearable is the cache: the sector's other elements are wanted by the block's other warps. **Counters:** load
-/// efficiency (12.5 %), store efficiency (12.5 %).
+/// Each lane of a warp reads and writes in a row of its own, and so in a 32-byte sector of its own. The cache makes it
+/// bearable: the block's other warps use the sector's other elements. **Counters:** load efficiency (12.5 %), store
+/// efficiency (12.5 %).
 ///
 /// Source: as [`copy_row`](fn@super::copy_row).
 #[kernel(instances = [f32], block = [32, 32])]

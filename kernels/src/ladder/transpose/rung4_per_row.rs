@@ -5,7 +5,7 @@ use super::TransposeArgs;
 /// One thread for each row.
 ///
 /// A warp's lanes read 32 rows side by side: 32 sectors for 128 bytes, though each sector serves the next seven steps
-/// too, if the cache keeps it. They write neighbours. **Saves:** the one thread's wait, many wait at once. **Costs:**
+/// too, if the cache keeps it. They write neighbours. **Saves:** waiting, as many threads wait at once. **Costs:**
 /// seven of eight loaded bytes, and no more threads than rows: the 16 blocks of 4096 rows leave most of a large GPU
 /// idle. **Counters:** load efficiency (12.5 %), blocks.
 ///

@@ -2,11 +2,11 @@ use cuda_std::prelude::*;
 
 use super::{TransposeArgs, tile_corner};
 
-/// A block reads a tile row by row, turns it in shared memory, and writes it row by row.
+/// A block reads a tile row by row, transposes it in shared memory, and writes it row by row.
 ///
-/// Both global accesses are now along rows. What scattered is the read of shared memory: the lanes of a warp take a
-/// column of the tile, and in a tile of 32 x 32 words a column is one bank. **Saves:** scattered stores. **Costs:** a
-/// barrier, and bank conflicts, 32-way at `TILE` = 32. Smaller tiles conflict less, and wait less at the barrier, but
+/// Both global accesses are now along rows. The scattered access is the read of shared memory: the lanes of a warp take
+/// a column of the tile, and in a tile of 32 x 32 words a column is one bank. **Saves:** scattered stores. **Costs:** a
+/// barrier, and bank conflicts, 32-way at `TILE` = 32. Smaller tiles conflict less and wait less at the barrier, but
 /// their rows are shorter than a 128-byte line. **Counters:** store efficiency (100 %), bank conflicts.
 ///
 /// Source: seed 004, `transpose_parallel_per_element_tiled` (its `K`).

@@ -4,10 +4,10 @@ use super::{TransposeArgs, tile_corner};
 
 /// The padded tile, by a quarter of the threads: 32 x 8, each of which moves four elements.
 ///
-/// Seed 004 sees that 1024 threads wait at the barrier for the slowest of them, with one element each to load
-/// meanwhile, and makes the tile smaller. Here the tile stays and the block shrinks: four independent loads a thread
-/// are in flight, eight blocks of 256 threads fit on a multiprocessor in place of two of 1024, and index arithmetic is
-/// shared by four. **Saves:** waiting. **Counters:** bytes in flight, resident blocks.
+/// Seed 004 sees that 1024 threads wait at the barrier for the slowest of them, with one load each in flight, and makes
+/// the tile smaller. Here the tile stays and the block shrinks: a thread has four independent loads in flight, eight
+/// blocks of 256 threads fit on a multiprocessor instead of two of 1024, and four elements share the index arithmetic.
+/// **Saves:** waiting. **Counters:** bytes in flight, resident blocks.
 ///
 /// Source: past seed 004, from its section on Little's law; NVIDIA, "An Efficient Matrix Transpose in CUDA C/C++"
 /// (2013).
