@@ -83,7 +83,8 @@ macro_rules! by_words {
 }
 
 by_words!(u8 in u64, u32: |micro_tile| {
-    let (left, right) = (transpose_bytes(micro_tile.map(|row| row as u32)), transpose_bytes(micro_tile.map(|row| (row >> 32) as u32)));
+    let left = transpose_bytes(micro_tile.map(|row| row as u32));
+    let right = transpose_bytes(micro_tile.map(|row| (row >> 32) as u32));
     eight(left, right)
 });
 by_words!(u16 in u64, u64: |micro_tile| {

@@ -10,7 +10,8 @@
 //! |---|---|
 //! | [`tall_skinny`](mod@tall_skinny) | few columns: each becomes a row |
 //! | [`short_wide`](mod@short_wide) | few rows: each becomes a column |
-//! | [`segments`](mod@segments), [`segments_short_wide`](mod@segments_short_wide) | matrices whose elements are short contiguous segments |
+//! | [`segments`](mod@segments) | matrices whose elements are short contiguous segments |
+//! | [`segments_short_wide`](mod@segments_short_wide) | such matrices with few rows |
 //! | [`segment_tiling`] | how the host cuts those in tiles |
 //! | `aligned_rows`, `staged` | rows loaded by aligned vectors, and where their elements are in shared memory |
 

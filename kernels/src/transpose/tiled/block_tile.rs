@@ -15,8 +15,8 @@
 //!
 //! | access | lanes differ in | units |
 //! |---|---|---|
-//! | store of vector `y` of the columns of micro-tile `x` | `x`, and `y` with fewer than 8 micro-tiles across | all different, with 8 micro-tiles down or more |
-//! | store of half vectors, where two threads share a micro-tile | the half, `x` and `y`, 16 lanes at a time | both halves of eight |
+//! | store of vector `y` of micro-tile `x` | `x`, and `y` with fewer than 8 across | all, with 8 down or more |
+//! | store of half vectors, of a shared micro-tile | the half, `x` and `y`, 16 lanes at a time | both halves of eight |
 //! | load of vector `q` of a column | `q`, and the column with fewer than 8 vectors | eight different ones |
 
 use cuda_std::prelude::*;

@@ -49,13 +49,23 @@ pub struct InterleavedArgs<T: Plain> {
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)] + [u32] x [4096 == tile_elements(4)]
-        + [u64] x [2048 == tile_elements(8)],
+    instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)]
+        + [u32] x [4096 == tile_elements(4)] + [u64] x [2048 == tile_elements(8)],
     block = threads(LEN, size_of::<T>()),
     early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn interleaved_tiles<T: Transpose, const LEN: usize>(
-    InterleavedArgs { input, output, rows, columns, input_ways, output_ways, across, tiles_down, tiles_across }: InterleavedArgs<T>,
+    InterleavedArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_ways,
+        output_ways,
+        across,
+        tiles_down,
+        tiles_across,
+    }: InterleavedArgs<T>,
 ) {
     launch_dependents();
     let tile = shared_array![T; LEN];
@@ -74,13 +84,23 @@ pub unsafe fn interleaved_tiles<T: Transpose, const LEN: usize>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)] + [u32] x [4096 == tile_elements(4)]
-        + [u64] x [2048 == tile_elements(8)] + [u128] x [1024 == tile_elements(16)],
+    instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)]
+        + [u32] x [4096 == tile_elements(4)] + [u64] x [2048 == tile_elements(8)] + [u128] x [1024 == tile_elements(16)],
     block = threads(LEN, size_of::<T>()),
     early = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn aligned_interleaved_tiles<T: Transpose, const LEN: usize>(
-    InterleavedArgs { input, output, rows, columns, input_ways, output_ways, across, tiles_down, tiles_across }: InterleavedArgs<T>,
+    InterleavedArgs {
+        input,
+        output,
+        rows,
+        columns,
+        input_ways,
+        output_ways,
+        across,
+        tiles_down,
+        tiles_across,
+    }: InterleavedArgs<T>,
 ) {
     launch_dependents();
     let tile = shared_array![T; LEN];

@@ -114,8 +114,8 @@ pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)] + [u32] x [4096 == tile_elements(4)]
-        + [u64] x [2048 == tile_elements(8)],
+    instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)]
+        + [u32] x [4096 == tile_elements(4)] + [u64] x [2048 == tile_elements(8)],
     block = sector_aligned::threads(LEN, size_of::<T>()),
     min_blocks = crate::transpose::tuning::sector_aligned_blocks(size_of::<T>()),
     early = crate::PREFETCH_BLOCKS
