@@ -155,7 +155,7 @@ by_vectors!(u32, u64, u128);
 /// its threads allow. The grid covers a matrix in x and y, and the batch in z.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [u8, u16, u32, u64, u128] x [128 == SMALL_REGISTERS_BLOCK, 256 == REGISTERS_BLOCK],
     block = BLOCK,
@@ -205,7 +205,7 @@ pub struct ScaledRegisterTileArgs<T: Plain> {
 /// [`register_tiles`](fn@register_tiles) with the [epilogue](crate::transpose::tiled::epilogue) of a [`Scaling`].
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128 == SMALL_REGISTERS_BLOCK, 256 == REGISTERS_BLOCK],
     block = BLOCK,

@@ -12,7 +12,7 @@ pub const MULTIPROCESSORS: usize = 132;
 
 // Grids.
 
-/// Blocks: a grid of at most so many lets the next grid's blocks start, by programmatic dependent launch. Two for each
+/// Blocks: a grid of at most this many lets the next grid's blocks start, by programmatic dependent launch. Two for each
 /// multiprocessor. No record of the shapes.
 pub const DEPENDENT_LAUNCH_BLOCKS: u32 = 2 * MULTIPROCESSORS as u32;
 
@@ -20,7 +20,7 @@ pub const DEPENDENT_LAUNCH_BLOCKS: u32 = 2 * MULTIPROCESSORS as u32;
 /// multiprocessor. No record of the shapes.
 pub const FEW_TILES: usize = 2 * MULTIPROCESSORS;
 
-/// Tiles: up to so many run at once, in one wave, as eight blocks fit on a multiprocessor. Decides between the
+/// Tiles: up to this many run at once, in one wave, as eight blocks fit on a multiprocessor. Decides between the
 /// instances of [`blocks_in_one_wave`] and [`blocks_in_many_waves`]. Measured at 1024 x 1024 elements of 16 bytes.
 pub const TILES_IN_ONE_WAVE: usize = 8 * MULTIPROCESSORS;
 

@@ -13,7 +13,7 @@ use crate::transpose::tuning::{COPY_BLOCK, COPY_ELEMENTS};
 /// Consecutive threads write consecutive elements. Each thread has [`COPY_ELEMENTS`] of them in flight.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(instances = [u32, u64, u128], block = COPY_BLOCK, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn copy_aligned_segments<T: Element>(
     input: Global<T>,

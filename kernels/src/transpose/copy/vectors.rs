@@ -12,7 +12,7 @@ use crate::transpose::tuning::{COPY_BLOCK, COPY_VECTORS};
 /// [`COPY_VECTORS`] of them in flight. The ends of a segment are parts of vectors.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(instances = [u8, u16], block = COPY_BLOCK, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn copy_segments<T: Element>(
     input: Global<T>,

@@ -28,7 +28,7 @@ use crate::transpose::tuning::{PACKED_BLOCK, elements_per_store};
 /// at which rows begin at the same place in a word. `LEN` is the [`capacity`] of a block.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [u8] x [32768 == capacity(1)] + [u16] x [16384 == capacity(2)] + [u32] x [8192 == capacity(4)]
         + [u64] x [4096 == capacity(8)],

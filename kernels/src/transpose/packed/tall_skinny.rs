@@ -45,7 +45,7 @@ pub const fn allocation(size: usize) -> usize {
 /// `LEN` is the [`allocation`] of shared memory.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [u8] x [49152 == allocation(1)] + [u16] x [24576 == allocation(2)] + [u32] x [12288 == allocation(4)]
         + [u64] x [6144 == allocation(8)],

@@ -53,7 +53,7 @@ pub struct InPlaceArgs<T: Plain> {
 /// one tile. The grid has a block for each [`pair`] of each matrix.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [u8] x [16384 == elements(1)] + [u16] x [4096 == elements(2)] + [u32] x [4096 == elements(4)]
         + [u64] x [1024 == elements(8)],
@@ -94,7 +94,7 @@ pub unsafe fn in_place_tiles<T: Transpose, const LEN: usize>(
 /// [`elements`] of the size, or [`small_in_place_elements`].
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [u8] x [16384 == elements(1), 4096 == small_in_place_elements(1)]
         + [u16] x [4096 == elements(2), 1024 == small_in_place_elements(2)]

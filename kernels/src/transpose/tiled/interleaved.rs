@@ -47,7 +47,7 @@ pub struct InterleavedArgs<T: Plain> {
 /// `LEN`, tiles and grid are those of [`tiles`](mod@crate::transpose::tiled::kernels). Sides and addresses are free.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)]
         + [u32] x [4096 == tile_elements(4)] + [u64] x [2048 == tile_elements(8)],
@@ -82,10 +82,11 @@ pub unsafe fn interleaved_tiles<T: Transpose, const LEN: usize>(
 /// [`interleaved_tiles`](fn@interleaved_tiles) where sides and addresses are multiples of 16 bytes.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)]
-        + [u32] x [4096 == tile_elements(4)] + [u64] x [2048 == tile_elements(8)] + [u128] x [1024 == tile_elements(16)],
+        + [u32] x [4096 == tile_elements(4)] + [u64] x [2048 == tile_elements(8)]
+        + [u128] x [1024 == tile_elements(16)],
     block = threads(LEN, size_of::<T>()),
     early = crate::PREFETCH_BLOCKS
 )]

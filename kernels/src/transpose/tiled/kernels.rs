@@ -65,7 +65,7 @@ pub struct TileArgs<T: Plain> {
 /// in place of a column of padding, so that 16-byte accesses stay aligned, is common.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [u8] x [32768 == tile_elements(1)] x [5 == blocks_in_one_wave(1)]
         + [u16] x [16384 == tile_elements(2)] x [4 == blocks_in_many_waves(2, false), 5 == blocks_in_one_wave(2)]
@@ -112,7 +112,7 @@ pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
 /// tiles. The grid covers the [positions](sector_aligned::positions) of a row of the output.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)]
         + [u32] x [4096 == tile_elements(4)] + [u64] x [2048 == tile_elements(8)],
@@ -189,7 +189,7 @@ pub struct ScaledTileArgs<T: Plain> {
 /// [epilogue](crate::transpose::tiled::epilogue) of a [`Scaling`].
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [f16, bf16] x [16384 == tile_elements(2)],
     block = threads(LEN, size_of::<N>()),
@@ -229,7 +229,7 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
 /// [`scaled_tiles`](fn@scaled_tiles) where [`tiles`](fn@tiles) applies: everything begins at multiples of 16 bytes.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [f16, bf16] x [16384 == tile_elements(2)] + [f32] x [4096 == tile_elements(4)]
         + [f64, Complex32] x [2048 == tile_elements(8)] + [Complex64] x [1024 == tile_elements(16)],
@@ -270,7 +270,7 @@ pub unsafe fn aligned_scaled_tiles<N: Scale, const LEN: usize>(
 /// [`scaled_tiles`](fn@scaled_tiles) where [`sector_aligned_tiles`](fn@sector_aligned_tiles) applies.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [f16, bf16] x [16384 == tile_elements(2)] + [f32] x [4096 == tile_elements(4)]
         + [f64, Complex32] x [2048 == tile_elements(8)],

@@ -207,7 +207,7 @@ impl<T: Transpose> Unroll for BeginAtEdge<'_, T> {
     fn of(&self, i: usize) -> Begun<T::Vector> {
         // So far past the end that no vector reaches there.
         let (count, left) = if self.0.has(i) { (self.0.columns, self.0.left) } else { (0, i32::from(i16::MIN)) };
-        // SAFETY: the matrix has so many elements there, and so has the view.
+        // SAFETY: the matrix has these elements, and so has the view.
         unsafe { self.0.input.begin_unchecked(self.0.place(i), count as usize, left, shared(size_of::<T>()) > 0) }
     }
 }
@@ -334,7 +334,7 @@ impl<T: Transpose, const LEN: usize> Unroll for VectorsOfThread<'_, T, LEN> {
         let from = (past as usize).saturating_sub(position);
         let to = if position + side <= end { side } else { end.saturating_sub(position) };
         if from < to {
-            // SAFETY: so many elements of the vector are inside of the row, and it is aligned.
+            // SAFETY: elements `from..to` of the vector are inside of the row, and it is aligned.
             unsafe { self.output.store_part_unchecked(place, vector, from, to) };
         }
     }

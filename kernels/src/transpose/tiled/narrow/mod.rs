@@ -62,7 +62,7 @@ pub const fn positions(rows: usize, size: usize) -> usize {
 /// the grid has a block for each tile of each matrix.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [u8, u16, u32] x [4096 == narrow_tile_words(4, false), 1024 == narrow_tile_words(4, true)]
         + [u64] x [2048 == narrow_tile_words(8, false), 512 == narrow_tile_words(8, true)],
@@ -98,7 +98,7 @@ pub unsafe fn narrow_tiles<T: WordAccess, const LEN: usize>(
 /// [epilogue](crate::transpose::tiled::epilogue) of a [`Scaling`].
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
     instances = [f32] x [4096 == narrow_tile_words(4, false), 1024 == narrow_tile_words(4, true)]
         + [f64, Complex32] x [2048 == narrow_tile_words(8, false), 512 == narrow_tile_words(8, true)],

@@ -69,7 +69,7 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfOutput<'a, T, LEN> {
         let from = past.saturating_sub(position);
         let to = if position + all <= end { all } else { end.saturating_sub(position) };
         if from < to {
-            // SAFETY: so many elements of the word are inside of the row, and it is aligned.
+            // SAFETY: elements `from..to` of the word are inside of the row, and it is aligned.
             unsafe { self.output.store_word_unchecked(place, word, from, to) };
         }
     }
