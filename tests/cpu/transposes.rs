@@ -43,7 +43,7 @@ proptest! {
     }
 }
 
-/// Rows and columns of runs: few, as many as a tile has, or many.
+/// Rows and columns of segments: few, as many as a tile has, or many.
 fn any_few() -> impl Strategy<Value = usize> {
     prop_oneof![2_usize..8, 8_usize..120, Just(1000)]
 }
@@ -52,7 +52,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: times(40, 100), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn matrices_of_runs(which in 0..PERMUTE_CHECKS.len(), rows in any_few(), columns in any_few(), len in prop_oneof![6 => 2_usize..20, 2 => 20_usize..600, 1 => 7_900_usize..10_100], offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
+    fn matrices_of_segments(which in 0..PERMUTE_CHECKS.len(), rows in any_few(), columns in any_few(), len in prop_oneof![6 => 2_usize..20, 2 => 20_usize..600, 1 => 7_900_usize..10_100], offsets in prop::array::uniform2(0_usize..20), aligned: bool, seed: u64) {
         let offsets = if aligned { [0; 2] } else { offsets };
         let rows = rows.min(20_000 / len).max(2);
         let columns = columns.min(20_000 / (rows * len)).max(2);
@@ -60,7 +60,7 @@ proptest! {
     }
 
     #[test]
-    fn strips_of_any_pitch_and_alignment(which in 0..CHECKS.len(), narrow in prop_oneof![2_usize..20, 2_usize..140], long in 1_usize..2500, is_low: bool, batch in 1_usize..4, pads in prop::array::uniform2(prop_oneof![3 => Just(0_usize), 1 => 1_usize..6]), offsets in prop::array::uniform2(0_usize..40), seed: u64) {
+    fn thin_matrices_of_any_pitch_and_alignment(which in 0..CHECKS.len(), narrow in prop_oneof![2_usize..20, 2_usize..140], long in 1_usize..2500, is_low: bool, batch in 1_usize..4, pads in prop::array::uniform2(prop_oneof![3 => Just(0_usize), 1 => 1_usize..6]), offsets in prop::array::uniform2(0_usize..40), seed: u64) {
         let long = (16 * narrow + long).min(120_000 / narrow);
         let (rows, columns) = if is_low { (narrow, long) } else { (long, narrow) };
         let case = Case { rows, columns, batch, pads, offsets, seed };
@@ -71,10 +71,10 @@ proptest! {
 /// As long as go by tiles, of each access, and longer; and matrices so narrow that all of their rows are one run of the
 /// input, and that they are loaded one by one.
 #[test]
-fn long_runs_and_narrow_matrices_of_short_ones() {
+fn long_segments_and_narrow_matrices_of_short_ones() {
     let long = [[2, 3, 7999], [3, 2, 8999], [2, 3, 10_016], [3, 2, 16_385]];
     let narrow = [[900, 16, 3], [900, 20, 3], [700, 8, 31], [1100, 13, 5], [2000, 2, 9]];
-    // Not under the checks, which take several times as long: `matrices_of_runs` has such runs, too.
+    // Not under the checks, which take several times as long: `matrices_of_segments` has such segments, too.
     let long = long.map(|shape| (executor(), shape));
     for (i, (gpu, shape)) in long.into_iter().chain(narrow.map(|shape| (Gpu::simt(), shape))).enumerate() {
         for (k, (_, check)) in PERMUTE_CHECKS.iter().enumerate() {
@@ -89,7 +89,7 @@ fn long_runs_and_narrow_matrices_of_short_ones() {
 }
 
 #[test]
-fn short_rows_of_runs_go_by_strips() {
+fn short_rows_of_segments_are_short_wide() {
     use kernels::transpose::packed::segments_short_wide::is_short_wide;
     assert_eq!(
         [is_short_wide(3, 42, 1), is_short_wide(8, 4, 4), is_short_wide(2, 31, 2), is_short_wide(2, 8, 8)],
@@ -97,9 +97,9 @@ fn short_rows_of_runs_go_by_strips() {
     );
 }
 
-/// Bytes and halves in long runs, which lie in one 16-byte part more of the output where they do not begin with one.
+/// Long segments of 1- and 2-byte elements: in the output, an unaligned one lies in one vector more.
 #[test]
-fn long_runs_of_bytes_at_any_alignment() {
+fn long_segments_of_bytes_at_any_alignment() {
     for (_, check) in &PERMUTE_CHECKS[..2] {
         for (len, offset) in [(18_016, 0), (18_016, 3), (18_023, 0)] {
             check(&executor(), [2, 1, len], [0, offset], 1).unwrap();
@@ -109,7 +109,7 @@ fn long_runs_of_bytes_at_any_alignment() {
 }
 
 #[test]
-fn strips_of_every_width() {
+fn thin_matrices_of_every_width() {
     for (_, check) in CHECKS {
         for narrow in [1, 2, 3, 4, 5, 8, 16, 20, 48] {
             for (rows, columns) in [(narrow, 3000), (3000, narrow)] {
@@ -123,7 +123,7 @@ fn strips_of_every_width() {
 /// Strips by the kernels themselves, whose blocks have all that there is room for: the library gives that to long
 /// ones only.
 #[test]
-fn strips_of_full_blocks() {
+fn thin_matrices_of_full_blocks() {
     use kernels::transpose::packed::{short_wide as rows, tall_skinny as columns};
     let gpu = executor();
     let refused = |error: Error| panic!("{error}");
@@ -193,7 +193,7 @@ fn strips_of_full_blocks() {
     }
 }
 
-/// How many stores of a thread that takes a whole block of a strip apart follow each other: lines with as many
+/// How many stores of a tall-skinny thread with a whole block follow each other: lines with as many
 /// requests.
 fn columns_at_once(profile: &Profile) -> usize {
     let lines = profile.kernels[0].lines.iter().filter(|line| line.file.ends_with("tall_skinny.rs"));
@@ -258,14 +258,14 @@ fn many_small_ones() {
 }
 
 #[test]
-fn high_matrices_are_turned_in_bands() {
+fn high_matrices_are_transposed_in_panels() {
     let gpu = executor();
     let by_name = |checks: &[(&str, Check)], name| checks.iter().find(|check| check.0 == name).unwrap().1;
-    let [vectors, slanted] = HIGH;
-    by_name(&CHECKS, "u8")(&gpu, &slanted).unwrap();
+    let [vectors, sector_aligned] = HIGH;
+    by_name(&CHECKS, "u8")(&gpu, &sector_aligned).unwrap();
     // Bands of elements that are larger are lower.
-    by_name(&CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..slanted }).unwrap();
-    by_name(&SCALED_CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..slanted }).unwrap();
+    by_name(&CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..sector_aligned }).unwrap();
+    by_name(&SCALED_CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..sector_aligned }).unwrap();
     by_name(&CHECKS, "complex f64")(&gpu, &Case { rows: 8200, columns: 34, ..vectors }).unwrap();
     by_name(&SCALED_CHECKS, "complex f64")(&gpu, &Case { rows: 8200, columns: 34, ..vectors }).unwrap();
 }
@@ -301,7 +301,7 @@ fn lanes_are_never_in_each_others_bank() {
     for (name, _, conflicts) in TILE_CHECKS {
         assert_eq!(conflicts(&Gpu::simt(), 512, 512).unwrap(), 0, "{name}");
     }
-    // By slanted tiles.
+    // By sector-aligned tiles.
     assert_eq!(bank_conflicts::<u32>(1039, 1041), 0);
     assert_eq!(bank_conflicts::<u64>(1039, 1041), 0);
     // By words.
@@ -316,7 +316,7 @@ fn lanes_are_never_in_each_others_bank() {
 
 /// Of bytes, lanes take rows that are eight apart.
 #[test]
-fn strips_of_bytes_are_taken_out_in_few_passes() {
+fn short_wide_bytes_are_read_in_few_passes() {
     let gpu = Gpu::simt();
     for rows in [40, 65, 100, 127, 128] {
         let input = gpu.upload(&vec![1_u8; rows * 4001]).unwrap();
@@ -396,7 +396,7 @@ fn large_ones_as_on_a_gpu() {
 
 /// A word at the end of a tile's rows, of which one element is written: what is behind it nobody has loaded.
 #[test]
-fn strips_of_runs_read_nothing_behind_a_tile() {
+fn short_wide_segments_read_nothing_behind_a_tile() {
     let gpu = Gpu::simt();
     let profile = gpu.profile(|| {
         (PERMUTE_CHECKS[0].1)(&gpu, [2, 128, 16], [0, 1], 1).unwrap();

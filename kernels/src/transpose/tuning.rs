@@ -12,8 +12,8 @@ pub const MULTIPROCESSORS: usize = 132;
 
 // Grids.
 
-/// Blocks: a grid of at most this many lets the next grid's blocks start, by programmatic dependent launch. Two for each
-/// multiprocessor. No record of the shapes.
+/// Blocks: a grid of at most this many lets the next grid's blocks start, by programmatic dependent launch. Two for
+/// each multiprocessor. No record of the shapes.
 pub const DEPENDENT_LAUNCH_BLOCKS: u32 = 2 * MULTIPROCESSORS as u32;
 
 /// Tiles: with fewer, kernels use their small tiles, so that more multiprocessors have one. Two for each

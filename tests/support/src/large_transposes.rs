@@ -5,11 +5,11 @@ use warpfold::{Error, Gpu, Transposition};
 /// What the largest of them need on the device: input and output. The host has one of them at a time.
 pub const BYTES: usize = 9 << 30;
 
-/// Sides of matrices past 2^32 elements, for each way that they go: tiles of vectors, slanted tiles, strips of few rows
+/// Sides of matrices past 2^32 elements, for each way that they go: tiles of vectors, sector-aligned tiles, few rows
 /// and of few columns.
 pub const SIDES: [[usize; 2]; 4] = [[65_536, 65_552], [65_537, 65_539], [3, 1_431_655_777], [1_431_655_777, 3]];
 
-/// The side of a square that is turned in place, of 2^32 elements.
+/// The side of a square matrix that is transposed in place, of 2^32 elements.
 pub const SIDE_IN_PLACE: usize = 1 << 16;
 
 /// Threads of the host that make and compare elements.

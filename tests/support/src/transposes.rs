@@ -371,7 +371,7 @@ fn check_permuted<T: Bits>(gpu: &Gpu, shape: [usize; 3], offsets: [usize; 2], se
     Ok(())
 }
 
-/// One that is turned by tiles, of elements of 2 bytes or more, and at multiples of 16 bytes.
+/// A matrix transposed by tiles, of elements of 2 bytes or more, and at multiples of 16 bytes.
 pub const ALIGNED: Case = Case { rows: 1040, columns: 2064, batch: 1, pads: [0; 2], offsets: [0; 2], seed: 0 };
 
 /// Matrices that are small, but so many that their blocks have all the threads that they may, whatever the element's
@@ -385,13 +385,13 @@ pub const LARGE: [Case; 7] = [
     Case { rows: 300_000, columns: 3, batch: 2, pads: [2, 1], offsets: [10, 3], seed: 0 },
     Case { rows: 2047, columns: 4099, batch: 1, pads: [0; 2], offsets: [0; 2], seed: 0 },
     Case { rows: 1001, columns: 1003, batch: 9, pads: [3, 5], offsets: [1, 7], seed: 0 },
-    // A column more than slanted tiles have.
+    // A column more than sector-aligned tiles have.
     Case { rows: 1001, columns: 961, batch: 9, pads: [2, 5], offsets: [5, 7], seed: 0 },
     Case { rows: 12_007, columns: 33, batch: 5, pads: [0, 1], offsets: [3, 1], seed: 0 },
     Case { rows: 33, columns: 12_007, batch: 5, pads: [1, 0], offsets: [3, 1], seed: 0 },
 ];
 
-/// Matrices so high that they are turned in bands of rows: where rows begin at multiples of 16 bytes, of elements of up
+/// Matrices so high that they are transposed in panels: where rows begin at multiples of 16 bytes, of elements of up
 /// to 8 bytes (of 16 they are whole pairs of lines), and anywhere, whatever the element's size.
 pub const HIGH: [Case; 2] = [
     Case { rows: 65_552, columns: 272, batch: 2, pads: [0; 2], offsets: [0; 2], seed: 0 },
