@@ -91,8 +91,8 @@ impl ControlFlowRung {
             return Err(Error::Length { operation: "run a lab kernel", what: "the output", found, expected });
         }
         if input.is_empty() {
-            gpu.own(input.memory(), "run a lab kernel")?;
-            return gpu.own(output.memory(), "run a lab kernel");
+            gpu.own(input.view().memory(), "run a lab kernel")?;
+            return gpu.own(output.view().memory(), "run a lab kernel");
         }
         let plain = match self {
             Self::BranchByThread | Self::BranchByWarp | Self::LoopRolled => {

@@ -147,8 +147,8 @@ impl TransposeRung {
             }
         }
         if rows == 0 || columns == 0 {
-            gpu.own(matrix.buffer().memory(), "transpose")?;
-            return gpu.own(result.buffer().memory(), "transpose");
+            gpu.own(matrix.buffer().view().memory(), "transpose")?;
+            return gpu.own(result.buffer().view().memory(), "transpose");
         }
         let kernel = self.kernel();
         let grid = grid_of(kernel.id(), self.blocks(rows, columns))?;
