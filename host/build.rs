@@ -24,7 +24,11 @@ const ARCHS: &str = "WARPFOLD_ARCHS";
 
 fn embed() -> Result<(), Box<dyn Error>> {
     let usual = [Arch::SM_75, Arch::SM_80, Arch::SM_90];
-    let built = CudaBuilder::new("../kernels").archs(usual).archs_from(ARCHS)?.build()?;
+    let mut builder = CudaBuilder::new("../kernels").archs(usual).archs_from(ARCHS)?;
+    if cfg!(feature = "ladder") {
+        builder = builder.feature("ladder");
+    }
+    let built = builder.build()?;
     built.rerun_if_changed();
     Ok(built.embed("kernels.rs")?)
 }

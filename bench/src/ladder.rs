@@ -16,7 +16,7 @@ use crate::outcome::{Missing, Outcome};
 use crate::reduce::{Extent, Operator, expected as expected_exactly, expected_by_rung, first_wrong};
 use crate::report::{Measured, Place, Report, Scale, Section};
 
-/// What to run; of nothing that is named, all.
+/// What to run; everything, if nothing is named.
 #[derive(Debug, Default)]
 pub struct Choice<'a> {
     pub family: Option<Family>,
@@ -32,7 +32,7 @@ struct Rungs {
 }
 
 impl Rungs {
-    /// Those that were chosen: a name that two families have (`vectorized`) means both.
+    /// The chosen rungs. A name that two families share (`vectorized`) chooses both.
     fn of(choice: &Choice<'_>, dtype: ElementType) -> Result<Self, Error> {
         let mut names = Vec::new();
         let mut wanted = |family, name: &'static str| {
@@ -44,7 +44,7 @@ impl Rungs {
             }
             choice.rung.is_none_or(|only| only == name)
         };
-        // All rungs are those that this type has; one by name is tried, and if the type has it not, that is the error.
+        // "All rungs" means those of this type. A rung by name is tried, and fails if the type does not have it.
         let has_global = choice.rung.is_some() || matches!(dtype, ElementType::F32 | ElementType::I32);
         let global = ReduceRung::GLOBAL.into_iter().filter(|_| has_global);
         let has_exact = choice.rung.is_some() || dtype.is_float();
@@ -125,12 +125,12 @@ struct Results {
 }
 
 impl Results {
-    /// Whether there is something to run, and still a device and time for it.
+    /// Whether there is something to run, a working device, and time.
     fn wants<R>(&self, rungs: &[R]) -> bool {
         !rungs.is_empty() && self.missing.goes_on()
     }
 
-    /// An error is kept, beside what was measured before it and after.
+    /// Keeps an error beside the results before and after it.
     fn keep(&mut self, what: &str, done: anyhow::Result<()>) {
         if let Err(error) = done {
             self.missing.push(what, error);
@@ -162,7 +162,7 @@ impl Results {
     }
 }
 
-/// What all ladders are run with.
+/// What all ladders share.
 struct Bench<'a> {
     gpu: &'a Gpu,
     plan: &'a Plan,
@@ -178,7 +178,7 @@ impl Bench<'_> {
         Scale { device: self.device, copy: self.copy, bytes }
     }
 
-    /// Starts a rung for the first time, for its result to be checked; in the executor it is counted meanwhile.
+    /// Starts a rung for the first time, so that its result can be checked. The executor counts it meanwhile.
     fn first(&self, mut work: impl FnMut() -> Result<(), Error>) -> Result<Option<Profile>, Error> {
         if self.gpu.is_cuda() {
             return work().map(|()| None);
@@ -217,7 +217,7 @@ impl Bench<'_> {
         numbers: &[T],
     ) -> anyhow::Result<()> {
         let (gpu, plan) = (self.gpu, self.plan);
-        // The numbers are whole, and so few and small that no rung rounds.
+        // The numbers are whole, and so small that no rung rounds.
         let expected = [expected_by_rung(numbers)?.exact()];
         let exact = match rungs.iter().any(|rung| rung.is_exact()) {
             true => expected_exactly(Operator::Sum, &Extent::all(numbers.len()), &[], numbers)?,
@@ -227,7 +227,7 @@ impl Bench<'_> {
         let inputs = Inputs::new(gpu, plan, numbers, 0)?;
         let section = Section::new(family, format!("{} {}", numbers.len(), T::TYPE));
         results.measure(section, rungs, ReduceRung::name, |section, rung| {
-            // What works in place reads its own copy, so it is the copies that have to rotate.
+            // A rung that works in place reads its own copy, so the copies rotate.
             let copies = if rung.is_in_place() { plan.rotation(bytes) } else { 1 };
             let mut reductions = (0..copies)
                 .map(|_| rung.prepare::<T>(gpu, numbers.len(), self.numbers.block()))
@@ -297,7 +297,7 @@ impl Bench<'_> {
     fn control_flow(&self, results: &mut Results) -> anyhow::Result<()> {
         let (gpu, plan, n) = (self.gpu, self.plan, self.numbers.n(self.gpu));
         let each = bytes_of::<u32>(n);
-        // On the host the input, the result, and what it should be.
+        // Host memory: the input, the result, and the expected result.
         let need = Need { device: (plan.copies(2 * each) + 1) * each, host: 3 * each };
         need.check(gpu, &format!("control flow over {n} u32"), "choose a smaller --n")?;
         let words = data::random_words(n)?;
@@ -326,12 +326,12 @@ impl Bench<'_> {
     }
 }
 
-/// Rows times columns, if a transpose of so many f32 fits in the memory that is free.
+/// Rows times columns, if free memory holds a transpose of that many f32.
 pub fn check_matrix(gpu: &Gpu, plan: &Plan, rows: usize, columns: usize) -> anyhow::Result<usize> {
     let what = format!("a transpose of {rows} x {columns} f32");
     let len = rows.checked_mul(columns).with_context(|| format!("{what} is larger than any memory"))?;
     let each = bytes_of::<f32>(len);
-    // On the host the input, the result, and what it should be.
+    // Host memory: the input, the result, and the expected result.
     let need = Need { device: (plan.copies(2 * each) + 1) * each, host: 3 * each };
     need.check(gpu, &what, "choose fewer --rows or --cols")?;
     Ok(len)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use comfy_table::Cell;
 use cuda_builder::{Arch, Module, ptxas};
-use kernels::transpose::vectorized::vectorized;
+use kernels::ladder::transpose::vectorized;
 use serde::Serialize;
 use warpfold::ladder::{BLOCKS, ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::{Multiprocessor, Resources, bytes_in_flight};
@@ -342,8 +342,8 @@ mod tests {
 
     #[test]
     fn the_reductions_load_what_their_documentation_says() {
-        let built =
-            CudaBuilder::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels")).arch(Arch::SM_90).build().unwrap();
+        let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels");
+        let built = CudaBuilder::new(kernels).feature("ladder").arch(Arch::SM_90).build().unwrap();
         let (_, module) = &built.modules[0];
         let of = |name| {
             let entry = module.entries().iter().find(|entry| entry.name == name).unwrap();

@@ -50,10 +50,6 @@ impl<T: Plain> Buffer<T> {
     pub fn view_mut(&mut self) -> ViewMut<'_, T> {
         ViewMut { address: self.memory.address(), memory: &mut self.memory, len: self.len, elements: PhantomData }
     }
-
-    pub(crate) fn memory(&self) -> &Memory {
-        &self.memory
-    }
 }
 
 /// The bytes of `len` elements.

@@ -20,7 +20,7 @@
 //! checks them for races and the like.
 //!
 //! A kernel of one's own, written with `cuda_std` and built by `cuda_builder`, is launched with checked arguments by
-//! [`Gpu::launch`]; [`ladder`] has the teaching kernels by name.
+//! [`Gpu::launch`]. The feature `ladder`, off by default, adds the module `ladder`: the teaching kernels by name.
 //!
 //! Nothing here panics or is undefined for any argument: what cannot be done is an [`Error`] that names it. What cannot
 //! be checked is in [`interop`], whose functions are unsafe.
@@ -32,6 +32,7 @@ mod device;
 mod error;
 mod gpu;
 pub mod interop;
+#[cfg(feature = "ladder")]
 pub mod ladder;
 mod matrix;
 pub mod occupancy;

@@ -56,7 +56,7 @@ impl Gpu {
     /// A matrix with a copy of `elements`, row after row.
     ///
     /// # Errors
-    /// `elements` has not `rows * columns` elements, that product overflows, or the device has not that much memory.
+    /// `elements` has not `rows * columns` elements, that product overflows, or the device is out of memory.
     pub fn upload_matrix<T: Plain>(&self, elements: &[T], rows: usize, columns: usize) -> Result<Matrix<T>, Error> {
         let expected = elements_of::<T>(rows, columns)?;
         if elements.len() != expected {
@@ -69,16 +69,16 @@ impl Gpu {
     /// A matrix whose elements' bits are all 0.
     ///
     /// # Errors
-    /// `rows * columns` overflows, or the device has not that much memory.
+    /// `rows * columns` overflows, or the device is out of memory.
     pub fn zeroed_matrix<T: Plain>(&self, rows: usize, columns: usize) -> Result<Matrix<T>, Error> {
         let len = elements_of::<T>(rows, columns)?;
         Ok(Matrix { buffer: self.zeroed(len)?, rows, columns })
     }
 
-    /// A copy of a matrix's elements, row after row, after all work on it that was started before.
+    /// A copy of a matrix's elements, row after row, after all work that was started before.
     ///
     /// # Errors
-    /// The matrix is another device's, or work before has failed.
+    /// The matrix is another device's, or earlier work has failed.
     pub fn download_matrix<T: Plain>(&self, matrix: &Matrix<T>) -> Result<Vec<T>, Error> {
         self.download(&matrix.buffer)
     }

@@ -1,9 +1,8 @@
-//! Division by a number that a kernel is given.
+//! Division by a runtime constant: one multiplication.
 
 use cuda_std::bits::mul_hi;
 
-/// A divisor of at least 2, for numbers below 2^16: a quotient is a multiplication, and one division is done to prepare
-/// it.
+/// A divisor of at least 2 for numbers below 2^16. A quotient is one multiplication; preparing it takes one division.
 #[derive(Clone, Copy)]
 pub(crate) struct Divisor {
     by: u32,
@@ -30,19 +29,18 @@ impl Divisor {
         (quotient, number - quotient * self.by)
     }
 
-    /// [`Divisor::divide`] by a product of 64 bits, of which LLVM makes two instructions. Not for a number that changes
-    /// in a loop: of that `ptxas` has been seen to get it [wrong](mul_hi). Short rows, and rows at multiples of
-    /// 16 bytes that are dealt out, are divided so, because with one instruction sums of 1000003 x 127 `f32` took 132.8
-    /// us on an H200, not 127.3, and three axes of 8192 x 512 x 3 `u16` reversed 13.7, not 13.1.
-    /// (`docs/notes/division.md`)
+    /// [`Divisor::divide`] by a 64-bit product, which LLVM turns into two instructions. Not for a number that changes
+    /// in a loop: `ptxas` has been seen to get it [wrong](mul_hi) there. It is faster for short rows (sums of
+    /// 1000003 x 127 `f32` take 127.3 us on an H200 instead of 132.8) and for aligned interleaved rows (8192 x 512 x 3
+    /// `u16` reversed takes 13.1 us instead of 13.7). (`docs/notes/division.md`)
     #[inline(always)]
     pub fn divide_outside_of_loops(self, number: u32) -> (u32, u32) {
         let quotient = ((u64::from(number) * u64::from(self.reciprocal)) >> 32) as u32;
         (quotient, number - quotient * self.by)
     }
 
-    /// Quotients and remainders of `first` and of what is behind it in steps of `step`, without a further
-    /// multiplication.
+    /// Quotients and remainders of `first` and of the numbers after it in steps of `step`, without a multiplication for
+    /// each.
     #[inline(always)]
     pub fn walk(self, first: u32, step: u32) -> Walk {
         let (quotient, remainder) = self.divide(first);
@@ -50,7 +48,7 @@ impl Divisor {
     }
 }
 
-/// A number on its way, divided.
+/// A number's quotient and remainder, which move on in steps.
 #[derive(Clone, Copy)]
 pub(crate) struct Walk {
     pub quotient: u32,
@@ -60,7 +58,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// A step further.
+    /// The next step.
     #[inline(always)]
     pub fn next(self) -> Self {
         let (quotient, remainder) = (self.quotient + self.step.0, self.remainder + self.step.1);

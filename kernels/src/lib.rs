@@ -5,10 +5,13 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`control_flow`] | what branches, loops and barriers cost |
-//! | [`ops`] | the numbers that are reduced |
-//! | [`reduce`] | reductions: the [ladder](reduce::ladder) for learning, and the production kernel |
-//! | [`transpose`] | transposes: the [ladder](transpose::ladder) |
+//! | [`ops`] | the operators of reductions |
+//! | [`reduce`] | reductions: the kernels that the library launches |
+//! | [`transpose`] | transposes: the kernels that the library launches |
+//! | `ladder` | the teaching kernels, behind the feature `ladder` |
+//!
+//! The feature `ladder` is off by default, so that the PTX of a program that uses the library has no entry of a
+//! teaching kernel.
 #![no_std]
 
 /// The widest grid whose blocks read their parameters while they wait for the grid before: four blocks for each
@@ -16,8 +19,9 @@
 /// that it takes, up to 2 % of a reduction of short rows (`docs/notes/short-kernels.md`).
 pub const PREFETCH_BLOCKS: u32 = 4 * 132;
 
-pub mod control_flow;
 mod divisor;
+#[cfg(feature = "ladder")]
+pub mod ladder;
 pub mod ops;
 pub mod reduce;
 pub mod transpose;

@@ -14,11 +14,13 @@
 //! | `counters` | what the executor counts |
 //! | `corpus` | broken kernels, and the checks that must report them |
 //! | `ptx` | the PTX itself |
+//! | `entries` | which entries a library user's PTX has |
 //! | `examples` | the examples as a user runs them |
 
 mod by_length;
 mod corpus;
 mod counters;
+mod entries;
 mod exact;
 mod exact_consequences;
 mod exact_sums;

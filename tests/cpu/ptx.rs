@@ -13,7 +13,7 @@ static KERNELS: LazyLock<Built> = LazyLock::new(|| {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels");
     let names = env::var(ARCHS).unwrap_or_else(|_| "sm_90".to_owned());
     let archs = names.split(',').map(|name| name.parse::<Arch>().expect("an architecture"));
-    CudaBuilder::new(folder).archs(archs).build().expect("the kernels build")
+    CudaBuilder::new(folder).feature("ladder").archs(archs).build().expect("the kernels build")
 });
 
 /// The PTX of an entry, for each architecture.
@@ -189,8 +189,8 @@ fn aligned_spans_have_no_second_way() {
 #[test]
 fn short_kernels_look_at_their_parameters_while_they_wait() {
     let short =
-        ["spans_Product_f32", "rows_Extreme_f16", "columns_Mean_i64", "direct_squares_u8_128", "word_tiles_u32_1024"];
-    let others = ["segments_Sum_i32", "square_tiles_u8_16384"];
+        ["spans_Product_f32", "rows_Extreme_f16", "columns_Mean_i64", "register_tiles_u8_128", "narrow_tiles_u32_1024"];
+    let others = ["segments_Sum_i32", "in_place_tiles_u8_16384"];
     for (name, looks) in short.map(|name| (name, true)).into_iter().chain(others.map(|name| (name, false))) {
         for (arch, ptx) in entries(name) {
             let before_wait = ptx.split_once("griddepcontrol.wait;").map(|(before, _)| before);
@@ -207,7 +207,11 @@ fn short_kernels_look_at_their_parameters_while_they_wait() {
 /// half of a 64-bit product.
 #[test]
 fn divisions_in_loops_are_not_of_64_bits() {
-    let divides = |name: &str| ["run_", "few_", "whole_runs"].iter().any(|kind| name.starts_with(kind));
+    let divides = |name: &str| {
+        ["packed_segments", "tall_skinny", "short_wide", "copy_aligned_segments"]
+            .iter()
+            .any(|kind| name.starts_with(kind))
+    };
     let takes_upper_half = |line: &str| line.contains("{_, ") || (line.contains("shr.u64") && line.ends_with(", 32;"));
     for (arch, module) in &KERNELS.modules {
         for entry in module.entries().iter().filter(|entry| divides(&entry.name)) {
@@ -246,10 +250,10 @@ fn the_vectorized_transpose_moves_16_bytes_at_once() {
 #[test]
 fn what_begins_anywhere_is_fetched_by_lines() {
     for (name, fetch) in [
-        ("slanted_tiles_u16_16384", "ld.global.L2::128B.v4"),
-        ("slanted_tiles_u32_4096", "ld.global.L2::128B.v4"),
-        ("slanted_tiles_u64_2048", "ld.global.L2::128B.v4"),
-        ("few_rows_u64_4096", "ld.global.L2::256B.v4"),
+        ("sector_aligned_tiles_u16_16384", "ld.global.L2::128B.v4"),
+        ("sector_aligned_tiles_u32_4096", "ld.global.L2::128B.v4"),
+        ("sector_aligned_tiles_u64_2048", "ld.global.L2::128B.v4"),
+        ("short_wide_u64_4096", "ld.global.L2::256B.v4"),
     ] {
         for (arch, ptx) in entries(name) {
             assert_eq!(ptx.contains(fetch), arch.number() >= 90, "{name} {arch}");
@@ -363,9 +367,9 @@ fn nothing_spills() {
                 "long_segments_",
                 "pairs_",
                 "tiles_",
-                "square_tiles_",
-                "wide_square_tiles_",
-                "wide_dealt_tiles_",
+                "in_place_tiles_",
+                "aligned_in_place_tiles_",
+                "aligned_interleaved_tiles_",
             ];
             let is_engine = engines.iter().any(|engine| usage.entry.starts_with(engine));
             // On sm_75 sums over lanes are shuffles: exact sums of segments spill words in the path for elements

@@ -2,7 +2,7 @@
 
 use cuda_std::launch::Kernel;
 use cuda_std::prelude::*;
-use kernels::reduce::device::{BLOCK, MAX_BLOCKS, single_launch};
+use kernels::ladder::reduce_shared::{MAX_BLOCKS, SINGLE_LAUNCH_BLOCK, single_launch};
 use proptest::prelude::*;
 use test_kernels::out_of_bounds;
 use test_support::reference::{Sum, check_rung, first_difference, transposed};
@@ -224,10 +224,10 @@ fn a_block_brings_no_dynamic_shared_memory() {
 /// The number of blocks is part of the order of additions: another number gives other bits.
 #[test]
 fn blocks_of_a_sum_are_those_of_its_length() {
-    let round = |size: usize| BLOCK * 4 * 16 / size;
+    let round = |size: usize| SINGLE_LAUNCH_BLOCK * 4 * 16 / size;
     for size in [4, 8] {
         let blocks =
-            |rounds: usize, more: usize| kernels::reduce::device::blocks_for(rounds * round(size) + more, size);
+            |rounds: usize, more: usize| kernels::ladder::reduce_shared::blocks_for(rounds * round(size) + more, size);
         assert_eq!([blocks(0, 0), blocks(0, 1), blocks(1, 0), blocks(1, 1)], [1, 1, 1, 2]);
         assert_eq!([blocks(263, 1), blocks(264, 0), blocks(264, 1), blocks(2111, 0)], [264; 4]);
         assert_eq!([blocks(2119, 0), blocks(2120, 0), blocks(3000, 0)], [264, 265, 375]);
@@ -269,10 +269,10 @@ fn lengths_that_are_a_multiple_of_nothing() {
 fn lengths_around_the_steps_of_the_grid() {
     // Where the grid of `single_launch` stops growing, where it grows again, and where it is largest. Only this rung is
     // fast enough here for these lengths; on a GPU every rung is tried with as many.
-    let round = BLOCK * 16;
+    let round = SINGLE_LAUNCH_BLOCK * 16;
     for rounds in [264, 264 * 8, MAX_BLOCKS * 8] {
         for len in sizes::around(rounds * round) {
-            check_sum::<i32>(ReduceRung::SingleLaunch, BLOCK, len);
+            check_sum::<i32>(ReduceRung::SingleLaunch, SINGLE_LAUNCH_BLOCK, len);
         }
     }
 }
@@ -309,7 +309,7 @@ fn sums_at_any_alignment_have_the_same_bits() {
         let mut partials = gpu.zeroed::<f32>(MAX_BLOCKS).unwrap();
         let mut ticket = gpu.zeroed::<u32>(1).unwrap();
         let mut output = gpu.zeroed::<f32>(1).unwrap();
-        let blocks = kernels::reduce::device::blocks_for(numbers.len(), 4) as u32;
+        let blocks = kernels::ladder::reduce_shared::blocks_for(numbers.len(), 4) as u32;
         let arguments = single_launch::Args {
             input: view,
             partials: partials.view_mut(),

@@ -91,7 +91,7 @@ proptest! {
     })]
 
     #[test]
-    fn matrices_of_runs(
+    fn matrices_of_segments(
         which in 0..PERMUTE_CHECKS.len(),
         rows in any_few(),
         columns in any_few(),
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn strips_of_any_pitch_and_alignment(
+    fn thin_matrices_of_any_pitch_and_alignment(
         which in 0..CHECKS.len(),
         narrow in prop_oneof![2_usize..20, 2_usize..140],
         long in 1_usize..2500,
@@ -127,10 +127,10 @@ proptest! {
 /// The longest segments that go through tiles, for each access width, and longer ones; and matrices so narrow that all
 /// of their rows are one segment of the input, loaded by single elements.
 #[test]
-fn long_runs_and_narrow_matrices_of_short_ones() {
+fn long_segments_and_narrow_matrices_of_short_ones() {
     let long = [[2, 3, 7999], [3, 2, 8999], [2, 3, 10_016], [3, 2, 16_385]];
     let narrow = [[900, 16, 3], [900, 20, 3], [700, 8, 31], [1100, 13, 5], [2000, 2, 9]];
-    // Without checks, which take several times as long: `matrices_of_runs` has such segments, too.
+    // Without checks, which take several times as long: `matrices_of_segments` has such segments, too.
     let long = long.map(|shape| (executor(), shape));
     for (i, (gpu, shape)) in long.into_iter().chain(narrow.map(|shape| (Gpu::simt(), shape))).enumerate() {
         for (k, (_, check)) in PERMUTE_CHECKS.iter().enumerate() {
@@ -145,17 +145,17 @@ fn long_runs_and_narrow_matrices_of_short_ones() {
 }
 
 #[test]
-fn short_rows_of_runs_go_by_strips() {
-    use kernels::transpose::run_strips::are_strips;
+fn short_rows_of_segments_are_short_wide() {
+    use kernels::transpose::packed::segments_short_wide::is_short_wide;
     assert_eq!(
-        [are_strips(3, 42, 1), are_strips(8, 4, 4), are_strips(2, 31, 2), are_strips(2, 8, 8)],
+        [is_short_wide(3, 42, 1), is_short_wide(8, 4, 4), is_short_wide(2, 31, 2), is_short_wide(2, 8, 8)],
         [true, false, true, false]
     );
 }
 
-/// Bytes and halves in long segments, which span one more 16-byte part of the output if they are not aligned.
+/// Long segments of 1- and 2-byte elements: in the output, an unaligned one lies in one vector more.
 #[test]
-fn long_runs_of_bytes_at_any_alignment() {
+fn long_segments_of_bytes_at_any_alignment() {
     for (_, check) in &PERMUTE_CHECKS[..2] {
         for (len, offset) in [(18_016, 0), (18_016, 3), (18_023, 0)] {
             check(&executor(), [2, 1, len], [0, offset], 1).unwrap();
@@ -165,7 +165,7 @@ fn long_runs_of_bytes_at_any_alignment() {
 }
 
 #[test]
-fn strips_of_every_width() {
+fn thin_matrices_of_every_width() {
     for (_, check) in CHECKS {
         for narrow in [1, 2, 3, 4, 5, 8, 16, 20, 48] {
             for (rows, columns) in [(narrow, 3000), (3000, narrow)] {
@@ -179,24 +179,24 @@ fn strips_of_every_width() {
 /// Tall-skinny matrices by the kernels themselves, with blocks of full capacity, which the library uses only for long
 /// matrices.
 #[test]
-fn strips_of_full_blocks() {
-    use kernels::transpose::{few_columns as columns, few_rows as rows};
+fn thin_matrices_of_full_blocks() {
+    use kernels::transpose::packed::{short_wide as rows, tall_skinny as columns};
     let gpu = executor();
     let refused = |error: Error| panic!("{error}");
     macro_rules! check {
-        ($($type:ident in $few_columns:literal, $few_rows:literal;)*) => {$(
+        ($($type:ident in $tall_skinny:literal, $short_wide:literal;)*) => {$(
             let size = size_of::<$type>();
             for few in [3, 40, 128] {
-                let width = rows::most_columns(few, size);
+                let width = rows::max_columns(few, size);
                 let long = 2 * width - 3;
                 let elements: Vec<$type> = (0..few * long).map(|i| (i * 7 / 3) as $type).collect();
                 let expected = transposed(&elements, few, long);
                 let mut output = gpu.zeroed::<$type>(few * long).unwrap();
                 // SAFETY: the arguments are those of the plan for a matrix that the views hold.
-                let kernel = unsafe { rows::few_rows::handle::<$type, $few_rows>() };
-                let blocks = (long + rows::margin(few, size)).div_ceil(width) as u32;
+                let kernel = unsafe { rows::short_wide::handle::<$type, $short_wide>() };
+                let blocks = (long + rows::halo(few, size)).div_ceil(width) as u32;
                 let input = gpu.upload(&elements).unwrap();
-                let arguments = rows::few_rows::Args {
+                let arguments = rows::short_wide::Args {
                     input: input.view(),
                     output: output.view_mut(),
                     rows: few as u32,
@@ -206,23 +206,23 @@ fn strips_of_full_blocks() {
                     output_batch: few * long,
                     width: width as u32,
                     blocks,
-                    vectors_of_run: rows::vectors_of_run(few, width, size) as u32,
-                    room_of_run: rows::room_of_run(few, width, size) as u32,
+                    vectors_per_segment: rows::vectors_per_segment(few, width, size) as u32,
+                    segment_pitch: rows::segment_pitch(few, width, size) as u32,
                 };
                 gpu.launch(kernel, blocks, arguments).unwrap_or_else(refused);
                 assert!(gpu.download(&output).unwrap() == expected, "{few} rows of {long} elements of {size} bytes");
 
                 // The second block of three uses its full capacity.
-                let height = columns::most_positions(few, size);
+                let height = columns::max_positions(few, size);
                 let long = 3 * height - 3;
                 let elements: Vec<$type> = (0..few * long).map(|i| (i * 7 / 3) as $type).collect();
                 let expected = transposed(&elements, long, few);
                 let mut output = gpu.zeroed::<$type>(few * long).unwrap();
                 // SAFETY: as above.
-                let kernel = unsafe { columns::few_columns::handle::<$type, $few_columns>() };
-                let blocks = (long + columns::margin(size)).div_ceil(height) as u32;
+                let kernel = unsafe { columns::tall_skinny::handle::<$type, $tall_skinny>() };
+                let blocks = (long + columns::halo(size)).div_ceil(height) as u32;
                 let input = gpu.upload(&elements).unwrap();
-                let arguments = columns::few_columns::Args {
+                let arguments = columns::tall_skinny::Args {
                     input: input.view(),
                     output: output.view_mut(),
                     rows: long,
@@ -252,7 +252,7 @@ fn strips_of_full_blocks() {
 /// The number of consecutive stores of a thread that processes a whole block of a tall-skinny matrix: source lines with
 /// equal request counts.
 fn columns_at_once(profile: &Profile) -> usize {
-    let lines = profile.kernels[0].lines.iter().filter(|line| line.file.ends_with("few_columns.rs"));
+    let lines = profile.kernels[0].lines.iter().filter(|line| line.file.ends_with("tall_skinny.rs"));
     let requests: Vec<u64> = lines.map(|line| line.counters.global_stores.requests).filter(|&n| n > 0).collect();
     let alike = |count: &u64| requests.iter().filter(|other| *other == count).count();
     requests.iter().map(alike).max().expect("something is stored")
@@ -304,17 +304,17 @@ fn many_small_ones() {
         launched.extend(gpu.profile(checked).unwrap().kernels.into_iter().map(|kernel| kernel.kernel));
     }
     for of_elements in ["u8_256", "u16_256", "u32_256", "u64_256", "u128_256"] {
-        let name = format!("direct_squares_{of_elements}");
+        let name = format!("register_tiles_{of_elements}");
         assert!(launched.contains(&name), "{name} is not of {launched:?}");
     }
     for of_numbers in ["f16_256", "bf16_256", "f32_256", "f64_256", "Complex32_256", "Complex64_256"] {
-        let name = format!("scaled_direct_squares_{of_numbers}");
+        let name = format!("scaled_register_tiles_{of_numbers}");
         assert!(launched.contains(&name), "{name} is not of {launched:?}");
     }
 }
 
 #[test]
-fn high_matrices_are_turned_in_bands() {
+fn high_matrices_are_transposed_in_panels() {
     let gpu = executor();
     let by_name = |checks: &[(&str, Check)], name| checks.iter().find(|check| check.0 == name).unwrap().1;
     let [vectors, sector_aligned] = HIGH;
@@ -372,14 +372,14 @@ fn lanes_are_never_in_each_others_bank() {
 
 /// For bytes, lanes process rows that are eight apart.
 #[test]
-fn strips_of_bytes_are_taken_out_in_few_passes() {
+fn short_wide_bytes_are_read_in_few_passes() {
     let gpu = Gpu::simt();
     for rows in [40, 65, 100, 127, 128] {
         let input = gpu.upload(&vec![1_u8; rows * 4001]).unwrap();
         let mut output = gpu.zeroed::<u8>(rows * 4001).unwrap();
         let shape = Transposition::new(rows, 4001);
         let profile = gpu.profile(|| gpu.transpose_views(shape, &input, &mut output)).unwrap();
-        let ways = profile.kernel("few_rows_u8_32768").shared_loads.ways().unwrap();
+        let ways = profile.kernel("short_wide_u8_32768").shared_loads.ways().unwrap();
         assert!(ways < 2.7, "{rows} rows: {ways} passes for one");
     }
 }
@@ -452,14 +452,17 @@ fn large_ones_as_on_a_gpu() {
 
 /// A word at the end of a tile's rows, of which one element is written: the elements after it are never loaded.
 #[test]
-fn strips_of_runs_read_nothing_behind_a_tile() {
+fn short_wide_segments_read_nothing_behind_a_tile() {
     let gpu = Gpu::simt();
     let profile = gpu.profile(|| {
         (PERMUTE_CHECKS[0].1)(&gpu, [2, 128, 16], [0, 1], 1).unwrap();
         Ok(())
     });
     let kernels = profile.unwrap().kernels;
-    assert!(kernels.iter().any(|kernel| kernel.kernel == "run_strips_u8_32768" && kernel.grid.x == 2), "{kernels:?}");
+    assert!(
+        kernels.iter().any(|kernel| kernel.kernel == "packed_segments_short_wide_u8_32768" && kernel.grid.x == 2),
+        "{kernels:?}"
+    );
 }
 
 /// The ends of rows that begin anywhere: lanes process columns of different micro-tiles.

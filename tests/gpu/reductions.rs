@@ -1,6 +1,6 @@
 //! Sums by the ladder's rungs, every reduction, dot products.
 
-use kernels::reduce::device::{BLOCK, MAX_BLOCKS};
+use kernels::ladder::reduce_shared::{MAX_BLOCKS, SINGLE_LAUNCH_BLOCK};
 use libtest_mimic::Failed;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -19,7 +19,7 @@ pub fn lengths() -> Vec<usize> {
     let mut lengths = sizes::lengths();
     lengths.extend(sizes::PRIMES);
     // The largest grid of a striding rung: one iteration, and the step to the next.
-    lengths.extend(sizes::around(MAX_BLOCKS * BLOCK));
+    lengths.extend(sizes::around(MAX_BLOCKS * SINGLE_LAUNCH_BLOCK));
     if !is_sanitized() {
         lengths.extend([(1 << 20) - 1, 1 << 20, (1 << 22) + 3, LONGEST]);
     }

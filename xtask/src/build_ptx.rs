@@ -34,7 +34,8 @@ pub fn build(archs: &[Arch]) -> anyhow::Result<Built> {
 
 fn builder(archs: &[Arch]) -> CudaBuilder {
     let kernels = workspace::root().join("kernels");
-    CudaBuilder::new(kernels).archs(archs.iter().copied()).target_dir(workspace::target().join("cuda-builder"))
+    let builder = CudaBuilder::new(kernels).feature("ladder").archs(archs.iter().copied());
+    builder.target_dir(workspace::target().join("cuda-builder"))
 }
 
 /// The folder of cached ptxas reports. The tests of the PTX use it, too.

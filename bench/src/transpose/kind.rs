@@ -6,7 +6,7 @@ use warpfold::{Buffer, Error, Gpu, Plain};
 
 use super::sweep::Shape;
 
-/// What is done to the matrices.
+/// The operation on the matrices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -15,7 +15,7 @@ pub enum Kind {
     Transpose,
     /// Each becomes -2 times its transpose; elements of 4 and 8 bytes are f32 and f64, of 16 complex f64
     Scaled,
-    /// Squares are turned where they are
+    /// Square matrices become their transposes, in place
     InPlace,
     /// COUNTxROWSxCOLUMNS becomes ROWSxCOUNTxCOLUMNS
     #[value(name = "permute-102")]
@@ -27,11 +27,11 @@ pub enum Kind {
     Permute210,
 }
 
-/// What [`Kind::Scaled`] multiplies by: exact, and told from a copy.
+/// The factor of [`Kind::Scaled`]: exact, and distinguishable from a copy.
 pub const FACTOR: f64 = -2.0;
 
 impl Kind {
-    /// As `--kind` has it.
+    /// The name in `--kind`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Transpose => "transpose",
@@ -42,7 +42,7 @@ impl Kind {
         }
     }
 
-    /// What is put behind the shape.
+    /// The suffix of the shape.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::Transpose => "",
@@ -53,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// Whether it can be done to such matrices of elements of so many bytes, or why not.
+    /// Whether the operation applies to such matrices of elements of `size` bytes, or why not.
     pub fn fits(self, shape: &Shape, size: usize) -> Result<(), String> {
         match self {
             Self::Scaled if size < 4 => {
@@ -66,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// The order of the axes: which of the input's each of the output's is.
+    /// The order of the axes: the input's axis of each of the output's.
     pub const fn axes(self) -> [usize; 3] {
         match self {
             Self::Transpose | Self::Scaled | Self::InPlace => [0, 2, 1],
@@ -91,7 +91,7 @@ impl Kind {
         }
     }
 
-    /// What becomes of an element's bits.
+    /// The expected bits of an element.
     pub fn change<T: Plain>(self, element: T) -> T {
         let bits = element.to_pair();
         let times = |bits: u64| (f64::from_bits(bits) * FACTOR).to_bits();
@@ -104,7 +104,7 @@ impl Kind {
         T::from_pair(pair)
     }
 
-    /// Bits of an element: any, but of one that is multiplied a small number, whose product is exact and no NaN.
+    /// The bits of an element: random ones, but small numbers for a product, which is then exact and not NaN.
     pub fn element<T: Plain>(self, random: [u64; 2]) -> T {
         let number = |bits: u64| f64::from(bits as u16 | 1).to_bits();
         T::from_pair(match (self, size_of::<T>()) {

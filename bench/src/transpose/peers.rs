@@ -1,4 +1,4 @@
-//! cuBLAS and PyTorch, where they are.
+//! cuBLAS and PyTorch, if this machine has them.
 
 use std::ffi::{c_int, c_void};
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::sweep::Case;
 use crate::measure::{Plan, Timing};
 use crate::pytorch::PyTorch;
 
-/// Those that were asked for and found.
+/// The peers that were asked for and found.
 #[derive(Default)]
 pub struct Peers {
     cublas: Option<Library>,
@@ -31,7 +31,7 @@ type Transpose = unsafe extern "C" fn(
 ) -> c_int;
 
 impl Peers {
-    /// Looks for them in `folder`, and says what is not there.
+    /// Looks for the peers in `folder`, and reports the missing ones.
     pub fn find(folder: &Path) -> Self {
         let library = folder.join("build").join("libwarpfold_cublas.so");
         // SAFETY: the library that `peers/build.sh` has made runs nothing when it is loaded.
@@ -67,7 +67,7 @@ impl Peers {
         let mut failed = 0;
         let mut start = |i: usize| {
             let input = inputs[i % inputs.len()].view().device_address() as *const c_void;
-            // That of the recording, in one.
+            // Inside a recording this is the recording's stream.
             let stream = gpu.cuda_stream().unwrap_or(std::ptr::null_mut());
             // SAFETY: the memory is the device's, and both have the case's elements.
             let error = unsafe { transpose(case.size as c_int, factor, input, output, rows, columns, stream) };
@@ -85,7 +85,7 @@ impl Peers {
 
     /// PyTorch's time in microseconds.
     pub fn pytorch(&mut self, case: &Case) -> Option<f64> {
-        // It turns nothing in place.
+        // PyTorch has no transpose in place.
         self.pytorch.as_mut().filter(|_| case.kind != Kind::InPlace)?.time(&case.question())
     }
 }

@@ -23,7 +23,7 @@ use crate::memory::{self, Need, bytes_of};
 use crate::number::counted;
 use crate::outcome::{Missing, Outcome, finish, without};
 
-/// What is measured, where it is more than one matrix of f32.
+/// The cases, if there is more than one matrix of f32.
 #[derive(Debug, Args)]
 pub struct SweepArguments {
     /// Shapes, joined by commas: `4096x4096`, or `64x1024x2048` for 64 matrices
@@ -58,7 +58,7 @@ pub struct SweepArguments {
 }
 
 impl SweepArguments {
-    /// Whether anything of it was asked for.
+    /// Whether any of the options was given.
     pub fn is_given(&self) -> bool {
         let is_named = self.all || !self.table.is_empty() || self.peers.is_some();
         is_named || !(self.shape.is_empty() && self.size.is_empty() && self.kind.is_empty())
@@ -114,7 +114,7 @@ impl FromStr for Shape {
     }
 }
 
-/// A shape, an element's size, and what is done.
+/// A shape, an element's size, and an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub kind: Kind,
@@ -151,7 +151,7 @@ impl TableName {
                 for size in [1, 2, 4, 8, 16] {
                     cases.extend(of(Kind::Transpose, size, &squares));
                     cases.extend(of(Kind::Transpose, size, &[unaligned]));
-                    // Of 16 bytes these would be 2 to 4 GiB each.
+                    // Elements of 16 bytes would make these 2 to 4 GiB each.
                     if size < 16 {
                         cases.extend(of(Kind::Transpose, size, &others));
                     }
@@ -239,7 +239,7 @@ fn asked_for(gpu: &Gpu, arguments: &SweepArguments) -> anyhow::Result<Vec<Case>>
 
 /// Random elements.
 fn random<T: Plain>(kind: Kind, len: usize) -> anyhow::Result<Vec<T>> {
-    // Enough that no row or column is like its neighbour; the rest is copies of it, each begun at another place.
+    // Enough random elements that no row or column repeats its neighbour; the rest are copies that begin elsewhere.
     const PERIOD: usize = (1 << 20) + 7;
     let mut source = SmallRng::from_os_rng();
     let mut elements = memory::list(len)?;
@@ -251,23 +251,23 @@ fn random<T: Plain>(kind: Kind, len: usize) -> anyhow::Result<Vec<T>> {
     Ok(elements)
 }
 
-/// The first element that is not where it should be, or not what.
+/// The first element that is wrong or in the wrong place.
 fn first_wrong<T: Plain>(case: &Case, input: &[T], output: &[T]) -> Option<String> {
     const TILE: usize = 64;
     let Shape { batch, rows, columns } = case.shape;
     let sides = [batch, rows, columns];
     let axes = case.kind.axes();
-    // How far apart neighbours along each of the input's axes are in the output.
+    // The distances in the output of neighbours along each of the input's axes.
     let mut strides = [0; 3];
     let mut stride = 1;
     for &axis in axes.iter().rev() {
         strides[axis] = stride;
         stride *= sides[axis];
     }
-    // By strips of tiles, since a row of the one is a column of the other; as many at once as there are processors.
-    let strips = rows.div_ceil(TILE);
-    (0..batch * strips).into_par_iter().find_map_first(|strip| {
-        let (matrix, top) = (strip / strips, strip % strips * TILE);
+    // In panels of tiles, since a row of one matrix is a column of the other; one for each processor at a time.
+    let panels = rows.div_ceil(TILE);
+    (0..batch * panels).into_par_iter().find_map_first(|panel| {
+        let (matrix, top) = (panel / panels, panel % panels * TILE);
         let from = &input[matrix * rows * columns..][..rows * columns];
         for left in (0..columns).step_by(TILE) {
             for row in top..rows.min(top + TILE) {
@@ -313,7 +313,7 @@ fn measure<T: Plain>(
 ) -> anyhow::Result<Row> {
     let len = case.shape.elements();
     let each = bytes_of::<T>(len);
-    // On the host the input and the result.
+    // Host memory: the input and the result.
     let need = Need { device: (plan.copies(2 * each) + 1) * each, host: 2 * each };
     need.check(gpu, "the case", "choose a smaller --shape")?;
     let elements = random::<T>(case.kind, len)?;
@@ -326,7 +326,7 @@ fn measure<T: Plain>(
     let mut result = gpu.zeroed::<T>(len)?;
     let _range = plan.range("transpose");
     let count = inputs.len();
-    // What is done in place is looked at after the first time, the others after the last.
+    // An operation in place is checked after its first run, the others after the last.
     let mut wrong = None;
     let is_in_place = case.kind == Kind::InPlace;
     if is_in_place {
@@ -343,7 +343,7 @@ fn measure<T: Plain>(
     }
     drop(elements);
     let copy = if gpu.is_cuda() {
-        // In a graph a long copy takes longer than in a stream, and a short one less: the better of the two is the
+        // A long copy takes longer in a graph than in a stream, and a short one less: the faster of the two is the
         // bound.
         let mut copy = |i: usize| gpu.copy(&inputs[i % inputs.len()], &mut result);
         let (recorded, streamed) = (plan.time_recorded(gpu, &mut copy)?, plan.time(gpu, &mut copy)?);

@@ -1,4 +1,4 @@
-//! What `bench transpose` prints of many.
+//! The table of `bench transpose` for many shapes.
 
 use std::io::{self, Write};
 
@@ -23,7 +23,7 @@ pub struct Row {
     pub kind: Kind,
     /// Bytes of an element.
     pub size: usize,
-    /// Nothing where there is no result.
+    /// None if there is no result.
     pub correct: Option<bool>,
     pub wrong: Option<String>,
     /// Why there is no result.
@@ -31,7 +31,7 @@ pub struct Row {
     pub median_us: Option<f64>,
     /// Bytes read and written.
     pub gigabytes_per_second: Option<f64>,
-    /// A copy of as many bytes on the device.
+    /// The time of a copy of the same bytes on the device.
     pub copy_us: Option<f64>,
     pub geam_us: Option<f64>,
     pub pytorch_us: Option<f64>,
@@ -64,7 +64,7 @@ impl Row {
         }
     }
 
-    /// Of a case that has none, and why.
+    /// A case without a result, and the reason.
     pub fn without_result(case: &Case, error: &anyhow::Error) -> Self {
         Self {
             shape: case.shape.to_string(),
@@ -81,18 +81,18 @@ impl Row {
         }
     }
 
-    /// The shape, with what was done if it was more than a transpose.
+    /// The shape, and the operation if it is not a plain transpose.
     fn name(&self) -> String {
         format!("{}{}", self.shape, self.kind.suffix())
     }
 
-    /// How many times as long another takes.
+    /// A peer's time over ours.
     fn times(&self, other: Option<f64>) -> Option<f64> {
         Some(other? / self.median_us?)
     }
 }
 
-/// Everything.
+/// All cases.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub device: Device,

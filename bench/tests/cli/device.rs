@@ -24,7 +24,7 @@ fn occupancy_without_a_gpu() {
     let is_bundle = env::var_os("WARPFOLD_BENCH").is_some();
     if !is_bundle {
         let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels");
-        let built = CudaBuilder::new(kernels).arch(Arch::SM_90).build().expect("the kernels build");
+        let built = CudaBuilder::new(kernels).feature("ladder").arch(Arch::SM_90).build().expect("the kernels build");
         built.write_entries(folder.as_ref()).expect("the PTX is written");
     }
     let from_folder: &[&str] = if is_bundle { &[] } else { &["--ptx", &folder] };

@@ -10,7 +10,7 @@ fn a_profile_names_lines_and_what_to_change() {
     let output = bench(&["profile", "strided_index", "--n", "2560"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    const SOURCE: &str = include_str!("../../../kernels/src/reduce/ladder/shared/rung2_strided_index.rs");
+    const SOURCE: &str = include_str!("../../../kernels/src/ladder/reduce_shared/rung2_strided_index.rs");
     let line = 1 + SOURCE.lines().position(|line| line.contains("tile.store(left")).expect("a line with the conflict");
     for part in [
         "strided_index_f32_256: 10 blocks of 256 threads, 9 barriers in each block",

@@ -52,14 +52,17 @@ pub(crate) fn compile(
     toolchain: &DeviceToolchain,
     folder: &Path,
     package: &str,
+    features: &[String],
     arch: Arch,
     target_dir: &Path,
 ) -> Result<Output, BuildError> {
     // One folder per architecture: concurrent builds in one folder wait for each other.
     let target_dir = &target_dir.join(arch.to_string());
-    let ptx_files: [PathBuf; PARTS] = std::array::from_fn(|part| target_dir.join(format!("{package}.{part}.ptx")));
+    // Files of another choice of features stay, so that builds in turn do not each compile again.
+    let variant = [&[package.to_owned()], features].concat().join("+").replace('/', "-");
+    let ptx_files: [PathBuf; PARTS] = std::array::from_fn(|part| target_dir.join(format!("{variant}.{part}.ptx")));
     // The second part's intermediate files have the same names as the first part's.
-    let second = target_dir.join(format!("{package}.1"));
+    let second = target_dir.join(format!("{variant}.1"));
     fs::create_dir_all(&second).map_err(|source| BuildError::io("create", &second, source))?;
 
     let mut rustflags = vec![format!("-Ctarget-cpu={arch}")];
@@ -71,8 +74,8 @@ pub(crate) fn compile(
     // A build script names the folder by a relative path, xtask by an absolute one.
     let crate_folder = folder.canonicalize().map_err(|source| BuildError::io("find", folder, source))?;
     // The key leaves out the compiler's path: a build script gets an absolute one, a test finds it by name.
-    let key = format!("{} {} {rustflags:?}", toolchain.full_version, crate_folder.display());
-    let stamp_file = target_dir.join(format!("{package}.stamp"));
+    let key = format!("{} {} {features:?} {rustflags:?}", toolchain.full_version, crate_folder.display());
+    let stamp_file = target_dir.join(format!("{variant}.stamp"));
     if let Some(sources) = stamp::unchanged(&stamp_file, &key)
         && let Ok(ptx) = ptx_files.iter().map(fs::read_to_string).collect()
     {
@@ -88,6 +91,7 @@ pub(crate) fn compile(
         .args(["rustc", "--release", "--lib", "--crate-type", "cdylib", "--target", TARGET, "-Zbuild-std=core"])
         .arg("--target-dir")
         .arg(target_dir)
+        .args(features.iter().flat_map(|feature| ["--features", feature]))
         .args(["--color", "never", "--"])
         .arg(format!("--emit=asm={},dep-info", ptx_files[0].display()))
         // Nothing is linked: `true` does nothing, and every system has it.

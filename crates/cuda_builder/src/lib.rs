@@ -46,6 +46,7 @@ pub use toolchain::DeviceToolchain;
 pub struct CudaBuilder {
     kernel_crate: PathBuf,
     archs: Vec<Arch>,
+    features: Vec<String>,
     /// The list of architectures is empty on purpose.
     is_empty: bool,
     copy_to: Option<PathBuf>,
@@ -70,6 +71,7 @@ impl CudaBuilder {
         Self {
             kernel_crate: kernel_crate.as_ref().to_owned(),
             archs: Vec::new(),
+            features: Vec::new(),
             is_empty: false,
             copy_to: None,
             target_dir: None,
@@ -101,6 +103,12 @@ impl CudaBuilder {
             self.is_empty = self.archs.is_empty();
         }
         Ok(self)
+    }
+
+    /// Enables this feature of the kernel crate, beside its default ones.
+    pub fn feature(mut self, feature: impl Into<String>) -> Self {
+        self.features.push(feature.into());
+        self
     }
 
     /// Copies the crate's PTX to this file. With several architectures each name is added to the file's stem: `add.ptx`
@@ -135,7 +143,7 @@ impl CudaBuilder {
         };
         let archs: &[Arch] = if self.archs.is_empty() { &[Arch::SM_75] } else { &self.archs };
         let compile = &|arch| -> Result<_, BuildError> {
-            let output = cargo::compile(&toolchain, &self.kernel_crate, &package, arch, &target_dir)?;
+            let output = cargo::compile(&toolchain, &self.kernel_crate, &package, &self.features, arch, &target_dir)?;
             let module = Module::of_parts(output.ptx.iter().map(|part| Module::parse(part)));
             if let Some(call) = module.unresolved_call() {
                 return Err(BuildError::UnresolvedCall { kernel: call.entry, function: call.function, arch });

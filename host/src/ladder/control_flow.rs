@@ -1,29 +1,29 @@
 //! The divergence and synchronisation lab, by name.
 
-use kernels::control_flow::{self as lab, BLOCK, STEPS, multiply, shift};
+use kernels::ladder::control_flow::{self as lab, BLOCK, STEPS, multiply, shift};
 
 use super::{find, grid_of};
 use crate::{Buffer, Error, Gpu};
 
-/// The kernels of the lab. Each takes a number for each thread and gives one back.
+/// The kernels of the lab. Each maps one number for each thread to one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ControlFlowRung {
-    /// [`kernels::control_flow::branch_by_thread`](fn@lab::branch_by_thread)
+    /// [`kernels::ladder::control_flow::branch_by_thread`](fn@lab::branch_by_thread)
     BranchByThread,
-    /// [`kernels::control_flow::branch_by_warp`](fn@lab::branch_by_warp)
+    /// [`kernels::ladder::control_flow::branch_by_warp`](fn@lab::branch_by_warp)
     BranchByWarp,
-    /// [`kernels::control_flow::predicated`](fn@lab::predicated)
+    /// [`kernels::ladder::control_flow::predicated`](fn@lab::predicated)
     Predicated,
-    /// [`kernels::control_flow::loop_rolled`](fn@lab::loop_rolled)
+    /// [`kernels::ladder::control_flow::loop_rolled`](fn@lab::loop_rolled)
     LoopRolled,
-    /// [`kernels::control_flow::loop_unrolled`](fn@lab::loop_unrolled)
+    /// [`kernels::ladder::control_flow::loop_unrolled`](fn@lab::loop_unrolled)
     LoopUnrolled,
-    /// [`kernels::control_flow::sync_count`](fn@lab::sync_count)
+    /// [`kernels::ladder::control_flow::sync_count`](fn@lab::sync_count)
     SyncCount,
-    /// [`kernels::control_flow::sync_and`](fn@lab::sync_and)
+    /// [`kernels::ladder::control_flow::sync_and`](fn@lab::sync_and)
     SyncAnd,
-    /// [`kernels::control_flow::sync_or`](fn@lab::sync_or)
+    /// [`kernels::ladder::control_flow::sync_or`](fn@lab::sync_or)
     SyncOr,
 }
 
@@ -76,7 +76,7 @@ impl ControlFlowRung {
         find(&Self::ALL, name, Self::name)
     }
 
-    /// Whether it does the same work as the one before, in another way, so that their times can be compared.
+    /// Whether it does the work of the rung before in another way, so that their times can be compared.
     pub fn is_variant(self) -> bool {
         matches!(self, Self::BranchByWarp | Self::LoopUnrolled | Self::SyncAnd | Self::SyncOr)
     }
@@ -84,15 +84,15 @@ impl ControlFlowRung {
     /// Starts the kernel over all of `input`.
     ///
     /// # Errors
-    /// `output` has not the length of `input`, or one of the two is another device's.
+    /// `output` has another length than `input`, or one of the two is another device's.
     pub fn start(self, gpu: &Gpu, input: &Buffer<u32>, output: &mut Buffer<u32>) -> Result<(), Error> {
         if output.len() != input.len() {
             let (found, expected) = (output.len(), input.len());
             return Err(Error::Length { operation: "run a lab kernel", what: "the output", found, expected });
         }
         if input.is_empty() {
-            gpu.own(input.memory(), "run a lab kernel")?;
-            return gpu.own(output.memory(), "run a lab kernel");
+            gpu.own(input.view().memory(), "run a lab kernel")?;
+            return gpu.own(output.view().memory(), "run a lab kernel");
         }
         let plain = match self {
             Self::BranchByThread | Self::BranchByWarp | Self::LoopRolled => {
@@ -115,7 +115,7 @@ impl ControlFlowRung {
         gpu.launch(plain, grid, lab::PlainArgs { input: input.view(), output: output.view_mut() })
     }
 
-    /// What the kernel should give for `input`, by the CPU.
+    /// The expected output for `input`, computed on the CPU.
     pub fn expected(self, input: &[u32]) -> Vec<u32> {
         let of_each = |f: &dyn Fn(usize, u32) -> u32| input.iter().enumerate().map(|(i, &x)| f(i % BLOCK, x)).collect();
         let of_block = |f: &dyn Fn(&[u32]) -> u32| {

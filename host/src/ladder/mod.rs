@@ -2,9 +2,9 @@
 //!
 //! | ladder | rungs | kernels |
 //! |---|---|---|
-//! | reductions | [`ReduceRung`] | [`kernels::reduce::ladder`] |
-//! | transposes | [`TransposeRung`] | [`kernels::transpose::ladder`] |
-//! | control flow and synchronisation | [`ControlFlowRung`] | [`kernels::control_flow`] |
+//! | reductions | [`ReduceRung`] | [`kernels::ladder::reduce_global`], [`kernels::ladder::reduce_shared`] |
+//! | transposes | [`TransposeRung`] | [`kernels::ladder::transpose`] |
+//! | control flow and synchronisation | [`ControlFlowRung`] | [`kernels::ladder::control_flow`] |
 
 mod control_flow;
 mod reduce;
@@ -20,7 +20,7 @@ use cuda_std::launch::KernelId;
 use crate::Error;
 
 /// The grid of `blocks` blocks along x.
-pub(crate) fn grid_of(kernel: KernelId, blocks: usize) -> Result<u32, Error> {
+fn grid_of(kernel: KernelId, blocks: usize) -> Result<u32, Error> {
     // CUDA's limit along x, on every device.
     const MOST: usize = i32::MAX as usize;
     u32::try_from(blocks).ok().filter(|_| blocks <= MOST).ok_or_else(|| Error::InvalidLaunch {

@@ -1,15 +1,15 @@
 //! The reduction ladders, by name.
 
 use cuda_std::launch::Kernel;
+use kernels::ladder::reduce_shared::{MAX_BLOCKS, SINGLE_LAUNCH_BLOCK};
+use kernels::ladder::{reduce_global as global, reduce_shared as shared};
 use kernels::ops::Number;
-use kernels::reduce::device::{self, MAX_BLOCKS};
-use kernels::reduce::ladder::{global, shared};
 
 use super::single_launch::SingleLaunch;
 use super::{find, grid_of};
 use crate::{Buffer, Element, Error, Gpu, Reducer, Shape, ops};
 
-/// The block sizes that every rung with a choice has an instance for.
+/// The block sizes of the rungs that have a choice.
 pub const BLOCKS: [usize; 5] = [64, 128, 256, 512, 1024];
 
 /// A rung that reads its input and leaves a partial sum for each block.
@@ -18,14 +18,13 @@ type Reading<T> = Kernel<shared::FoldArgs<'static, T>>;
 /// A rung that folds its input in place, and leaves a partial sum for each block.
 type InPlace<T> = Kernel<global::FoldInPlaceArgs<'static, T>>;
 
-/// A number that the reduction ladders have instances for: the ladder in shared memory for all of them, that in global
-/// memory for `f32` and `i32`.
+/// A number with instances of the ladders' kernels: all types in shared memory, `f32` and `i32` in global memory.
 pub trait LadderElement: Number {
-    /// The sum of nothing.
+    /// The sum of no elements.
     #[doc(hidden)]
     const ZERO: Self;
     #[doc(hidden)]
-    fn single_launch() -> Kernel<device::single_launch::Args<'static, Self>>;
+    fn single_launch() -> Kernel<shared::single_launch::Args<'static, Self>>;
     #[doc(hidden)]
     fn reading(rung: ReduceRung, block: usize) -> Option<Reading<Self>>;
     #[doc(hidden)]
@@ -56,8 +55,8 @@ macro_rules! reading {
             $exact(gpu, len)
         }
 
-        fn single_launch() -> Kernel<device::single_launch::Args<'static, Self>> {
-            device::single_launch::handle::<$type>()
+        fn single_launch() -> Kernel<shared::single_launch::Args<'static, Self>> {
+            shared::single_launch::handle::<$type>()
         }
 
         fn reading(rung: ReduceRung, block: usize) -> Option<Reading<Self>> {
@@ -135,7 +134,7 @@ where
     gpu.reducer(ops::Sum, Shape::all(len))
 }
 
-/// The error for integers, whose sums are exact by every rung.
+/// The error for integers: every rung's sum of integers is exact.
 fn no_exact_sum<T: Number>(_: &Gpu, _: usize) -> Result<Reducer<T, T>, Error> {
     Err(Error::NoSuchRung {
         what: "kernel for exact sums of",
@@ -144,8 +143,8 @@ fn no_exact_sum<T: Number>(_: &Gpu, _: usize) -> Result<Reducer<T, T>, Error> {
     })
 }
 
-/// The rungs of the reduction ladders, from the first to the last. Each is named as its kernel in
-/// [`kernels::reduce::ladder`].
+/// The rungs of the reduction ladders, from first to last, named as their kernels in [`kernels::ladder::reduce_global`]
+/// and [`kernels::ladder::reduce_shared`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 #[allow(missing_docs)] // each is documented at its kernel, and in a few words by `summary`
@@ -267,23 +266,22 @@ impl ReduceRung {
         find(&all, name, Self::name)
     }
 
-    /// Whether the rung folds its input in place, of which it then gets a copy.
+    /// Whether the rung folds its input in place; it then gets a copy.
     pub fn is_in_place(self) -> bool {
         Self::GLOBAL.contains(&self)
     }
 
-    /// Whether the rung's sum is the exact one, rounded once. Floats alone have it: sums of integers are exact by every
-    /// rung.
+    /// Whether the rung's float sum is the exact one, rounded once. Sums of integers are exact by every rung.
     pub fn is_exact(self) -> bool {
         self == Self::ExactSpans
     }
 
-    /// Whether the rung's block is not the caller's choice.
+    /// Whether the rung's block is fixed.
     pub fn has_own_block(self) -> bool {
         matches!(self, Self::SingleLaunch | Self::ExactSpans)
     }
 
-    /// How many blocks of `block` threads fold `len` elements.
+    /// The blocks of `block` threads for `len` elements.
     fn blocks(self, len: usize, block: usize) -> usize {
         let elements_per_block = match self {
             Self::FirstAddOnLoad | Self::UnrollLastWarp | Self::CompleteUnroll | Self::Unroll2 => 2 * block,
@@ -293,21 +291,21 @@ impl ReduceRung {
         };
         let blocks = len.div_ceil(elements_per_block).max(1);
         match self {
-            // As many threads as `single_launch` has at most, whatever the block; and one block to end with.
+            // At most the threads of `single_launch`, whatever the block; and one block for the last launch.
             Self::GridStride | Self::WarpShuffle | Self::Vectorized => {
-                if len <= MAX_BLOCKS * device::BLOCK / 64 {
+                if len <= MAX_BLOCKS * SINGLE_LAUNCH_BLOCK / 64 {
                     1
                 } else {
-                    blocks.min(MAX_BLOCKS * device::BLOCK / block)
+                    blocks.min(MAX_BLOCKS * SINGLE_LAUNCH_BLOCK / block)
                 }
             }
             _ => blocks,
         }
     }
 
-    /// Makes ready to sum `len` elements by this rung: allocates all that it needs.
+    /// Prepares a sum of `len` elements by this rung. Allocates all that the sum needs.
     ///
-    /// `block` chooses among [`BLOCKS`]; a rung that [has its own](ReduceRung::has_own_block) ignores it.
+    /// `block` is one of [`BLOCKS`]. A rung with a [fixed block](ReduceRung::has_own_block) ignores it.
     ///
     /// # Errors
     /// There is no instance for that type or block, or no memory.
@@ -323,7 +321,7 @@ impl ReduceRung {
             Ok::<_, Error>(stages)
         };
         let steps = if self == Self::SingleLaunch {
-            Steps::Single(SingleLaunch::new(gpu)?)
+            Steps::Single(SingleLaunch::new(gpu, T::single_launch())?)
         } else if self == Self::ExactSpans {
             Steps::Exact { reducer: T::exact(gpu, len)?, output: gpu.zeroed(1)? }
         } else if self.is_in_place() {
@@ -337,13 +335,13 @@ impl ReduceRung {
     }
 }
 
-/// A sum by one rung, ready to be started as often as one likes.
+/// A prepared sum by one rung, which can be started any number of times.
 pub struct Reduction<T: Element> {
     len: usize,
     steps: Steps<T>,
 }
 
-/// The same kernel again and again, each time over the partials of the time before; or one launch.
+/// The launches of a sum: the same kernel over the partials of the launch before, or one launch.
 enum Steps<T: Element> {
     Reading { kernel: Reading<T>, stages: Vec<Buffer<T>> },
     InPlace { kernel: InPlace<T>, scratch: Buffer<T>, stages: Vec<Buffer<T>> },
@@ -352,12 +350,12 @@ enum Steps<T: Element> {
 }
 
 impl<T: LadderElement> Reduction<T> {
-    /// Gives a rung that works in place its own copy of `input`; does nothing for the others.
+    /// Copies `input` for a rung that works in place. Does nothing for other rungs.
     ///
-    /// To be called before each start whose result counts. A start that is only timed can do without.
+    /// Call it before each start whose result is read. A start that is only timed does not need it.
     ///
     /// # Errors
-    /// `input` has not the length that the reduction was prepared for, or is another device's.
+    /// `input` has another length than the reduction was prepared for, or is another device's.
     pub fn load(&mut self, gpu: &Gpu, input: &Buffer<T>) -> Result<(), Error> {
         self.check(input)?;
         match &mut self.steps {
@@ -366,10 +364,10 @@ impl<T: LadderElement> Reduction<T> {
         }
     }
 
-    /// Starts the sum of `input`; of a rung that works in place, of its copy.
+    /// Starts the sum of `input`, or of its copy for a rung that works in place.
     ///
     /// # Errors
-    /// `input` has not the length that the reduction was prepared for, or is another device's.
+    /// `input` has another length than the reduction was prepared for, or is another device's.
     pub fn start(&mut self, gpu: &Gpu, input: &Buffer<T>) -> Result<(), Error> {
         self.check(input)?;
         match &mut self.steps {
@@ -410,7 +408,7 @@ impl<T: LadderElement> Reduction<T> {
     /// The result of the last start.
     ///
     /// # Errors
-    /// Work before has failed.
+    /// Earlier work has failed.
     pub fn finish(&self, gpu: &Gpu) -> Result<T, Error> {
         if self.len == 0 {
             // The kernels' neutral element is -0.0.
@@ -426,7 +424,7 @@ impl<T: LadderElement> Reduction<T> {
         }
     }
 
-    /// Launches that one sum takes.
+    /// The launches of one sum.
     pub fn launches(&self) -> usize {
         match &self.steps {
             Steps::Single(_) | Steps::Exact { .. } => 1,

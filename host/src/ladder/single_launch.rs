@@ -1,23 +1,24 @@
-//! The rung `single_launch`, which needs more than its partials.
+//! The rung `single_launch`, which needs a ticket beside its partials.
 
 use std::mem::size_of;
 
-use kernels::reduce::device::{MAX_BLOCKS, blocks_for, single_launch};
+use kernels::ladder::reduce_shared::{MAX_BLOCKS, blocks_for, single_launch};
 
-use super::reduce::LadderElement;
-use crate::{Buffer, Error, Gpu};
+use crate::{Buffer, Element, Error, Gpu, Kernel};
 
-/// What the rung needs beside its input.
-pub struct SingleLaunch<T> {
+/// The rung's kernel and workspace.
+pub struct SingleLaunch<T: Element> {
+    kernel: Kernel<single_launch::Args<'static, T>>,
     partials: Buffer<T>,
-    /// 0 between launches: the kernel leaves it so.
+    /// 0 between launches, as the kernel resets it.
     ticket: Buffer<u32>,
     output: Buffer<T>,
 }
 
-impl<T: LadderElement> SingleLaunch<T> {
-    pub(super) fn new(gpu: &Gpu) -> Result<Self, Error> {
+impl<T: Element> SingleLaunch<T> {
+    pub(super) fn new(gpu: &Gpu, kernel: Kernel<single_launch::Args<'static, T>>) -> Result<Self, Error> {
         Ok(Self {
+            kernel,
             partials: gpu.zeroed(MAX_BLOCKS)?,
             ticket: Buffer::workspace(&gpu.backend(), 1)?,
             output: gpu.zeroed(1)?,
@@ -27,14 +28,14 @@ impl<T: LadderElement> SingleLaunch<T> {
     /// Starts the sum of `input`.
     pub(super) fn start(&mut self, gpu: &Gpu, input: &Buffer<T>) -> Result<(), Error> {
         let blocks = blocks_for(input.len(), size_of::<T>()) as u32;
-        let Self { partials, ticket, output } = self;
+        let Self { kernel, partials, ticket, output } = self;
         let arguments = single_launch::Args {
             input: input.view(),
             partials: partials.view_mut(),
             ticket: ticket.view_mut(),
             output: output.view_mut(),
         };
-        gpu.launch(T::single_launch(), blocks, arguments)
+        gpu.launch(*kernel, blocks, arguments)
     }
 
     /// The result of the last start.

@@ -1,8 +1,7 @@
 //! The transpose ladder, by name.
 
 use cuda_std::launch::Kernel;
-use kernels::transpose::ladder::{self, TransposeArgs, tiles};
-use kernels::transpose::vectorized::TILE;
+use kernels::ladder::transpose::{self as ladder, TransposeArgs, VECTORIZED_TILE, tiles};
 
 use super::{find, grid_of};
 use crate::{Error, Gpu, Matrix};
@@ -14,29 +13,29 @@ pub(crate) type Transpose = Kernel<TransposeArgs<'static, f32>>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TransposeRung {
-    /// [`kernels::transpose::ladder::copy_row`](fn@ladder::copy_row): a copy, the ceiling
+    /// [`kernels::ladder::transpose::copy_row`](fn@ladder::copy_row): a copy, the ceiling
     CopyRow,
-    /// [`kernels::transpose::ladder::copy_column`](fn@ladder::copy_column): a copy, the floor
+    /// [`kernels::ladder::transpose::copy_column`](fn@ladder::copy_column): a copy, the floor
     CopyColumn,
-    /// [`kernels::transpose::ladder::serial`](fn@ladder::serial)
+    /// [`kernels::ladder::transpose::serial`](fn@ladder::serial)
     Serial,
-    /// [`kernels::transpose::ladder::per_row`](fn@ladder::per_row)
+    /// [`kernels::ladder::transpose::per_row`](fn@ladder::per_row)
     PerRow,
-    /// [`kernels::transpose::ladder::per_element`](fn@ladder::per_element)
+    /// [`kernels::ladder::transpose::per_element`](fn@ladder::per_element)
     PerElement,
-    /// [`kernels::transpose::ladder::tiled`](fn@ladder::tiled), with tiles of 8 x 8
+    /// [`kernels::ladder::transpose::tiled`](fn@ladder::tiled), with tiles of 8 x 8
     Tiled8,
     /// The same with tiles of 16 x 16
     Tiled16,
     /// The same with tiles of 32 x 32
     Tiled32,
-    /// [`kernels::transpose::ladder::tiled_padded`](fn@ladder::tiled_padded), with tiles of 32 x 32
+    /// [`kernels::ladder::transpose::tiled_padded`](fn@ladder::tiled_padded), with tiles of 32 x 32
     TiledPadded,
-    /// [`kernels::transpose::ladder::tiled_rows`](fn@ladder::tiled_rows)
+    /// [`kernels::ladder::transpose::tiled_rows`](fn@ladder::tiled_rows)
     TiledRows,
-    /// [`kernels::transpose::ladder::diagonal`](fn@ladder::diagonal)
+    /// [`kernels::ladder::transpose::diagonal`](fn@ladder::diagonal)
     Diagonal,
-    /// [`kernels::transpose::vectorized`](fn@ladder::vectorized)
+    /// [`kernels::ladder::transpose::vectorized`](fn@ladder::vectorized)
     Vectorized,
 }
 
@@ -57,7 +56,7 @@ impl TransposeRung {
         Self::Vectorized,
     ];
 
-    /// The kernel's name, and its tile where there is a choice.
+    /// The kernel's name, with its tile if the rung chooses one.
     pub fn name(self) -> &'static str {
         match self {
             Self::CopyRow => "copy_row",
@@ -101,7 +100,7 @@ impl TransposeRung {
         find(&Self::ALL, name, Self::name)
     }
 
-    /// Whether the rung copies the matrix as it is: a bound for those that transpose it.
+    /// Whether the rung copies the matrix: a bound for the rungs that transpose it.
     pub fn is_copy(self) -> bool {
         matches!(self, Self::CopyRow | Self::CopyColumn)
     }
@@ -130,16 +129,15 @@ impl TransposeRung {
             Self::PerRow => rows.div_ceil(256),
             Self::Tiled8 => tiles(rows, columns, 8),
             Self::Tiled16 => tiles(rows, columns, 16),
-            Self::Vectorized => tiles(rows, columns, TILE),
+            Self::Vectorized => tiles(rows, columns, VECTORIZED_TILE),
             _ => tiles(rows, columns, 32),
         }
     }
 
-    /// Starts the transpose of `matrix` into `result`; a copy fills `result` with the elements in their order.
-    /// Allocates nothing.
+    /// Starts the transpose of `matrix` into `result`. A copy keeps the elements' order. Allocates nothing.
     ///
     /// # Errors
-    /// `result` has not the transposed shape, or one of the two is another device's.
+    /// `result` is not of the transposed shape, or one of the two is another device's.
     pub fn start(self, gpu: &Gpu, matrix: &Matrix<f32>, result: &mut Matrix<f32>) -> Result<(), Error> {
         let (rows, columns) = (matrix.rows(), matrix.columns());
         let sides = [("the result's rows", result.rows(), columns), ("the result's columns", result.columns(), rows)];
@@ -149,8 +147,8 @@ impl TransposeRung {
             }
         }
         if rows == 0 || columns == 0 {
-            gpu.own(matrix.buffer().memory(), "transpose")?;
-            return gpu.own(result.buffer().memory(), "transpose");
+            gpu.own(matrix.buffer().view().memory(), "transpose")?;
+            return gpu.own(result.buffer().view().memory(), "transpose");
         }
         let kernel = self.kernel();
         let grid = grid_of(kernel.id(), self.blocks(rows, columns))?;

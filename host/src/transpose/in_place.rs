@@ -1,16 +1,16 @@
-//! Transposes of squares where they are.
+//! Transposes of square matrices in place.
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
-use kernels::transpose::in_place::{SquareArgs, elements, few_elements, square_tiles, wide_square_tiles};
+use kernels::transpose::tiled::in_place::{InPlaceArgs, aligned_in_place_tiles, elements, in_place_tiles};
+use kernels::transpose::tuning::{FEW_TILES, small_in_place_elements};
 
-use super::launch::grids;
-use super::tiling::FEW_TILES;
+use super::strides::grids;
 use super::{OPERATION, Transposition};
 use crate::{Error, Gpu, Matrix, ViewMut};
 
 impl Gpu {
-    /// Transposes a square matrix where it is. Allocates nothing.
+    /// Transposes a square matrix in place. Allocates nothing.
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -23,18 +23,18 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// It is no square (another shape's elements change places in long cycles, which is slower than a second matrix is
-    /// dear: [`Gpu::transpose`] makes one), or another device's.
+    /// The matrix is not square, or is another device's. (Other shapes move elements along long cycles, which is slower
+    /// than writing a second matrix: [`Gpu::transpose`] does that.)
     pub fn transpose_in_place<T: Plain>(&self, matrix: &mut Matrix<T>) -> Result<(), Error> {
         let shape = Transposition::new(matrix.rows(), matrix.columns());
         self.transpose_views_in_place(shape, matrix.buffer_mut())
     }
 
-    /// Transposes square matrices where they are: `shape`'s pitches are the same.
+    /// Transposes square matrices in place. `shape`'s two pitches are equal.
     ///
     /// # Errors
-    /// They are no squares, the pitches differ, the view is shorter than the shape or another device's, or no memory
-    /// could hold the shape.
+    /// The matrices are not square, the pitches differ, the view is shorter than the shape or another device's, or no
+    /// memory could hold the shape.
     pub fn transpose_views_in_place<'m, T: Plain>(
         &self,
         shape: Transposition,
@@ -71,67 +71,68 @@ impl Gpu {
         match size_of::<T>() {
             1 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let (square, wide) = unsafe {
+                let (unaligned, aligned) = unsafe {
                     (
-                        square_tiles::handle::<u8, { elements(1) }>(),
+                        in_place_tiles::handle::<u8, { elements(1) }>(),
                         [
-                            wide_square_tiles::handle::<u8, { elements(1) }>(),
-                            wide_square_tiles::handle::<u8, { few_elements(1) }>(),
+                            aligned_in_place_tiles::handle::<u8, { elements(1) }>(),
+                            aligned_in_place_tiles::handle::<u8, { small_in_place_elements(1) }>(),
                         ],
                     )
                 };
-                self.turn_in_place(square, wide, shape, matrices.cast())
+                self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
             2 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let (square, wide) = unsafe {
+                let (unaligned, aligned) = unsafe {
                     (
-                        square_tiles::handle::<u16, { elements(2) }>(),
+                        in_place_tiles::handle::<u16, { elements(2) }>(),
                         [
-                            wide_square_tiles::handle::<u16, { elements(2) }>(),
-                            wide_square_tiles::handle::<u16, { few_elements(2) }>(),
+                            aligned_in_place_tiles::handle::<u16, { elements(2) }>(),
+                            aligned_in_place_tiles::handle::<u16, { small_in_place_elements(2) }>(),
                         ],
                     )
                 };
-                self.turn_in_place(square, wide, shape, matrices.cast())
+                self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
             4 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let (square, wide) = unsafe {
+                let (unaligned, aligned) = unsafe {
                     (
-                        square_tiles::handle::<u32, { elements(4) }>(),
+                        in_place_tiles::handle::<u32, { elements(4) }>(),
                         [
-                            wide_square_tiles::handle::<u32, { elements(4) }>(),
-                            wide_square_tiles::handle::<u32, { few_elements(4) }>(),
+                            aligned_in_place_tiles::handle::<u32, { elements(4) }>(),
+                            aligned_in_place_tiles::handle::<u32, { small_in_place_elements(4) }>(),
                         ],
                     )
                 };
-                self.turn_in_place(square, wide, shape, matrices.cast())
+                self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
             8 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let (square, wide) = unsafe {
+                let (unaligned, aligned) = unsafe {
                     (
-                        square_tiles::handle::<u64, { elements(8) }>(),
-                        [wide_square_tiles::handle::<u64, { elements(8) }>(); 2],
+                        in_place_tiles::handle::<u64, { elements(8) }>(),
+                        [aligned_in_place_tiles::handle::<u64, { elements(8) }>(); 2],
                     )
                 };
-                self.turn_in_place(square, wide, shape, matrices.cast())
+                self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
             _ => {
-                // They are vectors, wherever they begin.
+                // Elements of 16 bytes are vectors, so they are always aligned.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
-                let wide = unsafe { [wide_square_tiles::handle::<u128, { elements(16) }>(); 2] };
-                self.turn_in_place(wide[0], wide, shape, matrices.cast())
+                let aligned = unsafe { [aligned_in_place_tiles::handle::<u128, { elements(16) }>(); 2] };
+                self.launch_in_place(aligned[0], aligned, shape, matrices.cast())
             }
         }
     }
 
-    /// By `kernel`, or where all is at multiples of 16 bytes by one of `wide`, of which the second has smaller tiles.
-    fn turn_in_place<T: Plain>(
+    /// Launches `kernel`, or one of `aligned` if everything begins at multiples of 16 bytes; the second of those has
+    /// smaller tiles.
+    fn launch_in_place<T: Plain>(
         &self,
-        kernel: Kernel<SquareArgs<'static, T>>,
-        wide: [Kernel<SquareArgs<'static, T>>; 2],
+        kernel: Kernel<InPlaceArgs<'static, T>>,
+        aligned: [Kernel<InPlaceArgs<'static, T>>; 2],
         shape: Transposition,
         mut matrices: ViewMut<'_, T>,
     ) -> Result<(), Error> {
@@ -142,15 +143,15 @@ impl Gpu {
             tiles * (tiles + 1) / 2
         };
         let are_few = pairs(elements(size)).saturating_mul(batch) < FEW_TILES;
-        let (kernel, pairs) = match shape.strides().are_wide(matrices.device_address(), size) {
+        let (kernel, pairs) = match shape.strides().is_aligned(matrices.device_address(), size) {
             false => (kernel, pairs(elements(size))),
-            true if are_few => (wide[1], pairs(few_elements(size))),
-            true => (wide[0], pairs(elements(size))),
+            true if are_few => (aligned[1], pairs(small_in_place_elements(size))),
+            true => (aligned[0], pairs(elements(size))),
         };
         let distance = side * pitch;
         for squares in grids(batch, pairs) {
             let matrix = matrices.reborrow().behind(squares.start * distance)?;
-            let arguments = SquareArgs { matrix, side, pitch, batch: distance };
+            let arguments = InPlaceArgs { matrix, side, pitch, batch: distance };
             self.launch(kernel, (pairs * squares.len()) as u32, arguments)?;
         }
         Ok(())

@@ -1,64 +1,25 @@
-//! The launch of the kernels that turn tiles.
-
-use std::ops::Range;
+//! Chooses and launches the kernel for a transpose.
 
 use cuda_std::element::Plain;
-use cuda_std::launch::{Dim3, Kernel};
-use kernels::transpose::direct::{self, FEW_THREADS, THREADS, direct_squares};
-use kernels::transpose::few_columns::{few_columns, taken};
-use kernels::transpose::few_rows::few_rows;
-use kernels::transpose::strips::room;
-use kernels::transpose::tiles::{TileArgs, elements, few_elements, slanted_tiles, tiles};
-use kernels::transpose::words::{word_tiles, words};
+use cuda_std::launch::Kernel;
+use kernels::transpose::packed::capacity;
+use kernels::transpose::packed::short_wide::short_wide;
+use kernels::transpose::packed::tall_skinny::{allocation, tall_skinny};
+use kernels::transpose::registers::register_tiles;
+use kernels::transpose::tiled::kernels::{TileArgs, sector_aligned_tiles, tiles};
+use kernels::transpose::tiled::narrow::narrow_tiles;
+use kernels::transpose::tuning::{
+    REGISTERS_BLOCK, SMALL_REGISTERS_BLOCK, blocks_in_many_waves, blocks_in_one_wave, blocks_of_small_tiles,
+    narrow_tile_words, small_tile_elements, tile_elements,
+};
 
-use super::strips::{Strip, StripKernels};
-use super::tiling::{Amount, Tiling, by_vectors_or_few, by_words_or_few, slanted_if_many};
-use crate::{Error, Gpu, MULTIPROCESSORS, View, ViewMut};
-
-/// Matrices to transpose, and how far apart their rows and they themselves begin, in elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Strides {
-    pub rows: usize,
-    pub columns: usize,
-    pub batch: usize,
-    pub input_pitch: usize,
-    pub output_pitch: usize,
-    pub input_batch: usize,
-    pub output_batch: usize,
-}
-
-/// The most blocks of a grid.
-pub(super) const MOST_BLOCKS: usize = i32::MAX as usize;
-
-/// Which of `batch` matrices each grid is for, if each matrix needs so many blocks: as many as a grid has blocks for.
-pub(super) fn grids(batch: usize, blocks_of_matrix: usize) -> impl Iterator<Item = Range<usize>> {
-    let at_once = (MOST_BLOCKS / blocks_of_matrix).max(1);
-    (0..batch).step_by(at_once).map(move |first| first..batch.min(first + at_once))
-}
-
-/// Bytes of matrices of elements of `size` bytes that are small, all together: more where an element is a whole access.
-/// 600 x 600 elements of 16 bytes take 3.55 us on an H200 as small ones, 3.69 by tiles, but 848 x 848 of 8 bytes 4.5
-/// and 3.7.
-const fn most_of_small(size: usize) -> usize {
-    if size < 16 { 4 << 20 } else { 8 << 20 }
-}
-
-/// Whether so many blocks of [`FEW_THREADS`], for elements of `size` bytes, are better than so many of [`THREADS`]: if
-/// no multiprocessor has two of them. Or if the busiest has at most three, and so fewer threads than with large blocks:
-/// of so few nothing evens that out. Not of 1 byte, of which a small block writes halves of lines, nor of 16, where it
-/// was slower.
-///
-/// On an H200 768 x 768 of 4 bytes, whose busiest multiprocessor has three small blocks or two large ones, take 2.00 us
-/// by small ones and 2.20 by large ones, of 2 bytes 1.58 and 1.68, 384 x 384 of 8 bytes 1.61 and 1.76; but 1024 x 1536
-/// of 1 byte 1.87 and 1.76, 192 x 192 of 16 bytes 1.31 to 1.37 and 1.26. (`docs/notes/small-transposes.md`)
-fn are_better_small(few: usize, many: usize, size: usize) -> bool {
-    let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
-    let is_more_even = of_busiest(few, FEW_THREADS) < of_busiest(many, THREADS);
-    few <= MULTIPROCESSORS || (few <= 3 * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
-}
+use super::strides::Strides;
+use super::thin::{Thin, ThinKernels};
+use super::tiling::{Tiling, Waves, narrow_tiling, sector_aligned_if_many, vector_tiling};
+use crate::{Error, Gpu, View, ViewMut};
 
 impl Gpu {
-    /// Turns tile by tile. The views have room for the shape, which has elements.
+    /// Transposes the matrices. The shape has elements, and the views have room for it.
     pub(super) fn transpose_by_tiles<T: Plain>(
         &self,
         strides: Strides,
@@ -70,132 +31,138 @@ impl Gpu {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let kernels = unsafe {
                     Kernels {
-                        direct: [direct_squares::handle::<u8, FEW_THREADS>(), direct_squares::handle::<u8, THREADS>()],
-                        by_vectors: ByVectors {
-                            many: tiles::handle::<u8, { elements(1) }, 5>(),
-                            at_once: tiles::handle::<u8, { elements(1) }, 5>(),
-                            few: tiles::handle::<u8, { few_elements(1) }, 10>(),
-                        },
-                        by_words: [
-                            word_tiles::handle::<u8, { words(4, false) }>(),
-                            word_tiles::handle::<u8, { words(4, true) }>(),
+                        in_registers: [
+                            register_tiles::handle::<u8, SMALL_REGISTERS_BLOCK>(),
+                            register_tiles::handle::<u8, REGISTERS_BLOCK>(),
                         ],
-                        slanted: slanted_tiles::handle::<u8, { elements(1) }>(),
-                        strips: StripKernels {
-                            few_columns: few_columns::handle::<u8, { taken(1) }>(),
-                            few_rows: few_rows::handle::<u8, { room(1) }>(),
+                        by_vectors: ByVectors {
+                            many: tiles::handle::<u8, { tile_elements(1) }, { blocks_in_many_waves(1, true) }>(),
+                            one: tiles::handle::<u8, { tile_elements(1) }, { blocks_in_one_wave(1) }>(),
+                            few: tiles::handle::<u8, { small_tile_elements(1) }, { blocks_of_small_tiles(1) }>(),
+                        },
+                        narrow: [
+                            narrow_tiles::handle::<u8, { narrow_tile_words(4, false) }>(),
+                            narrow_tiles::handle::<u8, { narrow_tile_words(4, true) }>(),
+                        ],
+                        sector_aligned: sector_aligned_tiles::handle::<u8, { tile_elements(1) }>(),
+                        thin: ThinKernels {
+                            tall_skinny: tall_skinny::handle::<u8, { allocation(1) }>(),
+                            short_wide: short_wide::handle::<u8, { capacity(1) }>(),
                         },
                     }
                 };
-                self.turn(kernels, strides, input.cast(), output.cast())
+                self.launch_best(kernels, strides, input.cast(), output.cast())
             }
             2 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let kernels = unsafe {
                     Kernels {
-                        direct: [
-                            direct_squares::handle::<u16, FEW_THREADS>(),
-                            direct_squares::handle::<u16, THREADS>(),
+                        in_registers: [
+                            register_tiles::handle::<u16, SMALL_REGISTERS_BLOCK>(),
+                            register_tiles::handle::<u16, REGISTERS_BLOCK>(),
                         ],
                         by_vectors: ByVectors {
-                            many: if strides.are_lines_apart(2) {
-                                tiles::handle::<u16, { elements(2) }, 5>()
+                            many: if strides.are_line_aligned(2) {
+                                tiles::handle::<u16, { tile_elements(2) }, { blocks_in_many_waves(2, true) }>()
                             } else {
-                                tiles::handle::<u16, { elements(2) }, 4>()
+                                tiles::handle::<u16, { tile_elements(2) }, { blocks_in_many_waves(2, false) }>()
                             },
-                            at_once: tiles::handle::<u16, { elements(2) }, 5>(),
-                            few: tiles::handle::<u16, { few_elements(2) }, 8>(),
+                            one: tiles::handle::<u16, { tile_elements(2) }, { blocks_in_one_wave(2) }>(),
+                            few: tiles::handle::<u16, { small_tile_elements(2) }, { blocks_of_small_tiles(2) }>(),
                         },
-                        by_words: [
-                            word_tiles::handle::<u16, { words(4, false) }>(),
-                            word_tiles::handle::<u16, { words(4, true) }>(),
+                        narrow: [
+                            narrow_tiles::handle::<u16, { narrow_tile_words(4, false) }>(),
+                            narrow_tiles::handle::<u16, { narrow_tile_words(4, true) }>(),
                         ],
-                        slanted: slanted_tiles::handle::<u16, { elements(2) }>(),
-                        strips: StripKernels {
-                            few_columns: few_columns::handle::<u16, { taken(2) }>(),
-                            few_rows: few_rows::handle::<u16, { room(2) }>(),
+                        sector_aligned: sector_aligned_tiles::handle::<u16, { tile_elements(2) }>(),
+                        thin: ThinKernels {
+                            tall_skinny: tall_skinny::handle::<u16, { allocation(2) }>(),
+                            short_wide: short_wide::handle::<u16, { capacity(2) }>(),
                         },
                     }
                 };
-                self.turn(kernels, strides, input.cast(), output.cast())
+                self.launch_best(kernels, strides, input.cast(), output.cast())
             }
             4 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let kernels = unsafe {
                     Kernels {
-                        direct: [
-                            direct_squares::handle::<u32, FEW_THREADS>(),
-                            direct_squares::handle::<u32, THREADS>(),
+                        in_registers: [
+                            register_tiles::handle::<u32, SMALL_REGISTERS_BLOCK>(),
+                            register_tiles::handle::<u32, REGISTERS_BLOCK>(),
                         ],
                         by_vectors: ByVectors {
-                            many: tiles::handle::<u32, { elements(4) }, 4>(),
-                            at_once: tiles::handle::<u32, { elements(4) }, 8>(),
-                            few: tiles::handle::<u32, { few_elements(4) }, 32>(),
+                            many: tiles::handle::<u32, { tile_elements(4) }, { blocks_in_many_waves(4, true) }>(),
+                            one: tiles::handle::<u32, { tile_elements(4) }, { blocks_in_one_wave(4) }>(),
+                            few: tiles::handle::<u32, { small_tile_elements(4) }, { blocks_of_small_tiles(4) }>(),
                         },
-                        by_words: [
-                            word_tiles::handle::<u32, { words(4, false) }>(),
-                            word_tiles::handle::<u32, { words(4, true) }>(),
+                        narrow: [
+                            narrow_tiles::handle::<u32, { narrow_tile_words(4, false) }>(),
+                            narrow_tiles::handle::<u32, { narrow_tile_words(4, true) }>(),
                         ],
-                        slanted: slanted_tiles::handle::<u32, { elements(4) }>(),
-                        strips: StripKernels {
-                            few_columns: few_columns::handle::<u32, { taken(4) }>(),
-                            few_rows: few_rows::handle::<u32, { room(4) }>(),
+                        sector_aligned: sector_aligned_tiles::handle::<u32, { tile_elements(4) }>(),
+                        thin: ThinKernels {
+                            tall_skinny: tall_skinny::handle::<u32, { allocation(4) }>(),
+                            short_wide: short_wide::handle::<u32, { capacity(4) }>(),
                         },
                     }
                 };
-                self.turn(kernels, strides, input.cast(), output.cast())
+                self.launch_best(kernels, strides, input.cast(), output.cast())
             }
             8 => {
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let kernels = unsafe {
                     Kernels {
-                        direct: [
-                            direct_squares::handle::<u64, FEW_THREADS>(),
-                            direct_squares::handle::<u64, THREADS>(),
+                        in_registers: [
+                            register_tiles::handle::<u64, SMALL_REGISTERS_BLOCK>(),
+                            register_tiles::handle::<u64, REGISTERS_BLOCK>(),
                         ],
                         by_vectors: ByVectors {
-                            many: tiles::handle::<u64, { elements(8) }, 4>(),
-                            at_once: tiles::handle::<u64, { elements(8) }, 8>(),
-                            few: tiles::handle::<u64, { few_elements(8) }, 16>(),
+                            many: tiles::handle::<u64, { tile_elements(8) }, { blocks_in_many_waves(8, true) }>(),
+                            one: tiles::handle::<u64, { tile_elements(8) }, { blocks_in_one_wave(8) }>(),
+                            few: tiles::handle::<u64, { small_tile_elements(8) }, { blocks_of_small_tiles(8) }>(),
                         },
-                        by_words: [
-                            word_tiles::handle::<u64, { words(8, false) }>(),
-                            word_tiles::handle::<u64, { words(8, true) }>(),
+                        narrow: [
+                            narrow_tiles::handle::<u64, { narrow_tile_words(8, false) }>(),
+                            narrow_tiles::handle::<u64, { narrow_tile_words(8, true) }>(),
                         ],
-                        slanted: slanted_tiles::handle::<u64, { elements(8) }>(),
-                        strips: StripKernels {
-                            few_columns: few_columns::handle::<u64, { taken(8) }>(),
-                            few_rows: few_rows::handle::<u64, { room(8) }>(),
+                        sector_aligned: sector_aligned_tiles::handle::<u64, { tile_elements(8) }>(),
+                        thin: ThinKernels {
+                            tall_skinny: tall_skinny::handle::<u64, { allocation(8) }>(),
+                            short_wide: short_wide::handle::<u64, { capacity(8) }>(),
                         },
                     }
                 };
-                self.turn(kernels, strides, input.cast(), output.cast())
+                self.launch_best(kernels, strides, input.cast(), output.cast())
             }
             _ => {
-                // They are vectors, wherever they begin.
+                // Elements of 16 bytes are vectors, so they are always aligned.
                 // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
                 let by_vectors = unsafe {
                     ByVectors {
-                        many: tiles::handle::<u128, { elements(16) }, 4>(),
-                        at_once: tiles::handle::<u128, { elements(16) }, 8>(),
-                        few: tiles::handle::<u128, { few_elements(16) }, 8>(),
+                        many: tiles::handle::<u128, { tile_elements(16) }, { blocks_in_many_waves(16, true) }>(),
+                        one: tiles::handle::<u128, { tile_elements(16) }, { blocks_in_one_wave(16) }>(),
+                        few: tiles::handle::<u128, { small_tile_elements(16) }, { blocks_of_small_tiles(16) }>(),
                     }
                 };
-                if strides.are_small(16) {
+                if strides.is_small(16) {
                     // SAFETY: as above.
                     let kernels = unsafe {
-                        [direct_squares::handle::<u128, FEW_THREADS>(), direct_squares::handle::<u128, THREADS>()]
+                        [
+                            register_tiles::handle::<u128, SMALL_REGISTERS_BLOCK>(),
+                            register_tiles::handle::<u128, REGISTERS_BLOCK>(),
+                        ]
                     };
-                    return self.turn_directly(kernels, strides, input.cast(), output.cast());
+                    return self.transpose_in_registers(kernels, strides, input.cast(), output.cast());
                 }
-                let (tiling, amount) = by_vectors_or_few(&strides, 16);
-                self.turn_by(by_vectors.of(amount), tiling, strides, input.cast(), output.cast())
+                let (tiling, waves) = vector_tiling(&strides, 16);
+                self.launch_tiles(by_vectors.of(waves), tiling, strides, input.cast(), output.cast())
             }
         }
     }
 
-    /// Launches the kernel that is best for the shape, of elements of up to 8 bytes.
-    fn turn<T: Plain>(
+    /// Launches the best kernel for the shape, of elements of up to 8 bytes.
+    fn launch_best<T: Plain>(
         &self,
         kernels: Kernels<T>,
         strides: Strides,
@@ -203,43 +170,43 @@ impl Gpu {
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let size = size_of::<T>();
-        if strides.are_wide(input.device_address() | output.device_address(), size) {
-            if strides.are_small(size) {
-                return self.turn_directly(kernels.direct, strides, input, output);
+        if strides.is_aligned(input.device_address() | output.device_address(), size) {
+            if strides.is_small(size) {
+                return self.transpose_in_registers(kernels.in_registers, strides, input, output);
             }
-            if let Some(strip) = Strip::of_vectors(&strides, size) {
-                return self.turn_strips(&kernels.strips, strip, strides, input, output);
+            if let Some(thin) = Thin::of_vectors(&strides, size) {
+                return self.transpose_thin(&kernels.thin, thin, strides, input, output);
             }
-            let (tiling, amount) = by_vectors_or_few(&strides, size);
-            return self.turn_by(kernels.by_vectors.of(amount), tiling, strides, input, output);
+            let (tiling, waves) = vector_tiling(&strides, size);
+            return self.launch_tiles(kernels.by_vectors.of(waves), tiling, strides, input, output);
         }
-        if let Some(strip) = Strip::of(&strides) {
-            return self.turn_strips(&kernels.strips, strip, strides, input, output);
+        if let Some(thin) = Thin::of(&strides) {
+            return self.transpose_thin(&kernels.thin, thin, strides, input, output);
         }
-        if let Some(tiling) = slanted_if_many(&strides, size) {
-            return self.turn_by(kernels.slanted, tiling, strides, input, output);
+        if let Some(tiling) = sector_aligned_if_many(&strides, size) {
+            return self.launch_tiles(kernels.sector_aligned, tiling, strides, input, output);
         }
-        let (tiling, are_few) = by_words_or_few(&strides, size);
-        self.turn_by(kernels.by_words[usize::from(are_few)], tiling, strides, input, output)
+        let (tiling, are_few) = narrow_tiling(&strides, size);
+        self.launch_tiles(kernels.narrow[usize::from(are_few)], tiling, strides, input, output)
     }
 
-    /// Turns small matrices whose rows begin and end at multiples of 16 bytes.
-    fn turn_directly<T: Plain>(
+    /// Transposes small matrices in registers. Rows begin and end at multiples of 16 bytes.
+    fn transpose_in_registers<T: Plain>(
         &self,
-        kernels: [Kernel<direct_squares::Args<'static, T>>; 2],
+        kernels: [Kernel<register_tiles::Args<'static, T>>; 2],
         strides: Strides,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
-        let (kernel, grid) = strides.squares_by(size_of::<T>(), kernels);
+        let (kernel, grid) = strides.register_kernel(size_of::<T>(), kernels);
         let (rows, columns) = (rows as u32, columns as u32);
         let arguments =
-            direct_squares::Args { input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch };
+            register_tiles::Args { input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch };
         self.launch(kernel, grid, arguments)
     }
 
-    fn turn_by<T: Plain>(
+    fn launch_tiles<T: Plain>(
         &self,
         kernel: Kernel<TileArgs<'static, T>>,
         tiling: Tiling,
@@ -247,10 +214,10 @@ impl Gpu {
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
-        strides.in_bands(tiling, input, output, |strides, input, output| {
+        strides.in_panels(tiling, input, output, |strides, input, output| {
             let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
             let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
-            let pieces = strides.pieces(size_of::<T>());
+            let partitions = strides.partitions(size_of::<T>());
             strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
                 let arguments = TileArgs {
                     input,
@@ -264,7 +231,7 @@ impl Gpu {
                     across,
                     tiles_down,
                     tiles_across,
-                    pieces,
+                    partitions,
                 };
                 self.launch(kernel, grid, arguments)
             })
@@ -272,216 +239,29 @@ impl Gpu {
     }
 }
 
-/// The kernels for an element's size; of two direct ones the first for where blocks are few, of two by words the second
-/// for where tiles are.
+/// The kernels for an element's size. The first of `in_registers` is for few blocks; the second of `narrow` is for few
+/// tiles.
 struct Kernels<T: Plain> {
-    direct: [Kernel<direct_squares::Args<'static, T>>; 2],
+    in_registers: [Kernel<register_tiles::Args<'static, T>>; 2],
     by_vectors: ByVectors<T>,
-    by_words: [Kernel<TileArgs<'static, T>>; 2],
-    slanted: Kernel<TileArgs<'static, T>>,
-    strips: StripKernels<T>,
+    narrow: [Kernel<TileArgs<'static, T>>; 2],
+    sector_aligned: Kernel<TileArgs<'static, T>>,
+    thin: ThinKernels<T>,
 }
 
-/// The kernels that turn tiles of vectors, by how many there are.
+/// The kernels of tiles of vectors, by the waves that the tiles take.
 struct ByVectors<T: Plain> {
     many: Kernel<TileArgs<'static, T>>,
-    at_once: Kernel<TileArgs<'static, T>>,
+    one: Kernel<TileArgs<'static, T>>,
     few: Kernel<TileArgs<'static, T>>,
 }
 
 impl<T: Plain> ByVectors<T> {
-    fn of(self, amount: Amount) -> Kernel<TileArgs<'static, T>> {
-        match amount {
-            Amount::Many => self.many,
-            Amount::AtOnce => self.at_once,
-            Amount::Few => self.few,
+    fn of(self, waves: Waves) -> Kernel<TileArgs<'static, T>> {
+        match waves {
+            Waves::Many => self.many,
+            Waves::One => self.one,
+            Waves::Partial => self.few,
         }
-    }
-}
-
-impl Strides {
-    /// Of one matrix, without gaps.
-    pub(super) const fn of_matrix(rows: usize, columns: usize) -> Self {
-        let elements = rows * columns;
-        Self {
-            rows,
-            columns,
-            batch: 1,
-            input_pitch: columns,
-            output_pitch: rows,
-            input_batch: elements,
-            output_batch: elements,
-        }
-    }
-
-    /// Whether all rows of both sides begin and end at multiples of 16 bytes, if what begins at `address` does (the
-    /// bits of either side's).
-    pub(super) fn are_wide(&self, address: u64, size: usize) -> bool {
-        let Self { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = *self;
-        address.is_multiple_of(16)
-            && [rows, columns, input_pitch, output_pitch, input_batch, output_batch]
-                .iter()
-                .all(|elements| (elements * size).is_multiple_of(16))
-    }
-
-    /// Into how many pieces the input's rows are cut, whose columns of tiles take turns, as a power of two.
-    ///
-    /// A column of tiles has a stretch of each row. Where rows begin a multiple of 128 KiB apart, an H200 reads such
-    /// stretches 2 to 13 % slower than where they begin 112 or 144 KiB apart, and as fast as those if there are others
-    /// between them, every 64 KiB or every 192. Rows 1 MiB apart are slower so, in 16 pieces: 0.953 of a copy, whole
-    /// 0.974. (`docs/notes/tiles.md`)
-    pub(super) fn pieces(&self, size: usize) -> u32 {
-        let zeros = (self.input_pitch * size).trailing_zeros();
-        if (17..20).contains(&zeros) { zeros - 16 } else { 0 }
-    }
-
-    /// Whether the input's rows begin a multiple of 256 bytes apart, two lines of memory: if not, L2
-    /// [fetches](Tiling::rows_of_band) more than tiles read, and then fewer of these are the better. Of 2 bytes four
-    /// blocks, not five, turn 5000 x 30000 in 156.6 us on an H200, not 158.3, but 4096 x 4096 in 18.0, not 17.8.
-    pub(super) fn are_lines_apart(&self, size: usize) -> bool {
-        (self.input_pitch * size).is_multiple_of(256)
-    }
-
-    /// Whether there is so little that an element's way counts, not how many have it at once.
-    pub(super) fn are_small(&self, size: usize) -> bool {
-        let Self { rows, columns, batch, .. } = *self;
-        let bytes = rows.saturating_mul(columns).saturating_mul(batch).saturating_mul(size);
-        // A grid has no more blocks than 65535 down or from matrix to matrix.
-        bytes <= most_of_small(size) && batch <= 65535
-    }
-
-    /// Of the two kernels for what [is small](Self::are_small), of which the first has few threads, the better one, and
-    /// its grid.
-    pub(super) fn squares_by<P>(&self, size: usize, kernels: [Kernel<P>; 2]) -> (Kernel<P>, Dim3) {
-        let [few, many] = kernels;
-        let grids = [few, many].map(|kernel| self.grid_of_squares(size, kernel.block().x as usize));
-        if are_better_small(grids[0].count() as usize, grids[1].count() as usize, size) {
-            (few, grids[0])
-        } else {
-            (many, grids[1])
-        }
-    }
-
-    fn grid_of_squares(&self, size: usize, threads: usize) -> Dim3 {
-        let across = self.columns.div_ceil(direct::ACROSS * direct::columns(size));
-        let down = self.rows.div_ceil(threads / direct::ACROSS * direct::rows(size));
-        Dim3::new(across as u32, down as u32, self.batch as u32)
-    }
-
-    /// Calls `launch` with the matrices, or, if they are turned in [bands](Tiling::rows_of_band), for each of them with
-    /// its bands, as a batch, and with the last, which is as high as one or two.
-    pub(super) fn in_bands<T: Plain>(
-        self,
-        tiling: Tiling,
-        input: View<'_, T>,
-        mut output: ViewMut<'_, T>,
-        mut launch: impl FnMut(Self, View<'_, T>, ViewMut<'_, T>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let Some(height) = tiling.rows_of_band(&self, size_of::<T>()) else {
-            return launch(self, input, output);
-        };
-        let batch = self.rows / height - 1;
-        let bands = Self { rows: height, batch, input_batch: height * self.input_pitch, output_batch: height, ..self };
-        let last = Self { rows: self.rows - batch * height, batch: 1, ..self };
-        for matrix in 0..self.batch {
-            let (from, to) = (matrix * self.input_batch, matrix * self.output_batch);
-            let behind = (from + batch * bands.input_batch, to + batch * height);
-            for (strides, (from, to)) in [(bands, (from, to)), (last, behind)] {
-                launch(strides, input.behind(from)?, output.reborrow().behind(to)?)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Calls `launch` with the blocks and the views of as many matrices as a grid has blocks for, until all have had
-    /// their turn.
-    pub(super) fn in_grids<T: Plain>(
-        &self,
-        blocks_of_matrix: usize,
-        input: View<'_, T>,
-        mut output: ViewMut<'_, T>,
-        mut launch: impl FnMut(u32, View<'_, T>, ViewMut<'_, T>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        let Self { batch, input_batch, output_batch, .. } = *self;
-        for matrices in grids(batch, blocks_of_matrix) {
-            let (from, to) = (matrices.start * input_batch, matrices.start * output_batch);
-            let grid = (blocks_of_matrix * matrices.len()) as u32;
-            launch(grid, input.behind(from)?, output.reborrow().behind(to)?)?;
-        }
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_grid_is_for_as_many_matrices_as_it_has_blocks_for() {
-        let of = |batch: usize, blocks: usize| grids(batch, blocks).collect::<Vec<_>>();
-        assert_eq!(of(10, MOST_BLOCKS / 10), vec![0..10; 1]);
-        assert_eq!(of(7, MOST_BLOCKS / 3), [0..3, 3..6, 6..7]);
-        assert_eq!(of(2, MOST_BLOCKS), [0..1, 1..2]);
-        assert!(of(0, 5).is_empty());
-    }
-
-    #[test]
-    fn rows_that_begin_128_kib_apart_are_in_pieces() {
-        let pieces = |columns: usize, size: usize| Strides::of_matrix(1000, columns).pieces(size);
-        assert_eq!([8192, 12288, 16400, 20480].map(|columns| pieces(columns, 8)), [0; 4]);
-        assert_eq!([16384, 32768, 49152, 65536, 131_072].map(|columns| pieces(columns, 8)), [1, 2, 1, 3, 0]);
-        assert_eq!((pieces(8192, 16), pieces(32768, 4), pieces(0, 4)), (1, 1, 0));
-    }
-
-    #[test]
-    fn small_blocks_are_taken_where_no_multiprocessor_has_much_more_than_another() {
-        let is_small = |rows: usize, columns: usize, size: usize| {
-            let blocks = |threads| Strides::of_matrix(rows, columns).grid_of_squares(size, threads).count() as usize;
-            are_better_small(blocks(FEW_THREADS), blocks(THREADS), size)
-        };
-        // Small blocks of the busiest multiprocessor: one, one, three, four.
-        let cases = [(512, 512), (704, 384), (768, 768), (1024, 1024)];
-        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 4)), [true, true, true, false]);
-        let cases = [(256, 256), (384, 384), (512, 512), (640, 640)];
-        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 8)), [true, true, false, false]);
-        // One, one, two, three: of these sizes one at most.
-        let cases = [(512, 512), (704, 768), (1024, 1024), (1024, 1536)];
-        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 1)), [true, true, false, false]);
-        let cases = [(128, 128), (176, 96), (192, 112), (192, 192)];
-        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 16)), [true, true, false, false]);
-    }
-
-    #[test]
-    fn a_small_matrix_has_no_more_blocks_down_than_a_grid_may() {
-        for size in [1, 2, 4, 8, 16] {
-            let rows = most_of_small(size) / 16;
-            let high = Strides::of_matrix(rows, 16 / size);
-            assert!(high.are_small(size) && !Strides::of_matrix(rows + 16, 16 / size).are_small(size), "{size}");
-            assert!(high.grid_of_squares(size, FEW_THREADS).y <= 65535, "{size}");
-        }
-    }
-
-    #[test]
-    fn more_matrices_than_a_grid_has_blocks_for_take_several() {
-        let gpu = Gpu::simt();
-        let (input, mut output) = (gpu.zeroed::<u8>(64).unwrap(), gpu.zeroed::<u8>(64).unwrap());
-        // All matrices lie in the same place, so that there is memory for them.
-        let strides = Strides {
-            rows: 2,
-            columns: 2,
-            batch: MOST_BLOCKS + 5,
-            input_pitch: 2,
-            output_pitch: 2,
-            input_batch: 0,
-            output_batch: 0,
-        };
-        let mut grids = Vec::new();
-        strides
-            .in_grids(1, input.view(), output.view_mut(), |grid, _, _| {
-                grids.push(grid);
-                Ok(())
-            })
-            .unwrap();
-        assert_eq!(grids, [MOST_BLOCKS as u32, 5]);
     }
 }

@@ -1,23 +1,26 @@
 //! Transposes of elements of any type, shape and pitch.
 
-mod dealt;
 mod in_place;
+mod interleaved;
 mod launch;
 mod permute;
-mod runs;
 mod scaled;
-mod strips;
+mod segments;
+mod strides;
+mod thin;
 mod tiling;
 
 use cuda_std::element::Plain;
 
 use crate::{Error, Gpu, Matrix, View, ViewMut};
-use launch::Strides;
+
 pub use scaled::{ScaledElement, Scaling};
+use strides::Strides;
 
 const OPERATION: &str = "transpose";
+const PERMUTE: &str = "permute";
 
-/// Matrices to transpose: their sides, how many there are, and how far apart rows and matrices begin.
+/// The shape of a transpose: the sides of the matrices, their number, and their pitches.
 ///
 /// ```
 /// use warpfold::{Gpu, Transposition};
@@ -40,35 +43,35 @@ pub struct Transposition {
 }
 
 impl Transposition {
-    /// Of one matrix of `rows` x `columns` elements in row-major order, without gaps.
+    /// One matrix of `rows` x `columns` elements in row-major order, without gaps.
     pub const fn new(rows: usize, columns: usize) -> Self {
         Self { rows, columns, batch: 1, input_pitch: columns, output_pitch: rows }
     }
 
-    /// Of as many such matrices, one behind the other.
+    /// A batch of such matrices, one after the other.
     pub const fn batch(self, matrices: usize) -> Self {
         Self { batch: matrices, ..self }
     }
 
-    /// The same, where the input's rows begin `pitch` elements apart.
+    /// The same, with rows of the input `pitch` elements apart.
     ///
     /// # Errors
-    /// They would overlap.
+    /// Rows would overlap.
     pub fn with_input_pitch(self, pitch: usize) -> Result<Self, Error> {
         check_pitch("the input's pitch", pitch, self.columns)?;
         Ok(Self { input_pitch: pitch, ..self })
     }
 
-    /// The same, where the output's rows begin `pitch` elements apart. What is between them stays as it is.
+    /// The same, with rows of the output `pitch` elements apart. Elements between rows are not written.
     ///
     /// # Errors
-    /// They would overlap.
+    /// Rows would overlap.
     pub fn with_output_pitch(self, pitch: usize) -> Result<Self, Error> {
         check_pitch("the output's pitch", pitch, self.rows)?;
         Ok(Self { output_pitch: pitch, ..self })
     }
 
-    /// Of a matrix to one of the transposed shape.
+    /// The transpose of a matrix to one of the transposed shape.
     fn between<T: Plain>(matrix: &Matrix<T>, result: &Matrix<T>) -> Result<Self, Error> {
         let (rows, columns) = (matrix.rows(), matrix.columns());
         let sides = [("the result's rows", result.rows(), columns), ("the result's columns", result.columns(), rows)];
@@ -80,12 +83,12 @@ impl Transposition {
         Ok(Self::new(rows, columns))
     }
 
-    /// Whether nothing changes its place: vectors, without gaps.
+    /// Whether the transpose is a copy: of vectors, without gaps.
     const fn is_copy(&self) -> bool {
         (self.rows == 1 || self.columns == 1) && self.input_pitch == self.columns && self.output_pitch == self.rows
     }
 
-    /// The same with the distance between matrices. A pitch that separates nothing may be any number: it is left out.
+    /// The strides of the shape. A pitch that separates no two rows may be any number, and is replaced.
     const fn strides(&self) -> Strides {
         let Self { rows, columns, batch, .. } = *self;
         let input_pitch = if batch * rows == 1 { columns } else { self.input_pitch };
@@ -94,8 +97,8 @@ impl Transposition {
         Strides { rows, columns, batch, input_pitch, output_pitch, input_batch, output_batch }
     }
 
-    /// Whether both views are the device's and have room for the shape, and how many elements the input needs: 0 if
-    /// nothing is to be done.
+    /// Checks that both views are the device's and have room for the shape. Gives the input's elements, 0 if there is
+    /// nothing to do.
     fn check<T: Plain>(&self, gpu: &Gpu, input: &View<'_, T>, output: &ViewMut<'_, T>) -> Result<usize, Error> {
         gpu.own(input.memory(), OPERATION)?;
         gpu.own(output.memory(), OPERATION)?;
@@ -113,12 +116,12 @@ impl Transposition {
         Ok(needed_in)
     }
 
-    /// Elements that the input needs, of a size that any memory has.
+    /// The input's elements, if memory could hold them.
     fn input_elements(&self, size: usize) -> Option<usize> {
         needed(self.batch, self.rows, self.input_pitch, self.columns, size)
     }
 
-    /// Elements that the output needs.
+    /// The output's elements, if memory could hold them.
     fn output_elements(&self, size: usize) -> Option<usize> {
         needed(self.batch, self.columns, self.output_pitch, self.rows, size)
     }
@@ -159,9 +162,9 @@ impl Gpu {
         self.transpose_views(shape, matrix, result.buffer_mut())
     }
 
-    /// Writes the transposes of the input's matrices to the output: matrix after matrix, each of `columns` rows.
-    /// Elements may be of any type of 1, 2, 4, 8 or 16 bytes that is [`Plain`]: numbers, arrays of them, and types of
-    /// your own that say so; their bits are moved as they are. Allocates nothing.
+    /// Writes the transposes of the input's matrices to the output, one after the other, each of `columns` rows.
+    /// Elements may be of any [`Plain`] type of 1, 2, 4, 8 or 16 bytes: numbers, arrays of them, and user-defined types
+    /// that implement it. Their bits are copied. Allocates nothing.
     ///
     /// # Errors
     /// A view is shorter than the shape, or another device's; or no memory could hold the shape.

@@ -1,35 +1,32 @@
-//! Permutations of three axes, each by the cheapest way there is.
+//! Permutations of three axes.
 
 use cuda_std::element::Plain;
 
-use super::dealt::DealtMatrix;
-use super::launch::Strides;
-use super::runs::MatrixOfRuns;
+use super::PERMUTE;
+use super::interleaved::InterleavedMatrix;
+use super::segments::SegmentMatrix;
+use super::strides::Strides;
 use crate::{Error, Gpu, View, ViewMut};
 
-pub(super) const OPERATION: &str = "permute";
-
-/// How the elements get to their places.
+/// The kernel family of a permutation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Route {
-    /// They are there.
+    /// The elements keep their order.
     Copy,
-    /// Matrices are transposed.
+    /// A batch of transposes.
     Transpose(Strides),
-    /// A matrix of runs is transposed.
-    Runs(MatrixOfRuns),
-    /// A matrix is transposed, and its rows are dealt out on one side.
-    Dealt(DealtMatrix),
+    /// The transpose of a matrix of contiguous segments.
+    Segments(SegmentMatrix),
+    /// A transpose with interleaved rows on one side.
+    Interleaved(InterleavedMatrix),
 }
 
 impl Gpu {
-    /// Writes an array of three axes with its axes in another order: axis `d` of the output is axis `axes[d]` of the
-    /// input, as in NumPy's `transpose`. `shape` is the input's; both are in row-major order without gaps. Allocates
-    /// nothing.
+    /// Permutes the axes of an array of three axes: axis `d` of the output is axis `axes[d]` of the input, as in
+    /// NumPy's `transpose`. `shape` is the input's; both are in row-major order without gaps. Allocates nothing.
     ///
-    /// Each of the six orders takes the cheapest way: axes of one element are left out and such as stay neighbours
-    /// merged, and what is left is a copy, a transpose, a transpose of each of many matrices, an exchange of runs, or a
-    /// transpose whose rows are dealt out.
+    /// Axes of one element are left out, and axes that stay neighbours are merged. What is left is a copy, a transpose,
+    /// a batch of transposes, a transpose of contiguous segments, or a transpose with interleaved rows.
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -44,7 +41,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// `axes` does not name each axis once, a view has not the shape's length or is another device's, or no memory
+    /// `axes` does not name each axis once, a view is not of the shape's length or is another device's, or no memory
     /// could hold the shape.
     pub fn permute<'i, 'o, T: Plain>(
         &self,
@@ -54,8 +51,8 @@ impl Gpu {
         output: impl Into<ViewMut<'o, T>>,
     ) -> Result<(), Error> {
         let (input, output) = (input.into(), output.into());
-        self.own(input.memory(), OPERATION)?;
-        self.own(output.memory(), OPERATION)?;
+        self.own(input.memory(), PERMUTE)?;
+        self.own(output.memory(), PERMUTE)?;
         if !(0..3).all(|axis| axes.contains(&axis)) {
             return Err(Error::Axes { axes });
         }
@@ -65,7 +62,7 @@ impl Gpu {
         let elements = elements.ok_or(overflow)?;
         for (what, found) in [("the input", input.len()), ("the output", output.len())] {
             if found != elements {
-                return Err(Error::Length { operation: OPERATION, what, found, expected: elements });
+                return Err(Error::Length { operation: PERMUTE, what, found, expected: elements });
             }
         }
         if elements == 0 {
@@ -74,15 +71,16 @@ impl Gpu {
         match route(shape, axes, size_of::<T>()) {
             Route::Copy => self.copy_views(input, output),
             Route::Transpose(strides) => self.transpose_by_tiles(strides, input, output),
-            Route::Runs(matrix) => self.transpose_runs(matrix, input, output),
-            Route::Dealt(matrix) => self.transpose_dealt(matrix, input, output),
+            Route::Segments(matrix) => self.permute_segments(matrix, input, output),
+            Route::Interleaved(matrix) => self.transpose_interleaved(matrix, input, output),
         }
     }
 }
 
-/// The cheapest way from `shape`, of elements of `size` bytes, to the same with axis `axes[d]` as axis `d`.
+/// Chooses the kernels that permute `shape`, of elements of `size` bytes, by `axes`.
 fn route(shape: [usize; 3], axes: [usize; 3], size: usize) -> Route {
-    // Input axes in the output's order, without those of one element; neighbours in both orders become one.
+    // Input axes in the output's order, without axes of one element. Axes that are neighbours in both orders are
+    // merged.
     let mut groups: Vec<(usize, usize)> = Vec::new();
     let kept: Vec<usize> = (0..3).filter(|&axis| shape[axis] != 1).collect();
     for &axis in axes.iter().filter(|axis| kept.contains(axis)) {
@@ -97,20 +95,20 @@ fn route(shape: [usize; 3], axes: [usize; 3], size: usize) -> Route {
     let lengths: Vec<usize> = groups.iter().map(|&(_, len)| len).collect();
     let mut by_place: Vec<usize> = (0..groups.len()).collect();
     by_place.sort_by_key(|&i| groups[i].0);
-    // Where in the output's order each of the input's merged axes is.
+    // The place in the output's order of each of the input's merged axes.
     match (by_place[..].len(), &by_place[..]) {
         (2, _) => Route::Transpose(Strides::of_matrix(lengths[1], lengths[0])),
         (3, [0, 2, 1]) => {
             let (batch, rows, columns) = (lengths[0], lengths[2], lengths[1]);
             Route::Transpose(Strides { batch, ..Strides::of_matrix(rows, columns) })
         }
-        (3, [1, 0, 2]) => Route::Runs(MatrixOfRuns { rows: lengths[1], columns: lengths[0], len: lengths[2] }),
+        (3, [1, 0, 2]) => Route::Segments(SegmentMatrix { rows: lengths[1], columns: lengths[0], len: lengths[2] }),
         (3, _) => {
             let (rows, batch, columns) = (lengths[2], lengths[1], lengths[0]);
-            if let Some(dealt) = DealtMatrix::of_reversal([rows, batch, columns], size) {
-                return Route::Dealt(dealt);
+            if let Some(interleaved) = InterleavedMatrix::of_reversal([rows, batch, columns], size) {
+                return Route::Interleaved(interleaved);
             }
-            // The last axis becomes the first, and the one between them stays: a matrix for each of its indices.
+            // The last axis becomes the first and the middle one stays: a matrix for each index of the middle axis.
             Route::Transpose(Strides {
                 rows,
                 columns,
@@ -138,14 +136,14 @@ mod tests {
         assert_eq!(route(shape, [2, 0, 1]), Route::Transpose(Strides::of_matrix(6, 5)));
         let batched = Strides { batch: 2, ..Strides::of_matrix(3, 5) };
         assert_eq!(route(shape, [0, 2, 1]), Route::Transpose(batched));
-        assert_eq!(route(shape, [1, 0, 2]), Route::Runs(MatrixOfRuns { rows: 2, columns: 3, len: 5 }));
-        let Route::Transpose(turned) = route(shape, [2, 1, 0]) else { panic!("no transpose") };
-        assert_eq!((turned.rows, turned.columns, turned.batch), (2, 5, 3));
-        assert_eq!((turned.input_pitch, turned.input_batch), (15, 5));
-        assert_eq!((turned.output_pitch, turned.output_batch), (6, 2));
-        let Route::Dealt(dealt) = route([200, 3, 5], [2, 1, 0]) else { panic!("not dealt") };
-        assert_eq!((dealt.rows, dealt.columns, dealt.members_of_output), (200, 15, 5));
-        // An axis of one element is none.
+        assert_eq!(route(shape, [1, 0, 2]), Route::Segments(SegmentMatrix { rows: 2, columns: 3, len: 5 }));
+        let Route::Transpose(transposed) = route(shape, [2, 1, 0]) else { panic!("no transpose") };
+        assert_eq!((transposed.rows, transposed.columns, transposed.batch), (2, 5, 3));
+        assert_eq!((transposed.input_pitch, transposed.input_batch), (15, 5));
+        assert_eq!((transposed.output_pitch, transposed.output_batch), (6, 2));
+        let Route::Interleaved(interleaved) = route([200, 3, 5], [2, 1, 0]) else { panic!("not interleaved") };
+        assert_eq!((interleaved.rows, interleaved.columns, interleaved.output_ways), (200, 15, 5));
+        // Axes of one element are left out.
         assert_eq!(route([1, 3, 5], [2, 1, 0]), Route::Transpose(Strides::of_matrix(3, 5)));
         assert_eq!(route([2, 1, 5], [1, 0, 2]), Route::Copy);
         assert_eq!(route([1, 1, 1], [2, 1, 0]), Route::Copy);

@@ -1,20 +1,23 @@
-//! Transposes of numbers that are multiplied, conjugated or both on their way.
+//! Transposes with an epilogue: a factor, the conjugate, or both.
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
 use half::{bf16, f16};
-use kernels::transpose::change::{CONJUGATED, MULTIPLIED, Scale};
-use kernels::transpose::direct::{FEW_THREADS, ScaledSquareArgs, THREADS, scaled_direct_squares};
-use kernels::transpose::tiles::{ScaledTileArgs, elements, scaled_tiles, slanted_scaled_tiles, wide_scaled_tiles};
-use kernels::transpose::words::{scaled_word_tiles, words};
+use kernels::transpose::registers::{ScaledRegisterTileArgs, scaled_register_tiles};
+use kernels::transpose::tiled::epilogue::{CONJUGATED, MULTIPLIED, Scale};
+use kernels::transpose::tiled::kernels::{
+    ScaledTileArgs, aligned_scaled_tiles, scaled_tiles, sector_aligned_scaled_tiles,
+};
+use kernels::transpose::tiled::narrow::scaled_narrow_tiles;
+use kernels::transpose::tuning::{REGISTERS_BLOCK, SMALL_REGISTERS_BLOCK, narrow_tile_words, tile_elements};
 use num_complex::{Complex32, Complex64};
 
 use super::Transposition;
-use super::launch::Strides;
-use super::tiling::{Tiling, by_words_or_few, slanted_if_many};
+use super::strides::Strides;
+use super::tiling::{Tiling, narrow_tiling, sector_aligned_if_many};
 use crate::{Error, Gpu, Matrix, View, ViewMut};
 
-/// What becomes of each element of a matrix that is transposed: `factor * conj(x)`, or one of the two.
+/// The operations on each element of a transpose: `factor * conj(x)`, or one of the two.
 ///
 /// ```
 /// use warpfold::{Gpu, Scaling, Transposition, num_complex::Complex32};
@@ -34,47 +37,46 @@ pub struct Scaling<T> {
 }
 
 impl<T> Scaling<T> {
-    /// The product with `factor`, rounded as the type's own product is: f16 and bf16 are multiplied in f32; of complex
-    /// numbers each of the four products and two sums is rounded. A NaN has always the same bits. A factor of 0
-    /// multiplies, too: of NaN and infinities it makes NaN.
+    /// The product with `factor`, rounded as the type's own product is. f16 and bf16 are multiplied in f32. A complex
+    /// product rounds each of its four products and two sums. Every NaN has the same bits. A factor of 0 multiplies,
+    /// too: NaN and infinities give NaN.
     pub const fn by(factor: T) -> Self {
         Self { factor: Some(factor), conjugate: false }
     }
 
-    /// The complex conjugate, bit for bit but for the sign of the imaginary part. Real numbers are their own.
+    /// The complex conjugate: only the sign of the imaginary part changes. A real number is its own conjugate.
     pub const fn conjugate() -> Self {
         Self { factor: None, conjugate: true }
     }
 
-    /// The same, of the conjugate.
+    /// The same, applied to the conjugate.
     pub fn and_conjugate(self) -> Self {
         Self { factor: self.factor, conjugate: true }
     }
 }
 
-/// The kernels for a number.
+/// The kernels for a type of number.
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledKernels<B: Plain> {
-    /// For what is at multiples of 16 bytes: if it is small, by few blocks or many, and if not; and for what is
-    /// anywhere.
-    direct: [Kernel<ScaledSquareArgs<'static, B>>; 2],
-    wide: Kernel<ScaledTileArgs<'static, B>>,
+    /// `in_registers`, for few blocks and for many, and `aligned` take matrices that begin at multiples of 16 bytes.
+    /// `anywhere` takes others.
+    in_registers: [Kernel<ScaledRegisterTileArgs<'static, B>>; 2],
+    aligned: Kernel<ScaledTileArgs<'static, B>>,
     anywhere: Anywhere<B>,
 }
 
-/// How what is at no multiples of 16 bytes is scaled.
+/// The kernels for matrices that do not begin at multiples of 16 bytes.
 #[derive(Clone, Copy, Debug)]
 enum Anywhere<B: Plain> {
-    /// By slanted tiles where there are many, else by tiles of vectors that are cut out of others.
+    /// Sector-aligned tiles where there are many, else tiles of unaligned vectors.
     ByVectors { many: Kernel<ScaledTileArgs<'static, B>>, few: Kernel<ScaledTileArgs<'static, B>> },
-    /// By slanted tiles where there are many, else by words, which the elements are: of two kernels the second has
-    /// small tiles.
-    ByWords { many: Kernel<ScaledTileArgs<'static, B>>, words: [Kernel<ScaledTileArgs<'static, B>>; 2] },
-    /// It always is: elements are vectors.
+    /// Sector-aligned tiles where there are many, else narrow tiles. The second of the narrow kernels has small tiles.
+    Narrow { many: Kernel<ScaledTileArgs<'static, B>>, narrow: [Kernel<ScaledTileArgs<'static, B>>; 2] },
+    /// Elements are vectors, so they are always aligned.
     Never,
 }
 
-/// A number that can be scaled on its way: f16, bf16, f32, f64, and complex numbers of the last two.
+/// A number that a transpose can scale: f16, bf16, f32, f64, and complex numbers of the last two.
 pub trait ScaledElement: private::Sealed {}
 
 mod private {
@@ -96,11 +98,11 @@ macro_rules! scaled {
                 // SAFETY: only the plan launches them, with arguments that it has made for views that have the shape.
                 unsafe {
                     ScaledKernels {
-                        direct: [
-                            scaled_direct_squares::handle::<$type, FEW_THREADS>(),
-                            scaled_direct_squares::handle::<$type, THREADS>(),
+                        in_registers: [
+                            scaled_register_tiles::handle::<$type, SMALL_REGISTERS_BLOCK>(),
+                            scaled_register_tiles::handle::<$type, REGISTERS_BLOCK>(),
                         ],
-                        wide: wide_scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
+                        aligned: aligned_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
                         anywhere: $anywhere,
                     }
                 }
@@ -116,19 +118,19 @@ macro_rules! scaled {
 macro_rules! by_vectors {
     ($type:ident) => {
         Anywhere::ByVectors {
-            many: slanted_scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
-            few: scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
+            many: sector_aligned_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
+            few: scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
         }
     };
 }
 
-macro_rules! by_words {
+macro_rules! narrow {
     ($type:ident) => {
-        Anywhere::ByWords {
-            many: slanted_scaled_tiles::handle::<$type, { elements(size_of::<$type>()) }>(),
-            words: [
-                scaled_word_tiles::handle::<$type, { words(size_of::<$type>(), false) }>(),
-                scaled_word_tiles::handle::<$type, { words(size_of::<$type>(), true) }>(),
+        Anywhere::Narrow {
+            many: sector_aligned_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
+            narrow: [
+                scaled_narrow_tiles::handle::<$type, { narrow_tile_words(size_of::<$type>(), false) }>(),
+                scaled_narrow_tiles::handle::<$type, { narrow_tile_words(size_of::<$type>(), true) }>(),
             ],
         }
     };
@@ -137,30 +139,30 @@ macro_rules! by_words {
 scaled! {
     f16, by_vectors!(f16), |x| [x.to_f64(), 0.0];
     bf16, by_vectors!(bf16), |x| [x.to_f64(), 0.0];
-    f32, by_words!(f32), |x| [x.into(), 0.0];
-    f64, by_words!(f64), |x| [x, 0.0];
-    Complex32, by_words!(Complex32), |x| [x.re.into(), x.im.into()];
+    f32, narrow!(f32), |x| [x.into(), 0.0];
+    f64, narrow!(f64), |x| [x, 0.0];
+    Complex32, narrow!(Complex32), |x| [x.re.into(), x.im.into()];
     Complex64, Anywhere::Never, |x| [x.re, x.im];
 }
 
 impl<B: Plain> ScaledKernels<B> {
-    /// The kernel that is best for these matrices, and its tiles. `address` has the bits of either side's.
+    /// The best kernel for these matrices, and its tiling. `address` is the OR of both sides' addresses.
     fn for_matrices(&self, strides: &Strides, address: u64) -> (Kernel<ScaledTileArgs<'static, B>>, Tiling) {
         let size = size_of::<B>();
-        let by_vectors = Tiling::of_vectors(elements(size), size);
-        if strides.are_wide(address, size) {
-            return (self.wide, by_vectors);
+        let by_vectors = Tiling::of_vectors(tile_elements(size), size);
+        if strides.is_aligned(address, size) {
+            return (self.aligned, by_vectors);
         }
         match self.anywhere {
-            Anywhere::Never => (self.wide, by_vectors),
+            Anywhere::Never => (self.aligned, by_vectors),
             Anywhere::ByVectors { many, few } => {
-                slanted_if_many(strides, size).map_or((few, by_vectors), |slanted| (many, slanted))
+                sector_aligned_if_many(strides, size).map_or((few, by_vectors), |sector_aligned| (many, sector_aligned))
             }
-            Anywhere::ByWords { many, words } => match slanted_if_many(strides, size) {
-                Some(slanted) => (many, slanted),
+            Anywhere::Narrow { many, narrow } => match sector_aligned_if_many(strides, size) {
+                Some(sector_aligned) => (many, sector_aligned),
                 None => {
-                    let (tiling, are_few) = by_words_or_few(strides, size);
-                    (words[usize::from(are_few)], tiling)
+                    let (tiling, are_few) = narrow_tiling(strides, size);
+                    (narrow[usize::from(are_few)], tiling)
                 }
             },
         }
@@ -168,8 +170,7 @@ impl<B: Plain> ScaledKernels<B> {
 }
 
 impl Gpu {
-    /// The transpose with each element multiplied by `factor`, as a new matrix: what BLAS calls `omatcopy`, cuBLAS
-    /// `geam`.
+    /// The transpose with each element multiplied by `factor`, as a new matrix: BLAS' `omatcopy`, cuBLAS' `geam`.
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -224,9 +225,9 @@ impl Gpu {
         let (kernels, size) = (T::kernels(), size_of::<T>());
         let address = input.device_address() | output.device_address();
         let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
-        if strides.are_small(size) && strides.are_wide(address, size) {
+        if strides.is_small(size) && strides.is_aligned(address, size) {
             let (rows, columns) = (rows as u32, columns as u32);
-            let arguments = ScaledSquareArgs {
+            let arguments = ScaledRegisterTileArgs {
                 input,
                 output,
                 rows,
@@ -239,14 +240,14 @@ impl Gpu {
                 real,
                 imaginary,
             };
-            let (kernel, grid) = strides.squares_by(size, kernels.direct);
+            let (kernel, grid) = strides.register_kernel(size, kernels.in_registers);
             return self.launch(kernel, grid, arguments);
         }
         let (kernel, tiling) = kernels.for_matrices(&strides, address);
-        strides.in_bands(tiling, input, output, |strides, input, output| {
+        strides.in_panels(tiling, input, output, |strides, input, output| {
             let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
             let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
-            let pieces = strides.pieces(size);
+            let partitions = strides.partitions(size);
             strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
                 let arguments = ScaledTileArgs {
                     input,
@@ -260,7 +261,7 @@ impl Gpu {
                     across,
                     tiles_down,
                     tiles_across,
-                    pieces,
+                    partitions,
                     how,
                     real,
                     imaginary,

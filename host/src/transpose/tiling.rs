@@ -1,162 +1,149 @@
-//! How a matrix is cut in tiles, and which kernel's tiles they are.
+//! How matrices are cut in tiles, by kernel.
 
-use kernels::transpose::slanted::{MARGIN, spare};
-use kernels::transpose::tile::squares;
-use kernels::transpose::tiles::{elements, few_elements};
-use kernels::transpose::words;
+use cuda_std::element::Plain;
+use kernels::transpose::tiled::access::sector_aligned::{HALO, overlap};
+use kernels::transpose::tiled::block_tile::micro_tiles;
+use kernels::transpose::tiled::narrow;
+use kernels::transpose::tuning::{
+    FEW_TILES, LONG_COLUMN, NARROW_BLOCK, PANEL_OF_LINES, SECTOR_ALIGNED_TILES, TILES_IN_ONE_WAVE, narrow_tile_words,
+    panel_of_line_pairs, small_tile_elements, tile_elements,
+};
 
-use super::launch::Strides;
-use crate::MULTIPROCESSORS;
+use super::strides::Strides;
+use crate::{Error, View, ViewMut};
 
-/// Tiles that are few: two for each multiprocessor of an H200.
-pub(super) const FEW_TILES: usize = 2 * MULTIPROCESSORS;
-
-/// Tiles that have a place all at once, eight on each multiprocessor.
-const TILES_AT_ONCE: usize = 8 * MULTIPROCESSORS;
-
-/// The fewest slanted tiles of a column: with less of them too much of their margins would be outside of the matrix.
-const SLANTED_TILES: usize = 4;
-
-/// Bytes of a column of tiles that L2 does not keep until the next one is read.
-const LONG_COLUMN: usize = 16 << 20;
-
-/// What a tile's loads bring to L2 of the next column of tiles.
+/// What a tile's loads bring to L2 for the next column of tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ahead {
+enum Prefetched {
     Nothing,
-    /// What is left of a stretch's last line, or of its last sector.
+    /// The rest of a row's last line, or last sector.
     Lines,
-    /// Of the last pair of lines, where rows are no whole number of pairs apart; of bytes always.
+    /// The rest of a row's last pair of lines, if rows are not a whole number of pairs apart, and always of bytes.
     Pairs,
 }
 
-/// How many tiles there are, and so by which of three kernels they are turned.
+/// The waves that the tiles take, which decide between three kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Amount {
+pub(super) enum Waves {
     Many,
-    /// There is a place for each.
-    AtOnce,
-    /// They are small ones.
-    Few,
+    /// All tiles run at once.
+    One,
+    /// Fewer than one tile for each slot; they are small tiles.
+    Partial,
 }
 
-/// How a kernel cuts a matrix in tiles.
+/// A kernel's tiles of a matrix.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiling {
-    /// Squares of a tile, a power of two.
-    squares: usize,
-    /// Rows and columns of a square.
+    /// Micro-tiles of a tile, a power of two.
+    micro_tiles: usize,
+    /// Rows and columns of a micro-tile.
     side: usize,
-    /// Rows of squares that a tile shares with the one above it, and columns with the one to its right.
-    margin: usize,
-    spare: usize,
-    /// The most of them across, or down, as a power of two.
+    /// Rows of micro-tiles that a tile shares with the tile above it, and columns that it shares with the next tile.
+    halo: usize,
+    overlap: usize,
+    /// The base-2 logarithm of the most micro-tiles across or down.
     most: u32,
-    ahead: Ahead,
+    prefetched: Prefetched,
 }
 
 impl Tiling {
-    /// By vectors of 16 bytes, tiles of `elements`.
+    /// Tiles of `elements` elements, by 16-byte accesses.
     pub(super) const fn of_vectors(elements: usize, size: usize) -> Self {
         Self {
-            squares: squares(elements, size),
+            micro_tiles: micro_tiles(elements, size),
             side: 16 / size,
-            margin: 0,
-            spare: 0,
+            halo: 0,
+            overlap: 0,
             most: u32::MAX,
-            ahead: Ahead::Pairs,
+            prefetched: Prefetched::Pairs,
         }
     }
 
-    /// By vectors of 16 bytes that begin anywhere.
-    const fn slanted(size: usize) -> Self {
-        let of_vectors = Self::of_vectors(elements(size), size);
-        Self { margin: MARGIN as usize, spare: spare(size), ahead: Ahead::Lines, ..of_vectors }
+    /// Sector-aligned tiles.
+    const fn sector_aligned(size: usize) -> Self {
+        let of_vectors = Self::of_vectors(tile_elements(size), size);
+        Self { halo: HALO as usize, overlap: overlap(size), prefetched: Prefetched::Lines, ..of_vectors }
     }
 
-    /// By words.
-    const fn of_words(size: usize, are_few: bool) -> Self {
-        let side = words::per_word(size);
+    /// Narrow tiles.
+    const fn narrow(size: usize, are_few: bool) -> Self {
+        let side = narrow::elements_per_word(size);
         let size_of_word = if size == 8 { 8 } else { 4 };
         Self {
-            squares: words::words(size_of_word, are_few) / side,
+            micro_tiles: narrow_tile_words(size_of_word, are_few) / side,
             side,
-            margin: words::margin(size),
-            spare: 0,
-            most: words::BLOCK.ilog2(),
-            // They are for what is small or low.
-            ahead: Ahead::Nothing,
+            halo: narrow::halo(size),
+            overlap: 0,
+            most: NARROW_BLOCK.ilog2(),
+            // They are for small or low matrices.
+            prefetched: Prefetched::Nothing,
         }
     }
 
-    /// Rows of a band, if the matrix is high enough to be turned in bands.
+    /// Rows of a panel, if the matrix is high enough to be transposed in panels.
     ///
-    /// Where a tile's stretches of rows begin and end inside of lines, the next column of tiles needs the rest of
-    /// these, which L2 [has](cuda_std::global::L2Prefetch) by then; but of a column that is too long it is gone, and was
-    /// read for nothing. So columns of 16 MiB and more end after 8, or, where lines are fetched in pairs, after 4; of
-    /// elements of 16 bytes after 2, with which a band has as many bytes of an output's row as of 4 bytes with 4. On an
-    /// H200, 200003 x 1001 elements of 4 bytes take 446 us so (in bands of 16 MiB 483, without 507), 1000003 x 127 of
-    /// 16 bytes 1.11 ms (without 1.22). (`docs/notes/tall-skinny.md`)
-    pub(super) fn rows_of_band(self, strides: &Strides, size: usize) -> Option<usize> {
-        let column = match self.ahead {
-            Ahead::Nothing => return None,
-            Ahead::Lines => 8 << 20,
-            Ahead::Pairs if size > 1 && strides.are_lines_apart(size) => return None,
-            Ahead::Pairs if size == 16 => 2 << 20,
-            Ahead::Pairs => 4 << 20,
+    /// Where a tile's rows begin and end inside of lines, the next column of tiles needs the rest of these lines. L2
+    /// [has](cuda_std::global::L2Prefetch) them, unless the column is too long. So columns of [`LONG_COLUMN`] bytes and more
+    /// end after [`PANEL_OF_LINES`] or [`panel_of_line_pairs`] bytes.
+    pub(super) fn panel_rows(self, strides: &Strides, size: usize) -> Option<usize> {
+        let column = match self.prefetched {
+            Prefetched::Nothing => return None,
+            Prefetched::Lines => PANEL_OF_LINES,
+            Prefetched::Pairs if size > 1 && strides.are_line_aligned(size) => return None,
+            Prefetched::Pairs => panel_of_line_pairs(size),
         };
         let width = self.side << self.across(strides.rows, strides.columns);
         let is_long = strides.rows.saturating_mul(width * size) >= LONG_COLUMN;
         (strides.columns > width && is_long).then_some(column / (width * size))
     }
 
-    /// How many squares are across a tile, as a power of two.
+    /// The base-2 logarithm of the micro-tiles across a tile.
     ///
-    /// The squares of a tile are always as many, since they fill the shared memory that a block has. It is square, or
-    /// twice as high as wide, so that its rows are as long as they can be on both sides: large tiles of vectors have 128
-    /// bytes (of elements of 1 byte, on one side) to 512 bytes, four to sixteen sectors of memory. Tiles whose last
-    /// columns are the next one's are twice as wide as high, if they are not square: so they share fewer. A matrix that
-    /// is narrower gets a tile that is as narrow and longer for it, since what is outside of the matrix is lost; one
-    /// that is lower, a wider one.
+    /// The number of micro-tiles of a tile is fixed, since they fill a block's shared memory. A tile is square, or
+    /// twice as high as wide, so that its rows are long on both sides: rows of large tiles of vectors have 128 to 512
+    /// bytes, which is four to sixteen sectors (of bytes, on one side only). Tiles that overlap the next tile are
+    /// square or twice as wide as high, so that they overlap less. A narrower matrix gets a narrower and higher tile,
+    /// because what is outside of the matrix is lost; a lower matrix gets a wider one.
     fn across(self, rows: usize, columns: usize) -> u32 {
-        let all = self.squares.ilog2();
-        let log_of_needed = |squares: usize| squares.next_power_of_two().ilog2();
-        let most_across = log_of_needed((columns + self.spare).div_ceil(self.side));
-        let rows_of_squares = self.positions(rows).div_ceil(self.side) + self.margin;
-        let fewest_across = all.saturating_sub(log_of_needed(rows_of_squares));
-        let across = if self.spare > 0 { all.div_ceil(2) } else { all / 2 };
+        let all = self.micro_tiles.ilog2();
+        let log_of_needed = |micro_tiles: usize| micro_tiles.next_power_of_two().ilog2();
+        let most_across = log_of_needed((columns + self.overlap).div_ceil(self.side));
+        let rows_of_micro_tiles = self.positions(rows).div_ceil(self.side) + self.halo;
+        let fewest_across = all.saturating_sub(log_of_needed(rows_of_micro_tiles));
+        let across = if self.overlap > 0 { all.div_ceil(2) } else { all / 2 };
         let across = across.max(fewest_across).min(most_across).min(all);
         if self.most == u32::MAX { across } else { across.min(self.most).max(all.saturating_sub(self.most)) }
     }
 
-    /// Rows that a tile writes; none if it would have nothing but its margin.
+    /// Rows that a tile writes; none if the tile would be all halo.
     fn height(self, rows: usize, columns: usize) -> Option<usize> {
-        let down = self.squares >> self.across(rows, columns);
-        down.checked_sub(self.margin).filter(|&down| down > 0).map(|down| down * self.side)
+        let down = self.micro_tiles >> self.across(rows, columns);
+        down.checked_sub(self.halo).filter(|&down| down > 0).map(|down| down * self.side)
     }
 
-    /// What a kernel is told of it: squares across, as a power of two, and tiles down and across. No memory holds a
-    /// matrix of more tiles than a grid has blocks.
+    /// The kernel's parameters: the base-2 logarithm of the micro-tiles across, and the tiles down and across. No
+    /// memory holds a matrix of more tiles than a grid has blocks.
     pub(super) fn parameters(self, rows: usize, columns: usize) -> (u32, [u32; 2]) {
         let (down, across) = self.grid(rows, columns);
         (self.across(rows, columns), [down as u32, across as u32])
     }
 
-    /// Whether half of a tile or more would be outside of the matrix.
-    fn is_too_long(self, rows: usize, columns: usize) -> bool {
+    /// Whether at least half of a tile would be outside of the matrix.
+    fn is_mostly_outside(self, rows: usize, columns: usize) -> bool {
         let across = self.across(rows, columns);
         let (height, width) = (self.height(rows, columns).unwrap_or(1), self.side << across);
         2 * rows <= height || 2 * columns <= width
     }
 
-    /// The places that a row of the output may take: where tiles share a margin, it may begin inside of a square.
+    /// Positions of a row of the output; where tiles share a halo, a row may begin inside of a micro-tile.
     fn positions(self, rows: usize) -> usize {
-        if self.margin == 0 { rows } else { rows + self.margin * self.side - 1 }
+        if self.halo == 0 { rows } else { rows + self.halo * self.side - 1 }
     }
 
     /// Tiles of each matrix: down and across.
     fn grid(self, rows: usize, columns: usize) -> (usize, usize) {
-        let width = (self.side << self.across(rows, columns)) - self.spare;
+        let width = (self.side << self.across(rows, columns)) - self.overlap;
         let height = self.height(rows, columns).unwrap_or(1);
         (self.positions(rows).div_ceil(height), columns.div_ceil(width))
     }
@@ -168,33 +155,61 @@ impl Tiling {
     }
 }
 
-/// Tiles of vectors for these matrices, and how many.
-pub(super) fn by_vectors_or_few(strides: &Strides, size: usize) -> (Tiling, Amount) {
-    let large = Tiling::of_vectors(elements(size), size);
+/// Tiles of vectors for these matrices, and their waves.
+pub(super) fn vector_tiling(strides: &Strides, size: usize) -> (Tiling, Waves) {
+    let large = Tiling::of_vectors(tile_elements(size), size);
     match large.tiles(strides.rows, strides.columns).saturating_mul(strides.batch) {
-        ..FEW_TILES => (Tiling::of_vectors(few_elements(size), size), Amount::Few),
-        FEW_TILES..=TILES_AT_ONCE => (large, Amount::AtOnce),
-        _ => (large, Amount::Many),
+        ..FEW_TILES => (Tiling::of_vectors(small_tile_elements(size), size), Waves::Partial),
+        FEW_TILES..=TILES_IN_ONE_WAVE => (large, Waves::One),
+        _ => (large, Waves::Many),
     }
 }
 
-/// Slanted tiles for these matrices, if they are high and many enough.
-pub(super) fn slanted_if_many(strides: &Strides, size: usize) -> Option<Tiling> {
+/// Sector-aligned tiles for these matrices, if they are high enough and there are many.
+pub(super) fn sector_aligned_if_many(strides: &Strides, size: usize) -> Option<Tiling> {
     let Strides { rows, columns, batch, .. } = *strides;
-    let slanted = Tiling::slanted(size);
-    let are_high = slanted.height(rows, columns).is_some_and(|height| rows >= SLANTED_TILES * height);
-    let are_many = slanted.tiles(rows, columns).saturating_mul(batch) >= FEW_TILES;
-    // A row's lanes hand vectors to each other. High matrices have no wider tiles, anyway.
-    let has_warps = slanted.side << slanted.across(rows, columns) <= 32 * slanted.spare;
-    (are_high && are_many && has_warps).then_some(slanted)
+    let sector_aligned = Tiling::sector_aligned(size);
+    let are_high = sector_aligned.height(rows, columns).is_some_and(|height| rows >= SECTOR_ALIGNED_TILES * height);
+    let are_many = sector_aligned.tiles(rows, columns).saturating_mul(batch) >= FEW_TILES;
+    // Lanes of a row shuffle vectors to each other, so a row must fit a warp. Tiles of high matrices always do.
+    let has_warps = sector_aligned.side << sector_aligned.across(rows, columns) <= 32 * sector_aligned.overlap;
+    (are_high && are_many && has_warps).then_some(sector_aligned)
 }
 
-/// Tiles of words for these matrices, and whether they are the small ones.
-pub(super) fn by_words_or_few(strides: &Strides, size: usize) -> (Tiling, bool) {
+/// Narrow tiles for these matrices, and whether they are the small ones.
+pub(super) fn narrow_tiling(strides: &Strides, size: usize) -> (Tiling, bool) {
     let Strides { rows, columns, batch, .. } = *strides;
-    let large = Tiling::of_words(size, false);
-    let are_few = large.tiles(rows, columns).saturating_mul(batch) < FEW_TILES || large.is_too_long(rows, columns);
-    (if are_few { Tiling::of_words(size, true) } else { large }, are_few)
+    let large = Tiling::narrow(size, false);
+    let are_few =
+        large.tiles(rows, columns).saturating_mul(batch) < FEW_TILES || large.is_mostly_outside(rows, columns);
+    (if are_few { Tiling::narrow(size, true) } else { large }, are_few)
+}
+
+impl Strides {
+    /// Calls `launch` with the matrices. If they are transposed in [panels](Tiling::panel_rows), it calls it for each
+    /// matrix with its panels as a batch, and with the last panel, which is one to two panels high.
+    pub(super) fn in_panels<T: Plain>(
+        self,
+        tiling: Tiling,
+        input: View<'_, T>,
+        mut output: ViewMut<'_, T>,
+        mut launch: impl FnMut(Self, View<'_, T>, ViewMut<'_, T>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Some(height) = tiling.panel_rows(&self, size_of::<T>()) else {
+            return launch(self, input, output);
+        };
+        let batch = self.rows / height - 1;
+        let panels = Self { rows: height, batch, input_batch: height * self.input_pitch, output_batch: height, ..self };
+        let last = Self { rows: self.rows - batch * height, batch: 1, ..self };
+        for matrix in 0..self.batch {
+            let (from, to) = (matrix * self.input_batch, matrix * self.output_batch);
+            let behind = (from + batch * panels.input_batch, to + batch * height);
+            for (strides, (from, to)) in [(panels, (from, to)), (last, behind)] {
+                launch(strides, input.behind(from)?, output.reborrow().behind(to)?)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -204,9 +219,9 @@ mod tests {
     #[test]
     fn tiles_are_square_where_there_is_room_and_strips_where_there_is_not() {
         let tile = |rows, columns, size| {
-            let Tiling { squares, side, .. } = Tiling::of_vectors(elements(size), size);
-            let across = Tiling::of_vectors(elements(size), size).across(rows, columns);
-            ((squares * side) >> across, side << across)
+            let Tiling { micro_tiles, side, .. } = Tiling::of_vectors(tile_elements(size), size);
+            let across = Tiling::of_vectors(tile_elements(size), size).across(rows, columns);
+            ((micro_tiles * side) >> across, side << across)
         };
         assert_eq!(
             [1, 2, 4, 8, 16].map(|size| tile(9999, 9999, size)),
@@ -219,45 +234,45 @@ mod tests {
 
     #[test]
     fn columns_of_tiles_that_share_lines_are_short_enough_for_l2() {
-        let rows_of_band = |tiling: Tiling, rows, columns, size| {
-            tiling.rows_of_band(&Strides::of_matrix(rows, columns), size).unwrap_or(rows)
+        let panel_rows = |tiling: Tiling, rows, columns, size| {
+            tiling.panel_rows(&Strides::of_matrix(rows, columns), size).unwrap_or(rows)
         };
-        let vectors = |rows, columns, size| rows_of_band(Tiling::of_vectors(elements(size), size), rows, columns, size);
+        let vectors =
+            |rows, columns, size| panel_rows(Tiling::of_vectors(tile_elements(size), size), rows, columns, size);
         assert_eq!((vectors(1_000_003, 127, 16), vectors(8191, 127, 16)), (4096, 8191));
         assert_eq!((vectors(32_768, 5000, 16), vectors(30_000, 5000, 16)), (4096, 30_000), "16 MiB are long");
         assert_eq!((vectors(1 << 20, 1000, 4), vectors(1 << 20, 1024, 4)), (16_384, 1 << 20));
         assert_eq!((vectors(1 << 20, 1024, 1), vectors(1 << 15, 1024, 1)), (32_768, 1 << 15));
         assert_eq!(vectors(1 << 24, 16, 4), 1 << 24, "there is no next column of tiles");
-        let slanted = |rows, columns, size| rows_of_band(Tiling::slanted(size), rows, columns, size);
-        assert_eq!((slanted(1_000_003, 1001, 8), slanted(30_001, 5001, 8)), (16_384, 30_001));
-        assert_eq!((slanted(1_000_003, 1001, 4), slanted(1_000_003, 1001, 1)), (32_768, 32_768));
-        assert_eq!(rows_of_band(Tiling::of_words(4, false), 1_000_003, 1001, 4), 1_000_003);
+        let sector_aligned = |rows, columns, size| panel_rows(Tiling::sector_aligned(size), rows, columns, size);
+        assert_eq!((sector_aligned(1_000_003, 1001, 8), sector_aligned(30_001, 5001, 8)), (16_384, 30_001));
+        assert_eq!((sector_aligned(1_000_003, 1001, 4), sector_aligned(1_000_003, 1001, 1)), (32_768, 32_768));
+        assert_eq!(panel_rows(Tiling::narrow(4, false), 1_000_003, 1001, 4), 1_000_003);
     }
 
     #[test]
     fn tiles_are_small_where_they_are_few_and_have_more_registers_where_they_are_many() {
-        let amount =
-            |side, batch, size| by_vectors_or_few(&Strides { batch, ..Strides::of_matrix(side, side) }, size).1;
+        let waves = |side, batch, size| vector_tiling(&Strides { batch, ..Strides::of_matrix(side, side) }, size).1;
         assert_eq!(
-            [512, 1024, 1056, 2048].map(|side| amount(side, 1, 16)),
-            [Amount::Few, Amount::AtOnce, Amount::Many, Amount::Many]
+            [512, 1024, 1056, 2048].map(|side| waves(side, 1, 16)),
+            [Waves::Partial, Waves::One, Waves::Many, Waves::Many]
         );
         assert_eq!(
-            [1, 2, 4, 5].map(|batch| amount(1024, batch, 4)),
-            [Amount::Few, Amount::AtOnce, Amount::AtOnce, Amount::Many]
+            [1, 2, 4, 5].map(|batch| waves(1024, batch, 4)),
+            [Waves::Partial, Waves::One, Waves::One, Waves::Many]
         );
-        assert_eq!(amount(1 << 20, usize::MAX, 1), Amount::Many);
+        assert_eq!(waves(1 << 20, usize::MAX, 1), Waves::Many);
     }
 
     #[test]
     fn a_tile_of_words_is_higher_than_its_margin() {
         for size in [1, 2, 4, 8] {
             for (rows, columns) in [(1, 1), (1, 1 << 30), (1 << 30, 1), (3, 1000), (4, 1000), (5, 1000), (999, 999)] {
-                for tiling in [Tiling::of_words(size, false), Tiling::of_words(size, true)] {
+                for tiling in [Tiling::narrow(size, false), Tiling::narrow(size, true)] {
                     let across = tiling.across(rows, columns);
-                    let down = tiling.squares >> across;
-                    assert!(down > tiling.margin, "{rows} x {columns} of {size} bytes: {down} squares");
-                    assert!(down <= words::BLOCK && 1 << across <= words::BLOCK, "{down} squares, {across}");
+                    let down = tiling.micro_tiles >> across;
+                    assert!(down > tiling.halo, "{rows} x {columns} of {size} bytes: {down} micro-tiles");
+                    assert!(down <= NARROW_BLOCK && 1 << across <= NARROW_BLOCK, "{down} micro-tiles, {across}");
                 }
             }
         }
@@ -266,10 +281,14 @@ mod tests {
     #[test]
     fn tiles_of_words_are_small_where_half_of_a_large_one_would_be_outside() {
         for (size, rows, columns) in [(1, 6, 8), (2, 7, 8), (4, 8, 8), (8, 4, 4)] {
-            let is_too_long = |rows, columns| Tiling::of_words(size, false).is_too_long(rows, columns);
-            assert_eq!([is_too_long(rows, 100_000), is_too_long(rows + 1, 100_000)], [true, false], "{size} bytes");
+            let is_mostly_outside = |rows, columns| Tiling::narrow(size, false).is_mostly_outside(rows, columns);
             assert_eq!(
-                [is_too_long(100_000, columns), is_too_long(100_000, columns + 1)],
+                [is_mostly_outside(rows, 100_000), is_mostly_outside(rows + 1, 100_000)],
+                [true, false],
+                "{size} bytes"
+            );
+            assert_eq!(
+                [is_mostly_outside(100_000, columns), is_mostly_outside(100_000, columns + 1)],
                 [true, false],
                 "{size} bytes"
             );

@@ -12,18 +12,13 @@
 //! | [`gather`] | the state of what a thread has loaded at once |
 //! | `run`, `remainder` | what a thread folds of a span's tiles, and of what is in none of them |
 //! | [`tuning`] | the numbers that were chosen by measurement |
-//! | [`ladder`] | the rungs from the textbook's slowest to its fastest |
-//! | [`block`], [`device`] | the ladder's last rungs: the sum of a block, and of a buffer in one launch |
 //!
 //! The engines take any [`Operator`](crate::ops::Operator), but for those of [`exact`], which sum floats.
 
-pub mod block;
 pub mod columns;
-pub mod device;
 pub mod exact;
 pub mod fold;
 pub mod gather;
-pub mod ladder;
 pub mod pairs;
 mod remainder;
 pub mod rows;

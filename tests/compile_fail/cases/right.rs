@@ -1,5 +1,5 @@
 //! The correct launch, of which the other cases are wrong versions.
-use kernels::reduce::ladder::shared::{FoldArgs, sequential};
+use kernels::ladder::reduce_shared::{FoldArgs, sequential};
 use warpfold::Gpu;
 
 pub fn main() -> Result<(), warpfold::Error> {

@@ -1,4 +1,4 @@
-use kernels::transpose::ladder::tiled_rows;
+use kernels::ladder::transpose::tiled_rows;
 use warpfold::{Buffer, Gpu};
 
 fn launch(gpu: &Gpu, input: &Buffer<f32>, output: &mut Buffer<f32>) -> Result<(), warpfold::Error> {

@@ -1,3 +1,3 @@
 fn main() {
-    kernels::reduce::ladder::shared::sequential::handle::<f32, 100>();
+    kernels::ladder::reduce_shared::sequential::handle::<f32, 100>();
 }

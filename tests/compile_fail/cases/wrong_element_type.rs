@@ -1,4 +1,4 @@
-use kernels::reduce::ladder::shared::{FoldArgs, sequential};
+use kernels::ladder::reduce_shared::{FoldArgs, sequential};
 use warpfold::{Buffer, Gpu};
 
 fn launch(gpu: &Gpu, input: &Buffer<i32>, partials: &mut Buffer<f32>) -> Result<(), warpfold::Error> {

@@ -149,7 +149,7 @@ fn short_grids_of_transposes_let_the_next_one_start() {
     });
     let kernels = profile.unwrap().kernels;
     for (name, blocks) in
-        ["tiles_u32_4096_8", "whole_runs_u128"].into_iter().flat_map(|name| [(name, 264), (name, 265)])
+        ["tiles_u32_4096_8", "copy_aligned_segments_u128"].into_iter().flat_map(|name| [(name, 264), (name, 265)])
     {
         assert!(kernels.iter().any(|kernel| kernel.kernel == name && kernel.grid.x == blocks), "{name}: {blocks}");
     }
@@ -162,12 +162,13 @@ fn short_grids_of_transposes_let_the_next_one_start() {
             early.insert(name.clone());
         }
         match &*name {
-            "direct_squares" | "scaled_direct_squares" => assert!(starts_next(kernel), "{kernel:?}"),
-            "square_tiles" | "wide_square_tiles" => assert!(!starts_next(kernel), "{kernel:?}"),
+            "register_tiles" | "scaled_register_tiles" => assert!(starts_next(kernel), "{kernel:?}"),
+            "in_place_tiles" | "aligned_in_place_tiles" => assert!(!starts_next(kernel), "{kernel:?}"),
             _ => assert_eq!(starts_next(kernel), kernel.grid.x <= 264, "{} of {} blocks", kernel.kernel, kernel.grid.x),
         }
     }
-    let all = "dealt_tiles direct_squares few_columns few_rows run_strips run_tiles scaled_direct_squares scaled_tiles \
-               scaled_word_tiles tiles whole_runs wide_dealt_tiles wide_scaled_tiles word_tiles";
+    let all = "aligned_interleaved_tiles aligned_scaled_tiles copy_aligned_segments interleaved_tiles narrow_tiles \
+               packed_segments packed_segments_short_wide register_tiles scaled_narrow_tiles scaled_register_tiles \
+               scaled_tiles short_wide tall_skinny tiles";
     assert_eq!(early.into_iter().collect::<Vec<_>>().join(" "), all);
 }

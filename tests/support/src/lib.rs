@@ -16,7 +16,7 @@ pub mod strict;
 pub mod tiles;
 pub mod transposes;
 
-use kernels::control_flow::warps_of_cube as warps_kernel;
+use kernels::ladder::control_flow::warps_of_cube as warps_kernel;
 use warpfold::ptx::Library;
 use warpfold::{Error, Gpu, SimtOptions};
 

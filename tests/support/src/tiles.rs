@@ -1,8 +1,8 @@
 //! The kernel that transposes tiles of vectors, by itself: the library uses it only for matrices of several MiB.
 
 use cuda_std::launch::Kernel;
-use kernels::transpose::tile::squares;
-use kernels::transpose::tiles::{TileArgs, tiles};
+use kernels::transpose::tiled::block_tile::micro_tiles;
+use kernels::transpose::tiled::kernels::{TileArgs, tiles};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use warpfold::{Error, Gpu, Plain};
@@ -58,11 +58,11 @@ fn run_tiles<T: Plain>(
     gpu: &Gpu,
     (kernel, len): (Kernel<TileArgs<'static, T>>, usize),
     [rows, columns]: [usize; 2],
-    pieces: u32,
+    partitions: u32,
     numbers: &[T],
 ) -> Result<Vec<T>, Error> {
     let (input, mut output) = (gpu.upload(numbers)?, gpu.upload(&vec![numbers[0]; numbers.len()])?);
-    let (side, all) = (16 / size_of::<T>(), squares(len, size_of::<T>()).ilog2());
+    let (side, all) = (16 / size_of::<T>(), micro_tiles(len, size_of::<T>()).ilog2());
     let across = all / 2;
     let (width, height) = (side << across, side << (all - across));
     let (tiles_down, tiles_across) = (rows.div_ceil(height) as u32, columns.div_ceil(width) as u32);
@@ -78,7 +78,7 @@ fn run_tiles<T: Plain>(
         across,
         tiles_down,
         tiles_across,
-        pieces,
+        partitions,
     };
     gpu.launch(kernel, tiles_down * tiles_across, arguments)?;
     gpu.download(&output)
@@ -93,12 +93,14 @@ fn check<T: Plain + PartialEq>(
 ) -> Result<(), String> {
     let mut source = SmallRng::seed_from_u64(seed);
     let numbers: Vec<T> = (0..rows * columns).map(|_| number(source.random())).collect();
-    for pieces in 0..4 {
-        let found = run_tiles(gpu, tile, [rows, columns], pieces, &numbers).map_err(|error| error.to_string())?;
+    for partitions in 0..4 {
+        let found = run_tiles(gpu, tile, [rows, columns], partitions, &numbers).map_err(|error| error.to_string())?;
         let is_right = |place: usize| found[place] == numbers[place % rows * columns + place / rows];
         if let Some(place) = (0..rows * columns).find(|&place| !is_right(place)) {
             let len = tile.1;
-            return Err(format!("{rows} x {columns}, tiles of {len}, 2^{pieces} pieces: element {place} is wrong"));
+            return Err(format!(
+                "{rows} x {columns}, tiles of {len}, 2^{partitions} partitions: element {place} is wrong"
+            ));
         }
     }
     Ok(())

@@ -1,0 +1,134 @@
+//! The plan and launch of transposes with interleaved rows: three axes reversed, of which the first or the last is
+//! short.
+
+use cuda_std::element::Plain;
+use cuda_std::launch::Kernel;
+use kernels::transpose::tiled::interleaved::{InterleavedArgs, aligned_interleaved_tiles, interleaved_tiles};
+use kernels::transpose::tiled::row_map::MAX_WAYS;
+use kernels::transpose::tuning::{long_axis, tile_elements};
+
+use super::strides::{MAX_BLOCKS, Strides};
+use super::tiling::Tiling;
+use crate::{Error, Gpu, View, ViewMut};
+
+/// A matrix to transpose, with the ways of its rows and of the rows of its transpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InterleavedMatrix {
+    pub rows: usize,
+    pub columns: usize,
+    pub input_ways: usize,
+    pub output_ways: usize,
+}
+
+impl InterleavedMatrix {
+    /// The matrix whose transpose reverses the axes of an array of that shape, if one of the outer axes is short and
+    /// the other is not. If both are short, nothing is gained: the long parts of rows on one side are short ones on the
+    /// other.
+    pub fn of_reversal([a, b, c]: [usize; 3], size: usize) -> Option<Self> {
+        let is_short = |axis: usize| axis < long_axis(size);
+        const { assert!(long_axis(1) <= MAX_WAYS) };
+        let matrix = match (is_short(a), is_short(c)) {
+            (false, true) => Self { rows: a, columns: b * c, input_ways: 1, output_ways: c },
+            (true, false) => Self { rows: b * a, columns: c, input_ways: a, output_ways: 1 },
+            _ => return None,
+        };
+        let Self { rows, columns, .. } = matrix;
+        (Tiling::of_vectors(tile_elements(size), size).tiles(rows, columns) <= MAX_BLOCKS).then_some(matrix)
+    }
+}
+
+impl Gpu {
+    /// Launches the transpose with interleaved rows. The views have the matrix' elements.
+    pub(super) fn transpose_interleaved<T: Plain>(
+        &self,
+        matrix: InterleavedMatrix,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        match size_of::<T>() {
+            1 => {
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe {
+                    [
+                        interleaved_tiles::handle::<u8, { tile_elements(1) }>(),
+                        aligned_interleaved_tiles::handle::<u8, { tile_elements(1) }>(),
+                    ]
+                };
+                self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
+            }
+            2 => {
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe {
+                    [
+                        interleaved_tiles::handle::<u16, { tile_elements(2) }>(),
+                        aligned_interleaved_tiles::handle::<u16, { tile_elements(2) }>(),
+                    ]
+                };
+                self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
+            }
+            4 => {
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe {
+                    [
+                        interleaved_tiles::handle::<u32, { tile_elements(4) }>(),
+                        aligned_interleaved_tiles::handle::<u32, { tile_elements(4) }>(),
+                    ]
+                };
+                self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
+            }
+            8 => {
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe {
+                    [
+                        interleaved_tiles::handle::<u64, { tile_elements(8) }>(),
+                        aligned_interleaved_tiles::handle::<u64, { tile_elements(8) }>(),
+                    ]
+                };
+                self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
+            }
+            _ => {
+                // Elements of 16 bytes are vectors, so they are always aligned.
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe { [aligned_interleaved_tiles::handle::<u128, { tile_elements(16) }>(); 2] };
+                self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
+            }
+        }
+    }
+
+    /// Launches the first of `kernels`, or the second if everything begins at multiples of 16 bytes.
+    fn launch_interleaved<T: Plain>(
+        &self,
+        kernels: [Kernel<InterleavedArgs<'static, T>>; 2],
+        matrix: InterleavedMatrix,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let InterleavedMatrix { rows, columns, input_ways, output_ways } = matrix;
+        let size = size_of::<T>();
+        let is_aligned =
+            Strides::of_matrix(rows, columns).is_aligned(input.device_address() | output.device_address(), size);
+        let tiling = Tiling::of_vectors(tile_elements(size), size);
+        let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
+        let (input_ways, output_ways) = (input_ways as u32, output_ways as u32);
+        let arguments =
+            InterleavedArgs { input, output, rows, columns, input_ways, output_ways, across, tiles_down, tiles_across };
+        self.launch(kernels[usize::from(is_aligned)], tiling.tiles(rows, columns) as u32, arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_short_axis_is_dealt_to() {
+        let last = InterleavedMatrix::of_reversal([1000, 20, 3], 4).unwrap();
+        assert_eq!((last.rows, last.columns, last.input_ways, last.output_ways), (1000, 60, 1, 3));
+        let first = InterleavedMatrix::of_reversal([3, 20, 1000], 4).unwrap();
+        assert_eq!((first.rows, first.columns, first.input_ways, first.output_ways), (60, 1000, 3, 1));
+        assert_eq!(InterleavedMatrix::of_reversal([3, 20, 5], 4), None);
+        assert_eq!(InterleavedMatrix::of_reversal([300, 20, 500], 4), None);
+        assert_eq!(InterleavedMatrix::of_reversal([300, 20, 16], 16), None, "long enough");
+        assert_eq!(InterleavedMatrix::of_reversal([1 << 40, 1 << 20, 3], 1), None, "no grid has so many blocks");
+    }
+}

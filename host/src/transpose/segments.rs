@@ -1,0 +1,203 @@
+//! The plan and launch of transposes of matrices of contiguous segments.
+
+use cuda_std::element::Plain;
+use cuda_std::launch::Kernel;
+use kernels::transpose::copy::elements::copy_aligned_segments;
+use kernels::transpose::copy::vectors::copy_segments;
+use kernels::transpose::packed::capacity;
+use kernels::transpose::packed::segment_tiling::PackedTiling;
+use kernels::transpose::packed::segments::packed_segments;
+use kernels::transpose::packed::segments_short_wide::{is_short_wide, packed_segments_short_wide};
+use kernels::transpose::tuning::{
+    COPY_BLOCK, COPY_ELEMENTS, COPY_VECTORS, PACKED_BLOCK, PACKED_BLOCKS, elements_per_store, long_segment,
+};
+
+use super::PERMUTE;
+use super::strides::{MAX_BLOCKS, Strides};
+use crate::{Error, Gpu, View, ViewMut};
+
+/// A matrix whose elements are contiguous segments of `len` elements. All three numbers are at least 2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SegmentMatrix {
+    pub rows: usize,
+    pub columns: usize,
+    pub len: usize,
+}
+
+impl Gpu {
+    /// Transposes a matrix of segments: as elements of the segments' size, if an element has that size; else packed, or
+    /// segment by segment if they are long, with the widest access at whose multiples all segments begin and end.
+    pub(super) fn permute_segments<T: Plain>(
+        &self,
+        matrix: SegmentMatrix,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let bytes = matrix.len * size_of::<T>();
+        // The largest power of two, up to 16, at whose multiples everything begins.
+        let unit = 1 << (input.device_address() | output.device_address() | bytes as u64 | 16).trailing_zeros();
+        if bytes == unit {
+            let strides = Strides::of_matrix(matrix.rows, matrix.columns);
+            return match unit {
+                2 => self.transpose_by_tiles::<u16>(strides, input.cast(), output.cast()),
+                4 => self.transpose_by_tiles::<u32>(strides, input.cast(), output.cast()),
+                8 => self.transpose_by_tiles::<u64>(strides, input.cast(), output.cast()),
+                _ => self.transpose_by_tiles::<u128>(strides, input.cast(), output.cast()),
+            };
+        }
+        let of = |size: usize| SegmentMatrix { len: bytes / size, ..matrix };
+        match (unit, bytes < long_segment(unit)) {
+            (1, true) => {
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe {
+                    (
+                        packed_segments::handle::<u8, { capacity(1) }>(),
+                        packed_segments_short_wide::handle::<u8, { capacity(1) }>(),
+                    )
+                };
+                self.pack_segments(kernels, of(1), input.cast(), output.cast())
+            }
+            (2, true) => {
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe {
+                    (
+                        packed_segments::handle::<u16, { capacity(2) }>(),
+                        packed_segments_short_wide::handle::<u16, { capacity(2) }>(),
+                    )
+                };
+                self.pack_segments(kernels, of(2), input.cast(), output.cast())
+            }
+            (4, true) => {
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe {
+                    (
+                        packed_segments::handle::<u32, { capacity(4) }>(),
+                        packed_segments_short_wide::handle::<u32, { capacity(4) }>(),
+                    )
+                };
+                self.pack_segments(kernels, of(4), input.cast(), output.cast())
+            }
+            (_, true) => {
+                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                let kernels = unsafe {
+                    (
+                        packed_segments::handle::<u64, { capacity(8) }>(),
+                        packed_segments_short_wide::handle::<u64, { capacity(8) }>(),
+                    )
+                };
+                self.pack_segments(kernels, of(8), input.cast(), output.cast())
+            }
+            (1, false) => {
+                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                let kernel = unsafe { copy_segments::handle::<u8>() };
+                self.copy_segments(kernel, of(1), input.cast(), output.cast())
+            }
+            (2, false) => {
+                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                let kernel = unsafe { copy_segments::handle::<u16>() };
+                self.copy_segments(kernel, of(2), input.cast(), output.cast())
+            }
+            (4, false) => {
+                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                let kernel = unsafe { copy_aligned_segments::handle::<u32>() };
+                self.copy_aligned_segments(kernel, of(4), input.cast(), output.cast())
+            }
+            (8, false) => {
+                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                let kernel = unsafe { copy_aligned_segments::handle::<u64>() };
+                self.copy_aligned_segments(kernel, of(8), input.cast(), output.cast())
+            }
+            (_, false) => {
+                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                let kernel = unsafe { copy_aligned_segments::handle::<u128>() };
+                self.copy_aligned_segments(kernel, of(16), input.cast(), output.cast())
+            }
+        }
+    }
+
+    /// Launches a packed kernel.
+    fn pack_segments<T: Plain>(
+        &self,
+        (tiles_kernel, short_wide_kernel): (
+            Kernel<packed_segments::Args<'static, T>>,
+            Kernel<packed_segments_short_wide::Args<'static, T>>,
+        ),
+        SegmentMatrix { rows, columns, len }: SegmentMatrix,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let size = size_of::<T>();
+        if is_short_wide(rows, len, size) {
+            let short_wide = PackedTiling::short_wide(rows, columns, len, size, PACKED_BLOCKS);
+            let grid = grid(columns.div_ceil(short_wide.width))?;
+            let arguments = packed_segments_short_wide::Args {
+                input,
+                output,
+                rows: rows as u32,
+                columns,
+                len: len as u32,
+                width: short_wide.width as u32,
+                vectors_per_row: short_wide.vectors_per_row as u32,
+                row_pitch: short_wide.row_pitch as u32,
+            };
+            return self.launch(short_wide_kernel, grid, arguments);
+        }
+        let tiles = PackedTiling::new(rows, columns, len, size, PACKED_BLOCKS);
+        let down = rows.div_ceil(tiles.height);
+        let grid = grid(down * columns.div_ceil(tiles.width))?;
+        let threads = tiles.threads_per_row(len, size);
+        // After this many rows, a row of the output begins at the same place in a word.
+        let rows_until_repeat =
+            elements_per_store(size) >> (rows * len).trailing_zeros().min(elements_per_store(size).ilog2());
+        let step = (PACKED_BLOCK / threads).max(rows_until_repeat as usize) as u32;
+        let arguments = packed_segments::Args {
+            input,
+            output,
+            rows,
+            columns,
+            len: len as u32,
+            height: tiles.height as u32,
+            width: tiles.width as u32,
+            tiles_down: down as u32,
+            vectors_per_row: tiles.vectors_per_row as u32,
+            row_pitch: tiles.row_pitch as u32,
+            threads_per_row: threads as u32,
+            step,
+        };
+        self.launch(tiles_kernel, grid, arguments)
+    }
+
+    fn copy_aligned_segments<T: Plain>(
+        &self,
+        kernel: Kernel<copy_aligned_segments::Args<'static, T>>,
+        SegmentMatrix { rows, columns, len }: SegmentMatrix,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let grid = grid((rows * columns * len).div_ceil(COPY_BLOCK * COPY_ELEMENTS))?;
+        self.launch(kernel, grid, copy_aligned_segments::Args { input, output, rows, columns, len })
+    }
+
+    fn copy_segments<T: Plain>(
+        &self,
+        kernel: Kernel<copy_segments::Args<'static, T>>,
+        SegmentMatrix { rows, columns, len }: SegmentMatrix,
+        input: View<'_, T>,
+        output: ViewMut<'_, T>,
+    ) -> Result<(), Error> {
+        let of_vector = 16 / size_of::<T>();
+        let is_aligned = len.is_multiple_of(of_vector) && output.device_address().is_multiple_of(16);
+        let vectors = len.div_ceil(of_vector) + usize::from(!is_aligned);
+        let grid = grid((rows * columns * vectors).div_ceil(COPY_BLOCK * COPY_VECTORS))?;
+        self.launch(kernel, grid, copy_segments::Args { input, output, outer: rows, inner: columns, len, vectors })
+    }
+}
+
+/// The grid of `blocks` blocks.
+fn grid(blocks: usize) -> Result<u32, Error> {
+    if blocks > MAX_BLOCKS {
+        let expected = "as many as a grid has, less than 2^31".to_owned();
+        return Err(Error::Shape { operation: PERMUTE, what: "the number of blocks", found: blocks, expected });
+    }
+    Ok(blocks as u32)
+}

@@ -1,0 +1,201 @@
+//! Matrices as the kernels see them: sides, strides, and grids.
+
+use std::ops::Range;
+
+use cuda_std::element::Plain;
+use cuda_std::launch::{Dim3, Kernel};
+use kernels::transpose::registers;
+use kernels::transpose::tuning::{
+    LINE_PAIR, PARTITION, PARTITIONED_PITCH, REGISTERS_ACROSS, REGISTERS_BLOCK, SMALL_BLOCKS_OF_BUSIEST,
+    SMALL_REGISTERS_BLOCK, in_registers_bytes,
+};
+
+use crate::{Error, MULTIPROCESSORS, View, ViewMut};
+
+/// Matrices to transpose, with the distances between their rows and between them, in elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Strides {
+    pub rows: usize,
+    pub columns: usize,
+    pub batch: usize,
+    pub input_pitch: usize,
+    pub output_pitch: usize,
+    pub input_batch: usize,
+    pub output_batch: usize,
+}
+
+/// The most blocks of a grid.
+pub(super) const MAX_BLOCKS: usize = i32::MAX as usize;
+
+/// The range of matrices for each grid, if each matrix takes `blocks_of_matrix` blocks.
+pub(super) fn grids(batch: usize, blocks_of_matrix: usize) -> impl Iterator<Item = Range<usize>> {
+    let one = (MAX_BLOCKS / blocks_of_matrix).max(1);
+    (0..batch).step_by(one).map(move |first| first..batch.min(first + one))
+}
+
+/// Whether `few` blocks of [`SMALL_REGISTERS_BLOCK`] threads are better than `many` of [`REGISTERS_BLOCK`]: if no
+/// multiprocessor has two of them, or by [`SMALL_BLOCKS_OF_BUSIEST`].
+fn prefers_small_blocks(few: usize, many: usize, size: usize) -> bool {
+    let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
+    let is_more_even = of_busiest(few, SMALL_REGISTERS_BLOCK) < of_busiest(many, REGISTERS_BLOCK);
+    few <= MULTIPROCESSORS
+        || (few <= SMALL_BLOCKS_OF_BUSIEST * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
+}
+
+impl Strides {
+    /// The strides of one matrix, without gaps.
+    pub(super) const fn of_matrix(rows: usize, columns: usize) -> Self {
+        let elements = rows * columns;
+        Self {
+            rows,
+            columns,
+            batch: 1,
+            input_pitch: columns,
+            output_pitch: rows,
+            input_batch: elements,
+            output_batch: elements,
+        }
+    }
+
+    /// Whether all rows of both sides begin and end at multiples of 16 bytes. `address` is the OR of both sides'
+    /// addresses.
+    pub(super) fn is_aligned(&self, address: u64, size: usize) -> bool {
+        let Self { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = *self;
+        address.is_multiple_of(16)
+            && [rows, columns, input_pitch, output_pitch, input_batch, output_batch]
+                .iter()
+                .all(|elements| (elements * size).is_multiple_of(16))
+    }
+
+    /// The base-2 logarithm of the partitions of the input's rows, whose columns of tiles are traversed round-robin.
+    /// Rows at some pitches are slow to read down a column of tiles: [`PARTITIONED_PITCH`].
+    pub(super) fn partitions(&self, size: usize) -> u32 {
+        let zeros = (self.input_pitch * size).trailing_zeros();
+        let [first, last] = PARTITIONED_PITCH;
+        if (first..=last).contains(&zeros) { zeros - PARTITION } else { 0 }
+    }
+
+    /// Whether the input's rows begin a multiple of [`LINE_PAIR`] bytes apart. If not, L2 fetches more than tiles read,
+    /// and fewer tiles in flight are better: see `blocks_in_many_waves` in the tuning.
+    pub(super) fn are_line_aligned(&self, size: usize) -> bool {
+        (self.input_pitch * size).is_multiple_of(LINE_PAIR)
+    }
+
+    /// Whether the launch is bound by latency, not bandwidth.
+    pub(super) fn is_small(&self, size: usize) -> bool {
+        let Self { rows, columns, batch, .. } = *self;
+        let bytes = rows.saturating_mul(columns).saturating_mul(batch).saturating_mul(size);
+        // CUDA's limit for the grid's y and z is 65535.
+        bytes <= in_registers_bytes(size) && batch <= 65535
+    }
+
+    /// The better one of the two kernels for [small](Self::is_small) matrices, and its grid. The first has fewer
+    /// threads.
+    pub(super) fn register_kernel<P>(&self, size: usize, kernels: [Kernel<P>; 2]) -> (Kernel<P>, Dim3) {
+        let [few, many] = kernels;
+        let grids = [few, many].map(|kernel| self.register_grid(size, kernel.block().x as usize));
+        if prefers_small_blocks(grids[0].count() as usize, grids[1].count() as usize, size) {
+            (few, grids[0])
+        } else {
+            (many, grids[1])
+        }
+    }
+
+    fn register_grid(&self, size: usize, threads: usize) -> Dim3 {
+        let across = self.columns.div_ceil(REGISTERS_ACROSS * registers::columns(size));
+        let down = self.rows.div_ceil(threads / REGISTERS_ACROSS * registers::rows(size));
+        Dim3::new(across as u32, down as u32, self.batch as u32)
+    }
+
+    /// Calls `launch` for each grid with its blocks and with the views of its matrices.
+    pub(super) fn in_grids<T: Plain>(
+        &self,
+        blocks_of_matrix: usize,
+        input: View<'_, T>,
+        mut output: ViewMut<'_, T>,
+        mut launch: impl FnMut(u32, View<'_, T>, ViewMut<'_, T>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Self { batch, input_batch, output_batch, .. } = *self;
+        for matrices in grids(batch, blocks_of_matrix) {
+            let (from, to) = (matrices.start * input_batch, matrices.start * output_batch);
+            let grid = (blocks_of_matrix * matrices.len()) as u32;
+            launch(grid, input.behind(from)?, output.reborrow().behind(to)?)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Gpu;
+
+    #[test]
+    fn a_grid_is_for_as_many_matrices_as_it_has_blocks_for() {
+        let of = |batch: usize, blocks: usize| grids(batch, blocks).collect::<Vec<_>>();
+        assert_eq!(of(10, MAX_BLOCKS / 10), vec![0..10; 1]);
+        assert_eq!(of(7, MAX_BLOCKS / 3), [0..3, 3..6, 6..7]);
+        assert_eq!(of(2, MAX_BLOCKS), [0..1, 1..2]);
+        assert!(of(0, 5).is_empty());
+    }
+
+    #[test]
+    fn rows_that_begin_128_kib_apart_are_in_pieces() {
+        let partitions = |columns: usize, size: usize| Strides::of_matrix(1000, columns).partitions(size);
+        assert_eq!([8192, 12288, 16400, 20480].map(|columns| partitions(columns, 8)), [0; 4]);
+        assert_eq!([16384, 32768, 49152, 65536, 131_072].map(|columns| partitions(columns, 8)), [1, 2, 1, 3, 0]);
+        assert_eq!((partitions(8192, 16), partitions(32768, 4), partitions(0, 4)), (1, 1, 0));
+    }
+
+    #[test]
+    fn small_blocks_are_taken_where_no_multiprocessor_has_much_more_than_another() {
+        let is_small = |rows: usize, columns: usize, size: usize| {
+            let blocks = |threads| Strides::of_matrix(rows, columns).register_grid(size, threads).count() as usize;
+            prefers_small_blocks(blocks(SMALL_REGISTERS_BLOCK), blocks(REGISTERS_BLOCK), size)
+        };
+        // Small blocks on the busiest multiprocessor: one, one, three, four.
+        let cases = [(512, 512), (704, 384), (768, 768), (1024, 1024)];
+        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 4)), [true, true, true, false]);
+        let cases = [(256, 256), (384, 384), (512, 512), (640, 640)];
+        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 8)), [true, true, false, false]);
+        // One, one, two, three; for these sizes at most one is allowed.
+        let cases = [(512, 512), (704, 768), (1024, 1024), (1024, 1536)];
+        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 1)), [true, true, false, false]);
+        let cases = [(128, 128), (176, 96), (192, 112), (192, 192)];
+        assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 16)), [true, true, false, false]);
+    }
+
+    #[test]
+    fn a_small_matrix_has_no_more_blocks_down_than_a_grid_may() {
+        for size in [1, 2, 4, 8, 16] {
+            let rows = in_registers_bytes(size) / 16;
+            let high = Strides::of_matrix(rows, 16 / size);
+            assert!(high.is_small(size) && !Strides::of_matrix(rows + 16, 16 / size).is_small(size), "{size}");
+            assert!(high.register_grid(size, SMALL_REGISTERS_BLOCK).y <= 65535, "{size}");
+        }
+    }
+
+    #[test]
+    fn more_matrices_than_a_grid_has_blocks_for_take_several() {
+        let gpu = Gpu::simt();
+        let (input, mut output) = (gpu.zeroed::<u8>(64).unwrap(), gpu.zeroed::<u8>(64).unwrap());
+        // All matrices have the same address, so that memory holds them.
+        let strides = Strides {
+            rows: 2,
+            columns: 2,
+            batch: MAX_BLOCKS + 5,
+            input_pitch: 2,
+            output_pitch: 2,
+            input_batch: 0,
+            output_batch: 0,
+        };
+        let mut grids = Vec::new();
+        strides
+            .in_grids(1, input.view(), output.view_mut(), |grid, _, _| {
+                grids.push(grid);
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(grids, [MAX_BLOCKS as u32, 5]);
+    }
+}

@@ -1,0 +1,49 @@
+use cuda_std::prelude::*;
+use cuda_std::warp::FULL_MASK;
+
+use super::{FoldInPlaceArgs, finish, fold_by_halves, gather, start_of_segment};
+use crate::ops::Number;
+
+/// Rung 7: the last 64 elements are folded by one warp, through volatile memory and without the block's barrier.
+///
+/// **Saves:** six of the block's barriers. **Counters:** barriers per block, barrier stalls. The seed expected fewer
+/// stalls at barriers and measured more; likely warps that no longer wait in six barriers wait longer in the remaining
+/// ones.
+///
+/// Source: seed 000, `reduceUnrollWarp8`.
+#[kernel(instances = [f32, i32])]
+pub fn unroll8_warp_tail<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
+    let start = start_of_segment(8);
+    gather::<T, 8>(&data, start);
+    fold_by_halves(&data, start, 64);
+    fold_last_warp(&data, start);
+    finish(&data, &partials, start);
+}
+
+/// Reduces the segment's first 64 elements to its first, by the first warp.
+///
+/// As in shared memory: volatile keeps values out of registers, but does not order lanes, which since Volta are not in
+/// lock-step. The warp's barriers order them: one between the reads and the writes of a step, and one after the writes.
+#[inline(always)]
+pub(super) fn fold_last_warp<T: Number>(data: &GlobalMut<T>, start: usize) {
+    if thread::thread_idx_x() < 32 {
+        fold_step::<T, 32>(data, start);
+        fold_step::<T, 16>(data, start);
+        fold_step::<T, 8>(data, start);
+        fold_step::<T, 4>(data, start);
+        fold_step::<T, 2>(data, start);
+        fold_step::<T, 1>(data, start);
+    }
+}
+
+#[inline(always)]
+fn fold_step<T: Number, const STRIDE: usize>(data: &GlobalMut<T>, start: usize) {
+    let own = start + thread::thread_idx_x() as usize;
+    let at = |i: usize| if i < data.len() { data.load_volatile(i) } else { T::NEUTRAL };
+    let sum = at(own).plus(at(own + STRIDE));
+    warp::sync_warp(FULL_MASK);
+    if own < data.len() {
+        data.store_volatile(own, sum);
+    }
+    warp::sync_warp(FULL_MASK);
+}

@@ -1,0 +1,83 @@
+//! Exchanges the first two of three axes, where long contiguous segments begin anywhere.
+
+use cuda_std::prelude::*;
+
+use crate::transpose::tuning::{COPY_BLOCK, COPY_VECTORS};
+
+/// Copies `outer` times `inner` segments of `len` elements to the order `inner` times `outer`: segment `i * inner + j`
+/// of the input is segment `j * outer + i` of the output. `vectors` is the most aligned vectors of 16 bytes of a
+/// segment of the output: one more than it fills, if it may begin at any address.
+///
+/// Consecutive threads write consecutive aligned vectors and cut each out of the input. Each thread has
+/// [`COPY_VECTORS`] of them in flight. The ends of a segment are parts of vectors.
+///
+/// # Safety
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
+#[kernel(instances = [u8, u16], block = COPY_BLOCK, early = crate::PREFETCH_BLOCKS)]
+pub unsafe fn copy_segments<T: Element>(
+    input: Global<T>,
+    output: GlobalMut<T>,
+    outer: usize,
+    inner: usize,
+    len: usize,
+    vectors: usize,
+) {
+    let first = thread::block_idx_x() as usize * (COPY_BLOCK * COPY_VECTORS) + thread::index_in_block::<COPY_BLOCK>();
+    let part = |k: usize| Part::of::<T>(first + k * COPY_BLOCK, &output, outer, inner, len, vectors);
+    let parts = [part(0), part(1), part(2), part(3)];
+    let loaded = [parts[0].load(&input), parts[1].load(&input), parts[2].load(&input), parts[3].load(&input)];
+    parts[0].store(&output, loaded[0]);
+    parts[1].store(&output, loaded[1]);
+    parts[2].store(&output, loaded[2]);
+    parts[3].store(&output, loaded[3]);
+}
+
+/// A segment's part of an aligned vector of the output.
+struct Part {
+    /// The vector's start in the input and the output, which may be before both views.
+    from: usize,
+    to: usize,
+    /// The range of its elements that is in the segment; empty if `begin` is not below `end`.
+    begin: usize,
+    end: usize,
+}
+
+impl Part {
+    /// Vector `i`, with `vectors` vectors for each segment.
+    #[inline(always)]
+    fn of<T: Element>(i: usize, output: &GlobalMut<T>, outer: usize, inner: usize, len: usize, vectors: usize) -> Self {
+        let (segment, k) = (i / vectors, i % vectors);
+        if segment >= outer * inner {
+            return Self { from: 0, to: 0, begin: 1, end: 0 };
+        }
+        let (row, column) = (segment / outer, segment % outer);
+        let (from, to) = ((column * inner + row) * len, segment * len);
+        let lanes = T::Vector::LEN;
+        let past = output.elements_past(to, 16);
+        let (first, behind) = (k * lanes, past + len);
+        Self {
+            from: from.wrapping_add(first).wrapping_sub(past),
+            to: to.wrapping_add(first).wrapping_sub(past),
+            begin: if k == 0 { past } else { 0 },
+            end: if first + lanes <= behind { lanes } else { behind.saturating_sub(first) },
+        }
+    }
+
+    #[inline(always)]
+    fn load<T: Element>(&self, input: &Global<T>) -> T::Vector {
+        if self.begin < self.end {
+            // SAFETY: elements of the segment, which is inside of the view.
+            unsafe { input.load_part_unchecked(self.from, self.begin, self.end) }
+        } else {
+            T::Vector::splat(T::default())
+        }
+    }
+
+    #[inline(always)]
+    fn store<T: Element>(&self, output: &GlobalMut<T>, vector: T::Vector) {
+        if self.begin < self.end {
+            // SAFETY: elements of the segment, which is inside of the view; the vector is aligned.
+            unsafe { output.store_part_unchecked(self.to, vector, self.begin, self.end) };
+        }
+    }
+}

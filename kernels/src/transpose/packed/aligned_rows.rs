@@ -1,0 +1,139 @@
+//! Contiguous segments of several rows, loaded by aligned vectors.
+
+use cuda_std::global::L2Prefetch;
+use cuda_std::prelude::*;
+
+use crate::divisor::Divisor;
+
+use super::{elements_per_word, words, words_of_vector};
+use crate::transpose::tiled::access::word::WordAccess;
+use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS};
+
+/// A segment of each row, and the aligned vectors that it lies in.
+pub(in crate::transpose) struct AlignedRows<'a, T> {
+    pub input: &'a Global<'a, T>,
+    /// The index of the first segment, and the distance to the next.
+    pub begin: usize,
+    pub pitch: usize,
+    pub rows: u32,
+    /// Elements of each segment.
+    pub len: u32,
+    /// Divides by the most vectors of a segment.
+    pub by_vectors: Divisor,
+}
+
+/// A vector of a segment.
+#[derive(Clone, Copy)]
+struct Vector {
+    /// Whether the thread stores it.
+    is_there: bool,
+    /// Its start in the view, and the range of its elements that is in the segment.
+    start: usize,
+    from: u32,
+    to: u32,
+    /// Its index in shared memory.
+    place: u32,
+}
+
+impl<T: WordAccess> AlignedRows<'_, T> {
+    /// Stores the segments' vectors to shared memory, where `place` says. The tile has the capacity for all of them.
+    ///
+    /// Each thread has [`PACKED_VECTORS`] vectors in flight, or two if there are few. The block's threads cover all
+    /// vectors.
+    #[inline(always)]
+    pub fn copy_to<const LEN: usize>(&self, place: impl Fn(u32) -> u32, tile: &SharedArray<T, LEN>) {
+        let load = |k: usize| self.load(self.vector(k, &place));
+        let stage = |k: usize, vector: T::Vector| stage(self.vector(k, &place), vector, tile);
+        if self.rows * self.by_vectors.by() <= 2 * PACKED_BLOCK as u32 {
+            let vectors = [load(0), load(1)];
+            stage(0, vectors[0]);
+            stage(1, vectors[1]);
+            return;
+        }
+        let vectors: [T::Vector; PACKED_VECTORS] =
+            [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
+        stage(0, vectors[0]);
+        stage(1, vectors[1]);
+        stage(2, vectors[2]);
+        stage(3, vectors[3]);
+        stage(4, vectors[4]);
+        stage(5, vectors[5]);
+        stage(6, vectors[6]);
+        stage(7, vectors[7]);
+    }
+
+    /// [`AlignedRows::copy_to`] for elements of 8 bytes, at a fixed pitch. A copy, because through a closure `ptxas`
+    /// orders the accesses so that short-wide matrices take 5 % longer.
+    #[inline(always)]
+    pub fn copy_at_pitch<const LEN: usize>(&self, segment_pitch: u32, tile: &SharedArray<T, LEN>) {
+        let load = |k: usize| self.load(self.vector_at_pitch(k, segment_pitch));
+        let stage = |k: usize, vector: T::Vector| stage(self.vector_at_pitch(k, segment_pitch), vector, tile);
+        if self.rows * self.by_vectors.by() <= 2 * PACKED_BLOCK as u32 {
+            let vectors = [load(0), load(1)];
+            stage(0, vectors[0]);
+            stage(1, vectors[1]);
+            return;
+        }
+        let vectors: [T::Vector; PACKED_VECTORS] =
+            [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
+        stage(0, vectors[0]);
+        stage(1, vectors[1]);
+        stage(2, vectors[2]);
+        stage(3, vectors[3]);
+        stage(4, vectors[4]);
+        stage(5, vectors[5]);
+        stage(6, vectors[6]);
+        stage(7, vectors[7]);
+    }
+
+    #[inline(always)]
+    fn vector_at_pitch(&self, k: usize, segment_pitch: u32) -> Vector {
+        self.vector(k, &|row| row * segment_pitch)
+    }
+
+    /// The thread's `k`-th vector, clamped to the last vector, so that the loads need no predicate: `ptxas` has seven
+    /// predicates, and would keep one or two of eight loads in flight.
+    #[inline(always)]
+    fn vector(&self, k: usize, place: &impl Fn(u32) -> u32) -> Vector {
+        let lanes = T::Vector::LEN as u32;
+        let nth = thread::thread_idx_x() + (k * PACKED_BLOCK) as u32;
+        let is_row = nth < self.rows * self.by_vectors.by();
+        let (row, i) = self.by_vectors.divide(if is_row { nth } else { 0 });
+        let begin = self.begin + row as usize * self.pitch;
+        let past = self.input.elements_past(begin, 16) as u32;
+        let end = past + self.len;
+        let vectors = end.div_ceil(lanes);
+        let is_there = is_row && i < vectors;
+        let i = if i < vectors { i } else { vectors - 1 };
+        Vector {
+            is_there,
+            start: begin.wrapping_sub(past as usize).wrapping_add((i * lanes) as usize),
+            from: if i == 0 { past } else { 0 },
+            to: if (i + 1) * lanes < end { lanes } else { end - i * lanes },
+            place: place(row) + i * lanes,
+        }
+    }
+
+    #[inline(always)]
+    fn load(&self, vector: Vector) -> T::Vector {
+        let Vector { start, from, to, .. } = vector;
+        // Segments are short and begin anywhere: the next block reads what is fetched beside them.
+        // SAFETY: these elements are the segment's, which is inside of the view, and `start` is aligned.
+        unsafe { self.input.load_aligned_part_unchecked(start, from as usize, to as usize, L2Prefetch::TwoLines) }
+    }
+}
+
+/// Stores a vector to shared memory. Checked, because `ptxas` saves registers by storing the first vectors before it
+/// loads the last ones, but not across the branches of checks.
+#[inline(always)]
+fn stage<T: WordAccess, const LEN: usize>(at: Vector, vector: T::Vector, tile: &SharedArray<T, LEN>) {
+    if !at.is_there {
+        return;
+    }
+    let words = words::<T>(vector);
+    let mut j = 0;
+    while j < words_of_vector::<T>() {
+        tile.store_word((at.place + j * elements_per_word::<T>()) as usize % LEN, words[j as usize]);
+        j += 1;
+    }
+}

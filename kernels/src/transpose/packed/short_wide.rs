@@ -1,0 +1,306 @@
+//! Transposes a short-wide matrix: each of its few rows becomes a column.
+
+use cuda_std::prelude::*;
+
+use crate::divisor::{Divisor, Walk};
+
+use super::aligned_rows::AlignedRows;
+use super::{SECTOR, capacity, elements_per_bank_row, store, store_any};
+use crate::transpose::launch_dependents;
+use crate::transpose::tiled::access::word::WordAccess;
+use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, short_wide_skew};
+
+/// The halo: columns before the block's own that it may need, because a matrix of the output may begin inside of a
+/// sector.
+pub const fn halo(rows: usize, size: usize) -> usize {
+    (SECTOR / size - 1).div_ceil(rows)
+}
+
+/// Vectors of a row's segment, for a block of `width` columns.
+pub const fn vectors_per_segment(rows: usize, width: usize, size: usize) -> usize {
+    let lanes = 16 / size;
+    (width + halo(rows, size) + lanes - 1).div_ceil(lanes)
+}
+
+/// The pitch of rows in shared memory, in elements. It has room for the vectors, and puts what a warp reads of
+/// neighbouring rows in different banks where that is possible.
+pub const fn segment_pitch(rows: usize, width: usize, size: usize) -> usize {
+    let word = if size < 4 { 4 / size } else { 1 };
+    let (words, banks) =
+        (vectors_per_segment(rows, width, size) * (16 / size) / word, elements_per_bank_row(size) / word);
+    if rows >= banks {
+        // A warp reads one word of each of many rows.
+        return (words | 1) * word;
+    }
+    // A warp reads several words of each of few rows.
+    let apart = banks.div_ceil(rows);
+    (words + (banks + apart - words % banks) % banks) * word
+}
+
+/// The index of a row's segment in shared memory.
+pub const fn segment_start(row: usize, segment_pitch: usize, size: usize) -> usize {
+    row * segment_pitch + row / 8 * short_wide_skew(size)
+}
+
+/// The most columns of a block: whole sectors of the output and of the input.
+pub const fn max_columns(rows: usize, size: usize) -> usize {
+    let (vectors, step) = (PACKED_BLOCK * PACKED_VECTORS, SECTOR / size);
+    let mut width = capacity(size) / rows / step * step;
+    while width > 0
+        && (vectors_per_segment(rows, width, size) * rows > vectors
+            || segment_start(rows, segment_pitch(rows, width, size), size) > capacity(size))
+    {
+        width -= step;
+    }
+    width
+}
+
+/// Transposes a batch of matrices of `rows` x `columns` elements. Rows of the input begin `input_pitch` elements apart;
+/// the output has no gaps; matrices begin `input_batch` and `output_batch` elements apart.
+///
+/// `rows` is 2 to 128. A block takes `width` columns, at most [`max_columns`], and writes as many rows of the output,
+/// counted from the start of the sector in which the first begins. Each matrix takes `blocks` blocks.
+/// `vectors_per_segment` and `segment_pitch` are the results of the functions of those names. `LEN` is the [`capacity`]
+/// of a block.
+///
+/// # Safety
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
+#[kernel(
+    instances = [u8] x [32768 == capacity(1)] + [u16] x [16384 == capacity(2)] + [u32] x [8192 == capacity(4)]
+        + [u64] x [4096 == capacity(8)],
+    block = PACKED_BLOCK,
+    early = crate::PREFETCH_BLOCKS
+)]
+pub unsafe fn short_wide<T: WordAccess, const LEN: usize>(
+    input: Global<T>,
+    output: GlobalMut<T>,
+    rows: u32,
+    columns: usize,
+    input_pitch: usize,
+    input_batch: usize,
+    output_batch: usize,
+    width: u32,
+    blocks: u32,
+    vectors_per_segment: u32,
+    segment_pitch: u32,
+) {
+    launch_dependents();
+    let tile = shared_array![T; LEN];
+    let (matrix, block) = (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks);
+    let start = matrix as usize * output_batch;
+    let past = output.elements_past(start, SECTOR) as u32;
+    let left = block as usize * width as usize;
+    let first = left.saturating_sub(past.div_ceil(rows) as usize);
+    let last = if left + (width as usize) < columns { left + width as usize } else { columns };
+    if first >= last {
+        // This matrix begins where a sector does, and needs one block less.
+        return;
+    }
+    let segments = AlignedRows {
+        input: &input,
+        begin: matrix as usize * input_batch + first,
+        pitch: input_pitch,
+        rows,
+        len: (last - first) as u32,
+        by_vectors: Divisor::new(vectors_per_segment),
+    };
+    if size_of::<T>() == 8 {
+        segments.copy_at_pitch(segment_pitch, &tile);
+    } else {
+        segments.copy_to(|row| segment_start(row as usize, segment_pitch as usize, size_of::<T>()) as u32, &tile);
+    }
+    thread::sync_threads();
+
+    let from_rows = FromRows {
+        tile: &tile,
+        by_rows: Divisor::new(rows),
+        segment_pitch,
+        past: input.elements_past(segments.begin, 16) as u32,
+        pitch: input_pitch as u32,
+    };
+    // The tile's first element, counted from the output of its first column; negative in the first tile.
+    let before = ((left - first) as u32 * rows) as i32 - past as i32;
+    let to = (start + left * rows as usize).wrapping_sub(past as usize);
+    from_rows.store_to(&output, to, width * rows, before, segments.len * rows);
+}
+
+/// Segments of rows in shared memory, as columns of the matrix.
+struct FromRows<'a, T, const LEN: usize> {
+    tile: &'a SharedArray<T, LEN>,
+    by_rows: Divisor,
+    segment_pitch: u32,
+    /// Elements from the start of the first row's vectors to its segment, and the pitch, which gives those of the other
+    /// rows.
+    past: u32,
+    pitch: u32,
+}
+
+impl<T: WordAccess, const LEN: usize> FromRows<'_, T, LEN> {
+    /// The index in shared memory of element `i` of the output.
+    #[inline(always)]
+    fn place(&self, i: u32) -> u32 {
+        let (column, row) = self.by_rows.divide(i);
+        self.place_in(column, row)
+    }
+
+    /// The index in shared memory of an element by column and row.
+    #[inline(always)]
+    fn place_in(&self, column: u32, row: u32) -> u32 {
+        let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Vector::LEN as u32;
+        segment_start(row as usize, self.segment_pitch as usize, size_of::<T>()) as u32 + past + column
+    }
+
+    /// Writes `len` elements of the output from `to` on. The first of them is element `before` of the tile, which may
+    /// be negative; the tile has `behind` elements.
+    #[inline(always)]
+    fn store_to(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32) {
+        let each = elements_per_store(size_of::<T>());
+        if each == 1 {
+            return self.store_singles(output, to, len, before, behind);
+        }
+        let threads = threads_of_whole_columns(self.by_rows.by(), each);
+        self.store_whole_columns(output, to, len, before, behind, threads);
+    }
+
+    /// [`FromRows::store_to`] for stores of one element, with four elements in flight.
+    #[inline(always)]
+    fn store_singles(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32) {
+        const STEP: u32 = PACKED_BLOCK as u32;
+        let end = (behind as i32 - before) as u32;
+        let end = if end < len { end } else { len };
+        let mut i = thread::thread_idx_x();
+        if (i as i32) < -before {
+            // Fewer elements than a sector has precede the first one.
+            i += STEP;
+        }
+        if i >= end {
+            return;
+        }
+        let mut walk = self.by_rows.walk((before + i as i32) as u32, STEP);
+        // SAFETY: an element of the segments.
+        let load =
+            |walk: Walk| unsafe { self.tile.load_unchecked(self.place_in(walk.quotient, walk.remainder) as usize) };
+        let store = |i: u32, element: T| {
+            // SAFETY: an element of the matrix.
+            unsafe { store_any(output, to.wrapping_add(i as usize), 0, 1, |_| element) };
+        };
+        while i + 3 * STEP < end {
+            let second = walk.next();
+            let third = second.next();
+            let fourth = third.next();
+            let elements = [load(walk), load(second), load(third), load(fourth)];
+            store(i, elements[0]);
+            store(i + STEP, elements[1]);
+            store(i + 2 * STEP, elements[2]);
+            store(i + 3 * STEP, elements[3]);
+            walk = fourth.next();
+            i += 4 * STEP;
+        }
+        while i < end {
+            store(i, load(walk));
+            walk = walk.next();
+            i += STEP;
+        }
+    }
+
+    /// [`FromRows::store_to`] by `threads` threads, whose elements together are a multiple of the rows. So each store
+    /// of a thread is of the same rows, and its indices grow by a fixed number of columns. For bytes, computing indices
+    /// is most of the work.
+    #[inline(always)]
+    fn store_whole_columns(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32, threads: u32) {
+        let (each, rows) = (elements_per_store(size_of::<T>()), self.by_rows.by());
+        if thread::thread_idx_x() >= threads {
+            return;
+        }
+        let mut i = thread::thread_idx_x() * each;
+        let mut from_first = before + i as i32;
+        // Offset by so many columns that no index is negative.
+        let place =
+            |k: u32| self.place((from_first + (k + SECTOR as u32 * rows) as i32) as u32).wrapping_sub(SECTOR as u32);
+        let first = match each {
+            8 => [place(0), place(1), place(2), place(3), place(4), place(5), place(6), place(7)],
+            _ => [place(0), place(1), place(2), place(3), 0, 0, 0, 0],
+        };
+        let (columns, _) = self.by_rows.divide(threads * each);
+        let mut further = 0;
+        while i < len {
+            let to = to.wrapping_add(i as usize);
+            if from_first >= 0 && behind as i32 - from_first >= each as i32 {
+                // SAFETY: all of these elements are in the segments.
+                let element =
+                    |k: u32| unsafe { self.tile.load_unchecked(first[k as usize].wrapping_add(further) as usize) };
+                // SAFETY: inside of the matrix, and multiples of a store's size after the first `to` are aligned.
+                unsafe { store_any(output, to, 0, each, element) };
+            } else {
+                self.store_at(output, to, from_first, behind);
+            }
+            i += threads * each;
+            from_first += (threads * each) as i32;
+            further += columns;
+        }
+    }
+
+    /// Writes the elements of one store that the tile has: the first is element `from_first`, of `behind`.
+    #[inline(always)]
+    fn store_at(&self, output: &GlobalMut<T>, to: usize, from_first: i32, behind: u32) {
+        let each = elements_per_store(size_of::<T>());
+        let begin = if from_first < 0 { -from_first as u32 } else { 0 };
+        let left = behind as i32 - from_first;
+        let end = if left < each as i32 { left } else { each as i32 };
+        if (begin as i32) < end {
+            let element = |k: u32| self.tile.load(self.place((from_first + k as i32) as u32) as usize % LEN);
+            // SAFETY: these elements are inside of the matrix, and `to` is counted from a sector's start.
+            unsafe { store(output, to, begin, end as u32, element) };
+        }
+    }
+}
+
+/// The most threads of a block that write whole columns of `rows` elements together, `each` elements a store. They
+/// write whole sectors where a block has enough threads, since a warp would otherwise write parts of sectors. The
+/// result is at least 1, because `rows` is at most 128.
+#[inline(always)]
+const fn threads_of_whole_columns(rows: u32, each: u32) -> u32 {
+    const THREADS_OF_SECTOR: u32 = SECTOR as u32 / 8;
+    let columns = rows / common_power_of_two(rows, each);
+    let together = columns * (THREADS_OF_SECTOR / common_power_of_two(columns, THREADS_OF_SECTOR));
+    if together <= PACKED_BLOCK as u32 {
+        PACKED_BLOCK as u32 / together * together
+    } else {
+        PACKED_BLOCK as u32 / columns * columns
+    }
+}
+
+/// The greatest power of two that divides both numbers.
+const fn common_power_of_two(a: u32, b: u32) -> u32 {
+    let of_both = a | b;
+    of_both & of_both.wrapping_neg()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_lies_in_a_vector_more_where_it_begins_inside_of_one() {
+        // For 40 rows, a row of the output is whole sectors, and a segment has one element more than its width.
+        assert_eq!([8, 9, 12, 13].map(|width| vectors_per_segment(40, width, 4)), [3, 4, 4, 5]);
+        assert_eq!([16, 31, 32].map(|width| vectors_per_segment(40, width, 1)), [2, 3, 3]);
+    }
+
+    #[test]
+    fn threads_write_whole_columns_and_sectors() {
+        for each in [4, 8] {
+            for rows in 2..=128 {
+                let threads = threads_of_whole_columns(rows, each);
+                assert!((1..=PACKED_BLOCK as u32).contains(&threads), "{rows}: {threads}");
+                assert!((threads * each).is_multiple_of(rows), "{rows}: {threads}");
+                // A whole sector takes four threads; a block has too few for that with more rows.
+                assert!(rows > PACKED_BLOCK as u32 / 4 || threads.is_multiple_of(4), "{rows}: {threads}");
+            }
+        }
+        assert_eq!(
+            [2, 3, 16, 63, 65, 96, 127].map(|rows| threads_of_whole_columns(rows, 8)),
+            [256, 252, 256, 252, 195, 252, 254]
+        );
+    }
+}

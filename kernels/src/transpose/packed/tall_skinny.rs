@@ -1,0 +1,280 @@
+//! Transposes a tall-skinny matrix: each of its few columns becomes a row.
+
+use cuda_std::global::L2Prefetch;
+use cuda_std::prelude::*;
+
+use crate::divisor::{Divisor, Walk};
+
+use super::{SECTOR, capacity, elements_per_bank_row, elements_per_word, store, store_any, words, words_of_vector};
+use crate::transpose::launch_dependents;
+use crate::transpose::tiled::access::word::WordAccess;
+use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, tall_skinny_allocation};
+
+/// The halo: rows above the block's own that it may need, because a row of the output may begin inside of a sector.
+pub const fn halo(size: usize) -> usize {
+    SECTOR / size - 1
+}
+
+/// The most positions of a row of the output for one block: whole sectors.
+pub const fn max_positions(columns: usize, size: usize) -> usize {
+    // The segment may begin inside of a vector, and the whole vector needs a place.
+    let mut segment = capacity(size) - 16 / size;
+    while place((segment + 16 / size - 1) as u32, size) as usize >= capacity(size) {
+        segment -= 16 / size;
+    }
+    (segment / columns).saturating_sub(halo(size)) / (SECTOR / size) * (SECTOR / size)
+}
+
+/// The index of element `i` of the tile's segment in shared memory. One word is skipped after every row of banks, so
+/// that elements at multiples of that distance are in different banks.
+const fn place(i: u32, size: usize) -> u32 {
+    let left_out = if size < 4 { 4 / size } else { 1 };
+    i + i / elements_per_bank_row(size) as u32 * left_out as u32
+}
+
+/// Elements of `size` bytes that a block takes of shared memory.
+pub const fn allocation(size: usize) -> usize {
+    tall_skinny_allocation(capacity(size))
+}
+
+/// Transposes a batch of matrices of `rows` x `columns` elements. The input has no gaps between rows; rows of the
+/// output begin `output_pitch` elements apart; matrices begin `input_batch` and `output_batch` elements apart.
+///
+/// `columns` is at least 2. A block writes `height` positions of each row of the output: whole sectors, at most
+/// [`max_positions`], counted from the start of the sector in which the row begins. Each matrix takes `blocks` blocks.
+/// `LEN` is the [`allocation`] of shared memory.
+///
+/// # Safety
+/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
+#[kernel(
+    instances = [u8] x [49152 == allocation(1)] + [u16] x [24576 == allocation(2)] + [u32] x [12288 == allocation(4)]
+        + [u64] x [6144 == allocation(8)],
+    block = PACKED_BLOCK,
+    early = crate::PREFETCH_BLOCKS
+)]
+pub unsafe fn tall_skinny<T: WordAccess, const LEN: usize>(
+    input: Global<T>,
+    output: GlobalMut<T>,
+    rows: usize,
+    columns: u32,
+    output_pitch: usize,
+    input_batch: usize,
+    output_batch: usize,
+    height: u32,
+    blocks: u32,
+) {
+    launch_dependents();
+    let tile = shared_array![T; LEN];
+    let (matrix, block) = (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks);
+    let top = block as usize * height as usize;
+    let first = top.saturating_sub(halo(size_of::<T>()));
+    let last = if top + (height as usize) < rows { top + height as usize } else { rows };
+    let segment =
+        Segment::of(&input, matrix as usize * input_batch + first * columns as usize, (last - first) as u32 * columns);
+    let vectors: [T::Vector; PACKED_VECTORS] = [
+        segment.load(0),
+        segment.load(1),
+        segment.load(2),
+        segment.load(3),
+        segment.load(4),
+        segment.load(5),
+        segment.load(6),
+        segment.load(7),
+    ];
+    segment.stage(0, vectors[0], &tile);
+    segment.stage(1, vectors[1], &tile);
+    segment.stage(2, vectors[2], &tile);
+    segment.stage(3, vectors[3], &tile);
+    segment.stage(4, vectors[4], &tile);
+    segment.stage(5, vectors[5], &tile);
+    segment.stage(6, vectors[6], &tile);
+    segment.stage(7, vectors[7], &tile);
+    thread::sync_threads();
+
+    let segment_columns = SegmentColumns {
+        tile: &tile,
+        output: &output,
+        past: segment.past,
+        columns,
+        per_row: Divisor::new(height / elements_per_store(size_of::<T>())),
+        begin: matrix as usize * output_batch + top,
+        pitch: output_pitch,
+        before: (top - first) as u32,
+        rows: (last - first) as u32,
+    };
+    // The segment has every element that the block may write.
+    if top - first >= halo(size_of::<T>()) && last == top + height as usize {
+        segment_columns.store_whole();
+    } else {
+        segment_columns.store();
+    }
+}
+
+/// A segment in shared memory, as columns of the matrix.
+struct SegmentColumns<'a, T, const LEN: usize> {
+    tile: &'a SharedArray<T, LEN>,
+    output: &'a GlobalMut<'a, T>,
+    /// Elements from the start of the first vector to the segment.
+    past: u32,
+    columns: u32,
+    /// Divides by the stores of each row of the output.
+    per_row: Divisor,
+    /// The index of the tile's first position in the first row of the output, if a sector begins there, and the
+    /// distance to the next row.
+    begin: usize,
+    pitch: usize,
+    /// Rows of the segment before the tile's first position, and all rows of it.
+    before: u32,
+    rows: u32,
+}
+
+/// The elements of one store.
+#[derive(Clone, Copy)]
+struct Written {
+    /// The index in the output, the first element's row in the segment, and its index in the segment.
+    to: usize,
+    from_first: i32,
+    at: u32,
+}
+
+impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
+    /// The `nth` store of a column.
+    #[inline(always)]
+    fn written(&self, column: u32, nth: u32) -> Written {
+        let row = self.begin + column as usize * self.pitch;
+        let past = (self.output.elements_past(row, SECTOR)) as u32;
+        let position = nth * elements_per_store(size_of::<T>());
+        let from_first = (self.before + position) as i32 - past as i32;
+        Written {
+            to: (row + position as usize).wrapping_sub(past as usize),
+            from_first,
+            at: (self.past + column).wrapping_add((from_first as u32).wrapping_mul(self.columns)),
+        }
+    }
+
+    /// Element `k` of a store.
+    ///
+    /// # Safety
+    /// It is an element of the segment.
+    #[inline(always)]
+    unsafe fn element(&self, written: Written, k: u32) -> T {
+        let place = place(written.at.wrapping_add(k * self.columns), size_of::<T>());
+        // SAFETY: the allocation has all of the segment.
+        unsafe { self.tile.load_unchecked(place as usize) }
+    }
+
+    #[inline(always)]
+    fn store(&self) {
+        let each = elements_per_store(size_of::<T>());
+        let mut i = thread::thread_idx_x();
+        while i < self.columns * self.per_row.by() {
+            let (column, nth) = self.per_row.divide(i);
+            let written = self.written(column, nth);
+            // In the first tile, the first element's row may be above the matrix.
+            let begin = if written.from_first < 0 { -written.from_first as u32 } else { 0 };
+            let behind = self.rows as i32 - written.from_first;
+            let end = if behind < each as i32 { behind } else { each as i32 };
+            if (begin as i32) < end {
+                // SAFETY: these elements are in the segment and in the row, and a sector's start is a multiple of a
+                // store's size.
+                unsafe { store(self.output, written.to, begin, end as u32, |k| self.element(written, k)) };
+            }
+            i += PACKED_BLOCK as u32;
+        }
+    }
+
+    /// [`SegmentColumns::store`] where the segment has all elements of the tile: with four elements in flight.
+    #[inline(always)]
+    fn store_whole(&self) {
+        const STEP: u32 = PACKED_BLOCK as u32;
+        let (each, all) = (elements_per_store(size_of::<T>()), self.columns * self.per_row.by());
+        let mut i = thread::thread_idx_x();
+        let mut walk = self.per_row.walk(i, STEP);
+        let written = |walk: Walk| self.written(walk.quotient, walk.remainder);
+        // SAFETY: an element of the segment.
+        let element = |written: Written, k: u32| unsafe { self.element(written, k) };
+        while each == 1 && i + 3 * STEP < all {
+            let second = walk.next();
+            let third = second.next();
+            let fourth = third.next();
+            let four = [written(walk), written(second), written(third), written(fourth)];
+            let elements = [element(four[0], 0), element(four[1], 0), element(four[2], 0), element(four[3], 0)];
+            // SAFETY: inside of the row.
+            unsafe { self.output.store_unchecked(four[0].to, elements[0]) };
+            // SAFETY: inside of the row.
+            unsafe { self.output.store_unchecked(four[1].to, elements[1]) };
+            // SAFETY: inside of the row.
+            unsafe { self.output.store_unchecked(four[2].to, elements[2]) };
+            // SAFETY: inside of the row.
+            unsafe { self.output.store_unchecked(four[3].to, elements[3]) };
+            walk = fourth.next();
+            i += 4 * STEP;
+        }
+        while i < all {
+            let one = written(walk);
+            // SAFETY: inside of the row, and a sector's start is a multiple of a store's size.
+            unsafe { store_any(self.output, one.to, 0, each, |k| element(one, k)) };
+            walk = walk.next();
+            i += STEP;
+        }
+    }
+}
+
+/// A contiguous segment of global memory, and the aligned vectors that it lies in.
+struct Segment<'a, T> {
+    input: &'a Global<'a, T>,
+    /// The start of the first vector, `past` elements before the segment.
+    start: usize,
+    past: u32,
+    /// Elements from the first vector's start to the segment's end.
+    end: u32,
+}
+
+impl<'a, T: WordAccess> Segment<'a, T> {
+    #[inline(always)]
+    fn of(input: &'a Global<'a, T>, begin: usize, len: u32) -> Self {
+        let past = input.elements_past(begin, 16);
+        Self { input, start: begin.wrapping_sub(past), past: past as u32, end: past as u32 + len }
+    }
+
+    /// The index of the thread's `k`-th vector, clamped to the last one, and whether it is the thread's own.
+    #[inline(always)]
+    fn vector(&self, k: usize) -> (u32, bool) {
+        let (i, vectors) =
+            (thread::thread_idx_x() + (k * PACKED_BLOCK) as u32, self.end.div_ceil(T::Vector::LEN as u32));
+        if i < vectors { (i, true) } else { (vectors - 1, false) }
+    }
+
+    /// The thread's `k`-th vector. Clamped to the last vector, so that the loads need no branch.
+    #[inline(always)]
+    fn load(&self, k: usize) -> T::Vector {
+        let lanes = T::Vector::LEN as u32;
+        let (i, _) = self.vector(k);
+        let from = if i == 0 { self.past } else { 0 };
+        let to = if (i + 1) * lanes < self.end { lanes } else { self.end - i * lanes };
+        // SAFETY: these elements are the segment's, which is inside of the view, and `start` is aligned.
+        unsafe {
+            self.input.load_aligned_part_unchecked(
+                self.start.wrapping_add((i * lanes) as usize),
+                from as usize,
+                to as usize,
+                L2Prefetch::Sectors,
+            )
+        }
+    }
+
+    /// Stores the thread's `k`-th vector to shared memory.
+    #[inline(always)]
+    fn stage<const LEN: usize>(&self, k: usize, vector: T::Vector, tile: &SharedArray<T, LEN>) {
+        let (i, is_there) = self.vector(k);
+        if is_there {
+            let words = words::<T>(vector);
+            let mut j = 0;
+            while j < words_of_vector::<T>() {
+                let at = (i * words_of_vector::<T>() + j) * elements_per_word::<T>();
+                tile.store_word(place(at, size_of::<T>()) as usize % capacity(size_of::<T>()), words[j as usize]);
+                j += 1;
+            }
+        }
+    }
+}

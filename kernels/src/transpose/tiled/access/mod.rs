@@ -1,0 +1,13 @@
+//! How a tile is loaded from global memory and stored to it.
+//!
+//! | module | rows begin and end |
+//! |---|---|
+//! | `aligned` | at multiples of 16 bytes |
+//! | `unaligned` | anywhere |
+//! | [`sector_aligned`] | anywhere; a tile ends where a sector of the output ends |
+//! | [`word`] | anywhere; accesses of 4 or 8 bytes |
+
+pub(in crate::transpose) mod aligned;
+pub mod sector_aligned;
+pub(in crate::transpose) mod unaligned;
+pub mod word;

@@ -1,0 +1,23 @@
+//! Transposes through tiles in shared memory.
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`kernels`] | transposes by 16-byte accesses, with and without an epilogue |
+//! | [`narrow`] | transposes by 4-byte accesses: rows that begin anywhere |
+//! | [`interleaved`] | three axes reversed, of which one is short: tiles with interleaved rows |
+//! | [`in_place`] | square matrices, in place |
+//! | [`block_tile`] | a block's tile: where it lies in the matrix and in shared memory |
+//! | [`micro_tile`] | the part of a tile that a thread transposes in registers |
+//! | `row_map` | where the rows of a tile begin in memory |
+//! | [`access`] | loads and stores of a tile: aligned, unaligned, sector-aligned, by words |
+//! | [`epilogue`] | a factor and the conjugate, applied on the way |
+
+pub mod access;
+pub mod block_tile;
+pub mod epilogue;
+pub mod in_place;
+pub mod interleaved;
+pub mod kernels;
+pub mod micro_tile;
+pub mod narrow;
+pub mod row_map;

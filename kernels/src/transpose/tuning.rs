@@ -1,0 +1,295 @@
+//! The constants of the transposes that came from a measurement, for the kernels and for the host's plans.
+//!
+//! Each says its unit, what it decides, and the shape that it was measured at. Times are of an H200, unless a line says
+//! otherwise. `docs/notes/tiles.md`, `small-transposes.md`, `tall-skinny.md`, `short-segments.md` and `division.md` in
+//! that folder have the measurements. "No record" means that the value is older than those notes, or is a power of two
+//! that was kept.
+//!
+//! The number of an instance in a `#[kernel]` attribute is a literal that the compiler compares with its function here.
+
+/// Multiprocessors of the device that everything here was measured on, an H200.
+pub const MULTIPROCESSORS: usize = 132;
+
+// Grids.
+
+/// Blocks: a grid of at most this many lets the next grid's blocks start, by programmatic dependent launch. Two for
+/// each multiprocessor. No record of the shapes.
+pub const DEPENDENT_LAUNCH_BLOCKS: u32 = 2 * MULTIPROCESSORS as u32;
+
+/// Tiles: with fewer, kernels use their small tiles, so that more multiprocessors have one. Two for each
+/// multiprocessor. No record of the shapes.
+pub const FEW_TILES: usize = 2 * MULTIPROCESSORS;
+
+/// Tiles: up to this many run at once, in one wave, as eight blocks fit on a multiprocessor. Decides between the
+/// instances of [`blocks_in_one_wave`] and [`blocks_in_many_waves`]. Measured at 1024 x 1024 elements of 16 bytes.
+pub const TILES_IN_ONE_WAVE: usize = 8 * MULTIPROCESSORS;
+
+/// Blocks: what the packed kernels run at once, four on each multiprocessor. A small array is cut in about so many.
+/// Measured at 1000003 x 127 elements of 2 to 8 bytes, see [`tall_skinny_allocation`].
+pub const PACKED_BLOCKS: usize = 4 * MULTIPROCESSORS;
+
+// Tiles of vectors.
+
+/// Elements of `size` bytes of a block's tile: 16 KiB, and 32 KiB of elements of 1 and 2 bytes, whose rows would
+/// otherwise be short. The shape of the tile of 4 bytes, 64 x 64, was measured at 8192 x 8192 to 32768 x 32768.
+pub const fn tile_elements(size: usize) -> usize {
+    let bytes = if size <= 2 { 32 << 10 } else { 16 << 10 };
+    bytes / size
+}
+
+/// Elements of a block's tile where there are fewer than [`FEW_TILES`]: a quarter. No record of the shapes.
+pub const fn small_tile_elements(size: usize) -> usize {
+    tile_elements(size) / 4
+}
+
+/// Blocks that are to fit on a multiprocessor, by registers (`min_blocks`), where tiles take many waves.
+///
+/// A copy by tiles is the faster the fewer bytes are in flight, down to 48 or 64 KiB for each multiprocessor: 16384 x
+/// 16384 elements of 4 bytes take 516 us by four blocks of 16 KiB, 517 by five, 518 by eight. Registers hold blocks
+/// back, not shared memory: that was slower, because loads arrive in what is left of it as L1.
+///
+/// Elements of 2 bytes take five if `line_pitch`, else four: 5000 x 30000 takes 156.6 us by four and 158.3 by five,
+/// 4096 x 4096 18.0 and 17.8.
+pub const fn blocks_in_many_waves(size: usize, line_pitch: bool) -> usize {
+    match size {
+        1 => 5,
+        2 if line_pitch => 5,
+        _ => 4,
+    }
+}
+
+/// Blocks that are to fit on a multiprocessor where all tiles run in one wave: eight, but five of the larger tiles of
+/// elements of 1 and 2 bytes. 1024 x 1024 of 16 bytes takes 8.2 us by eight and 8.5 by four.
+pub const fn blocks_in_one_wave(size: usize) -> usize {
+    if size <= 2 { 5 } else { 8 }
+}
+
+/// Blocks of small tiles that are to fit on a multiprocessor. No record of the shapes.
+pub const fn blocks_of_small_tiles(size: usize) -> usize {
+    match size {
+        1 => 10,
+        2 => 8,
+        4 => 32,
+        8 => 16,
+        _ => 8,
+    }
+}
+
+/// Bytes: the pitch at whose multiples rows begin with a pair of 128-byte lines. For other pitches L2 fetches both
+/// lines of a pair: 16400 x 16400 of 8 bytes takes 1058 us instead of 1077. For these that would cost 0.4 %.
+pub const LINE_PAIR: usize = 256;
+
+/// The powers of two of the input's pitch in bytes for which the columns of tiles of a row are taken round-robin from
+/// partitions 64 KiB wide: 128 KiB to 512 KiB, each end included.
+///
+/// Rows that begin a multiple of 128 KiB apart are read 2 to 13 % slower than rows 112 or 144 KiB apart, and as fast
+/// with the partitions. Rows 1 MiB apart, in 16 partitions, reach 0.953 of a copy's speed, and 0.974 without.
+pub const PARTITIONED_PITCH: [u32; 2] = [17, 19];
+
+/// Bytes of a partition, as a power of two: 64 KiB, measured with [`PARTITIONED_PITCH`].
+pub const PARTITION: u32 = 16;
+
+/// Bytes of a column of tiles from which on it is cut in panels: L2 does not keep what was fetched beside the column
+/// until the next column reads it. Measured at 200003 x 1001 elements of 4 bytes: 507 us without panels.
+pub const LONG_COLUMN: usize = 16 << 20;
+
+/// Bytes of a column of tiles in a panel of sector-aligned tiles, which fetch single lines. 200003 x 1001 elements of 4
+/// bytes take 446 us, and 483 in panels of 16 MiB.
+pub const PANEL_OF_LINES: usize = 8 << 20;
+
+/// Bytes of a column of tiles in a panel of tiles that fetch pairs of lines. Elements of 16 bytes take half, so that a
+/// panel has as many bytes of a row of the output as for 4 bytes: 1000003 x 127 of 16 bytes takes 1.11 ms, and 1.22
+/// without panels.
+pub const fn panel_of_line_pairs(size: usize) -> usize {
+    if size == 16 { 2 << 20 } else { 4 << 20 }
+}
+
+// Sector-aligned tiles.
+
+/// Tiles: the fewest of a column of sector-aligned tiles. With fewer, too much of their halos is outside of the matrix.
+/// No record of the shapes.
+pub const SECTOR_ALIGNED_TILES: usize = 4;
+
+/// Blocks of sector-aligned tiles that are to fit on a multiprocessor (`min_blocks`): as many as leave registers for
+/// the first vectors of all rows of a thread's micro-tile. With fewer blocks, 8191 x 8193 elements of 1 to 8 bytes take
+/// 46.6, 71.4, 135.1 and 270.9 us, with these 40.3, 70.8, 134.9 and 266.4.
+pub const fn sector_aligned_blocks(size: usize) -> usize {
+    match size {
+        1 => 3,
+        2 => 4,
+        4 => 6,
+        _ => 5,
+    }
+}
+
+// Tiles of narrow accesses.
+
+/// Threads of a block of narrow tiles. No record of the shapes.
+pub const NARROW_BLOCK: usize = 256;
+
+/// Words of `size_of_word` bytes of a block's narrow tile: 16 KiB, or a quarter where there are few. 8191 x 8193
+/// elements of 8 bytes take 284.5 to 319.4 us by 32 KiB, and 282 by 16.
+pub const fn narrow_tile_words(size_of_word: usize, are_few: bool) -> usize {
+    let words = (16 << 10) / size_of_word;
+    if are_few { words / 4 } else { words }
+}
+
+// Transposes in registers.
+
+/// Bytes of all matrices up to which they are transposed in registers: 8 MiB of elements of 16 bytes, 4 MiB of others.
+/// 600 x 600 of 16 bytes takes 3.55 us in registers and 3.69 by tiles, but 848 x 848 of 8 bytes 4.5 and 3.7.
+pub const fn in_registers_bytes(size: usize) -> usize {
+    if size < 16 { 4 << 20 } else { 8 << 20 }
+}
+
+/// Micro-tiles across a block, and the most across a warp.
+pub const REGISTERS_ACROSS: usize = 8;
+
+/// Micro-tiles across a warp.
+///
+/// Elements of up to 4 bytes have micro-tiles of four rows, 4 across and 8 down a warp: what a warp writes in a row of
+/// the output is then at least a sector. Elements of 8 and 16 bytes have micro-tiles of two rows or one: 8 across read
+/// a line of 128 bytes. Measured at 512 x 512: with 8 across, elements of 8 and 16 bytes take 5 % less time than with
+/// 4, elements of 1 and 2 bytes the same or more.
+pub const fn registers_across_warp(size: usize) -> usize {
+    if size < 8 { 4 } else { REGISTERS_ACROSS }
+}
+
+/// Threads of a block in registers. 1024 x 1024 elements of 1 byte take 1.53 us, and 1.62 to 1.65 by half of them.
+pub const REGISTERS_BLOCK: usize = 256;
+
+/// Threads of a block in registers where blocks are few. 512 x 512 elements of 1 byte take 1.25 us, and 1.33 by
+/// [`REGISTERS_BLOCK`].
+pub const SMALL_REGISTERS_BLOCK: usize = REGISTERS_BLOCK / 2;
+
+/// Blocks of [`SMALL_REGISTERS_BLOCK`] on the busiest multiprocessor, up to which they are preferred if that
+/// multiprocessor then has fewer threads, for elements of 2 to 8 bytes.
+///
+/// 768 x 768 of 4 bytes, with three small blocks or two large ones on the busiest multiprocessor, takes 2.00 us by
+/// small ones and 2.20 by large ones, of 2 bytes 1.58 and 1.68; 384 x 384 of 8 bytes 1.61 and 1.76. Elements of 1 byte
+/// are left out, as a small block writes halves of lines (1024 x 1536: 1.87 and 1.76), and of 16 bytes (192 x 192: 1.31
+/// to 1.37 and 1.26).
+pub const SMALL_BLOCKS_OF_BUSIEST: usize = 3;
+
+// Transposes in place.
+
+/// Elements along the side of a tile in place, which is square: 8 to 16 KiB for each of two tiles. No record of the
+/// shapes.
+pub const fn in_place_side(size: usize) -> usize {
+    match size {
+        1 => 128,
+        2 | 4 => 64,
+        _ => 32,
+    }
+}
+
+/// Elements of a tile in place where there are fewer than [`FEW_TILES`] pairs: a quarter, of elements of up to 4 bytes.
+/// No record of the shapes.
+pub const fn small_in_place_elements(size: usize) -> usize {
+    let elements = in_place_side(size) * in_place_side(size);
+    if size <= 4 { elements / 4 } else { elements }
+}
+
+/// Halves of a block in place at any address: each half takes a tile of the pair. Elements of 8 bytes have one half,
+/// whose threads take both tiles one after the other: 8191 x 8191 takes 388 us so, and 434 by halves.
+pub const fn in_place_halves(size: usize) -> usize {
+    if size == 8 { 1 } else { 2 }
+}
+
+// Interleaved rows.
+
+/// Elements of an axis from which on it is not short: a transpose for each index of the middle axis then has rows that
+/// are long enough. Decides whether a reversal of three axes is one transpose with interleaved rows. At an extent of 64
+/// both ways take 17.8 and 17.9 us of 2 bytes, at 3 elements (8192 x 512 x 3) 49.8 and 13.3.
+pub const fn long_axis(size: usize) -> usize {
+    if size <= 4 { 64 } else { 256 / size }
+}
+
+// Packed tiles: tall-skinny, short-wide, and matrices of short segments.
+
+/// Threads of a block. 127 x 500003 and 100 x 500001 elements of 1 byte take 46.2 and 43.7 us, and 52.9 and 47.5 by 512
+/// threads.
+pub const PACKED_BLOCK: usize = 256;
+
+/// Vectors of 16 bytes that a thread loads before it stores the first. 127 x 1000003 elements of 1, 4 and 8
+/// bytes take 90.8, 261 and 535 us, and 104, 344 and 686 by four vectors and more blocks.
+pub const PACKED_VECTORS: usize = 8;
+
+/// Elements: the longest short side of a tall-skinny or short-wide matrix. No record of the shapes.
+pub const MAX_SHORT_SIDE: usize = 128;
+
+/// How many times as long as its short side the other side of such a matrix is, at least. No record of the shapes.
+pub const ASPECT_RATIO: usize = 16;
+
+/// Sectors of a row that a block writes, at least, however small the matrix is. No record of the shapes.
+pub const FEWEST_SECTORS: usize = 4;
+
+/// Columns, and bytes of an element, up to which a tall-skinny matrix whose rows are whole vectors is packed, not
+/// tiled: 2^24 x 16 of 1 byte takes 144.8 us packed and 157.7 tiled, of 2 bytes 272.1 and 281.3.
+pub const TALL_SKINNY_OF_VECTORS: [usize; 2] = [16, 2];
+
+/// Elements of `size` bytes that a thread stores at once: 8 bytes, since index arithmetic costs the same for one
+/// element and for eight. Elements of 4 bytes go one by one, which are then neighbours in shared memory, too. No record
+/// of the shapes.
+pub const fn elements_per_store(size: usize) -> u32 {
+    match size {
+        1 => 8,
+        2 => 4,
+        _ => 1,
+    }
+}
+
+/// Elements of shared memory that a tall-skinny block allocates, of the `capacity` that it uses: half as many again, so
+/// that no more than four blocks fit on a multiprocessor. With six, 1000003 x 127 elements of 2 to 8 bytes take 12 to
+/// 14 % longer.
+pub const fn tall_skinny_allocation(capacity: usize) -> usize {
+    capacity / 2 * 3
+}
+
+/// Elements by which each eight rows of a short-wide tile are shifted against the eight before, in shared memory: one
+/// word, of elements of 1 byte. Measured at 127 rows: reads take little more than two passes, and four to six without.
+pub const fn short_wide_skew(size: usize) -> usize {
+    if size == 1 { 4 } else { 0 }
+}
+
+/// Bytes of a tile of segments, at least, however small the matrix is. No record of the shapes.
+pub const SMALLEST_PACKED_TILE: usize = 2048;
+
+/// Passes in which a warp may read a narrow tile that is loaded as one segment. With more, each row is loaded by
+/// itself, at a pitch without conflicts: 400000 x 16 x 3 elements of 1 byte, in 11 passes, take 35.7 us as one segment
+/// and 15.2 by rows; 300000 x 20 x 3, in 3 passes, 15.2 and 18.9.
+pub const MAX_PASSES: u32 = 3;
+
+/// Columns of tiles up to which they are made about equally wide, as each block computes its places once however few
+/// columns it writes: 100000 x 80 x 5 elements of 1 byte take 37.0 us as 64 and 16 columns, and 30.2 as 40 and 40.
+pub const EVEN_TILES: usize = 3;
+
+/// Bytes of a row of the output below which a matrix of segments counts as short and wide. No record of the shapes.
+pub const SHORT_WIDE_ROW: usize = 128;
+
+/// Bytes of a segment from which on segments are copied one by one, not packed, by the bytes of the access at whose
+/// multiples they begin and end.
+///
+/// 4096 segments of 12001 bytes take 38.4 us packed and 36.6 one by one, 8192 of 8001 bytes 41.9 and 48.3; 4096 of
+/// 10001 halves 59.4 and 57.7, of 8001 halves 37.6 and 47.2; 4096 of 7501 words, nearly a block's capacity, 67.6 and
+/// 82.4. With accesses of 8 bytes, segments of 248 bytes take 2 % less time packed, of 1016 bytes 1 % more.
+pub const fn long_segment(access: usize) -> usize {
+    match access {
+        1 => 10_000,
+        2 => 18_000,
+        4 => 32_000,
+        _ => 256,
+    }
+}
+
+// Copies of long segments.
+
+/// Threads of a block. No record of the shapes.
+pub const COPY_BLOCK: usize = 256;
+
+/// Elements that a thread has in flight, where segments begin and end at accesses of an element. No record of the
+/// shapes.
+pub const COPY_ELEMENTS: usize = 8;
+
+/// Vectors of 16 bytes that a thread has in flight, where segments begin anywhere. No record of the shapes.
+pub const COPY_VECTORS: usize = 4;
