@@ -201,7 +201,7 @@ fn is_instance(entry: &str, kernel: &str) -> bool {
 /// The common prefix of a rung's entries; for the library's kernel it includes the operator.
 fn kernel_of_sum(rung: ReduceRung) -> &'static str {
     match rung {
-        ReduceRung::ExactSpans => "exact_spans_Sum",
+        ReduceRung::ExactLongRows => "exact_long_rows_Sum",
         rung => rung.name(),
     }
 }
@@ -369,8 +369,8 @@ mod tests {
             ("tiled_padded_f32_32", "Transpose"),
             ("vectorized_f32_256", "Sum in shared memory"),
             ("single_launch_f32", "Sum in shared memory"),
-            ("exact_spans_Sum_f32", "Sum in shared memory"),
-            ("exact_spans_SumInF64_f32", "Library"),
+            ("exact_long_rows_Sum_f32", "Sum in shared memory"),
+            ("exact_long_rows_SumInF64_f32", "Library"),
             ("unroll8_f32", "Sum in global memory"),
             ("sync_count", "Control flow"),
         ] {

@@ -43,7 +43,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Resu
     let has_own_block = rung.is_none_or(ReduceRung::has_own_block);
     refuse_unused(
         &[("--block", has_own_block && arguments.numbers.block.is_some())],
-        "the library's sum, `single_launch` and `exact_spans` have a fixed block size",
+        "the library's sum, `single_launch` and `exact_long_rows` have a fixed block size",
     )?;
     arguments.file.check_output()?;
     let plan = Plan::new(gpu, output)?;

@@ -67,4 +67,4 @@ pub use watch::{SimtOptions, under_schedules};
 
 /// Grids are planned for this device, whichever runs them: what is computed, and in which order, depends on the shape
 /// alone.
-pub(crate) use kernels::reduce::tuning::MULTIPROCESSORS;
+pub(crate) use kernels::MULTIPROCESSORS;

@@ -17,7 +17,10 @@
 /// The widest grid whose blocks read their parameters while they wait for the grid before: four blocks for each
 /// multiprocessor of an H200. Most blocks of a wider one find them in the cache, and each would lose the instructions
 /// that it takes, up to 2 % of a reduction of short rows (`docs/notes/short-kernels.md`).
-pub const PREFETCH_BLOCKS: u32 = 4 * 132;
+pub const PREFETCH_BLOCKS: u32 = 4 * MULTIPROCESSORS as u32;
+
+/// Multiprocessors of an H200, the device that grids are planned for.
+pub const MULTIPROCESSORS: usize = 132;
 
 mod divisor;
 #[cfg(feature = "ladder")]

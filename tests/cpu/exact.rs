@@ -1,7 +1,7 @@
 //! Exact sums of floats in the executor.
 
 use kernels::reduce::exact::columns::exact_columns;
-use kernels::reduce::exact::spans::{ExactSpanArgs, exact_spans, words_of_residue};
+use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_residue};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -146,8 +146,8 @@ fn by_warps(gpu: &Gpu, numbers: &[f32], parts: u32) -> f32 {
     let mut boxes = gpu.zeroed::<[u64; 2]>(parts as usize).unwrap();
     let (mut residues, mut sum) = (gpu.zeroed(words_of_residue::<Sum, f32>()).unwrap(), gpu.zeroed::<u8>(4).unwrap());
     // SAFETY: the arguments describe one segment, the whole input, with its tile states and a residue.
-    let kernel = unsafe { exact_spans::handle::<Sum, f32>() }.with_block(32);
-    let arguments = ExactSpanArgs {
+    let kernel = unsafe { exact_long_rows::handle::<Sum, f32>() }.with_block(32);
+    let arguments = ExactLongRowArgs {
         input: input.view(),
         len: numbers.len(),
         pitch: 0,

@@ -3,7 +3,7 @@
 //! `docs/exact.md` names these tests next to the claims that they check.
 
 use half::{bf16, f16};
-use kernels::reduce::exact::spans::{ExactSpanArgs, exact_spans, words_of_residue};
+use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_residue};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -213,8 +213,8 @@ fn by_blocks(gpu: &Gpu, numbers: &[f32], blocks: u32, threads: u32) -> u32 {
     let mut residues = gpu.zeroed::<i64>(words_of_residue::<Sum, f32>()).unwrap();
     let mut sum = gpu.zeroed::<u8>(4).unwrap();
     // SAFETY: the arguments describe one input, with a tile state for each block and one residue.
-    let kernel = unsafe { exact_spans::handle::<Sum, f32>() }.with_block(threads);
-    let arguments = ExactSpanArgs {
+    let kernel = unsafe { exact_long_rows::handle::<Sum, f32>() }.with_block(threads);
+    let arguments = ExactLongRowArgs {
         input: input.view(),
         len: numbers.len(),
         pitch: 0,

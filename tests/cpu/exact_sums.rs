@@ -1,7 +1,7 @@
 //! Exact sums that stay on the device, in the executor.
 
 use kernels::reduce::exact::grid::{Doubles, Grid, Singles};
-use kernels::reduce::exact::states::{LIMB_BITS, spans::exact_states_of_spans, words_of_state};
+use kernels::reduce::exact::states::{LIMB_BITS, long_rows::exact_states_of_long_rows, words_of_state};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::exact::{self, Data, Exact};
@@ -65,13 +65,13 @@ fn recordings_add() {
 fn limbs_keep_their_bits() {
     // SAFETY: they are launched with the arguments of one segment, the whole input, and of its state.
     let (singles, doubles) =
-        unsafe { (exact_states_of_spans::handle::<f32>(), exact_states_of_spans::handle::<f64>()) };
+        unsafe { (exact_states_of_long_rows::handle::<f32>(), exact_states_of_long_rows::handle::<f64>()) };
     limbs_of::<f32, Singles>(singles.with_block(32));
     limbs_of::<f64, Doubles>(doubles.with_block(32));
 }
 
-/// The parameters of [`exact_states_of_spans`].
-fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<exact_states_of_spans::Args<'static, T>>) {
+/// The parameters of [`exact_states_of_long_rows`].
+fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<exact_states_of_long_rows::Args<'static, T>>) {
     const PARTS: u32 = 3;
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(52));
     let len = PARTS as usize * 32 * 4 * (16 / size_of::<T>());
@@ -85,7 +85,7 @@ fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<exact_states_of_spans::Args<'stati
         let (of_one, mut right) = (elements.iter().copied().collect::<ExactSum<T>>(), ExactSum::<T>::new());
         let mut largest = 0;
         for launch in 0..1000 {
-            let arguments = exact_states_of_spans::Args {
+            let arguments = exact_states_of_long_rows::Args {
                 input: input.view(),
                 len,
                 pitch: 0,

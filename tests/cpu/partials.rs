@@ -127,7 +127,7 @@ fn rows_that_take_turns_are_folded_once() {
     }
 }
 
-/// Several rows lie side by side in a block, so accesses may span two of them, but not a gap.
+/// Several rows lie side by side in a block, so accesses may row two of them, but not a gap.
 #[test]
 fn columns_of_folded_rows_are_folded_once_with_and_without_gaps() {
     let gpu = executor();

@@ -149,7 +149,7 @@ fn shared_memory_is_never_reached_by_a_generic_address() {
 /// additions. Rare paths are separate functions.
 #[test]
 fn exact_sums_read_nothing_from_local_memory() {
-    let kernels = ["exact_spans_S", "exact_rows_", "exact_columns_", "exact_segments_"];
+    let kernels = ["exact_long_rows_S", "exact_rows_", "exact_columns_", "exact_segments_"];
     for (arch, module) in &KERNELS.modules {
         for entry in module.entries().iter().filter(|entry| kernels.iter().any(|name| entry.name.starts_with(name))) {
             assert_eq!(count(&entry.text, "ld.local"), 0, "{} {arch}", entry.name);
@@ -177,8 +177,14 @@ fn single_launch_loads_16_bytes_at_once() {
 /// The kernel that the driver compiles before a program's first sum has only the path of aligned segments: at most four
 /// vectors of each of two tiles, of the last tile and of the remainder.
 #[test]
-fn aligned_spans_have_no_second_way() {
-    for name in ["spans_Product_f32", "spans_Extreme_f16", "spans_Mean_i64", "spans_Norm_i16", "spans_Sum_i32"] {
+fn aligned_rows_have_no_second_way() {
+    for name in [
+        "long_rows_Product_f32",
+        "long_rows_Extreme_f16",
+        "long_rows_Mean_i64",
+        "long_rows_Norm_i16",
+        "long_rows_Sum_i32",
+    ] {
         for (arch, ptx) in entries(name) {
             assert!((8..=16).contains(&count(&ptx, "ld.global.v4")), "{name} {arch}");
         }
@@ -188,8 +194,13 @@ fn aligned_spans_have_no_second_way() {
 /// Kernels that launch dependents read some parameters before they wait for the previous grid, if they wait at all.
 #[test]
 fn short_kernels_look_at_their_parameters_while_they_wait() {
-    let short =
-        ["spans_Product_f32", "rows_Extreme_f16", "columns_Mean_i64", "register_tiles_u8_128", "narrow_tiles_u32_1024"];
+    let short = [
+        "long_rows_Product_f32",
+        "rows_Extreme_f16",
+        "columns_Mean_i64",
+        "register_tiles_u8_128",
+        "narrow_tiles_u32_1024",
+    ];
     let others = ["segments_Sum_i32", "in_place_tiles_u8_16384"];
     for (name, looks) in short.map(|name| (name, true)).into_iter().chain(others.map(|name| (name, false))) {
         for (arch, ptx) in entries(name) {

@@ -359,7 +359,7 @@ fn shapes_and_lengths_that_do_not_fit_are_errors() {
     assert!(matches!(other.view().slice(1, 1), Err(Error::Length { .. })));
     assert!(matches!(other.view().slice(usize::MAX, 2), Err(Error::Length { .. })));
     assert!(matches!(ReduceRung::Sequential.prepare::<f32>(&gpu, 10, 100), Err(Error::NoSuchRung { .. })));
-    let error = ReduceRung::ExactSpans.prepare::<i64>(&gpu, 10, 256).map(|_| ()).unwrap_err().to_string();
+    let error = ReduceRung::ExactLongRows.prepare::<i64>(&gpu, 10, 256).map(|_| ()).unwrap_err().to_string();
     for part in ["exact sums", "i64", "f32", "f64"] {
         assert!(error.contains(part), "{part} is not in: {error}");
     }

@@ -35,7 +35,7 @@ fn the_exact_rung_loses_nothing() {
     let cancelling = [1e20_f32, 1.0, -1e20, 3.0].repeat(50);
     let file = files.write("cancelling.npy", &npy("<f4", false, "(200,)", &floats(&cancelling)));
     let sum_by = |arguments: &[&str]| stdout(&bench(&[&["sum", "--input", &file], arguments].concat()));
-    assert!(sum_by(&["--rung", "exact_spans"]).contains("sum = 200.0\n"));
+    assert!(sum_by(&["--rung", "exact_long_rows"]).contains("sum = 200.0\n"));
     assert!(sum_by(&[]).contains("sum = 200.0\n"));
     assert!(sum_by(&["--rung", "single_launch"]).contains("sum = 150.0\n"));
 }

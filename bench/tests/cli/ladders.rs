@@ -15,7 +15,7 @@ fn all_ladders_in_a_table_each() {
         "Transpose of 70 x 50 f32",
         "divergent_modulo",
         "single_launch",
-        "exact_spans",
+        "exact_long_rows",
         "tiled_padded",
         "right",
         "conflicts",
@@ -73,8 +73,8 @@ fn one_rung_of_a_ladder() {
     let of = |arguments: &[&str], sizes: &[&[&str]]| kernels(&[arguments, &sizes.concat()].concat());
     assert_eq!(of(&["reduce", "--rung", "unroll4"], &[numbers]), ["Sum in global memory,100 f32,unroll4"]);
     assert_eq!(
-        of(&["reduce", "--rung", "exact_spans", "--dtype", "f64"], &[numbers]),
-        ["Sum in shared memory,100 f64,exact_spans"]
+        of(&["reduce", "--rung", "exact_long_rows", "--dtype", "f64"], &[numbers]),
+        ["Sum in shared memory,100 f64,exact_long_rows"]
     );
     assert_eq!(of(&["transpose", "--rung", "tiled_8"], &[sides]), ["Transpose,9 x 7 f32,tiled_8"]);
     assert_eq!(of(&["control-flow", "--rung", "sync_or"], &[numbers]), ["Control flow,100 u32,sync_or"]);

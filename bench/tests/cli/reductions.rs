@@ -15,7 +15,7 @@ fn random_numbers_have_the_same_sum_everywhere() {
     assert_eq!(result(&[]), 353.0);
     assert_eq!(result(&["--rung", "neighbored"]), 353.0);
     assert_eq!(result(&["--rung", "single_launch"]), 353.0);
-    assert_eq!(result(&["--rung", "exact_spans"]), 353.0);
+    assert_eq!(result(&["--rung", "exact_long_rows"]), 353.0);
     assert_ne!(result(&["--seed", "2"]), 353.0);
     for dtype in ["f64", "f16", "bf16", "i8", "i16", "i32", "i64"] {
         assert_eq!(result(&["--dtype", dtype]), 353.0, "{dtype}");
@@ -58,7 +58,7 @@ fn lengths_around_a_warp_and_none_at_all() {
 
 #[test]
 fn the_sum_of_nothing_is_zero() {
-    for rung in ["neighbored", "sequential", "single_launch", "exact_spans"] {
+    for rung in ["neighbored", "sequential", "single_launch", "exact_long_rows"] {
         let output = bench(&["sum", "--n", "0", "--rung", rung, "--format", "json"]);
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         let result = report["sections"][0]["rows"][0]["result"].as_f64().expect("a result");

@@ -168,7 +168,7 @@ pub enum ReduceRung {
     WarpShuffle,
     Vectorized,
     SingleLaunch,
-    ExactSpans,
+    ExactLongRows,
 }
 
 impl ReduceRung {
@@ -197,7 +197,7 @@ impl ReduceRung {
         Self::WarpShuffle,
         Self::Vectorized,
         Self::SingleLaunch,
-        Self::ExactSpans,
+        Self::ExactLongRows,
     ];
 
     /// All of both ladders.
@@ -227,7 +227,7 @@ impl ReduceRung {
             Self::WarpShuffle => "warp_shuffle",
             Self::Vectorized => "vectorized",
             Self::SingleLaunch => "single_launch",
-            Self::ExactSpans => "exact_spans",
+            Self::ExactLongRows => "exact_long_rows",
         }
     }
 
@@ -253,7 +253,7 @@ impl ReduceRung {
             Self::WarpShuffle => "registers instead of shared memory",
             Self::Vectorized => "16-byte loads, several in flight",
             Self::SingleLaunch => "the last block folds the partials",
-            Self::ExactSpans => "integers instead of floats: exact",
+            Self::ExactLongRows => "integers instead of floats: exact",
         }
     }
 
@@ -273,12 +273,12 @@ impl ReduceRung {
 
     /// Whether the rung's float sum is the exact one, rounded once. Sums of integers are exact by every rung.
     pub fn is_exact(self) -> bool {
-        self == Self::ExactSpans
+        self == Self::ExactLongRows
     }
 
     /// Whether the rung's block is fixed.
     pub fn has_own_block(self) -> bool {
-        matches!(self, Self::SingleLaunch | Self::ExactSpans)
+        matches!(self, Self::SingleLaunch | Self::ExactLongRows)
     }
 
     /// The blocks of `block` threads for `len` elements.
@@ -322,7 +322,7 @@ impl ReduceRung {
         };
         let steps = if self == Self::SingleLaunch {
             Steps::Single(SingleLaunch::new(gpu, T::single_launch())?)
-        } else if self == Self::ExactSpans {
+        } else if self == Self::ExactLongRows {
             Steps::Exact { reducer: T::exact(gpu, len)?, output: gpu.zeroed(1)? }
         } else if self.is_in_place() {
             let kernel = T::in_place(self, block).ok_or_else(|| no_instance::<T>(block))?;

@@ -9,9 +9,9 @@ use kernels::ops::{
 };
 use kernels::reduce::{
     columns::columns,
+    long_rows::{long_rows, long_rows_unaligned},
     rows::rows,
     segments::{long_segments, places_of_partial, segments},
-    spans::{spans, spans_anywhere},
 };
 
 use super::private::Token;
@@ -50,20 +50,20 @@ macro_rules! builtin {
         Kernels::<$by, $element> {
             name: $name,
             operator: Operator::<$element>::to_word($value),
-            spans: spans::handle::<$by, $element>(),
-            spans_anywhere: builtin!(spans_anywhere, $by, $element, $order),
+            long_rows: long_rows::handle::<$by, $element>(),
+            long_rows_unaligned: builtin!(long_rows_unaligned, $by, $element, $order),
             rows: Some(rows::handle::<$by, $element>()),
             columns: Some(columns::handle::<$by, $element>()),
         }
     };
-    // Spans that begin anywhere have a kernel of their own only where the order counts.
-    (spans_anywhere, $by:ident, $element:ty, in_any_order) => {{
+    // Rows that begin anywhere have a kernel of their own only where the order counts.
+    (long_rows_unaligned, $by:ident, $element:ty, in_any_order) => {{
         const { assert!(<$by as Operator<$element>>::ANY_ORDER) };
         None
     }};
-    (spans_anywhere, $by:ident, $element:ty, in_order) => {{
+    (long_rows_unaligned, $by:ident, $element:ty, in_order) => {{
         const { assert!(!<$by as Operator<$element>>::ANY_ORDER) };
-        Some(spans_anywhere::handle::<$by, $element>())
+        Some(long_rows_unaligned::handle::<$by, $element>())
     }};
     (segment_kernels, $by:ident, $value:expr, $element:ty) => {
         OrderedSegmentKernels::<$element, <$by as Operator<$element>>::Output> {

@@ -4,14 +4,14 @@ use cuda_std::element::{Element, Plain};
 use half::{bf16, f16};
 use kernels::ops::{InElementType, Mean, Norm, Sum, SumInF64, SumOfSquares};
 use kernels::reduce::exact::columns::{BLOCKS_AT_ONCE, exact_columns, rows_in_flight};
+use kernels::reduce::exact::long_rows::{
+    ExactLongRowArgs, THREADS_AT_ONCE, THREADS_OF_TWO_AT_ONCE, VECTORS_IN_FLIGHT, boxes, exact_long_rows,
+    exact_long_rows_of_two_terms, words_of_residue,
+};
 use kernels::reduce::exact::long_segments::exact_long_segments;
 use kernels::reduce::exact::result::{DERIVED, IN_OTHER_FORMAT};
 use kernels::reduce::exact::rows::{self, ExactRowArgs, exact_rows, exact_rows_of_two_terms, least_lanes};
 use kernels::reduce::exact::segments::exact_segments;
-use kernels::reduce::exact::spans::{
-    ExactSpanArgs, THREADS_AT_ONCE, THREADS_OF_TWO_AT_ONCE, VECTORS_IN_FLIGHT, boxes, exact_spans,
-    exact_spans_of_two_terms, words_of_residue,
-};
 use kernels::reduce::tuning::exact_rows::COALESCED;
 
 use super::plan::{AtOnce, Blocks, Tiles};
@@ -25,15 +25,15 @@ use crate::{AnyBlock, Error, Gpu, Kernel, MULTIPROCESSORS, Transposition, View, 
 
 /// The kernels of exact sums of some terms.
 struct ExactKernels<T: Element> {
-    /// The kernel for spans, and how many threads of it a multiprocessor runs at once.
-    spans: (AnyBlock<ExactSpanArgs<'static, T>>, usize),
+    /// The kernel for long rows, and how many threads of it a multiprocessor runs at once.
+    long_rows: (AnyBlock<ExactLongRowArgs<'static, T>>, usize),
     /// The kernel for short rows.
     rows: Kernel<ExactRowArgs<'static, T>>,
     /// The kernel for columns. If there is none, columns are transposed.
     columns: Option<Kernel<exact_columns::Args<'static, T>>>,
     /// Words of a residue.
     words: usize,
-    /// Tile states of a span's part.
+    /// Tile states of a row's part.
     boxes: usize,
     /// What is made of the sums.
     finish: u32,
@@ -47,8 +47,8 @@ macro_rules! exact_reductions {
             fn plan(shape: Shape, _: Token) -> Result<Planned<$type, $output>, Error> {
                 let (words, boxes) = (words_of_residue::<$terms, $type>(), boxes::<$terms, $type>());
                 // SAFETY: whoever has them cannot launch them: only `Exact` does.
-                let (spans, rows, columns) = unsafe { exact_reductions!($kernels, $terms, $type) };
-                Exact::plan::<$output>(ExactKernels { spans, rows, columns, words, boxes, finish: $finish }, shape)
+                let (long_rows, rows, columns) = unsafe { exact_reductions!($kernels, $terms, $type) };
+                Exact::plan::<$output>(ExactKernels { long_rows, rows, columns, words, boxes, finish: $finish }, shape)
             }
 
             fn segment_kernels(_: Token) -> SegmentKernels<$type, $output> {
@@ -67,14 +67,14 @@ macro_rules! exact_reductions {
     )*)*};
     (one_term, $terms:ident, $type:ident) => {
         (
-            (exact_spans::handle::<$terms, $type>(), THREADS_AT_ONCE),
+            (exact_long_rows::handle::<$terms, $type>(), THREADS_AT_ONCE),
             exact_rows::handle::<$terms, $type>(),
             Some(exact_columns::handle::<$terms, $type>()),
         )
     };
     (two_terms, $terms:ident, $type:ident) => {
         (
-            (exact_spans_of_two_terms::handle::<$terms, $type>(), THREADS_OF_TWO_AT_ONCE),
+            (exact_long_rows_of_two_terms::handle::<$terms, $type>(), THREADS_OF_TWO_AT_ONCE),
             exact_rows_of_two_terms::handle::<$terms, $type>(),
             None,
         )
@@ -117,8 +117,8 @@ struct Exact<T: Element> {
 enum Plan {
     /// There is no output.
     Nothing,
-    Spans {
-        spans: usize,
+    LongRows {
+        rows: usize,
         len: usize,
         pitch: usize,
         blocks: Blocks,
@@ -139,21 +139,21 @@ enum Plan {
 }
 
 impl Plan {
-    /// That of short rows, or of spans.
-    fn of_spans<T: Element>(kernels: &ExactKernels<T>, spans: usize, len: usize, pitch: usize) -> Self {
+    /// The plan of short rows, or of long ones.
+    fn of_rows<T: Element>(kernels: &ExactKernels<T>, rows: usize, len: usize, pitch: usize) -> Self {
         let size = size_of::<T>();
-        if spans == 0 {
+        if rows == 0 {
             Self::Nothing
-        } else if spans > 1 && len > 0 && Lanes::take(len, size) {
-            Self::Rows { rows: spans, len, pitch }
+        } else if rows > 1 && len > 0 && Lanes::take(len, size) {
+            Self::Rows { rows, len, pitch }
         } else {
             // Nothing is where the pitch says; and where that would be may be beyond any address.
             let pitch = if len == 0 { 0 } else { pitch };
-            Self::Spans {
-                spans,
+            Self::LongRows {
+                rows,
                 len,
                 pitch,
-                blocks: Blocks::exact(spans, len, size, VECTORS_IN_FLIGHT, kernels.spans.1),
+                blocks: Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT, kernels.long_rows.1),
             }
         }
     }
@@ -165,8 +165,8 @@ impl<T: Element> Exact<T> {
         let size = size_of::<T>();
         let mut transposed = None;
         let plan = match shape.kind {
-            Kind::Spans { spans, len, pitch } => Plan::of_spans(&kernels, spans, len, pitch),
-            Kind::Columns { .. } if shape.elements_each() == 0 => Plan::of_spans(&kernels, shape.outputs(), 0, 0),
+            Kind::Rows { rows, len, pitch } => Plan::of_rows(&kernels, rows, len, pitch),
+            Kind::Columns { .. } if shape.elements_each() == 0 => Plan::of_rows(&kernels, shape.outputs(), 0, 0),
             Kind::Columns { .. } if shape.outputs() == 0 => Plan::Nothing,
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => match kernels.columns {
                 Some(_) => {
@@ -179,7 +179,7 @@ impl<T: Element> Exact<T> {
                 None => {
                     let turned = Transposition::new(rows, columns).batch(batches).with_input_pitch(pitch)?;
                     transposed = Some((turned, shape.elements().unwrap_or(usize::MAX), batches * rows * columns));
-                    Plan::of_spans(&kernels, batches * columns, rows, rows)
+                    Plan::of_rows(&kernels, batches * columns, rows, rows)
                 }
             },
         };
@@ -199,11 +199,11 @@ impl<T: Element> Exact<T> {
         let (tile_states, residues, tickets) = (tile_states.view_mut(), residues.view_mut(), tickets.view_mut());
         match self.plan {
             Plan::Nothing => Ok(()),
-            Plan::Spans { spans, len, pitch, blocks } => {
+            Plan::LongRows { rows, len, pitch, blocks } => {
                 let Blocks { parts, tiles, longer, threads } = blocks;
                 let arguments =
-                    ExactSpanArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output };
-                gpu.launch(kernels.spans.0.with_block(threads), grid(blocks.grid(spans), OPERATION)?, arguments)
+                    ExactLongRowArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output };
+                gpu.launch(kernels.long_rows.0.with_block(threads), grid(blocks.grid(rows), OPERATION)?, arguments)
             }
             Plan::Rows { rows, len, pitch } => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
@@ -248,7 +248,7 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T> {
         let words = self.kernels.words;
         let room = match self.plan {
             Plan::Nothing | Plan::Rows { .. } => Room::default(),
-            Plan::Spans { spans, blocks, .. } => blocks.room(spans, self.kernels.boxes, words),
+            Plan::LongRows { rows, blocks, .. } => blocks.room(rows, self.kernels.boxes, words),
             Plan::Columns { batches, columns, tiles, .. } => {
                 let shared = if tiles.parts > 1 { batches } else { 0 };
                 let tickets = shared * if tiles.abreast == 1 { tiles.count(columns) } else { 1 };

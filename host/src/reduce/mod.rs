@@ -62,8 +62,8 @@ mod workspace;
 use cuda_std::element::{Element, Plain};
 use kernels::ops::Operator;
 use kernels::reduce::columns::ColumnArgs;
+use kernels::reduce::long_rows::LongRowArgs;
 use kernels::reduce::rows::RowArgs;
-use kernels::reduce::spans::SpanArgs;
 
 use crate::{AnyBlock, Error, Kernel};
 
@@ -94,19 +94,19 @@ pub struct Kernels<O: Operator<T>, T: Element> {
     name: &'static str,
     /// The operator's value.
     operator: u64,
-    spans: AnyBlock<SpanArgs<'static, T, Output<O, T>>>,
-    spans_anywhere: Option<AnyBlock<SpanArgs<'static, T, Output<O, T>>>>,
+    long_rows: AnyBlock<LongRowArgs<'static, T, Output<O, T>>>,
+    long_rows_unaligned: Option<AnyBlock<LongRowArgs<'static, T, Output<O, T>>>>,
     rows: Option<Kernel<RowArgs<'static, T, Output<O, T>>>>,
     columns: Option<ColumnsKernel<O, T>>,
 }
 
 impl<O: Operator<T>, T: Element> Kernels<O, T> {
-    /// An operator with a kernel for long spans: all of a buffer, long rows. It takes short ones too, if slowly. `name`
+    /// An operator with a kernel for long rows; the whole input is one. It takes short ones too, if slowly. `name`
     /// is for messages: `the sum`.
     ///
-    /// The kernel calls [`fold_spans`](kernels::reduce::spans::fold_spans), or takes any arguments.
-    pub fn new(name: &'static str, spans: AnyBlock<SpanArgs<'static, T, Output<O, T>>>) -> Self {
-        Self { name, operator: O::default().to_word(), spans, spans_anywhere: None, rows: None, columns: None }
+    /// The kernel calls [`fold_long_rows`](kernels::reduce::long_rows::fold_long_rows), or takes any arguments.
+    pub fn new(name: &'static str, long_rows: AnyBlock<LongRowArgs<'static, T, Output<O, T>>>) -> Self {
+        Self { name, operator: O::default().to_word(), long_rows, long_rows_unaligned: None, rows: None, columns: None }
     }
 
     /// The operator's value; without one it is the default of its type.
@@ -114,10 +114,10 @@ impl<O: Operator<T>, T: Element> Kernels<O, T> {
         Self { operator: operator.to_word(), ..self }
     }
 
-    /// Also with a kernel for long spans of which not all begin at a multiple of 16 bytes, which calls
-    /// [`spans_anywhere`](fn@kernels::reduce::spans::spans_anywhere); without one, the one for spans takes these too.
-    pub fn with_spans_anywhere(self, kernel: AnyBlock<SpanArgs<'static, T, Output<O, T>>>) -> Self {
-        Self { spans_anywhere: Some(kernel), ..self }
+    /// Also with a kernel for long rows of which not all begin at a multiple of 16 bytes, which calls
+    /// [`long_rows_unaligned`](fn@kernels::reduce::long_rows::long_rows_unaligned); without one, the one for rows takes these too.
+    pub fn with_long_rows_unaligned(self, kernel: AnyBlock<LongRowArgs<'static, T, Output<O, T>>>) -> Self {
+        Self { long_rows_unaligned: Some(kernel), ..self }
     }
 
     /// Also with a kernel for short rows, which calls [`rows`](fn@kernels::reduce::rows::rows) in blocks of as many

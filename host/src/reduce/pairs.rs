@@ -4,10 +4,10 @@ use cuda_std::element::{Element, Plain};
 use cuda_std::tile_state;
 use half::{bf16, f16};
 use kernels::ops::{Dot, InElementType, Operator};
-use kernels::reduce::exact::result::IN_OTHER_FORMAT;
-use kernels::reduce::exact::spans::{
+use kernels::reduce::exact::long_rows::{
     PAIRS_IN_FLIGHT, THREADS_OF_TWO_AT_ONCE, boxes_of_pairs, exact_pairs, words_of_pairs_residue,
 };
+use kernels::reduce::exact::result::IN_OTHER_FORMAT;
 use kernels::reduce::pairs::{self, PairArgs, VECTORS_IN_FLIGHT};
 
 use super::Shape;
@@ -198,7 +198,7 @@ pub(super) fn check_inputs<T: Element>(gpu: &Gpu, shape: Shape, x: View<'_, T>, 
 struct PlannedPairs<T: Element, R: Plain> {
     kernel: PairKernel<T, R>,
     shape: Shape,
-    spans: usize,
+    rows: usize,
     len: usize,
     pitch: usize,
     /// None if there is no output.
@@ -209,7 +209,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
     /// How a shape of pairs is reduced, if it can be.
     fn new(kernel: PairKernel<T, R>, shape: Shape) -> Result<Self, Error> {
         check_elements::<T>(shape)?;
-        let Kind::Spans { spans, len, pitch } = shape.kind else {
+        let Kind::Rows { rows, len, pitch } = shape.kind else {
             return Err(Error::Shape {
                 operation: OPERATION,
                 what: "the number of columns",
@@ -219,11 +219,11 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         };
         // Nothing is where the pitch says; and where that would be may be beyond any address.
         let (size, pitch) = (size_of::<T>(), if len == 0 { 0 } else { pitch });
-        let blocks = (spans > 0).then(|| match kernel {
-            PairKernel::InOrder { .. } => Blocks::of_spans(spans, len, size, VECTORS_IN_FLIGHT),
-            PairKernel::Exact { .. } => Blocks::exact(spans, len, size, PAIRS_IN_FLIGHT, THREADS_OF_TWO_AT_ONCE),
+        let blocks = (rows > 0).then(|| match kernel {
+            PairKernel::InOrder { .. } => Blocks::of_rows(rows, len, size, VECTORS_IN_FLIGHT),
+            PairKernel::Exact { .. } => Blocks::exact(rows, len, size, PAIRS_IN_FLIGHT, THREADS_OF_TWO_AT_ONCE),
         });
-        Ok(Self { kernel, shape, spans, len, pitch, blocks })
+        Ok(Self { kernel, shape, rows, len, pitch, blocks })
     }
 
     fn room(&self) -> Room {
@@ -231,7 +231,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
             PairKernel::InOrder { boxes, .. } => (boxes, 0),
             PairKernel::Exact { boxes, words, .. } => (boxes, words),
         };
-        self.blocks.map_or(Room::default(), |blocks| blocks.room(self.spans, boxes, words))
+        self.blocks.map_or(Room::default(), |blocks| blocks.room(self.rows, boxes, words))
     }
 
     /// Starts it in a workspace that has the room.
@@ -242,7 +242,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         (x, y): (View<'_, T>, View<'_, T>),
         output: ViewMut<'_, R>,
     ) -> Result<(), Error> {
-        let Self { ref kernel, shape, spans, len, pitch, blocks } = *self;
+        let Self { ref kernel, shape, rows, len, pitch, blocks } = *self;
         check_inputs(gpu, shape, x, y)?;
         gpu.own(output.memory(), OPERATION)?;
         if output.len() != shape.outputs() {
@@ -250,7 +250,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
             return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
         }
         let Some(blocks) = blocks else { return Ok(()) };
-        let (grid, tile_states) = (grid(blocks.grid(spans), OPERATION)?, workspace.tile_states.view_mut());
+        let (grid, tile_states) = (grid(blocks.grid(rows), OPERATION)?, workspace.tile_states.view_mut());
         let Blocks { parts, tiles, longer, threads } = blocks;
         match kernel {
             PairKernel::InOrder { kernel, .. } => {

@@ -1,20 +1,20 @@
 //! Which kernel reduces a shape, and in how many blocks.
 //!
-//! These are part of the order in which elements are combined. An operator that keeps an order has those of one span
+//! These are part of the order in which elements are combined. An operator that keeps an order has those of one row
 //! or column of the same length, so the order is a function of the length and the types. Others have what is fastest
 //! for the shape. Neither depends on the device.
 
 use cuda_std::element::Plain;
 use cuda_std::tile_state;
 use kernels::reduce::columns::{self, in_order::Order};
+use kernels::reduce::exact::long_rows::THREADS_OF_TWO_AT_ONCE;
 use kernels::reduce::exact::rest::MOST_WARPS;
-use kernels::reduce::exact::spans::THREADS_OF_TWO_AT_ONCE;
 use kernels::reduce::tuning::columns::{ENOUGH_COLUMNS, FEW_PARTIALS, LINE, MANY_COLUMNS, MANY_LANES};
 use kernels::reduce::tuning::exact_long_rows::{THREADS, THREADS_ALONE};
 use kernels::reduce::tuning::long_rows::{
     LARGE_BLOCKS, MOST_THREADS, SMALL_BLOCKS, VECTORS_OF_A_SHORT_ROW, VERY_MANY_ROWS,
 };
-use kernels::reduce::{rows, spans};
+use kernels::reduce::{long_rows, rows};
 
 use super::shape::Kind;
 use super::workspace::Room;
@@ -25,8 +25,8 @@ use crate::MULTIPROCESSORS;
 pub(super) enum Plan {
     /// There is no output.
     Nothing,
-    Spans {
-        spans: usize,
+    LongRows {
+        rows: usize,
         len: usize,
         pitch: usize,
         blocks: Blocks,
@@ -57,21 +57,25 @@ impl Plan {
     pub(super) fn of(kind: Kind, elements: Elements) -> Self {
         let Elements { size, size_of_state, has_rows, is_any_order } = elements;
         match kind {
-            Kind::Spans { spans: 0, .. } => Self::Nothing,
+            Kind::Rows { rows: 0, .. } => Self::Nothing,
             Kind::Columns { batches, columns, .. } if batches == 0 || columns == 0 => Self::Nothing,
-            Kind::Spans { spans, len, pitch } => {
+            Kind::Rows { rows, len, pitch } => {
                 let vectors = len.div_ceil(16 / size);
-                if has_rows && vectors <= VECTORS_OF_A_SHORT_ROW && (spans > 1 || !is_any_order) {
+                if has_rows && vectors <= VECTORS_OF_A_SHORT_ROW && (rows > 1 || !is_any_order) {
                     let lanes = rows::lanes_of_row(vectors);
-                    let rows_of_block =
-                        rows_of_block(spans, rows::rows_of_block(len, pitch, lanes, size), lanes) as u32;
-                    return Self::Rows { rows: spans, len, pitch, lanes: lanes as u32, rows_of_block };
+                    let rows_of_block = rows_of_block(rows, rows::rows_of_block(len, pitch, lanes, size), lanes) as u32;
+                    return Self::Rows { rows, len, pitch, lanes: lanes as u32, rows_of_block };
                 }
                 // Nothing is where the pitch says; and where that would be may be beyond any address.
                 let pitch = if len == 0 { 0 } else { pitch };
                 // In the order of one that is alone.
-                let beside = if is_any_order { spans } else { 1 };
-                Self::Spans { spans, len, pitch, blocks: Blocks::of_spans(beside, len, size, spans::VECTORS_IN_FLIGHT) }
+                let beside = if is_any_order { rows } else { 1 };
+                Self::LongRows {
+                    rows,
+                    len,
+                    pitch,
+                    blocks: Blocks::of_rows(beside, len, size, long_rows::VECTORS_IN_FLIGHT),
+                }
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let in_flight = columns::rows_in_flight(size, size_of_state);
@@ -91,8 +95,8 @@ impl Plan {
     /// What the blocks need to leave states of type `S` for each other.
     pub(super) fn room<S: Plain>(&self) -> Room {
         match *self {
-            Self::Spans { spans, blocks, .. } => {
-                blocks.room(blocks.spans_of_launch(spans), tile_state::tile_states_per_value::<S>(), 0)
+            Self::LongRows { rows, blocks, .. } => {
+                blocks.room(blocks.rows_of_launch(rows), tile_state::tile_states_per_value::<S>(), 0)
             }
             Self::Columns { batches, columns, abreast, lanes, parts, .. } if parts > 1 => {
                 let abreast = abreast as usize;
@@ -114,7 +118,7 @@ impl Plan {
     pub(super) fn grid(&self) -> (usize, usize) {
         match *self {
             Self::Nothing => (0, 0),
-            Self::Spans { spans, blocks, .. } => blocks.grid(blocks.spans_of_launch(spans)),
+            Self::LongRows { rows, blocks, .. } => blocks.grid(blocks.rows_of_launch(rows)),
             Self::Rows { rows, rows_of_block, .. } => (rows.div_ceil(rows_of_block as usize), 1),
             Self::Columns { batches, columns, abreast, lanes, parts, batches_of_block, .. } => {
                 let tiles = tiles_of_columns(columns * abreast as usize, lanes as usize);
@@ -136,7 +140,7 @@ pub(super) struct Elements {
     pub is_any_order: bool,
 }
 
-/// How blocks reduce long spans.
+/// How blocks reduce long rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Blocks {
     pub parts: u32,
@@ -147,49 +151,49 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Those that fold `spans` spans of `len` elements of `size` bytes by an [operator](kernels::ops::Operator), of
+    /// Those that fold `long_rows` rows of `len` elements of `size` bytes by an [operator](kernels::ops::Operator), of
     /// which a thread has so many vectors in flight.
-    pub(super) fn of_spans(spans: usize, len: usize, size: usize, in_flight: usize) -> Self {
-        let threads = threads_of_span(len.div_ceil(16 / size), spans, in_flight);
+    pub(super) fn of_rows(rows: usize, len: usize, size: usize, in_flight: usize) -> Self {
+        let threads = threads_of_row(len.div_ceil(16 / size), rows, in_flight);
         // The last one may be less than a tile.
         let tiles = len.div_ceil(threads * in_flight * (16 / size));
-        Self::of(threads, tiles, parts_of_span(tiles, spans))
+        Self::of(threads, tiles, parts_of_row(tiles, rows))
     }
 
-    /// Those that sum spans exactly, at least one. A multiprocessor runs `threads_at_once` threads at once.
+    /// Those that sum rows exactly, at least one. A multiprocessor runs `threads_at_once` threads at once.
     /// They do not change the results.
-    pub(super) fn exact(spans: usize, len: usize, size: usize, in_flight: usize, threads_at_once: usize) -> Self {
+    pub(super) fn exact(rows: usize, len: usize, size: usize, in_flight: usize, threads_at_once: usize) -> Self {
         const { assert!(THREADS_ALONE <= 32 * MOST_WARPS && THREADS_ALONE <= THREADS_OF_TWO_AT_ONCE) };
         let vectors = len.div_ceil(16 / size);
         let alone = vectors.div_ceil(in_flight).next_power_of_two().max(32);
         let threads = if alone <= THREADS_ALONE { alone } else { THREADS };
         let tiles = vectors.div_ceil(threads * in_flight).max(1);
-        Self::of(threads, tiles, tiles.min((threads_at_once / THREADS * MULTIPROCESSORS / spans).max(1)))
+        Self::of(threads, tiles, tiles.min((threads_at_once / THREADS * MULTIPROCESSORS / rows).max(1)))
     }
 
     fn of(threads: usize, tiles: usize, parts: usize) -> Self {
-        // No address space has more tiles than 32 bits count: one of a long span is at least 8 KiB.
+        // No address space has more tiles than 32 bits count: one of a long row is at least 8 KiB.
         let (tiles, longer) = ((tiles / parts) as u32, (tiles % parts) as u32);
         Self { parts: parts as u32, tiles, longer, threads: threads as u32 }
     }
 
-    /// What blocks that share spans leave each other: for each state `boxes` tile states, for each span a residue of
+    /// What blocks that share rows leave each other: for each state `boxes` tile states, for each row a residue of
     /// `words` words.
-    pub(super) fn room(&self, spans: usize, boxes: usize, words: usize) -> Room {
-        let shared = if self.parts > 1 { spans } else { 0 };
+    pub(super) fn room(&self, rows: usize, boxes: usize, words: usize) -> Room {
+        let shared = if self.parts > 1 { rows } else { 0 };
         Room { tile_states: self.parts as usize * shared * boxes, residues: words * shared, ..Room::default() }
     }
 
-    /// How many of `spans` spans a launch folds: all, unless blocks share a span, and a grid is not as high as there
-    /// are spans.
-    pub(super) fn spans_of_launch(&self, spans: usize) -> usize {
+    /// How many of `long_rows` rows a launch folds: all, unless blocks share a row, and a grid is not as high as there
+    /// are rows.
+    pub(super) fn rows_of_launch(&self, rows: usize) -> usize {
         const HIGHEST_GRID: usize = 65_535;
-        if self.parts > 1 { spans.min(HIGHEST_GRID) } else { spans }
+        if self.parts > 1 { rows.min(HIGHEST_GRID) } else { rows }
     }
 
     /// Blocks in each direction of the grid.
-    pub(super) fn grid(&self, spans: usize) -> (usize, usize) {
-        if self.parts > 1 { (self.parts as usize, spans) } else { (spans, 1) }
+    pub(super) fn grid(&self, rows: usize) -> (usize, usize) {
+        if self.parts > 1 { (self.parts as usize, rows) } else { (rows, 1) }
     }
 }
 
@@ -320,17 +324,17 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce
     needed.min(widest)
 }
 
-/// Threads of a block that folds a span of so many vectors, one of `spans`; at most [`MOST_THREADS`].
+/// Threads of a block that folds a row of so many vectors, one of `long_rows`; at most [`MOST_THREADS`].
 ///
-/// A thread has two tiles on their way at once: a span that one block can load so has no partials, and gets as few
+/// A thread has two tiles on their way at once: a row that one block can load so has no partials, and gets as few
 /// threads as that takes, since every further warp makes the block's last fold longer. A single longer one is spread
 /// over the multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two fit.
-/// Where there are many spans, blocks are small, so that while one folds its last states others load; but of very many,
-/// whose last blocks are a small part of all, long spans have as many threads as load them in two rounds, and so fewer
+/// Where there are many rows, blocks are small, so that while one folds its last states others load; but of very many,
+/// whose last blocks are a small part of all, long rows have as many threads as load them in two rounds, and so fewer
 /// last folds. (`docs/notes/whole-inputs.md`)
-fn threads_of_span(vectors: usize, spans: usize, in_flight: usize) -> usize {
+fn threads_of_row(vectors: usize, rows: usize, in_flight: usize) -> usize {
     let of_one_round = vectors.div_ceil(2 * in_flight).next_power_of_two();
-    let most = match spans {
+    let most = match rows {
         1 if of_one_round <= MOST_THREADS => MOST_THREADS,
         1 => vectors.div_ceil(2 * in_flight * MULTIPROCESSORS).next_power_of_two().clamp(128, MOST_THREADS),
         2..LARGE_BLOCKS => MOST_THREADS,
@@ -341,10 +345,10 @@ fn threads_of_span(vectors: usize, spans: usize, in_flight: usize) -> usize {
     of_one_round.clamp(32, most)
 }
 
-/// How many blocks fold a span of so many tiles, one of `spans`: as many as run at once, and none for a single tile
+/// How many blocks fold a row of so many tiles, one of `long_rows`: as many as run at once, and none for a single tile
 /// where others have two, since two that are on their way at once take less time than the partials of two.
-fn parts_of_span(tiles: usize, spans: usize) -> usize {
-    (LARGE_BLOCKS / spans).clamp(1, tiles.div_ceil(2).max(1))
+fn parts_of_row(tiles: usize, rows: usize) -> usize {
+    (LARGE_BLOCKS / rows).clamp(1, tiles.div_ceil(2).max(1))
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use cuda_std::element::{Element, Plain};
 use kernels::ops::Operator;
 use kernels::reduce::columns::ColumnArgs;
+use kernels::reduce::long_rows::LongRowArgs;
 use kernels::reduce::rows::{RowArgs, vectors_of_row};
-use kernels::reduce::spans::SpanArgs;
 
 use super::plan::{Blocks, Elements, Plan, tiles_of_columns};
 use super::workspace::{Room, Workspace};
@@ -179,20 +179,21 @@ impl<O: Operator<E>, E: Element, T: Element, R: Plain> Launches<T, R> for ByOper
         let grid = grid(plan.grid(), OPERATION)?;
         match *plan {
             Plan::Nothing => Ok(()),
-            Plan::Spans { spans, len, pitch, blocks } => {
-                let bytes_between = if spans > 1 { pitch.saturating_mul(size_of::<E>()) } else { 0 };
+            Plan::LongRows { rows, len, pitch, blocks } => {
+                let bytes_between = if rows > 1 { pitch.saturating_mul(size_of::<E>()) } else { 0 };
                 let is_aligned = input.device_address().is_multiple_of(16) && bytes_between.is_multiple_of(16);
-                let kernel = match kernels.spans_anywhere {
+                let kernel = match kernels.long_rows_unaligned {
                     Some(kernel) if !is_aligned => kernel,
-                    _ => kernels.spans,
+                    _ => kernels.long_rows,
                 };
-                let each = blocks.spans_of_launch(spans);
-                for first in (0..spans).step_by(each) {
-                    let count = each.min(spans - first);
+                let each = blocks.rows_of_launch(rows);
+                for first in (0..rows).step_by(each) {
+                    let count = each.min(rows - first);
                     let output = output.reborrow().slice(first, count)?;
                     let (input, tile_states) = (input.behind(first * pitch)?, workspace.tile_states.view_mut());
                     let Blocks { parts, tiles, longer, threads } = blocks;
-                    let arguments = SpanArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output };
+                    let arguments =
+                        LongRowArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output };
                     gpu.launch(kernel.with_block(threads), self::grid(blocks.grid(count), OPERATION)?, arguments)?;
                 }
                 Ok(())
@@ -239,30 +240,30 @@ fn no_kernel(operator: &'static str, shape: &'static str) -> Error {
 #[cfg(test)]
 mod tests {
     use kernels::ops::Product;
-    use kernels::reduce::spans::spans;
+    use kernels::reduce::long_rows::long_rows;
 
     use super::*;
     use crate::SimtOptions;
 
     #[test]
-    fn there_may_be_more_shared_spans_than_a_grid_is_high() {
-        const SPANS: usize = 65_537;
+    fn there_may_be_more_shared_rows_than_a_grid_is_high() {
+        const ROWS: usize = 65_537;
         const LEN: usize = 257;
         let gpu = Gpu::simt_with(SimtOptions { checks: false, ..SimtOptions::default() });
         // SAFETY: only plans launch it.
-        let kernels: Kernels<Product, _> = Kernels::new("the product", unsafe { spans::handle::<Product, f64>() });
+        let kernels: Kernels<Product, _> = Kernels::new("the product", unsafe { long_rows::handle::<Product, f64>() });
         // One of two parts is a tile, the other one element.
         let blocks = Blocks { parts: 2, tiles: 1, longer: 0, threads: 32 };
-        let plan = Plan::Spans { spans: SPANS, len: LEN, pitch: LEN, blocks };
+        let plan = Plan::LongRows { rows: ROWS, len: LEN, pitch: LEN, blocks };
         let planned: Planned<f64, f64> = Planned::new(ByOperator { kernels, plan });
-        let mut numbers = vec![1.0; SPANS * LEN];
-        numbers.chunks_mut(LEN).zip(1..).for_each(|(span, number)| span[LEN - 1] = f64::from(number));
+        let mut numbers = vec![1.0; ROWS * LEN];
+        numbers.chunks_mut(LEN).zip(1..).for_each(|(row, number)| row[LEN - 1] = f64::from(number));
         let input = gpu.upload(&numbers).unwrap();
-        let mut output = gpu.zeroed(SPANS).unwrap();
+        let mut output = gpu.zeroed(ROWS).unwrap();
         let mut workspace = Workspace::new(&gpu, planned.room()).unwrap();
-        let shape = Shape::rows(SPANS, LEN);
+        let shape = Shape::rows(ROWS, LEN);
         planned.start(&gpu, shape, &mut workspace, input.view(), output.view_mut()).unwrap();
         let found = gpu.download(&output).unwrap();
-        assert!(found.into_iter().eq((1..=SPANS).map(|number| number as f64)));
+        assert!(found.into_iter().eq((1..=ROWS).map(|number| number as f64)));
     }
 }

@@ -21,8 +21,8 @@ pub struct Shape {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// `spans` runs of `len` elements, `pitch` apart.
-    Spans { spans: usize, len: usize, pitch: usize },
+    /// `long_rows` runs of `len` elements, `pitch` apart.
+    Rows { rows: usize, len: usize, pitch: usize },
     /// The columns of `batches` matrices, `batch_pitch` apart.
     Columns { batches: usize, rows: usize, columns: usize, pitch: usize, batch_pitch: usize },
 }
@@ -30,12 +30,12 @@ pub(super) enum Kind {
 impl Shape {
     /// All of `len` elements, to one output.
     pub const fn all(len: usize) -> Self {
-        Self { kind: Kind::Spans { spans: 1, len, pitch: len } }
+        Self { kind: Kind::Rows { rows: 1, len, pitch: len } }
     }
 
     /// Each row of a matrix in row-major order.
     pub const fn rows(rows: usize, columns: usize) -> Self {
-        Self { kind: Kind::Spans { spans: rows, len: columns, pitch: columns } }
+        Self { kind: Kind::Rows { rows, len: columns, pitch: columns } }
     }
 
     /// `segments` segments of `len` neighbours each.
@@ -62,9 +62,9 @@ impl Shape {
             Err(Error::Shape { operation: "reduce", what: "the pitch", found: pitch, expected })
         };
         let kind = match self.kind {
-            Kind::Spans { spans, len, .. } => {
+            Kind::Rows { rows, len, .. } => {
                 check(len)?;
-                Kind::Spans { spans, len, pitch }
+                Kind::Rows { rows, len, pitch }
             }
             Kind::Columns { batches, rows, columns, .. } => {
                 check(columns)?;
@@ -99,7 +99,7 @@ impl Shape {
         let others: Vec<usize> = extents.iter().copied().filter(|&extent| extent > 0).collect();
         product(&others)?;
         if columns == 1 {
-            return Ok(Self { kind: Kind::Spans { spans: batches, len: rows, pitch: rows } });
+            return Ok(Self { kind: Kind::Rows { rows: batches, len: rows, pitch: rows } });
         }
         Ok(Self { kind: Kind::Columns { batches, rows, columns, pitch: columns, batch_pitch: rows * columns } })
     }
@@ -107,7 +107,7 @@ impl Shape {
     /// How many outputs there are.
     pub const fn outputs(&self) -> usize {
         match self.kind {
-            Kind::Spans { spans, .. } => spans,
+            Kind::Rows { rows, .. } => rows,
             Kind::Columns { batches, columns, .. } => batches.saturating_mul(columns),
         }
     }
@@ -115,7 +115,7 @@ impl Shape {
     /// How many elements are reduced to each output.
     pub const fn elements_each(&self) -> usize {
         match self.kind {
-            Kind::Spans { len, .. } => len,
+            Kind::Rows { len, .. } => len,
             Kind::Columns { rows, .. } => rows,
         }
     }
@@ -124,8 +124,8 @@ impl Shape {
     pub(super) fn check_matrix(&self, operation: &'static str, rows: usize, columns: usize) -> Result<(), Error> {
         let (own_rows, width, distance) = match self.kind {
             // The whole input, or the start of it.
-            Kind::Spans { spans: 0 | 1, .. } | Kind::Columns { batches: 1, rows: 0 | 1, .. } => return Ok(()),
-            Kind::Spans { spans, len, pitch } => (spans, len, pitch),
+            Kind::Rows { rows: 0 | 1, .. } | Kind::Columns { batches: 1, rows: 0 | 1, .. } => return Ok(()),
+            Kind::Rows { rows, len, pitch } => (rows, len, pitch),
             Kind::Columns { batches: 1, rows, columns, pitch, .. } => (rows, columns, pitch),
             // More axes than a matrix has.
             Kind::Columns { batches, rows, columns, batch_pitch, .. } => {
@@ -150,7 +150,7 @@ impl Shape {
             _ => (count - 1).checked_mul(pitch)?.checked_add(len),
         };
         match self.kind {
-            Kind::Spans { spans, len, pitch } => run(spans, pitch, len),
+            Kind::Rows { rows, len, pitch } => run(rows, pitch, len),
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 run(batches, batch_pitch, run(rows, pitch, columns)?)
             }

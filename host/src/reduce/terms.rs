@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use exact_sum::Binary;
 use kernels::reduce::exact::custom::{ExactTerm, TermArgs, words_of_residue};
 use kernels::reduce::exact::formula::ResultFormat;
-use kernels::reduce::exact::spans::{THREADS_AT_ONCE, VECTORS_IN_FLIGHT};
+use kernels::reduce::exact::long_rows::{THREADS_AT_ONCE, VECTORS_IN_FLIGHT};
 
 use super::Shape;
 use super::plan::Blocks;
@@ -23,7 +23,7 @@ use crate::{AnyBlock, Element, Error, Gpu, View, ViewMut};
 /// [`sum_terms`]: kernels::reduce::exact::custom::sum_terms
 pub struct TermKernels<E: ExactTerm, R: ResultFormat> {
     name: &'static str,
-    spans: AnyBlock<TermArgs<'static, E::Element, R>>,
+    long_rows: AnyBlock<TermArgs<'static, E::Element, R>>,
     term: PhantomData<E>,
 }
 
@@ -35,11 +35,11 @@ impl<E: ExactTerm, R: ResultFormat> TermKernels<E, R> {
     ///
     /// # Errors
     /// The term of 0 is not 0.
-    pub fn new(name: &'static str, spans: AnyBlock<TermArgs<'static, E::Element, R>>) -> Result<Self, Error> {
+    pub fn new(name: &'static str, long_rows: AnyBlock<TermArgs<'static, E::Element, R>>) -> Result<Self, Error> {
         let zero = E::Element::default();
         let term = E::term(zero);
         if term.is_zero() && (!E::HAS_LOW || E::low(zero, term).is_zero()) {
-            Ok(Self { name, spans, term: PhantomData })
+            Ok(Self { name, long_rows, term: PhantomData })
         } else {
             Err(Error::TermOfZero { operator: name })
         }
@@ -57,14 +57,14 @@ impl Gpu {
         shape: Shape,
     ) -> Result<Reducer<E::Element, R>, Error> {
         check_elements::<E::Element>(shape)?;
-        let Kind::Spans { spans, len, pitch } = shape.kind else {
+        let Kind::Rows { rows, len, pitch } = shape.kind else {
             return Err(Error::NoReductionKernel { operator: kernels.name, shape: "columns" });
         };
         // Nothing is where the pitch says; and where that would be may be beyond any address.
         let pitch = if len == 0 { 0 } else { pitch };
         let blocks =
-            (spans > 0).then(|| Blocks::exact(spans, len, size_of::<E::Element>(), VECTORS_IN_FLIGHT, THREADS_AT_ONCE));
-        let planned = OfTerms { kernel: kernels.spans, words: words_of_residue::<E>(), spans, len, pitch, blocks };
+            (rows > 0).then(|| Blocks::exact(rows, len, size_of::<E::Element>(), VECTORS_IN_FLIGHT, THREADS_AT_ONCE));
+        let planned = OfTerms { kernel: kernels.long_rows, words: words_of_residue::<E>(), rows, len, pitch, blocks };
         Reducer::new(self, shape, Planned::new(planned))
     }
 }
@@ -74,7 +74,7 @@ struct OfTerms<T: Element, R: ResultFormat> {
     kernel: AnyBlock<TermArgs<'static, T, R>>,
     /// Words of a residue.
     words: usize,
-    spans: usize,
+    rows: usize,
     len: usize,
     pitch: usize,
     /// None if there is no output.
@@ -83,7 +83,7 @@ struct OfTerms<T: Element, R: ResultFormat> {
 
 impl<T: Element, R: ResultFormat> Launches<T, R> for OfTerms<T, R> {
     fn room(&self) -> Room {
-        self.blocks.map_or(Room::default(), |blocks| blocks.room(self.spans, 1, self.words))
+        self.blocks.map_or(Room::default(), |blocks| blocks.room(self.rows, 1, self.words))
     }
 
     fn launch(
@@ -99,6 +99,6 @@ impl<T: Element, R: ResultFormat> Launches<T, R> for OfTerms<T, R> {
         let (tile_states, residues) = (tile_states.view_mut(), residues.view_mut());
         let Self { len, pitch, .. } = *self;
         let arguments = TermArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, output };
-        gpu.launch(self.kernel.with_block(threads), grid(blocks.grid(self.spans), "reduce")?, arguments)
+        gpu.launch(self.kernel.with_block(threads), grid(blocks.grid(self.rows), "reduce")?, arguments)
     }
 }

@@ -3,13 +3,13 @@
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
+use super::long_rows::Part;
 use super::remainder::{stride, vectors_of_block};
 use super::run::Run;
-use super::spans::Part;
 use crate::ops::{Dot, Operator, PairOperator, constant};
 
 /// 16-byte vectors of a tile of each input that a thread folds: of both, as many as in one of
-/// [`spans`](mod@super::spans).
+/// [`long_rows`](mod@super::long_rows).
 pub const VECTORS_IN_FLIGHT: usize = 2;
 
 /// The arguments of [`pairs`](fn@pairs).
@@ -19,31 +19,31 @@ pub struct PairArgs<T: Plain, R: Plain> {
     pub first: Global<T>,
     /// The elements of the other.
     pub second: Global<T>,
-    /// Elements of a span.
+    /// Elements of a row.
     pub len: usize,
-    /// Elements from the start of a span to that of the next one.
+    /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
-    /// Blocks that fold a span.
+    /// Blocks that fold a row.
     pub parts: u32,
     /// Tiles of a part, but for longer ones.
     pub tiles: u32,
     /// The first parts, which have a tile more.
     pub longer: u32,
-    /// What blocks of one span leave each other; all 0 before and after the launch.
+    /// What blocks of one row leave each other; all 0 before and after the launch.
     pub tile_states: GlobalMut<[u64; 2]>,
-    /// A result for each span.
+    /// A result for each row.
     pub output: GlobalMut<R>,
 }
 
-/// Reduces spans of `len` pairs to one output each: in both inputs each begins `pitch` elements behind the one
-/// before. All else is as in [`spans`](fn@super::spans::spans), with tiles of half
+/// Reduces rows of `len` pairs to one output each: in both inputs each begins `pitch` elements behind the one
+/// before. All else is as in [`long_rows`](fn@super::long_rows::rows), with tiles of half
 /// as many elements.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Dot] x [i8, i16, i32, i64, u8, u16, u32, u64],
-    max_threads = crate::reduce::spans::MOST_THREADS,
+    max_threads = crate::reduce::long_rows::MOST_THREADS,
     min_blocks = 2,
     early = crate::PREFETCH_BLOCKS
 )]
@@ -55,11 +55,11 @@ pub unsafe fn pairs<O: PairOperator<T>, T: Element>(
 ) {
     let part = Part::of_block(parts, tiles, longer);
     part.launch_dependents();
-    let state = fold_run::<O, T>((&first, &second), part.span * pitch, len, part.run());
+    let state = fold_run::<O, T>((&first, &second), part.row * pitch, len, part.run());
     part.finish::<O, T>(O::default(), state, |state| state, len, &tile_states, &output);
 }
 
-/// What this thread folds of a run of a span of `len` pairs.
+/// What this thread folds of a run of a row of `len` pairs.
 #[inline(always)]
 fn fold_run<O: PairOperator<T>, T: Element>(
     (first, second): (&Global<T>, &Global<T>),
@@ -87,7 +87,7 @@ fn fold_run<O: PairOperator<T>, T: Element>(
     let are_aligned = first.elements_past(start, 16) == 0 && second.elements_past(start, 16) == 0;
     while are_aligned && i + tile < end {
         let load = |input: &Global<T>, i: usize| {
-            // SAFETY: both tiles are inside of both spans, which begin at multiples of 16 bytes.
+            // SAFETY: both tiles are inside of both rows, which begin at multiples of 16 bytes.
             unsafe { input.load_aligned_vectors_unchecked::<VECTORS_IN_FLIGHT>(start + i, stride) }
         };
         let (a, b, c, d) = (load(first, i), load(second, i), load(first, i + tile), load(second, i + tile));
@@ -97,7 +97,7 @@ fn fold_run<O: PairOperator<T>, T: Element>(
         i += 2 * tile;
     }
     while i < end {
-        // SAFETY: the tile is inside of both spans.
+        // SAFETY: the tile is inside of both rows.
         let (a, b) = unsafe {
             (
                 first.load_vectors_unchecked::<VECTORS_IN_FLIGHT>(start + i, stride),
@@ -110,7 +110,7 @@ fn fold_run<O: PairOperator<T>, T: Element>(
     if !run.is_last {
         return state;
     }
-    // SAFETY: vectors that begin before the end of whole ones are inside of both spans.
+    // SAFETY: vectors that begin before the end of whole ones are inside of both rows.
     let (mut a, mut b) = unsafe {
         (
             first.load_vectors_before::<VECTORS_IN_FLIGHT>(start + rest, stride, start + whole),

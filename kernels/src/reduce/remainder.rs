@@ -1,16 +1,16 @@
-//! What of a span is in none of its tiles: behind the last whole one, and before the first aligned element.
+//! What of a row is in none of its tiles: behind the last whole one, and before the first aligned element.
 
 use cuda_std::prelude::*;
 
 use super::gather::skim_vectors;
 use crate::ops::{Operator, anew};
 
-/// Some elements of a span that a block folds after its tiles.
+/// Some elements of a row that a block folds after its tiles.
 #[derive(Clone, Copy)]
 pub(super) struct Remainder {
     /// The element at which vectors begin.
     pub start: usize,
-    /// How many elements of the span lie before it, less than a vector's.
+    /// How many elements of the row lie before it, less than a vector's.
     pub lead: usize,
     /// The first and the last that are not in a tile, counted from `start`; fewer than a tile's.
     pub from: usize,

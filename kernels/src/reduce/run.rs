@@ -1,4 +1,4 @@
-//! What a thread folds of a run of neighbouring tiles of a span.
+//! What a thread folds of a run of neighbouring tiles of a row.
 
 use core::ops::Range;
 
@@ -9,17 +9,17 @@ use super::gather::skim_vectors;
 use super::remainder::{Remainder, stride, vectors_of_block};
 use crate::ops::{Operator, constant};
 
-/// Neighbouring tiles of a span.
+/// Neighbouring tiles of a row.
 pub(super) struct Run {
     /// Their numbers.
     pub tiles: Range<usize>,
-    /// Whether the span's last tile is one of them: what there is of it, and of the one before if that is not whole
+    /// Whether the row's last tile is one of them: what there is of it, and of the one before if that is not whole
     /// either.
     pub is_last: bool,
 }
 
 impl Run {
-    /// The first and the last of those of the span's `len` elements that are in whole tiles of `tile`.
+    /// The first and the last of those of the row's `len` elements that are in whole tiles of `tile`.
     #[inline(always)]
     pub fn elements(&self, tile: usize, len: usize, has_lead: bool) -> (usize, usize) {
         let (first, mut end) = (self.tiles.start * tile, self.tiles.end * tile);
@@ -30,10 +30,10 @@ impl Run {
     }
 }
 
-/// What this thread folds of a run of the span of `len` elements that begins at `start`. The last run is empty only if
+/// What this thread folds of a run of the row of `len` elements that begins at `start`. The last run is empty only if
 /// all are.
 ///
-/// The span `is_aligned` only if it begins at a multiple of 16 bytes, or may be folded in [any
+/// The row `is_aligned` only if it begins at a multiple of 16 bytes, or may be folded in [any
 /// order](Operator::ANY_ORDER): then it always is. Of one that is aligned two tiles are on their way at once, of others
 /// one; and the last round of loads has a whole tile, if one is left, and the [remainder](Remainder): a length that is
 /// no multiple of a tile's costs no further way to memory. If not `AT_ONCE`, they are two rounds, in fewer registers.
@@ -63,7 +63,7 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
     let loaded;
     if is_aligned {
         while i + tile < end {
-            // SAFETY: both tiles are inside of the span, which begins at a multiple of 16 bytes.
+            // SAFETY: both tiles are inside of the row, which begins at a multiple of 16 bytes.
             let (vectors, further) = unsafe {
                 (
                     input.load_aligned_vectors_unchecked::<VECTORS>(start + i, stride),
@@ -81,12 +81,12 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
         // Unpacking short elements takes the registers that all else would be loaded to.
         let at_once = AT_ONCE && size_of::<T>() >= 4;
         if !at_once && i < end {
-            // SAFETY: the tile is inside of the span.
+            // SAFETY: the tile is inside of the row.
             let vectors = unsafe { input.load_aligned_vectors_unchecked::<VECTORS>(start + i, stride) };
             state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
             i += tile;
         }
-        // SAFETY: vectors that begin before the end of whole tiles are inside of the span, and so is the remainder.
+        // SAFETY: vectors that begin before the end of whole tiles are inside of the row, and so is the remainder.
         let vectors = unsafe { input.load_aligned_vectors_before::<VECTORS>(start + i, stride, start + end) };
         // SAFETY: as above.
         loaded = unsafe { remainder.load::<T, VECTORS>(input, true) };
@@ -96,7 +96,7 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
         }
     } else {
         while i < end {
-            // SAFETY: the tile is inside of the span.
+            // SAFETY: the tile is inside of the row.
             let vectors = unsafe { input.load_vectors_unchecked::<VECTORS>(start + i, stride) };
             state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
             i += tile;

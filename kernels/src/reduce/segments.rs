@@ -6,8 +6,8 @@ use cuda_std::warp::{FULL_MASK, warp_shuffle_idx, warp_shuffle_up, warp_vote_bal
 
 use super::fold::{fold_lanes, fold_warps, is_last_block};
 use super::gather::gather_vectors;
+use super::long_rows::{VECTORS_IN_FLIGHT, fold_partials, tile};
 use super::run::{Run, fold_run};
-use super::spans::{VECTORS_IN_FLIGHT, fold_partials, tile};
 pub(super) use super::tuning::segments::CHUNK_TILES;
 pub use super::tuning::segments::{BLOCK, WARP_VECTORS};
 use super::tuning::segments::{FEW_LANES, IN_FLIGHT, MOST_CHUNKS, SHORT_VECTORS};

@@ -4,12 +4,9 @@
 //! the order of products and custom operators on floats: a change of one changes results. A change of any other changes
 //! times alone.
 
-/// Multiprocessors of an H200, the device that grids are planned for.
-pub const MULTIPROCESSORS: usize = 132;
-
 /// Whole inputs and long rows: blocks reduce each.
 pub mod long_rows {
-    use super::MULTIPROCESSORS;
+    use crate::MULTIPROCESSORS;
 
     /// Vectors of a tile that each thread loads, all in flight at once; of two tiles, where the row is aligned. With one
     /// tile in flight, an input that one block reduces took up to a fifth longer (`docs/notes/whole-inputs.md`).
@@ -46,7 +43,7 @@ pub mod rows {
 
     /// Blocks of the widest grid that launches its dependents early. 512 blocks (4096 rows of 100 `f32`) gained 0.2 of
     /// 2.2 us; 1024 blocks (2^16 rows of 64 bytes) lost 0.2 us.
-    pub const FEW_BLOCKS: u32 = 4 * super::MULTIPROCESSORS as u32;
+    pub const FEW_BLOCKS: u32 = 4 * crate::MULTIPROCESSORS as u32;
 }
 
 /// Columns: a column of threads reduces four.
@@ -59,7 +56,7 @@ pub mod columns {
 
     /// Blocks of the widest grid that launches its dependents early, if its blocks have few rows: all run at once. Gains
     /// 0.1 to 0.3 us of 5 to 13.
-    pub const FEW_BLOCKS: u32 = 4 * super::MULTIPROCESSORS as u32;
+    pub const FEW_BLOCKS: u32 = 4 * crate::MULTIPROCESSORS as u32;
 
     /// Rows of elements of `size` bytes that a thread has in flight: 64 bytes, 32 of single bytes, 128 of 8 bytes. States
     /// of more than 8 bytes leave registers for half as many, but still for four rows of 4 bytes.
@@ -125,7 +122,7 @@ pub mod segments {
     pub const CHUNK_TILES: usize = 4;
 
     /// Chunks of a segment, at most: four for each block that runs at once.
-    pub const MOST_CHUNKS: usize = 4 * 4 * super::MULTIPROCESSORS;
+    pub const MOST_CHUNKS: usize = 4 * 4 * crate::MULTIPROCESSORS;
 }
 
 /// Exact sums of whole inputs and long rows.
@@ -179,11 +176,11 @@ pub mod exact_columns {
 
 /// The numbers that fix the order in which products and custom operators on floats combine elements.
 pub mod order {
-    pub use super::MULTIPROCESSORS;
     pub use super::columns::rows_in_flight;
     pub use super::long_rows::{LARGE_BLOCKS, MOST_THREADS, VECTORS_IN_FLIGHT, VECTORS_OF_A_SHORT_ROW};
     pub use super::rows::VECTORS_EACH;
     pub use super::segments::{CHUNK_TILES, MOST_CHUNKS, SHORT_VECTORS, WARP_VECTORS};
+    pub use crate::MULTIPROCESSORS;
 
     /// Leaves of the tree that combines the threads of a column.
     pub const LEAVES: usize = 16;

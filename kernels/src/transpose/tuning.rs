@@ -7,8 +7,7 @@
 //!
 //! The number of an instance in a `#[kernel]` attribute is a literal that the compiler compares with its function here.
 
-/// Multiprocessors of the device that everything here was measured on, an H200.
-pub const MULTIPROCESSORS: usize = 132;
+use crate::MULTIPROCESSORS;
 
 // Grids.
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kernels::ops::Operator;
 use kernels::reduce::columns::{ColumnArgs, columns};
-use kernels::reduce::{pairs, spans};
+use kernels::reduce::{long_rows, pairs};
 use test_support::executor;
 use test_support::transposes::{CHECKS, Case, IN_PLACE_CHECKS, PERMUTE_CHECKS, SCALED_CHECKS};
 use warpfold::ops::{Dot, Extreme};
@@ -22,11 +22,11 @@ fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
     let elements = |vectors_of_thread: usize| tiles * 32 * vectors_of_thread * 4;
     let mut largest = gpu.zeroed::<f32>(1).unwrap();
     let mut boxes = gpu.zeroed::<[u64; 2]>(1).unwrap();
-    let len = elements(spans::VECTORS_IN_FLIGHT);
+    let len = elements(long_rows::VECTORS_IN_FLIGHT);
     let ones = gpu.upload(&vec![1.0_f32; len]).unwrap();
     // SAFETY: the arguments describe one segment, the whole input, folded by one block of one warp.
-    let kernel = unsafe { spans::spans::handle::<Extreme, f32>() }.with_block(32);
-    let arguments = spans::SpanArgs {
+    let kernel = unsafe { long_rows::long_rows::handle::<Extreme, f32>() }.with_block(32);
+    let arguments = long_rows::LongRowArgs {
         operator: 0,
         input: ones.view(),
         len,

@@ -163,7 +163,7 @@ fn assert_requests(run: impl FnOnce() -> Result<Profile, Error>, part: u64, all:
 #[test]
 fn every_request_and_sector_is_one_of_an_h200() {
     let (gpu, all) = (unchecked(), measured_requests());
-    // `exact_spans` is not in the table: its requests depend on the data.
+    // `exact_long_rows` is not in the table: its requests depend on the data.
     let sums = || ReduceRung::all().filter(|rung| !rung.is_exact());
     for rung in sums() {
         // Where the grid stops growing, a block's share depends on the length. Otherwise all blocks do the same work.

@@ -4,8 +4,8 @@ use cuda_std::prelude::*;
 use half::f16;
 use kernels::ops::Operator;
 use kernels::reduce::columns::{self, ColumnArgs};
+use kernels::reduce::long_rows::{LongRowArgs, VECTORS_IN_FLIGHT, fold_long_rows};
 use kernels::reduce::rows::{self, RowArgs};
-use kernels::reduce::spans::{SpanArgs, VECTORS_IN_FLIGHT, fold_spans};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use warpfold::reduce::Kernels;
@@ -47,9 +47,9 @@ fn scattered(word: u64) -> u64 {
 /// # Safety
 /// The arguments are those of a plan.
 #[kernel(max_threads = 512)]
-pub unsafe fn trace(args: SpanArgs<f32, u64>) {
+pub unsafe fn trace(args: LongRowArgs<f32, u64>) {
     // SAFETY: the arguments are those of the engine.
-    unsafe { fold_spans::<Trace, f32, VECTORS_IN_FLIGHT>(args) };
+    unsafe { fold_long_rows::<Trace, f32, VECTORS_IN_FLIGHT>(args) };
 }
 
 /// Its kernel for short rows.

@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 use kernels::ops::Operator;
 use kernels::reduce::columns::{self, ColumnArgs};
-use kernels::reduce::spans::{SpanArgs, VECTORS_IN_FLIGHT, fold_spans};
+use kernels::reduce::long_rows::{LongRowArgs, VECTORS_IN_FLIGHT, fold_long_rows};
 use warpfold::reduce::Kernels;
 
 /// A sum that faults at NaN.
@@ -32,9 +32,9 @@ impl Operator<f32> for Strict {
 /// # Safety
 /// The arguments are those of a plan.
 #[kernel(max_threads = 512)]
-pub unsafe fn strict(args: SpanArgs<f32, f32>) {
+pub unsafe fn strict(args: LongRowArgs<f32, f32>) {
     // SAFETY: the arguments are those of the engine.
-    unsafe { fold_spans::<Strict, f32, VECTORS_IN_FLIGHT>(args) };
+    unsafe { fold_long_rows::<Strict, f32, VECTORS_IN_FLIGHT>(args) };
 }
 
 /// Its kernel for columns.

@@ -5,7 +5,7 @@
 use cuda_std::prelude::*;
 use kernels::ops::Operator;
 use kernels::reduce::exact::custom::{ExactTerm, TermArgs, sum_terms};
-use kernels::reduce::spans::{SpanArgs, VECTORS_IN_FLIGHT, fold_spans};
+use kernels::reduce::long_rows::{LongRowArgs, VECTORS_IN_FLIGHT, fold_long_rows};
 
 /// The largest absolute value up to a limit; without NaN.
 #[derive(Clone, Copy, Default)]
@@ -42,9 +42,9 @@ impl Operator<f32> for Peak {
 /// # Safety
 /// The arguments are those that `warpfold::reduce::Kernels` launches it with: nothing here checks them.
 #[kernel(max_threads = 512, min_blocks = 2, early)]
-pub unsafe fn peak(args: SpanArgs<f32, f32>) {
+pub unsafe fn peak(args: LongRowArgs<f32, f32>) {
     // SAFETY: the arguments are the engine's.
-    unsafe { fold_spans::<Peak, f32, VECTORS_IN_FLIGHT>(args) };
+    unsafe { fold_long_rows::<Peak, f32, VECTORS_IN_FLIGHT>(args) };
 }
 
 /// The absolute value of what is a number: summed exactly.

@@ -9,8 +9,8 @@ fn in_order(kind: Kind, size: usize) -> Plan {
     Plan::of(kind, Elements { size, size_of_state: 8, has_rows: true, is_any_order: false })
 }
 
-fn spans(spans: usize, len: usize, size: usize) -> Plan {
-    plan(Kind::Spans { spans, len, pitch: len }, size)
+fn rows(rows: usize, len: usize, size: usize) -> Plan {
+    plan(Kind::Rows { rows, len, pitch: len }, size)
 }
 
 #[test]
@@ -18,12 +18,16 @@ fn parts_are_all_tiles_once() {
     for size in [1, 2, 4, 8] {
         for len in [1_usize, 100, 5000, 1 << 16, (1 << 20) + 3, 1 << 30, (1 << 32) + 7] {
             for count in [1, 3, 100] {
-                let Plan::Spans { blocks: Blocks { parts, tiles, longer, threads }, .. } = spans(count, len, size)
+                let Plan::LongRows { blocks: Blocks { parts, tiles, longer, threads }, .. } = rows(count, len, size)
                 else {
                     continue;
                 };
                 let all = tiles as usize * parts as usize + longer as usize;
-                assert_eq!(all, len.div_ceil(spans::tile(threads as usize, size)), "{count} x {len} of {size} bytes");
+                assert_eq!(
+                    all,
+                    len.div_ceil(long_rows::tile(threads as usize, size)),
+                    "{count} x {len} of {size} bytes"
+                );
                 assert!(longer < parts && (threads as usize).is_power_of_two() && threads <= 512);
                 assert!(parts == 1 || tiles > 0, "no part is empty");
             }
@@ -34,10 +38,10 @@ fn parts_are_all_tiles_once() {
 #[test]
 fn a_grid_is_one_that_devices_take() {
     for kind in [
-        Kind::Spans { spans: 1 << 33, len: 3, pitch: 3 },
-        Kind::Spans { spans: 264, len: 1 << 24, pitch: 1 << 24 },
-        Kind::Spans { spans: 1 << 20, len: 1 << 16, pitch: 1 << 16 },
-        Kind::Spans { spans: 1 << 20, len: 1 << 17, pitch: 1 << 17 },
+        Kind::Rows { rows: 1 << 33, len: 3, pitch: 3 },
+        Kind::Rows { rows: 264, len: 1 << 24, pitch: 1 << 24 },
+        Kind::Rows { rows: 1 << 20, len: 1 << 16, pitch: 1 << 16 },
+        Kind::Rows { rows: 1 << 20, len: 1 << 17, pitch: 1 << 17 },
         Kind::Columns { batches: 1 << 20, rows: 1 << 10, columns: 3, pitch: 3, batch_pitch: 3 << 10 },
         Kind::Columns { batches: 1, rows: 16, columns: 1 << 34, pitch: 1 << 34, batch_pitch: 1 << 38 },
     ] {
@@ -50,8 +54,8 @@ fn a_grid_is_one_that_devices_take() {
 
 #[test]
 fn a_sum_fills_the_device_once() {
-    let parts = |len: usize| match spans(1, len, 4) {
-        Plan::Spans { blocks, .. } => blocks.parts,
+    let parts = |len: usize| match rows(1, len, 4) {
+        Plan::LongRows { blocks, .. } => blocks.parts,
         other => panic!("{other:?}"),
     };
     assert_eq!([parts(1 << 10), parts(1 << 14), parts(1 << 16), parts(1 << 18)], [1, 1, 16, 64]);
@@ -121,17 +125,17 @@ fn a_block_has_room_for_its_rows() {
 
 #[test]
 fn short_rows_have_a_lane_for_four_vectors() {
-    assert!(matches!(spans(1000, 16, 4), Plan::Rows { lanes: 1, rows_of_block: 64, .. }));
-    assert!(matches!(spans(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_of_block: 1024, .. }));
-    assert!(matches!(spans(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 8, .. }));
-    assert!(matches!(spans(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_of_block: 2, .. }));
-    assert!(matches!(spans(1000, 4096, 4), Plan::Spans { blocks: Blocks { parts: 1, threads: 128, .. }, .. }));
+    assert!(matches!(rows(1000, 16, 4), Plan::Rows { lanes: 1, rows_of_block: 64, .. }));
+    assert!(matches!(rows(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_of_block: 1024, .. }));
+    assert!(matches!(rows(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 8, .. }));
+    assert!(matches!(rows(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_of_block: 2, .. }));
+    assert!(matches!(rows(1000, 4096, 4), Plan::LongRows { blocks: Blocks { parts: 1, threads: 128, .. }, .. }));
 }
 
 #[test]
-fn very_many_long_spans_have_two_rounds_each() {
-    let threads = |count: usize, len: usize, size: usize| match spans(count, len, size) {
-        Plan::Spans { blocks, .. } => blocks.threads,
+fn very_many_long_rows_have_two_rounds_each() {
+    let threads = |count: usize, len: usize, size: usize| match rows(count, len, size) {
+        Plan::LongRows { blocks, .. } => blocks.threads,
         other => panic!("{other:?}"),
     };
     assert_eq!([8, 4, 2, 1].map(|size| threads(1 << 14, 1 << 14, size)), [512, 256, 128, 128]);
@@ -163,9 +167,9 @@ fn plans_of_columns_are_what_was_measured() {
 fn an_order_depends_on_the_length_alone() {
     for size in [1, 2, 4, 8] {
         for len in [0, 1, 17, 128, 129, 500, 3000, 1 << 15, 1 << 20, (1 << 24) + 5] {
-            let of_spans = |spans: usize, pitch: usize| match in_order(Kind::Spans { spans, len, pitch }, size) {
+            let of_rows = |rows: usize, pitch: usize| match in_order(Kind::Rows { rows, len, pitch }, size) {
                 Plan::Rows { lanes, .. } => (lanes, None),
-                Plan::Spans { blocks, .. } => (0, Some(blocks)),
+                Plan::LongRows { blocks, .. } => (0, Some(blocks)),
                 other => panic!("{other:?}"),
             };
             let of_columns = |batches: usize, columns: usize| {
@@ -177,7 +181,7 @@ fn an_order_depends_on_the_length_alone() {
                 }
             };
             for others in [2, 3, 528, 10_000, 1 << 20] {
-                assert_eq!(of_spans(1, len), of_spans(others, len + others % 2), "{others} of {len}");
+                assert_eq!(of_rows(1, len), of_rows(others, len + others % 2), "{others} of {len}");
                 assert_eq!(of_columns(1, 1), of_columns(3, others), "{others} of {len}");
             }
         }
@@ -188,8 +192,9 @@ fn an_order_depends_on_the_length_alone() {
 fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
     for size in [2, 4, 8] {
         for len in [1, 100, 8192, 8193, 16384, 16385, (1 << 20) + 3, (1 << 32) + 7] {
-            let Blocks { parts, tiles, longer, threads } = Blocks::exact(1, len, size, spans::VECTORS_IN_FLIGHT, 768);
-            let tile = threads as usize * spans::VECTORS_IN_FLIGHT * 16 / size;
+            let Blocks { parts, tiles, longer, threads } =
+                Blocks::exact(1, len, size, long_rows::VECTORS_IN_FLIGHT, 768);
+            let tile = threads as usize * long_rows::VECTORS_IN_FLIGHT * 16 / size;
             let all = tiles as usize * parts as usize + longer as usize;
             assert_eq!(all, len.div_ceil(tile), "{len} of {size} bytes");
             assert!(longer < parts && tiles > 0 && threads.is_power_of_two());
@@ -199,6 +204,6 @@ fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
 
 #[test]
 fn long_inputs_fill_the_device_once() {
-    let parts = |len| Blocks::exact(1, len, 4, spans::VECTORS_IN_FLIGHT, 768).parts;
+    let parts = |len| Blocks::exact(1, len, 4, long_rows::VECTORS_IN_FLIGHT, 768).parts;
     assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 20, 1 << 30].map(parts), [1, 1, 4, 256, 396]);
 }

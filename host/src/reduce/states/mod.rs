@@ -8,15 +8,15 @@ use cuda_std::element::{Element, Plain};
 use exact_sum::{ExactSum, MAX_ELEMENTS, Specials, Summand, TooManyElements};
 use half::{bf16, f16};
 use kernels::ops::Sum;
+use kernels::reduce::exact::long_rows::{THREADS_AT_ONCE, VECTORS_IN_FLIGHT};
 use kernels::reduce::exact::rest::Special;
 use kernels::reduce::exact::result::DERIVED;
-use kernels::reduce::exact::spans::{THREADS_AT_ONCE, VECTORS_IN_FLIGHT};
 use kernels::reduce::exact::states::all::{BLOCK, exact_state_values, exact_states_merge};
 use kernels::reduce::exact::states::columns::{
     StateColumnArgs, exact_states_of_columns, exact_states_of_columns_in_f64,
 };
+use kernels::reduce::exact::states::long_rows::exact_states_of_long_rows;
 use kernels::reduce::exact::states::rows::exact_states_of_rows;
-use kernels::reduce::exact::states::spans::exact_states_of_spans;
 use kernels::reduce::exact::states::words_of_state;
 use kernels::reduce::exact::terms;
 
@@ -45,7 +45,7 @@ pub trait ExactElement: Element + Summand<Sum: Plain> {
 /// The kernels for states of sums of one type.
 #[doc(hidden)]
 pub struct StateKernels<T: ExactElement> {
-    spans: AnyBlock<exact_states_of_spans::Args<'static, T>>,
+    long_rows: AnyBlock<exact_states_of_long_rows::Args<'static, T>>,
     rows: Kernel<exact_states_of_rows::Args<'static, T>>,
     columns: Kernel<StateColumnArgs<'static, T>>,
     values: Kernel<exact_state_values::Args<'static>>,
@@ -58,9 +58,9 @@ macro_rules! exact_elements {
         impl ExactElement for $type {
             fn states(_: Token) -> StateKernels<Self> {
                 // SAFETY: whoever has them cannot launch them: only `ExactSums` does, with what it has checked.
-                let (spans, rows, columns) = unsafe {
+                let (long_rows, rows, columns) = unsafe {
                     (
-                        exact_states_of_spans::handle::<Self>(),
+                        exact_states_of_long_rows::handle::<Self>(),
                         exact_states_of_rows::handle::<Self>(),
                         $columns::handle::<Self>(),
                     )
@@ -68,7 +68,7 @@ macro_rules! exact_elements {
                 // The sums of `f16` and `bf16` are sums of `f32`.
                 let values = exact_state_values::handle::<Sum, $sum>();
                 let words = words_of_state::<<Self as terms::Summand>::Grid>();
-                StateKernels { spans, rows, columns, values, words }
+                StateKernels { long_rows, rows, columns, values, words }
             }
         }
     )*};
@@ -243,14 +243,14 @@ impl<T: ExactElement> ExactSums<T> {
         let Self { gpu, kernels, words, .. } = self;
         let (size, states) = (size_of::<T>(), words.view_mut());
         match shape.kind {
-            Kind::Spans { spans, len, pitch } if spans > 1 && Lanes::take(len, size) => {
+            Kind::Rows { rows, len, pitch } if rows > 1 && Lanes::take(len, size) => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
                 let has_singles = !(is_even && input.device_address().is_multiple_of(16));
                 let Lanes { lanes, vectors, rows_of_block } = Lanes::of(len, size, has_singles);
-                let grid = grid((spans.div_ceil(rows_of_block), 1), OPERATION)?;
+                let grid = grid((rows.div_ceil(rows_of_block), 1), OPERATION)?;
                 let arguments = exact_states_of_rows::Args {
                     input,
-                    rows: spans,
+                    rows,
                     len,
                     pitch,
                     lanes_log: lanes.ilog2(),
@@ -260,11 +260,11 @@ impl<T: ExactElement> ExactSums<T> {
                 };
                 gpu.launch(kernels.rows, grid, arguments)
             }
-            Kind::Spans { spans, len, pitch } => {
-                let blocks = Blocks::exact(spans, len, size, VECTORS_IN_FLIGHT, THREADS_AT_ONCE);
+            Kind::Rows { rows, len, pitch } => {
+                let blocks = Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT, THREADS_AT_ONCE);
                 let Blocks { parts, tiles, longer, threads } = blocks;
-                let arguments = exact_states_of_spans::Args { input, len, pitch, parts, tiles, longer, states };
-                gpu.launch(kernels.spans.with_block(threads), grid(blocks.grid(spans), OPERATION)?, arguments)
+                let arguments = exact_states_of_long_rows::Args { input, len, pitch, parts, tiles, longer, states };
+                gpu.launch(kernels.long_rows.with_block(threads), grid(blocks.grid(rows), OPERATION)?, arguments)
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let Columns { folded, rows_of_part, tiles, parts } = Columns::of(batches, rows, columns);

@@ -16,9 +16,9 @@
 //! | [`warp_shuffle`](fn@warp_shuffle) | registers instead of shared memory | barriers |
 //! | [`vectorized`](fn@vectorized) | 16-byte loads, several in flight | waiting for memory |
 //! | [`single_launch`](fn@single_launch) | the last block adds the partials | the second launch |
-//! | [`exact_spans`] | integers instead of floats | rounding, and the order of additions |
+//! | [`exact_long_rows`] | integers instead of floats | rounding, and the order of additions |
 //!
-//! [`exact_spans`]: fn@crate::reduce::exact::spans::exact_spans
+//! [`exact_long_rows`]: fn@crate::reduce::exact::long_rows::exact_long_rows
 //!
 //! The last rung is the kernel that the library launches for the [`Sum`](crate::ops::Sum) of a whole input of floats.
 //! There is none for integers, because every rung's sum of integers is exact.

@@ -7,12 +7,12 @@ use cuda_std::prelude::*;
 use super::format::Format;
 use super::formula::ResultFormat;
 use super::grid::{Doubles, Grid, Singles};
+use super::long_rows::{Shared, VECTORS_IN_FLIGHT, sum_part};
 use super::rest::words;
 use super::result::Results;
-use super::spans::{Shared, VECTORS_IN_FLIGHT, sum_part};
 use super::terms::{Float, One, Terms};
 use super::warp_sum::{items_of_vector, terms};
-use crate::reduce::spans::Part;
+use crate::reduce::long_rows::Part;
 
 /// What is summed of each element, exactly: `|x|`, `x` where a condition holds, a product.
 ///
@@ -105,28 +105,28 @@ pub const fn words_of_residue<E: ExactTerm>() -> usize {
 pub struct TermArgs<T: Plain, R: Plain> {
     /// The elements.
     pub input: Global<T>,
-    /// Elements of a span.
+    /// Elements of a row.
     pub len: usize,
-    /// Elements from the start of a span to that of the next one.
+    /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
-    /// Blocks that fold a span.
+    /// Blocks that fold a row.
     pub parts: u32,
     /// Tiles of a part, but for longer ones.
     pub tiles: u32,
     /// The first parts, which have a tile more.
     pub longer: u32,
-    /// What blocks of one span leave each other; all 0 before and after the launch.
+    /// What blocks of one row leave each other; all 0 before and after the launch.
     pub tile_states: GlobalMut<[u64; 2]>,
-    /// Residues that blocks of one span add up; all 0 before and after the launch.
+    /// Residues that blocks of one row add up; all 0 before and after the launch.
     pub residues: GlobalMut<i64>,
-    /// A result for each span.
+    /// A result for each row.
     pub output: GlobalMut<R>,
 }
 
 /// The body of a kernel that sums the terms of whole inputs and long rows: its arguments are this function's.
 ///
 /// # Safety
-/// As of [`exact_spans`](fn@super::spans::exact_spans), with [`words_of_residue`].
+/// As of [`exact_long_rows`](fn@super::long_rows::exact_long_rows), with [`words_of_residue`].
 #[inline(always)]
 pub unsafe fn sum_terms<E: ExactTerm, R: ResultFormat>(
     TermArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, output }: TermArgs<E::Element, R>,

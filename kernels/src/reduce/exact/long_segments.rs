@@ -6,17 +6,17 @@ use cuda_std::warp::{FULL_MASK, lane_id, warp_vote_any};
 use half::{bf16, f16};
 
 use super::grid::Grid;
+use super::long_rows::{VECTORS_IN_FLIGHT, sum_tiles};
 use super::pieces::{Piece, PiecesOfWarps, add, fold_block, fold_pieces};
 use super::rest::{MOST_WARPS, Rest, declare_rest, warp_id, words};
 use super::result::{Chosen, ExactOperator, Results, result_of};
 use super::rows::GridOf;
-use super::spans::{VECTORS_IN_FLIGHT, sum_tiles};
 use super::terms::{One, Summand};
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::fold::is_last_block;
+use crate::reduce::long_rows::tile;
 use crate::reduce::run::Run;
 use crate::reduce::segments::{BLOCK, CHUNK_TILES, NOTE_OF_CHUNKS, PLACES_OF_CHUNK, chunks, tiles_of_chunk};
-use crate::reduce::spans::tile;
 
 /// Elements that a segment of several chunks has, at least.
 const fn least_shared(size: usize) -> usize {
@@ -32,7 +32,7 @@ pub const fn residues(len: usize, size: usize) -> usize {
 /// [`exact_segments`](fn@super::segments::exact_segments) has queued.
 ///
 /// A block leaves a chunk's sum in `partials`, and what has no room there in the segment's residue, to which it adds
-/// limb by limb. There are [`residues`] of [`words_of_residue`](super::spans::words_of_residue) words, 0 before and
+/// limb by limb. There are [`residues`] of [`words_of_residue`](super::long_rows::words_of_residue) words, 0 before and
 /// after.
 ///
 /// # Safety

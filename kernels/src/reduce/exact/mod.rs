@@ -12,7 +12,7 @@
 //! | [`result`] | what is made of the sum for the output: itself, the mean or the norm, in which format |
 //! | [`formula`] | how that is computed, and rounded once |
 //! | [`custom`] | whole inputs and long rows of custom terms |
-//! | [`spans`](mod@spans) | whole inputs and long rows, of one input or two |
+//! | [`long_rows`](mod@long_rows) | whole inputs and long rows, of one input or two |
 //! | [`rows`] | short rows |
 //! | [`columns`](mod@columns), `columns_again` | columns; columns whose elements are in no window |
 //! | [`column_sums`], [`column_tile`] | what a thread sums of its columns; their elements |
@@ -30,6 +30,7 @@ pub mod custom;
 pub mod format;
 pub mod formula;
 pub mod grid;
+pub mod long_rows;
 pub mod long_segments;
 pub mod pieces;
 pub mod residue;
@@ -37,7 +38,6 @@ pub mod rest;
 pub mod result;
 pub mod rows;
 pub mod segments;
-pub mod spans;
 pub mod states;
 pub mod terms;
 pub mod warp_sum;

@@ -173,7 +173,7 @@ impl Rows {
 
     /// The first element and the length of a row; of one behind the last the length is 0.
     #[inline(always)]
-    pub fn span(&self, row: usize) -> (usize, usize) {
+    pub fn place_of(&self, row: usize) -> (usize, usize) {
         if row < self.rows { (row * self.pitch, self.len) } else { (0, 0) }
     }
 
@@ -240,7 +240,7 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLE
 ) -> [u32; VECTORS] {
     let group = lane_id() >> rows.lanes_log;
     let load = |k: usize| {
-        let (start, len) = rows.span(rows.row(k, group));
+        let (start, len) = rows.place_of(rows.row(k, group));
         // SAFETY: the row is inside of the input, as the kernel's caller has promised.
         unsafe { Loaded::<T>::load::<SINGLES>(input, start, len, rows.vector(k), rows.lanes()) }
     };
@@ -338,7 +338,7 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
         while not_exact != 0 {
             let group = not_exact.trailing_zeros() >> rows.lanes_log;
             let row = rows.row(k, group);
-            let (start, len) = rows.span(row);
+            let (start, len) = rows.place_of(row);
             let result = sum_by_warp::<O, T, _>(&input, start, len, rest, results.finish);
             if lane_id() == 0 {
                 results.store(row, result);

@@ -3,7 +3,7 @@
 //! | module | what is in it |
 //! |---|---|
 //! | this one | a state's words, and how threads of any blocks add to them |
-//! | [`spans`](mod@spans) | adds whole inputs and long rows |
+//! | [`long_rows`](mod@long_rows) | adds whole inputs and long rows |
 //! | [`rows`](mod@rows) | adds short rows |
 //! | [`columns`](mod@columns), [`lane_sum`] | adds columns, one by each thread |
 //! | [`all`](mod@all) | adds states to states, and rounds them |
@@ -11,8 +11,8 @@
 pub mod all;
 pub mod columns;
 pub mod lane_sum;
+pub mod long_rows;
 pub mod rows;
-pub mod spans;
 
 use core::marker::PhantomData;
 

@@ -68,7 +68,7 @@ fn add_again<T: Summand>(
         while not_exact != 0 {
             let group = not_exact.trailing_zeros() >> rows.lanes_log;
             let row = rows.row(k, group);
-            let (start, len) = rows.span(row);
+            let (start, len) = rows.place_of(row);
             let rest = rest.begin();
             let sum = sum_items::<Sum, T, 4>(&input, start, len, &rest);
             let piece = fold_warp(sum.of_lanes(), &rest);

@@ -1,4 +1,4 @@
-//! Long spans, each folded by one block or by several: all of a buffer, long rows of a matrix, equal segments.
+//! Long rows, each folded by one block or by several: all of a buffer, long rows of a matrix, equal segments.
 
 use core::ops::Range;
 
@@ -17,35 +17,35 @@ pub const fn tile(threads: usize, size: usize) -> usize {
     threads * VECTORS_IN_FLIGHT * (16 / size)
 }
 
-/// The arguments of [`spans`](fn@spans), and of custom kernels that call [`fold_spans`].
+/// The arguments of [`long_rows`](fn@long_rows), and of custom kernels that call [`fold_long_rows`].
 #[arguments]
-pub struct SpanArgs<T: Plain, R: Plain> {
+pub struct LongRowArgs<T: Plain, R: Plain> {
     /// The operator's value: [`Operator::to_word`].
     pub operator: u64,
     /// The elements.
     pub input: Global<T>,
-    /// Elements of a span.
+    /// Elements of a row.
     pub len: usize,
-    /// Elements from the start of a span to that of the next one.
+    /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
-    /// Blocks that fold a span.
+    /// Blocks that fold a row.
     pub parts: u32,
     /// Tiles of a part, but for longer ones.
     pub tiles: u32,
     /// The first parts, which have a tile more.
     pub longer: u32,
-    /// What blocks of one span leave each other; all 0 before and after the launch.
+    /// What blocks of one row leave each other; all 0 before and after the launch.
     pub tile_states: GlobalMut<[u64; 2]>,
-    /// A result for each span.
+    /// A result for each row.
     pub output: GlobalMut<R>,
 }
 
-/// Reduces spans of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
+/// Reduces rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
 ///
-/// A span is folded by `parts` blocks. The first `longer` parts are runs of `tiles + 1` tiles, the others of `tiles`;
-/// the span's last tile is one of them though it may be less than a tile. (The host divides; a block would need as long
-/// for it as for a tile.) With one part, blocks count spans; with more, the grid is `parts` wide and as high as there
-/// are spans.
+/// A row is folded by `parts` blocks. The first `longer` parts are runs of `tiles + 1` tiles, the others of `tiles`;
+/// the row's last tile is one of them though it may be less than a tile. (The host divides; a block would need as long
+/// for it as for a tile.) With one part, blocks count rows; with more, the grid is `parts` wide and as high as there
+/// are rows.
 ///
 /// - *Loads are 16 bytes wide*, eight in flight in each thread before the first is used, those of two tiles, and a
 ///   warp's are consecutive. How many bytes are on their way is what bounds a reduction (Little's law): two blocks of
@@ -54,9 +54,9 @@ pub struct SpanArgs<T: Plain, R: Plain> {
 ///   1024 threads a quarter, and 5 % slower at 2^28 elements (`docs/notes/whole-inputs.md`). `ptxas` keeps the loads
 ///   together only if it is told how many blocks are to fit (`min_blocks`).
 /// - *A part is one run* of neighbouring tiles.
-/// - *Alignment changes instructions, not the order*: what a thread folds is counted from the span's first element, or,
+/// - *Alignment changes instructions, not the order*: what a thread folds is counted from the row's first element, or,
 ///   if that gives the same in [any order](Operator::ANY_ORDER), from the first at a multiple of 16 bytes. If it does
-///   not, spans begin at multiples of 16 bytes here, and elsewhere in [`spans_anywhere`](fn@spans_anywhere): one kernel
+///   not, rows begin at multiples of 16 bytes here, and elsewhere in [`long_rows_unaligned`](fn@long_rows_unaligned): one kernel
 ///   for both was half as long again, and the driver's work before a program's first sum, too
 ///   (`docs/notes/whole-inputs.md`).
 /// - *One block folds the partials*, in the order of the parts. That saves a second launch, which costs more than all
@@ -67,15 +67,15 @@ pub struct SpanArgs<T: Plain, R: Plain> {
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked. The
-/// operator [settles](Operator::settle) by elements of the span alone.
+/// operator [settles](Operator::settle) by elements of the row alone.
 #[kernel(
     instances = builtin_operators!,
     max_threads = MOST_THREADS,
     min_blocks = 2,
     early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
-pub unsafe fn spans<O: Operator<T>, T: Element>(
-    SpanArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: SpanArgs<
+pub unsafe fn long_rows<O: Operator<T>, T: Element>(
+    LongRowArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: LongRowArgs<
         T,
         <O as Operator<T>>::Output,
     >,
@@ -99,7 +99,7 @@ pub unsafe fn spans<O: Operator<T>, T: Element>(
     );
 }
 
-/// [`spans`](fn@spans) that begin anywhere, of operators that keep to an order: the same order, with one tile on its
+/// [`long_rows`](fn@long_rows) that begin anywhere, of operators that keep to an order: the same order, with one tile on its
 /// way.
 ///
 /// # Safety
@@ -110,15 +110,15 @@ pub unsafe fn spans<O: Operator<T>, T: Element>(
     min_blocks = 2,
     early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
-pub unsafe fn spans_anywhere<O: Operator<T>, T: Element>(
-    SpanArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: SpanArgs<
+pub unsafe fn long_rows_unaligned<O: Operator<T>, T: Element>(
+    LongRowArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: LongRowArgs<
         T,
         <O as Operator<T>>::Output,
     >,
 ) {
     let operator = O::from_word(operator);
     let is_aligned = |_| false;
-    // SAFETY: as in `spans`.
+    // SAFETY: as in `long_rows`.
     let element = |i| unsafe { input.load_unchecked(i) };
     fold_part::<O, T, VECTORS_IN_FLIGHT>(
         operator,
@@ -135,15 +135,15 @@ pub unsafe fn spans_anywhere<O: Operator<T>, T: Element>(
     );
 }
 
-/// What a thread of a kernel of one's own does, with `VECTORS` vectors in flight: that of [`spans`](fn@spans), or, of a
-/// span that is not aligned, of [`spans_anywhere`](fn@spans_anywhere).
+/// What a thread of a kernel of one's own does, with `VECTORS` vectors in flight: that of [`long_rows`](fn@long_rows), or, of a
+/// row that is not aligned, of [`long_rows_unaligned`](fn@long_rows_unaligned).
 ///
 /// # Safety
-/// The arguments are as said of [`spans`](fn@spans), and the views have all elements that they name: accesses are not
+/// The arguments are as said of [`long_rows`](fn@long_rows), and the views have all elements that they name: accesses are not
 /// checked.
 #[inline(always)]
-pub unsafe fn fold_spans<O: Operator<T>, T: Element, const VECTORS: usize>(
-    SpanArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: SpanArgs<T, O::Output>,
+pub unsafe fn fold_long_rows<O: Operator<T>, T: Element, const VECTORS: usize>(
+    LongRowArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: LongRowArgs<T, O::Output>,
 ) {
     let operator = O::from_word(operator);
     let is_aligned = |start| constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
@@ -164,7 +164,7 @@ pub unsafe fn fold_spans<O: Operator<T>, T: Element, const VECTORS: usize>(
     );
 }
 
-/// [`fold_spans`], which asks whether the span that begins at an element [is aligned](fold_run), and for elements that
+/// [`fold_long_rows`], which asks whether the row that begins at an element [is aligned](fold_run), and for elements that
 /// the operator has left open.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
@@ -183,18 +183,18 @@ fn fold_part<O: Operator<T>, T: Element, const VECTORS: usize>(
 ) {
     let part = Part::of_block(parts, tiles, longer);
     part.launch_dependents();
-    let start = part.span * pitch;
+    let start = part.row * pitch;
     let of_thread = fold_run::<O, T, VECTORS, true>(operator, input, start, len, part.run(), is_aligned(start));
     part.launch_dependents_at_last();
     let settle = |state| operator.settle(state, |i| element(start.wrapping_add(i as usize)));
     part.finish::<O, T>(operator, of_thread, settle, len, tile_states, output);
 }
 
-/// What a block folds: one of the parts of a span.
+/// What a block folds: one of the parts of a row.
 pub(super) struct Part {
-    /// The span's number.
-    pub span: usize,
-    /// Its number among the span's.
+    /// The row's number.
+    pub row: usize,
+    /// Its number among the row's.
     pub part: u32,
     parts: u32,
     tiles: Range<u32>,
@@ -204,13 +204,13 @@ impl Part {
     /// That of this block; the parameters are the kernel's.
     #[inline(always)]
     pub fn of_block(parts: u32, tiles: u32, longer: u32) -> Self {
-        let (span, part) = match parts {
+        let (row, part) = match parts {
             1 => (thread::block_idx_x() as usize, 0),
             _ => (thread::block_idx_y() as usize, thread::block_idx_x()),
         };
         let longer_before = if part < longer { part } else { longer };
         let first = part * tiles + longer_before;
-        Self { span, part, parts, tiles: first..first + tiles + u32::from(part < longer) }
+        Self { row, part, parts, tiles: first..first + tiles + u32::from(part < longer) }
     }
 
     /// Lets the next grid's blocks in, if this one's are soon over: a round of loads or two. During more of them, they
@@ -239,7 +239,7 @@ impl Part {
         Run { tiles: self.tiles.start as usize..self.tiles.end as usize, is_last: self.part + 1 == self.parts }
     }
 
-    /// Makes one state of what the threads of all blocks have folded of the span's `len` elements, and puts out the
+    /// Makes one state of what the threads of all blocks have folded of the row's `len` elements, and puts out the
     /// result.
     #[inline(always)]
     pub fn finish<O: Operator<T>, T: Element>(
@@ -253,17 +253,17 @@ impl Part {
     ) {
         let warp_states = shared_array![O::State; 32];
         let thread = thread::thread_idx_x() as usize;
-        let Self { span, part, parts, .. } = *self;
+        let Self { row, part, parts, .. } = *self;
         let warps = thread::block_dim_x() / 32;
         let state = fold_warps::<O, T>(of_thread, warps, &warp_states);
         if parts == 1 {
             if thread == 0 {
-                output.store(span, operator.finish(settle(state), len as u64));
+                output.store(row, operator.finish(settle(state), len as u64));
             }
             return;
         }
 
-        let first = span * parts as usize;
+        let first = row * parts as usize;
         if thread == 0 {
             tile_state::publish(tile_states, first + part as usize, settle(state));
         }
@@ -276,7 +276,7 @@ impl Part {
             tile_state::wait_by_warp(tile_states, first + i, has_one)
         });
         if thread == 0 {
-            output.store(span, operator.finish(state, len as u64));
+            output.store(row, operator.finish(state, len as u64));
         }
     }
 }

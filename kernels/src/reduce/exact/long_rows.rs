@@ -15,14 +15,14 @@ use super::result::{Chosen, ExactOperator, ExactPairOperator, Finish, Results, r
 use super::terms::{Float, Inputs, One, Summand, Terms, Two};
 use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Dot, Sum, SumOfSquares};
+use crate::reduce::long_rows::Part;
 use crate::reduce::remainder::vectors_of_block;
 use crate::reduce::run::Run;
-use crate::reduce::spans::Part;
 pub use crate::reduce::tuning::exact_long_rows::{
     PAIRS_IN_FLIGHT, THREADS_AT_ONCE, THREADS_OF_TWO_AT_ONCE, VECTORS_IN_FLIGHT,
 };
 
-/// Tile states of a span's part.
+/// Tile states of a row's part.
 pub const fn boxes<O: ExactOperator<T>, T: Summand>() -> usize {
     boxes_of_part::<O::Terms>()
 }
@@ -32,7 +32,7 @@ pub const fn boxes_of_pairs<O: ExactPairOperator<T>, T: Summand>() -> usize {
     boxes_of_part::<O::Terms>()
 }
 
-/// Words of a span's residue: limbs, and how often there was something that is not finite.
+/// Words of a row's residue: limbs, and how often there was something that is not finite.
 pub const fn words_of_residue<O: ExactOperator<T>, T: Summand>() -> usize {
     words::<<O::Terms as Terms>::Grid>() as usize
 }
@@ -42,24 +42,24 @@ pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Summand>() -> us
     words::<<O::Terms as Terms>::Grid>() as usize
 }
 
-/// The arguments of [`exact_spans`](fn@exact_spans) and [`exact_spans_of_two_terms`](fn@exact_spans_of_two_terms).
+/// The arguments of [`exact_long_rows`](fn@exact_long_rows) and [`exact_long_rows_of_two_terms`](fn@exact_long_rows_of_two_terms).
 #[arguments]
-pub struct ExactSpanArgs<T: Plain> {
+pub struct ExactLongRowArgs<T: Plain> {
     /// The elements.
     pub input: Global<T>,
-    /// Elements of a span.
+    /// Elements of a row.
     pub len: usize,
-    /// Elements from the start of a span to that of the next one.
+    /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
-    /// Blocks that fold a span.
+    /// Blocks that fold a row.
     pub parts: u32,
     /// Tiles of a part, but for longer ones.
     pub tiles: u32,
     /// The first parts, which have a tile more.
     pub longer: u32,
-    /// What blocks of one span leave each other; all 0 before and after the launch.
+    /// What blocks of one row leave each other; all 0 before and after the launch.
     pub tile_states: GlobalMut<[u64; 2]>,
-    /// Residues that blocks of one span add up; all 0 before and after the launch.
+    /// Residues that blocks of one row add up; all 0 before and after the launch.
     pub residues: GlobalMut<i64>,
     /// What is made of the sums: see [`result`](super::result).
     pub finish: u32,
@@ -67,22 +67,22 @@ pub struct ExactSpanArgs<T: Plain> {
     pub output: GlobalMut<u8>,
 }
 
-/// [`spans`](fn@crate::reduce::spans::spans) whose sums are exact.
+/// [`long_rows`](fn@crate::reduce::long_rows::rows) whose sums are exact.
 ///
 /// Blocks leave each other their sums in tile states, and what has no room there in `residues`, to which they add limb by
 /// limb: integers, so that it does not matter who is first. Both are 0 before and after.
 ///
 /// # Safety
-/// As of [`spans`](fn@crate::reduce::spans::spans), with [`boxes`] tile states for each part, and [`words_of_residue`]
-/// words of `residues` for each span, if there is more than one part. A block has at most 512 threads.
+/// As of [`long_rows`](fn@crate::reduce::long_rows::rows), with [`boxes`] tile states for each part, and [`words_of_residue`]
+/// words of `residues` for each row, if there is more than one part. A block has at most 512 threads.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     max_threads = THREADS_AT_ONCE,
     min_blocks = 1,
     early = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
-    ExactSpanArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output }: ExactSpanArgs<T>,
+pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Summand>(
+    ExactLongRowArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output }: ExactLongRowArgs<T>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
     let shared = Shared { tile_states: &tile_states, residues: &residues };
@@ -90,13 +90,13 @@ pub unsafe fn exact_spans<O: ExactOperator<T>, T: Summand>(
     sum_part::<O::Terms, _, Chosen<O::Terms>, VECTORS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
 }
 
-/// [`exact_spans`](fn@exact_spans) of elements that have two terms, which need more registers.
+/// [`exact_long_rows`](fn@exact_long_rows) of elements that have two terms, which need more registers.
 ///
 /// # Safety
 /// As there.
 #[kernel(instances = [SumOfSquares] x [f64], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, early = crate::PREFETCH_BLOCKS)]
-pub unsafe fn exact_spans_of_two_terms<O: ExactOperator<T>, T: Summand>(
-    ExactSpanArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output }: ExactSpanArgs<T>,
+pub unsafe fn exact_long_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
+    ExactLongRowArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output }: ExactLongRowArgs<T>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
     let shared = Shared { tile_states: &tile_states, residues: &residues };
@@ -107,7 +107,7 @@ pub unsafe fn exact_spans_of_two_terms<O: ExactOperator<T>, T: Summand>(
 /// [`pairs`](fn@crate::reduce::pairs::pairs) whose sums are exact.
 ///
 /// # Safety
-/// As of [`pairs`](fn@crate::reduce::pairs::pairs), and of [`exact_spans`](fn@exact_spans) with
+/// As of [`pairs`](fn@crate::reduce::pairs::pairs), and of [`exact_long_rows`](fn@exact_long_rows) with
 /// [`words_of_pairs_residue`].
 #[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, early = crate::PREFETCH_BLOCKS)]
 pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
@@ -130,13 +130,13 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
     sum_part::<O::Terms, _, Chosen<O::Terms>, PAIRS_IN_FLIGHT>(inputs, part, len, pitch, parts, shared, results);
 }
 
-/// What blocks of a span share.
+/// What blocks of a row share.
 pub(super) struct Shared<'a> {
     pub tile_states: &'a GlobalMut<'a, [u64; 2]>,
     pub residues: &'a GlobalMut<'a, i64>,
 }
 
-/// Sums a part of a span; in the last part's block all of it.
+/// Sums a part of a row; in the last part's block all of it.
 #[inline(always)]
 pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
     inputs: I,
@@ -152,7 +152,7 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
     let rest: Rest<K::Grid> = declare_rest!();
     let rest = rest.begin();
     part.launch_dependents();
-    let start = part.span * pitch;
+    let start = part.row * pitch;
     let run = part.run();
     let sum = sum_tiles::<K, I, VECTORS>(inputs, start, len, run, &rest);
     part.launch_dependents_at_last();
@@ -165,9 +165,9 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
     }
     let (warp, warps) = (warp_id(), thread::block_dim_x() / 32);
     let mut others_have_limbs = false;
-    let first_word = part.span * words::<K::Grid>() as usize;
+    let first_word = part.row * words::<K::Grid>() as usize;
     if parts > 1 {
-        let boxes = Boxes { tile_states, first: part.span * parts as usize, step: boxes_of_part::<K>() };
+        let boxes = Boxes { tile_states, first: part.row * parts as usize, step: boxes_of_part::<K>() };
         // The last part's block waits for the others, which have been started before it.
         if part.part + 1 < parts {
             if warp == 0 {
@@ -213,20 +213,20 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
         }
         let result = result_of_both(results.finish, piece, low, rest, len as u64);
         if lane_id() == 0 {
-            results.store(part.span, result);
+            results.store(part.row, result);
         }
     }
 }
 
-/// Tile states of each part of a span, for one piece each.
+/// Tile states of each part of a row, for one piece each.
 const fn boxes_of_part<K: Terms>() -> usize {
     if K::Grid::HAS_LOW { 2 } else { 1 }
 }
 
-/// The tile states of a span's parts.
+/// The tile states of a row's parts.
 struct Boxes<'a> {
     tile_states: &'a GlobalMut<'a, [u64; 2]>,
-    /// The number of the first part, of all spans' parts.
+    /// The number of the first part, of all rows' parts.
     first: usize,
     /// Tile states of a part.
     step: usize,
@@ -244,7 +244,7 @@ impl Boxes<'_> {
 /// A bit that is 1 in all pieces in tile states: the one of NaN, of which limbs know.
 const IS_THERE: u64 = 1 << 12;
 
-/// The sum of a run of neighbouring tiles of the span of `len` elements that begins at `start`: of `VECTORS` vectors of
+/// The sum of a run of neighbouring tiles of the row of `len` elements that begins at `start`: of `VECTORS` vectors of
 /// each thread.
 #[inline(always)]
 pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
@@ -304,9 +304,9 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
         true => (own < lead, start.wrapping_sub(lead) + own),
         false => (own < MOST + (len - whole), start + whole + own - MOST),
     };
-    // SAFETY: the item is inside of the span.
+    // SAFETY: the item is inside of the row.
     let single = if has_singles && is_single { unsafe { inputs.item(single) } } else { K::Item::default() };
-    // SAFETY: whole vectors before `end` are inside of the span, and begin behind the lead.
+    // SAFETY: whole vectors before `end` are inside of the row, and begin behind the lead.
     let load_tile = |i| unsafe { inputs.load_before::<VECTORS>(i, stride, end) };
     let mut vectors = load_tile(i);
     issue_loads();
@@ -320,7 +320,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
             let next = if left <= 1 {
                 vectors
             } else if left > 2 || is_last_whole {
-                // SAFETY: a whole tile is inside of the span.
+                // SAFETY: a whole tile is inside of the row.
                 unsafe { inputs.load::<VECTORS>(i + tile, stride) }
             } else {
                 load_tile(i + tile)
@@ -363,7 +363,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
     sum
 }
 
-/// The sum of the first warp's piece and of what the other blocks of a span have left, in the first warp; it has limbs
+/// The sum of the first warp's piece and of what the other blocks of a row have left, in the first warp; it has limbs
 /// if one of the blocks' has, or if something of it went to the rest. All threads come here.
 ///
 /// The other warps wait for the blocks, while the first one still makes its piece.

@@ -5,19 +5,19 @@ use cuda_std::warp::lane_id;
 use half::{bf16, f16};
 
 use super::States;
+use crate::reduce::exact::long_rows::{VECTORS_IN_FLIGHT, sum_tiles};
 use crate::reduce::exact::pieces::fold_block;
 use crate::reduce::exact::rest::{MOST_WARPS, Rest, declare_rest, warp_id};
-use crate::reduce::exact::spans::{VECTORS_IN_FLIGHT, sum_tiles};
 use crate::reduce::exact::terms::{Elements, One, Summand};
-use crate::reduce::spans::Part;
+use crate::reduce::long_rows::Part;
 
 /// Adds each row of `len` elements, which begin `pitch` elements apart, to the state of the same number.
 ///
 /// # Safety
-/// As of [`spans`](fn@crate::reduce::spans::spans), but that there is a state for each row instead of an output, and no
+/// As of [`long_rows`](fn@crate::reduce::long_rows::rows), but that there is a state for each row instead of an output, and no
 /// tile state. A block has at most 512 threads.
-#[kernel(instances = [f32, f64, f16, bf16], max_threads = crate::reduce::exact::spans::THREADS_AT_ONCE, min_blocks = 1)]
-pub unsafe fn exact_states_of_spans<T: Summand>(
+#[kernel(instances = [f32, f64, f16, bf16], max_threads = crate::reduce::exact::long_rows::THREADS_AT_ONCE, min_blocks = 1)]
+pub unsafe fn exact_states_of_long_rows<T: Summand>(
     input: Global<T>,
     len: usize,
     pitch: usize,
@@ -30,7 +30,7 @@ pub unsafe fn exact_states_of_spans<T: Summand>(
     let pieces = shared_array!([u64; 2]; 2 * MOST_WARPS);
     let rest: Rest<T::Grid> = declare_rest!();
     let rest = rest.begin();
-    let start = part.span * pitch;
+    let start = part.row * pitch;
     let sum = sum_tiles::<Elements<T>, _, VECTORS_IN_FLIGHT>(One(&input), start, len, part.run(), &rest);
     let piece = fold_block(sum.of_lanes(), pieces, &rest);
     if warp_id() == 0 {
@@ -38,9 +38,9 @@ pub unsafe fn exact_states_of_spans<T: Summand>(
         if piece.has_limbs {
             rest.gather(thread::block_dim_x() / 32, |_| 0);
         }
-        states.add_piece(part.span, piece, rest);
+        states.add_piece(part.row, piece, rest);
         if part.part == 0 && lane_id() == 0 {
-            states.count(part.span, len);
+            states.count(part.row, len);
         }
     }
 }
