@@ -95,7 +95,7 @@ macro_rules! __prefetch_blocks {
     };
 }
 
-/// Waits for the previous grid of the stream; see `early` of [`kernel`](crate::kernel).
+/// Waits for the previous grid of the stream; see `dependent_launch` of [`kernel`](crate::kernel).
 #[cfg(target_arch = "nvptx64")]
 #[inline(always)]
 pub fn wait_for_prerequisites() {

@@ -156,7 +156,7 @@ pub fn system_fence() {
 }
 
 /// Lets the next grid of the stream start once all blocks of this one have called it or ended
-/// (`griddepcontrol.launch_dependents`). If the next kernel has `early` in its attribute (see
+/// (`griddepcontrol.launch_dependents`). If the next kernel has `dependent_launch` in its attribute (see
 /// [`kernel`](crate::kernel)), its blocks wait until this grid is done, which hides the launch latency. The memory that
 /// the next grid sees does not depend on it.
 ///

@@ -29,6 +29,9 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
     if let (Some(blocks), true, None) = (&attribute.min_blocks, attribute.block.is_empty(), &attribute.max_threads) {
         return Err(Error::new_spanned(blocks, "`min_blocks` needs `block` or `max_threads`"));
     }
+    if let (Some(blocks), false) = (&attribute.prefetch_blocks, attribute.dependent_launch) {
+        return Err(Error::new_spanned(blocks, "`prefetch_blocks` needs `dependent_launch`"));
+    }
     if let (Some(erase), false) = (&attribute.erase, is_of_operator_and_element(&signature.generics)) {
         return Err(Error::new_spanned(
             erase,
@@ -50,7 +53,7 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
         block: &attribute.block,
         max_threads: attribute.max_threads.as_ref(),
         min_blocks: attribute.min_blocks.as_ref(),
-        early: attribute.early,
+        dependent_launch: attribute.dependent_launch,
         prefetch_blocks: attribute.prefetch_blocks.as_ref(),
         erase: attribute.erase.as_ref(),
     };
@@ -91,7 +94,7 @@ struct Kernel<'a> {
     block: &'a [Expr],
     max_threads: Option<&'a Expr>,
     min_blocks: Option<&'a Expr>,
-    early: bool,
+    dependent_launch: bool,
     prefetch_blocks: Option<&'a Expr>,
     erase: Option<&'a Path>,
 }
@@ -182,9 +185,9 @@ impl Kernel<'_> {
             (true, None) => quote!(),
         };
         let min_blocks = self.min_blocks.map(|blocks| quote!(::cuda_std::__min_blocks!((#blocks) as u32);));
-        let early = self.early.then(|| quote!(::cuda_std::internal::wait_for_prerequisites();));
+        let wait = self.dependent_launch.then(|| quote!(::cuda_std::internal::wait_for_prerequisites();));
         let prefetch = self.prefetch_blocks.map(|blocks| quote!(::cuda_std::__prefetch_blocks!((#blocks) as u32);));
-        let before = quote!(#block #min_blocks #prefetch #early);
+        let before = quote!(#block #min_blocks #prefetch #wait);
         let kernel = quote!(super::super::super::#name #turbofish);
         let entry_function = match &self.inputs {
             Inputs::Listed(parameters) => {

@@ -13,7 +13,8 @@ pub struct Attribute {
     pub block: Vec<Expr>,
     pub max_threads: Option<Expr>,
     pub min_blocks: Option<Expr>,
-    pub early: bool,
+    /// Whether the kernel waits for the one before it by itself, so that it may be launched while that one runs.
+    pub dependent_launch: bool,
     /// The maximum grid, in blocks along x, whose blocks read their parameters before they wait.
     pub prefetch_blocks: Option<Expr>,
     /// The type that erases the kernel's operator on the CPU.
@@ -58,11 +59,8 @@ impl Parse for Attribute {
         let mut attribute = Self::default();
         while !input.is_empty() {
             let key: Ident = input.parse()?;
-            if key == "early" {
-                attribute.early = true;
-                if input.parse::<Option<Token![=]>>()?.is_some() {
-                    attribute.prefetch_blocks = Some(input.parse()?);
-                }
+            if key == "dependent_launch" {
+                attribute.dependent_launch = true;
                 if !input.is_empty() {
                     input.parse::<Token![,]>()?;
                 }
@@ -81,6 +79,8 @@ impl Parse for Attribute {
                 attribute.min_blocks = Some(input.parse()?);
             } else if key == "erase" {
                 attribute.erase = Some(input.parse()?);
+            } else if key == "prefetch_blocks" {
+                attribute.prefetch_blocks = Some(input.parse()?);
             } else if key == "block" {
                 attribute.block = match input.parse()? {
                     Expr::Array(sides) => sides.elems.into_iter().collect(),
@@ -92,7 +92,7 @@ impl Parse for Attribute {
             } else {
                 return Err(Error::new(
                     key.span(),
-                    "expected `instances`, `block`, `max_threads`, `min_blocks`, `erase` or `early`",
+                    "expected `instances`, `block`, `max_threads`, `min_blocks`, `erase`, `dependent_launch` or `prefetch_blocks`",
                 ));
             }
             if !input.is_empty() {

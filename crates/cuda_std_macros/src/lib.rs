@@ -62,12 +62,12 @@ mod parameters;
 /// }
 /// ```
 ///
-/// With `early`, the kernel is launched by programmatic dependent launch where the device can (sm_90 and later): its
-/// blocks may start while the previous kernel of the stream still runs. Each block first waits until that kernel is
-/// done and its writes are visible. Between short kernels that hides most of the launch latency. With `early = 528`,
-/// the blocks of grids of up to 528 blocks along x read some of their parameters before they wait, if the kernel also
-/// calls `launch_dependents`; after the wait the parameters come from the constant cache. `cuda_builder` adds these
-/// reads to the PTX.
+/// With `dependent_launch`, the kernel is launched by programmatic dependent launch where the device can (sm_90 and
+/// later): its blocks may start while the previous kernel of the stream still runs. Each block first waits until that
+/// kernel is done and its writes are visible. Between short kernels that hides most of the launch latency. With
+/// `prefetch_blocks = 528`, the blocks of grids of up to 528 blocks along x read some of their parameters before they
+/// wait, if the kernel also calls `launch_dependents`; after the wait the parameters come from the constant cache.
+/// `cuda_builder` adds these reads to the PTX.
 ///
 /// With `erase = path`, the CPU code of a kernel over an operator and an element is one function for all instances with
 /// the same sizes of element, state and output, which calls the operator's functions from a table. The path names a

@@ -115,7 +115,8 @@ impl<O: Operator<T>, T: Element> Kernels<O, T> {
     }
 
     /// Also with a kernel for long rows of which not all begin at a multiple of 16 bytes, which calls
-    /// [`long_rows_unaligned`](fn@kernels::reduce::long_rows::long_rows_unaligned); without one, the one for rows takes these too.
+    /// [`long_rows_unaligned`](fn@kernels::reduce::long_rows::long_rows_unaligned); without one, the one for rows takes
+    /// these too.
     pub fn with_long_rows_unaligned(self, kernel: AnyBlock<LongRowArgs<'static, T, Output<O, T>>>) -> Self {
         Self { long_rows_unaligned: Some(kernel), ..self }
     }

@@ -84,8 +84,8 @@ impl Tiling {
     /// Rows of a panel, if the matrix is high enough to be transposed in panels.
     ///
     /// Where a tile's rows begin and end inside of lines, the next column of tiles needs the rest of these lines. L2
-    /// [has](cuda_std::global::L2Prefetch) them, unless the column is too long. So columns of [`LONG_COLUMN`] bytes and more
-    /// end after [`PANEL_OF_LINES`] or [`panel_of_line_pairs`] bytes.
+    /// [has](cuda_std::global::L2Prefetch) them, unless the column is too long. So columns of [`LONG_COLUMN`] bytes and
+    /// more end after [`PANEL_OF_LINES`] or [`panel_of_line_pairs`] bytes.
     pub(super) fn panel_rows(self, strides: &Strides, size: usize) -> Option<usize> {
         let column = match self.prefetched {
             Prefetched::Nothing => return None,

@@ -9,8 +9,8 @@ pub(crate) use super::{
 
 /// Writes `#[kernel]` with the instances of the built-in operators: `#[kernel(instances = builtin_operators!, ...)]`.
 ///
-/// A module that calls it imports all of this one. Types that are missing of an operator have the kernels of another one, with the same bits: see
-/// `host/src/reduce/builtin.rs`.
+/// A module that calls it imports all of this one. Types that are missing of an operator have the kernels of another
+/// one, with the same bits: see `host/src/reduce/builtin.rs`.
 macro_rules! builtin_operators {
     ([$($rest:tt)*] $($kernel:tt)*) => {
         #[kernel(

@@ -4,7 +4,8 @@ use cuda_std::prelude::*;
 
 use crate::ops::{Operator, tree};
 
-/// The state of vectors, the first of which begins at index `first` and each further one `stride` behind the one before.
+/// The state of vectors, the first of which begins at index `first` and each further one `stride` behind the one
+/// before.
 #[inline(always)]
 pub fn gather_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
     operator: O,

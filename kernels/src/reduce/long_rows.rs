@@ -56,14 +56,14 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
 /// - *A part is one run* of neighbouring tiles.
 /// - *Alignment changes instructions, not the order*: what a thread folds is counted from the row's first element, or,
 ///   if that gives the same in [any order](Operator::ANY_ORDER), from the first at a multiple of 16 bytes. If it does
-///   not, rows begin at multiples of 16 bytes here, and elsewhere in [`long_rows_unaligned`](fn@long_rows_unaligned): one kernel
-///   for both was half as long again, and the driver's work before a program's first sum, too
+///   not, rows begin at multiples of 16 bytes here, and elsewhere in [`long_rows_unaligned`](fn@long_rows_unaligned):
+///   one kernel for both was half as long again, and the driver's work before a program's first sum, too
 ///   (`docs/notes/whole-inputs.md`).
 /// - *One block folds the partials*, in the order of the parts. That saves a second launch, which costs more than all
 ///   of a short reduction. They are left in [tile states](cuda_std::tile_state), which the last part's block empties.
 ///
-/// If there is more than one part, there are [as many tile states](cuda_std::tile_state::tile_states_per_value) as the states of all
-/// blocks take: all 0, and again after the launch.
+/// If there is more than one part, there are [as many tile states](cuda_std::tile_state::tile_states_per_value) as the
+/// states of all blocks take: all 0, and again after the launch.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked. The
@@ -72,7 +72,7 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
     instances = builtin_operators!,
     max_threads = MOST_THREADS,
     min_blocks = 2,
-    early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn long_rows<O: Operator<T>, T: Element>(
     LongRowArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: LongRowArgs<
@@ -99,8 +99,8 @@ pub unsafe fn long_rows<O: Operator<T>, T: Element>(
     );
 }
 
-/// [`long_rows`](fn@long_rows) that begin anywhere, of operators that keep to an order: the same order, with one tile on its
-/// way.
+/// [`long_rows`](fn@long_rows) that begin anywhere, of operators that keep to an order: the same order, with one tile
+/// on its way.
 ///
 /// # Safety
 /// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
@@ -108,7 +108,7 @@ pub unsafe fn long_rows<O: Operator<T>, T: Element>(
     instances = [Product] x [f32, f64, f16, bf16],
     max_threads = MOST_THREADS,
     min_blocks = 2,
-    early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn long_rows_unaligned<O: Operator<T>, T: Element>(
     LongRowArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: LongRowArgs<
@@ -135,12 +135,12 @@ pub unsafe fn long_rows_unaligned<O: Operator<T>, T: Element>(
     );
 }
 
-/// What a thread of a kernel of one's own does, with `VECTORS` vectors in flight: that of [`long_rows`](fn@long_rows), or, of a
-/// row that is not aligned, of [`long_rows_unaligned`](fn@long_rows_unaligned).
+/// What a thread of a kernel of one's own does, with `VECTORS` vectors in flight: that of [`long_rows`](fn@long_rows),
+/// or, of a row that is not aligned, of [`long_rows_unaligned`](fn@long_rows_unaligned).
 ///
 /// # Safety
-/// The arguments are as said of [`long_rows`](fn@long_rows), and the views have all elements that they name: accesses are not
-/// checked.
+/// The arguments are as said of [`long_rows`](fn@long_rows), and the views have all elements that they name: accesses
+/// are not checked.
 #[inline(always)]
 pub unsafe fn fold_long_rows<O: Operator<T>, T: Element, const VECTORS: usize>(
     LongRowArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: LongRowArgs<T, O::Output>,
@@ -164,8 +164,8 @@ pub unsafe fn fold_long_rows<O: Operator<T>, T: Element, const VECTORS: usize>(
     );
 }
 
-/// [`fold_long_rows`], which asks whether the row that begins at an element [is aligned](fold_run), and for elements that
-/// the operator has left open.
+/// [`fold_long_rows`], which asks whether the row that begins at an element [is aligned](fold_run), and for elements
+/// that the operator has left open.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
 fn fold_part<O: Operator<T>, T: Element, const VECTORS: usize>(

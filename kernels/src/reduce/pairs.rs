@@ -45,7 +45,7 @@ pub struct PairArgs<T: Plain, R: Plain> {
     instances = [Dot] x [i8, i16, i32, i64, u8, u16, u32, u64],
     max_threads = crate::reduce::long_rows::MOST_THREADS,
     min_blocks = 2,
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn pairs<O: PairOperator<T>, T: Element>(
     PairArgs { first, second, len, pitch, parts, tiles, longer, tile_states, output }: PairArgs<

@@ -89,7 +89,7 @@ pub struct SegmentArgs<T: Plain, R: Plain> {
     instances = builtin_operators!,
     block = BLOCK,
     min_blocks = crate::reduce::tuning::segments::blocks_at_once(size_of::<T>()),
-    early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn segments<O: Operator<T>, T: Element>(
     SegmentArgs { operator, input, offsets, per_warp, chunks, notes, output }: SegmentArgs<
@@ -228,7 +228,7 @@ pub struct LongSegmentArgs<T: Plain, R: Plain> {
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
-    early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn long_segments<O: Operator<T>, T: Element>(
     LongSegmentArgs { operator, input, chunks, notes, partials, tickets, output }: LongSegmentArgs<

@@ -8,8 +8,8 @@
 pub mod long_rows {
     use crate::MULTIPROCESSORS;
 
-    /// Vectors of a tile that each thread loads, all in flight at once; of two tiles, where the row is aligned. With one
-    /// tile in flight, an input that one block reduces took up to a fifth longer (`docs/notes/whole-inputs.md`).
+    /// Vectors of a tile that each thread loads, all in flight at once; of two tiles, where the row is aligned. With
+    /// one tile in flight, an input that one block reduces took up to a fifth longer (`docs/notes/whole-inputs.md`).
     pub const VECTORS_IN_FLIGHT: usize = 4;
 
     /// Threads of a block, at most. Two such blocks fit a multiprocessor, with the registers that every operator needs.
@@ -54,12 +54,12 @@ pub mod columns {
     /// Neighbouring columns that a thread reduces.
     pub const COLUMNS: usize = 4;
 
-    /// Blocks of the widest grid that launches its dependents early, if its blocks have few rows: all run at once. Gains
-    /// 0.1 to 0.3 us of 5 to 13.
+    /// Blocks of the widest grid that launches its dependents early, if its blocks have few rows: all run at once.
+    /// Gains 0.1 to 0.3 us of 5 to 13.
     pub const FEW_BLOCKS: u32 = 4 * crate::MULTIPROCESSORS as u32;
 
-    /// Rows of elements of `size` bytes that a thread has in flight: 64 bytes, 32 of single bytes, 128 of 8 bytes. States
-    /// of more than 8 bytes leave registers for half as many, but still for four rows of 4 bytes.
+    /// Rows of elements of `size` bytes that a thread has in flight: 64 bytes, 32 of single bytes, 128 of 8 bytes.
+    /// States of more than 8 bytes leave registers for half as many, but still for four rows of 4 bytes.
     pub const fn rows_in_flight(size: usize, size_of_state: usize) -> usize {
         match size {
             1 | 2 if size_of_state <= 8 => 8,
@@ -68,8 +68,8 @@ pub mod columns {
         }
     }
 
-    /// Blocks for each multiprocessor, for `min_blocks`: as many as have registers. Large states need more registers, and
-    /// so do the nested loops of operators that keep an order.
+    /// Blocks for each multiprocessor, for `min_blocks`: as many as have registers. Large states need more registers,
+    /// and so do the nested loops of operators that keep an order.
     pub const fn blocks_at_once(size_of_state: usize, is_any_order: bool) -> usize {
         match (size_of_state, is_any_order) {
             (32, _) => 2,
@@ -112,8 +112,8 @@ pub mod segments {
     /// Vectors of the longest segment that a warp reduces; blocks reduce longer ones.
     pub const WARP_VECTORS: usize = 4 * 32 * IN_FLIGHT;
 
-    /// Blocks for each multiprocessor, for `min_blocks`, of elements of `size` bytes. Sets the registers of a thread: with
-    /// three blocks of 2 to 8 bytes a few words spill; single bytes take more registers than three blocks leave.
+    /// Blocks for each multiprocessor, for `min_blocks`, of elements of `size` bytes. Sets the registers of a thread:
+    /// with three blocks of 2 to 8 bytes a few words spill; single bytes take more registers than three blocks leave.
     pub const fn blocks_at_once(size: usize) -> usize {
         if size == 1 { 2 } else { 3 }
     }

@@ -159,7 +159,7 @@ by_vectors!(u32, u64, u128);
 #[kernel(
     instances = [u8, u16, u32, u64, u128] x [128 == SMALL_REGISTERS_BLOCK, 256 == REGISTERS_BLOCK],
     block = BLOCK,
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn register_tiles<T: InRegisters, const BLOCK: usize>(
     input: Global<T>,
@@ -209,7 +209,7 @@ pub struct ScaledRegisterTileArgs<T: Plain> {
 #[kernel(
     instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128 == SMALL_REGISTERS_BLOCK, 256 == REGISTERS_BLOCK],
     block = BLOCK,
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn scaled_register_tiles<N: Scale<Bits: InRegisters>, const BLOCK: usize>(
     ScaledRegisterTileArgs {

@@ -41,7 +41,7 @@ impl Operator<f32> for Peak {
 ///
 /// # Safety
 /// The arguments are those that `warpfold::reduce::Kernels` launches it with: nothing here checks them.
-#[kernel(max_threads = 512, min_blocks = 2, early)]
+#[kernel(max_threads = 512, min_blocks = 2, dependent_launch)]
 pub unsafe fn peak(args: LongRowArgs<f32, f32>) {
     // SAFETY: the arguments are the engine's.
     unsafe { fold_long_rows::<Peak, f32, VECTORS_IN_FLIGHT>(args) };
@@ -63,7 +63,7 @@ impl ExactTerm for Magnitude {
 ///
 /// # Safety
 /// The arguments are those that `warpfold::reduce::TermKernels` launches it with: nothing here checks them.
-#[kernel(max_threads = 768, min_blocks = 1, early)]
+#[kernel(max_threads = 768, min_blocks = 1, dependent_launch)]
 pub unsafe fn sum_of_magnitudes(args: TermArgs<f32, f32>) {
     // SAFETY: the arguments are the engine's.
     unsafe { sum_terms::<Magnitude, _>(args) };

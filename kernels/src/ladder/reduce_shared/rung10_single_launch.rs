@@ -55,7 +55,8 @@ pub const fn blocks_for(len: usize, size: usize) -> usize {
 /// type: vectors go to threads by index, a thread adds element by element, and the partials are added in block order,
 /// whichever block comes last. An address that is not a multiple of 16 changes the loads, not the order. The result is
 /// still that of one order among many, and [`MAX_BLOCKS`] can never change without changing it. The next rung,
-/// [`exact_long_rows`](fn@crate::reduce::exact::long_rows::exact_long_rows), is the kernel of the library: it adds integers.
+/// [`exact_long_rows`](fn@crate::reduce::exact::long_rows::exact_long_rows), is the kernel of the library: it adds
+/// integers.
 ///
 /// `partials` has an element for each block, `ticket` is one 0, `output` one element.
 ///

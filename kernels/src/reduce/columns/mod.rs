@@ -122,7 +122,7 @@ pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
     instances = builtin_operators!,
     block = BLOCK,
     min_blocks = blocks_at_once(size_of::<<O as Operator<T>>::State>(), <O as Operator<T>>::ANY_ORDER),
-    early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn columns<O: Operator<T>, T: Element>(
     ColumnArgs {

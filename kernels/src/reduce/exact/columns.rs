@@ -33,13 +33,13 @@ pub use crate::reduce::tuning::exact_columns::{BLOCKS_AT_ONCE, rows_in_flight};
 ///
 /// # Safety
 /// As of [`columns`](fn@crate::reduce::columns::columns); but where there are several parts, there is a residue for
-/// each column of each batch, of [`words_of_residue`](super::long_rows::words_of_residue) words, and in `tickets` one place
-/// for each batch if rows stand abreast, else one for each tile. Both are 0.
+/// each column of each batch, of [`words_of_residue`](super::long_rows::words_of_residue) words, and in `tickets` one
+/// place for each batch if rows stand abreast, else one for each tile. Both are 0.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     block = BLOCK,
     min_blocks = 2,
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_columns<O: ExactOperator<T>, T: Summand>(
     input: Global<T>,

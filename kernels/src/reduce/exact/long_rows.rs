@@ -42,7 +42,8 @@ pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Summand>() -> us
     words::<<O::Terms as Terms>::Grid>() as usize
 }
 
-/// The arguments of [`exact_long_rows`](fn@exact_long_rows) and [`exact_long_rows_of_two_terms`](fn@exact_long_rows_of_two_terms).
+/// The arguments of [`exact_long_rows`](fn@exact_long_rows) and
+/// [`exact_long_rows_of_two_terms`](fn@exact_long_rows_of_two_terms).
 #[arguments]
 pub struct ExactLongRowArgs<T: Plain> {
     /// The elements.
@@ -69,17 +70,18 @@ pub struct ExactLongRowArgs<T: Plain> {
 
 /// [`long_rows`](fn@crate::reduce::long_rows::rows) whose sums are exact.
 ///
-/// Blocks leave each other their sums in tile states, and what has no room there in `residues`, to which they add limb by
-/// limb: integers, so that it does not matter who is first. Both are 0 before and after.
+/// Blocks leave each other their sums in tile states, and what has no room there in `residues`, to which they add limb
+/// by limb: integers, so that it does not matter who is first. Both are 0 before and after.
 ///
 /// # Safety
-/// As of [`long_rows`](fn@crate::reduce::long_rows::rows), with [`boxes`] tile states for each part, and [`words_of_residue`]
-/// words of `residues` for each row, if there is more than one part. A block has at most 512 threads.
+/// As of [`long_rows`](fn@crate::reduce::long_rows::rows), with [`boxes`] tile states for each part, and
+/// [`words_of_residue`] words of `residues` for each row, if there is more than one part. A block has at most 512
+/// threads.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     max_threads = THREADS_AT_ONCE,
     min_blocks = 1,
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Summand>(
     ExactLongRowArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output }: ExactLongRowArgs<T>,
@@ -94,7 +96,7 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Summand>(
 ///
 /// # Safety
 /// As there.
-#[kernel(instances = [SumOfSquares] x [f64], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, early = crate::PREFETCH_BLOCKS)]
+#[kernel(instances = [SumOfSquares] x [f64], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS)]
 pub unsafe fn exact_long_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
     ExactLongRowArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output }: ExactLongRowArgs<T>,
 ) {
@@ -109,7 +111,7 @@ pub unsafe fn exact_long_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
 /// # Safety
 /// As of [`pairs`](fn@crate::reduce::pairs::pairs), and of [`exact_long_rows`](fn@exact_long_rows) with
 /// [`words_of_pairs_residue`].
-#[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, early = crate::PREFETCH_BLOCKS)]
+#[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS)]
 pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
     first: Global<T>,
     second: Global<T>,
@@ -284,8 +286,8 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
     let vector = items_of_vector::<K>();
     // A warp's vectors lie beside each other, so that a lane's are at distances that the compiler knows.
     let (stride, tile) = (32 * vector, vectors_of_block::<K::Element>(VECTORS as u32));
-    // Vectors begin behind these, at a multiple of 16 bytes; these and what is behind the last whole vector are singles,
-    // which are taken at the end.
+    // Vectors begin behind these, at a multiple of 16 bytes; these and what is behind the last whole vector are
+    // singles, which are taken at the end.
     let lead = inputs.lead(start, len);
     let (start, len) = (start + lead, len - lead);
     let whole = len / vector * vector;

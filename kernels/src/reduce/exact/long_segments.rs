@@ -41,7 +41,7 @@ pub const fn residues(len: usize, size: usize) -> usize {
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
     min_blocks = 3,
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
     input: Global<T>,

@@ -49,9 +49,9 @@ pub struct ExactRowArgs<T: Plain> {
 /// Reduces rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
 ///
 /// `2^lanes_log` lanes of a warp take a row, up to all 32, and as many rows beside each other as there are lanes. A
-/// lane has `2^vectors_log` vectors of a row, 1, 2 or 4 (several only where four lanes or more take a row), of as many rows
-/// that it has [`VECTORS`] in all. All rows of a warp share a window. A row for which that does not do is summed again,
-/// by the whole warp.
+/// lane has `2^vectors_log` vectors of a row, 1, 2 or 4 (several only where four lanes or more take a row), of as many
+/// rows that it has [`VECTORS`] in all. All rows of a warp share a window. A row for which that does not do is summed
+/// again, by the whole warp.
 ///
 /// # Safety
 /// The views have all elements that are named: accesses are not checked. The vectors of a row's lanes hold it;
@@ -61,7 +61,7 @@ pub struct ExactRowArgs<T: Plain> {
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     block = BLOCK,
     min_blocks = 8,
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
     ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output }: ExactRowArgs<T>,
@@ -75,7 +75,7 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
 ///
 /// # Safety
 /// As there.
-#[kernel(instances = [SumOfSquares] x [f64], block = BLOCK, min_blocks = 4, early = crate::PREFETCH_BLOCKS)]
+#[kernel(instances = [SumOfSquares] x [f64], block = BLOCK, min_blocks = 4, dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS)]
 pub unsafe fn exact_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
     ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output }: ExactRowArgs<T>,
 ) {
@@ -404,8 +404,8 @@ struct Loaded<T: Element> {
 }
 
 impl<T: Element> Loaded<T> {
-    /// Vector `vector` of the `len` elements from `start` on; if there are `SINGLES`, also the ones at `vector` and `vector +
-    /// lanes`, for vectors below `lanes`. If not, all are whole vectors, at multiples of 16 bytes.
+    /// Vector `vector` of the `len` elements from `start` on; if there are `SINGLES`, also the ones at `vector` and
+    /// `vector + lanes`, for vectors below `lanes`. If not, all are whole vectors, at multiples of 16 bytes.
     ///
     /// # Safety
     /// As is said, and the elements are inside of the input.

@@ -48,7 +48,7 @@ type ValueOf<O, T> = <Float<<O as ExactOperator<T>>::Terms> as Format>::Value;
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
     min_blocks = 3,
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_segments<O: ExactOperator<T>, T: Summand>(
     input: Global<T>,

@@ -16,8 +16,8 @@ use stage::{Stage, turned};
 /// Vectors of a block's rows: as many for each thread.
 const VECTORS: usize = BLOCK * VECTORS_EACH;
 
-/// Vectors that a block's rows lie in, if there are gaps between them: one more for each thread, since each row may begin
-/// inside of one.
+/// Vectors that a block's rows lie in, if there are gaps between them: one more for each thread, since each row may
+/// begin inside of one.
 pub const VECTORS_WITH_GAPS: usize = BLOCK * (VECTORS_EACH + 1);
 
 /// Lanes that fold a row of so many vectors, a power of two up to 32.
@@ -78,8 +78,8 @@ pub struct RowArgs<T: Plain, R: Plain> {
 /// each. `lanes` are [`lanes_of_row`], and a block is for up to [`rows_of_block`] rows, which lie in `vectors_of_row`
 /// vectors each.
 ///
-/// - *All that a block reads is on its way at once*: four vectors in each thread, at multiples of 16 bytes wherever rows
-///   begin, neighbouring ones in neighbouring lanes however long rows are. They go to shared memory as they are.
+/// - *All that a block reads is on its way at once*: four vectors in each thread, at multiples of 16 bytes wherever
+///   rows begin, neighbouring ones in neighbouring lanes however long rows are. They go to shared memory as they are.
 /// - *A row is cut out of them there*, by as few lanes as have four vectors of it each: the fewer, the fewer shuffles
 ///   follow, and the order in which a row is folded is the same at each alignment.
 ///
@@ -89,7 +89,7 @@ pub struct RowArgs<T: Plain, R: Plain> {
     instances = builtin_operators!,
     block = BLOCK,
     min_blocks = match (size_of::<T>(), size_of::<<O as Operator<T>>::State>()) { (8, 0..=8) => 28, (8, _) => 24, _ => 20 },
-    early = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn rows<O: Operator<T>, T: Element>(
     RowArgs { operator, input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output }: RowArgs<

@@ -5,21 +5,21 @@ use cuda_std::prelude::*;
 use super::{BLOCK, VECTORS, VECTORS_EACH, VECTORS_WITH_GAPS};
 use crate::divisor::Divisor;
 
-/// Vectors that a block has room for, in whole lines: of rows without gaps one more than they have, as they may begin and
-/// end inside of one.
+/// Vectors that a block has room for, in whole lines: of rows without gaps one more than they have, as they may begin
+/// and end inside of one.
 pub(super) const ROOM: usize = VECTORS_WITH_GAPS;
 const _: () = assert!(ROOM > VECTORS && ROOM.is_multiple_of(8));
 
 /// Where vector `i` lies in shared memory: its line of eight, which are all banks, is turned by the line's number. So
-/// vectors of neighbouring rows are in different banks, where a row has fewer than a line and each lane the same vector of
-/// another row.
+/// vectors of neighbouring rows are in different banks, where a row has fewer than a line and each lane the same vector
+/// of another row.
 #[inline(always)]
 pub(super) fn turned(i: usize) -> usize {
     i / 8 * 8 + (i + i / 8) % 8
 }
 
-/// Rows, and how they lie in shared memory: as the aligned vectors that they lie in, all of them together if there is no
-/// gap between them, else each by itself.
+/// Rows, and how they lie in shared memory: as the aligned vectors that they lie in, all of them together if there is
+/// no gap between them, else each by itself.
 pub(super) struct Stage<'a, T> {
     input: &'a Global<'a, T>,
     /// Where the first begins, and how many elements behind the start of a vector.
@@ -111,8 +111,8 @@ impl<'a, T: Element> Stage<'a, T> {
         Vector { is_there: vector.is_there && row < self.rows, ..vector }
     }
 
-    /// The `i`-th of the vectors that `len` elements from `begin` on lie in, which begin `past` elements behind the first
-    /// one's start.
+    /// The `i`-th of the vectors that `len` elements from `begin` on lie in, which begin `past` elements behind the
+    /// first one's start.
     #[inline(always)]
     fn vector(&self, begin: usize, past: u32, len: u32, i: u32) -> Vector {
         let of_vector = T::Vector::LEN as u32;

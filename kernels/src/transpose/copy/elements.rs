@@ -14,7 +14,7 @@ use crate::transpose::tuning::{COPY_BLOCK, COPY_ELEMENTS};
 ///
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
-#[kernel(instances = [u32, u64, u128], block = COPY_BLOCK, early = crate::PREFETCH_BLOCKS)]
+#[kernel(instances = [u32, u64, u128], block = COPY_BLOCK, dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS)]
 pub unsafe fn copy_aligned_segments<T: Element>(
     input: Global<T>,
     output: GlobalMut<T>,

@@ -13,7 +13,7 @@ use crate::transpose::tuning::{COPY_BLOCK, COPY_VECTORS};
 ///
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
-#[kernel(instances = [u8, u16], block = COPY_BLOCK, early = crate::PREFETCH_BLOCKS)]
+#[kernel(instances = [u8, u16], block = COPY_BLOCK, dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS)]
 pub unsafe fn copy_segments<T: Element>(
     input: Global<T>,
     output: GlobalMut<T>,

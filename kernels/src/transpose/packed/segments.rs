@@ -33,7 +33,7 @@ use crate::transpose::tuning::{PACKED_BLOCK, elements_per_store};
     instances = [u8] x [32768 == capacity(1)] + [u16] x [16384 == capacity(2)] + [u32] x [8192 == capacity(4)]
         + [u64] x [4096 == capacity(8)],
     block = PACKED_BLOCK,
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn packed_segments<T: WordAccess, const LEN: usize>(
     input: Global<T>,

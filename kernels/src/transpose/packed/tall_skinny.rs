@@ -50,7 +50,7 @@ pub const fn allocation(size: usize) -> usize {
     instances = [u8] x [49152 == allocation(1)] + [u16] x [24576 == allocation(2)] + [u32] x [12288 == allocation(4)]
         + [u64] x [6144 == allocation(8)],
     block = PACKED_BLOCK,
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn tall_skinny<T: WordAccess, const LEN: usize>(
     input: Global<T>,

@@ -58,7 +58,7 @@ pub struct InPlaceArgs<T: Plain> {
     instances = [u8] x [16384 == elements(1)] + [u16] x [4096 == elements(2)] + [u32] x [4096 == elements(4)]
         + [u64] x [1024 == elements(8)],
     block = [threads(LEN, size_of::<T>()), in_place_halves(size_of::<T>())],
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn in_place_tiles<T: Transpose, const LEN: usize>(
     InPlaceArgs { matrix, side, pitch, batch }: InPlaceArgs<T>,
@@ -101,7 +101,7 @@ pub unsafe fn in_place_tiles<T: Transpose, const LEN: usize>(
         + [u32] x [4096 == elements(4), 1024 == small_in_place_elements(4)]
         + [u64] x [1024 == elements(8)] + [u128] x [1024 == elements(16)],
     block = [threads(LEN, size_of::<T>()), 2],
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn aligned_in_place_tiles<T: Transpose, const LEN: usize>(
     InPlaceArgs { matrix, side, pitch, batch }: InPlaceArgs<T>,

@@ -52,7 +52,7 @@ pub struct InterleavedArgs<T: Plain> {
     instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)]
         + [u32] x [4096 == tile_elements(4)] + [u64] x [2048 == tile_elements(8)],
     block = threads(LEN, size_of::<T>()),
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn interleaved_tiles<T: Transpose, const LEN: usize>(
     InterleavedArgs {
@@ -88,7 +88,7 @@ pub unsafe fn interleaved_tiles<T: Transpose, const LEN: usize>(
         + [u32] x [4096 == tile_elements(4)] + [u64] x [2048 == tile_elements(8)]
         + [u128] x [1024 == tile_elements(16)],
     block = threads(LEN, size_of::<T>()),
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn aligned_interleaved_tiles<T: Transpose, const LEN: usize>(
     InterleavedArgs {

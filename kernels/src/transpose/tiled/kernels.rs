@@ -79,7 +79,7 @@ pub struct TileArgs<T: Plain> {
         + [u128] x [256 == small_tile_elements(16)] x [8 == blocks_of_small_tiles(16)],
     block = threads(LEN, size_of::<T>()),
     min_blocks = BLOCKS,
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
     TileArgs {
@@ -118,7 +118,7 @@ pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
         + [u32] x [4096 == tile_elements(4)] + [u64] x [2048 == tile_elements(8)],
     block = sector_aligned::threads(LEN, size_of::<T>()),
     min_blocks = crate::transpose::tuning::sector_aligned_blocks(size_of::<T>()),
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn sector_aligned_tiles<T: Transpose, const LEN: usize>(
     TileArgs {
@@ -193,7 +193,7 @@ pub struct ScaledTileArgs<T: Plain> {
 #[kernel(
     instances = [f16, bf16] x [16384 == tile_elements(2)],
     block = threads(LEN, size_of::<N>()),
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
     ScaledTileArgs {
@@ -234,7 +234,7 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
     instances = [f16, bf16] x [16384 == tile_elements(2)] + [f32] x [4096 == tile_elements(4)]
         + [f64, Complex32] x [2048 == tile_elements(8)] + [Complex64] x [1024 == tile_elements(16)],
     block = threads(LEN, size_of::<N>()),
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn aligned_scaled_tiles<N: Scale, const LEN: usize>(
     ScaledTileArgs {
@@ -275,7 +275,7 @@ pub unsafe fn aligned_scaled_tiles<N: Scale, const LEN: usize>(
     instances = [f16, bf16] x [16384 == tile_elements(2)] + [f32] x [4096 == tile_elements(4)]
         + [f64, Complex32] x [2048 == tile_elements(8)],
     block = sector_aligned::threads(LEN, size_of::<N>()),
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn sector_aligned_scaled_tiles<N: Scale, const LEN: usize>(
     ScaledTileArgs {

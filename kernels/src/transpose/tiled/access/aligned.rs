@@ -14,8 +14,8 @@ use crate::transpose::tiled::row_map::RowMap;
 ///
 /// If the pitch is no multiple of [`LINE_PAIR`](crate::transpose::tuning::LINE_PAIR), the tile's part of a row begins
 /// and ends inside of a pair of lines; so do rows of bytes, which are 128 bytes long in a tile. Then L2
-/// [fetches](L2Prefetch) both lines of a pair, and the neighbouring tile finds its own line there. 16384 x 16384 bytes take
-/// 133 us on an H200 instead of 137.
+/// [fetches](L2Prefetch) both lines of a pair, and the neighbouring tile finds its own line there. 16384 x 16384 bytes
+/// take 133 us on an H200 instead of 137.
 #[inline(always)]
 pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, R: RowMap, const LEN: usize>(
     input: &Global<T>,

@@ -231,8 +231,8 @@ impl<T: Transpose> Unroll for Finish<'_, T> {
     #[inline(always)]
     fn of(&self, i: usize) -> T::Vector {
         let (begun, place) = (self.begun[i % rows_each::<T>()], self.rows.place(i));
-        // SAFETY: `begin_unaligned_load_unchecked` began this row. The lanes past a lane with columns have the columns that follow;
-        // the last lanes of a tile have none.
+        // SAFETY: `begin_unaligned_load_unchecked` began this row. The lanes past a lane with columns have the columns
+        // that follow; the last lanes of a tile have none.
         unsafe { self.rows.input.finish_unaligned_load_unchecked(begun, place, shared(size_of::<T>()) > 0) }
     }
 }

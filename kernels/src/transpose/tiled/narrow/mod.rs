@@ -67,7 +67,7 @@ pub const fn positions(rows: usize, size: usize) -> usize {
     instances = [u8, u16, u32] x [4096 == narrow_tile_words(4, false), 1024 == narrow_tile_words(4, true)]
         + [u64] x [2048 == narrow_tile_words(8, false), 512 == narrow_tile_words(8, true)],
     block = NARROW_BLOCK,
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn narrow_tiles<T: WordAccess, const LEN: usize>(
     TileArgs {
@@ -103,7 +103,7 @@ pub unsafe fn narrow_tiles<T: WordAccess, const LEN: usize>(
     instances = [f32] x [4096 == narrow_tile_words(4, false), 1024 == narrow_tile_words(4, true)]
         + [f64, Complex32] x [2048 == narrow_tile_words(8, false), 512 == narrow_tile_words(8, true)],
     block = NARROW_BLOCK,
-    early = crate::PREFETCH_BLOCKS
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn scaled_narrow_tiles<N: ScaledWordAccess, const LEN: usize>(
     ScaledTileArgs {
