@@ -23,9 +23,13 @@ impl Parse for Suffixes {
             if key == "instances" {
                 is_listed = true;
                 input.parse::<Token![=]>()?;
-                all.extend(product(input)?);
-                while input.parse::<Option<Token![+]>>()?.is_some() {
-                    all.extend(product(input)?);
+                if input.peek(syn::Ident) {
+                    let name: syn::Path = input.parse()?;
+                    input.parse::<Token![!]>()?;
+                    assert!(name.is_ident("builtin_operators"), "the one macro that lists instances");
+                    all.extend(builtin_operators());
+                } else {
+                    all.extend(input.call(Products::parse)?.0);
                 }
             } else if input.parse::<Option<Token![=]>>()?.is_some() {
                 input.parse::<Expr>()?;
@@ -34,6 +38,29 @@ impl Parse for Suffixes {
         }
         Ok(Self(if is_listed { all } else { vec![String::new()] }))
     }
+}
+
+/// Lists joined by `+`.
+struct Products(Vec<String>);
+
+impl Parse for Products {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let mut all = product(input)?;
+        while input.parse::<Option<Token![+]>>()?.is_some() {
+            all.extend(product(input)?);
+        }
+        Ok(Self(all))
+    }
+}
+
+/// The instances that the macro `builtin_operators!` of `kernels` writes.
+fn builtin_operators() -> Vec<String> {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels/src/ops/builtin.rs");
+    let text = fs::read_to_string(file).expect("the macro's file");
+    let (_, list) = text.split_once("instances = [").expect("the macro's list");
+    let (list, _) = list.split_once(",\n            $($rest)*").expect("the end of the list");
+    let Products(all) = syn::parse_str(&format!("[{list}")).expect("products of lists");
+    all
 }
 
 /// Of `[f32, f64] x [64, 128]`: `f32_64`, `f32_128`, `f64_64`, `f64_128`.

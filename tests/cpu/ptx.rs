@@ -356,7 +356,8 @@ fn barriers_that_count_are_one_instruction() {
 /// Every entry assembles, and keeps its values in registers. The reductions' engines and the transposes' tiles (of 1 to
 /// 4 bytes on sm_80) spill a few words, which ptxas does even where registers are left. Columns spill more: their four
 /// blocks have 64 registers per thread. For bytes, which spill most, this measured faster, with more rows in flight;
-/// and the block that folds the partials holds several at once (`docs/notes/rows-and-columns.md`).
+/// and the block that folds the partials holds several at once (`docs/notes/rows-and-columns.md`). Exact sums spill in
+/// paths for data that are rarely met (`docs/notes/exact-sums.md`).
 #[test]
 fn nothing_spills() {
     let Some(ptxas) = cuda_builder::ptxas::find() else {
@@ -370,7 +371,7 @@ fn nothing_spills() {
         assert_eq!(usages.len(), module.entries().len(), "{arch}");
         for usage in usages {
             let engines = [
-                "spans_",
+                "long_rows_",
                 "exact_",
                 "rows_",
                 "columns_",
@@ -383,16 +384,20 @@ fn nothing_spills() {
                 "aligned_interleaved_tiles_",
             ];
             let is_engine = engines.iter().any(|engine| usage.entry.starts_with(engine));
-            // On sm_75 sums over lanes are shuffles: exact sums of segments spill words in the path for elements
-            // outside the window.
-            let is_segments_of_75 = usage.entry.starts_with("exact_segments_") && arch.to_string() == "sm_75";
-            let tolerated = match usage.entry.starts_with("columns_") {
-                true => 512,
-                false if is_segments_of_75 => 4500,
-                false if is_engine => 128,
-                false => 0,
+            // The limits of `xtask/src/build_ptx.rs`, but none for kernels that are not engines.
+            let is_75 = *arch == Arch::SM_75;
+            let (spilled, in_calls, stack) = match usage.entry.as_str() {
+                entry if entry.starts_with("exact_") && is_75 => (13_000, 5_300, 1_024),
+                entry if entry.starts_with("exact_") => (1_700, 550, 1_024),
+                entry if entry.starts_with("columns_") => (512, 550, 512),
+                entry if entry.starts_with("segments_") => (384, 550, 128),
+                _ if is_engine => (128, 550, 128),
+                _ => (0, 0, 0),
             };
-            assert!(usage.spilled <= tolerated && usage.stack <= tolerated, "{arch}: {usage:?}");
+            assert!(
+                usage.spilled <= spilled && usage.spilled_in_calls <= in_calls && usage.stack <= stack,
+                "{arch}: {usage:?}"
+            );
         }
     }
 }

@@ -69,16 +69,29 @@ pub fn newest_up_to(arch: Arch) -> Arch {
     USUAL.into_iter().rfind(|&usual| usual <= arch).unwrap_or(arch)
 }
 
-/// ptxas spills a few words even where registers are left (`rows_Norm_bf16`), outside the loops: the tolerated bytes,
-/// stores and loads together.
-const TOLERATED_BYTES: u32 = 128;
+/// Bytes that an entry may spill (stores and loads together), that a function that it calls may spill, and that its stack
+/// frame may have.
+struct Tolerated {
+    spilled: u32,
+    spilled_in_calls: u32,
+    stack: u32,
+}
 
-/// The same for columns, whose threads have at most 64 registers and many loads in flight.
-const TOLERATED_BYTES_OF_COLUMNS: u32 = 512;
-
-/// For exact sums of segments on sm_75: most of it is in a function for segments outside the window. With one resident
-/// block per multiprocessor `ptxas` reported no spill for the three entries that were tried.
-const TOLERATED_BYTES_OF_EXACT_SEGMENTS: u32 = 4500;
+impl Tolerated {
+    /// ptxas spills a few words even where registers are left, outside the loops. Columns have at most 64 registers a
+    /// thread and many loads in flight; segments at most 80, which is faster by up to 40 %. Exact sums have paths for data that are rarely met, with arrays in the stack
+    /// frame, and these paths spill: on sm_75, where sums over lanes are shuffles, thousands of bytes.
+    fn of(entry: &str, arch: Arch) -> Self {
+        let (spilled, spilled_in_calls, stack) = match entry {
+            _ if entry.starts_with("exact_") && arch == Arch::SM_75 => (13_000, 5_300, 1_024),
+            _ if entry.starts_with("exact_") => (1_700, 550, 1_024),
+            _ if entry.starts_with("columns_") => (512, 550, 512),
+            _ if entry.starts_with("segments_") => (384, 550, 128),
+            _ => (128, 550, 128),
+        };
+        Self { spilled, spilled_in_calls, stack }
+    }
+}
 
 /// Assembles every module, and fails on a spill of more than a few words.
 fn assemble(built: &Built) -> anyhow::Result<()> {
@@ -105,17 +118,14 @@ fn assemble(built: &Built) -> anyhow::Result<()> {
                 usage.shared,
                 usage.spilled
             );
-            let tolerated = if usage.entry.starts_with("columns_") {
-                TOLERATED_BYTES_OF_COLUMNS
-            } else if usage.entry.starts_with("exact_segments_") && arch.to_string() == "sm_75" {
-                TOLERATED_BYTES_OF_EXACT_SEGMENTS
-            } else {
-                TOLERATED_BYTES
-            };
-            if usage.spilled > tolerated || usage.stack > tolerated {
+            let tolerated = Tolerated::of(&usage.entry, *arch);
+            if usage.spilled > tolerated.spilled
+                || usage.spilled_in_calls > tolerated.spilled_in_calls
+                || usage.stack > tolerated.stack
+            {
                 spilling.push(format!(
-                    "`{}` for {arch}: {} bytes spilled, {} bytes of stack",
-                    usage.entry, usage.spilled, usage.stack
+                    "`{}` for {arch}: {} bytes spilled, {} in a function that it calls, {} bytes of stack",
+                    usage.entry, usage.spilled, usage.spilled_in_calls, usage.stack
                 ));
             }
         }

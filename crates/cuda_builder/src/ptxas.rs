@@ -34,10 +34,12 @@ pub struct Usage {
     pub registers: u32,
     /// Static shared memory, in bytes.
     pub shared: u32,
-    /// Spilled bytes, stores and loads together.
+    /// Spilled bytes of the entry itself, stores and loads together.
     pub spilled: u32,
-    /// The stack frame in bytes: local memory, for arrays that registers cannot hold.
+    /// The stack frame of the entry itself in bytes: local memory, for arrays that registers cannot hold.
     pub stack: u32,
+    /// Spilled bytes of the function that spills most, among those that the entry calls.
+    pub spilled_in_calls: u32,
 }
 
 /// Assembles the entries of modules, each for its architecture, and returns the resources of each module's entries.
@@ -142,8 +144,8 @@ impl Cache {
             let mut numbers = numbers.split(' ');
             let key = u64::from_str_radix(numbers.next()?, 16).ok()?;
             let mut next = || numbers.next()?.parse().ok();
-            let (registers, shared, spilled, stack) = (next()?, next()?, next()?, next()?);
-            Some((key, Usage { entry: entry.to_owned(), registers, shared, spilled, stack }))
+            let (registers, shared, spilled, stack, spilled_in_calls) = (next()?, next()?, next()?, next()?, next()?);
+            Some((key, Usage { entry: entry.to_owned(), registers, shared, spilled, stack, spilled_in_calls }))
         };
         let all: HashMap<u64, Usage> = text.lines().filter_map(usage).collect();
         let usages = keys.values().filter_map(|key| Some((*key, all.get(key)?.clone()))).collect();
@@ -172,8 +174,8 @@ impl Cache {
         let mut lines: Vec<String> = self
             .usages
             .iter()
-            .map(|(key, Usage { entry, registers, shared, spilled, stack })| {
-                format!("{key:016x} {registers} {shared} {spilled} {stack} {entry}\n")
+            .map(|(key, Usage { entry, registers, shared, spilled, stack, spilled_in_calls })| {
+                format!("{key:016x} {registers} {shared} {spilled} {stack} {spilled_in_calls} {entry}\n")
             })
             .collect();
         lines.sort();
@@ -199,7 +201,12 @@ fn normalized(ptx: &str) -> String {
 
 fn usages(text: &str) -> Vec<Usage> {
     let mut all = Vec::<Usage>::new();
+    // The function whose frame and spills the next line has.
+    let mut function = "";
     for line in text.lines() {
+        if let Some((_, name)) = line.split_once("Function properties for ") {
+            function = name.trim();
+        }
         if let Some((_, rest)) = line.split_once("Compiling entry function '") {
             let entry = rest.split('\'').next().unwrap_or_default().to_owned();
             all.push(Usage { entry, ..Usage::default() });
@@ -210,9 +217,13 @@ fn usages(text: &str) -> Vec<Usage> {
             before.split(|c: char| !c.is_ascii_digit()).rfind(|word| !word.is_empty())?.parse().ok()
         };
         if let Some(stack) = number_before(" bytes stack frame") {
-            usage.stack = stack;
-            usage.spilled =
+            let spilled =
                 number_before(" bytes spill stores").unwrap_or(0) + number_before(" bytes spill loads").unwrap_or(0);
+            if function == usage.entry {
+                (usage.stack, usage.spilled) = (stack, spilled);
+            } else {
+                usage.spilled_in_calls = usage.spilled_in_calls.max(spilled);
+            }
         }
         if let Some(registers) = number_before(" registers") {
             usage.registers = registers;
@@ -233,6 +244,10 @@ ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'sum_f32_256' for 'sm_90'
 ptxas info    : Function properties for sum_f32_256
     16 bytes stack frame, 8 bytes spill stores, 4 bytes spill loads
+ptxas info    : Function properties for _RNv7kernels4mean
+    0 bytes stack frame, 20 bytes spill stores, 12 bytes spill loads
+ptxas info    : Function properties for _RNv7kernels4root
+    0 bytes stack frame, 4 bytes spill stores, 0 bytes spill loads
 ptxas info    : Used 12 registers, used 1 barriers, 16 bytes cumulative stack size, 1024 bytes smem
 ptxas info    : Compile time = 2.808 ms
 ptxas info    : Compiling entry function 'copy' for 'sm_90'
@@ -241,8 +256,15 @@ ptxas info    : Function properties for copy
 ptxas info    : Used 8 registers, 400 bytes cmem[0]
 ";
         let expected = [
-            Usage { entry: "sum_f32_256".into(), registers: 12, shared: 1024, spilled: 12, stack: 16 },
-            Usage { entry: "copy".into(), registers: 8, shared: 0, spilled: 0, stack: 0 },
+            Usage {
+                entry: "sum_f32_256".into(),
+                registers: 12,
+                shared: 1024,
+                spilled: 12,
+                stack: 16,
+                spilled_in_calls: 32,
+            },
+            Usage { entry: "copy".into(), registers: 8, ..Usage::default() },
         ];
         assert_eq!(usages(text), expected);
     }
