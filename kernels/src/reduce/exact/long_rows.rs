@@ -68,13 +68,13 @@ pub struct ExactLongRowArgs<T: Plain> {
     pub output: GlobalMut<u8>,
 }
 
-/// [`long_rows`](fn@crate::reduce::long_rows::rows) whose sums are exact.
+/// [`long_rows`](fn@crate::reduce::long_rows::long_rows) whose sums are exact.
 ///
 /// Blocks leave each other their sums in tile states, and what has no room there in `residues`, to which they add limb
 /// by limb: integers, so that it does not matter who is first. Both are 0 before and after.
 ///
 /// # Safety
-/// As of [`long_rows`](fn@crate::reduce::long_rows::rows), with [`boxes`] tile states for each part, and
+/// As of [`long_rows`](fn@crate::reduce::long_rows::long_rows), with [`boxes`] tile states for each part, and
 /// [`words_of_residue`] words of `residues` for each row, if there is more than one part. A block has at most 512
 /// threads.
 #[kernel(

@@ -14,7 +14,7 @@ use crate::reduce::long_rows::Part;
 /// Adds each row of `len` elements, which begin `pitch` elements apart, to the state of the same number.
 ///
 /// # Safety
-/// As of [`long_rows`](fn@crate::reduce::long_rows::rows), but that there is a state for each row instead of an output,
+/// As of [`long_rows`](fn@crate::reduce::long_rows::long_rows), but that there is a state for each row instead of an output,
 /// and no tile state. A block has at most 512 threads.
 #[kernel(instances = [f32, f64, f16, bf16], max_threads = crate::reduce::exact::long_rows::THREADS_AT_ONCE, min_blocks = 1)]
 pub unsafe fn exact_states_of_long_rows<T: Summand>(
