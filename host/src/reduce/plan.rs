@@ -196,8 +196,8 @@ impl Blocks {
     }
 }
 
-/// Rows that a block folds, of `rows` and up to `most`: few enough that all of the device's blocks have some, and the
-/// same number for each group of `lanes` lanes. It does not change how a row is folded.
+/// Rows that a block folds, of `rows` and up to `most`: one wave of blocks, and the same number for each group of
+/// `lanes` lanes. It does not change how a row is folded.
 fn rows_of_block(rows: usize, most: usize, lanes: usize) -> usize {
     let places = SMALL_BLOCKS * columns::BLOCK / rows::BLOCK;
     rows.div_ceil(places).next_multiple_of(rows::BLOCK / lanes).min(most)

@@ -122,7 +122,7 @@ pub(super) fn check_input<T: Element>(gpu: &Gpu, shape: Shape, input: View<'_, T
     }
 }
 
-/// Checks that a grid can have these numbers of blocks.
+/// The grid's extents, if a grid can have them.
 pub(super) fn grid((x, y): (usize, usize), operation: &'static str) -> Result<(u32, u32), Error> {
     let too_many = |_| Error::Shape {
         operation,
