@@ -114,7 +114,7 @@ pub enum Error {
     },
 
     /// A reduction of no elements has no result.
-    #[error("{operator} of no elements: it has no value; ask for it where there is at least one")]
+    #[error("{operator} of no elements has no value: reduce at least one element")]
     Empty {
         /// The operator.
         operator: &'static str,
@@ -134,7 +134,7 @@ pub enum Error {
     },
 
     /// Axes are not a permutation.
-    #[error("permute: {axes:?} is no order of three axes: each of 0, 1 and 2 stands in it once")]
+    #[error("permute: {axes:?} is no order of three axes: each of 0, 1 and 2 must occur once")]
     Axes {
         /// The given axes.
         axes: [usize; 3],
@@ -142,8 +142,8 @@ pub enum Error {
 
     /// A segment's offsets are invalid.
     #[error(
-        "the offsets of segment {segment} are not in order, or beyond the input: offsets are counted from 0, none is less \
-         than the one before, and none more than the input's length"
+        "the offsets of segment {segment} are not in order, or beyond the input: offsets are counted from 0, and each is \
+         at least the previous one and at most the input's length"
     )]
     Offsets {
         /// The first such segment.
@@ -195,7 +195,7 @@ pub enum Error {
     },
 
     /// A buffer of one [`crate::Gpu`] was given to another.
-    #[error("{operation}: the buffer was made by another `Gpu`; make both by the same one, or copy it over the host")]
+    #[error("{operation}: the buffer was made by another `Gpu`; make both with the same one, or copy through the host")]
     OtherDevice {
         /// The operation.
         operation: &'static str,
@@ -210,7 +210,7 @@ pub enum Error {
 
     /// A kernel requested something that only the host can do.
     #[error(
-        "{operation}: asked for inside of a kernel, which can wait for no other work; do it before the launch, or after"
+        "{operation}: called inside a kernel, which cannot wait for other work; call it before the launch, or after"
     )]
     InsideKernel {
         /// The operation.

@@ -66,7 +66,7 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
 /// states of all blocks, 0 before and after the launch.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked. The
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked. The
 /// operator [resolves](Operator::settle) indices with elements of the row alone.
 #[kernel(
     instances = builtin_operators!,
@@ -103,7 +103,7 @@ pub unsafe fn long_rows<O: Operator<T>, T: Element>(
 /// flight.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Product] x [f32, f64, f16, bf16],
     max_threads = MOST_THREADS,
@@ -139,8 +139,8 @@ pub unsafe fn long_rows_unaligned<O: Operator<T>, T: Element>(
 /// unaligned row, of [`long_rows_unaligned`](fn@long_rows_unaligned).
 ///
 /// # Safety
-/// The arguments are as said of [`long_rows`](fn@long_rows), and the views have all elements that they name: accesses
-/// are not checked.
+/// The arguments are as described for [`long_rows`](fn@long_rows), and the views have all elements that they name:
+/// accesses are not checked.
 #[inline(always)]
 pub unsafe fn fold_long_rows<O: Operator<T>, T: Element, const VECTORS: usize>(
     LongRowArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: LongRowArgs<T, O::Output>,

@@ -41,7 +41,7 @@ pub struct PairArgs<T: Plain, R: Plain> {
 /// with tiles of half as many elements.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Dot] x [i8, i16, i32, i64, u8, u16, u32, u64],
     max_threads = crate::reduce::long_rows::MOST_THREADS,

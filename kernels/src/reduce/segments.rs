@@ -86,7 +86,7 @@ pub struct SegmentArgs<T: Plain, R: Plain> {
 /// Throughput-Oriented Processors", SC 2009, and of CSR-Adaptive by Greathouse and Daga, SC 2014.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
@@ -226,7 +226,7 @@ pub struct LongSegmentArgs<T: Plain, R: Plain> {
 /// `partials` has [entries](places_of_partial) for each chunk, and `tickets` one for each chunk and one more, all 0.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,

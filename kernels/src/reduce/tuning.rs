@@ -1,6 +1,6 @@
 //! The numbers of reductions chosen by measurement, on an H200 and an H100, for kernels and their host plans.
 //!
-//! Sizes are in elements or in vectors of 16 bytes, as said. [`order`] lists the numbers that fix the order of products
+//! Sizes are in elements, or in vectors of 16 bytes. [`order`] lists the numbers that fix the order of products
 //! and custom operators on floats: changing one changes results. Changing any other number changes only times.
 
 /// Whole inputs and long rows: blocks reduce each.

@@ -118,7 +118,7 @@ pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
 /// batches.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,

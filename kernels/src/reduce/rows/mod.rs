@@ -85,7 +85,7 @@ pub struct RowArgs<T: Plain, R: Plain> {
 ///   need fewer shuffles, and the order in which a row is folded is the same at each alignment.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
