@@ -145,7 +145,9 @@ impl Gpu {
         self.backend().info()
     }
 
-    /// Launches a kernel on `grid` blocks (a number, or a tuple of two or three), each of the kernel's own block size.
+    /// Launches a kernel on `grid` blocks of the kernel's own block size.
+    ///
+    /// `grid` is a number, or a tuple of two or three.
     ///
     /// The arguments are a struct with a field for each of the kernel's parameters, of the same name: `Args` in the
     /// kernel's module, or the struct that the kernel takes. Other arguments do not compile. Memory is passed as a
@@ -219,7 +221,7 @@ impl Gpu {
         launched
     }
 
-    /// The resources of a kernel in blocks of `threads_per_block` threads, and, by the driver, how many blocks a
+    /// A kernel's resources and occupancy, in blocks of `threads_per_block` threads. The driver says how many blocks a
     /// multiprocessor runs at once. `None` in the executor, which has no registers.
     ///
     /// # Errors
@@ -244,7 +246,7 @@ impl Gpu {
         self.backend().synchronize()
     }
 
-    /// How long the device takes for what `work` starts on it, by the device's clock (CUDA events), or in the executor
+    /// How long the device takes for what `work` starts on it. By the device's clock (CUDA events), or in the executor
     /// by the host's.
     ///
     /// # Errors

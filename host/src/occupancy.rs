@@ -156,8 +156,9 @@ impl Limit {
     }
 }
 
-/// The bytes that must be in flight to use all of a memory's bandwidth, in bytes per second, if each byte takes
-/// `latency_ns` nanoseconds to arrive: Little's law.
+/// The bytes that must be in flight to saturate a memory: Little's law.
+///
+/// `bandwidth` is in bytes per second, and each byte takes `latency_ns` nanoseconds to arrive.
 ///
 /// Source: seed 004, "Little's law".
 pub fn bytes_in_flight(bandwidth: f64, latency_ns: f64) -> f64 {

@@ -147,8 +147,8 @@ struct Allocation {
     backend: Arc<dyn Backend>,
     address: u64,
     bytes: usize,
-    /// For a workspace, which kernels find zeroed and leave so: whether a kernel has failed, and may not have left it
-    /// so.
+    /// Whether a kernel has failed, and may not have left the memory zeroed. Only for a workspace, which kernels find
+    /// zeroed and leave so.
     is_unclean: Option<AtomicBool>,
 }
 

@@ -20,8 +20,10 @@ use super::segments::OrderedSegmentKernels;
 use super::{Kernels, Planned, Reduction, SegmentKernels, Shape};
 use crate::Error;
 
-/// An operator, its name in messages, and the operator of [`kernels`] that reduces elements of each type `T`: its
-/// value, the kernel's element type, and the output type.
+/// A built-in operator: its name in messages, and its kernels for each element type.
+///
+/// For each type `T` the table names the operator of [`kernels`] that reduces its elements: that operator's value, the
+/// kernel's element type, and the output type.
 ///
 /// Elements and results have the sizes of the kernel's, and the kernel's bits are the operator's.
 macro_rules! builtin {
@@ -178,7 +180,7 @@ compared! {
     i64 as u64, maximum 1 << 63, minimum i64::MAX as u64;
 }
 
-/// Elements that are counted as another type: an element's bits say whether it is 0, NaN or infinite, the same bits in
+/// Elements that are counted as another type. An element's bits say whether it is 0, NaN or infinite, the same bits in
 /// all floats of one size.
 trait Counted {
     type By: Element;

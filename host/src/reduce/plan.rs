@@ -151,8 +151,8 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// The blocks that fold `rows` rows of `len` elements of `size` bytes by an [operator](kernels::ops::Operator),
-    /// with `in_flight` vectors in flight in a thread.
+    /// The blocks that fold `rows` rows of `len` elements of `size` bytes by an [operator](kernels::ops::Operator). A
+    /// thread has `in_flight` vectors in flight.
     pub(super) fn of_rows(rows: usize, len: usize, size: usize, in_flight: usize) -> Self {
         let threads = threads_of_row(len.div_ceil(16 / size), rows, in_flight);
         // The last tile may not be whole.
@@ -177,8 +177,8 @@ impl Blocks {
         Self { parts: parts as u32, tiles, longer, threads: threads as u32 }
     }
 
-    /// The memory that blocks of shared rows need: `boxes` tile states for each state, a residue of `words` words for
-    /// each row.
+    /// The memory that blocks of shared rows need. Each state takes `boxes` tile states, each row a residue of `words`
+    /// words.
     pub(super) fn room(&self, rows: usize, boxes: usize, words: usize) -> Room {
         let shared = if self.parts > 1 { rows } else { 0 };
         Room { tile_states: self.parts as usize * shared * boxes, residues: words * shared, ..Room::default() }
@@ -196,8 +196,8 @@ impl Blocks {
     }
 }
 
-/// Rows that a block folds, of `rows` and up to `most`: one wave of blocks, and the same number for each group of
-/// `lanes` lanes. It does not change how a row is folded.
+/// Rows that a block folds, of `rows` and up to `most`. The blocks are one wave, and each group of `lanes` lanes has
+/// the same number of rows. It does not change how a row is folded.
 fn rows_of_block(rows: usize, most: usize, lanes: usize) -> usize {
     let places = SMALL_BLOCKS * columns::BLOCK / rows::BLOCK;
     rows.div_ceil(places).next_multiple_of(rows::BLOCK / lanes).min(most)
@@ -229,8 +229,8 @@ impl Tiles {
         Self { abreast: abreast as u32, lanes: lanes as u32, parts: parts as u32 }
     }
 
-    /// The tiles of matrices of `rows` rows for an operator that keeps an order, whose splits depend on the number of
-    /// rows alone; and how many matrices a block has a tile of.
+    /// The tiles for an operator that keeps an order, and the matrices of which a block has a tile. The number of
+    /// splits depends on the number of rows alone.
     fn in_order(rows: usize, columns: usize, in_flight: usize) -> (Self, usize) {
         let order = Order::of(rows, in_flight);
         let lanes = order.lanes(columns.div_ceil(columns::COLUMNS).next_power_of_two());
@@ -346,8 +346,10 @@ fn threads_of_row(vectors: usize, rows: usize, in_flight: usize) -> usize {
     of_one_round.clamp(32, most)
 }
 
-/// How many blocks share a row of `tiles` tiles, one of `rows`: as many as run at once, but none for a single tile if
-/// others have two, since two tiles in flight take less time than the partials of two blocks.
+/// How many blocks share a row of `tiles` tiles, one of `rows`.
+///
+/// As many as run at once, but none for a single tile if others have two: two tiles in flight take less time than the
+/// partials of two blocks.
 fn parts_of_row(tiles: usize, rows: usize) -> usize {
     (LARGE_BLOCKS / rows).clamp(1, tiles.div_ceil(2).max(1))
 }

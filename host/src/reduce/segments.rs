@@ -11,8 +11,7 @@ use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
 
 const OPERATION: &str = "reduce segments";
 
-/// The kernels of an operator for segments by offsets: one for all but long segments, which it queues, and one for
-/// those.
+/// The kernels of an operator for segments by offsets. The first queues long segments, which the second reduces.
 #[doc(hidden)]
 pub enum SegmentKernels<T: Element, R: Plain> {
     InOrder(OrderedSegmentKernels<T, R>),
@@ -106,8 +105,9 @@ pub struct SegmentReducer<T: Element, R: Plain> {
 }
 
 impl Gpu {
-    /// A reduction of `segments` segments of an input of up to `elements` elements, with all of its memory (about a
-    /// 140th of the input's), to be started any number of times.
+    /// A reduction of `segments` segments, to be started any number of times.
+    ///
+    /// Each input has up to `elements` elements. The reduction has all of its memory, about a 140th of the input's.
     ///
     /// # Errors
     /// Memory for the workspace runs out, or no memory could hold the input.

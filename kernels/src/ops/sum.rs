@@ -112,8 +112,9 @@ impl<T: Integer> Operator<T> for WrappingSum {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SumInF64;
 
-/// The result of an exact operator ([`Sum`], [`Mean`], `SumOfSquares`, `Norm`, `Dot`) of `f16` or `bf16`, rounded once
-/// to the elements' own type instead of `f32`.
+/// The result of an exact operator, rounded once to the elements' own type.
+///
+/// For [`Sum`], [`Mean`], `SumOfSquares`, `Norm` and `Dot` of `f16` or `bf16`, which otherwise give `f32`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InElementType<O>(pub O);
 

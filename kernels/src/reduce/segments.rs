@@ -27,8 +27,8 @@ pub const fn places_of_partial(size_of_state: usize) -> usize {
 /// The note in which [`segments`](fn@segments) counts the queued chunks.
 pub const NOTE_OF_CHUNKS: usize = 0;
 
-/// The note of a segment with invalid offsets: the greatest `!segment`, and so the first such segment; 0 if there is
-/// none.
+/// The note of segments with invalid offsets: 0 if there are none. Else the greatest `!segment`, and so the first such
+/// segment.
 pub const NOTE_OF_FAULT: usize = 1;
 
 /// The number of chunks of a long segment of `len` elements of `size` bytes. All but the last have the same number of
@@ -341,8 +341,8 @@ fn fold_tiny<O: Operator<T>, T: Element>(operator: O, input: &Global<T>, start: 
     state
 }
 
-/// The state of lane `lane` of `lanes`, of the segment of `len` elements from `start`: vectors in turn, then the
-/// elements after the last whole vector.
+/// The state of lane `lane` of `lanes`, of the segment of `len` elements from `start`. The lane takes vectors in turn,
+/// then elements after the last whole vector.
 #[inline(always)]
 fn fold_segment<O: Operator<T>, T: Element>(
     operator: O,

@@ -89,7 +89,7 @@ pub mod columns {
     /// The same if more is read.
     pub const MANY_COLUMNS: usize = 16 * BLOCK;
 
-    /// Lanes of a tile if all blocks have enough columns: the longer the contiguous segment of a row that a block
+    /// Lanes of a tile if all blocks have enough columns. The longer the contiguous segment of a row that a block
     /// reads, the better.
     pub const MANY_LANES: usize = BLOCK / 2;
 }

@@ -12,11 +12,12 @@ use crate::ops::Operator;
 use crate::reduce::fold::is_last_block;
 use crate::reduce::tuning::order::{LEAVES, ROUNDS};
 
-/// The order in which the rows of a column are combined: a function of their number and of how many a thread has in
-/// flight, which depends on the types.
-/// The rows are cut into splits of equal length, and a split into [`Order::chains`] chains: row `i` of a split belongs
-/// to chain `i % chains`. The rows of a chain are combined one after the other, `passes` chains one after the other,
-/// their results in a tree, and the splits' states in a few chains and a tree.
+/// The order in which the rows of a column are combined.
+///
+/// It is a function of their number and of how many a thread has in flight, which depends on the types. The rows are
+/// cut into splits of equal length, and a split into [`Order::chains`] chains: row `i` of a split belongs to chain `i %
+/// chains`. The rows of a chain are combined one after the other, `passes` chains one after the other, their results in
+/// a tree, and the splits' states in a few chains and a tree.
 ///
 /// The number of threads depends on the number of columns: a thread has a chain, or `passes` of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

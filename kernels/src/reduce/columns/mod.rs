@@ -19,8 +19,8 @@ use partials::{Partials, threads_over};
 use place::{Place, four, load_wide};
 use store::store_many_outputs;
 
-/// States that `parts` blocks exchange for a matrix of `columns` columns: one of each column from each block, and
-/// another row of them if rows are folded.
+/// States that `parts` blocks exchange for a matrix of `columns` columns. Each block has one for each column; if rows
+/// are folded, there is another row of them.
 pub const fn partials_of(columns: usize, abreast: usize, parts: usize) -> usize {
     columns * abreast * rows_of_partials(abreast, parts)
 }

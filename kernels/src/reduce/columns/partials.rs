@@ -33,9 +33,10 @@ impl<S: Plain> Partials<'_, S> {
         self.states.store_volatile((self.first + row) * self.columns + column, state);
     }
 
-    /// Folds the `rows` rows, over up to `width` columns from column `begin` on, and calls `work` with each column and
-    /// its state. All threads of the block must call this: `high` rows (a power of two) of `wide` threads fold `wide`
-    /// columns at once; the last threads may have none.
+    /// Folds `rows` rows of states, and calls `work` with each column and its state.
+    ///
+    /// The columns are up to `width` from `begin` on. All threads of the block must call this: `high` rows (a power of
+    /// two) of `wide` threads fold `wide` columns at once; the last threads may have none.
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "which states, and by which threads")]
     pub(super) fn fold<O: Operator<T, State = S>, T: Element>(
@@ -95,7 +96,7 @@ impl<S: Plain> Partials<'_, S> {
     }
 }
 
-/// The rows and the width of the threads over up to `width` columns: all columns at once, if a block has a thread for
+/// The rows and the width of the threads over up to `width` columns. All columns at once, if a block has a thread for
 /// each, and as many rows as fit.
 #[inline(always)]
 pub(super) fn threads_over(width: usize) -> (u32, u32) {
@@ -103,8 +104,9 @@ pub(super) fn threads_over(width: usize) -> (u32, u32) {
     (wide, 1 << (BLOCK as u32 / wide).ilog2())
 }
 
-/// The states over each column of `high` rows (a power of two) of `wide` threads, in the first row: a tree with a
-/// barrier for each level.
+/// The states over each column of threads, in the column's first: a tree with a barrier for each level.
+///
+/// The threads form `high` rows (a power of two) of `wide`.
 #[inline(always)]
 fn fold_rows_of_threads<O: Operator<T>, T: Element>(
     state: O::State,

@@ -10,8 +10,7 @@ pub(in crate::reduce) struct Place {
     /// The thread's row of threads, of `rows` in the block.
     pub(in crate::reduce) row: usize,
     pub(in crate::reduce) rows: usize,
-    /// The thread's first column, and the distances from it to the second and to the third; to the fourth it is their
-    /// sum.
+    /// The thread's first column, and the distances from it to the second and the third. The fourth's is their sum.
     pub(in crate::reduce) column: usize,
     second: usize,
     third: usize,
@@ -22,8 +21,10 @@ pub(in crate::reduce) struct Place {
 }
 
 impl Place {
-    /// The place of a thread of the block, in a tile of rows of `columns` columns of `size` bytes, of which `abreast`
-    /// are read as one. With wide accesses, the columns of an access are contiguous.
+    /// The place of a thread of the block.
+    ///
+    /// A tile has rows of `columns` columns of `size` bytes, of which `abreast` are read as one. With wide accesses,
+    /// the columns of an access are contiguous.
     #[inline(always)]
     pub(in crate::reduce) fn of_thread(
         thread: usize,

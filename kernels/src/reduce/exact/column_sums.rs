@@ -94,8 +94,8 @@ impl<F: Format> ColumnSums<F> {
         all.is_exact()
     }
 
-    /// Adds what is missing of a term of column `c` that was taken: its residual, or all of it if it is not in the
-    /// window. Returns whether something was missing.
+    /// Adds what is missing of a taken term of column `c`: its residual, or all of it if it is not in the window.
+    /// Returns whether something was missing.
     #[inline(always)]
     pub fn complete<K: Terms<Grid: Grid<Format = F>>>(&mut self, c: usize, item: K::Item, sparse: &mut Sparse) -> bool {
         let (window, term, mut bins) = (self.windows[c], K::term(item), Bins::EMPTY);

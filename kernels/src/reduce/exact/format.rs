@@ -4,7 +4,7 @@ use cuda_std::hint::compute_now;
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_shuffle_idx, warp_shuffle_xor};
 use exact_sum::{Binary, digit, digit_of_long};
 
-/// A format in which terms are extracted: `f32`, or `f64`, which takes twice the registers and has more than twice the
+/// A format in which terms are extracted: `f32` or `f64`. `f64` takes twice the registers and has more than twice the
 /// range.
 pub trait Format: Binary {
     /// Holds a lane's sum in units of a window.

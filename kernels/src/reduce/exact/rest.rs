@@ -28,7 +28,8 @@ pub enum Special {
 /// A word for each [`Special`].
 const SPECIALS: usize = 3;
 
-/// Words of a warp besides its limbs: one for each [`Special`], and the sum of what windows leave to the ones below.
+/// Words of a warp besides its limbs. There is one for each [`Special`], and one for the sum of what windows leave to
+/// the ones below.
 pub const OTHER_WORDS: usize = SPECIALS + 1;
 
 /// Set if a sum has something in limbs.

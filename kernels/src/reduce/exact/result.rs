@@ -301,8 +301,9 @@ pub fn result_of<F: Finish, G: Grid>(finish: F, piece: Piece, rest: Rest<G>, cou
     }
 }
 
-/// The result of `count` elements whose sum is two pieces, of first and of second terms, and, if the first has limbs,
-/// those of this warp's rest. All lanes of the warp must call this, with the same pieces.
+/// The result of `count` elements whose sum is two pieces and perhaps limbs. The pieces are of first and of second
+/// terms; if the first has limbs, they are those of this warp's rest. All lanes of the warp must call this, with the
+/// same pieces.
 #[inline(always)]
 pub fn result_of_both<F: Finish, G: Grid>(finish: F, piece: Piece, low: Piece, rest: Rest<G>, count: u64) -> u64 {
     if !G::HAS_LOW {

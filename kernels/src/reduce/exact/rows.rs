@@ -308,7 +308,7 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLE
     }
 }
 
-/// The sum over this lane and the one `distance` away, of one of two values: of the second in the upper lane.
+/// The sum of one of two values over this lane and the one `distance` away: of the second in the upper lane.
 #[inline(always)]
 fn of_two<V: Value>(first: V, second: V, is_upper: bool, distance: u32) -> V {
     let (own, given) = if is_upper { (second, first) } else { (first, second) };

@@ -13,7 +13,7 @@ use super::grid::{DoubleProducts, Doubles, Grid, SingleProducts, Singles};
 use super::rest::Special;
 use crate::reduce::run::elements_to_alignment;
 
-/// The terms of a sum: one or two of each item, which is an element or a pair of two inputs' elements.
+/// The terms of a sum: one or two of each item. An item is an element, or a pair of two inputs' elements.
 pub trait Terms: Copy + 'static {
     /// The grid of the terms.
     type Grid: Grid;

@@ -67,7 +67,7 @@ pub fn extract<K: Terms>(window: Window<Float<K>>, bins: Bins<Float<K>>, item: K
     if K::HAS_LOW { window.extract(bins, K::low(item, term)) } else { bins }
 }
 
-/// Adds the terms of an item to both bins: the second ones in their own window, if the grid's terms come in pairs.
+/// Adds the terms of an item to both bins. If the grid's terms come in pairs, the second ones have their own window.
 #[inline(always)]
 pub fn extract_both<K: Terms>(
     [window, window_of_low]: [Window<Float<K>>; 2],
@@ -207,9 +207,9 @@ impl<G: Grid> WarpSum<G> {
         false
     }
 
-    /// Adds any terms, in the window of the largest; then what they leave in the window below, until nothing is left:
-    /// twice for `f32` within `2^40` of each other, at most seven times for any. Returns whether all were in the
-    /// current window, and left nothing.
+    /// Adds any terms, in the window of the largest. What they leave is added in the window below, and so on until
+    /// nothing is left: twice for `f32` within `2^40` of each other, at most seven times for any. Returns whether all
+    /// were in the current window, and left nothing.
     #[inline(always)]
     pub fn take_terms<const N: usize>(&mut self, mut left: [G::Format; N], keeps_window: bool, rest: &Rest<G>) -> bool {
         *self = self.drained();

@@ -15,8 +15,9 @@ use super::warp_sum::largest_of;
 /// Terms that a lane adds together.
 pub const TERMS: usize = 8;
 
-/// Exact sums of any terms, each a superaccumulator: integers in units of the grid's unit times `2^(p j)`, with `p` the
-/// bits of a mantissa. A superaccumulator belongs to one warp, whose lanes must all call each function.
+/// Exact sums of any terms, in a superaccumulator each. A superaccumulator has integers in units of the grid's unit
+/// times `2^(p j)`, with `p` the bits of a mantissa. A superaccumulator belongs to one warp, whose lanes must all call
+/// each function.
 ///
 /// Terms are extracted from the bin of the largest downwards, until nothing is left. So the time of an addition grows
 /// with the range of the terms' exponents.

@@ -16,7 +16,7 @@ use stage::{Stage, turned};
 /// Vectors of a block's rows.
 const VECTORS: usize = BLOCK * VECTORS_EACH;
 
-/// Vectors that hold a block's rows if there are gaps between them: one more for each thread, since each row may begin
+/// Vectors that hold a block's rows if there are gaps between them. One more for each thread, since each row may begin
 /// inside a vector.
 pub const VECTORS_WITH_GAPS: usize = BLOCK * (VECTORS_EACH + 1);
 
@@ -33,8 +33,8 @@ pub const fn vectors_of_row(len: usize, size: usize) -> usize {
     if vectors < 2 { 2 } else { vectors }
 }
 
-/// Rows that fit in a block, of `len` elements with a pitch of `pitch`: the same number for each group of `lanes`
-/// lanes, if enough fit.
+/// Rows of `len` elements that fit in a block, with a pitch of `pitch`. If enough fit, each group of `lanes` lanes has
+/// the same number.
 pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) -> usize {
     let groups = BLOCK / lanes;
     let room = match (pitch == len, len) {
@@ -141,8 +141,8 @@ struct StagedRow<'a, T: Element> {
 }
 
 impl<T: Element> StagedRow<'_, T> {
-    /// The state of what the lane folds: up to four vectors, as far apart as the row has lanes, and elements after the
-    /// last whole vector.
+    /// The state of what the lane folds. The lane has up to four vectors, as far apart as the row has lanes, and
+    /// elements after the last whole vector.
     #[inline(always)]
     fn fold<O: Operator<T>, const ALIGNED: bool>(&self, operator: O) -> O::State {
         let Self { len, lane, log_of_lanes, .. } = *self;

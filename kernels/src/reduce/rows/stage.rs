@@ -10,7 +10,7 @@ use crate::divisor::Divisor;
 pub(super) const ROOM: usize = VECTORS_WITH_GAPS;
 const _: () = assert!(ROOM > VECTORS && ROOM.is_multiple_of(8));
 
-/// The swizzled place of vector `i` in shared memory: its line of eight, which covers all banks, is rotated by the
+/// The swizzled place of vector `i` in shared memory. Its line of eight, which covers all banks, is rotated by the
 /// line's number. So vectors of neighbouring rows are in different banks if a row is shorter than a line and each lane
 /// reads the same vector of another row.
 #[inline(always)]
@@ -18,8 +18,10 @@ pub(super) fn turned(i: usize) -> usize {
     i / 8 * 8 + (i + i / 8) % 8
 }
 
-/// Rows, and their layout in shared memory: the aligned vectors that hold them, for all rows together if there are no
-/// gaps between them, else for each row by itself.
+/// Rows, and their layout in shared memory.
+///
+/// The layout is the aligned vectors that hold them: of all rows together if there are no gaps between them, else of
+/// each row by itself.
 pub(super) struct Stage<'a, T> {
     input: &'a Global<'a, T>,
     /// The first row's first element, and its distance from the start of a vector.
