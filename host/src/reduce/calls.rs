@@ -81,7 +81,7 @@ macro_rules! calls {
             $(#[$doc])*
             ///
             /// # Errors
-            /// As [`Gpu::reduce`].
+            /// As for [`Gpu::reduce`].
             pub fn $name<'a, T: Element>(&self, input: impl Into<View<'a, T>>) -> Result<OutputOf<$operator, T>, Error>
             where
                 $operator: Reduction<T>,
@@ -99,7 +99,7 @@ macro_rules! calls_of_one_type {
             $(#[$doc])*
             ///
             /// # Errors
-            /// As [`Gpu::reduce`].
+            /// As for [`Gpu::reduce`].
             pub fn $name<'a, T: Element>(&self, input: impl Into<View<'a, T>>) -> Result<$output, Error>
             where
                 $operator: Reduction<T, Output = $raw>,

@@ -105,7 +105,7 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
     /// matrices.
     ///
     /// # Safety
-    /// As said of [`columns`](fn@super::columns).
+    /// As for [`columns`](fn@super::columns).
     #[inline(always)]
     pub unsafe fn fold<T: Element>(
         &self,
