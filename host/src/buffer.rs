@@ -1,4 +1,4 @@
-//! Memory of a device, with a type.
+//! Typed memory of a device.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,7 +12,7 @@ use crate::{Error, Gpu};
 
 /// Elements in a device's memory.
 ///
-/// It belongs to the [`Gpu`] that made it, and goes back to it when it is dropped.
+/// It belongs to the [`Gpu`] that made it, which gets it back when it is dropped.
 pub struct Buffer<T> {
     memory: Memory,
     len: usize,
@@ -24,29 +24,30 @@ impl<T: Plain> Buffer<T> {
         Ok(Self { memory: Memory::new(backend, bytes_of::<T>(len)?, operation)?, len, elements: PhantomData })
     }
 
-    /// What kernels find zeroed and leave so; if one has failed, the next launch finds it zeroed all the same.
+    /// A workspace, which kernels find zeroed and leave so. After a failed kernel, the next launch still finds it
+    /// zeroed.
     pub(crate) fn workspace(backend: &Arc<dyn Backend>, len: usize) -> Result<Self, Error> {
         let memory = Memory::workspace(backend, bytes_of::<T>(len)?, "allocate a workspace")?;
         Ok(Self { memory, len, elements: PhantomData })
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// All of it, for a kernel to read.
+    /// The whole buffer, for a kernel to read.
     pub fn view(&self) -> View<'_, T> {
         let address = self.memory.address();
         View { memory: &self.memory, address, len: self.len, matrix: None, elements: PhantomData }
     }
 
-    /// All of it, for a kernel to read and write.
+    /// The whole buffer, for a kernel to read and write.
     pub fn view_mut(&mut self) -> ViewMut<'_, T> {
         ViewMut { address: self.memory.address(), memory: &mut self.memory, len: self.len, elements: PhantomData }
     }
@@ -70,7 +71,7 @@ pub struct View<'a, T> {
     memory: &'a Memory,
     address: u64,
     len: usize,
-    /// Rows and columns, if it is all of a matrix.
+    /// Rows and columns, if it is a whole matrix.
     matrix: Option<(usize, usize)>,
     elements: PhantomData<&'a [T]>,
 }
@@ -84,12 +85,12 @@ pub struct ViewMut<'a, T> {
 }
 
 impl<'a, T: Plain> View<'a, T> {
-    /// How many elements there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -109,23 +110,23 @@ impl<'a, T: Plain> View<'a, T> {
         self.slice(start, len)
     }
 
-    /// The same elements, those of a matrix of so many rows and columns.
+    /// The same elements, as a matrix of `rows` rows and `columns` columns.
     pub(crate) fn of_matrix(self, rows: usize, columns: usize) -> Self {
         Self { matrix: Some((rows, columns)), ..self }
     }
 
-    /// Rows and columns, if it is all of a matrix.
+    /// Rows and columns, if it is a whole matrix.
     pub(crate) fn matrix(&self) -> Option<(usize, usize)> {
         self.matrix
     }
 
-    /// The same memory as elements of another type, as many as fill it.
+    /// The same memory as elements of another type, as many as fit.
     pub(crate) fn cast<U: Plain>(self) -> View<'a, U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
         View { memory: self.memory, address: self.address, len, matrix: None, elements: PhantomData }
     }
 
-    /// Where they are in the device's memory, for other libraries.
+    /// The elements' address in device memory, for other libraries.
     pub fn device_address(&self) -> u64 {
         self.address
     }
@@ -138,7 +139,7 @@ impl<'a, T: Plain> View<'a, T> {
         self.memory
     }
 
-    /// The memory, for as long as it is borrowed.
+    /// The memory, for as long as the view borrows it.
     pub(crate) fn into_memory(self) -> &'a Memory {
         self.memory
     }
@@ -157,23 +158,23 @@ impl<'a, T: Plain> From<&'a mut Buffer<T>> for ViewMut<'a, T> {
 }
 
 impl<'a, T: Plain> ViewMut<'a, T> {
-    /// The same memory as elements of another type, as many as fill it.
+    /// The same memory as elements of another type, as many as fit.
     pub(crate) fn cast<U: Plain>(self) -> ViewMut<'a, U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
         ViewMut { memory: self.memory, address: self.address, len, elements: PhantomData }
     }
 
-    /// The same elements, for as long as this view is not used: for several kernels in turn.
+    /// The same elements, while this view is not used: for several kernels in turn.
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
         ViewMut { memory: self.memory, address: self.address, len: self.len, elements: PhantomData }
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -193,7 +194,7 @@ impl<'a, T: Plain> ViewMut<'a, T> {
         self.slice(start, len)
     }
 
-    /// Where they are in the device's memory, for other libraries.
+    /// The elements' address in device memory, for other libraries.
     pub fn device_address(&self) -> u64 {
         self.address
     }
@@ -206,13 +207,13 @@ impl<'a, T: Plain> ViewMut<'a, T> {
         self.memory
     }
 
-    /// The memory, for as long as it is borrowed.
+    /// The memory, for as long as the view borrows it.
     pub(crate) fn into_memory(self) -> &'a Memory {
         self.memory
     }
 }
 
-/// The address of element `start`, if `len` elements from there on are among `whole`.
+/// The address of element `start`, if `len` elements from there on are inside `whole`.
 fn slice(address: u64, whole: usize, start: usize, len: usize, size: usize) -> Result<u64, Error> {
     match start.checked_add(len) {
         Some(end) if end <= whole => Ok(address + (start * size) as u64),
@@ -226,10 +227,10 @@ fn slice(address: u64, whole: usize, start: usize, len: usize, size: usize) -> R
 }
 
 impl Gpu {
-    /// Memory for `len` elements, all of their bits 0.
+    /// New memory for `len` elements, all of their bits 0.
     ///
     /// # Errors
-    /// The device has not that much memory.
+    /// The device does not have enough memory.
     pub fn zeroed<T: Plain>(&self, len: usize) -> Result<Buffer<T>, Error> {
         let buffer = Buffer::new(&self.backend(), len, "allocate a buffer")?;
         self.fill_bytes(&buffer, 0)?;
@@ -246,25 +247,25 @@ impl Gpu {
         unsafe { self.backend().fill(buffer.memory.address(), byte, buffer.memory.bytes()) }
     }
 
-    /// Memory with a copy of `elements`.
+    /// New memory with a copy of `elements`.
     ///
     /// # Errors
-    /// The device has not that much memory.
+    /// The device does not have enough memory.
     pub fn upload<T: Plain>(&self, elements: &[T]) -> Result<Buffer<T>, Error> {
         let buffer = Buffer::new(&self.backend(), elements.len(), "upload")?;
         if !elements.is_empty() {
             // SAFETY: `Plain` types are all bytes, none of them padding.
             let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) };
-            // SAFETY: the buffer has been made for them.
+            // SAFETY: the buffer was made for these bytes.
             unsafe { self.backend().upload(bytes, buffer.memory.address())? };
         }
         Ok(buffer)
     }
 
-    /// A copy of a buffer's elements, after all work on it that was started before.
+    /// Downloads a buffer's elements, after all work on it started earlier.
     ///
     /// # Errors
-    /// The buffer is another device's, or work before has failed.
+    /// The buffer belongs to another device, or earlier work has failed.
     pub fn download<T: Plain>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, Error> {
         self.own(&buffer.memory, "download")?;
         let mut elements: Vec<T> = Vec::new();
@@ -275,7 +276,7 @@ impl Gpu {
             device: "the host".to_owned(),
         })?;
         if !buffer.is_empty() {
-            // SAFETY: the vector has room for the buffer's elements, and any bits are one (`Plain`).
+            // SAFETY: the vector has capacity for the buffer's elements, and any bits are an element (`Plain`).
             unsafe {
                 self.backend().download(
                     buffer.memory.address(),
@@ -291,7 +292,7 @@ impl Gpu {
     /// Copies one buffer to another on the device.
     ///
     /// # Errors
-    /// Their lengths differ, or one of them is another device's.
+    /// Their lengths differ, or one of them belongs to another device.
     pub fn copy<T: Plain>(&self, from: &Buffer<T>, to: &mut Buffer<T>) -> Result<(), Error> {
         self.copy_views(from, to)
     }
@@ -299,7 +300,7 @@ impl Gpu {
     /// Copies one view to another on the device.
     ///
     /// # Errors
-    /// Their lengths differ, or one of them is another device's.
+    /// Their lengths differ, or one of them belongs to another device.
     pub fn copy_views<'f, 't, T: Plain>(
         &self,
         from: impl Into<View<'f, T>>,
@@ -318,7 +319,8 @@ impl Gpu {
         unsafe { self.backend().copy(from.device_address(), to.device_address(), from.len() * size_of::<T>()) }
     }
 
-    /// Whether memory is this device's. Everything that uses memory asks, so that a recording can keep it.
+    /// Checks that memory belongs to this device. All uses of memory call this, so that a recording can keep the
+    /// memory.
     pub(crate) fn own(&self, memory: &Memory, operation: &'static str) -> Result<(), Error> {
         if !memory.is_of(self.own_backend()) {
             return Err(Error::OtherDevice { operation });

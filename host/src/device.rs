@@ -1,16 +1,16 @@
-//! What a device is.
+//! Properties of a device.
 
 use crate::occupancy::Multiprocessor;
 
-/// A device's name and sizes. What an executor has not is `None`.
+/// A device's name and sizes. What an executor lacks is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {
-    /// Its name.
+    /// The device's name.
     pub name: String,
     /// Compute capability, major and minor.
     pub compute_capability: Option<(u32, u32)>,
-    /// Multiprocessors; of the executor, the cores that it uses.
+    /// Multiprocessors; in the executor, the cores that it uses.
     pub multiprocessors: u32,
     /// Bytes of memory.
     pub memory_bytes: usize,
@@ -22,7 +22,7 @@ pub struct DeviceInfo {
     pub memory_bus_bits: Option<u32>,
     /// The processors' highest clock, in kHz.
     pub clock_khz: Option<u32>,
-    /// What one multiprocessor has room for.
+    /// The limits of one multiprocessor.
     pub multiprocessor: Option<Multiprocessor>,
     /// The driver's CUDA version.
     pub driver: Option<cuda_driver::DriverVersion>,

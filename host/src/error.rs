@@ -10,7 +10,7 @@ pub enum Error {
     #[error(transparent)]
     NoDriver(#[from] cuda_driver::LoadError),
 
-    /// The driver is older than the kernels' PTX.
+    /// The driver is older than the kernel's PTX.
     #[error(
         "the CUDA driver is {have}, and kernel `{kernel}` needs at least {need}: install a newer driver, or run on the \
          CPU with `Gpu::simt()`"
@@ -27,13 +27,13 @@ pub enum Error {
     /// There is no such device.
     #[error("there is no CUDA device {ordinal}: {}", devices_found(*count))]
     NoDevice {
-        /// The number that was asked for.
+        /// The requested number.
         ordinal: u32,
-        /// How many devices there are, counted from 0.
+        /// The number of devices.
         count: u32,
     },
 
-    /// The program was built for the executor alone.
+    /// The program was built for the executor only.
     #[error(
         "this program has no PTX of `{library}`: it was built with `WARPFOLD_ARCHS=none`, for the executor alone; build it without \
          that variable to launch kernels on this device (sm_{device})"
@@ -52,11 +52,11 @@ pub enum Error {
         kernel: String,
         /// The device's compute capability, without its dot.
         device: u32,
-        /// The oldest architecture that the kernel has PTX for.
+        /// The oldest architecture for which the kernel has PTX.
         oldest: u32,
     },
 
-    /// Two libraries are of crates with one name.
+    /// Two libraries are of crates with the same name.
     #[error(
         "two libraries of kernels are called `{library}`: a kernel is found by its crate's name, so give one of them another"
     )]
@@ -74,20 +74,20 @@ pub enum Error {
         library: String,
     },
 
-    /// The device has not that much memory left.
+    /// The device does not have enough free memory.
     #[error("out of memory: {operation} needs {requested} bytes, and {device} has {free} bytes free")]
     OutOfMemory {
-        /// What was to be done.
+        /// The operation.
         operation: &'static str,
-        /// Bytes asked for.
+        /// Bytes requested.
         requested: usize,
-        /// Bytes that are free.
+        /// Free bytes.
         free: usize,
         /// The device.
         device: String,
     },
 
-    /// A length does not fit.
+    /// A length is wrong.
     #[error("{operation}: {what} has {found} elements, expected {expected}")]
     Length {
         /// The operation.
@@ -96,11 +96,11 @@ pub enum Error {
         what: &'static str,
         /// Its length.
         found: usize,
-        /// What it has to be.
+        /// The required length.
         expected: usize,
     },
 
-    /// A shape has more elements than a length can say.
+    /// A shape has more elements than a `usize` holds.
     #[error(
         "a matrix of {rows} x {columns} elements of {size} bytes, or as far apart as its pitch says, is larger than any memory"
     )]
@@ -113,14 +113,14 @@ pub enum Error {
         size: usize,
     },
 
-    /// A reduction of nothing that has no result.
-    #[error("{operator} of no elements: it has no value; ask for it where there is at least one")]
+    /// A reduction of no elements has no result.
+    #[error("{operator} of no elements has no value: reduce at least one element")]
     Empty {
         /// The operator.
         operator: &'static str,
     },
 
-    /// A shape that is none, or that does not fit what is reduced.
+    /// A shape is invalid, or does not fit what is reduced.
     #[error("{operation}: {what} is {found}, {expected}")]
     Shape {
         /// The operation.
@@ -133,28 +133,28 @@ pub enum Error {
         expected: String,
     },
 
-    /// An order of axes that is none.
-    #[error("permute: {axes:?} is no order of three axes: each of 0, 1 and 2 stands in it once")]
+    /// Axes are not a permutation.
+    #[error("permute: {axes:?} is no order of three axes: each of 0, 1 and 2 must occur once")]
     Axes {
-        /// What was given.
+        /// The given axes.
         axes: [usize; 3],
     },
 
-    /// Offsets of segments that are none.
+    /// A segment's offsets are invalid.
     #[error(
-        "the offsets of segment {segment} are not in order, or beyond the input: offsets are counted from 0, none is less \
-         than the one before, and none more than the input's length"
+        "the offsets of segment {segment} are not in order, or beyond the input: offsets are counted from 0, and each is \
+         at least the previous one and at most the input's length"
     )]
     Offsets {
         /// The first such segment.
         segment: u64,
     },
 
-    /// An exact sum would have more elements than it has room for.
+    /// An exact sum would have more elements than its limit.
     #[error(transparent)]
     TooManyElements(#[from] exact_sum::TooManyElements),
 
-    /// A custom term of an exact sum is not 0 of 0.
+    /// A custom term of an exact sum is not 0 for 0.
     #[error("{operator} has a term of 0 that is not 0: threads without an element take zeros, which would be summed")]
     TermOfZero {
         /// The operator.
@@ -177,40 +177,40 @@ pub enum Error {
         kernel: String,
         /// What is out of range.
         what: &'static str,
-        /// What was asked for.
+        /// The requested value.
         value: String,
-        /// What is allowed.
+        /// The limit.
         limit: String,
     },
 
-    /// A rung of a ladder is not there under that name or with that block.
+    /// A ladder has no rung with that name or block.
     #[error("there is no {what} `{value}`: choose from {}", allowed.join(", "))]
     NoSuchRung {
         /// The kind of thing: a rung, or a block size.
         what: &'static str,
-        /// What was asked for.
+        /// The requested value.
         value: String,
-        /// What there is.
+        /// The existing values.
         allowed: Vec<String>,
     },
 
     /// A buffer of one [`crate::Gpu`] was given to another.
-    #[error("{operation}: the buffer was made by another `Gpu`; make both by the same one, or copy it over the host")]
+    #[error("{operation}: the buffer was made by another `Gpu`; make both with the same one, or copy through the host")]
     OtherDevice {
         /// The operation.
         operation: &'static str,
     },
 
-    /// Something that cannot be remembered was asked for while work is recorded.
+    /// A call that cannot be recorded was made while work is recorded.
     #[error("{operation}: this cannot be recorded; do it before `Gpu::record`, or after")]
     Recording {
         /// The operation.
         operation: &'static str,
     },
 
-    /// A kernel asked for something that only the host can do.
+    /// A kernel requested something that only the host can do.
     #[error(
-        "{operation}: asked for inside of a kernel, which can wait for no other work; do it before the launch, or after"
+        "{operation}: called inside a kernel, which cannot wait for other work; call it before the launch, or after"
     )]
     InsideKernel {
         /// The operation.
@@ -223,7 +223,7 @@ pub enum Error {
          executor (`Gpu::simt()`) says which kernel, thread and line. This device's context is lost"
     )]
     Trap {
-        /// The call that found out, which may be later than the launch.
+        /// The call that reported the trap, which may be later than the launch.
         operation: &'static str,
     },
 
@@ -231,23 +231,23 @@ pub enum Error {
     #[error(transparent)]
     Fault(Box<simt::Fault>),
 
-    /// The counters of a CUDA device are not this library's to read.
+    /// This library does not read the counters of a CUDA device.
     #[error("only the executor (`Gpu::simt()`) counts what kernels do; on a CUDA device Nsight Compute (`ncu`) does")]
     NoCounters,
 
-    /// Something went wrong under one order of the lanes.
+    /// An error occurred under one order of the lanes.
     #[error("with the lanes in the order of seed {seed}: {error}")]
     Schedule {
-        /// The seed: [`crate::Schedule::Seed`] of it is the same order again.
+        /// The seed: [`crate::Schedule::Seed`] with it gives the same order.
         seed: u64,
-        /// What went wrong.
+        /// The error.
         error: Box<Error>,
     },
 
     /// Any other error of the driver.
     #[error("cannot {operation}: {name} (error {code} of the CUDA driver)")]
     Cuda {
-        /// What was to be done.
+        /// The operation.
         operation: &'static str,
         /// CUDA's error.
         code: u32,

@@ -18,16 +18,16 @@ use crate::{DeviceInfo, Error};
 
 /// A CUDA device, or the SIMT executor, which runs the same kernels on the CPU.
 ///
-/// A clone is another handle of the same device. All work on it is in one order; calls return when their work is
-/// started, and those that give something to the host, when it is done. [`Gpu::fork`] gives an order beside this one,
-/// and [`Gpu::record`] remembers work, to start it all at once.
+/// A clone is another handle of the same device. All work on it is in one order. Calls return once their work is
+/// started; calls that return data to the host, once it is done. [`Gpu::fork`] makes a second order of work, and
+/// [`Gpu::record`] records work, to start it all at once.
 #[derive(Clone)]
 pub struct Gpu {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    // Buffers in here keep the machine alive, so this goes first.
+    // Buffers in the workspaces keep the backend alive, so the workspaces are dropped first.
     workspaces: Workspaces,
     backend: Arc<dyn Backend>,
 }
@@ -36,22 +36,22 @@ impl Gpu {
     /// The CUDA device `ordinal`, counted from 0.
     ///
     /// # Errors
-    /// No driver, no such device, or a device that cannot be used now.
+    /// There is no driver or no such device, or the device cannot be used now.
     pub fn new(ordinal: u32) -> Result<Self, Error> {
         Self::with_libraries(ordinal, &[])
     }
 
-    /// The CUDA device `ordinal`, with kernels of other crates beside warpfold's own.
+    /// The CUDA device `ordinal`, with kernels of other crates in addition to warpfold's.
     ///
     /// The executor needs no libraries: [`Gpu::simt`] runs any kernel.
     ///
     /// # Errors
-    /// As [`Gpu::new`].
+    /// As for [`Gpu::new`].
     pub fn with_libraries(ordinal: u32, libraries: &[&'static Library]) -> Result<Self, Error> {
         let mut all = vec![&ptx::KERNELS];
         for &library in libraries {
-            // A kernel is found by the name of its crate: another's of that name would be launched with arguments not
-            // its own.
+            // A kernel is found by its crate's name: a kernel of another crate of that name would be launched with the
+            // wrong arguments.
             if all.iter().any(|other| other.name() == library.name()) {
                 return Err(Error::DuplicateLibrary { library: library.name().to_owned() });
             }
@@ -60,29 +60,30 @@ impl Gpu {
         Ok(Self::on(Arc::new(CudaDevice::new(ordinal, all)?)))
     }
 
-    /// The executor, on this machine's cores. It checks every launch for races and other mistakes
-    /// ([`SimtOptions::checks`]): this is the one for tests.
+    /// The executor, on this machine's cores, with checks.
+    ///
+    /// It checks every launch for races and other errors ([`SimtOptions::checks`]). Use it for tests.
     pub fn simt() -> Self {
         Self::simt_with(SimtOptions::default())
     }
 
-    /// The executor with checks on or off, and lanes in an order of one's choice.
+    /// The executor with checks on or off, and lanes in a chosen order.
     pub fn simt_with(options: SimtOptions) -> Self {
         Self::on(Arc::new(Executor::new(options)))
     }
 
-    /// The first CUDA device, or the executor, without checks, where there is no driver or no device.
+    /// The first CUDA device, or the executor, without checks, if there is no driver or no device.
     ///
     /// # Errors
-    /// There is a device and it cannot be used.
+    /// A device exists and cannot be used.
     pub fn first_or_simt() -> Result<Self, Error> {
         Self::first_or_simt_with_libraries(&[])
     }
 
-    /// [`Gpu::first_or_simt`], with kernels of other crates beside warpfold's own.
+    /// [`Gpu::first_or_simt`], with kernels of other crates in addition to warpfold's.
     ///
     /// # Errors
-    /// There is a device and it cannot be used.
+    /// A device exists and cannot be used.
     pub fn first_or_simt_with_libraries(libraries: &[&'static Library]) -> Result<Self, Error> {
         match Self::with_libraries(0, libraries) {
             Err(Error::NoDriver(_) | Error::NoDevice { .. }) => {
@@ -96,11 +97,10 @@ impl Gpu {
         Self { shared: Arc::new(Shared { workspaces: Workspaces::default(), backend }) }
     }
 
-    /// The same device and memory with an order of work of its own: on CUDA, a stream. Threads that each have one do
-    /// not wait for each other.
+    /// The same device and memory with its own order of work: on CUDA, a stream.
     ///
-    /// Buffers of one are buffers of the other. Nothing orders the work of the two: before one uses what the other has
-    /// written, [`Gpu::synchronize`] the other.
+    /// Threads that each have one do not wait for each other. Buffers of one are buffers of the other. Nothing orders
+    /// the work of the two: before one uses what the other has written, [`Gpu::synchronize`] the other.
     ///
     /// # Errors
     /// The driver has no more streams.
@@ -108,23 +108,22 @@ impl Gpu {
         Ok(Self::on(self.backend().fork()?))
     }
 
-    /// The CUDA stream (`CUstream`) that work goes through which this thread starts now, to let another library work in
-    /// the same order; `None` in the executor.
+    /// The CUDA stream (`CUstream`) of the work that this thread starts now; `None` in the executor.
     ///
-    /// While this thread [records](Gpu::record), that is a stream of the recording's own, which is there until the
-    /// recording ends; what another library starts on it is recorded, but the memory that it uses is not kept.
-    /// Otherwise it is this handle's, which is there as long as the handle or a buffer of it is. So ask for it where it
-    /// is used.
+    /// Another library can use it to work in the same order. While this thread [records](Gpu::record), it is the
+    /// recording's own stream, which exists until the recording ends; what another library starts on it is recorded,
+    /// but the memory that it uses is not kept. Otherwise it is this handle's stream, which exists as long as the
+    /// handle or a buffer of it. So ask for the stream where it is used.
     pub fn cuda_stream(&self) -> Option<*mut c_void> {
         self.backend().stream()
     }
 
-    /// The machine that it was made for. Work goes to [`Gpu::machine`].
+    /// The backend that the handle was made for. Work goes to `Gpu::backend`.
     pub(crate) fn own_backend(&self) -> &Arc<dyn Backend> {
         &self.shared.backend
     }
 
-    /// What clones have in common, and no other handle.
+    /// An identifier that clones share, and no other handle has.
     pub(crate) fn handle(&self) -> usize {
         Arc::as_ptr(&self.shared).addr()
     }
@@ -138,7 +137,7 @@ impl Gpu {
         self.backend().is_gpu()
     }
 
-    /// What it is.
+    /// The device's description.
     ///
     /// # Errors
     /// The driver does not answer.
@@ -146,12 +145,14 @@ impl Gpu {
         self.backend().info()
     }
 
-    /// Launches a kernel on `grid` blocks (a number, or two or three in a tuple) of the kernel's own block.
+    /// Launches a kernel on `grid` blocks of the kernel's own block size.
+    ///
+    /// `grid` is a number, or a tuple of two or three.
     ///
     /// The arguments are a struct with a field for each of the kernel's parameters, of the same name: `Args` in the
-    /// kernel's module, or the struct that the kernel takes. Others do not compile. Memory is given as a
-    /// [`View`](crate::View) or a [`ViewMut`](crate::ViewMut). The call returns when the kernel is started, in the
-    /// executor when it is done.
+    /// kernel's module, or the struct that the kernel takes. Other arguments do not compile. Memory is passed as a
+    /// [`View`](crate::View) or a [`ViewMut`](crate::ViewMut). The call returns once the kernel is started, in the
+    /// executor once it is done.
     ///
     /// ```
     /// use cuda_std::prelude::*;
@@ -177,8 +178,9 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// A grid or block that the device does not take, a buffer of another device, a kernel without PTX for this device;
-    /// in the executor also a fault of the kernel, which a CUDA device tells at a later call ([`Error::Trap`]).
+    /// The device does not take the grid or the block, a buffer belongs to another device, or the kernel has no PTX for
+    /// this device; in the executor also a fault of the kernel, which a CUDA device reports at a later call
+    /// ([`Error::Trap`]).
     pub fn launch<'launch, Args: Parameters>(
         &self,
         kernel: Kernel<Args>,
@@ -198,16 +200,16 @@ impl Gpu {
             thread: kernel.thread(),
         };
         // SAFETY: `Parameters` has made the slots for the parameters of this kernel, and shown the memory that they
-        // name. It is borrowed by the views, and while the kernel runs on, all other uses of it come after it in the
-        // device's order.
+        // name. The views borrow that memory, and while the kernel still runs, all other uses of the memory come after
+        // it in the device's order.
         unsafe { self.launch_call(&call, &memories) }
     }
 
-    /// [`Gpu::launch`], compiled once.
+    /// [`Gpu::launch`] without generics: compiled once.
     ///
     /// # Safety
-    /// The slots are for the parameters of this kernel, and name no other memory than `memories`, which is there as
-    /// long as the kernel runs.
+    /// The slots are for the parameters of this kernel, and name no memory but `memories`, which exists as long as the
+    /// kernel runs.
     unsafe fn launch_call(&self, call: &Call<'_>, memories: &[&Memory]) -> Result<(), Error> {
         memories.iter().try_for_each(|memory| self.own(memory, "launch"))?;
         memories.iter().try_for_each(|memory| memory.make_clean())?;
@@ -219,7 +221,7 @@ impl Gpu {
         launched
     }
 
-    /// What a kernel needs in blocks of `threads_per_block` threads, and how many of them the driver says that a
+    /// A kernel's resources and occupancy, in blocks of `threads_per_block` threads. The driver says how many blocks a
     /// multiprocessor runs at once. `None` in the executor, which has no registers.
     ///
     /// # Errors
@@ -228,7 +230,7 @@ impl Gpu {
         self.backend().resources(kernel, threads_per_block)
     }
 
-    /// Bytes of the device's memory that are free.
+    /// The device's free memory, in bytes.
     ///
     /// # Errors
     /// The driver does not answer.
@@ -236,7 +238,7 @@ impl Gpu {
         self.backend().free_memory()
     }
 
-    /// Waits until all work that was started is done.
+    /// Waits until all started work is done.
     ///
     /// # Errors
     /// Some of it has failed.
@@ -244,11 +246,11 @@ impl Gpu {
         self.backend().synchronize()
     }
 
-    /// How long the device takes for what `work` starts on it, by the device's own clock (CUDA events); in the
-    /// executor, by the host's.
+    /// How long the device takes for what `work` starts on it. By the device's clock (CUDA events), or in the executor
+    /// by the host's.
     ///
     /// # Errors
-    /// Those of `work`, or work on the device has failed.
+    /// An error of `work`, or failed work on the device.
     pub fn time(&self, mut work: impl FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
         self.backend().time(&mut work)
     }

@@ -1,18 +1,20 @@
-//! What somebody else answers for: the only `unsafe fn` of this crate.
+//! Functions whose requirements only the caller can meet: the only `unsafe fn` of this crate.
 //!
-//! Everything else here is safe, whatever is given to it. What these functions take cannot be checked, so each says
-//! what the caller promises.
+//! Everything else in this crate is safe with any arguments. The arguments of these functions cannot be checked, so
+//! each function states what the caller promises.
 
 use crate::ptx::{Entry, Library};
 
-/// A library of PTX that was not embedded by [`include_library!`](crate::include_library): read from elsewhere, or
-/// written by hand. For each architecture's number (90 for `sm_90`), the newest first, it has the entries, sorted by
-/// name, as `cuda_builder`'s `embed` writes them.
+/// A library of PTX that [`include_library!`](crate::include_library) has not embedded: read from elsewhere, or written
+/// by hand.
+///
+/// For each architecture's number (90 for `sm_90`), the newest first, it has the entries, sorted by name, as
+/// `cuda_builder`'s `embed` writes them.
 ///
 /// ```compile_fail,E0133
 /// use warpfold::ptx::Library;
 ///
-/// // Kernels of that name would be launched with their own arguments, and do with them whatever this PTX says.
+/// // Kernels of that name would be launched with their own arguments, and this PTX could do anything with them.
 /// static KERNELS: Library = warpfold::interop::library("my_kernels", &[]);
 /// ```
 ///

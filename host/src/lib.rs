@@ -16,14 +16,14 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
-//! Without a GPU, kernels can be looked into: [`Gpu::profile`] counts what they do with memory, and [`Gpu::simt`]
-//! checks them for races and the like.
+//! Without a GPU, kernels can be examined: [`Gpu::profile`] counts their memory accesses, and [`Gpu::simt`] checks them
+//! for races and other errors.
 //!
-//! A kernel of one's own, written with `cuda_std` and built by `cuda_builder`, is launched with checked arguments by
-//! [`Gpu::launch`]. The feature `ladder`, off by default, adds the module `ladder`: the teaching kernels by name.
+//! [`Gpu::launch`] launches custom kernels, written with `cuda_std` and built by `cuda_builder`, with checked
+//! arguments. The feature `ladder`, off by default, adds the module `ladder`: the teaching kernels by name.
 //!
-//! Nothing here panics or is undefined for any argument: what cannot be done is an [`Error`] that names it. What cannot
-//! be checked is in [`interop`], whose functions are unsafe.
+//! Nothing here panics or is undefined for any argument: what cannot be done is an [`Error`] that names it. Functions
+//! whose requirements cannot be checked are in [`interop`], and unsafe.
 
 mod argument;
 mod backend;
@@ -65,6 +65,5 @@ pub use simt::{
 };
 pub use watch::{SimtOptions, under_schedules};
 
-/// Grids are planned for this device, whichever runs them: what is computed, and in which order, depends on the shape
-/// alone.
+/// Grids are planned for this device, whichever runs them: the computation and its order depend on the shape alone.
 pub(crate) use kernels::MULTIPROCESSORS;

@@ -15,22 +15,22 @@ pub struct Matrix<T> {
 }
 
 impl<T: Plain> Matrix<T> {
-    /// Rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Columns.
+    /// The number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Its elements, row after row.
+    /// The elements, row after row.
     pub fn buffer(&self) -> &Buffer<T> {
         &self.buffer
     }
 
-    /// Its elements, row after row.
+    /// The elements, row after row.
     pub fn buffer_mut(&mut self) -> &mut Buffer<T> {
         &mut self.buffer
     }
@@ -56,7 +56,7 @@ impl Gpu {
     /// A matrix with a copy of `elements`, row after row.
     ///
     /// # Errors
-    /// `elements` has not `rows * columns` elements, that product overflows, or the device is out of memory.
+    /// `elements` does not have `rows * columns` elements, that product overflows, or the device is out of memory.
     pub fn upload_matrix<T: Plain>(&self, elements: &[T], rows: usize, columns: usize) -> Result<Matrix<T>, Error> {
         let expected = elements_of::<T>(rows, columns)?;
         if elements.len() != expected {
@@ -75,10 +75,10 @@ impl Gpu {
         Ok(Matrix { buffer: self.zeroed(len)?, rows, columns })
     }
 
-    /// A copy of a matrix's elements, row after row, after all work that was started before.
+    /// Downloads a matrix's elements, row after row, after all work started earlier.
     ///
     /// # Errors
-    /// The matrix is another device's, or earlier work has failed.
+    /// The matrix belongs to another device, or earlier work has failed.
     pub fn download_matrix<T: Plain>(&self, matrix: &Matrix<T>) -> Result<Vec<T>, Error> {
         self.download(&matrix.buffer)
     }

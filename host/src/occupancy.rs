@@ -1,13 +1,13 @@
-//! How many blocks of a kernel a multiprocessor runs at once, and what stops it from running more.
+//! How many blocks of a kernel a multiprocessor runs at once, and what limits their number.
 //!
-//! A multiprocessor has room for so many threads, blocks, registers and bytes of shared memory; whichever a kernel uses
-//! up first is what limits it. The answer is the driver's own (`cuOccupancyMaxActiveBlocksPerMultiprocessor`, compared
-//! with this on a GPU in the tests), computed here so that it can be asked for a device that is not there.
+//! A multiprocessor has a capacity of threads, blocks, registers and bytes of shared memory. Whichever a kernel uses up
+//! first is the limit. The answer is the driver's own (`cuOccupancyMaxActiveBlocksPerMultiprocessor`, compared with
+//! this on a GPU in the tests), computed here so that it also exists for absent devices.
 //!
-//! Occupancy is a means: what fills the memory's bandwidth is bytes in flight ([`bytes_in_flight`]), and few threads
-//! with much in flight each do as well as many with little.
+//! Occupancy is a means: bytes in flight ([`bytes_in_flight`]) fill the memory's bandwidth, and few threads with many
+//! bytes in flight do as well as many with few.
 
-/// What one multiprocessor has room for.
+/// The limits of one multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Multiprocessor {
     /// Compute capability without its dot.
@@ -20,24 +20,24 @@ pub struct Multiprocessor {
     pub registers: u32,
     /// Bytes of shared memory, for all blocks together.
     pub shared_bytes: u32,
-    /// Bytes of shared memory that the system takes of each block.
+    /// Bytes of shared memory that the system reserves in each block.
     pub reserved_shared_bytes: u32,
-    /// Shared memory is given in multiples of so many bytes.
+    /// Shared memory is allocated in multiples of this number of bytes.
     pub shared_granularity: u32,
 }
 
 /// Lanes of a warp.
 const WARP: u32 = 32;
 
-/// Registers are given to warps in multiples of so many, from each of the four parts that a multiprocessor is made of.
+/// Registers are allocated to warps in multiples of this number, in each of a multiprocessor's four partitions.
 const REGISTER_GRANULARITY: u32 = 256;
 
-/// The parts of a multiprocessor that have registers and a scheduler of their own.
+/// The partitions of a multiprocessor, each with its own registers and scheduler.
 const PARTS: u32 = 4;
 
 /// The devices from Turing on.
 ///
-/// Sources: CCCL 3, `cuda/__device/arch_traits.h` (threads, blocks, shared memory and what of it is reserved); CUDA 13,
+/// Sources: CCCL 3, `cuda/__device/arch_traits.h` (threads, blocks, shared memory and what is reserved of it); CUDA 13,
 /// `cuda_occupancy.h` (granularities).
 const DEVICES: [Multiprocessor; 7] = [
     device(75, 1024, 16, 64, 0, 256),
@@ -84,7 +84,7 @@ impl Multiprocessor {
         self.threads / WARP
     }
 
-    /// How many blocks of a kernel run at once.
+    /// How many blocks of a kernel run at once, and what limits them.
     pub fn occupancy(&self, kernel: Resources) -> Occupancy {
         let warps_per_block = kernel.threads_per_block.div_ceil(WARP).max(1);
         let by_threads = self.warps() / warps_per_block;
@@ -100,14 +100,14 @@ impl Multiprocessor {
             (by_registers, Limit::Registers),
             (by_shared, Limit::SharedMemory),
         ];
-        // The first of equal ones: threads are what one would want to be the limit.
+        // The first of equal limits: threads are the preferred one.
         let (blocks, limit) = limits.into_iter().min_by_key(|(blocks, _)| *blocks).expect("there are four");
         let warps = blocks * warps_per_block;
         Occupancy { blocks, warps, share: f64::from(warps) / f64::from(self.warps()), limit }
     }
 }
 
-/// What a kernel needs.
+/// A kernel's resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resources {
     /// Threads of a block.
@@ -125,18 +125,18 @@ pub struct Occupancy {
     pub blocks: u32,
     /// Warps.
     pub warps: u32,
-    /// The warps' share of those that there is room for.
+    /// The running warps' share of the multiprocessor's capacity.
     pub share: f64,
-    /// What stops more.
+    /// What prevents more.
     pub limit: Limit,
 }
 
-/// What stops a multiprocessor from running more blocks.
+/// What prevents a multiprocessor from running more blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Room for threads.
+    /// The capacity for threads.
     Threads,
-    /// Room for blocks.
+    /// The capacity for blocks.
     Blocks,
     /// Registers.
     Registers,
@@ -145,7 +145,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Its name, for people.
+    /// The limit's name, for display.
     pub fn name(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -156,8 +156,9 @@ impl Limit {
     }
 }
 
-/// How many bytes must be on their way from memory at any time to use all of its bandwidth, in bytes per second, if
-/// each takes `latency_ns` nanoseconds to come: Little's law.
+/// The bytes that must be in flight to saturate a memory: Little's law.
+///
+/// `bandwidth` is in bytes per second, and each byte takes `latency_ns` nanoseconds to arrive.
 ///
 /// Source: seed 004, "Little's law".
 pub fn bytes_in_flight(bandwidth: f64, latency_ns: f64) -> f64 {
@@ -187,7 +188,7 @@ mod tests {
 
     #[test]
     fn registers_are_rounded_up_for_each_warp() {
-        // 33 registers of 32 lanes are 1056, given as 1280: 12 warps of each quarter's 16384.
+        // 33 registers of 32 lanes are 1056, rounded up to 1280: 12 warps in each partition's 16384.
         assert_eq!(on(90, 128, 33, 0), (12, Limit::Registers));
         assert_eq!(on(90, 128, 32, 0), (16, Limit::Threads));
     }

@@ -1,10 +1,10 @@
-//! PTX that a program carries, found by kernel and device.
+//! PTX embedded in a program, found by kernel and device.
 
 use cuda_driver::DriverVersion;
 
 use crate::{Error, KernelId};
 
-/// The PTX of one kernel crate: each entry a module of its own, for one or more architectures.
+/// The PTX of one kernel crate: each entry is its own module, for one or more architectures.
 ///
 /// [`include_library!`](crate::include_library) makes one of what a build script has embedded.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct Library {
     archs: &'static [(u32, &'static [Entry])],
 }
 
-/// An entry's name and its PTX, packed by raw DEFLATE.
+/// An entry's name and its PTX, compressed by raw DEFLATE.
 pub type Entry = (&'static str, &'static [u8]);
 
 /// The [`Library`](crate::ptx::Library) of a kernel crate, from the file of that name that `cuda_builder`'s `embed` has
@@ -24,9 +24,9 @@ pub type Entry = (&'static str, &'static [u8]);
 /// static KERNELS: Library = warpfold::include_library!("my_kernels");
 /// ```
 ///
-/// The name is the crate's, by which a kernel finds its PTX. The build script answers for what is in the file, as it
-/// does for all code that it generates: it builds the crate that the program is linked with. PTX from anywhere else
-/// goes through [`interop::library`](crate::interop::library), which is unsafe.
+/// The name is the crate's, by which a kernel finds its PTX. The build script is responsible for the file's contents,
+/// as for all code that it generates: it builds the crate that the program is linked with. PTX from anywhere else goes
+/// through [`interop::library`](crate::interop::library), which is unsafe.
 #[macro_export]
 macro_rules! include_library {
     ($crate_name:literal) => {{
@@ -56,13 +56,13 @@ impl Library {
         self.archs.first().into_iter().flat_map(|(_, entries)| entries.iter().map(|(name, _)| *name))
     }
 
-    /// The newest PTX of an entry that a device of this compute capability (90 for `sm_90`) takes, if there is one.
+    /// The newest PTX of an entry that a device of this compute capability (90 for `sm_90`) accepts, if any.
     pub fn ptx(&self, entry: &str, compute: u32) -> Option<String> {
         let (_, entries) = self.archs.iter().find(|(arch, _)| *arch <= compute)?;
         entries.binary_search_by_key(&entry, |(name, _)| name).ok().and_then(|i| unpack(entries[i].1))
     }
 
-    /// The newest PTX of a kernel that a device of this compute capability takes.
+    /// The newest PTX of a kernel that a device of this compute capability accepts.
     pub(crate) fn find(&self, kernel: KernelId, compute: u32) -> Result<String, Error> {
         let Some((oldest, _)) = self.archs.last() else {
             return Err(Error::NoPtx { library: kernel.library.to_owned(), device: compute });
@@ -76,12 +76,12 @@ impl Library {
     }
 }
 
-/// The text of a packed entry; none of bytes that `cuda_builder` has not packed.
+/// The text of a compressed entry; none for bytes that `cuda_builder` has not compressed.
 fn unpack(packed: &[u8]) -> Option<String> {
     String::from_utf8(miniz_oxide::inflate::decompress_to_vec(packed).ok()?).ok()
 }
 
-/// Whether a driver can read a kernel's PTX.
+/// Checks that a driver can read a kernel's PTX.
 pub(crate) fn check_driver(have: DriverVersion, kernel: KernelId, ptx: &str) -> Result<(), Error> {
     match cuda_version(ptx) {
         Some(need) if need > have => Err(Error::DriverTooOld { have, need, kernel: kernel.entry.to_owned() }),
@@ -91,8 +91,8 @@ pub(crate) fn check_driver(have: DriverVersion, kernel: KernelId, ptx: &str) -> 
 
 /// The first CUDA version that reads this PTX, from its `.version`.
 ///
-/// Source: PTX ISA, "Release Notes": 6.3 to 6.5 came with CUDA 10.0 to 10.2, and from 7.0 on PTX x.y came with CUDA
-/// (x + 4).y.
+/// Source: PTX ISA, "Release Notes": 6.3 to 6.5 came with CUDA 10.0 to 10.2; from 7.0 on, PTX x.y came with CUDA (x +
+/// 4).y.
 pub(crate) fn cuda_version(ptx: &str) -> Option<DriverVersion> {
     let version = ptx.lines().find_map(|line| line.strip_prefix(".version "))?;
     let (major, minor) = version.trim().split_once('.')?;
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_module_says_which_driver_it_needs() {
-        // None, where the library was built without PTX.
+        // No entries if the library was built without PTX.
         for (_, entries) in KERNELS.archs {
             for (name, packed) in *entries {
                 assert!(unpack(packed).is_some_and(|ptx| cuda_version(&ptx).is_some()), "{name}");

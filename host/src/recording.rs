@@ -1,8 +1,7 @@
-//! Work that is remembered and started as one: on CUDA, a graph.
+//! Recorded work, started as one: on CUDA, a graph.
 //!
-//! Who records is a thread, on one handle: what it starts there goes to a recorder, a machine beside the handle's own.
-//! So nothing has to be asked of a handle that other threads could change, and what they do meanwhile is done as
-//! always.
+//! A thread records, on one handle: what it starts there goes to a recorder, a second backend. So no handle has state
+//! that other threads could change, and their work meanwhile is done as usual.
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -11,37 +10,37 @@ use std::sync::Arc;
 use crate::backend::{Backend, Memory, Recorded};
 use crate::{Error, Gpu};
 
-/// Work that [`Gpu::record`] has remembered. It keeps the memory that it uses, whatever becomes of the buffers.
+/// Work recorded by [`Gpu::record`]. It keeps the memory that it uses, even after the buffers are dropped.
 ///
-/// Starting it costs the host one call, however many launches are in it.
+/// Starting it costs the host one call for any number of launches.
 pub struct Recording {
-    // What it uses goes after it.
+    // The memory that the work uses is dropped after it.
     work: Box<dyn Recorded>,
     gpu: Gpu,
     memory: Vec<Memory>,
 }
 
 thread_local! {
-    /// What this thread records, the innermost last.
+    /// The recordings that this thread makes, the innermost last.
     static OPEN: RefCell<Vec<Open>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A recording that is being made.
+/// A recording in progress.
 struct Open {
-    /// The number of its handle.
+    /// The identifier of its handle.
     handle: usize,
     recorder: Arc<dyn Backend>,
-    /// What it has to keep.
+    /// The memory that it keeps.
     memory: Vec<Memory>,
 }
 
-/// Ends the recording of a handle where it goes out of scope, after a panic too.
+/// Ends a handle's recording when it goes out of scope, also after a panic.
 struct Opened {
     handle: usize,
 }
 
 impl Opened {
-    /// Takes what was opened off this thread. (What it kept is given back outside of the borrow.)
+    /// Removes the recording from this thread. (The memory that it kept is dropped outside of the borrow.)
     fn close(&self) -> Option<Open> {
         OPEN.with_borrow_mut(|open| {
             let at = open.iter().position(|open| open.handle == self.handle)?;
@@ -53,13 +52,13 @@ impl Opened {
 impl Drop for Opened {
     fn drop(&mut self) {
         if let Some(open) = self.close() {
-            // Only after a panic is it still open: nobody wants what was remembered.
+            // It is still open only after a panic, and its work is discarded.
             let _ = open.recorder.end_recording();
         }
     }
 }
 
-/// The machine that a handle's work goes to: its own, or the recorder while this thread records.
+/// The backend that a handle's work goes to: its own, or the recorder while this thread records.
 pub(crate) enum Current<'a> {
     Own(&'a Arc<dyn Backend>),
     Recorder(Arc<dyn Backend>),
@@ -77,12 +76,12 @@ impl Deref for Current<'_> {
 }
 
 impl Gpu {
-    /// Remembers the work that this thread starts in `work` on this handle or its clones, instead of starting it. What
-    /// other threads start meanwhile is done as always, and not remembered.
+    /// Records the work that this thread starts in `work` on this handle or its clones, instead of starting it. Work
+    /// that other threads start meanwhile is done as usual, and not recorded.
     ///
-    /// Only work that neither allocates nor gives anything to the host can be remembered: launches, copies between
-    /// buffers, [`Reducer::start`](crate::Reducer::start), [`Gpu::transpose_into`]. New memory is refused, since what
-    /// fills it would be remembered, too, and not done.
+    /// Only work that neither allocates nor returns data to the host can be recorded: launches, copies between buffers,
+    /// [`Reducer::start`](crate::Reducer::start), [`Gpu::transpose_into`]. New memory is refused, since filling it
+    /// would be recorded, too, and not done.
     ///
     /// ```
     /// use warpfold::{Gpu, Shape, ops::Sum};
@@ -99,13 +98,13 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of `work`, a recording within a recording, or work that cannot be remembered.
+    /// An error of `work`, a recording within a recording, or work that cannot be recorded.
     pub fn record(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<Recording, Error> {
         let mut work = Some(work);
         self.record_once(&mut || work.take().map_or(Ok(()), |work| work()))
     }
 
-    /// [`Gpu::record`], compiled once.
+    /// [`Gpu::record`] without generics: compiled once.
     fn record_once(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Recording, Error> {
         if simt::lane::is_running() {
             // Lanes take turns on one thread.
@@ -125,7 +124,7 @@ impl Gpu {
         Ok(Recording { work: recorded?, gpu: self.clone(), memory })
     }
 
-    /// The machine that work goes to which this thread starts on this handle.
+    /// The backend for work that this thread starts on this handle.
     pub(crate) fn backend(&self) -> Current<'_> {
         let handle = self.handle();
         let recorder = OPEN.with_borrow(|open| {
@@ -147,11 +146,11 @@ impl Gpu {
 }
 
 impl Recording {
-    /// Starts all of it, behind the work that was started before on the [`Gpu`] that it was recorded on.
+    /// Starts all recorded work, after work started earlier on the [`Gpu`] that it was recorded on.
     ///
     /// # Errors
-    /// This thread records on that [`Gpu`]: a recording cannot be a part of another. The driver refuses it, or work
-    /// before has failed.
+    /// This thread records on that [`Gpu`]: a recording cannot be a part of another. The driver refuses it, or earlier
+    /// work has failed.
     pub fn start(&self) -> Result<(), Error> {
         self.memory.iter().try_for_each(Memory::make_clean)?;
         // SAFETY: the recording keeps its memory.

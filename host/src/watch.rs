@@ -1,4 +1,4 @@
-//! The executor as a microscope: counters, checks, and the order of lanes.
+//! Examines kernels in the executor: counters, checks, and the order of lanes.
 
 use simt::{Profile, Schedule};
 
@@ -7,12 +7,13 @@ use crate::{Error, Gpu};
 /// How the executor runs kernels: see [`Gpu::simt_with`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SimtOptions {
-    /// Whether each launch is checked: for races in shared and global memory, reads of shared memory that nobody has
-    /// written, misaligned accesses, barriers in divergent code, shuffles from lanes that are not there, masks of
-    /// lanes that do not come. What is found is the launch's error ([`simt::Fault::findings`], in
-    /// [`Error::Fault`]). (Indices outside of views are always errors.)
+    /// Whether each launch is checked.
     ///
-    /// On in [`Gpu::simt`], off where the executor stands in for a device ([`Gpu::first_or_simt`]): they make kernels
+    /// Checks find races in shared and global memory, reads of unwritten shared memory, misaligned accesses, barriers
+    /// in divergent code, shuffles from absent lanes, and masks with absent lanes. Findings are the launch's error
+    /// ([`simt::Fault::findings`], in [`Error::Fault`]). (Indices outside of views are always errors.)
+    ///
+    /// On in [`Gpu::simt`], off where the executor replaces a device ([`Gpu::first_or_simt`]): checks make kernels
     /// several times slower.
     pub checks: bool,
     /// The order in which lanes run.
@@ -26,8 +27,10 @@ impl Default for SimtOptions {
 }
 
 impl Gpu {
-    /// Counts what lanes do in all that `work` launches: requests to memory, sectors, bank conflicts, barriers and so
-    /// on, by kernel and line of source. The same numbers on every machine and in every run.
+    /// Counts what lanes do in all that `work` launches.
+    ///
+    /// The counters are memory requests, sectors, bank conflicts, barriers and so on, by kernel and source line. The
+    /// counts are the same on every machine and in every run.
     ///
     /// ```
     /// use cuda_std::prelude::*;
@@ -55,15 +58,16 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Those of `work`, and [`Error::NoCounters`] on a CUDA device.
+    /// An error of `work`, and [`Error::NoCounters`] on a CUDA device.
     pub fn profile(&self, work: impl FnOnce() -> Result<(), Error>) -> Result<Profile, Error> {
         let mut work = Some(work);
         self.backend().profile(&mut || work.take().map_or(Ok(()), |work| work()))
     }
 }
 
-/// Does `test` in the executor with the lanes in `orders` different orders, all with checks: a kernel that is right
-/// only because its lanes happen to run in the order of their numbers fails under one of them.
+/// Runs `test` in the executor with the lanes in `orders` different orders, all with checks.
+///
+/// A kernel that is right only because its lanes run in the order of their indices fails under one of these orders.
 ///
 /// ```
 /// use warpfold::under_schedules;
@@ -77,7 +81,7 @@ impl Gpu {
 /// ```
 ///
 /// # Errors
-/// The first error of `test`, and the seed of the order that it came with ([`Error::Schedule`]).
+/// The first error of `test`, with the seed of its order ([`Error::Schedule`]).
 pub fn under_schedules(orders: u64, mut test: impl FnMut(&Gpu) -> Result<(), Error>) -> Result<(), Error> {
     (0..orders).try_for_each(|seed| {
         let options = SimtOptions { checks: true, schedule: Schedule::Seed(seed) };

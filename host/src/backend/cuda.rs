@@ -1,4 +1,4 @@
-//! A CUDA device as a machine, through `cust`.
+//! A CUDA device as a backend, through `cust`.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -22,23 +22,23 @@ use crate::occupancy::{Multiprocessor, Resources};
 use crate::ptx::{self, Library};
 use crate::{DeviceInfo, Error, KernelId};
 
-/// A device, and one stream for all work on this handle of it.
+/// A device, and the one stream of all work on this handle.
 pub(crate) struct CudaDevice {
-    // Fields are dropped in this order, and the context has to go last.
+    // Fields are dropped in this order, and the context must be last.
     stream: Stream,
-    /// Whether it is a recorder: its stream remembers what it is given.
+    /// Whether it is a recorder, whose stream captures its work.
     is_recorder: bool,
     shared: Arc<Shared>,
 }
 
-/// What all handles of a device share: its primary context, and what is loaded there.
+/// What all handles of a device share: its primary context, and what is loaded in it.
 struct Shared {
     kernels: Mutex<HashMap<KernelId, Loaded>>,
     device: Device,
     compute: u32,
     limits: simt::Limits,
     driver: &'static Driver,
-    /// Whether the driver can record early launches, too.
+    /// Whether the driver can record dependent launches, too.
     can_launch_early: bool,
     libraries: Vec<&'static Library>,
     context: Context,
@@ -48,7 +48,7 @@ struct Shared {
 #[derive(Clone)]
 struct Loaded {
     function: CUfunction,
-    /// Whether it waits by itself for the kernel before it, so that it may be launched early.
+    /// Whether it waits for its prerequisites by itself, so that it may be a dependent launch.
     is_early: bool,
     _module: Arc<Module>,
 }
@@ -56,7 +56,7 @@ struct Loaded {
 // SAFETY: a handle that the driver takes from any thread.
 unsafe impl Send for Loaded {}
 
-/// From here to the last one: what a kernel did that it cannot do, from a broken stack to a failed launch. All lose the
+/// The errors from here to `LAST_FAULT` are kernel faults, from a broken stack to a failed launch. All lose the
 /// context.
 const FIRST_FAULT: CUresult = CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR;
 const LAST_FAULT: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
@@ -76,7 +76,7 @@ fn failed<E: Into<CudaError>>(operation: &'static str) -> impl Fn(E) -> Error {
     }
 }
 
-/// The driver's name for an error, or what function it lacks.
+/// The driver's name for an error, or the function that it lacks.
 fn name(error: CudaError) -> String {
     match error {
         CudaError::MissingFunction(missing) => missing.to_string(),
@@ -87,7 +87,7 @@ fn name(error: CudaError) -> String {
 /// Ordered with the legacy default stream, which is PyTorch's.
 const STREAM_FLAGS: StreamFlags = StreamFlags::DEFAULT;
 
-/// Early launches can be recorded from this version on.
+/// Dependent launches can be recorded from this version on.
 const EARLY_LAUNCHES: DriverVersion = DriverVersion { major: 12, minor: 3 };
 
 /// Loads the driver and starts it.
@@ -139,19 +139,19 @@ impl CudaDevice {
         Ok(Self { stream, is_recorder: false, shared: Arc::new(shared) })
     }
 
-    /// Makes the context this thread's. Every call that reaches the driver begins with it.
+    /// Makes the context current in this thread. Every call that reaches the driver begins with it.
     fn enter(&self) -> Result<(), Error> {
         CurrentContext::set_current(&self.shared.context).map_err(failed("enter the device's context"))
     }
 
-    /// The same device with a stream of its own.
+    /// The same device with its own stream.
     fn with_own_stream(&self, is_recorder: bool) -> Result<Self, Error> {
         self.enter()?;
         let stream = Stream::new(STREAM_FLAGS, None).map_err(failed("create a CUDA stream"))?;
         Ok(Self { stream, is_recorder, shared: self.shared.clone() })
     }
 
-    /// [`CudaDevice::enter`] for what cannot be remembered: the driver would give up the whole recording.
+    /// [`CudaDevice::enter`] for what cannot be recorded: the driver would discard the whole recording.
     fn enter_unrecorded(&self, operation: &'static str) -> Result<(), Error> {
         if self.is_recorder {
             return Err(Error::Recording { operation });
@@ -161,7 +161,7 @@ impl CudaDevice {
 }
 
 impl Shared {
-    /// The kernel, loaded at its first use.
+    /// The kernel, loaded when first used.
     fn kernel(&self, kernel: KernelId) -> Result<Loaded, Error> {
         let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = kernels.get(&kernel) {
@@ -170,11 +170,11 @@ impl Shared {
         let library = self.libraries.iter().find(|library| library.name() == kernel.library);
         let unknown = || Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() };
         let text = library.ok_or_else(unknown)?.find(kernel, self.compute)?;
-        // The driver's own answer to PTX that is too new names no versions.
+        // The driver's own error for PTX that is too new names no versions.
         ptx::check_driver(self.driver.version(), kernel, &text)?;
         let module = Arc::new(Module::from_ptx(&text, &[]).map_err(failed("compile a kernel's PTX"))?);
         let function = module.get_function(kernel.entry).map_err(failed("find a kernel in its module"))?.to_raw();
-        // What it waits by stands in its PTX, or it is not launched so.
+        // Only a kernel whose PTX has the wait may be a dependent launch.
         let is_early = text.contains("griddepcontrol.wait") && self.can_launch_early;
         let loaded = Loaded { function, is_early, _module: module };
         kernels.insert(kernel, loaded.clone());
@@ -206,7 +206,7 @@ impl Backend for CudaDevice {
                 blocks: ask(DeviceAttribute::MaxBlocksPerMultiprocessor)?,
                 registers: ask(DeviceAttribute::MaxRegistersPerMultiprocessor)?,
                 shared_bytes: ask(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)?,
-                // The architecture's, as in the executor: the driver does not know the second.
+                // The architecture's numbers, as in the executor: the driver does not know the granularity.
                 reserved_shared_bytes: known.map_or(1024, |known| known.reserved_shared_bytes),
                 shared_granularity: known.map_or(128, |known| known.shared_granularity),
             }),
@@ -244,8 +244,8 @@ impl Backend for CudaDevice {
 
     unsafe fn free(&self, address: u64, _bytes: usize) {
         if self.enter().is_ok() {
-            // SAFETY: as promised by the caller. The driver waits for work that uses it. An error here is one of work
-            // before, and has been or will be told by the next call.
+            // SAFETY: as promised by the caller. The driver waits for work that uses the memory. An error here is from
+            // earlier work, and another call has reported or will report it.
             let _ = unsafe { self.shared.driver.cuMemFree_v2(address) };
         }
     }
@@ -304,7 +304,7 @@ impl Backend for CudaDevice {
                 numAttrs: 1,
             };
             let (arguments, extra) = (arguments.as_mut_ptr(), std::ptr::null_mut());
-            // SAFETY: as promised by the caller; the kernel waits for the one before it.
+            // SAFETY: as promised by the caller; the kernel waits for its prerequisites.
             return unsafe { self.shared.driver.cuLaunchKernelEx(&config, function, arguments, extra) }
                 .map_err(failed("launch a kernel"));
         }
@@ -370,8 +370,8 @@ impl Backend for CudaDevice {
     }
 
     fn recorder(&self) -> Result<Arc<dyn Backend>, Error> {
-        // A stream that nothing else uses: what other threads do meanwhile is done, not remembered. Relaxed, as they
-        // may do anything.
+        // A stream that nothing else uses: what other threads do meanwhile is done, not recorded. Relaxed, as they may
+        // do anything.
         let recorder = self.with_own_stream(true)?;
         recorder.stream.begin_capture(CaptureMode::Relaxed).map_err(failed("begin a recording"))?;
         Ok(Arc::new(recorder))
@@ -417,7 +417,7 @@ impl Recorded for Graph {
         const OPERATION: &str = "start a recording";
         let Some(stream) = backend.stream() else { return Err(Error::OtherDevice { operation: OPERATION }) };
         CurrentContext::set_current(&self.shared.context).map_err(failed("enter the device's context"))?;
-        // SAFETY: the graph is whole, and its memory is there, as promised by the caller.
+        // SAFETY: the graph is whole, and its memory exists, as promised by the caller.
         unsafe { self.shared.driver.cuGraphLaunch(self.executable.as_raw(), stream.cast()) }.map_err(failed(OPERATION))
     }
 }

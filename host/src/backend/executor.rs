@@ -1,4 +1,4 @@
-//! The SIMT executor as a machine: memory of the host, kernels on its cores.
+//! The SIMT executor as a backend: memory of the host, kernels on its cores.
 
 use std::alloc::{self, Layout};
 use std::any::Any;
@@ -20,7 +20,7 @@ const ALIGNMENT: usize = 256;
 
 /// The executor.
 pub(crate) struct Executor {
-    /// Of a recorder: what it remembers instead of doing it.
+    /// In a recorder: what it records instead of doing it.
     recording: Option<Mutex<Vec<Step>>>,
     shared: Arc<Shared>,
 }
@@ -28,12 +28,11 @@ pub(crate) struct Executor {
 /// What all handles of an executor share.
 struct Shared {
     options: SimtOptions,
-    /// Everything that touches memory is in one order, forks' work too: it is the host's memory, which no two may
-    /// write at once.
+    /// Orders everything that touches memory, forks' work too: it is the host's memory, which no two may write at once.
     order: Mutex<()>,
 }
 
-/// Something that the executor does.
+/// An operation of the executor.
 #[derive(Clone)]
 enum Step {
     Launch {
@@ -68,15 +67,15 @@ impl Step {
 }
 
 impl Executor {
-    /// With that order of lanes, and checks or none.
+    /// An executor with the options' order of lanes, with or without checks.
     pub(crate) fn new(options: SimtOptions) -> Self {
         Self { recording: None, shared: Arc::new(Shared { options, order: Mutex::default() }) }
     }
 
-    /// Does a step, or remembers it.
+    /// Does a step, or records it.
     ///
     /// # Safety
-    /// The memory that it names is there, now and when a recording of it is started.
+    /// The memory that it names exists, now and when a recording of it is started.
     unsafe fn step(&self, step: Step) -> Result<(), Error> {
         match &self.recording {
             Some(recording) => recording.lock().unwrap_or_else(PoisonError::into_inner).push(step),
@@ -86,7 +85,7 @@ impl Executor {
         Ok(())
     }
 
-    /// Refuses what cannot be remembered.
+    /// Refuses what cannot be recorded.
     fn refuse_to_record(&self, operation: &'static str) -> Result<(), Error> {
         if self.recording.is_some() { Err(Error::Recording { operation }) } else { Ok(()) }
     }
@@ -103,7 +102,7 @@ fn cores() -> u32 {
     thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
-/// Bytes of the host's memory that are free; all that there could be, where it does not say.
+/// Free bytes of the host's memory; `usize::MAX` if it does not say.
 pub(crate) fn free_host_memory() -> usize {
     meminfo("MemAvailable").unwrap_or(usize::MAX)
 }
@@ -143,7 +142,7 @@ impl Backend for Executor {
         self.refuse_to_record(operation)?;
         let free = free_host_memory();
         let refusal = || Error::OutOfMemory { operation, requested: bytes, free, device: Self::name() };
-        // Linux would hand out more than there is, and end the process when it is used.
+        // Linux would hand out more than is free, and end the process when it is used.
         if bytes > free {
             return Err(refusal());
         }
@@ -154,7 +153,7 @@ impl Backend for Executor {
     }
 
     unsafe fn free(&self, address: u64, bytes: usize) {
-        // SAFETY: `allocate` has made this layout before.
+        // SAFETY: `allocate` has made this layout.
         unsafe {
             let layout = Layout::from_size_align_unchecked(bytes, ALIGNMENT);
             alloc::dealloc(ptr::with_exposed_provenance_mut(address as usize), layout);
@@ -246,7 +245,7 @@ fn place_mut(address: u64) -> *mut u8 {
 }
 
 impl Shared {
-    /// Waits until nothing else touches memory. A kernel cannot: what it would wait for is its own launch.
+    /// Waits until nothing else touches memory. A kernel cannot wait: it would wait for its own launch.
     fn in_order(&self, operation: &'static str) -> Result<MutexGuard<'_, ()>, Error> {
         if simt::lane::is_running() {
             return Err(Error::InsideKernel { operation });
@@ -257,7 +256,7 @@ impl Shared {
     /// Does a step.
     ///
     /// # Safety
-    /// The memory that it names is there.
+    /// The memory that it names exists.
     unsafe fn run(&self, step: &Step) -> Result<(), Error> {
         let _in_order = self.in_order(step.operation())?;
         // SAFETY: as promised by the caller; a lane of the launch calls its thread with its slots.
@@ -287,7 +286,7 @@ impl Shared {
         }
     }
 
-    /// Runs a launch as the options say, counted if somebody wants to know.
+    /// Runs a launch with the options, and counts it if a profile is open.
     fn launch(&self, call: &Call<'_>, lane: &(dyn Fn() + Sync)) -> Result<(), Error> {
         let SimtOptions { checks, schedule } = self.options;
         let arguments = arguments(call);
@@ -308,12 +307,12 @@ impl Shared {
 }
 
 thread_local! {
-    /// What this thread counts its launches to, by the device's number: the last one of a device is the innermost.
+    /// The profiles that this thread counts its launches to, with the device's number. The last one of a device is the
+    /// innermost.
     static PROFILES: RefCell<Vec<(usize, Profile)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A profile that launches of this thread on one device are counted to. Also after a panic, its end is that of the
-/// counting.
+/// A profile that counts this thread's launches on one device. Its end is the end of the counting, also after a panic.
 struct OpenProfile {
     device: usize,
     is_open: bool,
@@ -337,7 +336,7 @@ impl OpenProfile {
         });
     }
 
-    /// What was counted; a profile around this one has counted it too.
+    /// The counts. An enclosing profile has them, too.
     fn end(mut self) -> Profile {
         self.close()
     }
@@ -384,7 +383,7 @@ impl Recorded for Steps {
         let Some(executor) = backend.downcast_ref::<Executor>() else {
             return Err(Error::OtherDevice { operation: "start a recording" });
         };
-        // Nor can a CUDA graph be started into another.
+        // A CUDA graph cannot be started into another one, either.
         executor.refuse_to_record("start a recording")?;
         // SAFETY: as promised by the caller.
         self.steps.iter().try_for_each(|step| unsafe { executor.shared.run(step) })

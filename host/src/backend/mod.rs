@@ -1,4 +1,4 @@
-//! The two machines that run kernels, behind one interface: memory, copies, launches, time.
+//! The two backends that run kernels, behind one interface: memory, copies, launches, time.
 
 pub(crate) mod cuda;
 pub(crate) mod executor;
@@ -14,9 +14,9 @@ use cuda_std::launch::{Dim3, KernelId, NamedParameter};
 use crate::occupancy::Resources;
 use crate::{DeviceInfo, Error};
 
-/// A machine. All of its work is in one order: what a call starts sees what the calls before it did.
+/// A backend. All of its work is in one order: a call sees what earlier calls started.
 pub trait Backend: Send + Sync + Any {
-    /// What it is.
+    /// The device's description.
     fn info(&self) -> Result<DeviceInfo, Error>;
 
     /// Whether its times are those of a GPU.
@@ -25,95 +25,95 @@ pub trait Backend: Send + Sync + Any {
     /// Bytes of memory that are free.
     fn free_memory(&self) -> Result<usize, Error>;
 
-    /// New memory of `bytes` bytes, not 0: its address, a multiple of 256.
+    /// Allocates `bytes` bytes, not 0. Returns the address, a multiple of 256.
     fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error>;
 
-    /// Gives memory back.
+    /// Frees memory.
     ///
     /// # Safety
-    /// It is from [`Backend::allocate`] of this machine, with this size, and used no more.
+    /// The memory is from [`Backend::allocate`] of this backend, with this size, and is no longer used.
     unsafe fn free(&self, address: u64, bytes: usize);
 
-    /// Copies to the machine.
+    /// Copies to the backend.
     ///
     /// # Safety
-    /// `to` has room for `from` in one allocation of this machine.
+    /// `to` has space for `from` in one allocation of this backend.
     unsafe fn upload(&self, from: &[u8], to: u64) -> Result<(), Error>;
 
-    /// Copies from the machine, after all that was started before.
+    /// Copies from the backend, after all work started earlier.
     ///
     /// # Safety
-    /// `from` has `bytes` bytes in one allocation of this machine, `to` is valid for writing as many.
+    /// `from` has `bytes` bytes in one allocation of this backend, and `to` is valid for writes of as many.
     unsafe fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), Error>;
 
-    /// Copies within the machine.
+    /// Copies within the backend.
     ///
     /// # Safety
-    /// Both have `bytes` bytes, each in one allocation of this machine, and do not overlap.
+    /// Both have `bytes` bytes, each in one allocation of this backend, and do not overlap.
     unsafe fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), Error>;
 
     /// Sets bytes.
     ///
     /// # Safety
-    /// `address` has `bytes` bytes in one allocation of this machine.
+    /// `address` has `bytes` bytes in one allocation of this backend.
     unsafe fn fill(&self, address: u64, byte: u8, bytes: usize) -> Result<(), Error>;
 
     /// Starts a kernel.
     ///
     /// # Safety
     /// `call.slots` are the slots of arguments for `call.thread` and for the PTX entry `call.kernel`, and the memory in
-    /// them is this machine's.
+    /// them belongs to this backend.
     unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error>;
 
-    /// What a kernel needs in blocks of so many threads, and how many of them a multiprocessor runs at once; nothing in
-    /// the executor, which has no registers.
+    /// The resources of a kernel in blocks of `threads_per_block` threads, and how many blocks a multiprocessor runs at
+    /// once. `None` in the executor, which has no registers.
     fn resources(&self, kernel: KernelId, threads_per_block: u32) -> Result<Option<KernelOccupancy>, Error>;
 
     /// Waits for everything that was started.
     fn synchronize(&self) -> Result<(), Error>;
 
-    /// Another machine on the same device and memory, whose work is in an order of its own.
+    /// Another backend on the same device and memory, with its own order of work.
     fn fork(&self) -> Result<Arc<dyn Backend>, Error>;
 
-    /// What two machines on one device and memory have in common.
+    /// An identifier that backends on one device and memory share.
     fn device_id(&self) -> usize;
 
-    /// A machine on the same device and memory that remembers work instead of starting it, until
+    /// A backend on the same device and memory that records work instead of starting it, until
     /// [`Backend::end_recording`].
     fn recorder(&self) -> Result<Arc<dyn Backend>, Error>;
 
-    /// What a recorder has remembered: once.
+    /// What a recorder has recorded. Can be called once.
     fn end_recording(&self) -> Result<Box<dyn Recorded>, Error>;
 
-    /// The CUDA stream that its work goes through, for other libraries; nothing in the executor.
+    /// The CUDA stream of its work, for other libraries; `None` in the executor.
     fn stream(&self) -> Option<*mut c_void>;
 
-    /// What lanes do in all that this thread starts in `work`, counted: of the executor alone.
+    /// Counts what lanes do in all that this thread starts in `work`. Only the executor does.
     fn profile(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<simt::Profile, Error>;
 
-    /// How long the machine takes for what `work` starts: by its own clock if it has one.
+    /// How long the device takes for what `work` starts, by the device's clock if it has one.
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error>;
 }
 
-/// Work that was remembered.
+/// Recorded work.
 pub trait Recorded: Send + Sync {
-    /// Starts it on the machine that it was recorded on; a recorder refuses it.
+    /// Starts it on the backend that it was recorded on; a recorder refuses it.
     ///
     /// # Safety
-    /// All memory that it uses is still there.
+    /// All memory that it uses still exists.
     unsafe fn start(&self, backend: &dyn Backend) -> Result<(), Error>;
 }
 
-/// What a kernel needs, and the driver's word on how many blocks of it a multiprocessor runs at once.
+/// A kernel's resources, and, by the driver, how many of its blocks a multiprocessor runs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelOccupancy {
-    /// What it needs.
+    /// The kernel's resources.
     pub resources: Resources,
-    /// Blocks.
+    /// Blocks that a multiprocessor runs at once.
     pub blocks: u32,
 }
 
-/// A launch with everything checked that its types can say.
+/// A launch, checked as far as its types allow.
 pub struct Call<'a> {
     /// The kernel.
     pub kernel: KernelId,
@@ -125,21 +125,21 @@ pub struct Call<'a> {
     pub dynamic_shared: usize,
     /// The arguments.
     pub slots: &'a [u64],
-    /// The parameters that they are for.
+    /// The parameters of the slots.
     pub parameters: &'static [NamedParameter],
-    /// What runs one thread on the CPU.
+    /// Runs one thread on the CPU.
     pub thread: unsafe fn(&[u64]),
 }
 
 impl Call<'_> {
-    /// The same for the executor, whose checks of a launch are those of both machines.
+    /// The launch for the executor, whose checks of a launch serve both backends.
     fn as_simt_launch(&self, limits: simt::Limits) -> simt::Launch<'_> {
         let Self { kernel, grid, block, dynamic_shared, .. } = *self;
         simt::Launch { dynamic_shared, limits, ..simt::Launch::new(kernel.entry, grid, block) }
     }
 }
 
-/// Memory of a machine. A clone is the same memory, which is given back with the last of them.
+/// Memory of a backend. A clone is the same memory, which is freed with the last of them.
 #[derive(Clone)]
 pub struct Memory(Arc<Allocation>);
 
@@ -147,18 +147,19 @@ struct Allocation {
     backend: Arc<dyn Backend>,
     address: u64,
     bytes: usize,
-    /// Of a workspace, which kernels find zeroed and leave so: whether one has failed, and may not have.
+    /// Whether a kernel has failed, and may not have left the memory zeroed. Only for a workspace, which kernels find
+    /// zeroed and leave so.
     is_unclean: Option<AtomicBool>,
 }
 
-/// Where empty memory is said to be: aligned for everything, and never used.
+/// The address of empty memory: aligned for everything, and never accessed.
 const NOWHERE: u64 = 256;
 
-/// The widest access of a kernel, in bytes. Memory is a whole number of them, so that one that begins inside ends
+/// The widest access of a kernel, in bytes. Memory is a whole number of them, so an access that begins inside ends
 /// inside.
 const ACCESS: usize = 16;
 
-/// What is allocated for `bytes` bytes.
+/// The bytes allocated for `bytes` bytes.
 fn padded(backend: &dyn Backend, bytes: usize, operation: &'static str) -> Result<usize, Error> {
     bytes.checked_next_multiple_of(ACCESS).ok_or_else(|| Error::OutOfMemory {
         operation,
@@ -169,12 +170,12 @@ fn padded(backend: &dyn Backend, bytes: usize, operation: &'static str) -> Resul
 }
 
 impl Memory {
-    /// New memory, of any contents.
+    /// New memory with any contents.
     pub(crate) fn new(backend: &Arc<dyn Backend>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
         Self::allocate(backend, bytes, operation, None)
     }
 
-    /// New memory, zeroed, that every kernel finds so, and leaves so unless it fails.
+    /// New zeroed memory, which every kernel finds zeroed, and leaves so unless it fails.
     pub(crate) fn workspace(backend: &Arc<dyn Backend>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
         let memory = Self::allocate(backend, bytes, operation, Some(AtomicBool::new(true)))?;
         memory.make_clean()?;
@@ -193,7 +194,7 @@ impl Memory {
         };
         let memory = Self(Arc::new(Allocation { backend: backend.clone(), address, bytes, is_unclean }));
         if !bytes.is_multiple_of(ACCESS) {
-            // Kernels load 16 bytes of which they want some, and a checker should find the rest written.
+            // Kernels load 16 bytes of which they use some, and a checker must find the others written.
             let last = (bytes / ACCESS * ACCESS) as u64;
             // SAFETY: the memory's own last 16 bytes.
             unsafe { backend.fill(address + last, 0, ACCESS)? };
@@ -201,14 +202,14 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Says that work with this memory has failed.
+    /// Records that work with this memory has failed.
     pub(crate) fn note_failure(&self) {
         if let Some(is_unclean) = &self.0.is_unclean {
             is_unclean.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Zeroes a workspace that work has failed with.
+    /// Zeroes a workspace if work with it has failed.
     pub(crate) fn make_clean(&self) -> Result<(), Error> {
         let Allocation { backend, address, bytes, is_unclean } = &*self.0;
         if *bytes > 0 && is_unclean.as_ref().is_some_and(|is_unclean| is_unclean.load(Ordering::SeqCst)) {
@@ -227,7 +228,7 @@ impl Memory {
         self.0.bytes
     }
 
-    /// Whether a machine has it, by itself or through another on the same device.
+    /// Whether it belongs to a backend, or to another one on the same device.
     pub(crate) fn is_of(&self, backend: &Arc<dyn Backend>) -> bool {
         Arc::ptr_eq(&self.0.backend, backend) || self.0.backend.device_id() == backend.device_id()
     }

@@ -1,4 +1,4 @@
-//! The operators of [`crate::ops`], with their kernels, but for exact sums of floats.
+//! The operators of [`crate::ops`] with their kernels, except exact sums of floats.
 
 use cuda_std::element::Element;
 use half::{bf16, f16};
@@ -20,10 +20,12 @@ use super::segments::OrderedSegmentKernels;
 use super::{Kernels, Planned, Reduction, SegmentKernels, Shape};
 use crate::Error;
 
-/// An operator, its name in messages, and by which operator of [`kernels`] elements of each type `T` are reduced: its
-/// value, the elements that the kernel takes those of type `T` as, and what it gives out.
+/// A built-in operator: its name in messages, and its kernels for each element type.
 ///
-/// Elements and results have the sizes of the kernel's, and the kernel gives the bits that the operator gives.
+/// For each type `T` the table names the operator of [`kernels`] that reduces its elements: that operator's value, the
+/// kernel's element type, and the output type.
+///
+/// Elements and results have the sizes of the kernel's, and the kernel's bits are the operator's.
 macro_rules! builtin {
     ($($operator:ident, $name:literal {
         $($($type:ident)+ => $by:ident($value:expr) $order:ident of $element:ty, to $output:ty;)*
@@ -36,11 +38,11 @@ macro_rules! builtin {
                 type Output = $output;
 
                 fn plan(shape: Shape, _: Token) -> Result<Planned<$type, $output>, Error> {
-                    // SAFETY: whoever has them cannot launch them: only the plans of `Kernels` do.
+                    // SAFETY: no holder of the handles can launch them: only the plans of `Kernels` do.
                     plan_by(unsafe { builtin!(kernels, $name, $by, $value, $element, $order) }, shape)
                 }
                 fn segment_kernels(_: Token) -> SegmentKernels<$type, $output> {
-                    // SAFETY: as above, of `SegmentKernels`; and the table says what has the same bits.
+                    // SAFETY: as above, by `SegmentKernels`; and the table names operators with the same bits.
                     SegmentKernels::InOrder(unsafe { builtin!(segment_kernels, $by, $value, $element).taken_as() })
                 }
             }
@@ -56,7 +58,7 @@ macro_rules! builtin {
             columns: Some(columns::handle::<$by, $element>()),
         }
     };
-    // Rows that begin anywhere have a kernel of their own only where the order counts.
+    // Only operators that keep an order have a kernel for unaligned rows.
     (long_rows_unaligned, $by:ident, $element:ty, in_any_order) => {{
         const { assert!(<$by as Operator<$element>>::ANY_ORDER) };
         None
@@ -79,7 +81,7 @@ builtin! {
     Sum, "the sum" {
         i8 i16 u8 u16 => SumOrMean(SumOrMean { is_mean: false }) in_any_order of T, to <T as Scalar>::Wide;
         i32 i64 u32 => Sum(Sum) in_any_order of T, to <T as Scalar>::Wide;
-        // Sums, products and squares that wrap have the same bits with and without a sign.
+        // Wrapping sums, products and squares have the same bits with and without a sign.
         u64 => Sum(Sum) in_any_order of i64, to u64;
     }
     WrappingSum, "the wrapping sum" {
@@ -146,7 +148,7 @@ builtin! {
     }
 }
 
-/// Elements that are compared as those of another type, with some bits flipped: see [`Extreme`].
+/// Elements that are compared as another type, with some bits flipped: see [`Extreme`].
 trait Compared {
     type By: Element;
     const FLIP_OF_MAX: u64;
@@ -178,8 +180,8 @@ compared! {
     i64 as u64, maximum 1 << 63, minimum i64::MAX as u64;
 }
 
-/// Elements that are counted as those of another type: whether one is 0, NaN or infinite is in the bits, and of floats
-/// of one size in the same ones.
+/// Elements that are counted as another type. An element's bits say whether it is 0, NaN or infinite, the same bits in
+/// all floats of one size.
 trait Counted {
     type By: Element;
 }
@@ -197,7 +199,7 @@ counted! {
     u8 as u8; u16 as u16; u32 as u32; u64 as u64; i8 as u8; i16 as u16; i32 as u32; i64 as u64;
 }
 
-/// Floats, whose infinity has all bits of the exponent set and no others.
+/// Floats. Infinity has all bits of the exponent set, and no others.
 trait Infinite {
     /// The bits of infinity, shifted left by one.
     const INFINITY_SHIFTED: u64;

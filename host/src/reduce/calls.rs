@@ -1,4 +1,4 @@
-//! The calls: a reduction each, that waits for its result.
+//! Blocking calls, one for each reduction.
 
 use cuda_std::element::Element;
 use kernels::ops::{
@@ -12,10 +12,10 @@ use super::{Kernels, Reduction, Shape};
 use crate::{Buffer, Error, Gpu, View};
 
 impl Gpu {
-    /// A reduction of one shape, with all the memory that it needs, to be started as often as needed.
+    /// A reduction of one shape, with all of its memory, to be started any number of times.
     ///
     /// # Errors
-    /// The operator has no result for this shape, or there is no memory for the workspace.
+    /// The operator has no result for this shape, or memory for the workspace runs out.
     pub fn reducer<O: Reduction<T>, T: Element>(
         &self,
         _operator: O,
@@ -27,7 +27,7 @@ impl Gpu {
     /// [`Gpu::reducer`] by a custom operator.
     ///
     /// # Errors
-    /// As there; and the operator has no kernel for the shape.
+    /// As for [`Gpu::reducer`]; and the operator has no kernel for the shape.
     pub fn reducer_by<O: Operator<T>, T: Element>(
         &self,
         kernels: Kernels<O, T>,
@@ -39,8 +39,8 @@ impl Gpu {
     /// Reduces a whole view, a buffer or a matrix to one value.
     ///
     /// # Errors
-    /// There is nothing to reduce and the operator has no result for that, the view is another device's, there is no
-    /// memory for the workspace (128 KiB, once for each device), or work before has failed.
+    /// There is nothing to reduce and the operator has no result for that, the view belongs to another device, memory
+    /// for the workspace (128 KiB, once for each device) runs out, or earlier work has failed.
     pub fn reduce<'a, O: Reduction<T>, T: Element>(
         &self,
         operator: O,
@@ -50,13 +50,12 @@ impl Gpu {
         Ok(self.download(&self.reduce_to_buffer(operator, input, Shape::all(input.len()))?)?[0])
     }
 
-    /// Reduces a view to a buffer of one output for each row, column or segment of its shape.
+    /// Reduces a view to a buffer with one output for each row, column or segment of its shape.
     ///
-    /// Columns of squares of `f64` (their sum, or the norm) are transposed first, to memory that is as large as the
-    /// view.
+    /// Columns of squares of `f64` (their sum, or the norm) are first transposed, to memory as large as the view.
     ///
     /// # Errors
-    /// As [`Gpu::reduce`]; and the view is shorter than the shape. What is behind that is left alone.
+    /// As for [`Gpu::reduce`]; and the view is shorter than the shape. Elements past the shape are ignored.
     pub fn reduce_to_buffer<'a, O: Reduction<T>, T: Element>(
         &self,
         _operator: O,
@@ -73,7 +72,7 @@ impl Gpu {
     }
 }
 
-/// The type of what an operator gives out.
+/// An operator's output type.
 type OutputOf<O, T> = <O as Reduction<T>>::Output;
 
 macro_rules! calls {
@@ -82,7 +81,7 @@ macro_rules! calls {
             $(#[$doc])*
             ///
             /// # Errors
-            /// As [`Gpu::reduce`].
+            /// As for [`Gpu::reduce`].
             pub fn $name<'a, T: Element>(&self, input: impl Into<View<'a, T>>) -> Result<OutputOf<$operator, T>, Error>
             where
                 $operator: Reduction<T>,
@@ -93,14 +92,14 @@ macro_rules! calls {
     };
 }
 
-/// Those whose output does not depend on the element.
+/// Calls whose output type does not depend on the element type.
 macro_rules! calls_of_one_type {
     ($($(#[$doc:meta])* $name:ident by $operator:ident, $raw:ident as $output:ident $convert:expr;)*) => {
         impl Gpu {$(
             $(#[$doc])*
             ///
             /// # Errors
-            /// As [`Gpu::reduce`].
+            /// As for [`Gpu::reduce`].
             pub fn $name<'a, T: Element>(&self, input: impl Into<View<'a, T>>) -> Result<$output, Error>
             where
                 $operator: Reduction<T, Output = $raw>,
@@ -112,8 +111,8 @@ macro_rules! calls_of_one_type {
 }
 
 calls! {
-    /// The sum, of nothing 0: of floats the exact one, rounded once, to `f32` of `f16` and `bf16`; of integers in 64
-    /// bits. See [`Sum`].
+    /// The sum; 0 for no elements. Floats give the exact sum, rounded once (of `f16` and `bf16` to `f32`); integers are
+    /// summed in 64 bits. See [`Sum`].
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -123,16 +122,16 @@ calls! {
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     ///
-    /// A sum that goes on, or is stored, is [`warpfold::exact::ExactSum`](crate::exact::ExactSum) on the host
+    /// A running or stored sum is [`warpfold::exact::ExactSum`](crate::exact::ExactSum) on the host
     /// ([`Gpu::partial_sum`]), and [`ExactSums`](crate::ExactSums) on the device.
     sum by Sum;
-    /// The product, of nothing 1: of integers in 64 bits, of `f16` and `bf16` in `f32`. See [`Product`].
+    /// The product; 1 for no elements. Integers are multiplied in 64 bits, `f16` and `bf16` in `f32`. See [`Product`].
     product by Product;
-    /// The mean, of nothing NaN: the exact sum over the number of elements, rounded once. See [`Mean`].
+    /// The mean; NaN for no elements. The exact sum over the number of elements, rounded once. See [`Mean`].
     mean by Mean;
-    /// The sum of squares, of nothing 0: of floats the exact one, rounded once. See [`SumOfSquares`].
+    /// The sum of squares; 0 for no elements. Of floats it is exact, rounded once. See [`SumOfSquares`].
     sum_of_squares by SumOfSquares;
-    /// The Euclidean norm, of nothing 0: the exact one, rounded once. See [`Norm`].
+    /// The Euclidean norm; 0 for no elements. Exact, rounded once. See [`Norm`].
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -142,11 +141,11 @@ calls! {
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     norm by Norm;
-    /// The smallest element; NaN if one is NaN. See [`Min`].
+    /// The smallest element; NaN if any is NaN. See [`Min`].
     min by Min;
-    /// The largest element; NaN if one is NaN. See [`Max`].
+    /// The largest element; NaN if any is NaN. See [`Max`].
     max by Max;
-    /// The smallest and the largest element, in one pass over them. See [`MinMax`].
+    /// The smallest and the largest element, in one pass. See [`MinMax`].
     min_max by MinMax;
 }
 
@@ -155,14 +154,14 @@ calls_of_one_type! {
     argmin by ArgMin, u64 as u64 |index| index;
     /// The index of the first largest element, or of the first NaN. See [`ArgMax`].
     argmax by ArgMax, u64 as u64 |index| index;
-    /// Whether some element is not 0; of nothing false. See [`Any`].
+    /// Whether any element is not 0; false for no elements. See [`Any`].
     any by Any, u8 as bool |answer| answer != 0;
-    /// Whether no element is 0; of nothing true. See [`All`].
+    /// Whether no element is 0; true for no elements. See [`All`].
     all by All, u8 as bool |answer| answer != 0;
-    /// How many elements are not 0. See [`CountNonzero`].
+    /// The number of elements that are not 0. See [`CountNonzero`].
     count_nonzero by CountNonzero, u64 as u64 |count| count;
-    /// How many elements are NaN. See [`CountNan`].
+    /// The number of elements that are NaN. See [`CountNan`].
     count_nan by CountNan, u64 as u64 |count| count;
-    /// How many elements are neither NaN nor infinite. See [`CountFinite`].
+    /// The number of elements that are neither NaN nor infinite. See [`CountFinite`].
     count_finite by CountFinite, u64 as u64 |count| count;
 }

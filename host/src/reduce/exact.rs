@@ -1,4 +1,4 @@
-//! Sums of floats, which are exact, and what is made of them.
+//! Exact sums of floats, and the results computed from them.
 
 use cuda_std::element::{Element, Plain};
 use half::{bf16, f16};
@@ -29,13 +29,13 @@ struct ExactKernels<T: Element> {
     long_rows: (AnyBlock<ExactLongRowArgs<'static, T>>, usize),
     /// The kernel for short rows.
     rows: Kernel<ExactRowArgs<'static, T>>,
-    /// The kernel for columns. If there is none, columns are transposed.
+    /// The kernel for columns. Without one, columns are transposed.
     columns: Option<Kernel<exact_columns::Args<'static, T>>>,
     /// Words of a residue.
     words: usize,
-    /// Tile states of a row's part.
+    /// Tile states of a split of a row.
     boxes: usize,
-    /// What is made of the sums.
+    /// Selects the result computed from the sums.
     finish: u32,
 }
 
@@ -46,13 +46,13 @@ macro_rules! exact_reductions {
 
             fn plan(shape: Shape, _: Token) -> Result<Planned<$type, $output>, Error> {
                 let (words, boxes) = (words_of_residue::<$terms, $type>(), boxes::<$terms, $type>());
-                // SAFETY: whoever has them cannot launch them: only `Exact` does.
+                // SAFETY: no holder of the handles can launch them: only `Exact` does.
                 let (long_rows, rows, columns) = unsafe { exact_reductions!($kernels, $terms, $type) };
                 Exact::plan::<$output>(ExactKernels { long_rows, rows, columns, words, boxes, finish: $finish }, shape)
             }
 
             fn segment_kernels(_: Token) -> SegmentKernels<$type, $output> {
-                // SAFETY: whoever has it cannot launch it: only a `SegmentReducer` does.
+                // SAFETY: no holder of the handle can launch it: only a `SegmentReducer` does.
                 let segments = unsafe { exact_segments::handle::<$terms, $type>() };
                 // SAFETY: as above.
                 let long_segments = unsafe { exact_long_segments::handle::<$terms, $type>() };
@@ -104,11 +104,11 @@ exact_reductions! {
 /// The operation's name, for messages.
 const OPERATION: &str = "reduce";
 
-/// A shape's reduction by exact sums.
+/// The reduction of a shape by exact sums.
 struct Exact<T: Element> {
     kernels: ExactKernels<T>,
     plan: Plan,
-    /// How columns become rows, and the elements of the input and of its copy, if there is no kernel for columns.
+    /// How columns become rows, and the elements of the input and of its copy. None if there is a kernel for columns.
     transposed: Option<(Transposition, usize, usize)>,
 }
 
@@ -147,7 +147,7 @@ impl Plan {
         } else if rows > 1 && len > 0 && Lanes::take(len, size) {
             Self::Rows { rows, len, pitch }
         } else {
-            // Nothing is where the pitch says; and where that would be may be beyond any address.
+            // Empty rows do not use the pitch, which may be beyond any address.
             let pitch = if len == 0 { 0 } else { pitch };
             Self::LongRows {
                 rows,
@@ -172,7 +172,7 @@ impl<T: Element> Exact<T> {
                 Some(_) => {
                     let at_once = AtOnce { rows: rows_in_flight(size), blocks: BLOCKS_AT_ONCE * MULTIPROCESSORS };
                     let tiles = Tiles::filling(rows, columns, batches, size, at_once);
-                    // What separates nothing shall not look like bad alignment.
+                    // A single batch does not use its pitch, which must not look misaligned.
                     let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
                     Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles }
                 }
@@ -229,7 +229,7 @@ impl<T: Element> Exact<T> {
                     batch_pitch,
                     abreast,
                     lanes,
-                    // No more than the grid has blocks.
+                    // At most the grid's blocks.
                     tiles: count as u32,
                     parts,
                     residues,
@@ -278,23 +278,23 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T> {
     }
 }
 
-/// How lanes take short rows. It does not change the results.
+/// How lanes share short rows. It does not change the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lanes {
     /// Lanes of a row.
     pub lanes: u32,
-    /// Vectors of a row that each of them has.
+    /// Vectors of a row for each of these lanes.
     pub vectors: u32,
     pub rows_of_block: usize,
 }
 
 impl Lanes {
-    /// Whether lanes take rows of `len` elements of `size` bytes; longer ones are taken by blocks.
+    /// Whether lanes take rows of `len` elements of `size` bytes; blocks take longer ones.
     pub fn take(len: usize, size: usize) -> bool {
         len / (16 / size) <= 32 * rows::VECTORS
     }
 
-    /// Those of such rows, which may have singles beside whole vectors.
+    /// The lanes of such rows, which may have singles outside whole vectors.
     pub fn of(len: usize, size: usize, has_singles: bool) -> Self {
         let vectors_of_row = len / (16 / size);
         let least = if has_singles { least_lanes(size) as usize } else { 1 };
@@ -323,7 +323,7 @@ mod tests {
                     let Lanes { lanes, vectors, rows_of_block } = Lanes::of(len, size, has_singles);
                     assert!((lanes * vectors) as usize * 16 / size + if has_singles { 16 / size } else { 0 } > len - 1);
                     assert!(lanes <= 32 && vectors <= 4 && lanes.is_power_of_two() && vectors.is_power_of_two());
-                    // Two singles of each lane: what is before the first vector and what is behind the last.
+                    // Two singles for each lane: those before the first vector and those after the last.
                     assert!(!has_singles || lanes as usize * 2 >= 2 * (16 / size - 1));
                     assert_eq!(rows_of_block, 128 / lanes as usize * 4 / vectors as usize);
                 }

@@ -1,4 +1,4 @@
-//! Reductions: any operator of [`crate::ops`] or of one's own, over any shape.
+//! Reductions: any operator of [`crate::ops`] or a custom one, over any shape.
 //!
 //! ```
 //! use warpfold::ops::{ArgMax, Mean, Sum};
@@ -15,7 +15,7 @@
 //! let means = gpu.reduce_to_buffer(Mean, &x, Shape::columns(2, 3))?;
 //! assert_eq!(gpu.download(&means)?, [1.5, 4.5, 4.5]);
 //!
-//! // Without a word to the host and without allocating, as often as it is needed.
+//! // Without waiting and without allocating, any number of times.
 //! let mut reducer = gpu.reducer(ArgMax, Shape::rows(2, 3))?;
 //! let mut places = gpu.zeroed::<u64>(2)?;
 //! reducer.start(&x, &mut places)?;
@@ -26,26 +26,26 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
-//! Segments of any lengths have their offsets in the device's memory: [`SegmentReducer`]. Two inputs have a dot
-//! product: [`Gpu::dot`](crate::Gpu::dot). Sums of floats that go on stay on the device as [`ExactSums`].
+//! Segments of any lengths have their offsets in device memory: [`SegmentReducer`]. The dot product reduces two inputs:
+//! [`Gpu::dot`](crate::Gpu::dot). Running sums of floats stay on the device as [`ExactSums`].
 //!
-//! **Bits.** A sum, mean, sum of squares, norm or dot product of floats is exact, and rounded once, to nearest even:
-//! it does not depend on the order of the elements, the alignment, the layout, the rows beside it, or the device.
-//! Means and norms of integers are exact, and rounded once to `f64`. Products of floats and custom operators have an
-//! order that is a function of three things: the number of elements that are reduced to the result, the types, and
-//! whether the elements are neighbours (a row, all of an input), a column, or a segment by offsets. So all results'
-//! bits are equal on every device, in every run and on every stream, in the executor, at every alignment, and whatever
-//! rows or columns are beside; and NaN is always the same one.
+//! **Bits.** A sum, mean, sum of squares, norm or dot product of floats is exact, and rounded once, to nearest even: it
+//! does not depend on the order of the elements, the alignment, the layout, the other rows, or the device. Means and
+//! norms of integers are exact, and rounded once to `f64`. Products of floats and custom operators have an order that
+//! is a function of three things: the number of elements reduced to the result, the types, and whether the elements are
+//! contiguous (a row, the whole input), a column, or a segment by offsets. So every result has the same bits on every
+//! device, in every run, on every stream, in the executor, at every alignment, and with any other rows or columns. NaN
+//! is always the same one.
 //!
-//! **Nothing.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. A minimum, a
-//! maximum and the place of one are an [`Error::Empty`] if there is an output that would need one.
-//! Where a shape has no outputs (`Shape::rows(0, 0)`, `Shape::axis(&[0, 0, 4], 1)`) nothing lacks a value, so every
-//! operator gives an empty buffer. NumPy raises there for minima, maxima and their places; a program that reduces a
-//! batch of any size needs no special case here.
+//! **No elements.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. A
+//! minimum, a maximum and the index of either are an [`Error::Empty`] if an output needs one. A shape without outputs
+//! (`Shape::rows(0, 0)`, `Shape::axis(&[0, 0, 4], 1)`) lacks no value, so every operator gives an empty buffer. NumPy
+//! raises there for minima, maxima and their indices; here a program that reduces a batch of any size needs no special
+//! case.
 //!
-//! **Special numbers.** As in NumPy: NaN comes out of every sum, minimum and maximum that it goes into; of several NaN,
-//! or several equal elements, an index is that of the first; a sum of floats that is 0 is +0.0; integers wrap, in 64
-//! bits unless [`WrappingSum`](crate::ops::WrappingSum) says otherwise.
+//! **Special numbers.** As in NumPy: a sum, minimum or maximum of elements with NaN is NaN; of several NaN, or several
+//! equal elements, an index is that of the first; a sum of floats that is 0 is +0.0; integers wrap, in 64 bits unless
+//! [`WrappingSum`](crate::ops::WrappingSum) says otherwise.
 
 mod builtin;
 mod calls;
@@ -83,13 +83,13 @@ type ColumnsKernel<O, T> = Kernel<ColumnArgs<'static, T, <O as Operator<T>>::Sta
 
 /// The kernels of an operator for elements of one type.
 ///
-/// Those of [`crate::ops`] are there by themselves ([`Reduction`]). For a custom operator, write kernels that call the
-/// engines of `kernels::reduce`, and give the result to [`Gpu::reducer_by`](crate::Gpu::reducer_by);
+/// The operators of [`crate::ops`] have theirs built in ([`Reduction`]). For a custom operator, write kernels that call
+/// the engines of `kernels::reduce`, and pass the result to [`Gpu::reducer_by`](crate::Gpu::reducer_by), as
 /// `examples/operator` does. Exact sums of custom terms have [`TermKernels`].
 ///
-/// Engines check no access, so a kernel that calls one is an `unsafe fn`, and so is its `handle`. What that asks for is
-/// kept here: the kernels can be had from nowhere else, and are launched with arguments that their engine takes, for
-/// views that have all elements that those name.
+/// Engines check no access, so a kernel that calls one is an `unsafe fn`, and so is its `handle`. Their requirements
+/// are met here: the kernels are accessible from nowhere else, and are launched with arguments that their engine
+/// accepts, for views that have all elements that the arguments name.
 pub struct Kernels<O: Operator<T>, T: Element> {
     name: &'static str,
     /// The operator's value.
@@ -101,40 +101,40 @@ pub struct Kernels<O: Operator<T>, T: Element> {
 }
 
 impl<O: Operator<T>, T: Element> Kernels<O, T> {
-    /// An operator with a kernel for long rows; the whole input is one. It takes short ones too, if slowly. `name`
+    /// An operator with a kernel for long rows; the whole input is one. The kernel takes short rows too, slowly. `name`
     /// is for messages: `the sum`.
     ///
-    /// The kernel calls [`fold_long_rows`](kernels::reduce::long_rows::fold_long_rows), or takes any arguments.
+    /// The kernel calls [`fold_long_rows`](kernels::reduce::long_rows::fold_long_rows), or accepts any arguments.
     pub fn new(name: &'static str, long_rows: AnyBlock<LongRowArgs<'static, T, Output<O, T>>>) -> Self {
         Self { name, operator: O::default().to_word(), long_rows, long_rows_unaligned: None, rows: None, columns: None }
     }
 
-    /// The operator's value; without one it is the default of its type.
+    /// Sets the operator's value; the default is its type's.
     pub fn with_operator(self, operator: O) -> Self {
         Self { operator: operator.to_word(), ..self }
     }
 
-    /// Also with a kernel for long rows of which not all begin at a multiple of 16 bytes, which calls
-    /// [`long_rows_unaligned`](fn@kernels::reduce::long_rows::long_rows_unaligned); without one, the one for rows takes
-    /// these too.
+    /// Adds a kernel for long rows of which not all begin at a multiple of 16 bytes. It calls
+    /// [`long_rows_unaligned`](fn@kernels::reduce::long_rows::long_rows_unaligned). Without it, the kernel for long
+    /// rows takes these too.
     pub fn with_long_rows_unaligned(self, kernel: AnyBlock<LongRowArgs<'static, T, Output<O, T>>>) -> Self {
         Self { long_rows_unaligned: Some(kernel), ..self }
     }
 
-    /// Also with a kernel for short rows, which calls [`rows`](fn@kernels::reduce::rows::rows) in blocks of as many
-    /// threads; without one they are folded as long ones.
+    /// Adds a kernel for short rows, which calls [`rows`](fn@kernels::reduce::rows::rows) in blocks of that kernel's
+    /// size. Without it, short rows are folded as long ones.
     pub fn with_rows(self, kernel: Kernel<RowArgs<'static, T, Output<O, T>>>) -> Self {
         Self { rows: Some(kernel), ..self }
     }
 
-    /// Also with a kernel for columns, which calls [`columns`](fn@kernels::reduce::columns::columns) in blocks of as
-    /// many threads; without one they are an error.
+    /// Adds a kernel for columns, which calls [`columns`](fn@kernels::reduce::columns::columns) in blocks of that
+    /// kernel's size. Without it, columns are an error.
     pub fn with_columns(self, kernel: ColumnsKernel<O, T>) -> Self {
         Self { columns: Some(kernel), ..self }
     }
 }
 
-// By hand: a derive would ask for `O: Clone`.
+// By hand: a derive would require `O: Clone`.
 impl<O: Operator<T>, T: Element> Clone for Kernels<O, T> {
     fn clone(&self) -> Self {
         *self
@@ -144,11 +144,11 @@ impl<O: Operator<T>, T: Element> Copy for Kernels<O, T> {}
 
 /// An operator of [`crate::ops`] for elements of type `T`.
 ///
-/// Nobody else can implement it: a custom operator has [`Kernels`], for [`Gpu::reducer_by`](crate::Gpu::reducer_by).
+/// Sealed: a custom operator has [`Kernels`], for [`Gpu::reducer_by`](crate::Gpu::reducer_by).
 pub trait Reduction<T: Element>: Sized {
-    /// What is given out for each row, column or segment.
+    /// The type of each row's, column's or segment's output.
     type Output: Plain;
-    /// The reduction of a shape, if there is one.
+    /// Plans the reduction of a shape, if possible.
     #[doc(hidden)]
     fn plan(shape: Shape, _: private::Token) -> Result<Planned<T, Self::Output>, Error>;
     /// The kernels for segments by offsets.

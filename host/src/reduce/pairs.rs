@@ -20,23 +20,23 @@ use crate::{AnyBlock, Buffer, Error, Gpu, View, ViewMut};
 
 const OPERATION: &str = "reduce pairs";
 
-/// An operator of pairs of elements of type `T`.
+/// An operator on pairs of elements of type `T`.
 ///
-/// Nobody else can implement it.
+/// Sealed: only this crate implements it.
 pub trait PairReduction<T: Element>: Sized {
-    /// What is given out for each row.
+    /// The type of each row's output.
     type Output: Plain;
     /// The kernel for two inputs.
     #[doc(hidden)]
     fn pairs(_: Token) -> PairKernel<T, Self::Output>;
 }
 
-/// The kernel of an operator of pairs, and what its blocks leave each other.
+/// The kernel of an operator on pairs, and the memory that its blocks share.
 #[doc(hidden)]
 pub enum PairKernel<T: Element, R: Plain> {
-    /// Tile states that a state takes.
+    /// Combines states, each of which takes `boxes` tile states.
     InOrder { kernel: AnyBlock<PairArgs<'static, T, R>>, boxes: usize },
-    /// Exact sums, the words of a residue, and what is made of the sums.
+    /// Sums exactly: `words` are those of a residue, and `finish` selects the result.
     Exact { kernel: AnyBlock<exact_pairs::Args<'static, T>>, boxes: usize, words: usize, finish: u32 },
 }
 
@@ -47,7 +47,7 @@ macro_rules! dots {
 
             fn pairs(_: Token) -> PairKernel<$type, Self::Output> {
                 let boxes = tile_state::tile_states_per_value::<<Dot as Operator<$type>>::State>();
-                // SAFETY: whoever has it cannot launch it: only the plans below do, with what they have checked.
+                // SAFETY: no holder of the handle can launch it: only the plans below do, with what they have checked.
                 PairKernel::InOrder { kernel: unsafe { pairs::pairs::handle::<Self, $type>() }, boxes }
             }
         }
@@ -79,8 +79,8 @@ exact_dots! {
     InElementType<Dot>: bf16, to bf16, IN_OTHER_FORMAT;
 }
 
-/// A reduction of two inputs of one shape, with all the memory that it needs: starting it allocates nothing and waits
-/// for nothing. It reduces elements of type `T` to outputs of type `R`.
+/// A reduction of two inputs of one shape, with all of its memory. Starting it neither allocates nor waits. It reduces
+/// elements of type `T` to outputs of type `R`.
 ///
 /// Made by [`Gpu::pair_reducer`].
 pub struct PairReducer<T: Element, R: Plain> {
@@ -90,8 +90,8 @@ pub struct PairReducer<T: Element, R: Plain> {
 }
 
 impl Gpu {
-    /// The dot product of two vectors, of nothing 0: of floats the exact one, rounded once, to `f32` of `f16` and
-    /// `bf16`; of integers in 64 bits. See [`Dot`].
+    /// The dot product of two vectors; 0 for no elements. Floats give the exact one, rounded once (of `f16` and `bf16`
+    /// to `f32`); integers are summed in 64 bits. See [`Dot`].
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -105,7 +105,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Their lengths differ; and as [`Gpu::reduce`].
+    /// Their lengths differ; and as for [`Gpu::reduce`].
     pub fn dot<'x, 'y, T: Element>(
         &self,
         x: impl Into<View<'x, T>>,
@@ -123,10 +123,10 @@ impl Gpu {
         Ok(self.download(&output)?[0])
     }
 
-    /// Reduces two inputs of one shape, all of them or row by row, to a buffer of one output for each row.
+    /// Reduces two inputs of one shape, whole or row by row, to a buffer with one output for each row.
     ///
     /// # Errors
-    /// A view is shorter than the shape, or the shape is one of columns; and as [`Gpu::reduce`].
+    /// A view is shorter than the shape, or the shape is one of columns; and as for [`Gpu::reduce`].
     pub fn reduce_pairs<'x, 'y, O: PairReduction<T>, T: Element>(
         &self,
         _operator: O,
@@ -143,10 +143,10 @@ impl Gpu {
         Ok(output)
     }
 
-    /// A reduction of two inputs of one shape, with all the memory that it needs, to be started as often as needed.
+    /// A reduction of two inputs of one shape, with all of its memory, to be started any number of times.
     ///
     /// # Errors
-    /// The shape is one of columns, or there is no memory for the workspace.
+    /// The shape is one of columns, or memory for the workspace runs out.
     pub fn pair_reducer<O: PairReduction<T>, T: Element>(
         &self,
         _operator: O,
@@ -159,16 +159,16 @@ impl Gpu {
 }
 
 impl<T: Element, R: Plain> PairReducer<T, R> {
-    /// What it reduces to what.
+    /// The shape that it reduces.
     pub fn shape(&self) -> Shape {
         self.planned.shape
     }
 
-    /// Starts the reduction of the two inputs into `output`, behind all work that was started before.
+    /// Starts the reduction of the two inputs into `output`, after all work started earlier.
     ///
     /// # Errors
-    /// An input is shorter than the shape (what is behind that is left alone), `output` has not as many elements as the
-    /// shape has outputs, or one of them is another device's; the launch is refused.
+    /// An input is shorter than the shape (elements past the shape are ignored), `output` does not have one element for
+    /// each of the shape's outputs, or one of them belongs to another device; the launch is refused.
     pub fn start<'x, 'y, 'o>(
         &mut self,
         x: impl Into<View<'x, T>>,
@@ -179,7 +179,7 @@ impl<T: Element, R: Plain> PairReducer<T, R> {
     }
 }
 
-/// Whether both inputs are this device's and as long as the shape: to be asked before there is memory for the outputs.
+/// Checks that both inputs belong to this device and have the shape's elements, before outputs are allocated.
 pub(super) fn check_inputs<T: Element>(gpu: &Gpu, shape: Shape, x: View<'_, T>, y: View<'_, T>) -> Result<(), Error> {
     let expected = shape.elements().unwrap_or(usize::MAX);
     for (what, input) in [("the first input", x), ("the second input", y)] {
@@ -206,7 +206,7 @@ struct PlannedPairs<T: Element, R: Plain> {
 }
 
 impl<T: Element, R: Plain> PlannedPairs<T, R> {
-    /// How a shape of pairs is reduced, if it can be.
+    /// Plans the reduction of a shape of pairs, if possible.
     fn new(kernel: PairKernel<T, R>, shape: Shape) -> Result<Self, Error> {
         check_elements::<T>(shape)?;
         let Kind::Rows { rows, len, pitch } = shape.kind else {
@@ -217,7 +217,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
                 expected: "and pairs are reduced as a whole or row by row, not by columns".to_owned(),
             });
         };
-        // Nothing is where the pitch says; and where that would be may be beyond any address.
+        // Empty rows do not use the pitch, which may be beyond any address.
         let (size, pitch) = (size_of::<T>(), if len == 0 { 0 } else { pitch });
         let blocks = (rows > 0).then(|| match kernel {
             PairKernel::InOrder { .. } => Blocks::of_rows(rows, len, size, VECTORS_IN_FLIGHT),
@@ -234,7 +234,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         self.blocks.map_or(Room::default(), |blocks| blocks.room(self.rows, boxes, words))
     }
 
-    /// Starts it in a workspace that has the room.
+    /// Starts it in a workspace with enough capacity.
     fn start(
         &self,
         gpu: &Gpu,

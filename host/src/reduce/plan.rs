@@ -1,8 +1,8 @@
-//! Which kernel reduces a shape, and in how many blocks.
+//! Chooses the kernel that reduces a shape, and its grid.
 //!
-//! These are part of the order in which elements are combined. An operator that keeps an order has those of one row
-//! or column of the same length, so the order is a function of the length and the types. Others have what is fastest
-//! for the shape. Neither depends on the device.
+//! Kernel and grid are part of the order in which elements are combined. An operator that keeps an order has those of a
+//! single row or column of the same length, so its order is a function of the length and the types. Others have what is
+//! fastest for the shape. Neither depends on the device.
 
 use cuda_std::element::Plain;
 use cuda_std::tile_state;
@@ -53,7 +53,7 @@ pub(super) enum Plan {
 }
 
 impl Plan {
-    /// How `elements` of this kind are reduced.
+    /// The plan for `elements` of this kind.
     pub(super) fn of(kind: Kind, elements: Elements) -> Self {
         let Elements { size, size_of_state, has_rows, is_any_order } = elements;
         match kind {
@@ -66,9 +66,9 @@ impl Plan {
                     let rows_of_block = rows_of_block(rows, rows::rows_of_block(len, pitch, lanes, size), lanes) as u32;
                     return Self::Rows { rows, len, pitch, lanes: lanes as u32, rows_of_block };
                 }
-                // Nothing is where the pitch says; and where that would be may be beyond any address.
+                // Empty rows do not use the pitch, which may be beyond any address.
                 let pitch = if len == 0 { 0 } else { pitch };
-                // In the order of one that is alone.
+                // In the order of a single row.
                 let beside = if is_any_order { rows } else { 1 };
                 Self::LongRows {
                     rows,
@@ -85,14 +85,14 @@ impl Plan {
                 } else {
                     Tiles::in_order(rows, columns, in_flight)
                 };
-                // What separates nothing shall not look like bad alignment.
+                // A single batch does not use its pitch, which must not look misaligned.
                 let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
                 Self::Columns { batches, rows, columns, pitch, batch_pitch, abreast, lanes, parts, batches_of_block }
             }
         }
     }
 
-    /// What the blocks need to leave states of type `S` for each other.
+    /// The memory in which blocks exchange states of type `S`.
     pub(super) fn room<S: Plain>(&self) -> Room {
         match *self {
             Self::LongRows { rows, blocks, .. } => {
@@ -102,7 +102,7 @@ impl Plan {
                 let abreast = abreast as usize;
                 let tiles = tiles_of_columns(columns * abreast, lanes as usize);
                 Room {
-                    // A place has 16 bytes.
+                    // An entry has 16 bytes.
                     partials: batches
                         * columns::partials_of(columns, abreast, parts as usize)
                         * size_of::<S>().div_ceil(16),
@@ -114,7 +114,7 @@ impl Plan {
         }
     }
 
-    /// Blocks in each direction of the grid: the largest, if there are several launches.
+    /// Blocks in each direction of the grid; of the largest grid, if there are several launches.
     pub(super) fn grid(&self) -> (usize, usize) {
         match *self {
             Self::Nothing => (0, 0),
@@ -128,7 +128,7 @@ impl Plan {
     }
 }
 
-/// What is reduced, and by what.
+/// What a plan depends on besides the shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elements {
     /// Bytes of an element, and of a state.
@@ -144,24 +144,24 @@ pub(super) struct Elements {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Blocks {
     pub parts: u32,
-    /// Tiles of the shorter parts, and how many parts have one more.
+    /// Tiles of the shorter splits, and how many splits have one more.
     pub tiles: u32,
     pub longer: u32,
     pub threads: u32,
 }
 
 impl Blocks {
-    /// Those that fold `long_rows` rows of `len` elements of `size` bytes by an [operator](kernels::ops::Operator), of
-    /// which a thread has so many vectors in flight.
+    /// The blocks that fold `rows` rows of `len` elements of `size` bytes by an [operator](kernels::ops::Operator). A
+    /// thread has `in_flight` vectors in flight.
     pub(super) fn of_rows(rows: usize, len: usize, size: usize, in_flight: usize) -> Self {
         let threads = threads_of_row(len.div_ceil(16 / size), rows, in_flight);
-        // The last one may be less than a tile.
+        // The last tile may not be whole.
         let tiles = len.div_ceil(threads * in_flight * (16 / size));
         Self::of(threads, tiles, parts_of_row(tiles, rows))
     }
 
-    /// Those that sum rows exactly, at least one. A multiprocessor runs `threads_at_once` threads at once.
-    /// They do not change the results.
+    /// The blocks that sum rows exactly, at least one. A multiprocessor runs `threads_at_once` threads at once. The
+    /// blocks do not change the results.
     pub(super) fn exact(rows: usize, len: usize, size: usize, in_flight: usize, threads_at_once: usize) -> Self {
         const { assert!(THREADS_ALONE <= 32 * MOST_WARPS && THREADS_ALONE <= THREADS_OF_TWO_AT_ONCE) };
         let vectors = len.div_ceil(16 / size);
@@ -172,20 +172,19 @@ impl Blocks {
     }
 
     fn of(threads: usize, tiles: usize, parts: usize) -> Self {
-        // No address space has more tiles than 32 bits count: one of a long row is at least 8 KiB.
+        // Tile counts fit in a `u32`: a tile of a long row is at least 8 KiB.
         let (tiles, longer) = ((tiles / parts) as u32, (tiles % parts) as u32);
         Self { parts: parts as u32, tiles, longer, threads: threads as u32 }
     }
 
-    /// What blocks that share rows leave each other: for each state `boxes` tile states, for each row a residue of
-    /// `words` words.
+    /// The memory that blocks of shared rows need. Each state takes `boxes` tile states, each row a residue of `words`
+    /// words.
     pub(super) fn room(&self, rows: usize, boxes: usize, words: usize) -> Room {
         let shared = if self.parts > 1 { rows } else { 0 };
         Room { tile_states: self.parts as usize * shared * boxes, residues: words * shared, ..Room::default() }
     }
 
-    /// How many of `long_rows` rows a launch folds: all, unless blocks share a row, and a grid is not as high as there
-    /// are rows.
+    /// How many of `rows` rows a launch folds: all, unless blocks share a row and the grid would be too high.
     pub(super) fn rows_of_launch(&self, rows: usize) -> usize {
         const HIGHEST_GRID: usize = 65_535;
         if self.parts > 1 { rows.min(HIGHEST_GRID) } else { rows }
@@ -197,19 +196,19 @@ impl Blocks {
     }
 }
 
-/// Rows that a block folds, of `rows` and up to `most`: so that there is a block for each place that a device has, and
-/// a whole number for each group of `lanes` lanes. It does not change how a row is folded.
+/// Rows that a block folds, of `rows` and up to `most`. The blocks are one wave, and each group of `lanes` lanes has
+/// the same number of rows. It does not change how a row is folded.
 fn rows_of_block(rows: usize, most: usize, lanes: usize) -> usize {
     let places = SMALL_BLOCKS * columns::BLOCK / rows::BLOCK;
     rows.div_ceil(places).next_multiple_of(rows::BLOCK / lanes).min(most)
 }
 
-/// What a device has at once of a kernel for columns.
+/// What a device runs at once of a kernel for columns.
 #[derive(Clone, Copy)]
 pub(super) struct AtOnce {
     /// Rows that a thread has in flight.
     pub rows: usize,
-    /// Blocks that run.
+    /// Blocks that run at once.
     pub blocks: usize,
 }
 
@@ -222,15 +221,16 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    /// Those of `batches` matrices of `rows` rows of `columns` elements of `size` bytes, in any order.
+    /// The tiles of `batches` matrices of `rows` rows of `columns` elements of `size` bytes, for operators of any
+    /// order.
     pub(super) fn of(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
         let abreast = rows_abreast(rows, columns, batches, size, at_once);
         let (lanes, parts) = blocks_of_columns(rows / abreast, columns * abreast, batches, at_once);
         Self { abreast: abreast as u32, lanes: lanes as u32, parts: parts as u32 }
     }
 
-    /// Those of matrices of `rows` rows by an operator that keeps an order: parts by the number of rows alone. And how
-    /// many matrices a block has a tile of.
+    /// The tiles for an operator that keeps an order, and the matrices of which a block has a tile. The number of
+    /// splits depends on the number of rows alone.
     fn in_order(rows: usize, columns: usize, in_flight: usize) -> (Self, usize) {
         let order = Order::of(rows, in_flight);
         let lanes = order.lanes(columns.div_ceil(columns::COLUMNS).next_power_of_two());
@@ -238,8 +238,8 @@ impl Tiles {
         (tiles, order.batches_of_block(lanes))
     }
 
-    /// Those for exact sums. If [`Tiles::of`] gives fewer blocks than the device runs at once,
-    /// tiles are two or four times as wide, if that gives more blocks.
+    /// The tiles for exact sums. If [`Tiles::of`] gives fewer blocks than the device runs at once, tiles are two or
+    /// four times as wide, if that gives more blocks.
     pub(super) fn filling(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
         let first = Self::of(rows, columns, batches, size, at_once);
         let blocks = |tiles: &Self| tiles.count(columns).saturating_mul(tiles.parts as usize).saturating_mul(batches);
@@ -263,12 +263,14 @@ impl Tiles {
     }
 }
 
-/// How many rows stand abreast: so many that together they are whole lines of memory, of which two tiles then share
-/// none, and that there are columns for many tiles, each shared by few blocks.
+/// How many rows are folded into one.
 ///
-/// It takes a further ticket, some 2 us; so only where without it a block would have many partials to fold, or where
-/// there is enough to read. At the end one block folds a state of each of the columns: they may be the more, the more
-/// there is to read.
+/// A folded row consists of whole lines of memory, so that two tiles share none. It has columns for many tiles, each
+/// shared by few blocks.
+///
+/// Folding takes another ticket, about 2 us. So rows are folded only if a block would otherwise have many partials to
+/// fold, or if there is enough to read. At the end one block folds a state of each of the columns: the more there is to
+/// read, the more columns are allowed.
 fn rows_abreast(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> usize {
     let (lanes, parts) = blocks_of_columns(rows, columns, batches, at_once);
     let elements = rows.saturating_mul(columns).saturating_mul(batches);
@@ -293,23 +295,22 @@ fn rows_abreast(rows: usize, columns: usize, batches: usize, size: usize, at_onc
 fn blocks_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce) -> (usize, usize) {
     let lanes = lanes_of_columns(rows, columns, batches, at_once);
     let tiles = tiles_of_columns(columns, lanes).saturating_mul(batches);
-    // No part has less than a round of loads.
+    // Each split has at least one round of loads.
     let rounds = rows.div_ceil(columns::BLOCK / lanes * at_once.rows).max(1);
     (lanes, (at_once.blocks / tiles).clamp(1, rounds))
 }
 
-/// Tiles of columns of a matrix.
+/// The number of tiles of a matrix's columns.
 pub(super) fn tiles_of_columns(columns: usize, lanes: usize) -> usize {
     columns.div_ceil(lanes * columns::COLUMNS)
 }
 
-/// Threads that stand beside each other over the columns, as many as the columns need at most.
+/// Lanes of a row of threads, at most as many as the columns need.
 ///
-/// Half a block where there are columns enough for all blocks: the longer the run of a row that a block reads, the
-/// better. Else a block's rows are shared by several blocks, and then the fewer columns it has, the fewer partials
-/// there are: half a warp, or, where accesses are of single elements, a warp, for which these are a run. And more, up
-/// to the whole block, where there are so few rows that further rows of threads would have no four rounds of loads
-/// each.
+/// Half a block if all blocks have enough columns: the longer the contiguous segment of a row that a block reads, the
+/// better. Otherwise several blocks share a tile's rows, and fewer columns mean fewer partials: half a warp, or a warp
+/// if accesses are of single elements, so that a warp's are contiguous. More, up to the whole block, if there are too
+/// few rows for more rows of threads with four rounds of loads each.
 fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce) -> usize {
     let needed = columns.div_ceil(columns::COLUMNS).next_power_of_two();
     let fewest = if tiles_of_columns(columns, MANY_LANES).saturating_mul(batches) >= at_once.blocks {
@@ -324,14 +325,14 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce
     needed.min(widest)
 }
 
-/// Threads of a block that folds a row of so many vectors, one of `long_rows`; at most [`MOST_THREADS`].
+/// Threads of a block that folds a row of `vectors` vectors, one of `rows`; at most [`MOST_THREADS`].
 ///
-/// A thread has two tiles on their way at once: a row that one block can load so has no partials, and gets as few
-/// threads as that takes, since every further warp makes the block's last fold longer. A single longer one is spread
-/// over the multiprocessors first, in small blocks; where there is enough for all, in blocks of 512, of which two fit.
-/// Where there are many rows, blocks are small, so that while one folds its last states others load; but of very many,
-/// whose last blocks are a small part of all, long rows have as many threads as load them in two rounds, and so fewer
-/// last folds. (`docs/notes/whole-inputs.md`)
+/// A thread has two tiles in flight. A row that one block can load this way has no partials, and gets no more threads
+/// than that takes, since every further warp lengthens the block's last fold. A single longer row is first spread over
+/// the multiprocessors, in small blocks; if there is enough for all, in blocks of 512, of which two fit. With many
+/// rows, blocks are small, so that others load while one folds its last states. With very many rows, the last blocks
+/// are a small part of all: long rows have as many threads as load them in two rounds, and so fewer last folds.
+/// (`docs/notes/whole-inputs.md`)
 fn threads_of_row(vectors: usize, rows: usize, in_flight: usize) -> usize {
     let of_one_round = vectors.div_ceil(2 * in_flight).next_power_of_two();
     let most = match rows {
@@ -345,8 +346,10 @@ fn threads_of_row(vectors: usize, rows: usize, in_flight: usize) -> usize {
     of_one_round.clamp(32, most)
 }
 
-/// How many blocks fold a row of so many tiles, one of `long_rows`: as many as run at once, and none for a single tile
-/// where others have two, since two that are on their way at once take less time than the partials of two.
+/// How many blocks share a row of `tiles` tiles, one of `rows`.
+///
+/// As many as run at once, but none for a single tile if others have two: two tiles in flight take less time than the
+/// partials of two blocks.
 fn parts_of_row(tiles: usize, rows: usize) -> usize {
     (LARGE_BLOCKS / rows).clamp(1, tiles.div_ceil(2).max(1))
 }

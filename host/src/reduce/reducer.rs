@@ -1,4 +1,4 @@
-//! One reduction, made once and started as often as needed.
+//! A reduction that is made once and started any number of times.
 
 use cuda_std::element::{Element, Plain};
 use kernels::ops::Operator;
@@ -11,8 +11,8 @@ use super::workspace::{Room, Workspace};
 use super::{Kernels, Shape};
 use crate::{Error, Gpu, View, ViewMut};
 
-/// A reduction of one shape by one operator, with all the memory that it needs: starting it allocates nothing and waits
-/// for nothing. It reduces elements of type `T` to outputs of type `R`.
+/// A reduction of one shape by one operator, with all of its memory. Starting it neither allocates nor waits. It
+/// reduces elements of type `T` to outputs of type `R`.
 ///
 /// Made by [`Gpu::reducer`].
 pub struct Reducer<T: Element, R: Plain> {
@@ -28,16 +28,16 @@ impl<T: Element, R: Plain> Reducer<T, R> {
         Ok(Self { gpu: gpu.clone(), shape, planned, workspace })
     }
 
-    /// What it reduces to what.
+    /// The shape that it reduces.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Starts the reduction of `input` into `output`, behind all work that was started before.
+    /// Starts the reduction of `input` into `output`, after all work started earlier.
     ///
     /// # Errors
-    /// `input` is shorter than the shape (what is behind that is left alone), `output` has not as many elements as the
-    /// shape has outputs, or one of them is another device's; the launch is refused.
+    /// `input` is shorter than the shape (elements past the shape are ignored), `output` does not have one element for
+    /// each of the shape's outputs, or one of them belongs to another device; the launch is refused.
     pub fn start<'i, 'o>(
         &mut self,
         input: impl Into<View<'i, T>>,
@@ -51,12 +51,12 @@ impl<T: Element, R: Plain> Reducer<T, R> {
 #[doc(hidden)]
 pub struct Planned<T, R>(Box<dyn Launches<T, R>>);
 
-/// What a [`Planned`] reduction needs, and how it is launched.
+/// What a [`Planned`] reduction needs, and its launch.
 pub(super) trait Launches<T, R>: Send + Sync {
     fn room(&self) -> Room;
 
-    /// Launches it in a workspace that has the room. The views are this device's and have the shape's elements and
-    /// outputs.
+    /// Launches it in a workspace with enough capacity. The views belong to this device and have the shape's elements
+    /// and outputs.
     fn launch(
         &self,
         gpu: &Gpu,
@@ -75,7 +75,7 @@ impl<T: Element, R: Plain> Planned<T, R> {
         self.0.room()
     }
 
-    /// Starts it in a workspace that has the room, if the views are those of the shape that it was planned for.
+    /// Starts it in a workspace with enough capacity, if the views have the shape that it was planned for.
     pub(super) fn start(
         &self,
         gpu: &Gpu,
@@ -97,7 +97,7 @@ impl<T: Element, R: Plain> Planned<T, R> {
 /// The operation's name, for messages.
 const OPERATION: &str = "reduce";
 
-/// Whether some memory could hold a shape's elements.
+/// Checks that some memory could hold a shape's elements.
 pub(super) fn check_elements<T: Element>(shape: Shape) -> Result<(), Error> {
     if shape.elements().and_then(|elements| elements.checked_mul(size_of::<T>())).is_none() {
         return Err(Error::Shape {
@@ -110,7 +110,7 @@ pub(super) fn check_elements<T: Element>(shape: Shape) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether an input is this device's and as long as the shape: to be asked before there is memory for the outputs.
+/// Checks that an input belongs to this device and has the shape's elements, before outputs are allocated.
 pub(super) fn check_input<T: Element>(gpu: &Gpu, shape: Shape, input: View<'_, T>) -> Result<(), Error> {
     gpu.own(input.memory(), OPERATION)?;
     if let Some((rows, columns)) = input.matrix() {
@@ -122,7 +122,7 @@ pub(super) fn check_input<T: Element>(gpu: &Gpu, shape: Shape, input: View<'_, T
     }
 }
 
-/// Numbers of blocks, if a grid has as many.
+/// The grid's extents, if a grid can have them.
 pub(super) fn grid((x, y): (usize, usize), operation: &'static str) -> Result<(u32, u32), Error> {
     let too_many = |_| Error::Shape {
         operation,
@@ -133,9 +133,9 @@ pub(super) fn grid((x, y): (usize, usize), operation: &'static str) -> Result<(u
     Ok((u32::try_from(x).map_err(too_many)?, u32::try_from(y).map_err(too_many)?))
 }
 
-/// How a shape is reduced by an operator, if it can be.
+/// Plans the reduction of a shape by an operator, if possible.
 ///
-/// The operator's elements and outputs have the sizes of `T` and `R`, and take their bits.
+/// `T` and `R` have the sizes of the operator's elements and outputs, and hold their bits.
 pub(super) fn plan_by<O: Operator<E>, E: Element, T: Element, R: Plain>(
     kernels: Kernels<O, E>,
     shape: Shape,
@@ -207,7 +207,7 @@ impl<O: Operator<E>, E: Element, T: Element, R: Plain> Launches<T, R> for ByOper
                 gpu.launch(kernel, grid, arguments)
             }
             Plan::Columns { rows, columns, pitch, batch_pitch, abreast, lanes, parts, .. } => {
-                // No more than the grid has blocks.
+                // At most the grid's blocks.
                 let tiles = tiles_of_columns(columns * abreast as usize, lanes as usize) as u32;
                 let kernel = kernels.columns.ok_or(no_kernel(kernels.name, "columns"))?;
                 let partials = workspace.partials.view_mut().cast::<O::State>();
@@ -252,7 +252,7 @@ mod tests {
         let gpu = Gpu::simt_with(SimtOptions { checks: false, ..SimtOptions::default() });
         // SAFETY: only plans launch it.
         let kernels: Kernels<Product, _> = Kernels::new("the product", unsafe { long_rows::handle::<Product, f64>() });
-        // One of two parts is a tile, the other one element.
+        // One of two splits is a tile, the other one element.
         let blocks = Blocks { parts: 2, tiles: 1, longer: 0, threads: 32 };
         let plan = Plan::LongRows { rows: ROWS, len: LEN, pitch: LEN, blocks };
         let planned: Planned<f64, f64> = Planned::new(ByOperator { kernels, plan });

@@ -1,4 +1,4 @@
-//! Segments of any lengths, whose offsets are in the device's memory.
+//! Segments of any lengths, with offsets in device memory.
 
 use cuda_std::element::{Element, Plain};
 use kernels::reduce::exact::long_segments::{exact_long_segments, residues};
@@ -11,53 +11,52 @@ use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
 
 const OPERATION: &str = "reduce segments";
 
-/// The kernels of an operator for segments by offsets: one for all segments but long ones, which it queues, and one for
-/// those.
+/// The kernels of an operator for segments by offsets. The first queues long segments, which the second reduces.
 #[doc(hidden)]
 pub enum SegmentKernels<T: Element, R: Plain> {
     InOrder(OrderedSegmentKernels<T, R>),
     Exact(ExactSegmentKernels<T>),
 }
 
-/// Those of an operator that combines states.
+/// The kernels of an operator that combines states.
 #[doc(hidden)]
 pub struct OrderedSegmentKernels<T: Element, R: Plain> {
     /// The operator's value.
     pub(super) operator: u64,
     pub(super) segments: Kernel<SegmentArgs<'static, T, R>>,
     pub(super) long_segments: Kernel<LongSegmentArgs<'static, T, R>>,
-    /// The [places](segments::places_of_partial) that a state takes.
+    /// The [entries](segments::places_of_partial) that a state takes.
     pub(super) places: usize,
 }
 
-/// Those of exact sums.
+/// The kernels of exact sums.
 #[doc(hidden)]
 pub struct ExactSegmentKernels<T: Element> {
     pub(super) segments: Kernel<exact_segments::Args<'static, T>>,
     pub(super) long_segments: Kernel<exact_long_segments::Args<'static, T>>,
     /// Words of a residue.
     pub(super) words: usize,
-    /// What is made of the sums.
+    /// Selects the result computed from the sums.
     pub(super) finish: u32,
 }
 
 impl<T: Element, R: Plain> OrderedSegmentKernels<T, R> {
-    /// The kernels as those of an operator of elements `U` with results `S`.
+    /// The kernels as those of an operator on elements `U` with results `S`.
     ///
     /// # Safety
-    /// That operator does with elements of type `U`, bit for bit, what this one does with those of type `T`.
+    /// That operator does to elements of type `U`, bit for bit, what this one does to those of type `T`.
     pub(super) unsafe fn taken_as<U: Element, S: Plain>(self) -> OrderedSegmentKernels<U, S> {
         const { assert!(size_of::<T>() == size_of::<U>() && size_of::<R>() == size_of::<S>()) };
         let Self { operator, segments, long_segments, places } = self;
-        // SAFETY: views of elements and results of the same sizes and bits, and all else unchanged.
+        // SAFETY: the views' elements and results keep their sizes and bits, and all else is unchanged.
         let (segments, long_segments) = unsafe { (segments.taken_as(), long_segments.taken_as()) };
         OrderedSegmentKernels { operator, segments, long_segments, places }
     }
 }
 
 impl<T: Element, R: Plain> SegmentKernels<T, R> {
-    /// Warps of the first kernel that an H200 runs at once: the segments are spread over as many before a warp gets a
-    /// second one. And blocks of the second.
+    /// Warps of the first kernel that an H200 runs at once, and blocks of the second. Each of these warps gets a
+    /// segment before any gets a second one.
     fn at_once(&self) -> (usize, usize) {
         let (warps, blocks) = match self {
             Self::InOrder(_) => (64, 4),
@@ -67,16 +66,14 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
     }
 }
 
-/// A reduction of segments by one operator, with all the memory that it needs: starting it allocates nothing and waits
-/// for nothing.
+/// A reduction of segments by one operator, with all of its memory. Starting it neither allocates nor waits.
 ///
-/// Segment `i` is the elements from `offsets[i]` up to `offsets[i + 1]`, that one not included; so there is one offset
-/// more than there are segments, as in a sparse matrix in CSR. Segments may be empty, which gives what the operator
-/// gives of nothing: a sum 0, a product 1, a mean NaN, a minimum the largest value and a maximum the smallest (of
-/// floats the infinities), the place of one [`u64::MAX`].
+/// Segment `i` is the elements `offsets[i]..offsets[i + 1]`, so there is one offset more than segments, as in a sparse
+/// matrix in CSR. An empty segment gives the operator's result for no elements: a sum 0, a product 1, a mean NaN, a
+/// minimum the largest value and a maximum the smallest (for floats the infinities), an index of either [`u64::MAX`].
 ///
-/// A segment's bits depend on its own elements alone. An operator that keeps an order keeps one for segments by
-/// offsets, which may be another than for a row of the same length.
+/// A segment's bits depend on its own elements alone. An operator that keeps an order has one for segments by offsets,
+/// which may differ from that of a row of the same length.
 ///
 /// Made by [`Gpu::segment_reducer`].
 ///
@@ -98,21 +95,22 @@ pub struct SegmentReducer<T: Element, R: Plain> {
     segments: usize,
     elements: usize,
     chunks: Buffer<[u64; 2]>,
-    /// 0 between launches, but for a fault that nobody has asked for.
+    /// 0 between launches, except for a fault not yet read.
     notes: Buffer<u64>,
     partials: Buffer<[u64; 2]>,
     /// 0 between launches.
     tickets: Buffer<u32>,
-    /// What of exact sums has no room in partials; 0 between launches.
+    /// What does not fit in the partials of exact sums; 0 between launches.
     residues: Buffer<i64>,
 }
 
 impl Gpu {
-    /// A reduction of `segments` segments of an input of up to `elements` elements, with all the memory that it needs
-    /// (about a 140th of the input's), to be started as often as needed.
+    /// A reduction of `segments` segments, to be started any number of times.
+    ///
+    /// Each input has up to `elements` elements. The reduction has all of its memory, about a 140th of the input's.
     ///
     /// # Errors
-    /// There is no memory for the workspace, or no memory could hold the input.
+    /// Memory for the workspace runs out, or no memory could hold the input.
     pub fn segment_reducer<O: Reduction<T>, T: Element>(
         &self,
         _operator: O,
@@ -127,7 +125,7 @@ impl Gpu {
             let expected = "more than any memory has".to_owned();
             return Err(Error::Shape { operation: OPERATION, what, found, expected });
         }
-        // Without an element that one warp does not fold there is nothing to queue.
+        // An input that one warp folds has nothing to queue.
         let has_long = elements > segments::WARP_VECTORS * (16 / size);
         let room = if has_long { segments::most_chunks(elements, size) } else { 0 };
         let (places, residues) = match &kernels {
@@ -148,8 +146,8 @@ impl Gpu {
         })
     }
 
-    /// Reduces segments to a buffer of one output each; see [`SegmentReducer`] for what a segment is, and what comes of
-    /// an empty one. Waits for the result, to know that all offsets were good.
+    /// Reduces segments to a buffer with one output each; see [`SegmentReducer`] for segments and empty ones. Waits for
+    /// the result, to check all offsets.
     ///
     /// ```
     /// use warpfold::{Gpu, ops::Max};
@@ -162,8 +160,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// There are no offsets, some are not in order or beyond the input, a view is another device's, there is no memory,
-    /// or work before has failed.
+    /// There are no offsets, some are not in order or beyond the input, a view belongs to another device, memory runs
+    /// out, or earlier work has failed.
     pub fn reduce_segments<'i, 'o, O: Reduction<T>, T: Element>(
         &self,
         operator: O,
@@ -183,24 +181,23 @@ impl Gpu {
 }
 
 impl<T: Element, R: Plain> SegmentReducer<T, R> {
-    /// How many segments it reduces.
+    /// The number of segments.
     pub fn segments(&self) -> usize {
         self.segments
     }
 
-    /// The most elements that an input may have.
+    /// The most elements of an input.
     pub fn elements(&self) -> usize {
         self.elements
     }
 
-    /// Starts the reduction of `input`'s segments into `output`, behind all work that was started before.
+    /// Starts the reduction of `input`'s segments into `output`, after all work started earlier.
     ///
-    /// The offsets are read by the device, so what is wrong with them is told later, by [`SegmentReducer::check`]: a
-    /// segment whose offsets are not in order or beyond the input is taken as empty, and the outputs of the others are
-    /// not to be relied on.
+    /// The device reads the offsets, so [`SegmentReducer::check`] reports faults in them later. A segment whose offsets
+    /// are not in order or beyond the input counts as empty, and the outputs of the others are unreliable.
     ///
     /// # Errors
-    /// A view has not the right length, or is another device's; the launch is refused.
+    /// A view has the wrong length, or belongs to another device; the launch is refused.
     pub fn start<'i, 'f, 'o>(
         &mut self,
         input: impl Into<View<'i, T>>,
@@ -281,10 +278,10 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         }
     }
 
-    /// Waits for what was started, and says whether all offsets of it were good.
+    /// Waits for what was started, and checks all of its offsets.
     ///
     /// # Errors
-    /// Some were not in order, or beyond their input (the first such segment is named, and forgotten); or work has
+    /// Some were not in order, or beyond their input (names the first such segment, and forgets it); or work has
     /// failed.
     pub fn check(&mut self) -> Result<(), Error> {
         let fault = self.gpu.download(&self.notes)?[NOTE_OF_FAULT];
@@ -296,13 +293,13 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
     }
 }
 
-/// The segments of each warp: several, once all warps have one.
+/// Segments of each warp: several only if all warps have one.
 fn per_warp(segments: usize, warps: usize) -> usize {
     let each = (segments / warps).clamp(1, 32);
     1 << each.ilog2()
 }
 
-/// Blocks whose warps have `per_warp` segments each: all segments together.
+/// The blocks for all segments, `per_warp` in each warp.
 fn blocks_of(segments: usize, per_warp: usize) -> usize {
     segments.div_ceil(per_warp * (segments::BLOCK / 32))
 }
@@ -344,7 +341,7 @@ mod tests {
         for size in [1, 2, 4, 8] {
             let longest_of_warp = segments::WARP_VECTORS * (16 / size);
             for elements in [longest_of_warp + 1, 1 << 20, (1 << 20) + 1, 1 << 31, (1 << 33) + 7] {
-                // As many long segments as there can be, one of all, and some between.
+                // The most long segments possible, a single one, and numbers between.
                 for len in [longest_of_warp + 1, 3 * longest_of_warp, 1 << 19, elements] {
                     if len <= elements && len > longest_of_warp {
                         let count = elements / len;

@@ -1,4 +1,4 @@
-//! What is reduced to what.
+//! Shapes of reductions.
 
 use crate::Error;
 
@@ -10,10 +10,10 @@ use crate::Error;
 /// | [`Shape::rows`] | one for each row | the row's elements |
 /// | [`Shape::columns`] | one for each column | the column's elements |
 /// | [`Shape::axis`] | the other axes, in their order | one axis of an array |
-/// | [`Shape::segments`] | one for each segment | `len` neighbours |
+/// | [`Shape::segments`] | one for each segment | `len` contiguous elements |
 ///
 /// A [`Matrix`](crate::Matrix) is reduced as a whole or by its own rows and columns, all or the first of them. Its
-/// [`buffer`](crate::Matrix::buffer) has no rows, so any shape will do that is not longer.
+/// [`buffer`](crate::Matrix::buffer) has no rows, so it takes any shape that is not longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub(super) kind: Kind,
@@ -21,14 +21,14 @@ pub struct Shape {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// `long_rows` runs of `len` elements, `pitch` apart.
+    /// `rows` contiguous segments of `len` elements, `pitch` apart.
     Rows { rows: usize, len: usize, pitch: usize },
     /// The columns of `batches` matrices, `batch_pitch` apart.
     Columns { batches: usize, rows: usize, columns: usize, pitch: usize, batch_pitch: usize },
 }
 
 impl Shape {
-    /// All of `len` elements, to one output.
+    /// All of `len` elements to one output.
     pub const fn all(len: usize) -> Self {
         Self { kind: Kind::Rows { rows: 1, len, pitch: len } }
     }
@@ -38,7 +38,7 @@ impl Shape {
         Self { kind: Kind::Rows { rows, len: columns, pitch: columns } }
     }
 
-    /// `segments` segments of `len` neighbours each.
+    /// `segments` segments of `len` contiguous elements each.
     pub const fn segments(segments: usize, len: usize) -> Self {
         Self::rows(segments, len)
     }
@@ -49,7 +49,7 @@ impl Shape {
         Self { kind: Kind::Columns { batches: 1, rows, columns, pitch: columns, batch_pitch } }
     }
 
-    /// The same rows or columns of a matrix whose rows begin `pitch` elements apart, at least a row's length.
+    /// The same rows or columns of a matrix whose rows are `pitch` elements apart, at least a row's length.
     ///
     /// # Errors
     /// A smaller pitch: rows would overlap.
@@ -74,11 +74,11 @@ impl Shape {
         Ok(Self { kind })
     }
 
-    /// Axis `axis` of an array with these extents, in C order: the last axis' neighbours are neighbours in memory. The
-    /// outputs are those of the other axes, in their order.
+    /// Axis `axis` of an array with these extents, in C order: the last axis is contiguous. The outputs are those of
+    /// the other axes, in their order.
     ///
     /// # Errors
-    /// There is no such axis, or the array has more elements than a length can say.
+    /// There is no such axis, or the array has more elements than a `usize` holds.
     pub fn axis(extents: &[usize], axis: usize) -> Result<Self, Error> {
         let Some(&rows) = extents.get(axis) else {
             let expected = format!("and the array has {} axes, counted from 0", extents.len());
@@ -95,7 +95,7 @@ impl Shape {
             })
         };
         let (batches, columns) = (product(&extents[..axis])?, product(&extents[axis + 1..])?);
-        // All of it, so that nothing below overflows; of an array with an extent of 0, the others.
+        // The product of all extents, so that nothing below overflows; with an extent of 0, of the others.
         let others: Vec<usize> = extents.iter().copied().filter(|&extent| extent > 0).collect();
         product(&others)?;
         if columns == 1 {
@@ -104,7 +104,7 @@ impl Shape {
         Ok(Self { kind: Kind::Columns { batches, rows, columns, pitch: columns, batch_pitch: rows * columns } })
     }
 
-    /// How many outputs there are.
+    /// The number of outputs.
     pub const fn outputs(&self) -> usize {
         match self.kind {
             Kind::Rows { rows, .. } => rows,
@@ -112,7 +112,7 @@ impl Shape {
         }
     }
 
-    /// How many elements are reduced to each output.
+    /// The number of elements reduced to each output.
     pub const fn elements_each(&self) -> usize {
         match self.kind {
             Kind::Rows { len, .. } => len,
@@ -120,7 +120,7 @@ impl Shape {
         }
     }
 
-    /// Whether the rows of this shape are those of a matrix, or the first elements of them.
+    /// Checks that the rows of this shape are those of a matrix, or the first elements of them.
     pub(super) fn check_matrix(&self, operation: &'static str, rows: usize, columns: usize) -> Result<(), Error> {
         let (own_rows, width, distance) = match self.kind {
             // The whole input, or the start of it.

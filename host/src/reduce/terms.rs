@@ -14,11 +14,11 @@ use super::shape::Kind;
 use super::workspace::{Room, Workspace};
 use crate::{AnyBlock, Element, Error, Gpu, View, ViewMut};
 
-/// The kernel of an exact sum of custom terms, which is rounded to `R`.
+/// The kernel of an exact sum of custom terms, rounded to `R`.
 ///
-/// Write an [`ExactTerm`], and a kernel whose body is [`sum_terms`] of it, and give the kernel's handle to
-/// [`Gpu::exact_reducer_by`]; `examples/operator` does. The kernel takes whole inputs and rows, short ones slowly. What
-/// it asks for as an `unsafe fn` is kept here, as by [`Kernels`](super::Kernels).
+/// Write an [`ExactTerm`], and a kernel whose body is [`sum_terms`] of it, and pass the kernel's handle to
+/// [`Gpu::exact_reducer_by`], as `examples/operator` does. The kernel takes whole inputs and rows, short ones slowly.
+/// Its requirements as an `unsafe fn` are met here, as by [`Kernels`](super::Kernels).
 ///
 /// [`sum_terms`]: kernels::reduce::exact::custom::sum_terms
 pub struct TermKernels<E: ExactTerm, R: ResultFormat> {
@@ -28,7 +28,7 @@ pub struct TermKernels<E: ExactTerm, R: ResultFormat> {
 }
 
 impl<E: ExactTerm, R: ResultFormat> TermKernels<E, R> {
-    /// The term `E`, by a kernel that calls [`sum_terms`] of it, or takes any arguments. `name` is for messages: `the
+    /// The term `E`, by a kernel that calls [`sum_terms`] of it, or accepts any arguments. `name` is for messages: `the
     /// sum of magnitudes`.
     ///
     /// [`sum_terms`]: kernels::reduce::exact::custom::sum_terms
@@ -50,7 +50,7 @@ impl Gpu {
     /// [`Gpu::reducer`] by an exact sum of custom terms.
     ///
     /// # Errors
-    /// As there; and the shape is one of columns, for which there is no kernel.
+    /// As for [`Gpu::reducer`]; and the shape is one of columns, for which there is no kernel.
     pub fn exact_reducer_by<E: ExactTerm, R: ResultFormat>(
         &self,
         kernels: TermKernels<E, R>,
@@ -60,7 +60,7 @@ impl Gpu {
         let Kind::Rows { rows, len, pitch } = shape.kind else {
             return Err(Error::NoReductionKernel { operator: kernels.name, shape: "columns" });
         };
-        // Nothing is where the pitch says; and where that would be may be beyond any address.
+        // Empty rows do not use the pitch, which may be beyond any address.
         let pitch = if len == 0 { 0 } else { pitch };
         let blocks =
             (rows > 0).then(|| Blocks::exact(rows, len, size_of::<E::Element>(), VECTORS_IN_FLIGHT, THREADS_AT_ONCE));
@@ -69,7 +69,7 @@ impl Gpu {
     }
 }
 
-/// A shape's reduction by an exact sum of custom terms.
+/// The reduction of a shape by an exact sum of custom terms.
 struct OfTerms<T: Element, R: ResultFormat> {
     kernel: AnyBlock<TermArgs<'static, T, R>>,
     /// Words of a residue.

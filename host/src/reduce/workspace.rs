@@ -1,37 +1,37 @@
-//! What a reduction needs beside its input.
+//! The memory that a reduction needs besides its input.
 
 use std::sync::{Mutex, PoisonError};
 
 use crate::{Buffer, Error, Gpu};
 
-/// How much of everything a reduction needs.
+/// How much of each kind of memory a reduction needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Room {
     pub tile_states: usize,
     pub residues: usize,
     pub partials: usize,
     pub tickets: usize,
-    /// Words of 8 bytes for an input's copy.
+    /// Words of 8 bytes for a copy of the input.
     pub copy: usize,
 }
 
-/// Where blocks leave states for each other.
+/// The memory in which blocks exchange states.
 #[derive(Debug)]
 pub(super) struct Workspace {
-    /// Empty between launches: the kernels leave them so.
+    /// Empty between launches: the kernels clear them.
     pub(super) tile_states: Buffer<[u64; 2]>,
-    /// What of exact sums has no room in tile states; 0 between launches: the kernels leave it so.
+    /// What does not fit in the tile states of exact sums; 0 between launches: the kernels clear them.
     pub(super) residues: Buffer<i64>,
-    /// 16 bytes for each state, of which it may need fewer.
+    /// 16 bytes for each state, which may need fewer.
     pub(super) partials: Buffer<[u64; 2]>,
-    /// 0 between launches: the kernels leave them so.
+    /// 0 between launches: the kernels clear them.
     pub(super) tickets: Buffer<u32>,
-    /// For an input's copy, if there is to be one.
+    /// For a copy of the input, if one is needed.
     pub(super) copy: Option<Buffer<u64>>,
 }
 
 impl Room {
-    /// At least as much of everything as in each of both, but for copies.
+    /// The larger of both amounts of each kind, without copies.
     fn or(self, other: Self) -> Self {
         Self {
             tile_states: self.tile_states.max(other.tile_states),
@@ -56,7 +56,7 @@ impl Workspace {
         })
     }
 
-    /// But for a copy.
+    /// The capacity, without a copy.
     fn room(&self) -> Room {
         Room {
             tile_states: self.tile_states.len(),
@@ -68,20 +68,20 @@ impl Workspace {
     }
 }
 
-/// Memory for a copy of `words` words, if there are any.
+/// Memory for a copy of `words` words; none for 0.
 fn copy_of(gpu: &Gpu, words: usize) -> Result<Option<Buffer<u64>>, Error> {
     (words > 0).then(|| gpu.zeroed(words)).transpose()
 }
 
-/// Most reductions of a whole buffer need no more.
+/// Enough for most reductions of a whole buffer.
 const ROOM_AT_FIRST: Room = Room { tile_states: 1024, residues: 16, partials: 4096, tickets: 64, copy: 0 };
 
-/// Workspaces that wait for the next blocking call.
+/// Workspaces for the next blocking calls.
 #[derive(Default)]
 pub(crate) struct Workspaces(Mutex<Vec<Workspace>>);
 
 impl Workspaces {
-    /// One with at least this room, new if there is none.
+    /// Takes a workspace with at least this capacity, or makes one.
     pub(super) fn take(&self, gpu: &Gpu, room: Room) -> Result<Workspace, Error> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = waiting.iter().position(|workspace| workspace.room().or(room) == workspace.room()) {
@@ -89,14 +89,14 @@ impl Workspaces {
             drop(waiting);
             return Ok(Workspace { copy: copy_of(gpu, room.copy)?, ..workspace });
         }
-        // Too small for this call, and so for the next like it: one that has grown takes its place.
+        // Too small for this call, and so for similar ones: a larger one replaces it.
         let before = waiting.pop().map_or(ROOM_AT_FIRST, |workspace| workspace.room());
         drop(waiting);
         Workspace::new(gpu, Room { copy: room.copy, ..before.or(room) })
     }
 
-    /// Keeps one whose work has been done without an error: after one, tile states may not be empty, nor tickets 0.
-    /// Memory for a copy is as large as an input, and is given back.
+    /// Keeps a workspace whose work ended without an error: after an error, tile states may not be empty, nor tickets
+    /// 0. Memory for a copy is as large as an input, and is freed.
     pub(super) fn put_back(&self, workspace: Workspace) {
         let workspace = Workspace { copy: None, ..workspace };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);

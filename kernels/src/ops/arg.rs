@@ -1,6 +1,6 @@
-//! Where the minimum and the maximum are.
+//! Indices of the minimum and the maximum.
 //!
-//! Of equal elements the first counts, and -0.0 is equal to 0.0; NaN comes before everything, the first of them: as in
+//! Of equal elements the first wins; -0.0 equals 0.0. NaN ranks before every number, and the first NaN wins, as in
 //! NumPy. An empty segment gives `u64::MAX`.
 
 use cuda_std::prelude::*;
@@ -17,7 +17,7 @@ pub struct ArgMin;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ArgMax;
 
-/// [`ArgMin`] or [`ArgMax`]: the index of the largest of the elements with some bits flipped, as of
+/// [`ArgMin`] or [`ArgMax`]: the index of the largest element after some bits are flipped, as in
 /// [`Extreme`](super::Extreme).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IndexOfExtreme {
@@ -25,24 +25,24 @@ pub struct IndexOfExtreme {
     pub flip: u64,
 }
 
-/// An element's key, the lower the better, and its index: so the best is the lowest pair.
+/// An element's key (lower is better) and its index. The best is the lowest pair.
 type Found = [u64; 2];
 
-/// The index of no element.
+/// The index in the state of no elements.
 const NO_INDEX: u64 = u64::MAX;
 
-/// What comes behind every element.
+/// The neutral state: no element's pair is greater.
 const NONE: Found = [u64::MAX, NO_INDEX];
 
-/// The lower of two pairs. In no branch: lanes would go different ways.
+/// The lower of two pairs, without a branch, in which lanes would diverge.
 #[inline(always)]
 fn better(a: Found, b: Found) -> Found {
     let takes_b = (b[0] < a[0]) | ((b[0] == a[0]) & (b[1] < a[1]));
     if takes_b { b } else { a }
 }
 
-/// What is found from an index on: the first element with the key that was found. The search ends, since it is among
-/// them.
+/// Resolves a partial index: the first element with the found key, from the found index on. The search ends because an
+/// element there has that key.
 #[inline(always)]
 fn first_of_key(found: Found, key: impl Fn(u64) -> u64) -> Found {
     let [best, mut index] = found;
@@ -54,8 +54,8 @@ fn first_of_key(found: Found, key: impl Fn(u64) -> u64) -> Found {
     [best, index]
 }
 
-/// The highest of candidates in order of their index. While they are in registers their index is their place: 32 bits,
-/// and no comparison, since the left one of two is the first.
+/// The highest of candidates in order of their indices. In registers a candidate's index is its 32-bit position.
+/// Indices are not compared: of equal candidates the left one is the first.
 #[inline(always)]
 fn highest_of<O: Ordered, const LEN: usize>(candidate: impl Fn(usize) -> O, at: impl Fn(usize) -> u64) -> Found {
     let leaf = |i: usize| (candidate(i), i as u32);
@@ -63,7 +63,7 @@ fn highest_of<O: Ordered, const LEN: usize>(candidate: impl Fn(usize) -> O, at: 
     [best.key_from_highest(), at(place as usize)]
 }
 
-/// The key of an element, the lower the higher the flipped element is.
+/// The key of an element: the higher the flipped element, the lower the key.
 #[inline(always)]
 fn key<T: Scalar>(element: T, flip: u64) -> u64 {
     element.flipped(flip).ordered().key_from_highest()
@@ -101,7 +101,7 @@ impl<T: Scalar> Operator<T> for IndexOfExtreme {
     }
     #[inline(always)]
     fn gather_vector(self, vector: T::Vector, first: u64) -> Found {
-        // Flipped already, and so not once more.
+        // The vector is flipped already, so `Gather` flips nothing.
         flip_vector::<T>(vector, self.flip).visit(Gather { first, operator: Self { flip: 0 } })
     }
     #[inline(always)]

@@ -9,8 +9,8 @@ pub(crate) use super::{
 
 /// Writes `#[kernel]` with the instances of the built-in operators: `#[kernel(instances = builtin_operators!, ...)]`.
 ///
-/// A module that calls it imports all of this one. Types that are missing of an operator have the kernels of another
-/// one, with the same bits: see `host/src/reduce/builtin.rs`.
+/// The calling module imports everything in this one. Types that an operator lacks here use another operator's kernels,
+/// which give the same bits: see `host/src/reduce/builtin.rs`.
 macro_rules! builtin_operators {
     ([$($rest:tt)*] $($kernel:tt)*) => {
         #[kernel(

@@ -1,4 +1,4 @@
-//! Sixteen bytes at once.
+//! Minimum, maximum and zero test of sixteen bytes.
 
 use cuda_std::bits::{max_u16x2, min_u16x2};
 
@@ -14,8 +14,7 @@ pub(super) fn highest(words: [u32; 4]) -> u8 {
     extreme(words, max_u16x2)
 }
 
-/// What is left of sixteen bytes if `better` picks one of two, in each half of a word, where a byte lies by
-/// itself.
+/// Reduces sixteen bytes with `better`, which picks one of two in each half of a word. Each half holds one byte.
 #[inline(always)]
 fn extreme(words: [u32; 4], better: impl Fn(u32, u32) -> u32) -> u8 {
     const LOW_BYTES: u32 = 0x00FF_00FF;
@@ -24,9 +23,9 @@ fn extreme(words: [u32; 4], better: impl Fn(u32, u32) -> u32) -> u8 {
     better(halves, halves >> 16) as u8
 }
 
-/// Whether one of sixteen bytes is 0, four to a word.
+/// Whether any of sixteen bytes, four to a word, is 0.
 ///
-/// A word `w` has a byte that is 0 exactly if `(w - 0x01010101) & !w & 0x80808080` is not 0. Source: Warren, "Hacker's
+/// A word `w` has a zero byte exactly if `(w - 0x01010101) & !w & 0x80808080` is not 0. Source: Warren, "Hacker's
 /// Delight", section 6-1.
 #[inline(always)]
 pub(super) fn has_zero(words: [u32; 4]) -> bool {
@@ -45,9 +44,9 @@ mod tests {
             let mut bytes = [0_u8; 16];
             for byte in &mut bytes {
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                // Few different ones at times, so that extremes are not always those of the type.
+                // Skewed by the OR, so that the extremes are not always those of the type.
                 *byte = (state >> 24) as u8 | (state >> 8) as u8;
-                // One in sixteen is 0 or 1.
+                // One byte in sixteen is 0 or 1.
                 if state & 0xF00 == 0 {
                     *byte = (state >> 12) as u8 & 1;
                 }

@@ -5,8 +5,10 @@ use cuda_std::prelude::*;
 use super::scalar::{Arithmetic, Integer};
 use super::{Operator, PairOperator, tree};
 
-/// The sum of the products of two inputs' elements: of integers in 64 bits, wrapping past those; of floats the exact
-/// sum of the exact products, rounded once, to `f32` of `f16`, `bf16` and `f32`.
+/// The dot product of two inputs.
+///
+/// Integers are summed in 64 bits, wrapping. Floats give the exact sum of the exact products, rounded once; `f16`,
+/// `bf16` and `f32` give `f32`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Dot;
 

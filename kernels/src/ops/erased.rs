@@ -1,4 +1,4 @@
-//! An operator that is known at run time alone: see [`cuda_std::erase`].
+//! An operator known only at run time: see [`cuda_std::erase`].
 
 use core::array;
 use core::marker::PhantomData;
@@ -8,14 +8,14 @@ use cuda_std::prelude::*;
 
 use super::{Operator, tree};
 
-/// The operator whose table was entered, with states and outputs of the types `S` and `U`: unsigned integers of the
-/// real ones' sizes. Elements are unsigned integers, too.
+/// The operator whose table the thread entered. `S` and `U`, its states and outputs, are unsigned integers of the real
+/// types' sizes, and so are its elements.
 pub struct Erased<S = (), U = ()> {
     word: u64,
     types: PhantomData<fn() -> (S, U)>,
 }
 
-// By hand: derives would ask for the same of `S` and `U`.
+// By hand: derives would require the same traits of `S` and `U`.
 impl<S, U> Clone for Erased<S, U> {
     fn clone(&self) -> Self {
         *self
@@ -28,10 +28,10 @@ impl<S, U> Default for Erased<S, U> {
     }
 }
 
-/// Says the index of each element, or of the first of each vector.
+/// Maps a position to the index of the element, or of the vector's first element.
 type At<'a> = &'a dyn Fn(usize) -> u64;
 
-/// An operator's functions, of bits. Those of the operator's value take its word first.
+/// An operator's functions, on bits. Those that take `self` take the operator's word first.
 struct Table<T: Element, S, U> {
     is_any_order: bool,
     neutral: fn() -> S,
@@ -53,7 +53,7 @@ unsafe impl<O: Operator<T>, T: Element> Erase<O, T> for Erased {
     }
 }
 
-/// The functions of `O`, of elements, states and outputs as `B`, `S` and `U`.
+/// The functions of `O`, with `B`, `S` and `U` for its elements, states and outputs.
 const fn table_of<O: Operator<T>, T: Element, B: Element, S: Plain, U: Plain>() -> Table<B, S, U> {
     Table {
         is_any_order: O::ANY_ORDER,
@@ -67,7 +67,7 @@ const fn table_of<O: Operator<T>, T: Element, B: Element, S: Plain, U: Plain>() 
     }
 }
 
-// Functions, not closures: of each closure a compiler makes two functions.
+// Functions, not closures: the compiler makes two functions of each closure.
 
 fn neutral<O: Operator<T>, T: Element, S: Plain>() -> S {
     same_bits(O::NEUTRAL)

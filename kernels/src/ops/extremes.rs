@@ -1,8 +1,8 @@
 //! Minimum and maximum.
 //!
 //! NaN among the elements gives NaN, as in NumPy. Of zeros of both signs the minimum is -0.0 and the maximum 0.0, so
-//! that the result does not depend on an order. An empty segment gives what no element is beyond: as a minimum the
-//! largest value of the type (infinity, of a float), as a maximum the smallest.
+//! the result does not depend on the order. The minimum of an empty segment is the type's largest value (infinity for a
+//! float), the maximum its smallest.
 
 use cuda_std::prelude::*;
 
@@ -22,15 +22,16 @@ pub struct Max;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinMax;
 
-/// [`Min`] or [`Max`]: the largest of the elements with some bits flipped, flipped back. One kernel serves both, and
-/// integers with and without a sign.
+/// [`Min`] or [`Max`]: flips bits of each element, takes the largest and flips it back.
+///
+/// One kernel serves both, for integers with and without a sign.
 ///
 /// | | unsigned | signed | float |
 /// |---|---|---|---|
 /// | [`Max`] | none | the sign | none |
 /// | [`Min`] | all | all but the sign | the sign |
 ///
-/// Flipping the sign of a signed integer makes it an unsigned one of the same order; flipping all bits of an unsigned
+/// Flipping the sign of a signed integer makes it an unsigned one in the same order. Flipping all bits of an unsigned
 /// integer, or the sign of a float, reverses the order.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extreme {
@@ -38,7 +39,7 @@ pub struct Extreme {
     pub flip: u64,
 }
 
-/// [`MinMax`] of the elements with some bits flipped, flipped back: the sign of signed integers, else none.
+/// [`MinMax`] of elements with some bits flipped, flipped back: the sign of signed integers, no bits of others.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BothExtremes {
     /// The bits to flip.

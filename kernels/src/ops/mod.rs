@@ -1,6 +1,6 @@
-//! What is reduced, and how: one operator each.
+//! The reduction operators.
 //!
-//! | operator | of | gives |
+//! | operator | input | output |
 //! |---|---|---|
 //! | [`Sum`] | all | `f32` of `f16`, `bf16` and `f32`; `f64`; 64 bits of integers |
 //! | [`WrappingSum`] | integers | the integers' own type |
@@ -18,11 +18,11 @@
 //! | [`CountNan`], [`CountFinite`] | floats | a number |
 //! | [`Dot`] | two inputs | as [`Sum`] |
 //!
-//! Sums of floats, and what is made of them (`Sum`, `SumInF64`, `Mean`, `SumOfSquares`, `Norm`, `Dot`), are exact and
-//! rounded once: [`crate::reduce::exact`]. All others, and those of integers, are an [`Operator`]; means and norms of
-//! integers are exact and rounded once, too.
+//! Sums of floats and the operators built on them (`Sum`, `SumInF64`, `Mean`, `SumOfSquares`, `Norm`, `Dot`) are exact
+//! and rounded once: see [`crate::reduce::exact`]. All other operators, and all of integers, implement [`Operator`].
+//! Means and norms of integers are exact and rounded once, too.
 //!
-//! A custom operator is a type that implements [`Operator`]: the engines in [`crate::reduce`] take any.
+//! A custom operator is a type that implements [`Operator`]: the engines in [`crate::reduce`] accept any.
 
 mod arg;
 pub(crate) mod builtin;
@@ -54,12 +54,12 @@ pub use scalar::{Integer, Ordered, Scalar};
 pub use sum::{InElementType, Mean, Sum, SumInF64, SumOrMean, WrappingSum};
 pub use totals::{Squares, Total};
 
-/// A reduction of elements of type `T`: what becomes of one, how two results become one, and what is given out.
+/// A reduction of elements of type `T`: lift an element, combine two states, finish.
 ///
 /// The engines give each thread some of the elements and fold the threads' states in a tree, so `combine` must be
-/// associative and commutative up to rounding. The order of all this is a function of the number of elements that are
-/// reduced to a result, of the sizes of elements and states, and of whether the elements are neighbours, a column, or
-/// a segment by offsets; for an operator with [`Operator::ANY_ORDER`] also of what else is reduced.
+/// associative and commutative up to rounding. The order is a function of the number of elements reduced to a result,
+/// of the sizes of elements and states, and of whether the elements are contiguous, a column, or a segment by offsets;
+/// for an operator with [`Operator::ANY_ORDER`] also of the rest of the input.
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -86,62 +86,63 @@ pub use totals::{Squares, Total};
 /// }
 /// ```
 pub trait Operator<T: Element>: Copy + Default + 'static {
-    /// What is carried while elements are folded: a number, or an array of two or four.
+    /// What threads and blocks exchange: a number, or an array of two or four.
     type State: Plain;
 
-    /// What is given out.
+    /// The result's type.
     type Output: Plain;
 
-    /// The state of no elements: combined with any other it gives that one, to the last bit of what is given out.
+    /// The state of no elements. Combining a state with it does not change a bit of the output.
     const NEUTRAL: Self::State;
 
-    /// The operator's value as a kernel's argument. An operator without fields needs neither this nor
+    /// The operator's value as a kernel argument. An operator without fields needs neither this nor
     /// [`Operator::from_word`].
     fn to_word(self) -> u64 {
         0
     }
 
-    /// The operator of which [`Operator::to_word`] gave `word`.
+    /// Restores the operator from [`Operator::to_word`]'s `word`.
     #[inline(always)]
     fn from_word(word: u64) -> Self {
         let _ = word;
         Self::default()
     }
 
-    /// The state of the one element at `index`, counted from the first that is reduced.
+    /// The state of one element; `index` counts from the first element reduced.
     fn lift(self, element: T, index: u64) -> Self::State;
 
-    /// The state of the elements of both.
+    /// The state of the elements of both operands.
     fn combine(a: Self::State, b: Self::State) -> Self::State;
 
-    /// Whether a reduction of no elements has a result. Without one it is an error, but for an empty segment among
-    /// others, which has to have some result and gets `finish(NEUTRAL, 0)`.
+    /// Whether a reduction of no elements has a result. If not, it is an error, except for an empty segment among
+    /// others, which gets `finish(NEUTRAL, 0)`.
     const HAS_EMPTY: bool = true;
 
-    /// Whether what is given out is the same to the last bit in whatever order elements are combined. Then the engines
-    /// choose the order that is fastest for a shape and an address. In the order that is otherwise kept, they cut each
-    /// unaligned load out of two, and a block may have fewer rows or columns than it could fold.
+    /// Whether the output has the same bits in any order of combination.
+    ///
+    /// If so, the engines choose the fastest order for the shape and the address. If not, they keep a fixed order: they
+    /// cut each unaligned vector out of two loads, and a block may take fewer rows or columns than it could fold.
     const ANY_ORDER: bool = false;
 
-    /// [`Operator::NEUTRAL`] of an operator that may be [`Erased`].
+    /// [`Operator::NEUTRAL`], also of an [`Erased`] operator.
     #[doc(hidden)]
     #[inline(always)]
     fn neutral() -> Self::State {
         Self::NEUTRAL
     }
 
-    /// [`Operator::ANY_ORDER`] of an operator that may be [`Erased`].
+    /// [`Operator::ANY_ORDER`], also of an [`Erased`] operator.
     #[doc(hidden)]
     #[inline(always)]
     fn is_any_order() -> bool {
         Self::ANY_ORDER
     }
 
-    /// What is given out for a state of `count` elements. Runs once for each result.
+    /// The output for a state of `count` elements. Runs once for each result.
     fn finish(self, state: Self::State, count: u64) -> Self::Output;
 
-    /// The state of `LEN` elements, a power of two, which a thread has in registers at once; `at` says the index of
-    /// each. An operator overrides this where it has something cheaper for many elements than lifting each.
+    /// The state of `LEN` elements, a power of two, that a thread holds in registers; `at` gives each index. An
+    /// operator overrides this if it has something cheaper than lifting each element.
     #[inline(always)]
     fn gather<const LEN: usize>(self, elements: [T; LEN], at: impl Fn(usize) -> u64) -> Self::State {
         tree::<_, LEN>(|place| self.lift(elements[place], at(place)), Self::combine)
@@ -153,16 +154,18 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
         vector.visit(vectors::Gather { first, operator: self })
     }
 
-    /// The state of the vectors that a thread has loaded at once; `at` says the index of each one's first element, and
-    /// rises. It may leave open where in a vector an element is: [`Operator::settle`] finds out, for the one state
-    /// that is left of a block. An operator that gives an index overrides both, since to carry the index of each
-    /// element costs more than to compare it.
+    /// The state of the vectors that a thread has loaded together. `at` gives the index of each vector's first element,
+    /// in rising order.
+    ///
+    /// The state's index may be partial: the right vector, but not yet the element. [`Operator::settle`] resolves it,
+    /// for the one state left in a block. An operator that returns an index overrides both, since carrying each
+    /// element's index costs more than comparing it.
     #[inline(always)]
     fn skim<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Self::State {
         tree::<_, VECTORS>(|k| self.gather_vector(vectors[k], at(k)), Self::combine)
     }
 
-    /// The same state with nothing left open; `element` loads one by its index.
+    /// Resolves the state's partial index; `element` loads an element by its index.
     #[inline(always)]
     fn settle(self, state: Self::State, element: impl Fn(u64) -> T) -> Self::State {
         let _ = element;
@@ -170,7 +173,7 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     }
 }
 
-/// A constant of an operator, for the engines: an [erased](Erased) one has a function in its place.
+/// A constant of an operator, for the engines. An [erased](Erased) operator has a function instead.
 macro_rules! constant {
     ($operator:ident::NEUTRAL) => {
         ::cuda_std::erase::on_gpu_or_cpu!($operator::NEUTRAL, $operator::neutral())
@@ -181,14 +184,16 @@ macro_rules! constant {
 }
 pub(crate) use constant;
 
-/// The same operator. What its value is combined with after this is not combined before: with a single element, where
-/// it was loaded, so that the loads after it would wait. Makes no instruction.
+/// The same operator, opaque to the compiler; costs no instruction.
+///
+/// Without it, the compiler combines the operator's value with each element where it is loaded, so that later loads
+/// wait.
 #[inline(always)]
 pub(crate) fn anew<O: Operator<T>, T: Element>(operator: O) -> O {
     O::from_word(compute_anew(operator.to_word() as usize) as u64)
 }
 
-/// A reduction of pairs, of one element from each of two inputs. As an [`Operator`] it is that of an input with itself.
+/// A reduction of pairs: one element from each of two inputs. As an [`Operator`] it pairs an input with itself.
 pub trait PairOperator<T: Element>: Operator<T> {
     /// The state of one pair.
     fn lift_pair(a: T, b: T) -> Self::State;
@@ -197,11 +202,12 @@ pub trait PairOperator<T: Element>: Operator<T> {
     fn gather_pairs(a: T::Vector, b: T::Vector) -> Self::State;
 }
 
-/// Combines `LEN` leaves, a power of two up to 16: neighbours, then neighbours among the results, until one is left; so
-/// every leaf has as many roundings on its way as `LEN` has halvings.
+/// Combines `LEN` leaves, a power of two up to 16, in a balanced tree.
+///
+/// Neighbours are combined first, so every leaf is rounded log2(`LEN`) times.
 #[inline(always)]
 pub fn tree<S: Copy, const LEN: usize>(leaf: impl Fn(usize) -> S, combine: impl Fn(S, S) -> S) -> S {
-    // Without loops or arrays: what a compiler does not unroll here goes to memory.
+    // No loops or arrays: the compiler puts those that it does not unroll in local memory.
     const { assert!(LEN.is_power_of_two() && LEN <= 16) };
     match LEN {
         1 => leaf(0),
@@ -235,7 +241,7 @@ mod tests {
 
     use super::tree;
 
-    /// Shows the tree's shape: the combination of two is a pair of brackets.
+    /// Shows the tree's shape: a pair of brackets is one combination.
     #[derive(Clone, Copy)]
     struct Leaves(usize, usize, usize);
 

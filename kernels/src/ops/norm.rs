@@ -1,11 +1,13 @@
-//! Sums of squares.
+//! Sums of squares and norms.
 
 use super::scalar::{Arithmetic, Integer};
 use super::totals::{Squares, Total};
 use super::{Operator, tree};
 
-/// The sum of squares: of integers in 64 bits, wrapping past those; of floats the exact sum of the exact squares,
-/// rounded once, to `f32` of `f16`, `bf16` and `f32`.
+/// The sum of squares.
+///
+/// Integers are summed in 64 bits, wrapping. Floats give the exact sum of the exact squares, rounded once; `f16`,
+/// `bf16` and `f32` give `f32`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SumOfSquares;
 
@@ -40,7 +42,7 @@ impl<T: Integer> Operator<T> for SumOfSquares {
 
 /// The Euclidean norm: the root of the exact sum of squares, rounded once to nearest even; of integers to `f64`.
 ///
-/// No square of a float overflows or is too small, only the norm.
+/// Squares of floats neither overflow nor underflow; only the norm can.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Norm;
 
@@ -68,8 +70,7 @@ impl<T: Integer> Operator<T> for Norm {
     }
 }
 
-/// [`SumOfSquares`] or [`Norm`] of integers of 8 bits, the sum of whose squares 64 bits hold. Gives the bits of the
-/// result.
+/// [`SumOfSquares`] or [`Norm`] of 8-bit integers, whose squares' sum fits in 64 bits. Returns the result's bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SquaresOrNorm {
     /// Whether it is [`Norm`].

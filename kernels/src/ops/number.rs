@@ -5,10 +5,10 @@ use cuda_std::warp::WarpShuffleValue;
 
 /// A number that the rungs of the ladder sum.
 pub trait Number: Element + WarpShuffleValue {
-    /// What changes nothing when it is added, to the last bit.
+    /// The neutral element of addition, to the last bit.
     const NEUTRAL: Self;
 
-    /// The sum. Of integers it wraps.
+    /// The sum. Integers wrap.
     fn plus(self, other: Self) -> Self;
 }
 

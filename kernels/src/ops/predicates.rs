@@ -1,4 +1,4 @@
-//! Questions about each element, and how many say yes.
+//! Predicates on elements, and counts of the elements that satisfy them.
 
 use super::scalar::Scalar;
 use super::{Operator, tree};
@@ -30,23 +30,23 @@ pub struct AnyOrAll {
     pub is_all: bool,
 }
 
-/// [`CountNonzero`], [`CountNan`] or [`CountFinite`]. Of integers it is the first of them, whatever its fields are.
+/// [`CountNonzero`], [`CountNan`] or [`CountFinite`]; of integers always [`CountNonzero`], whatever the fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
-    /// What the bits of a counted float's magnitude, shifted left by one, are at least. Even.
+    /// A float counts if the bits of its magnitude, shifted left by one, are at least this even number.
     pub threshold: u64,
-    /// Whether the elements below the threshold are counted instead.
+    /// Whether the elements below the threshold count instead.
     pub is_below: bool,
 }
 
-/// The state of elements of which one is 0, and one is not.
+/// The state for whether an element is 0, and whether an element is not.
 #[inline(always)]
 fn seen(zero: bool, nonzero: bool) -> u8 {
     u8::from(zero) | u8::from(nonzero) << 1
 }
 
 impl<T: Scalar> Operator<T> for AnyOrAll {
-    /// Bit 0: whether some element is 0. Bit 1: whether some element is not.
+    /// Bit 0: whether any element is 0. Bit 1: whether any element is not.
     type State = u8;
     type Output = u8;
     const NEUTRAL: u8 = 0;

@@ -3,11 +3,11 @@
 use super::scalar::{Arithmetic, Ordered, Scalar};
 use super::{Operator, tree};
 
-/// The product: of integers in 64 bits, wrapping past those; of `f16` and `bf16` in `f32`.
+/// The product: of integers in 64 bits, wrapping; of `f16` and `bf16` in `f32`.
 ///
-/// Of `n` floats it is within `1.01 n u` of the exact one, relative to it, `u` being half the distance from 1 to the
-/// next float, as long as no product on the way overflows or is subnormal: each multiplication rounds once. Their
-/// order is a function of `n`, the type, and whether the floats are neighbours, a column, or a segment by offsets.
+/// The relative error of the product of `n` floats is at most `1.01 n u`, `u` being half the distance from 1 to the
+/// next float, unless an intermediate product overflows or is subnormal: each multiplication rounds once. The order is
+/// a function of `n`, the type, and whether the floats are contiguous, a column, or a segment by offsets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Product;
 

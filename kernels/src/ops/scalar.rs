@@ -1,4 +1,4 @@
-//! The twelve types that are reduced, and what each is summed and compared as.
+//! The twelve element types, and the types in which each is summed and compared.
 
 use cuda_std::bits::{HAS_U16X2_MIN_MAX, add_bytes, add_signed_bytes};
 use cuda_std::float;
@@ -8,20 +8,20 @@ use half::{bf16, f16};
 use super::totals::{Squares, Total};
 use super::{bytes, tree};
 
-/// A number that every operator takes.
+/// A number that every operator accepts.
 pub trait Scalar: Element {
-    /// What a few elements are added and multiplied in: wide enough for 64 elements, and cheap.
+    /// The type in which a few elements are added and multiplied: wide enough for 64 elements, and cheap.
     type Partial: Arithmetic;
-    /// What products, and sums of integers, are given out as.
+    /// The output type of products, and of sums of integers.
     type Wide: Arithmetic + Ordered;
-    /// What elements are compared as.
+    /// The type in which elements are compared.
     type Ordered: Ordered;
     /// Two elements.
     type Pair: Plain;
-    /// Whether products are the same to the last bit in any order: those of integers, which wrap.
+    /// Whether products have the same bits in any order, as those of integers, which wrap, do.
     const IS_EXACT: bool;
 
-    /// Exact.
+    /// Converts exactly.
     fn partial(self) -> Self::Partial;
     /// The element with the bits of `flip` flipped.
     fn flipped(self, flip: u64) -> Self;
@@ -35,58 +35,58 @@ pub trait Scalar: Element {
     fn highest<const LEN: usize>(elements: [Self; LEN]) -> Self::Ordered {
         tree::<_, LEN>(|i| elements[i].ordered(), Ordered::maximum)
     }
-    /// Exact.
+    /// Converts exactly.
     fn wide(partial: Self::Partial) -> Self::Wide;
-    /// Exact.
+    /// Converts exactly.
     fn ordered(self) -> Self::Ordered;
-    /// The element of which [`Scalar::ordered`] gave `ordered` when it was flipped; the same bits for every NaN.
+    /// Inverts [`Scalar::ordered`] of a flipped element, and the flip. Gives the same bits for every NaN.
     fn from_ordered(ordered: Self::Ordered, flip: u64) -> Self;
-    /// Both.
+    /// The pair of two elements.
     fn pair(first: Self, second: Self) -> Self::Pair;
-    /// Whether it is not 0; NaN is not.
+    /// Whether it is not 0; true of NaN.
     fn is_nonzero(self) -> bool;
-    /// Whether one of `LEN` elements, a power of two up to 16, is 0.
+    /// Whether any of `LEN` elements, a power of two up to 16, is 0.
     #[inline(always)]
     fn has_zero<const LEN: usize>(elements: [Self; LEN]) -> bool {
         tree::<_, LEN>(|i| !elements[i].is_nonzero(), |a, b| a | b)
     }
-    /// Whether one of `LEN` elements, a power of two up to 16, is not 0.
+    /// Whether any of `LEN` elements, a power of two up to 16, is not 0.
     #[inline(always)]
     fn has_nonzero<const LEN: usize>(elements: [Self; LEN]) -> bool {
         tree::<_, LEN>(|i| elements[i].is_nonzero(), |a, b| a | b)
     }
-    /// Whether the bits of its magnitude, shifted left by one, are at least `threshold`, an even number. Of an integer:
+    /// Whether the bits of the magnitude, shifted left by one, are at least `threshold`, an even number. Of an integer:
     /// whether it is not 0.
     fn is_at_least(self, threshold: u64) -> bool;
 }
 
 /// A [`Scalar`] whose arithmetic wraps.
 ///
-/// A sum of many goes `Self` -> [`Scalar::Partial`], in which a thread adds what it has in registers, ->
-/// [`Scalar::Wide`], in which everything further is added.
+/// A long sum goes from `Self` to [`Scalar::Partial`], in which a thread adds what it holds in registers, and then to
+/// [`Scalar::Wide`], in which all further sums are taken.
 pub trait Integer: Scalar {
-    /// What elements are summed in for their mean.
+    /// The type of the sum of elements for a mean.
     type Total: Total + Into<i128>;
-    /// What their squares are summed in for their norm.
+    /// The type of the sum of squares for a norm.
     type Squares: Squares;
 
-    /// What changes no sum.
+    /// The neutral element of addition.
     const ZERO: Self;
-    /// The same of [`Scalar::Wide`].
+    /// The neutral element of addition in [`Scalar::Wide`].
     const NOTHING: Self::Wide;
     /// The sum, wrapping.
     fn plus_wrapping(self, other: Self) -> Self;
-    /// The sum of `LEN` elements, a power of two up to 16; exact.
+    /// The exact sum of `LEN` elements, a power of two up to 16.
     fn sum<const LEN: usize>(elements: [Self; LEN]) -> Self::Partial;
-    /// The sum of `LEN` elements as part of a longer one; exact.
+    /// The exact sum of `LEN` elements of a longer sum.
     fn total<const LEN: usize>(elements: [Self; LEN]) -> Self::Total;
-    /// The sum of their squares; exact.
+    /// The exact sum of the squares of `LEN` elements.
     fn squares<const LEN: usize>(elements: [Self; LEN]) -> Self::Squares;
 }
 
-/// Addition and multiplication; of integers both wrap.
+/// Addition and multiplication. Integers wrap.
 pub trait Arithmetic: Plain {
-    /// What changes no product.
+    /// The neutral element of multiplication.
     const ONE: Self;
     /// The sum.
     fn plus(self, other: Self) -> Self;
@@ -94,31 +94,30 @@ pub trait Arithmetic: Plain {
     fn times(self, other: Self) -> Self;
 }
 
-/// A number as it is compared: NaN is before everything in both directions, so that it comes out of a minimum and of a
-/// maximum alike.
+/// A number as it is compared. NaN ranks first in both directions, so a minimum and a maximum both give it.
 pub trait Ordered: Plain {
     /// No value is less.
     const LOWEST: Self;
     /// No value is more.
     const HIGHEST: Self;
-    /// Two of them.
+    /// A pair of values.
     type Pair: Plain;
-    /// [`Ordered::HIGHEST`] and [`Ordered::LOWEST`]: what changes no pair of a minimum and a maximum.
+    /// [`Ordered::HIGHEST`] and [`Ordered::LOWEST`]: the neutral pair of a minimum and a maximum.
     const WIDEST: Self::Pair;
 
-    /// The smaller; NaN if one is; -0.0 of zeros of both signs.
+    /// The smaller; NaN if either is; of zeros of both signs, -0.0.
     fn minimum(self, other: Self) -> Self;
-    /// The larger; NaN if one is; 0.0 of zeros of both signs.
+    /// The larger; NaN if either is; of zeros of both signs, 0.0.
     fn maximum(self, other: Self) -> Self;
-    /// Whether it is more than `other`, or NaN when `other` is not. Zeros are equal.
+    /// Whether it is greater than `other`, or is NaN and `other` is not. Zeros are equal.
     fn is_above(self, other: Self) -> bool;
-    /// The same bits for every NaN; all else as it is.
+    /// Gives every NaN the same bits; leaves other values as they are.
     fn with_one_nan(self) -> Self;
-    /// A key that is the lower the more it is, 0 of NaN, and the same of both zeros.
+    /// A key that falls as the value rises; 0 for NaN, and equal for both zeros.
     fn key_from_highest(self) -> u64;
-    /// Both.
+    /// The pair of two values.
     fn pair(first: Self, second: Self) -> Self::Pair;
-    /// The two of a pair.
+    /// The two values of a pair.
     fn split(pair: Self::Pair) -> [Self; 2];
 }
 
@@ -221,7 +220,7 @@ macro_rules! ordered_floats {
             }
             #[inline(always)]
             fn key_from_highest(self) -> u64 {
-                // The bits of positive numbers rise, those of negative ones fall. Adding 0 makes one of both zeros.
+                // Bits rise with positive numbers and fall with negative ones. Adding 0 makes -0.0 into 0.0.
                 let bits = (0.0 - self).to_bits() as $signed;
                 let rising = (bits ^ (bits >> ($bits::BITS - 1) | $signed::MIN)) as $bits;
                 if self.is_nan() { 0 } else { rising as u64 }
@@ -244,7 +243,7 @@ ordered_floats! {
     f64 in u64, i64;
 }
 
-/// Sixteen bytes as the words that they are in memory; of fewer, nothing of meaning.
+/// Sixteen bytes as the words that they form in memory; meaningless for fewer.
 #[inline(always)]
 fn words<const LEN: usize>(bytes: [u8; LEN]) -> [u32; 4] {
     let byte = |i: usize| bytes[i % LEN];
@@ -354,7 +353,7 @@ macro_rules! integers {
             #[inline(always)]
             fn squares<const LEN: usize>(elements: [Self; LEN]) -> $squares {
                 let magnitude = |i: usize| elements[i].abs_diff(0);
-                // As short as they fit: of short elements there are many.
+                // In the narrowest type that fits: a vector holds many short elements.
                 let short = |i: usize| (magnitude(i) as u32).wrapping_mul(magnitude(i) as u32);
                 match size_of::<Self>() {
                     1 => Squares::of(tree::<_, LEN>(short, u32::wrapping_add).into()),
@@ -371,7 +370,7 @@ integers! {
     u8 by u32 in u64, mean by i64, norm by u64;
     i16 by i32 in i64, mean by i64, norm by u128;
     u16 by u32 in u64, mean by i64, norm by u128;
-    // 2^32 elements of 32 bits, or of 16 bits squared, are more than 64 bits hold.
+    // Sums of 2^32 elements of 32 bits, or of their squares if they have 16, overflow 64 bits.
     i32 by i64 in i64, mean by i128, norm by u128;
     u32 by u64 in u64, mean by i128, norm by u128;
     i64 by i64 in i64, mean by i128, norm by [u64; 4];
@@ -405,7 +404,7 @@ macro_rules! floats {
             }
             #[inline(always)]
             fn from_ordered(ordered: $wide, flip: u64) -> Self {
-                // Devices differ in the NaN that a conversion makes.
+                // Devices differ in the NaN that a conversion produces.
                 if ordered.is_nan() { Self::NAN } else { ($from)(ordered).flipped(flip) }
             }
             #[inline(always)]

@@ -6,11 +6,13 @@ use super::Operator;
 use super::scalar::{Arithmetic, Integer};
 use super::totals::Total;
 
-/// The sum: of integers in 64 bits, wrapping past those; of floats the exact sum, rounded once to nearest even, to
-/// `f32` of `f16`, `bf16` and `f32`.
+/// The sum.
 ///
-/// An exact sum of floats does not depend on their order. It is infinite only if it is beyond the largest number, or an
-/// element is infinite; NaN if an element is, or infinities of both signs are there; and +0.0 if it is 0.
+/// Integers are summed in 64 bits, wrapping. Floats give the exact sum, rounded once to nearest even; `f16`, `bf16` and
+/// `f32` give `f32`.
+///
+/// An exact sum of floats does not depend on their order. It is infinite only if it is beyond the largest number or an
+/// element is infinite, NaN if an element is NaN or infinities of both signs occur, and +0.0 if it is 0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum;
 
@@ -38,13 +40,13 @@ impl<T: Integer> Operator<T> for Sum {
     }
 }
 
-/// Out of line, as it is long: a kernel for columns takes four.
+/// Out of line, since it is long and a kernel for columns has four.
 #[inline(never)]
 fn mean_of_long(sum: i128, count: u64) -> f64 {
     mean(sum, count)
 }
 
-/// [`Sum`] or [`Mean`] of integers whose exact sum 64 bits hold: those of 8 and 16 bits. Gives the bits of the result.
+/// [`Sum`] or [`Mean`] of 8-bit and 16-bit integers, whose exact sum fits in 64 bits. Returns the result's bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SumOrMean {
     /// Whether it is [`Mean`].
@@ -110,8 +112,9 @@ impl<T: Integer> Operator<T> for WrappingSum {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SumInF64;
 
-/// The result of an exact operator ([`Sum`], [`Mean`], `SumOfSquares`, `Norm`, `Dot`) of `f16` or `bf16`, rounded once
-/// to the elements' own type instead of `f32`.
+/// The result of an exact operator, rounded once to the elements' own type.
+///
+/// For [`Sum`], [`Mean`], `SumOfSquares`, `Norm` and `Dot` of `f16` or `bf16`, which otherwise give `f32`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InElementType<O>(pub O);
 

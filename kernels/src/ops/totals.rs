@@ -1,12 +1,12 @@
-//! What exact sums of integers, and of their squares, are held in.
+//! Integers for exact sums of integers and of their squares.
 
 use cuda_std::float::Float;
 use cuda_std::prelude::*;
 use exact_sum::integers;
 
-/// An integer in which the sum of no input overflows that a memory has room for.
+/// An integer in which the sum of an input that fits in memory does not overflow.
 pub trait Total: Plain {
-    /// The sum of nothing.
+    /// The neutral element of addition.
     const ZERO: Self;
     /// The sum.
     fn plus(self, other: Self) -> Self;
@@ -14,11 +14,11 @@ pub trait Total: Plain {
 
 /// A sum of squares.
 pub trait Squares: Total {
-    /// Of a short number.
+    /// Converts a sum of up to 64 bits.
     fn of(number: u64) -> Self;
-    /// Of one element, of this magnitude.
+    /// The square of an element of this magnitude.
     fn square(magnitude: u64) -> Self;
-    /// The root, rounded to nearest even.
+    /// The square root, rounded to nearest even.
     fn root(self) -> f64;
 }
 
@@ -36,13 +36,13 @@ macro_rules! totals {
 
 totals!(i64 i128 u64 u128);
 
-/// Out of line, as it is long: a kernel for columns takes four.
+/// Out of line, since it is long and a kernel for columns has four.
 #[inline(never)]
 fn root_of_long(square: u128) -> f64 {
     integers::norm(square, Float::sqrt)
 }
 
-/// As [`root_of_long`].
+/// Out of line for [`root_of_long`]'s reason.
 #[inline(never)]
 fn root_of_words(square: [u64; 4]) -> f64 {
     integers::norm_of_words(square)
@@ -68,7 +68,7 @@ impl Squares for u128 {
     fn of(number: u64) -> Self {
         number.into()
     }
-    /// Of a magnitude of up to 32 bits.
+    /// For magnitudes of up to 32 bits.
     #[inline(always)]
     fn square(magnitude: u64) -> Self {
         magnitude.wrapping_mul(magnitude).into()
@@ -110,7 +110,7 @@ impl Squares for [u64; 4] {
     }
 }
 
-/// Two words of an integer.
+/// An integer's low and high word, joined.
 #[inline(always)]
 fn pair(low: u64, high: u64) -> u128 {
     u128::from(high) << 64 | u128::from(low)

@@ -1,4 +1,4 @@
-//! What becomes of a vector of elements.
+//! Functions and visitors of vectors of elements.
 
 use cuda_std::element::VectorVisitor;
 use cuda_std::prelude::*;
@@ -21,7 +21,7 @@ impl<O: Operator<T>, T: Element> VectorVisitor<T> for Gather<O> {
     }
 }
 
-/// The vector of flipped elements: four operations, however many elements there are.
+/// A vector with flipped elements: four operations for any number of elements.
 #[inline(always)]
 pub(super) fn flip_vector<T: Scalar>(vector: T::Vector, flip: u64) -> T::Vector {
     let [low, high] = match size_of::<T>() {
@@ -34,7 +34,7 @@ pub(super) fn flip_vector<T: Scalar>(vector: T::Vector, flip: u64) -> T::Vector 
     T::Vector::from_words([a ^ low, b ^ high, c ^ low, d ^ high])
 }
 
-/// Shows the lowest element of a vector: [`Scalar::lowest`].
+/// Returns the lowest element of a vector: [`Scalar::lowest`].
 pub(super) struct Lowest;
 
 impl<T: Scalar> VectorVisitor<T> for Lowest {
@@ -46,7 +46,7 @@ impl<T: Scalar> VectorVisitor<T> for Lowest {
     }
 }
 
-/// Shows the highest element of a vector: [`Scalar::highest`].
+/// Returns the highest element of a vector: [`Scalar::highest`].
 pub(super) struct Highest;
 
 impl<T: Scalar> VectorVisitor<T> for Highest {

@@ -1,5 +1,5 @@
-//! How the states of lanes, warps and blocks become one. The shape is fixed: by the block's size, the number of lanes
-//! and the number of partials, never by which of them is first.
+//! Folds of the states of lanes, warps and blocks. The block's size, the number of lanes and the number of partials fix
+//! their shape, never which of them is first.
 
 use cuda_std::atomic::{self, Scope};
 use cuda_std::prelude::*;
@@ -7,25 +7,25 @@ use cuda_std::warp::{FULL_MASK, warp_shuffle_down_plain};
 
 use crate::ops::{Operator, constant};
 
-/// One place for each warp that a block can have.
+/// One entry for each warp that a block can have.
 pub type WarpStates<S> = SharedArray<S, 32>;
 
-/// The state over groups of `lanes` lanes, a power of two up to 32, in each group's first. All lanes of the warp come
-/// here.
+/// The state over each group of `lanes` lanes, a power of two up to 32, in the group's first lane. All lanes of the
+/// warp must call this.
 #[inline(always)]
 pub fn fold_lanes<O: Operator<T>, T: Element>(state: O::State, lanes: u32) -> O::State {
     let mut state = state;
     let mut delta = lanes / 2;
     while delta > 0 {
-        // A group's last lanes take in what is not theirs; no lane that the first one folds is among them.
+        // A group's last lanes combine states of other groups, but the first lane folds none of those lanes.
         state = O::combine(state, warp_shuffle_down_plain(FULL_MASK, state, delta, 32));
         delta /= 2;
     }
     state
 }
 
-/// The state over the first `warps` warps of a block of one dimension, in thread 0; what the others give is not looked
-/// at. All threads come here. A barrier must stand between two uses of `scratch`.
+/// The state over the first `warps` warps of a one-dimensional block, in thread 0; other warps' states are ignored. All
+/// threads must call this, with a barrier between two uses of `scratch`.
 #[inline(always)]
 pub fn fold_warps<O: Operator<T>, T: Element>(state: O::State, warps: u32, scratch: &WarpStates<O::State>) -> O::State {
     let thread = thread::thread_idx_x();
@@ -41,11 +41,11 @@ pub fn fold_warps<O: Operator<T>, T: Element>(state: O::State, warps: u32, scrat
     if thread < 32 { fold_lanes::<O, T>(own, warps.next_power_of_two()) } else { own }
 }
 
-/// Whether this block is the last of `blocks` to come here: then it sees all that the others have written before. All
-/// threads of the block come here; `ticket` in `tickets` is 0 before, and again after the last.
+/// Whether this block is the last of `blocks` to call this. If so, it sees all that the others wrote before. All
+/// threads of the block must call this. `ticket` in `tickets` is 0 before the first call, and again after the last.
 ///
-/// The first thread's fence stands for the whole block: what the others wrote is before the barrier, and that before
-/// the fence.
+/// The first thread's fence covers the whole block: the other threads' writes precede the barrier, and the barrier
+/// precedes the fence.
 ///
 /// Source: `threadFenceReduction` in NVIDIA's samples; PTX ISA, "Memory Consistency Model", on fences being cumulative.
 #[inline(always)]

@@ -1,11 +1,10 @@
-//! The state of what a thread has loaded at once.
+//! The state of what a thread has loaded together.
 
 use cuda_std::prelude::*;
 
 use crate::ops::{Operator, tree};
 
-/// The state of vectors, the first of which begins at index `first` and each further one `stride` behind the one
-/// before.
+/// The state of vectors: the first begins at index `first`, each further one `stride` after the previous.
 #[inline(always)]
 pub fn gather_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
     operator: O,
@@ -16,7 +15,7 @@ pub fn gather_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
     tree::<_, VECTORS>(|k| operator.gather_vector(vectors[k], (first + k * stride) as u64), O::combine)
 }
 
-/// [`gather_vectors`] of a state that [`Operator::settle`] has still to settle.
+/// [`gather_vectors`] with a partial index, which [`Operator::settle`] resolves.
 #[inline(always)]
 pub fn skim_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
     operator: O,

@@ -1,4 +1,4 @@
-//! Long rows, each folded by one block or by several: all of a buffer, long rows of a matrix, equal segments.
+//! Long rows, each folded by one block or several: whole inputs, long rows of a matrix, segments of equal length.
 
 use core::ops::Range;
 
@@ -28,46 +28,46 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
     pub len: usize,
     /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
-    /// Blocks that fold a row.
+    /// Blocks that share a row: its splits.
     pub parts: u32,
-    /// Tiles of a part, but for longer ones.
+    /// Tiles of a split; the longer splits have one more.
     pub tiles: u32,
-    /// The first parts, which have a tile more.
+    /// Longer splits, which come first.
     pub longer: u32,
-    /// What blocks of one row leave each other; all 0 before and after the launch.
+    /// The tile states of the rows' splits; all 0 before and after the launch.
     pub tile_states: GlobalMut<[u64; 2]>,
     /// A result for each row.
     pub output: GlobalMut<R>,
 }
 
-/// Reduces rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
+/// Reduces rows of `len` elements, `pitch` elements apart, to one output each.
 ///
-/// A row is folded by `parts` blocks. The first `longer` parts are runs of `tiles + 1` tiles, the others of `tiles`;
-/// the row's last tile is one of them though it may be less than a tile. (The host divides; a block would need as long
-/// for it as for a tile.) With one part, blocks count rows; with more, the grid is `parts` wide and as high as there
-/// are rows.
+/// A row is split among `parts` blocks. The first `longer` splits have `tiles + 1` tiles, the others `tiles`; the row's
+/// last tile counts even if it is not whole. (The host divides, since a division would take a block as long as a tile.)
+/// With one split, blocks count rows; with more, the grid is `parts` wide and has a block row for each row.
 ///
-/// - *Loads are 16 bytes wide*, eight in flight in each thread before the first is used, those of two tiles, and a
-///   warp's are consecutive. How many bytes are on their way is what bounds a reduction (Little's law): two blocks of
-///   512 threads, which is what their registers leave room for, have 128 KiB on their way to each multiprocessor of an
-///   H200. With one tile it was half of that, and what one block folds took up to a fifth longer; with two vectors of
-///   1024 threads a quarter, and 5 % slower at 2^28 elements (`docs/notes/whole-inputs.md`). `ptxas` keeps the loads
-///   together only if it is told how many blocks are to fit (`min_blocks`).
-/// - *A part is one run* of neighbouring tiles.
-/// - *Alignment changes instructions, not the order*: what a thread folds is counted from the row's first element, or,
-///   if that gives the same in [any order](Operator::ANY_ORDER), from the first at a multiple of 16 bytes. If it does
-///   not, rows begin at multiples of 16 bytes here, and elsewhere in [`long_rows_unaligned`](fn@long_rows_unaligned):
-///   one kernel for both was half as long again, and the driver's work before a program's first sum, too
-///   (`docs/notes/whole-inputs.md`).
-/// - *One block folds the partials*, in the order of the parts. That saves a second launch, which costs more than all
-///   of a short reduction. They are left in [tile states](cuda_std::tile_state), which the last part's block empties.
+/// - *Loads are 16 bytes wide and coalesced*. Each thread has eight in flight, those of two tiles, before it uses the
+///   first. Bytes in flight bound a reduction (Little's law): two blocks of 512 threads, which is what their registers
+///   allow, have 128 KiB in flight on each multiprocessor of an H200. One tile has half of that, and an input that one
+///   block folds took up to a fifth longer; two vectors of 1024 threads have a quarter, and took 5 % longer at 2^28
+///   elements (`docs/notes/whole-inputs.md`). `ptxas` keeps the loads together only if it knows how many blocks must
+///   fit (`min_blocks`).
+/// - *A split is contiguous*: consecutive tiles.
+/// - *Alignment changes instructions, not the order*. A thread's elements are counted from the row's first element, or,
+///   if [any order](Operator::ANY_ORDER) gives the same result, from the first at a multiple of 16 bytes. For operators
+///   that keep an order, rows begin at multiples of 16 bytes here, and elsewhere in
+///   [`long_rows_unaligned`](fn@long_rows_unaligned): one kernel for both was half as long again, and so was the
+///   driver's work before a program's first sum (`docs/notes/whole-inputs.md`).
+/// - *One block folds the partials*, in the order of the splits. This saves a second launch, which costs more than all
+///   of a short reduction. Blocks publish partials in [tile states](cuda_std::tile_state), which the last split's block
+///   clears.
 ///
-/// If there is more than one part, there are [as many tile states](cuda_std::tile_state::tile_states_per_value) as the
-/// states of all blocks take: all 0, and again after the launch.
+/// With more than one split, `tile_states` has [the tile states](cuda_std::tile_state::tile_states_per_value) for the
+/// states of all blocks, 0 before and after the launch.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked. The
-/// operator [settles](Operator::settle) by elements of the row alone.
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked. The
+/// operator [resolves](Operator::settle) indices with elements of the row alone.
 #[kernel(
     instances = builtin_operators!,
     max_threads = MOST_THREADS,
@@ -82,7 +82,7 @@ pub unsafe fn long_rows<O: Operator<T>, T: Element>(
 ) {
     let operator = O::from_word(operator);
     let is_aligned = |_| true;
-    // SAFETY: the operators above ask for elements that they were given.
+    // SAFETY: the operators above ask only for elements that they were given.
     let element = |i| unsafe { input.load_unchecked(i) };
     fold_part::<O, T, VECTORS_IN_FLIGHT>(
         operator,
@@ -99,11 +99,11 @@ pub unsafe fn long_rows<O: Operator<T>, T: Element>(
     );
 }
 
-/// [`long_rows`](fn@long_rows) that begin anywhere, of operators that keep to an order: the same order, with one tile
-/// on its way.
+/// [`long_rows`](fn@long_rows) at any alignment, for operators that keep an order: the same order, with one tile in
+/// flight.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Product] x [f32, f64, f16, bf16],
     max_threads = MOST_THREADS,
@@ -135,19 +135,19 @@ pub unsafe fn long_rows_unaligned<O: Operator<T>, T: Element>(
     );
 }
 
-/// What a thread of a kernel of one's own does, with `VECTORS` vectors in flight: that of [`long_rows`](fn@long_rows),
-/// or, of a row that is not aligned, of [`long_rows_unaligned`](fn@long_rows_unaligned).
+/// The body of a custom kernel, with `VECTORS` vectors in flight: that of [`long_rows`](fn@long_rows), or, for an
+/// unaligned row, of [`long_rows_unaligned`](fn@long_rows_unaligned).
 ///
 /// # Safety
-/// The arguments are as said of [`long_rows`](fn@long_rows), and the views have all elements that they name: accesses
-/// are not checked.
+/// The arguments are as described for [`long_rows`](fn@long_rows), and the views have all elements that they name:
+/// accesses are not checked.
 #[inline(always)]
 pub unsafe fn fold_long_rows<O: Operator<T>, T: Element, const VECTORS: usize>(
     LongRowArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: LongRowArgs<T, O::Output>,
 ) {
     let operator = O::from_word(operator);
     let is_aligned = |start| constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
-    // Checked, as an operator of somebody else may ask for any.
+    // Checked, since a custom operator may ask for any element.
     let element = |i| input.load(i);
     fold_part::<O, T, VECTORS>(
         operator,
@@ -164,8 +164,8 @@ pub unsafe fn fold_long_rows<O: Operator<T>, T: Element, const VECTORS: usize>(
     );
 }
 
-/// [`fold_long_rows`], which asks whether the row that begins at an element [is aligned](fold_run), and for elements
-/// that the operator has left open.
+/// The body of [`fold_long_rows`]. `is_aligned` says whether the row from an element [is aligned](fold_run); `element`
+/// loads the elements that resolve indices.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
 fn fold_part<O: Operator<T>, T: Element, const VECTORS: usize>(
@@ -190,18 +190,18 @@ fn fold_part<O: Operator<T>, T: Element, const VECTORS: usize>(
     part.finish::<O, T>(operator, of_thread, settle, len, tile_states, output);
 }
 
-/// What a block folds: one of the parts of a row.
+/// What a block folds: one split of a row.
 pub(super) struct Part {
-    /// The row's number.
+    /// The row's index.
     pub row: usize,
-    /// Its number among the row's.
+    /// The split's index in the row.
     pub part: u32,
     parts: u32,
     tiles: Range<u32>,
 }
 
 impl Part {
-    /// That of this block; the parameters are the kernel's.
+    /// This block's split; the parameters are the kernel's.
     #[inline(always)]
     pub fn of_block(parts: u32, tiles: u32, longer: u32) -> Self {
         let (row, part) = match parts {
@@ -213,8 +213,8 @@ impl Part {
         Self { row, part, parts, tiles: first..first + tiles + u32::from(part < longer) }
     }
 
-    /// Lets the next grid's blocks in, if this one's are soon over: a round of loads or two. During more of them, they
-    /// would stand in the way.
+    /// Launches dependents now if this block's work is short: one round of loads or two. During longer work, the next
+    /// grid's blocks would be in the way.
     #[inline(always)]
     pub fn launch_dependents(&self) {
         if self.tiles.end - self.tiles.start <= 2 {
@@ -222,9 +222,9 @@ impl Part {
         }
     }
 
-    /// Lets the next grid's blocks in when the block's first warp has done its loads, of work of some more rounds. Not
-    /// of long work, whose blocks end at very different times: the next grid's would crowd the multiprocessors that
-    /// are free first.
+    /// Launches dependents when the block's first warp has done its loads, for work of a few more rounds. Not for long
+    /// work: its blocks end at very different times, and the next grid's would crowd the multiprocessors that are free
+    /// first.
     #[inline(always)]
     pub fn launch_dependents_at_last(&self) {
         let tiles = self.tiles.end - self.tiles.start;
@@ -233,14 +233,13 @@ impl Part {
         }
     }
 
-    /// Its elements.
+    /// The split's tiles.
     #[inline(always)]
     pub fn run(&self) -> Run {
         Run { tiles: self.tiles.start as usize..self.tiles.end as usize, is_last: self.part + 1 == self.parts }
     }
 
-    /// Makes one state of what the threads of all blocks have folded of the row's `len` elements, and puts out the
-    /// result.
+    /// Combines what the threads of all blocks have folded of the row's `len` elements, and writes the result.
     #[inline(always)]
     pub fn finish<O: Operator<T>, T: Element>(
         &self,
@@ -267,7 +266,7 @@ impl Part {
         if thread == 0 {
             tile_state::publish(tile_states, first + part as usize, settle(state));
         }
-        // The last part's block waits for the others, which have been started before it.
+        // The last split's block waits for the others, which started before it.
         if part + 1 < parts {
             return;
         }
@@ -281,8 +280,9 @@ impl Part {
     }
 }
 
-/// The state over `parts` partials, in thread 0; `partial` is asked for one by all lanes of a warp, also those for
-/// which there is none (`false`), whose answers are not looked at. All threads of the block come here.
+/// The state over `parts` partials, in thread 0. All threads of the block must call this.
+///
+/// All lanes of a warp call `partial`. Lanes without a partial pass `false`, and their results are ignored.
 #[inline(always)]
 pub(super) fn fold_partials<O: Operator<T>, T: Element>(
     parts: u32,

@@ -8,7 +8,7 @@ use super::remainder::{stride, vectors_of_block};
 use super::run::Run;
 use crate::ops::{Dot, Operator, PairOperator, constant};
 
-/// 16-byte vectors of a tile of each input that a thread folds: of both, as many as in one of
+/// 16-byte vectors of each input's tile that a thread folds: over both inputs as many as in a tile of
 /// [`long_rows`](mod@super::long_rows).
 pub const VECTORS_IN_FLIGHT: usize = 2;
 
@@ -23,24 +23,25 @@ pub struct PairArgs<T: Plain, R: Plain> {
     pub len: usize,
     /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
-    /// Blocks that fold a row.
+    /// Blocks that share a row: its splits.
     pub parts: u32,
-    /// Tiles of a part, but for longer ones.
+    /// Tiles of a split; the longer splits have one more.
     pub tiles: u32,
-    /// The first parts, which have a tile more.
+    /// Longer splits, which come first.
     pub longer: u32,
-    /// What blocks of one row leave each other; all 0 before and after the launch.
+    /// The tile states of the rows' splits; all 0 before and after the launch.
     pub tile_states: GlobalMut<[u64; 2]>,
     /// A result for each row.
     pub output: GlobalMut<R>,
 }
 
-/// Reduces rows of `len` pairs to one output each: in both inputs each begins `pitch` elements behind the one
-/// before. All else is as in [`long_rows`](fn@super::long_rows::rows), with tiles of half
-/// as many elements.
+/// Reduces rows of `len` pairs to one output each.
+///
+/// Rows are `pitch` elements apart in both inputs. All else is as in [`long_rows`](fn@super::long_rows::long_rows),
+/// with tiles of half as many elements.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Dot] x [i8, i16, i32, i64, u8, u16, u32, u64],
     max_threads = crate::reduce::long_rows::MOST_THREADS,
@@ -59,7 +60,7 @@ pub unsafe fn pairs<O: PairOperator<T>, T: Element>(
     part.finish::<O, T>(O::default(), state, |state| state, len, &tile_states, &output);
 }
 
-/// What this thread folds of a run of a row of `len` pairs.
+/// This thread's state over a run of tiles of a row of `len` pairs.
 #[inline(always)]
 fn fold_run<O: PairOperator<T>, T: Element>(
     (first, second): (&Global<T>, &Global<T>),
@@ -75,7 +76,7 @@ fn fold_run<O: PairOperator<T>, T: Element>(
     let (rest, whole) = if run.is_last { (own + end, len / lanes * lanes) } else { (0, 0) };
     let single = whole + own / lanes;
     let load_single = |input: &Global<T>| {
-        // SAFETY: just compared.
+        // SAFETY: `single` was just compared with `len`.
         if run.is_last && single < len { unsafe { input.load_unchecked(start + single) } } else { T::default() }
     };
 

@@ -1,18 +1,18 @@
-//! What of a row is in none of its tiles: behind the last whole one, and before the first aligned element.
+//! The elements of a row outside its whole tiles: after the last one, and before the first aligned element.
 
 use cuda_std::prelude::*;
 
 use super::gather::skim_vectors;
 use crate::ops::{Operator, anew};
 
-/// Some elements of a row that a block folds after its tiles.
+/// Elements of a row that a block folds after its tiles.
 #[derive(Clone, Copy)]
 pub(super) struct Remainder {
-    /// The element at which vectors begin.
+    /// The first element of the first vector.
     pub start: usize,
-    /// How many elements of the row lie before it, less than a vector's.
+    /// How many elements of the row precede `start`, fewer than in a vector.
     pub lead: usize,
-    /// The first and the last that are not in a tile, counted from `start`; fewer than a tile's.
+    /// The range of elements that are in no tile, counted from `start`; shorter than a tile.
     pub from: usize,
     pub to: usize,
 }
@@ -31,10 +31,10 @@ impl Remainder {
         self.from == self.to && self.lead == 0
     }
 
-    /// Loads this thread's elements. They are not [on their way](cuda_std::global::issue_loads) before anything else.
+    /// Loads this thread's elements. The caller [issues](cuda_std::global::issue_loads) the loads.
     ///
     /// # Safety
-    /// All are inside of the view. If `is_aligned`, the one at `start` is at a multiple of 16 bytes.
+    /// All elements are inside the view. If `is_aligned`, the one at `start` is at a multiple of 16 bytes.
     #[inline(always)]
     pub unsafe fn load<T: Element, const VECTORS: usize>(
         &self,
@@ -44,7 +44,7 @@ impl Remainder {
         let Self { start, lead, .. } = *self;
         let (own, single) = (thread::thread_idx_x() as usize, self.single::<T>());
         let (first, end) = (start + self.vector::<T>(), start + self.end_of_vectors::<T>());
-        // SAFETY: as promised by the caller; a vector that begins before the end of whole ones is whole.
+        // SAFETY: as promised by the caller; a vector that begins before `end_of_vectors` is whole.
         unsafe {
             Loaded {
                 vectors: if is_aligned {
@@ -58,7 +58,7 @@ impl Remainder {
         }
     }
 
-    /// Adds what was loaded to this thread's state.
+    /// Folds what was loaded into this thread's state.
     #[inline(always)]
     pub fn fold<O: Operator<T>, T: Element, const VECTORS: usize>(
         &self,
@@ -71,7 +71,7 @@ impl Remainder {
         let (own, single, lead) = (thread::thread_idx_x() as usize, self.single::<T>(), self.lead);
         let mut state = state;
         let mut i = self.vector::<T>();
-        // Not unrolled, since short elements of so many vectors would take more registers than there are.
+        // Not unrolled: short elements of several vectors would need too many registers.
         while i < self.end_of_vectors::<T>() {
             state = O::combine(state, skim_vectors::<O, T, 1>(operator, [vectors[0]], lead + i, 0));
             let mut k = 1;
@@ -90,7 +90,7 @@ impl Remainder {
         state
     }
 
-    /// Where this thread's first vector begins.
+    /// The first element of this thread's first vector.
     #[inline(always)]
     fn vector<T: Element>(&self) -> usize {
         self.from + thread::thread_idx_x() as usize * T::Vector::LEN
@@ -101,20 +101,21 @@ impl Remainder {
         self.to / T::Vector::LEN * T::Vector::LEN
     }
 
-    /// This thread's element behind the last whole vector.
+    /// This thread's element after the last whole vector.
     #[inline(always)]
     fn single<T: Element>(&self) -> usize {
         self.end_of_vectors::<T>() + thread::thread_idx_x() as usize
     }
 }
 
-/// From a thread's vector to its next one.
+/// Elements from one of a thread's vectors to its next.
 #[inline(always)]
 pub(super) fn stride<T: Element>() -> usize {
     vectors_of_block::<T>(1)
 }
 
-/// Elements of so many vectors of each thread. Multiplied as 32 bits, which takes a quarter of the instructions.
+/// The elements of `vectors` vectors of each thread. The 32-bit product takes a quarter of the instructions of a 64-bit
+/// one.
 #[inline(always)]
 pub(super) fn vectors_of_block<T: Element>(vectors: u32) -> usize {
     (thread::block_dim_x() * vectors * T::Vector::LEN as u32) as usize

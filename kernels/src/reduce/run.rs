@@ -1,4 +1,4 @@
-//! What a thread folds of a run of neighbouring tiles of a row.
+//! A thread's fold of consecutive tiles of a row.
 
 use core::ops::Range;
 
@@ -9,34 +9,34 @@ use super::gather::skim_vectors;
 use super::remainder::{Remainder, stride, vectors_of_block};
 use crate::ops::{Operator, constant};
 
-/// Neighbouring tiles of a row.
+/// Consecutive tiles of a row.
 pub(super) struct Run {
-    /// Their numbers.
+    /// The tiles' numbers.
     pub tiles: Range<usize>,
-    /// Whether the row's last tile is one of them: what there is of it, and of the one before if that is not whole
-    /// either.
+    /// Whether the row's last tile is among them. It may be less than whole, and so may the one before it.
     pub is_last: bool,
 }
 
 impl Run {
-    /// The first and the last of those of the row's `len` elements that are in whole tiles of `tile`.
+    /// The range of the row's `len` elements that are in whole tiles of `tile` elements.
     #[inline(always)]
     pub fn elements(&self, tile: usize, len: usize, has_lead: bool) -> (usize, usize) {
         let (first, mut end) = (self.tiles.start * tile, self.tiles.end * tile);
         end = if end > len { end - tile } else { end };
-        // What lies before the first aligned element may be more than what there was of the last tile.
+        // Without the elements before the first aligned one, the last tile may not exist.
         end = if has_lead && end > len { end - tile } else { end };
         (if first < end { first } else { end }, end)
     }
 }
 
-/// What this thread folds of a run of the row of `len` elements that begins at `start`. The last run is empty only if
-/// all are.
+/// This thread's state over a run of tiles of the row of `len` elements from `start`. The last run is empty only if all
+/// are.
 ///
-/// The row `is_aligned` only if it begins at a multiple of 16 bytes, or may be folded in [any
-/// order](Operator::ANY_ORDER): then it always is. Of one that is aligned two tiles are on their way at once, of others
-/// one; and the last round of loads has a whole tile, if one is left, and the [remainder](Remainder): a length that is
-/// no multiple of a tile's costs no further way to memory. If not `AT_ONCE`, they are two rounds, in fewer registers.
+/// The row `is_aligned` only if it begins at a multiple of 16 bytes or may be folded in [any
+/// order](Operator::ANY_ORDER); in the latter case always. An aligned row has two tiles in flight, any other one. The
+/// last round of loads has a whole tile, if one is left, and the [remainder](Remainder): a length that is no multiple
+/// of a tile costs no extra round trip to memory. If not `AT_ONCE`, tile and remainder take two rounds, in fewer
+/// registers.
 #[inline(always)]
 pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const AT_ONCE: bool>(
     operator: O,
@@ -47,7 +47,7 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
     is_aligned: bool,
 ) -> O::State {
     let (stride, tile) = (stride::<T>(), vectors_of_block::<T>(VECTORS as u32));
-    // Vectors begin behind these, which wait for the end.
+    // Vectors begin after these elements, which are folded last.
     let lead = if constant!(O::ANY_ORDER) { elements_to_alignment(input, start, len) } else { 0 };
     let (start, len) = (start + lead, len - lead);
     let (first, end) = run.elements(tile, len, constant!(O::ANY_ORDER));
@@ -63,7 +63,7 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
     let loaded;
     if is_aligned {
         while i + tile < end {
-            // SAFETY: both tiles are inside of the row, which begins at a multiple of 16 bytes.
+            // SAFETY: both tiles are inside the row, which begins at a multiple of 16 bytes.
             let (vectors, further) = unsafe {
                 (
                     input.load_aligned_vectors_unchecked::<VECTORS>(start + i, stride),
@@ -78,15 +78,15 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
         if i >= end && remainder.is_empty() {
             return state;
         }
-        // Unpacking short elements takes the registers that all else would be loaded to.
+        // Unpacking short elements takes the registers of the other loads.
         let at_once = AT_ONCE && size_of::<T>() >= 4;
         if !at_once && i < end {
-            // SAFETY: the tile is inside of the row.
+            // SAFETY: the tile is inside the row.
             let vectors = unsafe { input.load_aligned_vectors_unchecked::<VECTORS>(start + i, stride) };
             state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
             i += tile;
         }
-        // SAFETY: vectors that begin before the end of whole tiles are inside of the row, and so is the remainder.
+        // SAFETY: vectors that begin before the end of whole tiles are inside the row, and so is the remainder.
         let vectors = unsafe { input.load_aligned_vectors_before::<VECTORS>(start + i, stride, start + end) };
         // SAFETY: as above.
         loaded = unsafe { remainder.load::<T, VECTORS>(input, true) };
@@ -96,7 +96,7 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
         }
     } else {
         while i < end {
-            // SAFETY: the tile is inside of the row.
+            // SAFETY: the tile is inside the row.
             let vectors = unsafe { input.load_vectors_unchecked::<VECTORS>(start + i, stride) };
             state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
             i += tile;
@@ -108,7 +108,7 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
     remainder.fold::<O, T, VECTORS>(operator, state, loaded)
 }
 
-/// Elements before the first at a multiple of 16 bytes, of `len` from `start` on.
+/// The number of elements before the first at a multiple of 16 bytes, of `len` from `start` on.
 #[inline(always)]
 pub(super) fn elements_to_alignment<T: Element>(input: &Global<T>, start: usize, len: usize) -> usize {
     let lead = (T::Vector::LEN - input.elements_past(start, 16)) % T::Vector::LEN;

@@ -1,4 +1,4 @@
-//! Segments of any lengths, by an array of offsets: each by as many lanes as it has work for.
+//! Segments of any lengths, by an array of offsets. A segment's length determines how many lanes fold it.
 
 use cuda_std::atomic::{self, Scope};
 use cuda_std::prelude::*;
@@ -14,23 +14,25 @@ use super::tuning::segments::{FEW_LANES, IN_FLIGHT, MOST_CHUNKS, SHORT_VECTORS};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, anew, constant};
 
-/// Places that a chunk takes in the queue: the segment and the chunk's number in it, then the segment's first element
-/// and length. The offsets themselves are not read again: who has them may have changed them meanwhile.
+/// Entries of a chunk in the queue: segment and chunk number, then the segment's first element and length.
+///
+/// The offsets are not read again, since their owner may have changed them by then.
 pub const PLACES_OF_CHUNK: usize = 2;
 
-/// Places of 16 bytes that a chunk's state takes.
+/// 16-byte entries that a chunk's state takes.
 pub const fn places_of_partial(size_of_state: usize) -> usize {
     size_of_state.div_ceil(16)
 }
 
-/// Where [`segments`](fn@segments) writes how many chunks it has queued.
+/// The note in which [`segments`](fn@segments) counts the queued chunks.
 pub const NOTE_OF_CHUNKS: usize = 0;
 
-/// Where a segment is told whose offsets are none: `!segment`, the greatest, so that of the first; 0 if all are good.
+/// The note of segments with invalid offsets: 0 if there are none. Else the greatest `!segment`, and so the first such
+/// segment.
 pub const NOTE_OF_FAULT: usize = 1;
 
-/// The chunks that a long segment of `len` elements of `size` bytes is folded in. Each of them but the last has
-/// the same number of whole tiles.
+/// The number of chunks of a long segment of `len` elements of `size` bytes. All but the last have the same number of
+/// whole tiles.
 pub const fn chunks(len: usize, size: usize) -> usize {
     let tiles = len / tile(BLOCK, size);
     if tiles == 0 { 1 } else { tiles.div_ceil(tiles_of_chunk(tiles)) }
@@ -42,7 +44,7 @@ pub(super) const fn tiles_of_chunk(tiles: usize) -> usize {
     if most < CHUNK_TILES { CHUNK_TILES } else { most }
 }
 
-/// The most chunks that the long segments of `len` elements have together, however it is cut.
+/// The most chunks that long segments of `len` elements in all can have, however the elements are divided.
 pub const fn most_chunks(len: usize, size: usize) -> usize {
     len / (tile(BLOCK, size) * CHUNK_TILES) + len / (WARP_VECTORS * (16 / size)) + 1
 }
@@ -66,25 +68,25 @@ pub struct SegmentArgs<T: Plain, R: Plain> {
     pub output: GlobalMut<R>,
 }
 
-/// Reduces segments to one output each: segment `i` is elements `offsets[i]` to `offsets[i + 1]` of `input`, that one
-/// not included. There are as many as `output` has places. A segment whose offsets are not in order, or beyond the
-/// input, is taken as empty and told in `notes`.
+/// Reduces segments to one output each: segment `i` is elements `offsets[i]..offsets[i + 1]` of `input`. `output` has
+/// one place for each segment. A segment whose offsets are not in order, or beyond the input, counts as empty and is
+/// reported in `notes`.
 ///
-/// Each warp takes `per_warp` segments (up to 32), a lane the offsets of one. How a segment is folded depends on its
-/// own length alone:
+/// Each warp takes `per_warp` segments (up to 32), and a lane the offsets of one. How a segment is folded depends on
+/// its own length alone:
 ///
-/// - *up to a vector*: by one lane, which loads single elements. Its neighbours load their neighbours.
+/// - *up to a vector*: by one lane, which loads single elements. Neighbouring lanes load neighbouring segments.
 /// - *short*: by four lanes, eight segments at once; *longer*: by the warp. A lane has all of a short segment's vectors
 ///   in flight at once.
 /// - *long*: not here. Its chunks are written to `chunks`, for [`long_segments`](fn@long_segments).
 ///
-/// So a few long segments among many short ones, as in a graph with a power law of degrees, hold up no warp.
+/// So a few long segments among many short ones, as in a graph with power-law degrees, delay no warp.
 ///
 /// Source: the split by length is that of Bell and Garland, "Implementing Sparse Matrix-Vector Multiplication on
-/// Throughput-Oriented Processors", SC 2009, and of Greathouse and Daga's CSR-Adaptive, SC 2014.
+/// Throughput-Oriented Processors", SC 2009, and of CSR-Adaptive by Greathouse and Daga, SC 2014.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
@@ -128,7 +130,7 @@ pub unsafe fn segments<O: Operator<T>, T: Element>(
         let mut left = warp_vote_ballot(FULL_MASK, of_so_many);
         while left != 0 {
             let from = nth_one(left, lane / lanes);
-            // A group without one goes along, since all lanes shuffle together.
+            // A group without a segment takes part, since all lanes shuffle together.
             let start = warp_shuffle_idx(FULL_MASK, start as u64, from & 31, 32).0 as usize;
             let len = warp_shuffle_idx(FULL_MASK, len as u64, from & 31, 32).0 as usize;
             let of_group = || fold_segment::<O, T>(operator, &input, start, len, lane % lanes, lanes);
@@ -148,7 +150,7 @@ pub unsafe fn segments<O: Operator<T>, T: Element>(
     queue_long::<T>(Segment { start, len }, first, &chunks, &notes);
 }
 
-/// The place of the one bit of `mask` above `n` others that are one; 32 if there is none.
+/// The index of the `n`-th set bit of `mask`, counted from 0; 32 if there is none.
 #[inline(always)]
 fn nth_one(mask: u32, n: usize) -> u32 {
     let (mut mask, mut n) = (mask, n);
@@ -188,7 +190,7 @@ pub(super) fn queue_long<T: Element>(own: Segment, first: usize, chunks: &Global
         let (start, _) = warp_shuffle_idx(FULL_MASK, start as u64, from, 32);
         let (len, _) = warp_shuffle_idx(FULL_MASK, len as u64, from, 32);
         let mut chunk = u64::from(lane);
-        // No more than there is room for, unless offsets are not in order.
+        // Up to the capacity, which is exceeded only if offsets are not in order.
         while chunk < count && place + chunk < (chunks.len() / PLACES_OF_CHUNK) as u64 {
             let at = (place + chunk) as usize * PLACES_OF_CHUNK;
             chunks.store(at, [first as u64 + u64::from(from), chunk]);
@@ -210,21 +212,21 @@ pub struct LongSegmentArgs<T: Plain, R: Plain> {
     pub chunks: Global<[u64; 2]>,
     /// Notes of all blocks.
     pub notes: GlobalMut<u64>,
-    /// The states that blocks of one segment leave each other.
+    /// The states that blocks of one segment exchange.
     pub partials: GlobalMut<[u64; 2]>,
-    /// Counts of the blocks that are done; all 0 before and after the launch.
+    /// Counts of finished blocks; all 0 before and after the launch.
     pub tickets: GlobalMut<u32>,
     /// A result for each segment.
     pub output: GlobalMut<R>,
 }
 
-/// Reduces the segments that [`segments`](fn@segments) has left in `chunks`, to one output each. Blocks take chunks in
-/// turn; the last to finish one of a segment folds what all have made of it, in order.
+/// Reduces the segments that [`segments`](fn@segments) left in `chunks` to one output each. Blocks take chunks in turn.
+/// The last block to finish a chunk of a segment folds the states of all its chunks, in order.
 ///
-/// `partials` has [places](places_of_partial) for each chunk, and `tickets` one more, each 0.
+/// `partials` has [entries](places_of_partial) for each chunk, and `tickets` one for each chunk and one more, all 0.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
@@ -242,7 +244,7 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
     let thread = thread::index_in_block::<BLOCK>();
     let places = places_of_partial(size_of::<O::State>());
     let queued = notes.load_volatile(NOTE_OF_CHUNKS) as usize;
-    // More than there is room for: of offsets that are not in order, and told.
+    // More chunks than the capacity: the offsets were not in order, which was reported.
     let queued = if queued <= chunks.len() / PLACES_OF_CHUNK { queued } else { 0 };
 
     let mut at = thread::block_idx_x() as usize;
@@ -250,8 +252,9 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
         let ([segment, part], [start, len]) =
             (chunks.load(at * PLACES_OF_CHUNK), chunks.load(at * PLACES_OF_CHUNK + 1));
         let (segment, part, start, len) = (segment as usize, part as usize, start as usize, len as usize);
-        // A chunk of another launch's input, where two launches of one reducer have met: its output is anybody's, its
-        // elements are not there. It has none: to change its start too takes registers, and a block of four.
+        // A chunk of another launch's input, if two launches of one reducer overlap: the output is undefined, and the
+        // elements may not exist here. The chunk counts as empty. Changing its start, too, takes registers, and so one
+        // of four blocks.
         let is_inside = start <= input.len() && len <= input.len() - start;
         let len = if is_inside { len } else { 0 };
         let (tiles, parts) = (len / tile(BLOCK, size_of::<T>()), self::chunks(len, size_of::<T>()));
@@ -261,7 +264,7 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
         let is_aligned = constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
         let state = fold_run::<O, T, VECTORS_IN_FLIGHT, false>(operator, &input, start, len, run, is_aligned);
         let state = fold_warps::<O, T>(state, (BLOCK / 32) as u32, &warp_states);
-        // Checked, as an operator of somebody else may ask for any.
+        // Checked, since a custom operator may ask for any element.
         let settled = |state| operator.settle(state, |i| input.load(start.wrapping_add(i as usize)));
         if parts == 1 {
             if thread == 0 {
@@ -277,7 +280,7 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
                 }
             }
             if is_last_block(&tickets, 1 + first, parts as u32, &drawn) {
-                // The other blocks wrote these during this launch: L1 may not answer for them.
+                // The other blocks wrote these during this launch: L1 may be stale.
                 let partial = |i: usize, _| {
                     let at = (first + i) * places;
                     let [[first, second], [third, fourth]] =
@@ -290,7 +293,7 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
                 }
             }
         }
-        // Before what the warps left for each other is overwritten.
+        // Before the warps' states are overwritten.
         thread::sync_threads();
         at += thread::grid_dim_x() as usize;
     }
@@ -318,14 +321,14 @@ impl Segment {
     }
 }
 
-/// Folds a segment of up to a vector's length, four loads at once.
+/// Folds a segment of at most a vector's length, with four loads in flight.
 #[inline(always)]
 fn fold_tiny<O: Operator<T>, T: Element>(operator: O, input: &Global<T>, start: usize, len: usize) -> O::State {
     let mut state = constant!(O::NEUTRAL);
     let mut i = 0;
     while i < len {
         let load = |k: usize| {
-            // SAFETY: just compared.
+            // SAFETY: `i + k` was just compared with `len`.
             if i + k < len { unsafe { input.load_unchecked(start + i + k) } } else { T::default() }
         };
         let loaded = [load(0), load(1), load(2), load(3)];
@@ -338,8 +341,8 @@ fn fold_tiny<O: Operator<T>, T: Element>(operator: O, input: &Global<T>, start: 
     state
 }
 
-/// What lane `lane` of `lanes` folds of the segment of `len` elements that begins at `start`: vectors in turn, and what
-/// is left behind the last whole vector.
+/// The state of lane `lane` of `lanes`, of the segment of `len` elements from `start`. The lane takes vectors in turn,
+/// then elements after the last whole vector.
 #[inline(always)]
 fn fold_segment<O: Operator<T>, T: Element>(
     operator: O,
@@ -351,11 +354,11 @@ fn fold_segment<O: Operator<T>, T: Element>(
 ) -> O::State {
     let vector = T::Vector::LEN;
     let (stride, whole) = (lanes * vector, len / vector * vector);
-    // Of fewer elements than a vector has: with four lanes up to four for each.
+    // Fewer elements than in a vector: at most four for each of four lanes.
     let rest = |k: usize| whole + lane + k * lanes;
     let has_rest = |k: usize| k * FEW_LANES < vector && rest(k) < len;
     let load_rest = |k: usize| {
-        // SAFETY: just compared.
+        // SAFETY: just compared with `len`.
         if has_rest(k) { unsafe { input.load_unchecked(start + rest(k)) } } else { T::default() }
     };
     let rests = [load_rest(0), load_rest(1), load_rest(2), load_rest(3)];

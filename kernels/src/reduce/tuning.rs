@@ -1,19 +1,18 @@
-//! The numbers of reductions that were chosen by measurement, on an H200 and an H100, for kernels and their host plans.
+//! The numbers of reductions chosen by measurement, on an H200 and an H100, for kernels and their host plans.
 //!
-//! Sizes of vectors and tiles are in elements or vectors as said; a vector has 16 bytes. [`order`] lists those that fix
-//! the order of products and custom operators on floats: a change of one changes results. A change of any other changes
-//! times alone.
+//! Sizes are in elements, or in vectors of 16 bytes. [`order`] lists the numbers that fix the order of products
+//! and custom operators on floats: changing one changes results. Changing any other number changes only times.
 
 /// Whole inputs and long rows: blocks reduce each.
 pub mod long_rows {
     use crate::MULTIPROCESSORS;
 
-    /// Vectors of a tile that each thread loads, all in flight at once; of two tiles, where the row is aligned. With
-    /// one tile in flight, an input that one block reduces took up to a fifth longer (`docs/notes/whole-inputs.md`).
+    /// Vectors of a tile that each thread loads, all in flight at once. An aligned row has two tiles in flight: with
+    /// one, an input that one block reduces took up to a fifth longer (`docs/notes/whole-inputs.md`).
     pub const VECTORS_IN_FLIGHT: usize = 4;
 
-    /// Threads of a block, at most. Two such blocks fit a multiprocessor, with the registers that every operator needs.
-    /// Two vectors of 1024 threads were 5 % slower at 2^28 `f32`.
+    /// Threads of the largest block. Two such blocks fit in a multiprocessor, with the registers that every operator
+    /// needs. Two vectors of 1024 threads were 5 % slower at 2^28 `f32`.
     pub const MOST_THREADS: usize = 512;
 
     /// Blocks of 512 threads that run at once: two for each multiprocessor.
@@ -22,7 +21,7 @@ pub mod long_rows {
     /// Blocks of 256 threads with up to 64 registers that run at once.
     pub const SMALL_BLOCKS: usize = 4 * MULTIPROCESSORS;
 
-    /// From this many long rows on, a few blocks more or less in the last wave are not noticed.
+    /// From this many long rows on, the tail effect of the last wave is negligible.
     pub const VERY_MANY_ROWS: usize = 16 * SMALL_BLOCKS;
 
     /// Vectors of the longest row that lanes of a warp reduce; blocks reduce longer ones. A warp that loads more than a
@@ -32,7 +31,7 @@ pub mod long_rows {
 
 /// Short rows: a few lanes reduce each.
 pub mod rows {
-    /// Threads of a block. Few, since they wait for each other.
+    /// Threads of a block. Few, since they wait for each other at a barrier.
     pub const BLOCK: usize = 64;
 
     /// Vectors of a row that a lane reduces, at most.
@@ -68,7 +67,7 @@ pub mod columns {
         }
     }
 
-    /// Blocks for each multiprocessor, for `min_blocks`: as many as have registers. Large states need more registers,
+    /// Blocks for each multiprocessor, for `min_blocks`: as many as registers allow. Large states need more registers,
     /// and so do the nested loops of operators that keep an order.
     pub const fn blocks_at_once(size_of_state: usize, is_any_order: bool) -> usize {
         match (size_of_state, is_any_order) {
@@ -78,20 +77,20 @@ pub mod columns {
         }
     }
 
-    /// Bytes of a line of memory: a folded row of whole lines shares none with its neighbour.
+    /// Bytes of a memory line. Folded rows of whole lines share none.
     pub const LINE: usize = 128;
 
     /// Partials that a thread reduces in four rounds of eight.
     pub const FEW_PARTIALS: usize = 32;
 
-    /// Folded columns of which each thread of the last block reduces four; where little is read.
+    /// Folded columns of which each thread of the last block reduces four, if little is read.
     pub const ENOUGH_COLUMNS: usize = 4 * BLOCK;
 
-    /// The same, where more is read.
+    /// The same if more is read.
     pub const MANY_COLUMNS: usize = 16 * BLOCK;
 
-    /// Lanes of a tile where there are columns enough for all blocks: the longer the contiguous part of a row that a
-    /// block reads, the better.
+    /// Lanes of a tile if all blocks have enough columns. The longer the contiguous segment of a row that a block
+    /// reads, the better.
     pub const MANY_LANES: usize = BLOCK / 2;
 }
 
@@ -130,16 +129,16 @@ pub mod exact_long_rows {
     /// Vectors of a tile that each thread loads; those of the next tile are in flight meanwhile.
     pub const VECTORS_IN_FLIGHT: usize = 4;
 
-    /// The same of two inputs, of each.
+    /// The same for each of two inputs.
     pub const PAIRS_IN_FLIGHT: usize = 2;
 
-    /// Threads for which a multiprocessor has registers.
+    /// Threads that fit in a multiprocessor's registers.
     pub const THREADS_AT_ONCE: usize = 768;
 
-    /// The same of kernels of two terms or two inputs.
+    /// The same for kernels of two terms or two inputs.
     pub const THREADS_OF_TWO_AT_ONCE: usize = 512;
 
-    /// Threads of a block, where several share an input.
+    /// Threads of a block if several share an input.
     pub const THREADS: usize = 256;
 
     /// Threads of the largest block that sums an input alone, with one tile for each thread.
@@ -170,7 +169,7 @@ pub mod exact_columns {
         }
     }
 
-    /// Blocks that a multiprocessor runs at once: so few that a thread's terms have registers.
+    /// Blocks that a multiprocessor runs at once: few enough that a thread's terms fit in registers.
     pub const BLOCKS_AT_ONCE: usize = 2;
 }
 
@@ -185,6 +184,6 @@ pub mod order {
     /// Leaves of the tree that combines the threads of a column.
     pub const LEAVES: usize = 16;
 
-    /// Rounds of loads of a leaf, at least, so that the tree is a small part of the work.
+    /// Rounds of loads of a leaf, at least, so that combining the leaves is a small part of the work.
     pub const ROUNDS: usize = 4;
 }

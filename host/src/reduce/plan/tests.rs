@@ -1,6 +1,6 @@
 use super::*;
 
-/// In any order.
+/// The plan of an operator of any order.
 fn plan(kind: Kind, size: usize) -> Plan {
     Plan::of(kind, Elements { size, size_of_state: 8, has_rows: true, is_any_order: true })
 }
@@ -175,7 +175,7 @@ fn an_order_depends_on_the_length_alone() {
             let of_columns = |batches: usize, columns: usize| {
                 let kind = Kind::Columns { batches, rows: len, columns, pitch: columns, batch_pitch: len * columns };
                 match in_order(kind, size) {
-                    // Which lanes there are is nothing to the order.
+                    // Lanes do not affect the order.
                     Plan::Columns { abreast, parts, .. } => (abreast, parts),
                     other => panic!("{other:?}"),
                 }

@@ -1,28 +1,28 @@
-//! How threads share columns that are added to states.
+//! Divides columns that are added to states among threads.
 
 use kernels::reduce::exact::states::columns::{AT_ONCE, BLOCK};
 
 use crate::MULTIPROCESSORS;
 
-/// How threads share columns. It does not change the sums.
+/// How columns are divided among threads. It does not change the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
-    /// Threads that a part of a column has.
+    /// Threads of a split of a column.
     pub folded: usize,
     pub rows_of_part: usize,
-    /// Blocks of a part, and parts.
+    /// Blocks of a split, and splits.
     pub tiles: usize,
     pub parts: usize,
 }
 
 impl Columns {
-    /// Those of `batches` matrices of `rows` rows of `columns` elements, at least one of each.
+    /// The division of `batches` matrices of `rows` rows of `columns` elements, at least one of each.
     pub fn of(batches: usize, rows: usize, columns: usize) -> Self {
-        /// Blocks that are enough to keep a device busy.
+        /// Blocks that keep a device busy.
         const ENOUGH: usize = 8 * MULTIPROCESSORS;
         let folded = (BLOCK / columns).clamp(1, rows.div_ceil(AT_ONCE));
         let tiles = (columns * folded).div_ceil(BLOCK);
-        // What a thread adds at once is not divided.
+        // Elements that a thread adds together are not divided.
         let least = folded * AT_ONCE;
         let parts = (ENOUGH / tiles.saturating_mul(batches)).clamp(1, rows.div_ceil(least));
         let rows_of_part = rows.div_ceil(least).div_ceil(parts) * least;

@@ -1,4 +1,4 @@
-//! Exact sums that stay on the device and go on.
+//! Running exact sums that stay on the device.
 
 mod columns;
 
@@ -35,7 +35,7 @@ const OPERATION: &str = "add to exact sums";
 
 /// A type of elements whose sums are exact: `f16`, `bf16`, `f32` or `f64`.
 ///
-/// Nobody else can implement it.
+/// Sealed: only this crate implements it.
 pub trait ExactElement: Element + Summand<Sum: Plain> {
     /// The kernels for states.
     #[doc(hidden)]
@@ -49,7 +49,7 @@ pub struct StateKernels<T: ExactElement> {
     rows: Kernel<exact_states_of_rows::Args<'static, T>>,
     columns: Kernel<StateColumnArgs<'static, T>>,
     values: Kernel<exact_state_values::Args<'static>>,
-    /// Words of a state: limbs, one for each kind of what is not finite, and the number of elements.
+    /// Words of a state: limbs, one for each kind of non-finite element, and the number of elements.
     words: usize,
 }
 
@@ -57,7 +57,7 @@ macro_rules! exact_elements {
     ($($type:ident to $sum:ident, $columns:ident;)*) => {$(
         impl ExactElement for $type {
             fn states(_: Token) -> StateKernels<Self> {
-                // SAFETY: whoever has them cannot launch them: only `ExactSums` does, with what it has checked.
+                // SAFETY: no holder of the handles can launch them: only `ExactSums` does, with what it has checked.
                 let (long_rows, rows, columns) = unsafe {
                     (
                         exact_states_of_long_rows::handle::<Self>(),
@@ -81,14 +81,15 @@ exact_elements! {
     f64 to f64, exact_states_of_columns_in_f64;
 }
 
-/// Words of a state beside its limbs.
+/// Words of a state besides its limbs.
 const OTHER_WORDS: usize = 4;
 
-/// Exact sums on a device that go on: each has the exact sum of all elements that were added to it so far, and is
-/// rounded only where its value is asked for.
+/// Running exact sums on a device.
 ///
-/// The sums do not depend on how the elements were divided among additions, sums that were merged, or devices: merged
-/// sums of parts have the bits of the sum of the whole. On the host each of them is an [`ExactSum`].
+/// Each is the exact sum of all elements added to it so far, and is rounded only when its value is read.
+///
+/// The sums do not depend on how elements were divided among additions, merged sums, or devices: merged sums of parts
+/// have the bits of the sum of the whole. On the host each of them is an [`ExactSum`].
 ///
 /// ```
 /// use warpfold::{Gpu, Shape};
@@ -102,7 +103,7 @@ const OTHER_WORDS: usize = 4;
 /// sums.merge(&others)?;
 /// assert_eq!(gpu.download(&sums.values()?)?, [3.0, 7.0]);
 ///
-/// // To another device, or a file, by the host.
+/// // Through the host to another device, or to a file.
 /// let bytes = sums.download()?[0].to_bytes();
 /// let sum = warpfold::exact::ExactSum::<f32>::from_bytes(&bytes).expect("a sum");
 /// let again = gpu.upload_exact_sums(&[sum])?;
@@ -110,18 +111,18 @@ const OTHER_WORDS: usize = 4;
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
-/// Each sum has room for 2^50 elements: more are an [`Error::TooManyElements`] before anything is added. The check
-/// counts the elements of the sum that has most of them; where sums with most elements in different places are merged,
-/// that may be less than 2^50. What a [`Recording`](crate::Recording) adds counts once there, and each time where the
-/// sums are downloaded.
+/// Each sum holds up to 2^50 elements: more are an [`Error::TooManyElements`] before anything is added. The check
+/// counts the elements of the sum that has most. After merging sums whose largest are in different places, it may fail
+/// below 2^50. What a [`Recording`](crate::Recording) adds counts once when recorded, and each time when the sums are
+/// downloaded.
 ///
-/// A sum takes 128 bytes of the device's memory, of `f64` 576.
+/// A sum takes 128 bytes of device memory, 576 for `f64`.
 pub struct ExactSums<T: ExactElement> {
     gpu: Gpu,
     kernels: StateKernels<T>,
     words: Buffer<i64>,
     len: usize,
-    /// No sum has more elements.
+    /// No sum has more elements than this.
     most: u64,
 }
 
@@ -135,8 +136,10 @@ impl<T: ExactElement> fmt::Debug for ExactSums<T> {
 }
 
 impl Gpu {
-    /// The exact sum of a view as the host's state, which goes on: it merges with sums of other views, of other devices
-    /// or of the host, is stored, and is rounded where its [value](ExactSum::value) is asked for.
+    /// The exact sum of a view as the host's running sum.
+    ///
+    /// It merges with sums of other views, of other devices or of the host, can be stored, and is rounded when its
+    /// [value](ExactSum::value) is read.
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -149,17 +152,17 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// The view is another device's, there is no memory for a state, or work before has failed.
+    /// The view belongs to another device, memory for a state runs out, or earlier work has failed.
     pub fn partial_sum<'a, T: ExactElement>(&self, input: impl Into<View<'a, T>>) -> Result<ExactSum<T>, Error> {
         let (mut sums, input) = (self.exact_sums(1)?, input.into());
         sums.add(input, Shape::all(input.len()))?;
         Ok(sums.download()?[0])
     }
 
-    /// `len` exact sums of nothing on this device, to which [`ExactSums::add`] adds.
+    /// `len` exact sums on this device, each 0, to which [`ExactSums::add`] adds.
     ///
     /// # Errors
-    /// The device has not that much memory.
+    /// The device does not have enough memory.
     pub fn exact_sums<T: ExactElement>(&self, len: usize) -> Result<ExactSums<T>, Error> {
         let kernels = T::states(Token);
         let size = kernels.words * size_of::<i64>();
@@ -167,10 +170,10 @@ impl Gpu {
         Ok(ExactSums { gpu: self.clone(), kernels, words: self.zeroed(words)?, len, most: 0 })
     }
 
-    /// The host's exact sums on this device, where they go on.
+    /// Uploads the host's exact sums to this device, to add to them there.
     ///
     /// # Errors
-    /// The device has not that much memory.
+    /// The device does not have enough memory.
     pub fn upload_exact_sums<T: ExactElement>(&self, sums: &[ExactSum<T>]) -> Result<ExactSums<T>, Error> {
         let kernels = T::states(Token);
         let mut words = Vec::with_capacity(sums.len() * kernels.words);
@@ -191,7 +194,7 @@ impl Gpu {
     }
 }
 
-/// What is not finite, in the order of a state's words.
+/// The kinds of non-finite elements, in the order of a state's words.
 const SPECIALS: [(Special, Specials); 3] = [
     (Special::Nan, Specials::nan()),
     (Special::Infinity, Specials::infinity(false)),
@@ -199,33 +202,33 @@ const SPECIALS: [(Special, Specials); 3] = [
 ];
 
 impl<T: ExactElement> ExactSums<T> {
-    /// How many sums there are.
+    /// The number of sums.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no sums.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Makes all of them sums of nothing.
+    /// Sets all sums to 0.
     ///
     /// # Errors
-    /// The device does not take the work.
+    /// The device refuses the work.
     pub fn clear(&mut self) -> Result<(), Error> {
         self.gpu.fill_bytes(&self.words, 0)?;
         self.most = 0;
         Ok(())
     }
 
-    /// Adds what the shape says of `input`: all of it, or each row, column or segment, to the sum of the same number.
-    /// Work on the device, behind all that was started before; the host does not wait.
+    /// Adds `input`, or each row, column or segment of it, as the shape says, to the sum of the same index. The device
+    /// does this after all work started earlier; the host does not wait.
     ///
     /// # Errors
-    /// The shape has not as many outputs as there are sums, `input` is shorter than the shape (what is behind that is
-    /// left alone) or another device's, or a sum would have more than 2^50 elements: nothing is added. The launch is
-    /// refused.
+    /// The shape does not have one output for each sum, `input` is shorter than the shape (elements past the shape are
+    /// ignored) or belongs to another device, or a sum would have more than 2^50 elements: nothing is added. The launch
+    /// is refused.
     pub fn add<'a>(&mut self, input: impl Into<View<'a, T>>, shape: Shape) -> Result<(), Error> {
         let input = input.into();
         check_elements::<T>(shape)?;
@@ -270,7 +273,7 @@ impl<T: ExactElement> ExactSums<T> {
                 let Columns { folded, rows_of_part, tiles, parts } = Columns::of(batches, rows, columns);
                 let blocks = tiles.saturating_mul(parts).saturating_mul(batches);
                 let grid = grid((blocks, 1), OPERATION)?;
-                // No more than the grid has blocks; and threads of one block.
+                // At most the grid's blocks; and a block's threads.
                 let (folded, tiles, parts) = (folded as u32, tiles as u32, parts as u32);
                 let arguments = StateColumnArgs {
                     input,
@@ -289,10 +292,10 @@ impl<T: ExactElement> ExactSums<T> {
         }
     }
 
-    /// Adds the elements of other sums, each to the sum of the same number. Work on the device, as [`ExactSums::add`].
+    /// Adds the elements of other sums, each to the sum of the same index. Work on the device, as [`ExactSums::add`].
     ///
     /// # Errors
-    /// There are more or fewer of the others, they are another device's, or a sum would have more than 2^50 elements:
+    /// The numbers of sums differ, the others belong to another device, or a sum would have more than 2^50 elements:
     /// nothing is added. The launch is refused.
     pub fn merge(&mut self, others: &Self) -> Result<(), Error> {
         self.check_len("the other sums", others.len)?;
@@ -308,38 +311,38 @@ impl<T: ExactElement> ExactSums<T> {
         Ok(())
     }
 
-    /// Each sum, rounded once: to `f32`, or of `f64` to `f64`. The sums go on.
+    /// Each sum, rounded once: to `f32`, for `f64` to `f64`. The sums themselves are kept.
     ///
     /// # Errors
-    /// There is no memory for them, or the launch is refused.
+    /// Memory for them runs out, or the launch is refused.
     pub fn values(&self) -> Result<Buffer<T::Sum>, Error> {
         let mut values = self.gpu.zeroed(self.len)?;
         self.values_into(&mut values)?;
         Ok(values)
     }
 
-    /// Each mean, rounded once; of nothing NaN. The sums go on.
+    /// Each mean, rounded once; NaN for no elements. The sums themselves are kept.
     ///
     /// # Errors
-    /// As [`ExactSums::values`].
+    /// As for [`ExactSums::values`].
     pub fn means(&self) -> Result<Buffer<T::Sum>, Error> {
         let mut means = self.gpu.zeroed(self.len)?;
         self.means_into(&mut means)?;
         Ok(means)
     }
 
-    /// [`ExactSums::values`] to memory that exists.
+    /// Writes [`ExactSums::values`] to existing memory.
     ///
     /// # Errors
-    /// `output` has not as many elements as there are sums, or is another device's; the launch is refused.
+    /// `output` does not have one element for each sum, or belongs to another device; the launch is refused.
     pub fn values_into<'o>(&self, output: impl Into<ViewMut<'o, T::Sum>>) -> Result<(), Error> {
         self.round(0, output.into())
     }
 
-    /// [`ExactSums::means`] to memory that exists.
+    /// Writes [`ExactSums::means`] to existing memory.
     ///
     /// # Errors
-    /// As [`ExactSums::values_into`].
+    /// As for [`ExactSums::values_into`].
     pub fn means_into<'o>(&self, output: impl Into<ViewMut<'o, T::Sum>>) -> Result<(), Error> {
         self.round(DERIVED, output.into())
     }
@@ -354,10 +357,10 @@ impl<T: ExactElement> ExactSums<T> {
         self.gpu.launch(self.kernels.values, grid, arguments)
     }
 
-    /// The sums as the host's, after all work on them that was started before.
+    /// Downloads the sums, after all work on them started earlier.
     ///
     /// # Errors
-    /// Work before has failed; or recordings have added more than 2^50 elements to a sum.
+    /// Earlier work has failed, or recordings have added more than 2^50 elements to a sum.
     pub fn download(&self) -> Result<Vec<ExactSum<T>>, Error> {
         let of_state = |words: &[i64]| {
             let (limbs, others) = words.split_at(words.len() - OTHER_WORDS);
@@ -378,7 +381,7 @@ impl<T: ExactElement> ExactSums<T> {
         Err(Error::Length { operation: OPERATION, what, found, expected: self.len })
     }
 
-    /// The most elements that a sum has with so many further ones, if it has room for them.
+    /// The most elements of a sum with `further` more, if they fit.
     fn most_with(&self, further: u64) -> Result<u64, TooManyElements> {
         let count = self.most.saturating_add(further);
         if count > MAX_ELEMENTS { Err(TooManyElements { count }) } else { Ok(count) }

@@ -1,4 +1,4 @@
-//! How elements become states, and states one state for each column.
+//! Folds elements to states, and states to one state for each column.
 
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
@@ -7,7 +7,7 @@ use super::place::{Place, four};
 use super::{BLOCK, COLUMNS, Scratch, rows_in_flight};
 use crate::ops::{Operator, constant};
 
-/// The rows that a block folds, each the first of `abreast`.
+/// The folded rows that a block reduces, each named by the first of its `abreast` rows.
 pub(super) struct Part<'a> {
     pub(super) begin: usize,
     pub(super) end: usize,
@@ -16,14 +16,14 @@ pub(super) struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Whether a thread folds few rows, so that the block is soon over.
+    /// Whether a thread folds few rows, so that the block ends soon.
     #[inline(always)]
     pub(super) fn is_short(&self) -> bool {
         const FEW: usize = 16;
         self.end - self.begin <= FEW * self.place.rows * self.abreast
     }
 
-    /// What this thread folds of these rows; `load` loads its elements of one.
+    /// The states of this thread's elements; `load` loads those of one folded row.
     #[inline(always)]
     pub(super) fn fold<O: Operator<T>, T: Element>(
         &self,
@@ -39,8 +39,8 @@ impl Part<'_> {
         rows.fold::<O, T>(operator, load)
     }
 
-    /// `states` with the rows from the end on, which are fewer than stand abreast, and of which so many columns are
-    /// left. The first row of threads folds them; `load` loads what is at an offset from the first of them.
+    /// Adds the last rows, too few for a folded row, with `left` elements in all, to `states`. The first row of threads
+    /// folds them. `load` loads an element by its offset from the first of them.
     #[inline(always)]
     pub(super) fn with_last<O: Operator<T>, T: Element>(
         &self,
@@ -63,12 +63,12 @@ pub(super) struct Rows {
     pub(super) first: usize,
     pub(super) end: usize,
     pub(super) step: usize,
-    /// How many rows after these each of the thread's columns is, of rows abreast.
+    /// For each of the thread's columns, its row within the folded row.
     pub(super) beside: [usize; COLUMNS],
 }
 
 impl Rows {
-    /// The states of their elements; `load` loads the thread's elements of one row.
+    /// The states of the rows' elements; `load` loads the thread's elements of one row.
     #[inline(always)]
     pub(super) fn fold<O: Operator<T>, T: Element>(
         self,
@@ -119,7 +119,7 @@ impl Rows {
     }
 }
 
-/// The states over each column of threads, in its first: a tree, a barrier for each of its levels.
+/// The states over each column of threads, in its first thread: a tree with a barrier for each level.
 #[inline(always)]
 pub(super) fn fold_threads<O: Operator<T>, T: Element>(
     states: [O::State; COLUMNS],

@@ -12,30 +12,30 @@ use crate::ops::Operator;
 use crate::reduce::fold::is_last_block;
 use crate::reduce::tuning::order::{LEAVES, ROUNDS};
 
-/// The order in which the rows of a column are combined: a function of their number and of how many a thread has in
-/// flight, which depends on the types.
+/// The order in which the rows of a column are combined.
 ///
-/// The rows are cut into parts of equal length, a part into [`Order::chains`] chains: every so many rows are one
-/// chain's. The rows of a chain are combined one after the other, `passes` chains one after the other, what comes of
-/// these in a tree, and the parts' states in a few chains and a tree.
+/// It is a function of their number and of how many a thread has in flight, which depends on the types. The rows are
+/// cut into splits of equal length, and a split into [`Order::chains`] chains: row `i` of a split belongs to chain `i %
+/// chains`. The rows of a chain are combined one after the other, `passes` chains one after the other, their results in
+/// a tree, and the splits' states in a few chains and a tree.
 ///
-/// How many threads do it depends on how many columns there are: a thread has a chain, or `passes` of them.
+/// The number of threads depends on the number of columns: a thread has a chain, or `passes` of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Order {
     /// Leaves of the tree: a power of two up to 16.
     pub leaves: usize,
-    /// Chains of each leaf: 1, or 4 if there are several parts.
+    /// Chains of each leaf: 1, or 4 with several splits.
     pub passes: usize,
-    /// Rows of each part but the last, which has the rest; all if there is one part.
+    /// Rows of each split but the last, which has the rest; all rows if there is one split.
     pub rows_of_part: usize,
 }
 
 impl Order {
-    /// That of `rows` rows, of which a thread has `in_flight` in flight.
+    /// The order of `rows` rows, of which a thread has `in_flight` in flight.
     ///
-    /// A leaf has at least four rounds of loads, so that its fold is a small part of the work. The parts are about a
-    /// quarter of the root of the number of rows: enough to fill a device with a few columns, and few enough for one
-    /// block to fold their states.
+    /// A leaf has at least four rounds of loads, so that combining the leaves is a small part of the work. The number
+    /// of splits is about a quarter of the root of the number of rows: enough to fill a device with a few columns, and
+    /// few enough for one block to fold their states.
     #[inline(always)]
     pub const fn of(rows: usize, in_flight: usize) -> Self {
         let most_of_one_part = 2 * LEAVES * ROUNDS * in_flight;
@@ -48,21 +48,20 @@ impl Order {
         Self { leaves: LEAVES, passes: ROUNDS, rows_of_part: if by_root > least { by_root } else { least } }
     }
 
-    /// Chains of a part.
+    /// Chains of a split.
     #[inline(always)]
     pub const fn chains(self) -> usize {
         self.leaves * self.passes
     }
 
-    /// The parts of `rows` rows.
+    /// The number of splits of `rows` rows.
     pub const fn parts(self, rows: usize) -> usize {
         if rows <= self.rows_of_part { 1 } else { rows.div_ceil(self.rows_of_part) }
     }
 
-    /// The lanes of a row of threads, where `needed` of them, a power of two, have all columns.
+    /// The lanes of a row of threads, if `needed` lanes, a power of two, cover all columns.
     ///
-    /// With several parts, a block's threads fold one: 16 lanes, or 4 where so few columns would leave most of the 16
-    /// without any.
+    /// With several splits, a block's threads fold one: with 16 lanes, or with 4 if most of 16 would have no column.
     pub const fn lanes(self, needed: usize) -> usize {
         let most = BLOCK / self.leaves;
         if self.passes > 1 {
@@ -71,12 +70,12 @@ impl Order {
         if needed < most { needed } else { most }
     }
 
-    /// The matrices of which a block folds a tile, where a row of threads has so many lanes.
+    /// The matrices of which a block folds a tile, if a row of threads has `lanes` lanes.
     pub const fn batches_of_block(self, lanes: usize) -> usize {
         BLOCK / lanes / self.rows_of_threads(BLOCK / lanes)
     }
 
-    /// Of a block's rows of threads those that fold a part.
+    /// The rows of threads, of a block's `rows`, that fold a split.
     #[inline(always)]
     const fn rows_of_threads(self, rows: usize) -> usize {
         if rows >= self.chains() { self.chains() } else { self.leaves }
@@ -101,12 +100,12 @@ pub(super) struct InOrder<'a, O, S, R> {
 }
 
 impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
-    /// Folds part `part` of the columns of tile `tile`, and writes their results if no other block has a part of them,
-    /// or the others are done. `block` is the number of the matrix, or of so many matrices as
-    /// [`Order::batches_of_block`] says.
+    /// Folds split `part` of the columns of tile `tile`. Writes their results if the columns have no other split, or if
+    /// the other splits are done. `block` is the number of the matrix, or of a group of [`Order::batches_of_block`]
+    /// matrices.
     ///
     /// # Safety
-    /// As said of [`columns`](fn@super::columns).
+    /// As for [`columns`](fn@super::columns).
     #[inline(always)]
     pub unsafe fn fold<T: Element>(
         &self,
@@ -138,14 +137,14 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
         }
         let own = Chains { begin, end, chain, height, order, lanes };
         let (start, at) = (batch * batch_pitch, four(|c| place.offset(c, pitch)));
-        // A loop for each, since a branch around a load makes loads wait for each other.
+        // A loop for each case: a branch around a load makes loads wait for each other.
         let states = if is_wide {
-            // SAFETY: all rows are aligned, and with what an access takes of the next inside of the view.
+            // SAFETY: all rows are aligned, and inside the view with what an access takes of the next row.
             let load = |row: usize| unsafe { load_wide(input, start + row * pitch, at) };
             own.fold::<O, T>(operator, load, scratch)
         } else {
             let load = |row: usize| {
-                // Anew: where each of a round's elements is would be kept from round to round.
+                // Recomputed: otherwise the compiler keeps the place of each element of a round.
                 let row = compute_anew(start + row * pitch);
                 // SAFETY: the column is in the row.
                 four(|c| unsafe { input.load_unchecked(row + at[c]) })
@@ -153,7 +152,7 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
             own.fold::<O, T>(operator, load, scratch)
         };
         let states = own.fold_threads::<O, T>(states, scratch);
-        // Anew, as above.
+        // Recomputed, as above.
         let place = Place::of_thread(compute_anew(thread), tile, lanes, columns, 1, size_of::<T>(), is_wide);
         if parts == 1 {
             if chain == 0 && has_matrix {
@@ -182,12 +181,12 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
     }
 }
 
-/// What a thread folds of a part.
+/// What a thread folds of a split.
 struct Chains {
-    /// The part's rows.
+    /// The split's rows.
     begin: usize,
     end: usize,
-    /// The thread's chain, of `height` that the part's threads fold at once.
+    /// The thread's chain, of `height` that the split's threads fold at once.
     chain: usize,
     height: usize,
     order: Order,
@@ -195,7 +194,7 @@ struct Chains {
 }
 
 impl Chains {
-    /// What this thread folds: a chain, or one of each pass.
+    /// This thread's states: of a chain, or of one chain in each pass.
     #[inline(always)]
     fn fold<O: Operator<T>, T: Element>(
         &self,
@@ -206,8 +205,8 @@ impl Chains {
         let chains = self.order.chains();
         let mut chain = self.chain;
         loop {
-            // Anew: what the rows in flight are apart would be kept from pass to pass, in more registers than there
-            // are.
+            // Recomputed: otherwise the compiler keeps the distances of the rows in flight from pass to pass, in too
+            // many registers.
             let step = compute_anew(chains);
             let first = compute_anew(self.begin + chain);
             let rows = Rows { first, end: self.end, step, beside: [0; super::COLUMNS] };
@@ -215,7 +214,7 @@ impl Chains {
             let states = if chain < self.height {
                 further
             } else {
-                // They have waited in shared memory, since registers are full of loads.
+                // The earlier states waited in shared memory, since registers are full of loads.
                 four(|c| O::combine(own(scratch, c), further[c]))
             };
             chain += self.height;
@@ -226,7 +225,7 @@ impl Chains {
         }
     }
 
-    /// The states over the part's threads, in the first of each column.
+    /// The states over the split's threads, in each column's first thread.
     #[inline(always)]
     fn fold_threads<O: Operator<T>, T: Element>(
         &self,
@@ -238,7 +237,7 @@ impl Chains {
             return states;
         }
         let mut states = states;
-        // What the thread so many rows on has left.
+        // The states of the thread `rows` rows on.
         let behind = |rows: usize, c: usize| scratch.load(c * BLOCK + thread::index_in_block::<BLOCK>() + rows * lanes);
         keep(scratch, states);
         if height > order.leaves {
@@ -265,13 +264,13 @@ impl Chains {
     }
 }
 
-/// Leaves this thread's states in its places.
+/// Stores this thread's states in its entries.
 #[inline(always)]
 fn keep<S: Plain>(scratch: &Scratch<S>, states: [S; super::COLUMNS]) {
     four(|c| scratch.store(c * BLOCK + thread::index_in_block::<BLOCK>(), states[c]));
 }
 
-/// What this thread has left for its column `c`.
+/// This thread's state of column `c`.
 #[inline(always)]
 fn own<S: Plain>(scratch: &Scratch<S>, c: usize) -> S {
     scratch.load(c * BLOCK + thread::index_in_block::<BLOCK>())

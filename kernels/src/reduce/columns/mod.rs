@@ -19,13 +19,13 @@ use partials::{Partials, threads_over};
 use place::{Place, four, load_wide};
 use store::store_many_outputs;
 
-/// States that `parts` blocks leave for each other of a matrix with so many columns: one of each column from each, and
-/// one more where rows stand abreast.
+/// States that `parts` blocks exchange for a matrix of `columns` columns. Each block has one for each column; if rows
+/// are folded, there is another row of them.
 pub const fn partials_of(columns: usize, abreast: usize, parts: usize) -> usize {
     columns * abreast * rows_of_partials(abreast, parts)
 }
 
-/// Tickets that they draw: one for each tile, and one more where rows stand abreast.
+/// Tickets of these blocks: one for each tile, and one more if rows are folded.
 pub const fn tickets_of(tiles: usize, abreast: usize) -> usize {
     tiles + (abreast > 1) as usize
 }
@@ -44,8 +44,8 @@ struct Matrices<'a, T> {
 }
 
 impl<T: Element> Matrices<'_, T> {
-    /// Whether a thread's columns are one access of several elements: in every row of every matrix, or in none. So all
-    /// threads access memory in the same way.
+    /// Whether a thread's columns are one access of several elements. Holds in every row of every matrix or in none, so
+    /// that all threads access memory in the same way.
     #[inline(always)]
     fn are_wide(&self, abreast: usize) -> bool {
         let &Self { input, columns, pitch, batch_pitch, .. } = self;
@@ -53,14 +53,14 @@ impl<T: Element> Matrices<'_, T> {
         let is_even = |columns: usize, pitch: usize| {
             columns.is_multiple_of(COLUMNS) && (pitch * size_of::<T>()).is_multiple_of(access)
         };
-        // Accesses may reach from one row to the next, if nothing is between these.
+        // Accesses may cross into the next row if no gap separates the rows.
         input.is_aligned_to(0, access)
             && (batch_pitch * size_of::<T>()).is_multiple_of(access)
             && (is_even(columns, pitch) || (pitch == columns && is_even(columns * abreast, pitch * abreast)))
     }
 }
 
-/// One place for each column of each thread.
+/// One entry for each column of each thread.
 type Scratch<S> = SharedArray<S, { BLOCK * COLUMNS }>;
 
 /// The arguments of [`columns`](fn@columns), and of custom kernels that call it.
@@ -78,46 +78,47 @@ pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
     pub pitch: usize,
     /// Elements from the start of a matrix to that of the next one.
     pub batch_pitch: usize,
-    /// Rows that lie side by side in a row of tiles.
+    /// Rows that are folded into one.
     pub abreast: u32,
-    /// Lanes side by side.
+    /// Threads in a row of threads.
     pub lanes: u32,
-    /// Tiles side by side.
+    /// Tiles across a row.
     pub tiles: u32,
-    /// Blocks that fold a column.
+    /// Blocks that share a column: its splits.
     pub parts: u32,
-    /// The states that blocks of one tile leave each other.
+    /// The states that blocks of one tile exchange.
     pub partials: GlobalMut<S>,
-    /// Counts of the blocks that are done; all 0 before and after the launch.
+    /// Counts of finished blocks; all 0 before and after the launch.
     pub tickets: GlobalMut<u32>,
     /// A result for each column.
     pub output: GlobalMut<R>,
 }
 
-/// Reduces each of `columns` columns of `batches` matrices to one output: matrices of `rows` rows, each row `pitch`
-/// elements behind the one before, each matrix `batch_pitch` behind the one before.
+/// Reduces each of `columns` columns of `batches` matrices to one output.
 ///
-/// A block's threads stand in rows of `lanes` (a power of two up to the block), each over [`COLUMNS`] columns; so a
-/// block is over a tile of columns, of which there are `tiles`, and its rows of threads take the matrix's rows in turn.
-/// `parts` blocks share the rows of a tile.
+/// The rows of a matrix are `pitch` elements apart, the matrices `batch_pitch`.
 ///
-/// - *Neighbours read neighbours*: a row of threads reads a run of one row of the matrix, and no element is read twice.
-///   Where all rows are aligned for it, a thread's columns are neighbours and one access; where not, they are a row of
-///   threads apart, so that each access of a warp is a run.
-/// - *Rows stand abreast* where one alone is no whole number of accesses, but `abreast` of them are: they are read as
-///   one row of so many times the columns, and what is folded of one column in its places there meets at the end.
+/// A block's threads form rows of `lanes` threads (a power of two up to the block), each thread over [`COLUMNS`]
+/// columns. So a block covers a tile of columns, one of `tiles`, and its rows of threads take the matrix's rows in
+/// turn. `parts` blocks share the rows of a tile.
+///
+/// - *Accesses are coalesced*: a row of threads reads a contiguous segment of one row of the matrix, and no element is
+///   read twice. If the alignment of all rows allows it, a thread's columns are contiguous and one access; if not, they
+///   are a row of threads apart, so that each access of a warp is contiguous.
+/// - *Rows are folded* if one alone is no whole number of accesses, but `abreast` rows are: these are read as one row
+///   of `abreast` times the columns, and the states of a column's places in it are combined at the end.
 /// - *Many rows are in flight* in each thread before the first is used.
-/// - *States meet once*: threads over the same columns in shared memory, blocks by partials that the last of them
-///   folds.
+/// - *States are combined once*: those of threads over the same columns in shared memory, those of blocks as partials,
+///   by the last of the blocks.
 ///
-/// An operator that keeps an order has another one: [`in_order`], in which no rows stand abreast.
+/// Operators that keep an order have another one: [`in_order`], without folded rows.
 ///
-/// If there is more than one part, each batch has [`partials_of`] places in `partials`, and [`tickets_of`] in
-/// `tickets`, which are
-/// 0. Only then do rows stand abreast, by a power of two. Blocks count up through tiles, then parts, then batches.
+/// With more than one split, each batch has [`partials_of`] entries in `partials`, and [`tickets_of`] in `tickets`,
+/// which are 0. Only then are rows folded, by a power of two. Block numbers count tiles first, then splits, then
+/// batches.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
@@ -144,8 +145,7 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     let operator = O::from_word(operator);
     let scratch = shared_array![O::State; BLOCK * COLUMNS];
     let drawn = shared_array![u32; 1];
-    // Divisions only where there is something to divide, and of 32 bits: a block of a few rows would need as long for
-    // those of 64 as for its rows.
+    // Divide only if needed, and in 32 bits: 64-bit divisions would take a block of a few rows as long as its rows.
     let block = thread::block_idx_x();
     let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
     let (part, batch) = if parts == 1 { (0, block) } else { (block % parts, block / parts) };
@@ -173,9 +173,9 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     if thread::grid_dim_x() <= FEW_BLOCKS && part_of_rows.is_short() {
         thread::launch_dependents();
     }
-    // A loop for each, since a branch around a load makes loads wait for each other.
+    // A loop for each case: a branch around a load makes loads wait for each other.
     let states = if is_wide {
-        // SAFETY: all rows are aligned, and with what an access takes of the next inside of the view.
+        // SAFETY: all rows are aligned, and inside the view with what an access takes of the next row.
         let load = |row: usize| unsafe { load_wide(&input, start + row * pitch, at) };
         part_of_rows.fold::<O, T>(operator, load)
     } else {
@@ -184,7 +184,7 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
         part_of_rows.fold::<O, T>(operator, load)
     };
     let states = if end < rows && part + 1 == parts as usize {
-        // SAFETY: there is such a row.
+        // SAFETY: such a row exists.
         let load = |offset: usize| unsafe { input.load_unchecked(start + end * pitch + offset) };
         part_of_rows.with_last::<O, T>(operator, states, (rows - end) * columns, at, load)
     } else {

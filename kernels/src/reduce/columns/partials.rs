@@ -1,7 +1,7 @@
-//! What blocks that share the rows of a tile leave for each other.
+//! The partials that blocks exchange if they share the rows of a tile.
 //!
-//! Here a thread folds one column at a time, and many of its states are on their way at once: what a block has left is
-//! as far away as the input, and there may be hundreds of blocks.
+//! A thread folds one column at a time here, with many of its states in flight: another block's state is as far away as
+//! the input, and there may be hundreds of blocks.
 
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
@@ -9,7 +9,7 @@ use cuda_std::prelude::*;
 use super::{BLOCK, Scratch};
 use crate::ops::{Operator, constant};
 
-/// States for each of `columns` columns from each of several blocks: rows of them, from `first` on.
+/// States of `columns` columns, a row from each of several blocks, from row `first` on.
 pub(super) struct Partials<'a, S> {
     pub(super) states: &'a GlobalMut<'a, S>,
     pub(super) first: usize,
@@ -20,10 +20,10 @@ impl<S: Plain> Partials<'_, S> {
     /// The state of a column in a row.
     ///
     /// # Safety
-    /// There is such a place.
+    /// The row and the column exist.
     #[inline(always)]
     pub(super) unsafe fn load(&self, row: usize, column: usize) -> S {
-        // The other blocks wrote these during this launch: L1 may not answer for them.
+        // The other blocks wrote these during this launch: L1 may be stale.
         // SAFETY: as promised by the caller.
         unsafe { self.states.load_volatile_unchecked((self.first + row) * self.columns + column) }
     }
@@ -33,9 +33,10 @@ impl<S: Plain> Partials<'_, S> {
         self.states.store_volatile((self.first + row) * self.columns + column, state);
     }
 
-    /// Folds the `rows` rows, over up to `width` columns from column `begin` on, and does `work` with each column and
-    /// its state. All threads of the block come here: `high` rows (a power of two) of `wide` threads fold so many
-    /// columns at once; the last threads may be in none.
+    /// Folds `rows` rows of states, and calls `work` with each column and its state.
+    ///
+    /// The columns are up to `width` from `begin` on. All threads of the block must call this: `high` rows (a power of
+    /// two) of `wide` threads fold `wide` columns at once; the last threads may have none.
     #[inline(always)]
     #[allow(clippy::too_many_arguments, reason = "which states, and by which threads")]
     pub(super) fn fold<O: Operator<T, State = S>, T: Element>(
@@ -61,18 +62,18 @@ impl<S: Plain> Partials<'_, S> {
             }
             past += wide as usize;
             if high > 1 && past < width {
-                // Before what the threads left for each other is overwritten.
+                // Before the threads' states in shared memory are overwritten.
                 thread::sync_threads();
             }
         }
     }
 
-    /// What a thread in row `row` of `high` folds of a column's `rows` states. In 32 bits, as registers are full of
+    /// The state of a thread in row `row` of `high` over a column's `rows` states. In 32 bits, as registers are full of
     /// states.
     #[inline(always)]
     fn fold_column<O: Operator<T, State = S>, T: Element>(&self, column: usize, row: u32, high: u32, rows: u32) -> S {
         let mut row = row;
-        // Behind the last row it is that one again, since a load that has to be done or not is a branch.
+        // Rows past the end repeat the last row, since a conditional load would be a branch.
         let within = |row: u32| if row < rows { row } else { rows - 1 } as usize;
         let mut state = constant!(O::NEUTRAL);
         while row < rows {
@@ -80,7 +81,7 @@ impl<S: Plain> Partials<'_, S> {
             // SAFETY: in each row there is a state for each column.
             let load = |k: u32| unsafe { self.load(within(nth(k)), column) };
             let first = [load(0), load(1), load(2), load(3)];
-            // Short states leave registers for more.
+            // Short states leave registers for more loads.
             let is_short = size_of::<S>() <= 8;
             let second = if is_short { [load(4), load(5), load(6), load(7)] } else { [constant!(O::NEUTRAL); 4] };
             issue_loads();
@@ -95,16 +96,17 @@ impl<S: Plain> Partials<'_, S> {
     }
 }
 
-/// Rows of threads over up to `width` columns: all columns at once, if a block has a thread for each, and as many rows
-/// as fit.
+/// The rows and the width of the threads over up to `width` columns. All columns at once, if a block has a thread for
+/// each, and as many rows as fit.
 #[inline(always)]
 pub(super) fn threads_over(width: usize) -> (u32, u32) {
     let wide = if width < BLOCK { width as u32 } else { BLOCK as u32 };
     (wide, 1 << (BLOCK as u32 / wide).ilog2())
 }
 
-/// The states over each column of `high` rows (a power of two) of `wide` threads, in the first of them: a tree, a
-/// barrier for each of its levels.
+/// The states over each column of threads, in the column's first: a tree with a barrier for each level.
+///
+/// The threads form `high` rows (a power of two) of `wide`.
 #[inline(always)]
 fn fold_rows_of_threads<O: Operator<T>, T: Element>(
     state: O::State,

@@ -4,25 +4,27 @@ use cuda_std::prelude::*;
 
 use super::{BLOCK, COLUMNS};
 
-/// Where a thread stands.
+/// A thread's place in a tile.
 #[derive(Clone, Copy)]
 pub(in crate::reduce) struct Place {
-    /// Its row of threads, of `rows` in the block.
+    /// The thread's row of threads, of `rows` in the block.
     pub(in crate::reduce) row: usize,
     pub(in crate::reduce) rows: usize,
-    /// Its first column, how far behind that the second is, and the third; the fourth is as far behind the third.
+    /// The thread's first column, and the distances from it to the second and the third. The fourth's is their sum.
     pub(in crate::reduce) column: usize,
     second: usize,
     third: usize,
-    /// All columns that there are, those of rows abreast behind each other.
+    /// The number of columns of a folded row, row after row.
     pub(in crate::reduce) all: usize,
-    /// Those of one row.
+    /// The number of columns of one row.
     of_row: usize,
 }
 
 impl Place {
-    /// That of a thread of the block, in a tile of rows of `columns` columns of `size` bytes, of which `abreast` are
-    /// read as one. By wide accesses, a thread's columns are neighbours as far as an access reaches.
+    /// The place of a thread of the block.
+    ///
+    /// A tile has rows of `columns` columns of `size` bytes, of which `abreast` are read as one. With wide accesses,
+    /// the columns of an access are contiguous.
     #[inline(always)]
     pub(in crate::reduce) fn of_thread(
         thread: usize,
@@ -43,13 +45,13 @@ impl Place {
         Self { row, rows, column: first + lane * each, second, third, all: columns * abreast, of_row: columns }
     }
 
-    /// Whether each so many of the thread's columns, two or all of them, are neighbours.
+    /// Whether each `together` of the thread's columns, two or all of them, are contiguous.
     #[inline(always)]
     pub(in crate::reduce) fn has_neighbours(&self, together: usize) -> bool {
         self.second == 1 && (together == 2 || self.third == 2)
     }
 
-    /// Column `c` of the thread's.
+    /// The thread's column `c`.
     #[inline(always)]
     pub(in crate::reduce) fn column(&self, c: usize) -> usize {
         self.column + c % 2 * self.second + c / 2 * self.third
@@ -60,13 +62,13 @@ impl Place {
         self.column(c) < self.all
     }
 
-    /// Whether the first of the thread's columns is one of those that there are: where it is not, none is.
+    /// Whether the thread's first column exists: if not, none does.
     #[inline(always)]
     pub(in crate::reduce) fn has_first(&self) -> bool {
         self.column < self.all
     }
 
-    /// Does `work` for each of the columns that there are.
+    /// Calls `work` for each column that exists.
     #[inline(always)]
     pub(in crate::reduce) fn each(&self, work: impl Fn(usize)) {
         four(|c| {
@@ -76,14 +78,14 @@ impl Place {
         });
     }
 
-    /// In which of the rows abreast that is. The host has less than 2^32 columns where there are several.
+    /// The row of column `c` within the folded row. The host passes fewer than 2^32 columns if there are several.
     #[inline(always)]
     pub(in crate::reduce) fn row_abreast(&self, c: usize) -> usize {
         if self.all == self.of_row { 0 } else { (self.column(c) as u32 / self.of_row as u32) as usize }
     }
 
-    /// How far the column's element is behind the first of all rows abreast, which are `pitch` apart; that one itself,
-    /// where there is no such column: a load that has to be done or not is a branch.
+    /// The offset of the column's element from the first of the folded row, whose rows are `pitch` apart. 0 if there is
+    /// no such column, since a conditional load would be a branch.
     #[inline(always)]
     pub(in crate::reduce) fn offset(&self, c: usize, pitch: usize) -> usize {
         let row = self.row_abreast(c);
@@ -91,10 +93,10 @@ impl Place {
     }
 }
 
-/// By wide accesses the elements of a thread with [`Place::offset`]s `at`, in rows of which the first begins at `row`.
+/// Loads by wide accesses the elements of a thread at [`Place::offset`]s `at`, in a folded row that begins at `row`.
 ///
 /// # Safety
-/// What an access takes is inside of the view, and it begins at a multiple of its size.
+/// What an access takes is inside the view, and it begins at a multiple of its size.
 #[inline(always)]
 pub(in crate::reduce) unsafe fn load_wide<T: Element>(
     input: &Global<T>,
@@ -111,7 +113,8 @@ pub(in crate::reduce) unsafe fn load_wide<T: Element>(
     [first.get(0), first.get(1), second.get(0), second.get(1)]
 }
 
-/// One value for each column of a thread. Written out, because what a compiler does not unroll goes to memory.
+/// One value for each column of a thread. Written out, since arrays that the compiler does not unroll go to local
+/// memory.
 #[inline(always)]
 pub(in crate::reduce) fn four<S>(of_column: impl Fn(usize) -> S) -> [S; COLUMNS] {
     [of_column(0), of_column(1), of_column(2), of_column(3)]

@@ -1,4 +1,4 @@
-//! What is written for each column.
+//! Writes the results of columns.
 
 use cuda_std::prelude::*;
 
@@ -6,7 +6,7 @@ use super::COLUMNS;
 use super::place::{Place, four};
 use crate::ops::Operator;
 
-/// Writes what is made of the states that the first row of threads has; see [`store_results`].
+/// Writes the results of the states in the first row of threads; see [`store_results`].
 #[inline(always)]
 pub(super) fn store_many_outputs<O: Operator<T>, T: Element>(
     operator: O,
@@ -21,9 +21,8 @@ pub(super) fn store_many_outputs<O: Operator<T>, T: Element>(
     }
 }
 
-/// Writes the results of a thread's columns, those together that are neighbours, and aligned for it. Of 16 rows a
-/// result is written for 16 elements that are read, and what is written in parts takes as many accesses of L2 as it has
-/// parts.
+/// Writes the results of a thread's columns, with one access for contiguous and aligned ones. With 16 rows, one result
+/// is written for every 16 elements read, and every access of a write costs one of L2.
 #[inline(always)]
 pub(in crate::reduce) fn store_results<T: Element, R: Plain>(
     results: [R; COLUMNS],
@@ -31,7 +30,7 @@ pub(in crate::reduce) fn store_results<T: Element, R: Plain>(
     first: usize,
     place: &Place,
 ) {
-    // As many as an access of the input has.
+    // As many columns as an access of the input has.
     let together = if size_of::<T>() < 8 { COLUMNS } else { 2 };
     let bytes = size_of::<R>() * together;
     let are_together = place.has_neighbours(together)
@@ -45,8 +44,8 @@ pub(in crate::reduce) fn store_results<T: Element, R: Plain>(
     }
     let [a, b, c, d] = results;
     let (left, right) = (first + place.column(0), first + place.column(2));
-    // SAFETY: the number of columns is a multiple of `together`, so where the first of `together` columns exists, all
-    // do, and it is at a multiple of `together` behind `first`, which is aligned.
+    // SAFETY: the number of columns is a multiple of `together`. So if the first of `together` columns exists, all do,
+    // and it is a multiple of `together` after `first`, which is aligned.
     unsafe {
         if together == COLUMNS && bytes <= 16 {
             if place.has_first() {

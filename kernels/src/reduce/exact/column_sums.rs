@@ -1,4 +1,4 @@
-//! What a thread sums of its columns.
+//! A thread's sums of its columns.
 
 use cuda_std::prelude::*;
 use exact_sum::{Binary, Bins, Window};
@@ -10,13 +10,13 @@ use super::terms::{Float, Terms, each};
 use super::warp_sum::{extract, terms};
 use crate::reduce::columns::{BLOCK, COLUMNS};
 
-/// A sum for each column of each thread of a block: two words, an integer.
+/// A sum for each column of each thread of a block: an integer of two words.
 pub type Slots = SharedArray<[u64; 2], { BLOCK * COLUMNS }>;
 
-/// Says in a column's place that its sum is not there: an integer that no sum is.
+/// Marks a column that has no sum: an integer that no sum equals.
 pub const NOT_SUMMED: i128 = i128::MIN;
 
-/// What a slot holds.
+/// The integer in a slot.
 #[inline(always)]
 pub fn load_slot(slots: Slots, i: usize) -> i128 {
     let [low, high] = slots.load(i);
@@ -29,30 +29,31 @@ pub fn store_slot(slots: Slots, i: usize, value: i128) {
     slots.store(i, [value as u64, (value >> 64) as u64]);
 }
 
-/// The position in a grid of the unit that integers in slots have, beside a window: of `f32` 46 bits below the
-/// window's, so that residuals have a place.
+/// The position, in a grid, of the unit of slots' integers for a window. For `f32` it is 46 bits below the window's, so
+/// that residuals fit.
 #[inline(always)]
 fn position_of_slots<G: Grid>(window: Window<G::Format>) -> u32 {
     let position = G::position(window);
     position - bits_below::<G>(position)
 }
 
-/// How far a slot's unit is below that of the window at a position.
+/// How many bits a slot's unit is below that of the window at `position`.
 #[inline(always)]
 fn bits_below<G: Grid>(position: u32) -> u32 {
     let most = if G::Format::HAS_BELOW { 2 * <G::Format as Binary>::MANTISSA } else { 0 };
     if position < most { position } else { most }
 }
 
-/// The exponent of a window for a column, by the [high word](Format::high_word) of the largest of its first terms.
-/// There are larger ones behind the first; if these are all 0, as in sparse data, the others are taken to be near 1.
+/// The exponent of a column's window, by the [high word](Format::high_word) of the largest of its first terms.
+///
+/// Later terms may be larger. If the first ones are all 0, as in sparse data, the others are assumed to be near 1.
 #[inline(always)]
 pub fn window_of_column<F: Format>(high_word: u32) -> i32 {
     let further = if size_of::<F>() == 4 { 3 } else { 16 };
     further + if high_word == 0 { 1 } else { F::exponent_above(high_word) }
 }
 
-/// What a thread has summed of its columns: integers of bins, in a window for each column.
+/// A thread's sums of its columns: integers of bins, in a window for each column.
 #[derive(Clone, Copy)]
 pub struct ColumnSums<F: Format> {
     windows: [Window<F>; COLUMNS],
@@ -62,19 +63,19 @@ pub struct ColumnSums<F: Format> {
 }
 
 impl<F: Format> ColumnSums<F> {
-    /// Of nothing.
+    /// Sums of 0, in these windows.
     #[inline(always)]
     pub fn in_windows(windows: [Window<F>; COLUMNS]) -> Self {
         Self { windows, upper: [F::ZERO; COLUMNS], lower: [F::ZERO; COLUMNS], terms: 0 }
     }
 
-    /// Whether there is room for another tile of `rows` rows.
+    /// Whether another tile of `rows` rows fits.
     #[inline(always)]
     pub fn has_room<K: Terms>(&self, rows: usize) -> bool {
         self.terms + terms::<K>(rows) <= Window::<F>::CAPACITY
     }
 
-    /// Adds the terms of `ROWS` rows, and whether that is exact. If not, each of them has to be
+    /// Adds the terms of `ROWS` rows, and returns whether that is exact. If not, each term must be
     /// [completed](ColumnSums::complete).
     #[inline(always)]
     pub fn take<K: Terms<Item = <K as Terms>::Element, Grid: Grid<Format = F>>, const ROWS: usize>(
@@ -85,7 +86,7 @@ impl<F: Format> ColumnSums<F> {
         each::<COLUMNS>(|c| {
             let mut bins = Bins::of_exact(self.upper[c], self.lower[c]);
             each::<ROWS>(|k| bins = extract::<K>(self.windows[c], bins, tile.get(k, c)));
-            // Now, as all elements would have to be kept for a later addition.
+            // Computed now, since a later addition would keep all elements in registers.
             (self.upper[c], self.lower[c]) = (F::now(bins.upper), F::now(bins.lower));
             all = all.merge(bins);
         });
@@ -93,8 +94,8 @@ impl<F: Format> ColumnSums<F> {
         all.is_exact()
     }
 
-    /// Adds what is missing of a term of column `c` that has been taken: its residual, or all of it, if it is not in
-    /// the window. Whether something was missing.
+    /// Adds what is missing of a taken term of column `c`: its residual, or all of it if it is not in the window.
+    /// Returns whether something was missing.
     #[inline(always)]
     pub fn complete<K: Terms<Grid: Grid<Format = F>>>(&mut self, c: usize, item: K::Item, sparse: &mut Sparse) -> bool {
         let (window, term, mut bins) = (self.windows[c], K::term(item), Bins::EMPTY);
@@ -112,21 +113,21 @@ impl<F: Format> ColumnSums<F> {
         true
     }
 
-    /// What has been taken of column `c`, in a slot's units.
+    /// The sum taken for column `c`, in a slot's units.
     #[inline(always)]
     pub fn value<G: Grid<Format = F>>(&self, c: usize) -> i128 {
         let window = self.windows[c];
         window.drain(self.upper[c], self.lower[c], self.terms) << bits_below::<G>(G::position(window))
     }
 
-    /// The sum of nothing, in the same windows.
+    /// Sums of 0, in the same windows.
     #[inline(always)]
     pub fn emptied(&self) -> Self {
         Self::in_windows(self.windows)
     }
 }
 
-/// A sum as an integer and its position. Mostly nothing is below the window, and so it has 64 bits.
+/// A sum as an integer and its position. It has 64 bits unless something is below the window, as is rare.
 #[inline(always)]
 pub fn integer_and_position<G: Grid>(sum: i128, window: Window<G::Format>) -> (i128, u32) {
     let position = G::position(window);
@@ -134,7 +135,7 @@ pub fn integer_and_position<G: Grid>(sum: i128, window: Window<G::Format>) -> (i
     if sum & ((1 << below) - 1) == 0 { (sum >> below, position) } else { (sum, position - below) }
 }
 
-/// What of a thread's sums is not in its bins: of most data nothing. In its slots, from the first addition on.
+/// What of a thread's sums is not in its bins: for most data nothing. In its slots, from the first addition on.
 #[derive(Clone, Copy)]
 pub struct Sparse {
     slots: Slots,
@@ -143,13 +144,13 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// Nothing, of a thread.
+    /// Nothing yet, for a thread.
     #[inline(always)]
     pub fn new(slots: Slots, thread: usize) -> Self {
         Self { slots, thread, is_used: false }
     }
 
-    /// Adds an integer of 120 bits at most. If there might be no room for another one, the column is not summed.
+    /// Adds an integer of at most 120 bits. If another one might not fit, the column counts as not summed.
     #[inline(always)]
     pub fn add(&mut self, c: usize, value: i128) {
         self.begin();
@@ -157,7 +158,7 @@ impl Sparse {
         store_slot(self.slots, c * BLOCK + self.thread, sum);
     }
 
-    /// Adds a term, whatever bits it has. If an integer of 112 bits has not all of it, the column is not summed.
+    /// Adds a term with any bits. If 112 bits do not hold all of it, the column counts as not summed.
     #[inline(always)]
     pub fn add_term<K: Terms>(&mut self, c: usize, window: Window<Float<K>>, term: Float<K>) {
         let unit = K::Grid::UNIT + position_of_slots::<K::Grid>(window) as i32;
@@ -192,7 +193,7 @@ impl Sparse {
     }
 }
 
-/// A float as an integer in units of a power of two, and whether it is one of at most 112 bits.
+/// A float as an integer in units of a power of two, and whether 112 bits hold it.
 #[inline(always)]
 fn integer_of<F: Format>(float: F, unit: i32) -> (i128, bool) {
     const MOST: i32 = 112;

@@ -1,4 +1,4 @@
-//! The elements that a thread has of its columns at once.
+//! The elements of its columns that a thread holds at once.
 
 use cuda_std::hint::compute_now;
 use cuda_std::prelude::*;
@@ -7,7 +7,7 @@ use crate::reduce::columns::COLUMNS;
 
 /// Elements of some rows of a thread's columns.
 ///
-/// Those of 2 bytes are held as words: else each would have a register of its own, and some of them lie in memory.
+/// Elements of 2 bytes are held as words: otherwise each would take a register, and some would lie in local memory.
 #[derive(Clone, Copy)]
 pub struct Tile<T, const ROWS: usize> {
     items: [[T; COLUMNS]; ROWS],
@@ -32,7 +32,7 @@ impl<T: Element, const ROWS: usize> Tile<T, ROWS> {
         }
         let [a, b, c, d] = row;
         let [low, high, ..] = T::Vector::splat(T::default()).with(0, a).with(1, b).with(2, c).with(3, d).to_words();
-        // Words from here on: LLVM would take them apart.
+        // Opaque words: LLVM would split them.
         self.words[k] = [compute_now(low), compute_now(high)];
     }
 

@@ -1,4 +1,4 @@
-//! Exact sums of columns: a column of threads for four.
+//! Exact sums of columns: a column of threads for every four.
 
 use cuda_std::global::issue_loads;
 use cuda_std::hint::{compute_now, keep_rolled};
@@ -24,17 +24,17 @@ use crate::reduce::columns::{BLOCK, COLUMNS, FEW_BLOCKS};
 use crate::reduce::fold::is_last_block;
 pub use crate::reduce::tuning::exact_columns::{BLOCKS_AT_ONCE, rows_in_flight};
 
-/// [`columns`](fn@crate::reduce::columns::columns) whose sums are exact.
+/// [`columns`](fn@crate::reduce::columns::columns) with exact sums.
 ///
-/// Each column has a window, by the largest of the first terms that the block's threads have of it. Terms that are not
-/// in it, or leave a residual, are added one by one to an integer of 112 bits. Columns for which that is not enough are
-/// summed again, by warps. Blocks that share a column add their integers to one of `residues`, and the last of these
-/// blocks writes the result.
+/// Each column has a window, chosen by the largest of the column's first terms in the block. Terms outside the window,
+/// and residuals, are added one by one to an integer of 112 bits. Columns for which that is not enough are summed
+/// again, by warps. Blocks that share a column add their integers to one of `residues`, and the last of these blocks
+/// writes the result.
 ///
 /// # Safety
-/// As of [`columns`](fn@crate::reduce::columns::columns); but where there are several parts, there is a residue for
-/// each column of each batch, of [`words_of_residue`](super::long_rows::words_of_residue) words, and in `tickets` one
-/// place for each batch if rows stand abreast, else one for each tile. Both are 0.
+/// As for [`columns`](fn@crate::reduce::columns::columns); but with several splits, there is a residue for each column
+/// of each batch, of [`words_of_residue`](super::long_rows::words_of_residue) words, and `tickets` has one entry for
+/// each batch if rows are folded, else one for each tile. Both are 0.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     block = BLOCK,
@@ -60,10 +60,10 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Summand>(
     sum_columns::<O, T>(&input, &matrix, &residues, &tickets, Results::chosen(finish, output));
 }
 
-/// What the terms are multiples of.
+/// The grid of the terms.
 type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
 
-/// The kernel's parameters: what is summed, and how it is shared.
+/// The kernel's parameters: what is summed, and how it is divided.
 #[derive(Clone, Copy)]
 struct Matrix {
     rows: usize,
@@ -77,7 +77,7 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// The same, for whoever computes again what it is good for: that takes less than keeping it in registers.
+    /// The same, opaque to the compiler: recomputing derived values takes less than keeping them in registers.
     #[inline(always)]
     fn again(&self) -> Self {
         let Self { abreast, lanes, tiles, parts, .. } = *self;
@@ -85,22 +85,21 @@ impl Matrix {
         Self { abreast, lanes, tiles, parts, ..*self }
     }
 
-    /// What this block sums.
+    /// The share of this block.
     #[inline(always)]
     fn share<T: Element>(&self, input: &Global<T>) -> Share {
         let Self { rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts } = *self;
-        // Divisions only where there is something to divide, and of 32 bits: a block of a few rows would need as long
-        // for those of 64 as for its rows.
+        // Divide only if needed, and in 32 bits: 64-bit divisions would take a block of a few rows as long as its rows.
         let block = thread::block_idx_x();
         let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
         let (part, batch) = if parts == 1 { (0, block) } else { (block % parts, block / parts) };
-        // Every row of every matrix, or none: so the same access for all threads.
+        // In every row of every matrix, or in none: so all threads use the same access.
         let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
         let is_even = |columns: usize, pitch: usize| {
             columns.is_multiple_of(COLUMNS) && (pitch * size_of::<T>()).is_multiple_of(access)
         };
         let at_once = abreast as usize;
-        // Accesses may reach from one row to the next, if nothing is between these.
+        // Accesses may cross into the next row if no gap separates the rows.
         let is_wide = input.is_aligned_to(0, access)
             && (batch_pitch * size_of::<T>()).is_multiple_of(access)
             && (is_even(columns, pitch) || (pitch == columns && is_even(columns * at_once, pitch * at_once)));
@@ -113,7 +112,7 @@ impl Matrix {
     }
 }
 
-/// What a block sums: rows `begin` to `end` of a batch, `abreast` at once, of the columns of its tile.
+/// A block's share: rows `begin` to `end` of a batch, `abreast` folded into one, of the columns of its tile.
 #[derive(Clone, Copy)]
 pub(super) struct Share {
     pub tile: u32,
@@ -126,38 +125,38 @@ pub(super) struct Share {
     pub columns: usize,
     pub pitch: usize,
     pub abreast: u32,
-    /// Columns of rows behind the last ones that stand abreast, if there are some, and this block takes them.
+    /// Columns of the rows past the last folded row, if there are some and this block takes them.
     pub left: usize,
     pub is_wide: bool,
 }
 
 impl Share {
-    /// Where a thread of the block stands.
+    /// The place of a thread of the block.
     #[inline(always)]
     pub fn place<T>(&self, thread: usize) -> Place {
         let Self { tile, lanes, columns, abreast, is_wide, .. } = *self;
         Place::of_thread(thread, tile as usize, lanes as usize, columns, abreast as usize, size_of::<T>(), is_wide)
     }
 
-    /// How many elements column `c` of a place has here.
+    /// The number of elements of column `c` of a place here.
     #[inline(always)]
     pub fn elements(&self, place: &Place, c: usize) -> usize {
         self.whole() + usize::from(place.column(c) < self.left)
     }
 
-    /// How many it has at least.
+    /// The least number of elements of a column.
     #[inline(always)]
     pub fn whole(&self) -> usize {
         (self.end - self.begin) >> self.abreast.trailing_zeros()
     }
 
-    /// Where element `i` of column `c` of a place is.
+    /// Where element `i` of column `c` of a place is in the input.
     #[inline(always)]
     pub fn element(&self, place: &Place, c: usize, i: usize) -> usize {
         self.start + (self.begin + i * self.abreast as usize) * self.pitch + place.offset(c, self.pitch)
     }
 
-    /// The output of a column; of rows that stand abreast it is the same.
+    /// The output of a column, the same for all rows of a folded row.
     #[inline(always)]
     pub fn output(&self, column: usize) -> usize {
         self.batch as usize * self.columns + if self.abreast == 1 { column } else { column % self.columns }
@@ -197,13 +196,13 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
             store_slot(slots, c * BLOCK + thread, if is_summed { 0 } else { NOT_SUMMED });
         });
         let finish = |c: usize| result(sums.values[c], sums.windows[c]);
-        // Of a column that is not summed it is replaced later.
+        // The result of a column that is not summed is replaced later.
         results.store_columns([finish(0), finish(1), finish(2), finish(3)], share.output(0), &place);
     } else {
         each::<COLUMNS>(|c| store_slot(slots, c * BLOCK + thread, sums.values[c]));
         thread::sync_threads();
         let lane = thread & (share.lanes as usize - 1);
-        // What columns of threads have of a column, in the first of them whose turn it is.
+        // Each row of threads combines the sums of some columns.
         let mut c = place.row;
         while c < COLUMNS {
             let own = c * BLOCK + lane;
@@ -214,7 +213,7 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
                 sum = sum.wrapping_add(of_row);
                 i += share.lanes as usize;
             }
-            // What threads have that have no such column is another one's.
+            // A thread that has no such column holds the sum of another column.
             is_summed |= !place.has(c);
             is_again |= !is_summed;
             store_slot(slots, own, if is_summed { 0 } else { NOT_SUMMED });
@@ -241,7 +240,7 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
 
     let Matrix { columns, abreast, tiles, .. } = matrix;
     let (tile, batch) = (share.tile as usize, share.batch as usize);
-    // Rows abreast have columns of other tiles, too.
+    // A folded row has columns in other tiles, too.
     let (ticket, blocks) = if abreast == 1 { (batch * tiles as usize + tile, parts) } else { (batch, parts * tiles) };
     if !is_last_block(tickets, ticket, blocks, &drawn) {
         return;
@@ -256,7 +255,7 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
     }
 }
 
-/// What a thread has of its columns.
+/// A thread's sums of its columns.
 #[derive(Clone, Copy)]
 struct OfThread<F: Format> {
     /// [`NOT_SUMMED`], or integers in a slot's units.
@@ -264,7 +263,7 @@ struct OfThread<F: Format> {
     windows: [Window<F>; COLUMNS],
 }
 
-/// What this thread has of a block's share.
+/// This thread's sums of a block's share.
 #[inline(always)]
 fn sum_rows_of_block<O: ExactOperator<T>, T: Summand>(
     input: &Global<T>,
@@ -277,9 +276,9 @@ fn sum_rows_of_block<O: ExactOperator<T>, T: Summand>(
     if thread::grid_dim_x() <= FEW_BLOCKS && share.whole() <= SHORT * place.rows {
         thread::launch_dependents();
     }
-    // A function for each, since a branch around a load makes loads wait for each other.
+    // A function for each case: a branch around a load makes loads wait for each other.
     if share.is_wide {
-        // SAFETY: all rows are aligned, and with what an access takes of the next inside of the view.
+        // SAFETY: all rows are aligned, and inside the view with what an access takes of the next row.
         let load = |row: usize, at| unsafe { load_wide(input, row, at) };
         sum_rows_of::<O, T>(input, share, &place, slots, exponents, load)
     } else {
@@ -293,7 +292,7 @@ fn sum_rows_of_block<O: ExactOperator<T>, T: Summand>(
 /// Windows of columns: their exponents, as `u32`.
 pub(super) type Exponents = SharedArray<u32, { BLOCK * COLUMNS }>;
 
-/// The window of a column, if it has one of its own.
+/// The window of a column: its own, if elements have no common one.
 #[inline(always)]
 fn window_in<K: Terms>(exponents: Exponents, i: usize) -> Window<Float<K>> {
     K::Grid::window(match K::WINDOW {
@@ -302,7 +301,7 @@ fn window_in<K: Terms>(exponents: Exponents, i: usize) -> Window<Float<K>> {
     })
 }
 
-/// [`sum_rows`] of as many rows at once as elements of the type have.
+/// [`sum_rows`], with as many rows at once as suit the element type.
 #[inline(always)]
 fn sum_rows_of<O: ExactOperator<T>, T: Summand>(
     input: &Global<T>,
@@ -319,7 +318,7 @@ fn sum_rows_of<O: ExactOperator<T>, T: Summand>(
     }
 }
 
-/// What this thread has of its columns; `load` loads its elements of the row that begins at a place.
+/// This thread's sums of its columns; `load` loads its elements of the row that begins at a place.
 #[inline(always)]
 fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
     input: &Global<T>,
@@ -330,7 +329,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
     load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
 ) -> OfThread<Float<K>> {
     let thread = thread::index_in_block::<BLOCK>();
-    // Rows of the thread that are left, and where the first of them begins. All threads take as many tiles.
+    // The thread's rows that are left, and where the first of them begins. All threads take the same number of tiles.
     let (row, rows, whole) = (place.row as u32, place.rows as u32, share.whole() as u32);
     let mut left = if row < whole { (whole - row - 1) / rows + 1 } else { 0 };
     let mut tiles = whole.div_ceil(rows * ROWS as u32);
@@ -338,18 +337,18 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
     let first_row = if left > 0 { row * share.abreast } else { 0 };
     let at = four(|c| place.offset(c, share.pitch));
     let mut first = share.start + (share.begin + first_row as usize) * share.pitch + at[0];
-    // The distances of its columns from the first.
+    // The distances of the thread's columns from its first.
     let at = four(|c| at[c].wrapping_sub(at[0]));
     let load_tile = |first: usize, left: u32| {
-        // Multiples of it are computed again for each tile: they would be in the way of what is summed.
+        // Recomputed: multiples of it, kept from tile to tile, would take registers from the sums.
         let distance = compute_wide_now(distance);
         let mut tile = Tile::<T, ROWS>::zeros();
         if left >= ROWS as u32 {
-            // Not the first load of the other way: what both have is loaded, and waited for, before the rest.
+            // Opaque, so that the two cases share no first load: a shared one is waited for before the rest.
             let first = compute_wide_now(first);
             each::<ROWS>(|k| tile.set_row(k, load(first + k * distance, at)));
         } else {
-            // Rows behind the last one are nothing.
+            // Rows past the end are zeros.
             each::<ROWS>(|k| {
                 let is_there = (k as u32) < left;
                 let loaded = load(if is_there { first + k * distance } else { first }, at);
@@ -363,7 +362,8 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
     let windows = choose_windows::<K, T, ROWS>(&tile, place.row, share.lanes as usize, exponents);
     let mut sums = ColumnSums::in_windows(windows);
     let mut sparse = Sparse::new(slots, thread);
-    // While a tile is taken: if its terms are no larger than what they are made of, there are registers for the next.
+    // Whether the next tile is in flight while one is summed: terms no larger than their elements leave registers for
+    // it.
     let has_next_on_its_way = const { size_of::<Float<K>>() == 4 || size_of::<Float<K>>() == size_of::<T>() };
     let (all, mut debt, mut is_given_up) = (tiles, 0, false);
     while tiles > 0 {
@@ -373,7 +373,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
             let next_first = first + if next_left > 0 { ROWS * distance } else { 0 };
             let mut next = if has_next_on_its_way && tiles > 1 { load_tile(next_first, next_left) } else { tile };
             issue_loads();
-            // The same for all lanes of a warp: else the others would go on without one that has to do more.
+            // Uniform in a warp: otherwise lanes would go on without one that has more to do.
             is_exact = !warp_vote_any(FULL_MASK, !(sums.take::<K, ROWS>(&tile) | is_given_up));
             if is_exact {
                 tiles -= 1;
@@ -384,7 +384,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
                 (left, first, tile) = (next_left, next_first, next);
             }
         }
-        // Out of that loop, so that it has all registers.
+        // Outside that loop, so that the loop has all registers.
         if !is_exact {
             let (mut k, mut has_missing) = (0, false);
             while k < left && k < ROWS as u32 && !is_given_up {
@@ -394,7 +394,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
                 k += 1;
             }
             tiles -= 1;
-            // What is summed again takes less time, if it is much.
+            // If much is missing, summing again takes less time.
             const FEW: u32 = 16;
             debt += if has_missing { 4 } else { 0 };
             is_given_up |= debt > all - tiles + FEW;
@@ -417,7 +417,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
             c = keep_rolled(c);
             let column = c as usize;
             if place.column(column) < share.left {
-                // SAFETY: there is such a row, and it has the column.
+                // SAFETY: such a row exists, and it has the column.
                 let item = unsafe { input.load_unchecked(share.element(place, column, share.whole())) };
                 let lane = thread & (share.lanes as usize - 1);
                 sparse.add_term::<K>(column, window_in::<K>(exponents, column * BLOCK + lane), K::term(item));
@@ -435,8 +435,8 @@ fn compute_wide_now(word: usize) -> usize {
     compute_now(word as u32) as usize | (compute_now((word >> 32) as u32) as usize) << 32
 }
 
-/// The window of each of a thread's columns, the same in all threads over a column. If there are several, they are
-/// written to the place of its first thread. All threads come here.
+/// The window of each of a thread's columns, the same in all threads over a column. If these are several, the windows
+/// are written to the entries of the first thread. All threads must call this.
 #[inline(always)]
 fn choose_windows<K: Terms<Item = T>, T: Summand, const ROWS: usize>(
     tile: &Tile<T, ROWS>,
@@ -447,13 +447,13 @@ fn choose_windows<K: Terms<Item = T>, T: Summand, const ROWS: usize>(
     if let Some(exponent) = K::WINDOW {
         return [K::Grid::window(exponent); COLUMNS];
     }
-    // Lanes are a power of two.
+    // `lanes` is a power of two.
     let thread = thread::index_in_block::<BLOCK>();
     let lane = thread & (lanes - 1);
     let mut largest = [Float::<K>::default(); COLUMNS];
     each::<ROWS>(|k| each::<COLUMNS>(|c| largest[c] = largest[c].max(K::term(tile.get(k, c)).abs())));
     if lanes == BLOCK {
-        // The windows are this thread's, but for whoever asks for them.
+        // The windows are this thread's own. They are stored for later readers.
         return four(|c| {
             let exponent = window_of_column::<Float<K>>(largest[c].high_word());
             exponents.store(c * BLOCK + thread, exponent as u32);

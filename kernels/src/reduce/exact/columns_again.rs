@@ -1,4 +1,4 @@
-//! Columns that have no sum yet, summed by whole warps, of any elements.
+//! Sums by whole warps, of any elements, the columns that have no sum yet.
 
 use cuda_std::global::issue_loads;
 use cuda_std::hint::keep_rolled;
@@ -19,33 +19,35 @@ use crate::reduce::columns::{BLOCK, COLUMNS};
 /// Warps of a block.
 const WARPS: usize = BLOCK / 32;
 
-/// Elements that a thread loads at once.
+/// Elements that a thread has in flight.
 const AT_ONCE: usize = 8;
 
-/// Elements that a block loads at once: some rows of some columns.
+/// Elements that a block has in flight: some rows of some columns.
 const CHUNK: usize = BLOCK * AT_ONCE;
 
-/// Rows that a warp sums at once.
+/// Rows that a warp adds together.
 const ROWS: usize = 32 * TERMS;
 
 type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
 type Sums<O, T> = WideSums<GridOf<O, T>>;
 
-/// The shared memory that is used.
+/// The shared memory used.
 #[derive(Clone, Copy)]
 pub(super) struct Memory<G: Grid> {
-    /// In the first of a column's is [`NOT_SUMMED`], if it is to be summed.
+    /// [`NOT_SUMMED`] in the first of a column's slots marks a column to sum.
     pub slots: Slots,
-    /// For the numbers of these columns.
+    /// The indices of these columns.
     pub list: Exponents,
     pub rest: Rest<G>,
 }
 
-/// Sums a block's share of the columns that are not summed, of any elements: to the output, or, if other blocks have a
-/// share of them, to the residues. All threads come here. Out of line.
+/// Sums a block's share of the columns not yet summed, of any elements.
 ///
-/// Each warp takes a column, or several warps share one, if there are fewer. A chunk of their rows is loaded row by
-/// row, so that neighbours are loaded together, and comes to the warps by shared memory.
+/// The sums go to the output, or to the residues if other blocks share the columns. All threads must call this. Out of
+/// line.
+///
+/// Each warp takes a column; with fewer columns than warps, several warps share one. A chunk of the columns' rows is
+/// loaded row by row, so that loads are coalesced, and reaches the warps through shared memory.
 #[cold]
 #[inline(never)]
 pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
@@ -58,7 +60,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
 ) {
     const { assert!(!<O::Terms as Terms>::HAS_LOW) };
     let Memory { slots, list, rest } = memory;
-    // Columns are a place apart, so that they are in different banks.
+    // Columns are padded by one element, so that they are in different banks.
     let staged = shared_array!(T; CHUNK + WARPS);
     let all = list_columns(&memory, share.lanes as usize);
     let sums = Sums::<O, T>::new(slots);
@@ -66,12 +68,12 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
     let count = share.whole() + usize::from(share.left > 0);
     let mut first = 0;
     while first < all {
-        // A power of two, so that nothing has to be divided.
+        // A power of two, which avoids divisions.
         let columns = if all - first < WARPS { (all - first).next_power_of_two() } else { WARPS };
         let (columns_log, rows) = (columns.trailing_zeros(), CHUNK >> columns.trailing_zeros());
         let (together_log, together) = (WARPS.ilog2() - columns_log, WARPS >> columns_log);
         sums.begin(warp);
-        // What this thread loads: a column's rows, `step` apart.
+        // This thread loads rows of one column, `step` apart.
         let own = first + (thread & (columns - 1));
         let index = if own < all { list.load(own) as usize } else { list.load(first) as usize };
         let (place, c) = (share.place::<T>(index / COLUMNS), index % COLUMNS);
@@ -84,7 +86,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
             let mut items = [T::default(); AT_ONCE];
             each::<AT_ONCE>(|k| {
                 let i = row + k * step;
-                // SAFETY: the column has such an element, or its first, and the share is inside of the input.
+                // SAFETY: the column has such an element, or its first, and the share is inside the input.
                 items[k] = unsafe { input.load_unchecked(at + if i < of_column { i * distance } else { 0 }) };
             });
             issue_loads();
@@ -128,20 +130,20 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
                 }
             }
         }
-        // Before the words are the next columns'.
+        // Before the next columns overwrite the words.
         thread::sync_threads();
         first += columns;
     }
 }
 
-/// Writes the numbers of the columns that are to be summed, in the order of neighbours; how many there are.
+/// Lists the columns to sum, in the order of neighbours. Returns their number.
 #[inline(always)]
 fn list_columns<G: Grid>(memory: &Memory<G>, lanes: usize) -> usize {
     let Memory { slots, list, .. } = *memory;
-    // How many each warp finds in each round.
+    // The columns that each warp finds in each round.
     let found = shared_array!(u32; WARPS * COLUMNS);
     let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id() % WARPS);
-    // The number of the round's column: four of each lane.
+    // The column of a round: each lane has four.
     let number = |round: usize| round * BLOCK + thread;
     let ballot = |round: usize| {
         let number = number(round);
@@ -153,7 +155,7 @@ fn list_columns<G: Grid>(memory: &Memory<G>, lanes: usize) -> usize {
     if lane_id() == 0 {
         each::<COLUMNS>(|round| found.store(round * WARPS + warp, ballots[round].count_ones()));
     }
-    // The list's memory has been read before, by the threads that have come here.
+    // All threads have read the list's memory before.
     thread::sync_threads();
     let (mut all, mut before) = (0, [0_u32; COLUMNS]);
     let mut k = 0;

@@ -14,7 +14,7 @@ use super::terms::{Float, One, Terms};
 use super::warp_sum::{items_of_vector, terms};
 use crate::reduce::long_rows::Part;
 
-/// What is summed of each element, exactly: `|x|`, `x` where a condition holds, a product.
+/// What is summed of each element, exactly: `|x|`, `x` if a condition holds, a product.
 ///
 /// ```
 /// use kernels::reduce::exact::custom::ExactTerm;
@@ -32,20 +32,20 @@ use crate::reduce::long_rows::Part;
 /// assert_eq!(Square::term(3.0), 9.0);
 /// ```
 ///
-/// The sum of the terms is exact, whatever they are, and rounded once: no order changes it. A term is a function of its
-/// element alone, the same on every device if it uses only operations that are (not `sin`, say).
+/// The sum of any terms is exact and rounded once, so no order changes it. A term is a function of its element alone.
+/// It is the same on every device if it uses only operations that are (not `sin`, say).
 pub trait ExactTerm: 'static {
-    /// What the input has, of at least 16 bits; of at least 32 bits where there are two terms.
+    /// The input's elements, of at least 16 bits; of at least 32 bits if there are two terms.
     type Element: Element;
-    /// `f32` or `f64`, which takes longer.
+    /// `f32`, or `f64`, which takes longer.
     type Term: TermFormat;
     /// Whether an element has a second term.
     const HAS_LOW: bool = false;
 
-    /// The term. That of 0 is 0: zeros are what threads without an element take.
+    /// The term. It must be 0 for 0, which threads without an element take.
     fn term(element: Self::Element) -> Self::Term;
 
-    /// The second term, if there is one: what rounding took off the first, say. It is summed as the first one is.
+    /// The second term, if any: the rounding error of the first, say. It is summed as the first one is.
     #[inline(always)]
     fn low(element: Self::Element, term: Self::Term) -> Self::Term {
         let _ = element;
@@ -55,7 +55,7 @@ pub trait ExactTerm: 'static {
 
 /// A format of terms: `f32` or `f64`.
 pub trait TermFormat: Format {
-    /// What terms are multiples of.
+    /// The unit of which terms are multiples.
     type Grid: Grid<Format = Self>;
 }
 
@@ -95,7 +95,7 @@ impl<E: ExactTerm> Terms for Custom<E> {
     }
 }
 
-/// Words of a row's residue, which blocks share.
+/// Words of the residue that a row's blocks share.
 pub const fn words_of_residue<E: ExactTerm>() -> usize {
     words::<<E::Term as TermFormat>::Grid>() as usize
 }
@@ -109,24 +109,24 @@ pub struct TermArgs<T: Plain, R: Plain> {
     pub len: usize,
     /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
-    /// Blocks that fold a row.
+    /// Blocks that share a row: its splits.
     pub parts: u32,
-    /// Tiles of a part, but for longer ones.
+    /// Tiles of a split; the longer splits have one more.
     pub tiles: u32,
-    /// The first parts, which have a tile more.
+    /// Longer splits, which come first.
     pub longer: u32,
-    /// What blocks of one row leave each other; all 0 before and after the launch.
+    /// The tile states of the rows' splits; all 0 before and after the launch.
     pub tile_states: GlobalMut<[u64; 2]>,
-    /// Residues that blocks of one row add up; all 0 before and after the launch.
+    /// Residues to which the blocks of a row add; all 0 before and after the launch.
     pub residues: GlobalMut<i64>,
     /// A result for each row.
     pub output: GlobalMut<R>,
 }
 
-/// The body of a kernel that sums the terms of whole inputs and long rows: its arguments are this function's.
+/// The body of a custom kernel that sums the terms of whole inputs and long rows.
 ///
 /// # Safety
-/// As of [`exact_long_rows`](fn@super::long_rows::exact_long_rows), with [`words_of_residue`].
+/// As for [`exact_long_rows`](fn@super::long_rows::exact_long_rows), with [`words_of_residue`].
 #[inline(always)]
 pub unsafe fn sum_terms<E: ExactTerm, R: ResultFormat>(
     TermArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, output }: TermArgs<E::Element, R>,

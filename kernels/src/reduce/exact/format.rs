@@ -1,33 +1,33 @@
-//! The floats that terms are extracted as, and the integers that a lane sums them in.
+//! The floats in which terms are extracted, and the integers in which a lane sums them.
 
 use cuda_std::hint::compute_now;
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_shuffle_idx, warp_shuffle_xor};
 use exact_sum::{Binary, digit, digit_of_long};
 
-/// A format in which terms are extracted: `f32`, or `f64`, which takes twice the registers and has more than twice the
+/// A format in which terms are extracted: `f32` or `f64`. `f64` takes twice the registers and has more than twice the
 /// range.
 pub trait Format: Binary {
     /// Holds a lane's sum in units of a window.
     type Value: Value;
-    /// Whether what terms leave below their window is kept in one more window, before it goes to limbs. In `f64` terms
-    /// hardly ever leave anything.
+    /// Whether what terms leave below their window is kept in one more window before it goes to limbs. `f64` terms
+    /// rarely leave anything.
     const HAS_BELOW: bool;
-    /// The numbers that are above all windows are multiples of this power of two.
+    /// Numbers above all windows are multiples of this power of two.
     const LARGE: i32;
 
     /// The magnitude.
     fn abs(self) -> Self;
-    /// The larger; NaN counts as nothing.
+    /// The larger; NaN is ignored.
     fn max(self, other: Self) -> Self;
-    /// The upper 32 bits of the magnitude: the larger, the larger it is.
+    /// The upper 32 bits of the magnitude, which rise with it.
     fn high_word(self) -> u32;
-    /// An exponent so that magnitudes with this [`high_word`](Format::high_word) are below that power of two.
+    /// The exponent of a power of two above all magnitudes with this [`high_word`](Format::high_word).
     fn exponent_above(high_word: u32) -> i32;
     /// Whether it is neither NaN nor an infinity.
     fn is_finite(self) -> bool;
     /// A finite number that is above all windows, in units of `2^LARGE`.
     fn large_units(self) -> i64;
-    /// The number divided by two bins' range, if it is a large one.
+    /// The number, divided by two bins' range if it is large.
     fn scaled(self) -> Self;
     /// [`compute_now`].
     fn now(word: Self::Word) -> Self::Word;
@@ -61,7 +61,7 @@ impl Format for f32 {
     #[inline(always)]
     fn large_units(self) -> i64 {
         const SCALE: f32 = f32::from_bits((127 - f32::LARGE as u32) << 23);
-        // At most 2^26, which 32 bits hold.
+        // At most 2^26, which fits in 32 bits.
         i64::from((self * SCALE) as i32)
     }
     #[inline(always)]
@@ -116,42 +116,42 @@ impl Format for f64 {
     }
 }
 
-/// Parts of a value, at most: of 22 bits each.
+/// The most parts of a value, of 22 bits each.
 pub const MOST_PARTS: usize = 6;
 
 /// An integer that holds a lane's sum.
 pub trait Value: Copy {
     /// 0.
     const ZERO: Self;
-    /// Parts of 22 bits.
+    /// The number of parts of 22 bits.
     const PARTS: usize;
 
-    /// Of one that has few enough bits.
+    /// Converts a number with few enough bits.
     fn of(value: i128) -> Self;
-    /// The same number.
+    /// Converts exactly.
     fn wide(self) -> i128;
     /// The sum.
     fn plus(self, other: Self) -> Self;
-    /// Whether it has to go to limbs: it still has room for what is added until that is noticed, and for the sum over
-    /// the lanes of a block.
+    /// Whether it must go to limbs. Until this is noticed, further terms still fit, and so does the sum over a block's
+    /// lanes.
     fn is_full(self) -> bool;
-    /// 22 bits of it, the highest ones with the sign: their sum over 1,024 threads has 32 bits.
+    /// 22 bits of it, the highest ones with the sign. Their sum over 1,024 threads has 32 bits.
     fn part(self, k: usize) -> u32;
-    /// The sum of parts that were added up over lanes.
+    /// The sum of parts that were summed over lanes.
     fn join(parts: [u32; MOST_PARTS]) -> i128;
     /// The sum of the lanes' values, which are not [full](Value::is_full).
     fn sum_of_lanes(self) -> Self;
     /// [`digit`].
     fn digit(self, position: u32, limb: u32) -> i64;
-    /// That of the lane `lanes` away.
+    /// The value of the lane at this XOR distance.
     fn of_lane_xor(self, lanes: u32) -> Self;
-    /// That of lane `lane % 32`.
+    /// The value of lane `lane % 32`.
     fn of_lane(self, lane: u32) -> Self;
 }
 
 /// Bits of a part.
 const PART: u32 = 22;
-/// Bits of which 32 lanes' sum has 32, with one to spare.
+/// Bits whose sum over 32 lanes fits in 32, with one to spare.
 const OF_WARP: u32 = 26;
 
 impl Value for i64 {
@@ -172,7 +172,7 @@ impl Value for i64 {
     }
     #[inline(always)]
     fn is_full(self) -> bool {
-        // With what is added until that is noticed it has 58 bits.
+        // 58 bits, with what is added until this is noticed.
         self.unsigned_abs() >= 1 << 57
     }
     #[inline(always)]
@@ -223,8 +223,8 @@ impl Value for i128 {
     }
     #[inline(always)]
     fn is_full(self) -> bool {
-        // With what is added until that is noticed it has 118 bits, and the sum over 512 threads 127. The upper half
-        // says it.
+        // 118 bits, with what is added until this is noticed, and 127 in the sum over 512 threads. The upper half
+        // decides.
         let high = (self >> 64) as i64;
         !(-(1 << 52)..1 << 52).contains(&high)
     }

@@ -1,4 +1,4 @@
-//! How a result is computed from an exact sum: the sum itself, the mean, or the root; and in which format.
+//! Computes a result from an exact sum: the sum itself, the mean, or the root, in a format.
 
 use cuda_std::float::{Float, multiply_add};
 use cuda_std::prelude::*;
@@ -10,7 +10,7 @@ use super::grid::Grid;
 
 /// How a result is computed from a sum.
 pub(super) trait Formula {
-    /// The result of `count` elements whose sum is `value` units of `2^exponent`; `G` is the grid of that.
+    /// The result of `count` elements whose sum is `value` units of `2^exponent`, on grid `G`.
     #[inline(always)]
     fn of_integer<R: ResultFormat, G: Grid>(value: i128, exponent: i32, count: u64) -> R {
         Self::of_leading(Leading::of(value, 0), exponent, count)
@@ -28,16 +28,16 @@ pub(super) struct Root;
 
 /// A format of results.
 pub trait ResultFormat: Rounded + Plain {
-    /// The quotient, or a number that is rounded to the same one.
+    /// The quotient, or a number that rounds to the same result.
     fn divide(leading: Leading, unit: i32, count: u64) -> Leading;
-    /// The root, or a number that is rounded to the same one; in units of 1.
+    /// The root, or a number that rounds to the same result; in units of 1.
     fn root(leading: Leading, unit: i32) -> Leading;
     /// Its bits, in the lowest ones.
     fn bits(self) -> u64;
     /// The number that has these bits.
     fn of_bits(bits: u64) -> Self;
-    /// What is nearest to a number, of which the last places may be wrong by a few, unless it `is_exact`. None if that
-    /// might be another one.
+    /// The result nearest to a number whose last places may be off by a few, unless it `is_exact`. None if another
+    /// result might be nearer.
     fn near(number: f64, is_exact: impl Fn() -> bool) -> Option<Self>;
 }
 
@@ -125,7 +125,7 @@ impl Formula for Itself {
     #[inline(always)]
     fn of_integer<R: ResultFormat, G: Grid>(value: i128, exponent: i32, _count: u64) -> R {
         let word = value as i64;
-        // Products of two may be below the least number, or above the largest.
+        // Products may be below the least number, or above the largest.
         if G::UNIT < R::LEAST && !(R::LEAST..128).contains(&exponent) {
             return round_leading(Leading::of(value, 0), exponent);
         }
@@ -140,7 +140,7 @@ impl Formula for Itself {
 impl Formula for OverCount {
     #[inline(always)]
     fn of_integer<R: ResultFormat, G: Grid>(value: i128, exponent: i32, count: u64) -> R {
-        // Ties are often exact: one in twenty means of 16 normally distributed numbers is one.
+        // Ties are often exact: one in twenty means of 16 normally distributed numbers is a tie.
         let quick = number_of::<R>(value, exponent).and_then(|sum| {
             let (mean, count) = (sum / count as f64, count as f64);
             R::near(mean, || is_exact(value) && multiply_add(-mean, count, sum) == 0.0)
@@ -165,7 +165,7 @@ impl Formula for Root {
     }
 }
 
-/// `value * 2^exponent`, rounded once; for results that have fewer bits than it, if it is far from the ends of `f64`.
+/// `value * 2^exponent`, rounded once, if it is far from the ends of `f64`. For results with fewer bits than `f64`.
 #[inline(always)]
 fn number_of<R: ResultFormat>(value: i128, exponent: i32) -> Option<f64> {
     let (word, is_near) = (value as i64, (-900..900).contains(&exponent));
@@ -180,19 +180,19 @@ fn is_exact(value: i128) -> bool {
     (value as i64).unsigned_abs() >> f64::MANTISSA_DIGITS == 0
 }
 
-/// [`mean`] of an integer. Out of line, as it is long.
+/// [`mean`] of an integer. Out of line, since it is long.
 #[inline(never)]
 fn mean_of_integer<R: ResultFormat>(value: i128, exponent: i32, count: u64) -> R {
     mean(Leading::of(value, 0), exponent, count)
 }
 
-/// [`norm`] of an integer. Out of line, as it is long.
+/// [`norm`] of an integer. Out of line, since it is long.
 #[inline(never)]
 fn norm_of_integer<R: ResultFormat>(value: i128, exponent: i32) -> R {
     norm(Leading::of(value, 0), exponent)
 }
 
-/// Out of line, as it is long.
+/// The mean, rounded once. Out of line, since it is long.
 #[inline(never)]
 fn mean<R: ResultFormat>(leading: Leading, unit: i32, count: u64) -> R {
     if count == 0 {
@@ -201,20 +201,20 @@ fn mean<R: ResultFormat>(leading: Leading, unit: i32, count: u64) -> R {
     R::round(R::divide(leading, unit, count), unit)
 }
 
-/// Out of line, as it is long.
+/// The root, rounded once. Out of line, since it is long.
 #[inline(never)]
 fn norm<R: ResultFormat>(leading: Leading, unit: i32) -> R {
     R::round(R::root(leading, unit), 0)
 }
 
-/// Out of line: sums of most inputs have 64 bits.
+/// Rounds a long integer. Out of line, since sums of most inputs have 64 bits.
 #[cold]
 #[inline(never)]
 fn round_long<R: Rounded>(value: i128, exponent: i32) -> R {
     R::round_integer(value, exponent)
 }
 
-/// Out of line: it is long, and seldom needed.
+/// Rounds leading bits. Out of line, since it is long and seldom needed.
 #[cold]
 #[inline(never)]
 fn round_leading<R: Rounded>(leading: Leading, unit: i32) -> R {

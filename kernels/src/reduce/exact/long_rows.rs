@@ -22,22 +22,22 @@ pub use crate::reduce::tuning::exact_long_rows::{
     PAIRS_IN_FLIGHT, THREADS_AT_ONCE, THREADS_OF_TWO_AT_ONCE, VECTORS_IN_FLIGHT,
 };
 
-/// Tile states of a row's part.
+/// Tile states of a split of a row.
 pub const fn boxes<O: ExactOperator<T>, T: Summand>() -> usize {
     boxes_of_part::<O::Terms>()
 }
 
-/// [`boxes`] of two inputs.
+/// [`boxes`] for two inputs.
 pub const fn boxes_of_pairs<O: ExactPairOperator<T>, T: Summand>() -> usize {
     boxes_of_part::<O::Terms>()
 }
 
-/// Words of a row's residue: limbs, and how often there was something that is not finite.
+/// Words of a row's residue: limbs, and counts of non-finite terms.
 pub const fn words_of_residue<O: ExactOperator<T>, T: Summand>() -> usize {
     words::<<O::Terms as Terms>::Grid>() as usize
 }
 
-/// [`words_of_residue`] of two inputs.
+/// [`words_of_residue`] for two inputs.
 pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Summand>() -> usize {
     words::<<O::Terms as Terms>::Grid>() as usize
 }
@@ -52,30 +52,30 @@ pub struct ExactLongRowArgs<T: Plain> {
     pub len: usize,
     /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
-    /// Blocks that fold a row.
+    /// Blocks that share a row: its splits.
     pub parts: u32,
-    /// Tiles of a part, but for longer ones.
+    /// Tiles of a split; the longer splits have one more.
     pub tiles: u32,
-    /// The first parts, which have a tile more.
+    /// Longer splits, which come first.
     pub longer: u32,
-    /// What blocks of one row leave each other; all 0 before and after the launch.
+    /// The tile states of the rows' splits; all 0 before and after the launch.
     pub tile_states: GlobalMut<[u64; 2]>,
-    /// Residues that blocks of one row add up; all 0 before and after the launch.
+    /// Residues to which the blocks of a row add; all 0 before and after the launch.
     pub residues: GlobalMut<i64>,
-    /// What is made of the sums: see [`result`](super::result).
+    /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,
-    /// The results, of the format that `finish` says.
+    /// The results, in the format that `finish` selects.
     pub output: GlobalMut<u8>,
 }
 
-/// [`long_rows`](fn@crate::reduce::long_rows::rows) whose sums are exact.
+/// [`long_rows`](fn@crate::reduce::long_rows::long_rows) with exact sums.
 ///
-/// Blocks leave each other their sums in tile states, and what has no room there in `residues`, to which they add limb
-/// by limb: integers, so that it does not matter who is first. Both are 0 before and after.
+/// Blocks exchange sums in tile states. What does not fit there they add to `residues`, limb by limb: integers, whose
+/// order does not matter. Both are 0 before and after.
 ///
 /// # Safety
-/// As of [`long_rows`](fn@crate::reduce::long_rows::rows), with [`boxes`] tile states for each part, and
-/// [`words_of_residue`] words of `residues` for each row, if there is more than one part. A block has at most 512
+/// As for [`long_rows`](fn@crate::reduce::long_rows::long_rows), with [`boxes`] tile states for each split, and
+/// [`words_of_residue`] words of `residues` for each row, if there is more than one split. A block has at most 512
 /// threads.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
@@ -92,10 +92,10 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Summand>(
     sum_part::<O::Terms, _, Chosen<O::Terms>, VECTORS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
 }
 
-/// [`exact_long_rows`](fn@exact_long_rows) of elements that have two terms, which need more registers.
+/// [`exact_long_rows`](fn@exact_long_rows) of elements with two terms, which need more registers.
 ///
 /// # Safety
-/// As there.
+/// As for [`exact_long_rows`](fn@exact_long_rows).
 #[kernel(instances = [SumOfSquares] x [f64], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS)]
 pub unsafe fn exact_long_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
     ExactLongRowArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output }: ExactLongRowArgs<T>,
@@ -106,10 +106,10 @@ pub unsafe fn exact_long_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
     sum_part::<O::Terms, _, Chosen<O::Terms>, VECTORS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
 }
 
-/// [`pairs`](fn@crate::reduce::pairs::pairs) whose sums are exact.
+/// [`pairs`](fn@crate::reduce::pairs::pairs) with exact sums.
 ///
 /// # Safety
-/// As of [`pairs`](fn@crate::reduce::pairs::pairs), and of [`exact_long_rows`](fn@exact_long_rows) with
+/// As for [`pairs`](fn@crate::reduce::pairs::pairs), and for [`exact_long_rows`](fn@exact_long_rows) with
 /// [`words_of_pairs_residue`].
 #[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS)]
 pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
@@ -132,13 +132,13 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
     sum_part::<O::Terms, _, Chosen<O::Terms>, PAIRS_IN_FLIGHT>(inputs, part, len, pitch, parts, shared, results);
 }
 
-/// What blocks of a row share.
+/// What the blocks of a row share.
 pub(super) struct Shared<'a> {
     pub tile_states: &'a GlobalMut<'a, [u64; 2]>,
     pub residues: &'a GlobalMut<'a, i64>,
 }
 
-/// Sums a part of a row; in the last part's block all of it.
+/// Sums a split of a row. The last split's block also adds the other splits' sums.
 #[inline(always)]
 pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
     inputs: I,
@@ -170,7 +170,7 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
     let first_word = part.row * words::<K::Grid>() as usize;
     if parts > 1 {
         let boxes = Boxes { tile_states, first: part.row * parts as usize, step: boxes_of_part::<K>() };
-        // The last part's block waits for the others, which have been started before it.
+        // The last split's block waits for the others, which started before it.
         if part.part + 1 < parts {
             if warp == 0 {
                 if piece.has_limbs {
@@ -192,7 +192,7 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
             }
             return;
         }
-        // Its own limbs stay where they are.
+        // This block's limbs stay where they are.
         let keeps_limbs = piece.has_limbs;
         let own = |piece| Piece { has_limbs: false, ..piece };
         piece = sum_parts(own(piece), parts - 1, &boxes, 0, shared_array!([u64; 2]; 2 * MOST_WARPS), &rest);
@@ -220,22 +220,22 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
     }
 }
 
-/// Tile states of each part of a row, for one piece each.
+/// Tile states of each split of a row: one for each piece.
 const fn boxes_of_part<K: Terms>() -> usize {
     if K::Grid::HAS_LOW { 2 } else { 1 }
 }
 
-/// The tile states of a row's parts.
+/// The tile states of a row's splits.
 struct Boxes<'a> {
     tile_states: &'a GlobalMut<'a, [u64; 2]>,
-    /// The number of the first part, of all rows' parts.
+    /// The index of the first split, counted over all rows.
     first: usize,
-    /// Tile states of a part.
+    /// Tile states of a split.
     step: usize,
 }
 
 impl Boxes<'_> {
-    /// Leaves a piece of a part in one of its tile states.
+    /// Publishes a piece of a split in one of the split's tile states.
     #[inline(always)]
     fn post(&self, part: u32, which: usize, piece: Piece) {
         let (bits, place) = (piece.to_bits(), (self.first + part as usize) * self.step + which);
@@ -243,11 +243,10 @@ impl Boxes<'_> {
     }
 }
 
-/// A bit that is 1 in all pieces in tile states: the one of NaN, of which limbs know.
+/// A bit that is 1 in every published piece: that of NaN, which limbs record.
 const IS_THERE: u64 = 1 << 12;
 
-/// The sum of a run of neighbouring tiles of the row of `len` elements that begins at `start`: of `VECTORS` vectors of
-/// each thread.
+/// The sum of consecutive tiles of the row of `len` elements from `start`, with `VECTORS` vectors of each thread.
 #[inline(always)]
 pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     inputs: I,
@@ -256,7 +255,8 @@ pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     run: Run,
     rest: &Rest<K::Grid>,
 ) -> WarpSum<K::Grid> {
-    // How many vectors are taken at once where terms are not ordinary: as many as have their terms in registers.
+    // The number of vectors added together where terms do not fit the window: as many as have registers for their
+    // terms.
     if const { terms::<K>(items_of_vector::<K>()) == 8 } {
         sum_run::<K, I, VECTORS, 1, 8>(inputs, start, len, run, rest)
     } else if const { terms::<K>(items_of_vector::<K>()) == 2 } {
@@ -268,13 +268,13 @@ pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     }
 }
 
-/// How far a first window is above what its first elements need. Products differ more than elements do, and a tile that
-/// has a larger one takes long where there are two terms.
+/// How far a first window is above what its first elements need. Products vary more than elements, and a tile with a
+/// larger product takes long if there are two terms.
 const fn headroom_of<K: Terms>() -> i32 {
     if K::Grid::HAS_LOW { 4 } else { 0 }
 }
 
-/// [`sum_tiles`], and of tiles that are not ordinary `FEW` vectors at once, which have `TERMS` terms.
+/// [`sum_tiles`]. Tiles that do not fit the window are added `FEW` vectors at a time, which have `TERMS` terms.
 #[inline(always)]
 fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const TERMS: usize>(
     inputs: I,
@@ -284,16 +284,16 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
     rest: &Rest<K::Grid>,
 ) -> WarpSum<K::Grid> {
     let vector = items_of_vector::<K>();
-    // A warp's vectors lie beside each other, so that a lane's are at distances that the compiler knows.
+    // A warp's vectors are contiguous, so that the compiler knows the distances between a lane's vectors.
     let (stride, tile) = (32 * vector, vectors_of_block::<K::Element>(VECTORS as u32));
-    // Vectors begin behind these, at a multiple of 16 bytes; these and what is behind the last whole vector are
-    // singles, which are taken at the end.
+    // Vectors begin after the lead, at a multiple of 16 bytes. The lead and the elements after the last whole vector
+    // are singles, which are added last.
     let lead = inputs.lead(start, len);
     let (start, len) = (start + lead, len - lead);
     let whole = len / vector * vector;
     let (first, last) = (run.tiles.start * tile, run.tiles.end * tile);
     let end = start + if last < whole { last } else { whole };
-    // Elements before the first aligned one may have been all that there was of the last tile.
+    // Without the elements before the first aligned one, the last tile may not exist.
     let mut left = (run.tiles.end - run.tiles.start) as u32;
     left -= u32::from(left > 1 && last - tile >= whole);
     let is_last_whole = first + left as usize * tile <= whole;
@@ -306,9 +306,9 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
         true => (own < lead, start.wrapping_sub(lead) + own),
         false => (own < MOST + (len - whole), start + whole + own - MOST),
     };
-    // SAFETY: the item is inside of the row.
+    // SAFETY: the item is inside the row.
     let single = if has_singles && is_single { unsafe { inputs.item(single) } } else { K::Item::default() };
-    // SAFETY: whole vectors before `end` are inside of the row, and begin behind the lead.
+    // SAFETY: whole vectors before `end` are inside the row, and begin after the lead.
     let load_tile = |i| unsafe { inputs.load_before::<VECTORS>(i, stride, end) };
     let mut vectors = load_tile(i);
     issue_loads();
@@ -317,12 +317,12 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
         None => window_above::<Float<K>>(largest_of_warp::<K, I, VECTORS>(&vectors)) + headroom_of::<K>(),
     });
     loop {
-        // Tiles whose elements are in the window, the next one on its way meanwhile.
+        // Tiles whose elements are in the window, with the next tile in flight.
         let is_taken = loop {
             let next = if left <= 1 {
                 vectors
             } else if left > 2 || is_last_whole {
-                // SAFETY: a whole tile is inside of the row.
+                // SAFETY: a whole tile is inside the row.
                 unsafe { inputs.load::<VECTORS>(i + tile, stride) }
             } else {
                 load_tile(i + tile)
@@ -339,7 +339,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
         if is_taken {
             break;
         }
-        // Others, until there is one again whose elements are. A loop of its own, so that those have all registers.
+        // Other tiles, until one is in the window again. A separate loop, so that the first one has all registers.
         let mut is_taken = false;
         while left > 0 && !is_taken {
             is_taken = true;
@@ -365,10 +365,10 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
     sum
 }
 
-/// The sum of the first warp's piece and of what the other blocks of a row have left, in the first warp; it has limbs
-/// if one of the blocks' has, or if something of it went to the rest. All threads come here.
+/// The sum of the first warp's piece and of the other blocks' pieces of the row, in the first warp. It has limbs if one
+/// of the pieces has, or if some of it went to the rest. All threads must call this.
 ///
-/// The other warps wait for the blocks, while the first one still makes its piece.
+/// The other warps wait for the blocks while the first one still computes its piece.
 #[inline(always)]
 fn sum_parts<G: Grid>(
     own: Piece,
@@ -392,7 +392,7 @@ fn sum_parts<G: Grid>(
         i += waiting;
     }
     if warp_vote_any(FULL_MASK, sum.has_limbs) {
-        // By whoever has taken a sum: then the residue is known to the threads behind the next barrier.
+        // By each lane that has taken a sum: after the next barrier, all threads see the residue.
         atomic::fence(Scope::Device);
         sync_warp(FULL_MASK);
     }

@@ -1,4 +1,4 @@
-//! Exact sums of long segments: blocks take chunks of them.
+//! Exact sums of long segments, in chunks that blocks take.
 
 use cuda_std::atomic::{Atomic, Scope};
 use cuda_std::prelude::*;
@@ -18,25 +18,24 @@ use crate::reduce::long_rows::tile;
 use crate::reduce::run::Run;
 use crate::reduce::segments::{BLOCK, CHUNK_TILES, NOTE_OF_CHUNKS, PLACES_OF_CHUNK, chunks, tiles_of_chunk};
 
-/// Elements that a segment of several chunks has, at least.
+/// The least number of elements of a segment with several chunks.
 const fn least_shared(size: usize) -> usize {
     (CHUNK_TILES + 1) * tile(BLOCK, size)
 }
 
-/// The residues that the segments of `len` elements need together: each segment of several chunks has one.
+/// The most residues that segments of `len` elements in all need: one for each segment with several chunks.
 pub const fn residues(len: usize, size: usize) -> usize {
     if len < least_shared(size) { 0 } else { len / least_shared(size) + 1 }
 }
 
-/// [`long_segments`](fn@crate::reduce::segments::long_segments) whose sums are exact, of the chunks that
+/// [`long_segments`](fn@crate::reduce::segments::long_segments) with exact sums, of the chunks that
 /// [`exact_segments`](fn@super::segments::exact_segments) has queued.
 ///
-/// A block leaves a chunk's sum in `partials`, and what has no room there in the segment's residue, to which it adds
-/// limb by limb. There are [`residues`] of [`words_of_residue`](super::long_rows::words_of_residue) words, 0 before and
-/// after.
+/// A block stores a chunk's sum in `partials`. What does not fit there it adds to the segment's residue, limb by limb.
+/// There are [`residues`] of [`words_of_residue`](super::long_rows::words_of_residue) words, 0 before and after.
 ///
 /// # Safety
-/// As of [`long_segments`](fn@crate::reduce::segments::long_segments).
+/// As for [`long_segments`](fn@crate::reduce::segments::long_segments).
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
@@ -60,7 +59,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
     const WARPS: u32 = (BLOCK / 32) as u32;
     let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id());
     let queued = notes.load_volatile(NOTE_OF_CHUNKS) as usize;
-    // More than there is room for: of offsets that are not in order, and told.
+    // More chunks than the capacity: the offsets were not in order, which was reported.
     let queued = if queued <= chunks.len() / PLACES_OF_CHUNK { queued } else { 0 };
 
     let mut at = thread::block_idx_x() as usize;
@@ -68,7 +67,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
         let ([segment, part], [start, len]) =
             (chunks.load(at * PLACES_OF_CHUNK), chunks.load(at * PLACES_OF_CHUNK + 1));
         let (segment, start, len) = (segment as usize, start as usize, len as usize);
-        // A chunk of another launch's input, where two launches have met: its elements do not exist.
+        // A chunk of another launch's input, if two launches overlap: its elements may not exist here.
         let is_inside = start <= input.len() && len <= input.len() - start;
         let (part, len) = if is_inside { (part as usize, len) } else { (0, 0) };
         let start = if is_inside { start } else { 0 };
@@ -116,7 +115,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
                 results.store(segment, result);
             }
         }
-        // Before what the warps left for each other is overwritten.
+        // Before the warps' states are overwritten.
         thread::sync_threads();
         at += thread::grid_dim_x() as usize;
     }
@@ -125,8 +124,8 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
     }
 }
 
-/// The tiles of chunk `part` of a segment of `len` elements of `size` bytes, and the number of its chunks. The last one
-/// has what there is of one more tile.
+/// The tiles of chunk `part` of a segment of `len` elements of `size` bytes, and the number of its chunks. The last
+/// chunk also has the tile that is not whole.
 #[inline(always)]
 fn run_of_chunk(part: usize, len: usize, size: usize) -> (Run, usize) {
     let (whole, all) = (len / tile(BLOCK, size), len.div_ceil(tile(BLOCK, size)));
@@ -135,8 +134,8 @@ fn run_of_chunk(part: usize, len: usize, size: usize) -> (Run, usize) {
     (Run { tiles: part * of_chunk..if is_last { all } else { (part + 1) * of_chunk }, is_last }, parts)
 }
 
-/// The sum of what blocks have made of a segment's chunks, in the first warp; it has limbs if one of theirs has, or if
-/// something of it went to the rest. All threads come here.
+/// The sum of the blocks' sums of a segment's chunks, in the first warp. It has limbs if one of the sums has, or if
+/// some of it went to the rest. All threads must call this.
 #[inline(always)]
 fn sum_chunks<G: Grid>(
     parts: u32,
@@ -147,7 +146,7 @@ fn sum_chunks<G: Grid>(
 ) -> Piece {
     let (mut sum, mut i) = (Piece::ZERO, thread::thread_idx_x());
     while warp_vote_any(FULL_MASK, i < parts) {
-        // The other blocks wrote these during this launch: L1 may not answer for them.
+        // The other blocks wrote these during this launch: L1 may be stale.
         let [low, high] = if i < parts { partials.load_volatile(first + i as usize) } else { [0; 2] };
         sum = add(sum, Piece::from_bits(u128::from(low) | u128::from(high) << 64), rest);
         i += BLOCK as u32;

@@ -1,21 +1,21 @@
-//! Exact sums: the one result that is right, rounded once, whatever the order.
+//! Exact sums: the one right result, rounded once, in any order.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | [`terms`] | what is summed: elements, squares, products |
-//! | [`format`](mod@format) | what terms are extracted as, and what lanes sum in |
-//! | [`grid`] | the fixed-point number that a sum is |
-//! | [`warp_sum`] | what a warp has summed, of any terms |
-//! | [`wide_sum`] | sums of terms of any exponents by warps, in bins |
-//! | [`rest`] | what has no room in its lanes' integers |
-//! | [`pieces`] | how sums of lanes, warps and blocks become one |
-//! | [`result`] | what is made of the sum for the output: itself, the mean or the norm, in which format |
-//! | [`formula`] | how that is computed, and rounded once |
+//! | [`format`](mod@format) | the floats in which terms are extracted, the integers in which lanes sum |
+//! | [`grid`] | the fixed-point formats of sums |
+//! | [`warp_sum`] | a warp's sum, of any terms |
+//! | [`wide_sum`] | a warp's sums of terms of any exponents, in bins |
+//! | [`rest`] | superaccumulators for what does not fit in lanes' integers |
+//! | [`pieces`] | combines the sums of lanes, warps and blocks |
+//! | [`result`] | what is computed from a sum (itself, the mean or the norm), and in which format |
+//! | [`formula`] | the computation, rounded once |
 //! | [`custom`] | whole inputs and long rows of custom terms |
 //! | [`long_rows`](mod@long_rows) | whole inputs and long rows, of one input or two |
 //! | [`rows`] | short rows |
 //! | [`columns`](mod@columns), `columns_again` | columns; columns whose elements are in no window |
-//! | [`column_sums`], [`column_tile`] | what a thread sums of its columns; their elements |
+//! | [`column_sums`], [`column_tile`] | a thread's sums of its columns; their elements |
 //! | [`residue`] | sums that blocks share, in global memory |
 //! | [`states`] | sums that stay in global memory, to which launches add |
 //! | [`segments`](mod@segments), [`long_segments`](mod@long_segments) | segments of any lengths, by offsets |

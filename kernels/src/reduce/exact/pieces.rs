@@ -1,4 +1,4 @@
-//! How sums of lanes, warps and blocks become one: integers, each with its position.
+//! Combines the sums of lanes, warps and blocks: integers, each with its position.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::{
@@ -12,13 +12,13 @@ use super::rest::{IN_BELOW, IN_LIMBS, MOST_WARPS, Rest, warp_id};
 use super::terms::each;
 use super::warp_sum::OfLanes;
 
-/// An integer and its position, which has room in two words: most sums.
+/// An integer and its position in two words, which hold most sums.
 pub type Piece = Compact<112>;
 
-/// Two words of each warp, twice.
+/// Two words for each warp, twice.
 pub type PiecesOfWarps = SharedArray<[u64; 2], { 2 * MOST_WARPS }>;
 
-/// Integers that lanes sum in.
+/// The integers in which lanes sum.
 type ValueOf<G> = <<G as Grid>::Format as Format>::Value;
 
 /// Whether sums of lanes may have more bits than a piece.
@@ -26,8 +26,7 @@ const fn is_long<G: Grid>() -> bool {
     size_of::<ValueOf<G>>() > 8
 }
 
-/// The sum over a block's threads, in the first warp. All
-/// threads come here.
+/// The sum over a block's threads, in the first warp. All threads must call this.
 #[inline(always)]
 pub fn fold_block<G: Grid>(sum: OfLanes<G>, pieces: PiecesOfWarps, rest: &Rest<G>) -> Piece {
     let (warps, warp, lane) = (thread::block_dim_x() / 32, warp_id(), lane_id());
@@ -76,12 +75,12 @@ fn two(low: u32, high: u32) -> u64 {
 #[inline(always)]
 pub fn fold_warp<G: Grid>(sum: OfLanes<G>, rest: &Rest<G>) -> Piece {
     let (parts, position) = (add_lanes::<ValueOf<G>>(split(sum.value)), sum.position);
-    // Once, not for each lane.
+    // In one lane only, so that the sum counts once.
     let (parts, tag) = if lane_id() == 0 { (parts, tag_of(sum)) } else { ([0; MOST_PARTS], position) };
     fold_parts(parts, tag, warp_id(), position, rest)
 }
 
-/// The position of a sum, of 12 bits, and what of it is in the rest.
+/// The 12-bit position of a sum, and bits for what of the sum is in the rest.
 #[inline(always)]
 fn tag_of<G: Grid>(sum: OfLanes<G>) -> u32 {
     sum.position | sum.in_rest << IN_REST
@@ -89,8 +88,8 @@ fn tag_of<G: Grid>(sum: OfLanes<G>) -> u32 {
 
 const IN_REST: u32 = 16;
 
-/// The sum of warps' sums, of which each lane has one, with its tag and the warp's number. Mostly all have the same
-/// position, and nothing in the rest.
+/// The sum of warps' sums. Each lane has one, with its tag and its warp's index. Mostly all have the same position, and
+/// nothing in the rest.
 #[inline(always)]
 fn fold_parts<G: Grid>(parts: [u32; MOST_PARTS], tag: u32, of_warp: usize, position: u32, rest: &Rest<G>) -> Piece {
     if warp_vote_all(FULL_MASK, tag == position) {
@@ -105,15 +104,15 @@ fn fold_parts<G: Grid>(parts: [u32; MOST_PARTS], tag: u32, of_warp: usize, posit
     fold_lanes(with_below(piece, below, rest), rest)
 }
 
-/// A piece of a value. What has no room in it goes to the rest, if it `is_mine`, not another lane's too.
+/// A piece of a value. What does not fit goes to the rest, if the value `is_mine` and no other lane adds it.
 #[inline(always)]
 fn compact<G: Grid>(value: i128, position: u32, has_limbs: bool, is_mine: bool, rest: &Rest<G>) -> Piece {
     let of = |value, position| Piece { value, position, has_limbs, ..Piece::ZERO };
     if !is_long::<G>() {
         return of(value, position);
     }
-    // Without zeros at its end, as far as it then has room for those of many blocks: always a multiple of 16, which
-    // for most data is the same in all blocks, so that their pieces have one position.
+    // Drops trailing zeros, as far as the sum over many blocks then fits. Shifts are multiples of 16, mostly the same
+    // in all blocks, so that the blocks' pieces have one position.
     const STEP: u32 = 16;
     const ENOUGH: u32 = 98;
     let (bits, zeros) = (128 - (value ^ (value >> 127)).leading_zeros(), value.trailing_zeros());
@@ -127,7 +126,7 @@ fn compact<G: Grid>(value: i128, position: u32, has_limbs: bool, is_mine: bool, 
     Piece::from_bits(compact_any([value as u64, (value >> 64) as u64], position, has_limbs, is_mine, *rest))
 }
 
-/// [`compact`] of a value that has too many bits. Out of line: of most data it has not.
+/// [`compact`] of a value with too many bits. Out of line, since most data have none.
 #[cold]
 #[inline(never)]
 fn compact_any<G: Grid>(value: [u64; 2], position: u32, has_limbs: bool, is_mine: bool, rest: Rest<G>) -> u128 {
@@ -146,7 +145,7 @@ fn compact_any<G: Grid>(value: [u64; 2], position: u32, has_limbs: bool, is_mine
 /// The sum of a warp's piece and of what it has in the window below.
 #[inline(always)]
 fn with_below<G: Grid>(piece: Piece, below: i64, rest: &Rest<G>) -> Piece {
-    /// How far the window below is, unless that is the lowest.
+    /// How far down the window below is, unless that is the lowest.
     const BELOW: u32 = 2 * <f32 as Binary>::MANTISSA;
     if !G::Format::HAS_BELOW || !warp_vote_any(FULL_MASK, below != 0) {
         return piece;
@@ -171,8 +170,8 @@ fn add_lanes<V: Value>(mut parts: [u32; MOST_PARTS]) -> [u32; MOST_PARTS] {
     parts
 }
 
-/// The sum over a block's lanes of their pieces, in the first warp. All threads come here. A barrier must stand between
-/// two uses of `pieces`.
+/// The sum of the pieces of a block's lanes, in the first warp. All threads must call this, with a barrier between two
+/// uses of `pieces`.
 #[inline(always)]
 pub fn fold_pieces<G: Grid>(piece: Piece, pieces: PiecesOfWarps, rest: &Rest<G>) -> Piece {
     let (warps, warp, lane) = (thread::block_dim_x() / 32, warp_id(), lane_id());
@@ -192,7 +191,7 @@ pub fn fold_pieces<G: Grid>(piece: Piece, pieces: PiecesOfWarps, rest: &Rest<G>)
     fold_lanes(Piece::from_bits(u128::from(low) | u128::from(high) << 64), rest)
 }
 
-/// The sum of the lanes' pieces, which all lanes get. What has no room in one goes to the rest.
+/// The sum of the lanes' pieces, in all lanes. What does not fit in a piece goes to the rest.
 #[inline(always)]
 fn fold_lanes<G: Grid>(piece: Piece, rest: &Rest<G>) -> Piece {
     let is_nothing = piece.value == 0;
@@ -201,7 +200,7 @@ fn fold_lanes<G: Grid>(piece: Piece, rest: &Rest<G>) -> Piece {
     let all = |has_room: bool| warp_vote_all(FULL_MASK, (is_nothing | (is_at & has_room)) & !piece.has_limbs);
     let of = |value| Piece { value, position: highest, ..Piece::ZERO };
     if is_long::<G>() {
-        // The sum of 32 has five bits more.
+        // The sum of 32 has five more bits.
         if all(Compact::<106>::fits(piece.value)) {
             return of(piece.value.sum_of_lanes());
         }
@@ -214,7 +213,7 @@ fn fold_lanes<G: Grid>(piece: Piece, rest: &Rest<G>) -> Piece {
     Piece::from_bits(fold_any(piece.to_bits(), *rest))
 }
 
-/// [`fold_lanes`] of any pieces. Out of line: sums of most warps are in units of one window.
+/// [`fold_lanes`] of any pieces. Out of line, since sums of most warps are in units of one window.
 #[cold]
 #[inline(never)]
 fn fold_any<G: Grid>(bits: u128, rest: Rest<G>) -> u128 {
@@ -222,7 +221,7 @@ fn fold_any<G: Grid>(bits: u128, rest: Rest<G>) -> u128 {
     let is_nothing = piece.value == 0;
     let has_limbs = warp_vote_any(FULL_MASK, piece.has_limbs);
     let lowest = u32::reduce_min(FULL_MASK, if is_nothing { u32::MAX } else { piece.position });
-    // The sum of 32 has five bits more.
+    // The sum of 32 has five more bits.
     let shifted = Compact::<106>::shifted(piece.value, if is_nothing { 0 } else { piece.position - lowest });
     let of = |value, position, has_limbs| Piece { value, position, has_limbs, ..Piece::ZERO };
     if warp_vote_all(FULL_MASK, shifted.is_some()) {
@@ -233,7 +232,7 @@ fn fold_any<G: Grid>(bits: u128, rest: Rest<G>) -> u128 {
     of(0, 0, true).to_bits()
 }
 
-/// The sum of two pieces of a lane; what has no room goes to the rest. All lanes of the warp come here.
+/// The sum of two pieces of a lane. What does not fit goes to the rest. All lanes of the warp must call this.
 #[inline(always)]
 pub fn add<G: Grid>(a: Piece, b: Piece, rest: &Rest<G>) -> Piece {
     if !warp_vote_any(FULL_MASK, a != Piece::ZERO) {
@@ -242,7 +241,7 @@ pub fn add<G: Grid>(a: Piece, b: Piece, rest: &Rest<G>) -> Piece {
     Piece::from_bits(add_any(a.to_bits(), b.to_bits(), *rest))
 }
 
-/// [`add`] of any two. Out of line: a lane seldom has two pieces, or something in the window below.
+/// [`add`] of any two. Out of line, since a lane seldom has two pieces, or something in the window below.
 #[cold]
 #[inline(never)]
 fn add_any<G: Grid>(a: u128, b: u128, rest: Rest<G>) -> u128 {
@@ -255,7 +254,7 @@ fn add_any<G: Grid>(a: u128, b: u128, rest: Rest<G>) -> u128 {
     Piece { has_limbs: true, ..sum }.to_bits()
 }
 
-/// Adds the lanes' integers to the rest. Out of line: it is hardly ever needed.
+/// Adds the lanes' integers to the rest. Out of line, since it is rarely needed.
 #[inline(always)]
 pub fn add_lanes_to_rest<G: Grid>(value: i128, position: u32, rest: Rest<G>) {
     add_words_to_rest([value as u64, (value >> 64) as u64], position, rest);
@@ -264,7 +263,7 @@ pub fn add_lanes_to_rest<G: Grid>(value: i128, position: u32, rest: Rest<G>) {
 #[cold]
 #[inline(never)]
 fn add_words_to_rest<G: Grid>(words: [u64; 2], position: u32, rest: Rest<G>) {
-    // Mostly few lanes have something.
+    // Mostly, few lanes have something.
     let mut left = warp_vote_ballot(FULL_MASK, words[0] | words[1] != 0);
     while left != 0 {
         let lane = left.trailing_zeros();

@@ -1,4 +1,4 @@
-//! Sums that blocks share, in global memory: a superaccumulator for each, to which they add limb by limb.
+//! Superaccumulators in global memory, for sums that blocks share: blocks add to them limb by limb.
 
 use core::marker::PhantomData;
 
@@ -19,13 +19,13 @@ pub struct Residues<'a, G> {
 }
 
 impl<'a, G: Grid> Residues<'a, G> {
-    /// Those in a view, [`words`] for each.
+    /// The residues in a view, of [`words`] words each.
     #[inline(always)]
     pub fn new(words: &'a GlobalMut<'a, i64>) -> Self {
         Self { words, grid: PhantomData }
     }
 
-    /// Where word `k` of a residue is.
+    /// The place of word `k` of a residue.
     #[inline(always)]
     fn place(residue: usize, k: u32) -> usize {
         residue * words::<G>() as usize + k as usize
@@ -51,17 +51,17 @@ impl<'a, G: Grid> Residues<'a, G> {
         });
     }
 
-    /// What is made of a residue, the sum of `count` elements, by one thread. The residue is 0 afterwards.
+    /// The result of a residue, the sum of `count` elements, by one thread. Sets the residue to 0.
     #[inline(always)]
     pub fn finish<F: Finish>(&self, finish: F, residue: usize, count: u64) -> u64 {
-        // Another block's, who has added by atomic operations: no line of L1 is taken for it.
+        // Other blocks added these by atomic operations: L1 may be stale.
         let load = |k| self.words.load_volatile(Self::place(residue, k));
         finish_words::<F, G>(finish, load, |k| self.words.store_volatile(Self::place(residue, k), 0), count)
     }
 }
 
-/// What is made of the sum of `count` elements whose word `k` is `load(k)`, by one thread. `clear` is called with the
-/// number of each word that is not 0.
+/// The result of the sum of `count` elements with words `load(k)`, by one thread. Calls `clear` with the index of each
+/// nonzero word.
 #[inline(always)]
 pub(super) fn finish_words<F: Finish, G: Grid>(
     finish: F,
@@ -69,7 +69,7 @@ pub(super) fn finish_words<F: Finish, G: Grid>(
     clear: impl Fn(u32),
     count: u64,
 ) -> u64 {
-    /// Words that are on their way at once.
+    /// Words in flight.
     const AT_ONCE: u32 = 8;
     let (mut sum, mut negated) = (Digits::NONE, Digits::NONE);
     let mut specials = Specials::NONE;
@@ -97,24 +97,24 @@ pub(super) fn finish_words<F: Finish, G: Grid>(
         });
         first += AT_ONCE;
     }
-    // Above the last limb is nothing but the sign.
+    // Above the last limb only the sign remains.
     let is_negative = sum.carry < 0;
     let leading = if is_negative { &negated } else { &sum }.leading(is_negative);
     result_of_limbs::<F, G>(finish, specials, leading, count)
 }
 
-/// A number's digits of 32 bits as they come, the lowest first: the five highest of those so far that are not 0.
+/// A number's 32-bit digits, pushed lowest first: keeps the five highest up to the last nonzero one.
 #[derive(Clone, Copy)]
 struct Digits {
-    /// What the next word gets of those before.
+    /// The carry into the next word.
     carry: i64,
-    /// Digits so far.
+    /// The number of digits so far.
     count: i32,
-    /// The last four digits, the last on top; the one below these; and whether there was something below that.
+    /// The last four digits, the latest on top; the digit below these; and whether anything below that was nonzero.
     upper: u128,
     last: u32,
     is_inexact: bool,
-    /// The same, when the last digit was that was not 0.
+    /// The same at the last nonzero digit.
     found: (i32, u128, u32, bool),
 }
 
@@ -134,7 +134,7 @@ impl Digits {
         }
     }
 
-    /// The highest 128 bits, in units of the first digit's.
+    /// The highest 128 bits, in units of the first digit.
     #[inline(always)]
     fn leading(&self, is_negative: bool) -> Leading {
         let (count, upper, last, is_inexact) = self.found;

@@ -1,4 +1,4 @@
-//! What has no room in the integers of a warp's lanes: a superaccumulator in shared memory.
+//! Superaccumulators in shared memory, for what does not fit in the integers of a warp's lanes.
 
 use core::marker::PhantomData;
 
@@ -11,10 +11,10 @@ use super::format::{Format, Value};
 use super::grid::Grid;
 use super::terms::each;
 
-/// Warps that a block may have.
+/// Warps of the largest block.
 pub const MOST_WARPS: usize = 16;
 
-/// How often there was something that is not finite: in the words behind the limbs.
+/// The kinds of non-finite terms, counted in the words after the limbs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Special {
     /// NaN.
@@ -28,26 +28,27 @@ pub enum Special {
 /// A word for each [`Special`].
 const SPECIALS: usize = 3;
 
-/// Words of a warp beside its limbs: for each [`Special`], and for the sum of what windows leave to the ones below.
+/// Words of a warp besides its limbs. There is one for each [`Special`], and one for the sum of what windows leave to
+/// the ones below.
 pub const OTHER_WORDS: usize = SPECIALS + 1;
 
-/// A bit that says that a sum has something in limbs.
+/// Set if a sum has something in limbs.
 pub const IN_LIMBS: u32 = 1;
-/// A bit that says that a sum has something in the window below its own.
+/// Set if a sum has something in the window below its own.
 pub const IN_BELOW: u32 = 2;
 
-/// Words that are added up over warps and blocks: limbs, and how often there was something that is not finite.
+/// Words that are summed over warps and blocks: limbs, and counts of non-finite terms.
 pub const fn words<G: Grid>() -> u32 {
     G::LIMBS + SPECIALS as u32
 }
 
-/// Limbs that a lane has, at most.
+/// The most limbs of a lane.
 const MOST_WORDS_OF_LANE: usize = 5;
 
-/// The number of this warp in its block.
+/// This warp's index in its block.
 #[inline(always)]
 pub fn warp_id() -> usize {
-    // For whoever checks an index by it.
+    // The remainder serves bounds checks.
     thread::thread_idx_x() as usize / 32 % MOST_WARPS
 }
 
@@ -87,11 +88,11 @@ macro_rules! declare_rest {
 }
 pub(crate) use declare_rest;
 
-/// What has no room in the integers of a warp's lanes. A lane adds to limbs of its own, so that no two meet.
+/// What does not fit in the integers of a warp's lanes. Each lane adds to its own limbs, so that no two collide.
 #[derive(Clone, Copy)]
 pub struct Rest<G: Grid> {
     words: G::Words,
-    /// Whose words these are: a warp's number, if it has but one superaccumulator.
+    /// The superaccumulator's index: the warp's, if it has only one.
     slot: usize,
     grid: PhantomData<G>,
 }
@@ -99,7 +100,7 @@ pub struct Rest<G: Grid> {
 impl<G: Grid> Rest<G> {
     /// Words of a warp.
     const OF_WARP: usize = G::LIMBS as usize + OTHER_WORDS;
-    /// The sum of what windows leave to the windows below them.
+    /// The word for the sum of what windows leave to the windows below them.
     const BELOW: usize = Self::OF_WARP - 1;
 
     /// For [`declare_rest`].
@@ -109,7 +110,7 @@ impl<G: Grid> Rest<G> {
         Self { words, slot: warp_id(), grid: PhantomData }
     }
 
-    /// The superaccumulator with this number, of [`MOST_WARPS`]: a warp may have several.
+    /// The superaccumulator at `slot`, below [`MOST_WARPS`]: a warp may have several.
     #[inline(always)]
     pub fn at(self, slot: usize) -> Self {
         Self { slot, ..self }
@@ -130,7 +131,7 @@ impl<G: Grid> Rest<G> {
         self.slot * Self::OF_WARP + k as usize
     }
 
-    /// Makes it nothing.
+    /// Sets it to 0.
     #[inline(always)]
     pub fn begin(self) -> Self {
         Self::each_word(|k| self.words.store(self.place(k), 0));
@@ -150,13 +151,13 @@ impl<G: Grid> Rest<G> {
         });
     }
 
-    /// Adds to word `k`, by whichever lane: no other one may do so at the same time.
+    /// Adds to word `k`, from any lane. No other lane may do so at the same time.
     #[inline(always)]
     pub fn add_to(&self, k: u32, amount: i64) {
         self.words.store(self.place(k), self.words.load(self.place(k)) + amount);
     }
 
-    /// Says that there was something that is not finite, if there was.
+    /// Counts a non-finite term, if there was one.
     #[inline(always)]
     pub fn add_special(&self, special: Special, was_there: bool) {
         let k = G::LIMBS + special as u32;
@@ -165,10 +166,10 @@ impl<G: Grid> Rest<G> {
         }
     }
 
-    /// Adds what elements of the window have left to the one below, of at most 55 bits; gives where it is now.
+    /// Adds what elements left below their window, at most 55 bits, to the window below. Returns where it is now.
     #[inline(always)]
     pub fn add_below(&self, sum: i64, position: u32) -> u32 {
-        // Lane 0 alone knows the sum so far.
+        // Only lane 0 knows the sum so far.
         let is_mine = lane_id() == 0;
         let place = self.place(Self::BELOW as u32);
         let sum = if is_mine { self.words.load(place) + sum } else { 0 };
@@ -182,7 +183,7 @@ impl<G: Grid> Rest<G> {
         IN_LIMBS
     }
 
-    /// Adds to limbs what was left to the window that is at this position.
+    /// Adds to limbs what was left to the window at this position.
     #[inline(always)]
     pub fn add_below_to_limbs(&self, position: u32) {
         if !G::Format::HAS_BELOW {
@@ -204,14 +205,14 @@ impl<G: Grid> Rest<G> {
         self.words.load(warp * Self::OF_WARP + Self::BELOW)
     }
 
-    /// Word `k` of the sum over all warps, which have ended. Out of line: it is not often needed.
+    /// Word `k` of the sum over all warps, which have ended. Out of line, since it is not often needed.
     #[cold]
     #[inline(never)]
     pub fn sum(self, warps: u32, k: u32) -> i64 {
         self.sum_of(0, 1, warps as usize, k)
     }
 
-    /// Word `k` of the sum over `count` superaccumulators, from slot `first` on, `step` slots apart.
+    /// Word `k` of the sum over `count` superaccumulators, from `first` on, `step` slots apart.
     #[inline(always)]
     pub fn sum_of(&self, first: usize, step: usize, count: usize, k: u32) -> i64 {
         let (mut sum, mut taken) = (0, 0);
@@ -228,8 +229,8 @@ impl<G: Grid> Rest<G> {
         self.words.load(self.place(k))
     }
 
-    /// The sign of the sum of this warp's limbs, and its magnitude's highest 128 bits. The limbs are those of the
-    /// magnitude afterwards.
+    /// The sign of the sum of this warp's limbs, and its magnitude's highest 128 bits. Leaves the magnitude in the
+    /// limbs.
     #[inline(always)]
     pub fn leading(&self) -> Leading {
         self.pass_carries();
@@ -240,7 +241,7 @@ impl<G: Grid> Rest<G> {
             sync_warp(FULL_MASK);
             self.pass_carries();
         }
-        // The numbers of the lowest and of the highest limb that is not 0.
+        // The indices of the lowest and of the highest nonzero limb.
         let (mut lowest, mut highest) = (u32::MAX, 0);
         each::<{ MOST_WORDS_OF_LANE }>(|j| {
             let k = lane_id() + 32 * j as u32;
@@ -254,7 +255,7 @@ impl<G: Grid> Rest<G> {
         if lowest == u32::MAX {
             return Leading::ZERO;
         }
-        // Five limbs have them all.
+        // Five limbs hold all these bits.
         let limb = |below: u32| if below <= highest { self.word(highest - below) as u32 } else { 0 };
         let upper = (1..4).fold(u128::from(limb(0)), |bits, below| bits << 32 | u128::from(limb(below)));
         let (zeros, last) = (upper.leading_zeros(), limb(4));
@@ -263,7 +264,7 @@ impl<G: Grid> Rest<G> {
         Leading { is_negative, bits, position: 32 * (highest as i32 - 3) - zeros as i32, is_inexact }
     }
 
-    /// Brings all limbs but the last into `0..2^32`: what a limb has too much goes to the one above, until none has.
+    /// Brings all limbs but the last into `0..2^32`: carries go to the limb above, until there are none.
     #[inline(always)]
     pub fn pass_carries(&self) {
         loop {
@@ -292,7 +293,7 @@ impl<G: Grid> Rest<G> {
         }
     }
 
-    /// Adds to this warp's words those of all others, and more. All have ended.
+    /// Adds the words of all other warps, and `more`, to this warp's. All warps have ended.
     #[inline(always)]
     pub fn gather(&self, warps: u32, more: impl Fn(u32) -> i64) {
         self.replace(|k| self.sum(warps, k) + more(k));

@@ -1,4 +1,4 @@
-//! What is made of an exact sum.
+//! Results computed from exact sums.
 
 use core::marker::PhantomData;
 
@@ -16,32 +16,32 @@ use crate::reduce::columns::COLUMNS;
 use crate::reduce::columns::place::Place;
 use crate::reduce::columns::store::store_results;
 
-/// An operator of elements of one type whose results are made of an exact sum: those of a kernel are all that can be
-/// made of it, by its argument `finish`.
+/// An operator on elements of one type whose results are computed from an exact sum. One kernel computes all results of
+/// a sum, as its argument `finish` selects.
 pub trait ExactOperator<T: Summand>: Sized + 'static {
-    /// What is summed.
+    /// The terms that are summed.
     type Terms: Terms<Element = T, Item = T>;
 }
 
-/// An operator of pairs whose results are made of an exact sum.
+/// An operator on pairs whose results are computed from an exact sum.
 pub trait ExactPairOperator<T: Summand>: Sized + 'static {
-    /// What is summed.
+    /// The terms that are summed.
     type Terms: Terms<Element = T, Item = [T; 2]>;
 }
 
-/// In a kernel's argument `finish`: the mean of elements, or the root of a sum of squares, not the sum itself.
+/// In a kernel's argument `finish`: the mean of elements, or the root of a sum of squares, instead of the sum.
 pub const DERIVED: u32 = 1;
-/// In a kernel's argument `finish`: results are [`Summand::Other`], not [`Summand::Sum`].
+/// In a kernel's argument `finish`: results are [`Summand::Other`] instead of [`Summand::Sum`].
 pub const IN_OTHER_FORMAT: u32 = 2;
 
-/// What is made of sums, and the format that it is rounded to, once. Results are bits of that format until they are
-/// stored.
+/// How a result is computed from a sum, and the format to which it is rounded, once. A result is bits of that format
+/// until it is stored.
 pub trait Finish: Copy {
-    /// What the memory for results is made of.
+    /// The unit of the memory for results.
     type Unit: Plain;
-    /// The result of `count` elements whose sum is `value` units of `2^exponent`; `G` is the grid of that.
+    /// The result of `count` elements whose sum is `value` units of `2^exponent`, on grid `G`.
     fn of_integer<G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64;
-    /// The result of `count` elements whose sum is so many units of `2^unit`.
+    /// The result of `count` elements whose sum is `leading` units of `2^unit`.
     fn of_leading(self, leading: Leading, unit: i32, count: u64) -> u64;
     /// An infinity.
     fn infinity(self, is_negative: bool) -> u64;
@@ -49,9 +49,9 @@ pub trait Finish: Copy {
     fn nan(self) -> u64;
     /// The result of no elements.
     fn of_nothing(self) -> u64;
-    /// Writes result `at`. Traps outside of the view.
+    /// Writes result `at`. Traps outside the view.
     fn store(self, results: &GlobalMut<Self::Unit>, at: usize, bits: u64);
-    /// How many results there is room for.
+    /// The number of results that fit.
     fn room(self, results: &GlobalMut<Self::Unit>) -> usize;
 }
 
@@ -91,7 +91,7 @@ impl<R: ResultFormat> Finish for SumIn<R> {
     }
 }
 
-/// What a kernel's argument `finish` says: [`DERIVED`], [`IN_OTHER_FORMAT`], both or neither.
+/// A kernel's argument `finish`: [`DERIVED`], [`IN_OTHER_FORMAT`], both or neither.
 #[derive(Clone, Copy)]
 pub struct Chosen<K> {
     code: u32,
@@ -123,7 +123,7 @@ impl<K: Terms<Element: Summand>> Chosen<K> {
         result.bits()
     }
 
-    /// [`Finish::of_integer`], of which only the sum itself is inlined: for those who take several.
+    /// [`Finish::of_integer`] with only the sum itself inlined, for callers with several results.
     #[inline(always)]
     pub fn of_integer_by_call<G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64 {
         if self.code == 0 {
@@ -192,7 +192,7 @@ impl<K: Terms<Element: Summand>> Finish for Chosen<K> {
     }
 }
 
-/// [`Finish::of_integer`] in [`Summand::Other`]. Out of line, as few results are of that format.
+/// [`Finish::of_integer`] in [`Summand::Other`]. Out of line, since few results have that format.
 #[cold]
 #[inline(never)]
 fn other_of_integer<K: Terms<Element: Summand>, G: Grid>(
@@ -204,7 +204,7 @@ fn other_of_integer<K: Terms<Element: Summand>, G: Grid>(
     finish.integer_in::<OtherOf<K>, G>(value, exponent, count)
 }
 
-/// Out of line, as it is long.
+/// The mean or the root. Out of line, since it is long.
 #[inline(never)]
 fn derived_of_integer<K: Terms<Element: Summand>, G: Grid>(
     finish: Chosen<K>,
@@ -215,35 +215,35 @@ fn derived_of_integer<K: Terms<Element: Summand>, G: Grid>(
     finish.of_integer::<G>(value, exponent, count)
 }
 
-/// Of products of `f64`, which may be beyond any number: out of line, as it is long.
+/// Sums of `f64` products, which may exceed the range of `f64`. Out of line, since it is long.
 #[inline(never)]
 fn sum_of_integer<K: Terms<Element: Summand>>(finish: Chosen<K>, value: i128, exponent: i32, count: u64) -> u64 {
     finish.leading_in::<SumOf<K>>(Leading::of(value, 0), exponent, count)
 }
 
-/// [`Finish::of_leading`] in [`Summand::Other`]. Out of line, as few results are of that format.
+/// [`Finish::of_leading`] in [`Summand::Other`]. Out of line, since few results have that format.
 #[cold]
 #[inline(never)]
 fn other_of_leading<K: Terms<Element: Summand>>(finish: Chosen<K>, leading: Leading, unit: i32, count: u64) -> u64 {
     finish.leading_in::<OtherOf<K>>(leading, unit, count)
 }
 
-/// Where results go, and what is made of sums for them.
+/// Where results go, and how they are computed.
 #[derive(Clone, Copy)]
 pub struct Results<'a, F: Finish> {
-    /// What is made of sums.
+    /// How results are computed from sums.
     pub finish: F,
     output: GlobalMut<'a, F::Unit>,
 }
 
 impl<'a, K: Terms<Element: Summand>> Results<'a, Chosen<K>> {
-    /// Those of a kernel's arguments.
+    /// The results that a kernel's arguments select.
     #[inline(always)]
     pub fn chosen(finish: u32, output: GlobalMut<'a, u8>) -> Self {
         Self { finish: Chosen { code: finish, terms: PhantomData }, output }
     }
 
-    /// Writes those of a thread's columns; see [`store_results`].
+    /// Writes the results of a thread's columns; see [`store_results`].
     #[inline(always)]
     pub(in crate::reduce) fn store_columns(&self, bits: [u64; COLUMNS], first: usize, place: &Place) {
         if self.finish.is_other() {
@@ -257,7 +257,7 @@ impl<'a, K: Terms<Element: Summand>> Results<'a, Chosen<K>> {
 }
 
 impl<'a, R: ResultFormat> Results<'a, SumIn<R>> {
-    /// Sums, in the output's format.
+    /// Results that are the sums, in the output's format.
     #[inline(always)]
     pub fn sums(output: GlobalMut<'a, R>) -> Self {
         Self { finish: SumIn(PhantomData), output }
@@ -265,13 +265,13 @@ impl<'a, R: ResultFormat> Results<'a, SumIn<R>> {
 }
 
 impl<F: Finish> Results<'_, F> {
-    /// Writes result `at`. Traps outside of the output.
+    /// Writes result `at`. Traps outside the output.
     #[inline(always)]
     pub fn store(&self, at: usize, bits: u64) {
         self.finish.store(&self.output, at, bits);
     }
 
-    /// How many it has room for.
+    /// The number of results that fit.
     #[inline(always)]
     pub fn room(&self) -> usize {
         self.finish.room(&self.output)
@@ -290,8 +290,8 @@ impl<T: Summand> ExactPairOperator<T> for Dot {
     type Terms = Products<T>;
 }
 
-/// The result of `count` elements whose sum is a piece and, if it says so, the limbs of this warp's rest. All lanes of
-/// the warp come here with the same piece.
+/// The result of `count` elements whose sum is a piece and, if it has limbs, those of this warp's rest. All lanes of
+/// the warp must call this, with the same piece.
 #[inline(always)]
 pub fn result_of<F: Finish, G: Grid>(finish: F, piece: Piece, rest: Rest<G>, count: u64) -> u64 {
     if piece.has_limbs {
@@ -301,8 +301,9 @@ pub fn result_of<F: Finish, G: Grid>(finish: F, piece: Piece, rest: Rest<G>, cou
     }
 }
 
-/// The result of `count` elements whose sum is two pieces, of first and of second terms, and, if the first says so, the
-/// limbs of this warp's rest. All lanes of the warp come here with the same pieces.
+/// The result of `count` elements whose sum is two pieces and perhaps limbs. The pieces are of first and of second
+/// terms; if the first has limbs, they are those of this warp's rest. All lanes of the warp must call this, with the
+/// same pieces.
 #[inline(always)]
 pub fn result_of_both<F: Finish, G: Grid>(finish: F, piece: Piece, low: Piece, rest: Rest<G>, count: u64) -> u64 {
     if !G::HAS_LOW {
@@ -319,7 +320,7 @@ pub fn result_of_both<F: Finish, G: Grid>(finish: F, piece: Piece, low: Piece, r
     }
 }
 
-/// The result of the sum of a piece and of limbs. Out of line: it is not often needed.
+/// The result of the sum of a piece and of limbs. Out of line, since it is not often needed.
 #[cold]
 #[inline(never)]
 fn of_limbs<F: Finish, G: Grid>(finish: F, piece: Piece, rest: Rest<G>, count: u64) -> u64 {

@@ -1,4 +1,4 @@
-//! Exact sums of short rows: a few lanes take a row.
+//! Exact sums of short rows, by a few lanes for each.
 
 use cuda_std::global::issue_loads;
 use cuda_std::hint::keep_rolled;
@@ -18,7 +18,7 @@ use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::run::elements_to_alignment;
 pub use crate::reduce::tuning::exact_rows::{BLOCK, VECTORS};
 
-/// Lanes that take a row which has elements beside whole vectors, at least: of those there are two for each.
+/// Least number of lanes for a row with elements outside whole vectors: each takes two of those.
 pub const fn least_lanes(size: usize) -> u32 {
     (16 / size) as u32
 }
@@ -40,23 +40,23 @@ pub struct ExactRowArgs<T: Plain> {
     pub vectors_log: u32,
     /// Whether some row begins or ends within a vector: 0 or 1.
     pub has_singles: u32,
-    /// What is made of the sums: see [`result`](super::result).
+    /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,
-    /// The results, of the format that `finish` says.
+    /// The results, in the format that `finish` selects.
     pub output: GlobalMut<u8>,
 }
 
-/// Reduces rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output each.
+/// Reduces rows of `len` elements, `pitch` elements apart, to one output each.
 ///
-/// `2^lanes_log` lanes of a warp take a row, up to all 32, and as many rows beside each other as there are lanes. A
-/// lane has `2^vectors_log` vectors of a row, 1, 2 or 4 (several only where four lanes or more take a row), of as many
-/// rows that it has [`VECTORS`] in all. All rows of a warp share a window. A row for which that does not do is summed
-/// again, by the whole warp.
+/// `2^lanes_log` lanes of a warp take a row, up to all 32, and a warp takes as many rows side by side as its lanes
+/// allow. A lane has `2^vectors_log` vectors of a row, 1, 2 or 4 (several only if four lanes or more take a row), and
+/// as many rows that it has [`VECTORS`] vectors in all. All rows of a warp share a window. A row that does not fit it
+/// is summed again, by the whole warp.
 ///
 /// # Safety
-/// The views have all elements that are named: accesses are not checked. The vectors of a row's lanes hold it;
-/// `has_singles` is not 0 if a row may have elements beside whole vectors, or not begin at a multiple of 16 bytes: then
-/// there are [`least_lanes`].
+/// The views have all elements that are named: accesses are not checked. The vectors of a row's lanes cover it.
+/// `has_singles` is not 0 if a row may have elements outside whole vectors, or not begin at a multiple of 16 bytes:
+/// then a row has [`least_lanes`].
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     block = BLOCK,
@@ -71,10 +71,10 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
     sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_rest!(), results);
 }
 
-/// [`exact_rows`](fn@exact_rows) of elements that have two terms, which need more registers.
+/// [`exact_rows`](fn@exact_rows) of elements with two terms, which need more registers.
 ///
 /// # Safety
-/// As there.
+/// As for [`exact_rows`](fn@exact_rows).
 #[kernel(instances = [SumOfSquares] x [f64], block = BLOCK, min_blocks = 4, dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS)]
 pub unsafe fn exact_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
     ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output }: ExactRowArgs<T>,
@@ -102,7 +102,7 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Summand>(
         };
         results.store(row, result);
     };
-    // Two functions, as what only one of them needs is in the other's way.
+    // Two functions, since what only one of them needs slows the other.
     let again = match has_singles {
         false => sum_rows::<O::Terms, T, false>(input, &rows, &put),
         true => sum_rows::<O::Terms, T, true>(input, &rows, &put),
@@ -113,7 +113,7 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Summand>(
     }
 }
 
-/// The result of a row whose sum is two integers. Out of line, as it is long.
+/// The result of a row whose sum is two integers. Out of line, since it is long.
 #[inline(never)]
 fn result_of_two<O: ExactOperator<T>, T: Summand>(
     finish: Chosen<O::Terms>,
@@ -121,11 +121,11 @@ fn result_of_two<O: ExactOperator<T>, T: Summand>(
     low: (i128, u32),
     count: u64,
 ) -> u64 {
-    // There is one, as the windows are no more than a mantissa apart.
+    // `of_two` succeeds, as the windows are no more than a mantissa apart.
     finish.of_leading(Leading::of_two(first, low).unwrap_or(Leading::ZERO), GridOf::<O, T>::UNIT, count)
 }
 
-/// What the terms are multiples of.
+/// The grid of the terms.
 pub(super) type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
 
 /// The rows of a warp.
@@ -140,7 +140,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Those of this warp; the parameters are the kernel's.
+    /// The rows of this warp; the parameters are the kernel's.
     #[inline(always)]
     pub fn of_warp(rows: usize, len: usize, pitch: usize, lanes_log: u32, vectors_log: u32) -> Self {
         let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread::thread_idx_x() as usize / 32;
@@ -154,13 +154,13 @@ impl Rows {
         }
     }
 
-    /// The row that group `group` of lanes has its vector `k` of.
+    /// The row of vector `k` of group `group` of lanes.
     #[inline(always)]
     pub fn row(&self, k: usize, group: u32) -> usize {
         self.first + ((k as u32 >> self.vectors_log << (5 - self.lanes_log)) + group) as usize
     }
 
-    /// The number of vector `k` in its row, of this lane.
+    /// The index of this lane's vector `k` in its row.
     #[inline(always)]
     fn vector(&self, k: usize) -> u32 {
         (lane_id() & (self.lanes() - 1)) + ((k as u32 & ((1 << self.vectors_log) - 1)) << self.lanes_log)
@@ -171,13 +171,13 @@ impl Rows {
         1 << self.lanes_log
     }
 
-    /// The first element and the length of a row; of one behind the last the length is 0.
+    /// The first element and the length of a row. The length is 0 past the last row.
     #[inline(always)]
     pub fn place_of(&self, row: usize) -> (usize, usize) {
         if row < self.rows { (row * self.pitch, self.len) } else { (0, 0) }
     }
 
-    /// How many lanes have different rows to round: as many as a lane has rows, if there are so many.
+    /// How many lanes round different rows: one for each row of a lane, if the group has enough lanes.
     #[inline(always)]
     fn distance(&self) -> u32 {
         match self.vectors_log {
@@ -187,7 +187,7 @@ impl Rows {
         }
     }
 
-    /// The bins of a lane's rows: what it has of a row in several vectors is in those of the first.
+    /// Merges the bins of a lane's rows: those of a row's vectors into the first vector's.
     #[inline(always)]
     fn merged<F: Format>(&self, bins: [Bins<F>; VECTORS]) -> [Bins<F>; VECTORS] {
         let [mut a, b, mut c, d] = bins;
@@ -200,9 +200,9 @@ impl Rows {
         [a, b, c, d]
     }
 
-    /// The sums over a group's lanes of what each has of its rows. Each lane adds up half of the rows, then a quarter,
-    /// as long as it has several: so each row is rounded and written by one lane, and as many lanes as can be do so
-    /// at once. The first ones that are given back are the lane's.
+    /// Adds up, over a group's lanes, the sums of each row. Each lane adds up half of the rows, then a quarter, as long
+    /// as it has several. So each row is rounded and written by one lane, with as many lanes at once as possible. The
+    /// first sums returned are the lane's.
     #[inline(always)]
     fn share_out<V: Value>(&self, mut sums: [V; VECTORS]) -> [V; VECTORS] {
         let (lane, mut distance) = (lane_id(), self.distance());
@@ -223,15 +223,15 @@ impl Rows {
         sums
     }
 
-    /// A bit for each lane of a group.
+    /// The mask of a group's lanes.
     #[inline(always)]
     pub fn mask(&self, group: u32) -> u32 {
         (u32::MAX >> (32 - self.lanes())) << (group << self.lanes_log)
     }
 }
 
-/// Sums a warp's rows: calls `put` with the number of a row, and its sum: two integers, of first and second terms, each
-/// with the position of its unit. For each vector of a lane, which lanes have something that was not in the window.
+/// Sums a warp's rows. Calls `put` with a row's index and its sum: two integers, of first and second terms, each with
+/// the position of its unit. Returns for each vector of a lane which lanes had something outside the window.
 #[inline(always)]
 pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLES: bool>(
     input: &Global<T>,
@@ -241,7 +241,7 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLE
     let group = lane_id() >> rows.lanes_log;
     let load = |k: usize| {
         let (start, len) = rows.place_of(rows.row(k, group));
-        // SAFETY: the row is inside of the input, as the kernel's caller has promised.
+        // SAFETY: the row is inside the input, as the kernel's caller has promised.
         unsafe { Loaded::<T>::load::<SINGLES>(input, start, len, rows.vector(k), rows.lanes()) }
     };
     let of_lane = [load(0), load(1), load(2), load(3)];
@@ -260,7 +260,7 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLE
     each::<VECTORS>(|k| (bins[k], low_bins[k]) = of_lane[k].bins::<K, SINGLES>(windows));
     let (bins, low_bins) = (rows.merged(bins), rows.merged(low_bins));
     let items = items_of_vector::<K>() + if SINGLES { 2 } else { 0 };
-    // How many terms each bin has got.
+    // The number of terms in each bin.
     let terms = if K::Grid::HAS_LOW { items as u32 } else { terms::<K>(items) } << rows.vectors_log;
     let mut again = [0; VECTORS];
     let (mut sums, mut lows) =
@@ -302,21 +302,21 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLE
         if k >= of_lane {
             return again;
         }
-        // Around: LLVM would write a loop that leaves something as it is as one without, and what comes before it.
+        // Rotated: if an entry stayed unchanged, LLVM would write out the loop, and the code before it.
         (sums, lows) = ([sums[1], sums[2], sums[3], sums[0]], [lows[1], lows[2], lows[3], lows[0]]);
         not_exact = [not_exact[1], not_exact[2], not_exact[3], not_exact[0]];
     }
 }
 
-/// The sum over this lane and the one `distance` away, of one of two values each: of the second in the `upper` lane.
+/// The sum of one of two values over this lane and the one `distance` away: of the second in the upper lane.
 #[inline(always)]
 fn of_two<V: Value>(first: V, second: V, is_upper: bool, distance: u32) -> V {
     let (own, given) = if is_upper { (second, first) } else { (first, second) };
     own.plus(given.of_lane_xor(distance))
 }
 
-/// Sums rows again that are not in a window, of any elements, by all lanes of a warp. Out of line; the rows are given
-/// by numbers, as a value that is given to a function lies in memory from the beginning.
+/// Sums rows again that are not in a window, of any elements, by all lanes of a warp. Out of line. Rows are passed as
+/// numbers, since a struct argument lies in local memory from the start.
 #[cold]
 #[inline(never)]
 #[expect(clippy::too_many_arguments, reason = "they are a kernel's")]
@@ -343,7 +343,7 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
             if lane_id() == 0 {
                 results.store(row, result);
             }
-            // Before the words are another row's.
+            // Before another row overwrites the words.
             sync_warp(FULL_MASK);
             not_exact &= !rows.mask(group);
         }
@@ -351,8 +351,8 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
     }
 }
 
-/// The result of `len` elements from `start` on, which may be any, by all lanes of a warp. A barrier of the warp must
-/// stand between two uses of its rest.
+/// The result of any `len` elements from `start` on, by all lanes of a warp. Two uses of a warp's rest need a barrier
+/// of the warp between them.
 #[inline(always)]
 pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand, F: Finish>(
     input: &Global<T>,
@@ -361,7 +361,7 @@ pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand, F: Finish>(
     rest: Rest<GridOf<O, T>>,
     finish: F,
 ) -> u64 {
-    // Four terms of each lane at once.
+    // Four terms of each lane at a time.
     let sum = if <O::Terms as Terms>::HAS_LOW {
         sum_items::<O, T, 2>(input, start, len, &rest.begin())
     } else {
@@ -371,7 +371,7 @@ pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand, F: Finish>(
     result_of(finish, piece, rest, len as u64)
 }
 
-/// The sum of `len` elements from `start` on, of which each lane takes `N` at once, which have at most four terms.
+/// The sum of `len` elements from `start` on. Each lane takes `N` at a time, with at most four terms.
 #[inline(always)]
 pub(super) fn sum_items<O: ExactOperator<T>, T: Summand, const N: usize>(
     input: &Global<T>,
@@ -386,7 +386,7 @@ pub(super) fn sum_items<O: ExactOperator<T>, T: Summand, const N: usize>(
         each::<N>(|k| {
             let i = first + 32 * k + lane_id() as usize;
             if i < len {
-                // SAFETY: the element is one of them, and the caller's are inside of the input.
+                // SAFETY: the element is one of them, and the caller's are inside the input.
                 items[k] = unsafe { input.load_unchecked(start + i) };
             }
         });
@@ -396,7 +396,7 @@ pub(super) fn sum_items<O: ExactOperator<T>, T: Summand, const N: usize>(
     sum
 }
 
-/// What a lane has of a row at once: a vector, and up to two elements beside whole vectors, which are called singles.
+/// The elements of a row that a lane holds: a vector, and up to two elements outside whole vectors, called singles.
 #[derive(Clone, Copy)]
 struct Loaded<T: Element> {
     vector: T::Vector,
@@ -404,17 +404,17 @@ struct Loaded<T: Element> {
 }
 
 impl<T: Element> Loaded<T> {
-    /// Vector `vector` of the `len` elements from `start` on; if there are `SINGLES`, also the ones at `vector` and
-    /// `vector + lanes`, for vectors below `lanes`. If not, all are whole vectors, at multiples of 16 bytes.
+    /// Loads vector `vector` of the `len` elements from `start` on. With `SINGLES`, also the singles at `vector` and
+    /// `vector + lanes`, for vectors below `lanes`. Without, all are whole vectors, at multiples of 16 bytes.
     ///
     /// # Safety
-    /// As is said, and the elements are inside of the input.
+    /// As said above, and the elements are inside the input.
     #[inline(always)]
     unsafe fn load<const SINGLES: bool>(input: &Global<T>, start: usize, len: usize, vector: u32, lanes: u32) -> Self {
         let lead = if SINGLES { elements_to_alignment(input, start, len) as u32 } else { 0 };
         let (first, len) = (start + lead as usize, len as u32 - lead);
         let whole = if SINGLES { len / T::Vector::LEN as u32 * T::Vector::LEN as u32 } else { len };
-        // SAFETY: whole vectors are inside of the row, and begin at multiples of 16 bytes.
+        // SAFETY: whole vectors are inside the row, and begin at multiples of 16 bytes.
         let [of_vector] = unsafe {
             let i = first + vector as usize * T::Vector::LEN;
             input.load_aligned_vectors_before::<1>(i, 0, first + whole as usize)
@@ -423,13 +423,13 @@ impl<T: Element> Loaded<T> {
             let is_before = k < lead;
             let i = if is_before { start + k as usize } else { first + (whole + k - lead) as usize };
             let is_there = SINGLES && vector < lanes && (is_before || k - lead < len - whole);
-            // SAFETY: it is inside of the row.
+            // SAFETY: it is inside the row.
             if is_there { unsafe { input.load_unchecked(i) } } else { T::default() }
         };
         Self { vector: of_vector, singles: [single(vector), single(vector + lanes)] }
     }
 
-    /// The largest term's magnitude. NaN counts as nothing.
+    /// The largest term's magnitude. NaN is ignored.
     #[inline(always)]
     fn largest<K: Terms<Element = T, Item = T>, const SINGLES: bool>(&self) -> Float<K> {
         let of_vector = largest::<K, One<'_, T>>(self.vector);
@@ -440,7 +440,7 @@ impl<T: Element> Loaded<T> {
         of_vector.max(a.max(b))
     }
 
-    /// The sums of first and second terms, in bins of a window each.
+    /// The sums of first and second terms, each in the bins of its window.
     #[inline(always)]
     fn bins<K: Terms<Element = T, Item = T>, const SINGLES: bool>(
         &self,

@@ -21,29 +21,28 @@ use super::warp_sum::{extract, items_of_vector, largest_of_warp, terms, window_a
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::segments::{BLOCK, NOTE_OF_FAULT, Segment, WARP_VECTORS, queue_long};
 
-/// 16-byte vectors that a lane sums at once, of one segment.
+/// 16-byte vectors of one segment that a lane sums together.
 const VECTORS: usize = 4;
 
-/// Integers that lanes sum in.
+/// The integers in which lanes sum.
 type ValueOf<O, T> = <Float<<O as ExactOperator<T>>::Terms> as Format>::Value;
 
-/// [`segments`](fn@crate::reduce::segments::segments) whose sums are exact.
+/// [`segments`](fn@crate::reduce::segments::segments) with exact sums.
 ///
-/// Each warp takes `per_warp` segments (up to 32), of which each lane *owns* one. The 16-byte vectors that a segment
-/// has elements in are divided among as many *workers* as have four each, and the workers of all of the warp's
-/// segments, one after the other, among its lanes, 32 at once: a batch. So lanes have work whatever the lengths are,
-/// and load what is beside each other.
+/// Each warp takes `per_warp` segments (up to 32), of which each lane *owns* one. A segment's 16-byte vectors are
+/// divided among *workers* with up to four vectors each. The workers of all of the warp's segments, in order, are
+/// assigned to its lanes in batches of 32. So lanes have work whatever the lengths are, and their loads are coalesced.
 ///
-/// A worker leaves out what its vectors have of other segments. The sums of a segment's workers are added by shuffles,
-/// and go to the segment's owner, which rounds. A batch is summed in one window, and so are the batches behind it, as
-/// long as their elements suit it. A segment for which that is not exact, or whose vectors are not all inside of the
-/// view, is summed again by the whole warp.
+/// A worker ignores elements of other segments in its vectors. The sums of a segment's workers are added by shuffles,
+/// and go to the segment's owner, which rounds. A batch is summed in one window, and so are the next batches, as long
+/// as their elements fit it. A segment for which that is not exact, or whose vectors are not all inside the view, is
+/// summed again by the whole warp.
 ///
 /// Segments of more than [`WARP_VECTORS`] vectors are queued in `chunks`, for
 /// [`exact_long_segments`](fn@super::long_segments::exact_long_segments).
 ///
 /// # Safety
-/// As of [`segments`](fn@crate::reduce::segments::segments).
+/// As for [`segments`](fn@crate::reduce::segments::segments).
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
@@ -88,12 +87,12 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Summand>(
     queue_long::<T>(Segment { start, len }, first, &chunks, &notes);
 }
 
-/// A lane's own segment.
+/// The segment that a lane owns.
 #[derive(Clone, Copy)]
 struct Owned {
     start: usize,
     len: u32,
-    /// The number of its workers; those of the lanes before this one.
+    /// The number of its workers, and that of the workers of earlier lanes.
     workers: u32,
     before: u32,
     /// Workers of all lanes.
@@ -102,7 +101,7 @@ struct Owned {
 
 impl Owned {
     /// The segment of `len` elements from `start` on. It has no workers if it is empty, or if its first or last vector
-    /// is not inside of the view.
+    /// is not inside the view.
     #[inline(always)]
     fn of<T: Element>(input: &Global<T>, start: usize, len: usize) -> Self {
         let past = input.elements_past(start, 16);
@@ -120,15 +119,15 @@ impl Owned {
         Self { start, len: len as u32, workers, before: up_to_own - workers, of_warp }
     }
 
-    /// The number behind its last worker's.
+    /// One past its last worker's index.
     #[inline(always)]
     fn end(&self) -> u32 {
         self.before + self.workers
     }
 }
 
-/// Writes the results of the segments that have workers, but of those that have to be summed again: whether the own one
-/// is among these.
+/// Writes the results of the segments that have workers, except those to sum again. Returns whether this lane's segment
+/// is one of these.
 #[inline(always)]
 fn sum_segments<O: ExactOperator<T>, T: Summand>(
     input: &Global<T>,
@@ -141,7 +140,7 @@ fn sum_segments<O: ExactOperator<T>, T: Summand>(
         return again;
     }
     let mut from = 0;
-    // Rounds of batches that are summed in one window. A loop for each round, so that nothing else is in its way.
+    // Each round sums the batches of one window. A separate loop for a round, so that it has all registers.
     while from < owned.of_warp {
         let begin = from;
         let mut exponent = <O::Terms as Terms>::WINDOW.unwrap_or(GridOf::<O, T>::LOWEST);
@@ -149,7 +148,7 @@ fn sum_segments<O: ExactOperator<T>, T: Summand>(
         let mut loaded = Loaded::<T>::load(input, owned, from);
         issue_loads();
         loop {
-            // The next batch is on its way meanwhile.
+            // The next batch is in flight meanwhile.
             let mut next = loaded;
             if from + 32 < owned.of_warp {
                 next = Loaded::load(input, owned, from + 32);
@@ -159,7 +158,7 @@ fn sum_segments<O: ExactOperator<T>, T: Summand>(
             if <O::Terms as Terms>::WINDOW.is_none() {
                 let largest = largest_of_warp::<Elements<T>, One<'_, T>, VECTORS>(&vectors);
                 let needed = window_above::<Float<Elements<T>>>(largest) * <O::Terms as Terms>::DEGREE;
-                /// Elements that are so far below the window leave too much.
+                /// Elements this far below the window leave too much.
                 const NEAR: i32 = 8;
                 if from == begin {
                     exponent = needed;
@@ -170,7 +169,7 @@ fn sum_segments<O: ExactOperator<T>, T: Summand>(
             }
             let (sum, exact) = sum_of_lane::<O::Terms, T>(&vectors, GridOf::<O, T>::window(exponent));
             let sum = add_followers(sum, loaded.followers);
-            // The own segment's workers in this batch.
+            // The workers of this lane's segment in this batch.
             let (first, end) = (owned.before.saturating_sub(from), owned.end().saturating_sub(from));
             let sum = sum.of_lane(first);
             if first < 32 && first < end {
@@ -195,8 +194,8 @@ fn sum_segments<O: ExactOperator<T>, T: Summand>(
     again
 }
 
-/// The same elements, of which nothing is kept that has been computed of them: short ones take half of the registers as
-/// they were loaded.
+/// The same elements, opaque to the compiler: it keeps nothing computed from them. Loaded short elements take half the
+/// registers.
 #[inline(always)]
 fn anew<T: Element>(vector: T::Vector) -> T::Vector {
     if size_of::<T>() == 2 { T::Vector::from_words(vector.to_words().map(compute_now)) } else { vector }
@@ -206,27 +205,26 @@ fn anew<T: Element>(vector: T::Vector) -> T::Vector {
 #[derive(Clone, Copy)]
 struct Loaded<T: Element> {
     vectors: [T::Vector; VECTORS],
-    /// Where the first one begins in the segment (in the first vector of all, before it), and how far the others are
-    /// from it.
+    /// Where the first vector begins in the segment (the segment's first vector: before it), and the distance between
+    /// vectors.
     place: u32,
     stride: u32,
     /// The segment's length.
     len: u32,
-    /// Lanes behind this one that work for the same segment.
+    /// Lanes after this one that work on the same segment.
     followers: u32,
 }
 
 impl<T: Element> Loaded<T> {
-    /// Loads for this lane's worker of those from `from` on.
+    /// Loads the vectors of this lane's worker, counted from `from`.
     #[inline(always)]
     fn load(input: &Global<T>, owned: Owned, from: u32) -> Self {
         const WORKERS: u32 = 16;
         let (lane, vector) = (lane_id(), T::Vector::LEN as u32);
-        // Behind the last worker there are more of it, which leave out all that they load: then loads need no
-        // predicate.
+        // Lanes past the last worker repeat it and ignore what they load, so that the loads need no predicate.
         let worker = if from + lane < owned.of_warp { from + lane } else { owned.of_warp - 1 };
         let has_work = worker == from + lane;
-        // The last lane whose workers do not begin behind this one.
+        // The last lane whose workers do not begin after this one.
         let (mut owner, mut before) = (0, 0);
         each::<5>(|k| {
             let next = owner + (16 >> k);
@@ -239,13 +237,13 @@ impl<T: Element> Loaded<T> {
         let (len, workers) = (both & ((1 << WORKERS) - 1), both >> WORKERS);
         let number = worker - before;
         let past = input.elements_past(start, 16) as u32;
-        // Of the segment's vectors.
+        // The segment's vectors.
         let (first, last) = (start - past as usize, (past + len - 1) / vector);
         let mut vectors = [T::Vector::splat(T::default()); VECTORS];
         each::<VECTORS>(|k| {
             let own = number + k as u32 * workers;
             let i = first + (if own < last { own } else { last } * vector) as usize;
-            // SAFETY: the vectors of a segment that has workers are inside of the view (`Owned::of`), and begin at
+            // SAFETY: the vectors of a segment that has workers are inside the view (`Owned::of`), and begin at
             // multiples of 16 bytes.
             [vectors[k]] = unsafe { input.load_aligned_vectors_unchecked::<1>(i, 0) };
         });
@@ -260,7 +258,7 @@ impl<T: Element> Loaded<T> {
         }
     }
 
-    /// What is of the segment, and zeros in place of all else.
+    /// The segment's elements, with zeros in place of others.
     #[inline(always)]
     fn of_segment(&self) -> [T::Vector; VECTORS] {
         let mut vectors = self.vectors;
@@ -287,7 +285,7 @@ fn sum_of_lane<K: Terms<Element = T, Item = T>, T: Summand>(
     each::<VECTORS>(|k| {
         <One<'_, T> as Inputs<K>>::each(vectors[k], |i, item| {
             bins = extract::<K>(window, bins, item);
-            // A few after the others, as the terms of all of them would take too many registers.
+            // In fours: the terms of all elements would take too many registers.
             if i % 4 == 3 || i + 1 == T::Vector::LEN {
                 (bins.upper, bins.lower) = (now(bins.upper), now(bins.lower));
             }
@@ -297,7 +295,7 @@ fn sum_of_lane<K: Terms<Element = T, Item = T>, T: Summand>(
     (Value::of(value), warp_vote_ballot(FULL_MASK, bins.is_exact()))
 }
 
-/// The sum over this lane and `followers` behind it.
+/// The sum over this lane and the `followers` lanes after it.
 #[inline(always)]
 fn add_followers<V: Value>(sum: V, followers: u32) -> V {
     let (mut sum, mut distance) = (sum, 1);
@@ -321,7 +319,7 @@ fn masked<T: Element>(vector: T::Vector, kept: impl Fn(u32) -> bool) -> T::Vecto
     T::Vector::from_words(words)
 }
 
-/// Sums segments again, of any elements, each by all lanes of the warp: those of the lanes in `again`. Out of line.
+/// Sums the segments of the lanes in `again` once more, of any elements, each by all lanes of the warp. Out of line.
 #[cold]
 #[inline(never)]
 fn sum_again<O: ExactOperator<T>, T: Summand>(
@@ -343,7 +341,7 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
         if lane_id() == 0 {
             results.store(first + owner as usize, result);
         }
-        // Before the words are another segment's.
+        // Before another segment overwrites the words.
         sync_warp(FULL_MASK);
     }
 }

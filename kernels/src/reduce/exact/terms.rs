@@ -13,31 +13,31 @@ use super::grid::{DoubleProducts, Doubles, Grid, SingleProducts, Singles};
 use super::rest::Special;
 use crate::reduce::run::elements_to_alignment;
 
-/// The terms of a sum: of each item, which is an element or one of each input, one or two.
+/// The terms of a sum: one or two of each item. An item is an element, or a pair of two inputs' elements.
 pub trait Terms: Copy + 'static {
-    /// What the terms are multiples of.
+    /// The grid of the terms.
     type Grid: Grid;
-    /// What inputs have.
+    /// The type of the inputs' elements.
     type Element: Element;
-    /// What has terms.
+    /// What has terms: an element or a pair.
     type Item: Copy + Default;
 
-    /// The exponent of a window in which no finite term leaves anything, if there is one.
+    /// The exponent of a window in which no finite term leaves a residual, if one exists.
     const WINDOW: Option<i32>;
-    /// Whether an item has two terms: a rounded product, and what rounding took.
+    /// Whether an item has two terms: a rounded product, and its rounding error.
     const HAS_LOW: bool = false;
-    /// How many elements are multiplied.
+    /// The number of elements that are multiplied to a term.
     const DEGREE: i32 = 1;
 
     /// The term.
     fn term(item: Self::Item) -> Float<Self>;
-    /// The second term. NaN if both together are not what is to be summed: see [`Terms::beyond`].
+    /// The second term. NaN if the two terms do not add up to what is to be summed: see [`Terms::beyond`].
     #[inline(always)]
     fn low(item: Self::Item, term: Float<Self>) -> Float<Self> {
         let _ = item;
         term
     }
-    /// What an item has that its terms have not, if they have not all of it.
+    /// What is summed instead of an item's terms, if they are out of range.
     #[inline(always)]
     fn beyond(item: Self::Item) -> Option<Beyond> {
         let _ = item;
@@ -45,28 +45,28 @@ pub trait Terms: Copy + 'static {
     }
 }
 
-/// What is to be summed of an item whose terms are of no use: they would be beyond the format.
+/// What is summed of an item whose terms would be beyond the format.
 pub enum Beyond {
     /// An integer, in units of the grid's unit times this power of two.
     Integer(i128, u32),
-    /// It is not finite.
+    /// The item is not finite.
     Special(Special),
 }
 
-/// The floats that terms are.
+/// The format of the terms.
 pub type Float<K> = <<K as Terms>::Grid as Grid>::Format;
 
 /// A float that is summed exactly, on a device.
 pub trait Summand: Element {
-    /// What elements are multiples of.
+    /// The grid of elements.
     type Grid: Grid;
-    /// What products of two are multiples of.
+    /// The grid of products of two elements.
     type Products: Grid;
-    /// What sums are rounded to.
+    /// The format to which sums are rounded.
     type Sum: ResultFormat;
-    /// What else they can be rounded to, if there is something else.
+    /// Another format to which they can be rounded, if any.
     type Other: ResultFormat;
-    /// Whether there is.
+    /// Whether [`Summand::Other`] is another format.
     const HAS_OTHER: bool = size_of::<Self::Sum>() != size_of::<Self::Other>();
     /// [`Terms::WINDOW`] of elements.
     const WINDOW: Option<i32> = None;
@@ -75,7 +75,7 @@ pub trait Summand: Element {
     /// [`Terms::HAS_LOW`] of products.
     const HAS_LOW: bool = false;
 
-    /// The same number.
+    /// Converts exactly.
     fn float(self) -> <Self::Grid as Grid>::Format;
     /// The product: exact, if products have no second term.
     fn product(self, other: Self) -> <Self::Products as Grid>::Format;
@@ -113,9 +113,9 @@ impl Summand for f16 {
     type Products = SingleProducts;
     type Sum = f32;
     type Other = f16;
-    // From 2^-24 to 2^16 are 40 bits, and a window of `f32` has 45.
+    // Elements have 40 bits, from 2^-24 to 2^16, and a window of `f32` has 45.
     const WINDOW: Option<i32> = Some(16);
-    // From 2^-48 to 2^32 are 80 bits, and a window of `f64` has 103: this one down to 2^-48.
+    // Products have 80 bits, from 2^-48 to 2^32, and a window of `f64` has 103: this one reaches down to 2^-48.
     const WINDOW_OF_PRODUCTS: Option<i32> = Some(55);
     #[inline(always)]
     fn float(self) -> f32 {
@@ -129,7 +129,7 @@ impl Summand for f16 {
 
 impl Summand for bf16 {
     type Grid = Singles;
-    // They have 16 bits, and exponents that `f32` has not.
+    // Products have 16 bits, and exponents outside the range of `f32`.
     type Products = SingleProducts;
     type Sum = f32;
     type Other = bf16;
@@ -159,7 +159,7 @@ impl Summand for f64 {
     }
     #[inline(always)]
     fn low(self, other: Self, product: f64) -> f64 {
-        // What rounding takes of a product below this may be below the least number.
+        // The rounding error of a product below this may be below the least number.
         const TINY: f64 = f64::from_bits((1023 - 960) << 52);
         let low = multiply_add(self, other, -product);
         let is_zero = self == 0.0 || other == 0.0;
@@ -174,7 +174,7 @@ impl Summand for f64 {
     #[inline(always)]
     fn beyond(self, other: Self) -> Option<Beyond> {
         let product = self * other;
-        // Below this the product and what rounding took are not above all windows.
+        // A product below this, and its rounding error, are not above all windows.
         const HUGE: f64 = f64::from_bits((1023 + 1000) << 52);
         if product.abs() < HUGE && !self.low(other, product).is_nan() {
             return None;
@@ -203,7 +203,7 @@ impl<T: Summand> Terms for Elements<T> {
     }
 }
 
-/// Their squares.
+/// Squares of elements.
 #[derive(Clone, Copy)]
 pub struct Squares<T>(PhantomData<T>);
 
@@ -253,8 +253,8 @@ impl<T: Summand> Terms for Products<T> {
     }
 }
 
-/// Calls a function with each number below `N`, which is at most 16. Not a loop: a compiler need not unroll one, and
-/// then what is indexed by its counter lies in memory.
+/// Calls a function with each number below `N`, which is at most 16. Not a loop: the compiler may not unroll it, and
+/// then what its counter indexes lies in local memory.
 #[inline(always)]
 pub fn each<const N: usize>(mut with: impl FnMut(usize)) {
     const { assert!(N <= 16) };
@@ -268,31 +268,31 @@ pub fn each<const N: usize>(mut with: impl FnMut(usize)) {
     each!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
 }
 
-/// One input, or two of which elements at the same places belong together.
+/// One input, or two whose elements at the same places form pairs.
 pub trait Inputs<K: Terms>: Copy {
     /// A vector of each input: 16 bytes of elements.
     type Vectors: Copy;
 
-    /// Elements before the first that all vectors can begin at, of `len` from `start` on.
+    /// The number of elements before the first at which all vectors can begin, of `len` from `start` on.
     fn lead(self, start: usize, len: usize) -> usize;
 
-    /// `N` vectors of each input from element `i` on, `stride` elements apart, of those that begin before `end`; zeros
-    /// for the others.
+    /// Loads `N` vectors of each input from element `i` on, `stride` elements apart. Those that do not begin before
+    /// `end` are zeros.
     ///
     /// # Safety
-    /// They are inside of the inputs, and begin where [`Inputs::lead`] says, or at a multiple of a vector behind it.
+    /// They are inside the inputs, and begin where [`Inputs::lead`] says, or at a multiple of a vector after it.
     unsafe fn load_before<const N: usize>(self, i: usize, stride: usize, end: usize) -> [Self::Vectors; N];
 
-    /// The same of vectors that all exist.
+    /// Loads vectors that all exist, as [`Inputs::load_before`] does.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`Inputs::load_before`].
     unsafe fn load<const N: usize>(self, i: usize, stride: usize) -> [Self::Vectors; N];
 
     /// The item at `i`.
     ///
     /// # Safety
-    /// It is inside of the inputs.
+    /// The item is inside the inputs.
     unsafe fn item(self, i: usize) -> K::Item;
 
     /// Calls a function with each item and its place.
@@ -349,7 +349,8 @@ pub struct Two<'a, T: Element>(pub &'a Global<'a, T>, pub &'a Global<'a, T>);
 impl<K: Terms<Item = [T; 2], Element = T>, T: Element> Inputs<K> for Two<'_, T> {
     type Vectors = [T::Vector; 2];
 
-    /// The first input's; vectors of the second are cut out of two, unless they begin at multiples of 16 bytes too.
+    /// The first input's lead. Vectors of the second are cut out of two, unless they begin at multiples of 16 bytes,
+    /// too.
     #[inline(always)]
     fn lead(self, start: usize, len: usize) -> usize {
         elements_to_alignment(self.0, start, len)

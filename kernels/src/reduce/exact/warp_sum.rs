@@ -1,4 +1,4 @@
-//! What a warp has summed: exactly, of any elements.
+//! The exact sum of any elements, by a warp.
 
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_vote_any};
 use exact_sum::{Accumulator, Binary, Bins, Window};
@@ -9,28 +9,28 @@ use super::pieces::add_lanes_to_rest;
 use super::rest::{IN_LIMBS, Rest, Special};
 use super::terms::{Beyond, Float, Inputs, Terms, each};
 
-/// The exact sum of what the lanes of a warp have taken.
+/// The exact sum of the terms that a warp's lanes have taken.
 ///
-/// A lane adds its terms as two integers, in a [window](Window) that all lanes of the warp share. What has no room
-/// in them goes to the warp's [`Rest`], which all functions are given. All lanes of the warp call each function, and
-/// have taken as many terms.
+/// A lane adds its terms as two integers, in a [window](Window) that all lanes of the warp share. What does not fit in
+/// the integers goes to the warp's [`Rest`], which every function takes. All lanes of the warp must call each function,
+/// and have taken equally many terms.
 #[derive(Clone, Copy)]
 pub struct WarpSum<G: Grid> {
-    /// What has been taken since the accumulator was last full.
+    /// The terms taken since the accumulator was last full.
     own: Accumulator<G::Format>,
-    /// All before, in units of the window.
+    /// All earlier terms, in units of the window.
     value: ValueOf<G>,
-    /// Both for second terms, if there are some: they have a window of their own, a bin below.
+    /// The same for second terms, if any, in a window one bin lower.
     own_low: Accumulator<G::Format>,
     low: ValueOf<G>,
-    /// As [`WarpSum::in_rest`] gives it.
+    /// See [`WarpSum::in_rest`].
     in_rest: u32,
 }
 
-/// Integers that lanes sum in.
+/// The integers in which lanes sum.
 type ValueOf<G> = <<G as Grid>::Format as Format>::Value;
 
-/// The [high word](Format::high_word) of the largest term of a warp's vectors. NaN counts as nothing.
+/// The [high word](Format::high_word) of the largest term of a warp's vectors. NaN is ignored.
 #[inline(always)]
 pub fn largest_of_warp<K: Terms, I: Inputs<K>, const N: usize>(vectors: &[I::Vectors; N]) -> u32 {
     let mut of_vectors = [Float::<K>::default(); 4];
@@ -39,7 +39,7 @@ pub fn largest_of_warp<K: Terms, I: Inputs<K>, const N: usize>(vectors: &[I::Vec
     u32::reduce_max(FULL_MASK, a.max(b).max(c.max(d)).high_word())
 }
 
-/// The largest magnitude of a vector's terms. NaN counts as nothing.
+/// The largest magnitude of a vector's terms. NaN is ignored.
 #[inline(always)]
 pub fn largest<K: Terms, I: Inputs<K>>(vectors: I::Vectors) -> Float<K> {
     let mut of_pairs = [Float::<K>::default(); 4];
@@ -48,15 +48,15 @@ pub fn largest<K: Terms, I: Inputs<K>>(vectors: I::Vectors) -> Float<K> {
     a.max(b).max(c.max(d))
 }
 
-/// The exponent of a window that has room for magnitudes with a high word. Of magnitudes that are near to each other it
-/// is mostly the same, so that the sums of several warps can be added as they are.
+/// The exponent of a window for magnitudes with a high word. It is mostly the same for magnitudes near each other, so
+/// that the sums of several warps can be added as they are.
 #[inline(always)]
 pub fn window_above<F: Format>(high_word: u32) -> i32 {
     const STEP: i32 = 4;
     (F::exponent_above(high_word) + STEP - 1) & !(STEP - 1)
 }
 
-/// `bins` with the terms of an item.
+/// Adds the terms of an item to `bins`.
 #[inline(always)]
 pub fn extract<K: Terms>(window: Window<Float<K>>, bins: Bins<Float<K>>, item: K::Item) -> Bins<Float<K>> {
     let term = K::term(item);
@@ -67,7 +67,7 @@ pub fn extract<K: Terms>(window: Window<Float<K>>, bins: Bins<Float<K>>, item: K
     if K::HAS_LOW { window.extract(bins, K::low(item, term)) } else { bins }
 }
 
-/// Both bins with the terms of an item: the second in a window of its own, if the grid's terms come in pairs.
+/// Adds the terms of an item to both bins. If the grid's terms come in pairs, the second ones have their own window.
 #[inline(always)]
 pub fn extract_both<K: Terms>(
     [window, window_of_low]: [Window<Float<K>>; 2],
@@ -81,14 +81,14 @@ pub fn extract_both<K: Terms>(
     (window.extract(bins, term), window_of_low.extract(low, K::low(item, term)))
 }
 
-/// Terms of so many items.
+/// The number of terms of `items` items.
 #[inline(always)]
 pub const fn terms<K: Terms>(items: usize) -> u32 {
     items as u32 * if K::HAS_LOW { 2 } else { 1 }
 }
 
 impl<G: Grid> WarpSum<G> {
-    /// The sum of nothing, in the window of terms below `2^exponent`.
+    /// The sum 0, in the window of terms below `2^exponent`.
     #[inline(always)]
     pub fn in_window(exponent: i32) -> Self {
         let window = G::window(exponent);
@@ -97,15 +97,14 @@ impl<G: Grid> WarpSum<G> {
         Self { own, value: Value::ZERO, own_low, low: Value::ZERO, in_rest: 0 }
     }
 
-    /// The same sum, with nothing in bins.
+    /// The same sum, with empty bins.
     #[inline(always)]
     fn drained(self) -> Self {
         let (own, own_low) = (self.own.cleared(), self.own_low.cleared());
         Self { value: self.end(), own, low: self.end_of_low(), own_low, ..self }
     }
 
-    /// Adds the terms of `vectors`, if the sum has room for all of them, and exactly; whether it has. If not,
-    /// nothing is added.
+    /// Adds the terms of `vectors` if all of them fit, exactly. Returns whether they do; if not, nothing is added.
     #[inline(always)]
     pub fn take<K: Terms<Grid = G>, I: Inputs<K>, const N: usize>(&mut self, vectors: [I::Vectors; N]) -> bool {
         let items = N * items_of_vector::<K>();
@@ -122,7 +121,7 @@ impl<G: Grid> WarpSum<G> {
                 (bins, low) = extract_both::<K>([window, window_of_low], [bins, low], item);
             });
         });
-        // Now, as all elements would have to be kept for a later addition.
+        // Computed now, since a later addition would keep all elements in registers.
         self.own = self.own.with(bins, count).map_words(G::Format::now);
         if G::HAS_LOW {
             self.own_low = self.own_low.with(low, count).map_words(G::Format::now);
@@ -137,13 +136,13 @@ impl<G: Grid> WarpSum<G> {
         true
     }
 
-    /// Which parts of the rest have something of the sum: [`IN_LIMBS`], [`IN_BELOW`](super::rest::IN_BELOW).
+    /// Which parts of the rest hold some of the sum: [`IN_LIMBS`], [`IN_BELOW`](super::rest::IN_BELOW).
     #[inline(always)]
     pub fn in_rest(&self) -> u32 {
         self.in_rest
     }
 
-    /// Adds any terms of `vectors`, which are `TERMS`; whether [`WarpSum::take`] would have done.
+    /// Adds any terms of `vectors`, `TERMS` in all. Returns whether [`WarpSum::take`] would have added them.
     #[inline(always)]
     pub fn take_any<K: Terms<Grid = G>, I: Inputs<K>, const N: usize, const TERMS: usize>(
         &mut self,
@@ -158,7 +157,7 @@ impl<G: Grid> WarpSum<G> {
         self.take_terms(all, K::WINDOW.is_some(), rest) & is_plain
     }
 
-    /// Adds any items, which have at most `TERMS`.
+    /// Adds any items, with at most `TERMS` terms.
     #[inline(always)]
     pub fn take_items<K: Terms<Grid = G>, const N: usize, const TERMS: usize>(
         &mut self,
@@ -172,7 +171,8 @@ impl<G: Grid> WarpSum<G> {
         self.take_terms(all, K::WINDOW.is_some(), rest);
     }
 
-    /// Writes the terms of item `i` to their places. What is beyond them goes to limbs; whether there is nothing.
+    /// Writes the terms of item `i` to their places, and adds what is beyond terms to limbs. Returns whether nothing
+    /// is.
     #[inline(always)]
     fn split<K: Terms<Grid = G>, const TERMS: usize>(
         &mut self,
@@ -207,9 +207,9 @@ impl<G: Grid> WarpSum<G> {
         false
     }
 
-    /// Adds any terms, in the window of the largest; what they leave in the window below, and so on until nothing is
-    /// left: of `f32` within `2^40` of each other that is twice, of any at most seven times. Whether they were all
-    /// in the window that was there, and left nothing.
+    /// Adds any terms, in the window of the largest. What they leave is added in the window below, and so on until
+    /// nothing is left: twice for `f32` within `2^40` of each other, at most seven times for any. Returns whether all
+    /// were in the current window, and left nothing.
     #[inline(always)]
     pub fn take_terms<const N: usize>(&mut self, mut left: [G::Format; N], keeps_window: bool, rest: &Rest<G>) -> bool {
         *self = self.drained();
@@ -225,7 +225,7 @@ impl<G: Grid> WarpSum<G> {
         let before = self.own.window();
         let (needed, mut exponent) =
             (window_above::<G::Format>(u32::reduce_max(FULL_MASK, largest)), before.exponent());
-        // Elements that are far below the window leave too much.
+        // Elements far below the window leave too much.
         const NEAR: i32 = 8;
         if !keeps_window && ((needed > exponent) | (needed + NEAR < exponent)) {
             exponent = G::window(needed).exponent();
@@ -247,7 +247,7 @@ impl<G: Grid> WarpSum<G> {
             (value, has_residual) = extract_all::<G, N>(window, &mut left);
             self.in_rest |= rest.add_below(value.sum_of_lanes().wide() as i64, G::position(window));
         }
-        // Second terms, which are always below the window here, have one of their own elsewhere.
+        // Second terms are always below the window here, and have their own elsewhere.
         let mut is_expected = G::HAS_LOW;
         while has_residual {
             is_exact &= is_expected;
@@ -271,7 +271,7 @@ impl<G: Grid> WarpSum<G> {
         rest.add_below_to_limbs(G::position(G::below(self.own.window())));
     }
 
-    /// The same sum, but for that of second terms, which goes to limbs.
+    /// The same sum without that of second terms, which goes to limbs.
     #[inline(always)]
     pub fn with_low_in_limbs(self, rest: &Rest<G>) -> Self {
         if !G::HAS_LOW {
@@ -284,14 +284,14 @@ impl<G: Grid> WarpSum<G> {
         Self { own_low, low: Value::ZERO, in_rest, ..self }
     }
 
-    /// What the lanes have of first terms.
+    /// The lanes' sums of first terms.
     #[inline(always)]
     pub fn of_lanes(self) -> OfLanes<G> {
         OfLanes { value: self.end(), position: self.position(), in_rest: self.in_rest }
     }
 
-    /// What the lanes have of first and of second terms. The lowest bits of the first are with the second, as sums of
-    /// many squares would have too many for a [`Piece`](super::pieces::Piece).
+    /// The lanes' sums of first and of second terms. The lowest bits of the first move to the second, as sums of many
+    /// squares would have too many bits for a [`Piece`](super::pieces::Piece).
     #[inline(always)]
     pub fn of_both(self) -> [OfLanes<G>; 2] {
         const MOVED: u32 = 32;
@@ -324,14 +324,14 @@ impl<G: Grid> WarpSum<G> {
     }
 }
 
-/// What the lanes of a warp have summed: an integer each, in units of one power of two.
+/// The sums of a warp's lanes: an integer each, in units of one power of two.
 #[derive(Clone, Copy)]
 pub struct OfLanes<G: Grid> {
-    /// This lane's.
+    /// This lane's sum.
     pub value: ValueOf<G>,
-    /// The unit is the grid's times this power of two.
+    /// The unit is the grid's times `2^position`.
     pub position: u32,
-    /// As [`WarpSum::in_rest`] gives it.
+    /// See [`WarpSum::in_rest`].
     pub in_rest: u32,
 }
 
@@ -341,8 +341,8 @@ pub const fn items_of_vector<K: Terms>() -> usize {
     16 / size_of::<K::Element>()
 }
 
-/// Extracts terms that are in a window: this lane's sum, in its units, and whether one of the warp's has left
-/// something. What they have left is in their place.
+/// Extracts terms in a window. Returns this lane's sum, in the window's units, and whether any of the warp's terms left
+/// a residual. Residuals replace the terms.
 #[inline(always)]
 pub(super) fn extract_all<G: Grid, const N: usize>(
     window: Window<G::Format>,
@@ -354,7 +354,7 @@ pub(super) fn extract_all<G: Grid, const N: usize>(
     (value, warp_vote_any(FULL_MASK, bins.has_residual()))
 }
 
-/// The largest magnitude's high word, of NaN too.
+/// The high word of the largest magnitude, NaN included.
 #[inline(always)]
 pub(super) fn largest_of<F: Format, const N: usize>(terms: &[F; N]) -> u32 {
     let mut largest = 0;
@@ -365,7 +365,7 @@ pub(super) fn largest_of<F: Format, const N: usize>(terms: &[F; N]) -> u32 {
     largest
 }
 
-/// Adds to limbs the terms that no window has, and says which are not finite; leaves zeros in their place.
+/// Adds to limbs the terms above all windows, records which are not finite, and replaces both with zeros.
 #[inline(always)]
 pub(super) fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], rest: &Rest<G>) {
     let (mut sum, mut has_nan, mut has_infinity, mut has_negative_infinity) = (0_i64, false, false, false);
@@ -380,7 +380,7 @@ pub(super) fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], re
         sum += if is_large & is_finite { units } else { 0 };
         terms[i] = if is_large { G::Format::default() } else { term };
     });
-    // Of at most 58 bits and a sign.
+    // At most 58 bits and a sign.
     let sum: i64 = sum.sum_of_lanes();
     rest.add(|k| sum.digit((G::Format::LARGE - G::UNIT) as u32, k));
     rest.add_special(Special::Nan, has_nan);

@@ -12,16 +12,17 @@ use super::rest::{Rest, Special};
 use super::terms::each;
 use super::warp_sum::largest_of;
 
-/// Terms of a lane that are added at once.
+/// Terms that a lane adds together.
 pub const TERMS: usize = 8;
 
-/// Exact sums of any terms, a superaccumulator each: integers in units of the grid's unit times `2^(p j)`, with `p` the
-/// bits of a mantissa. A superaccumulator is one warp's, whose lanes all call each function.
+/// Exact sums of any terms, in a superaccumulator each. A superaccumulator has integers in units of the grid's unit
+/// times `2^(p j)`, with `p` the bits of a mantissa. A superaccumulator belongs to one warp, whose lanes must all call
+/// each function.
 ///
-/// Terms are extracted from the bin of the largest on downwards, until nothing is left. So an addition takes as long as
-/// the terms' exponents are apart.
+/// Terms are extracted from the bin of the largest downwards, until nothing is left. So the time of an addition grows
+/// with the range of the terms' exponents.
 ///
-/// Source: as of [`Window`](exact_sum::Window); Neal, "Fast exact summation using small and large superaccumulators",
+/// Source: that of [`Window`](exact_sum::Window); Neal, "Fast exact summation using small and large superaccumulators",
 /// 2015.
 #[derive(Clone, Copy)]
 pub struct WideSums<G: Grid> {
@@ -32,7 +33,7 @@ pub struct WideSums<G: Grid> {
 impl<G: Grid> WideSums<G> {
     const MANTISSA: i32 = <G::Format as Binary>::MANTISSA as i32;
 
-    /// Bins whose constants are finite numbers, as far as there are limbs.
+    /// Bins whose constants are finite, and which have limbs.
     const BINS: i32 = {
         let finite = (G::Format::MAX_EXPONENT - 1 - Self::MANTISSA - G::UNIT) / Self::MANTISSA + 1;
         let needed = G::LIMBS as i32 * 32 / Self::MANTISSA + 1;
@@ -42,13 +43,13 @@ impl<G: Grid> WideSums<G> {
     /// Terms below this power of two have a bin. Larger ones are scaled down by two bins' range.
     const TOP: i32 = G::UNIT + Self::MANTISSA * Self::BINS - 1;
 
-    /// Where a superaccumulator has the bits of what is not finite, behind its bins, which fill slots.
+    /// The word of a superaccumulator for non-finite terms, after its bins, which fill slots.
     const SPECIALS: usize = (Self::BINS as usize + 2).next_multiple_of(2);
 
     /// Slots of a superaccumulator.
     const SLOTS: usize = (Self::SPECIALS + 1).div_ceil(2);
 
-    /// Additions that a bin has room for after [`WideSums::pass_carries`].
+    /// Additions that fit in a bin after [`WideSums::pass_carries`].
     pub const ADDITIONS: u32 = {
         let bits = Self::MANTISSA as u32 - 1 + 5 + TERMS.ilog2();
         let additions = if bits > 40 { 1 << (62 - bits) } else { 1 << 20 };
@@ -56,7 +57,7 @@ impl<G: Grid> WideSums<G> {
         additions
     };
 
-    /// Sums in slots, which may have any words.
+    /// Sums in slots with any contents.
     #[inline(always)]
     pub fn new(words: Slots) -> Self {
         Self { words, grid: PhantomData }
@@ -75,7 +76,7 @@ impl<G: Grid> WideSums<G> {
         self.words.store(place, if k.is_multiple_of(2) { [word, high] } else { [low, word] });
     }
 
-    /// Makes a sum nothing.
+    /// Sets a sum to 0.
     #[inline(always)]
     pub fn begin(&self, sum: usize) {
         let mut slot = lane_id() as usize;
@@ -113,10 +114,10 @@ impl<G: Grid> WideSums<G> {
         }
     }
 
-    /// Adds terms that are below `2^exponent`, to bins that are `above` above their own.
+    /// Adds terms below `2^exponent` to the bins that are `above` above their own.
     #[inline(always)]
     fn extract(&self, sum: usize, mut left: [G::Format; TERMS], exponent: i32, above: i32) {
-        // The lowest bin whose half is above all.
+        // The lowest bin whose half is above all terms.
         let bits = exponent - G::UNIT - (Self::MANTISSA - 1);
         let mut bin = if bits > 0 { (bits + Self::MANTISSA - 1) / Self::MANTISSA } else { 0 };
         loop {
@@ -138,7 +139,7 @@ impl<G: Grid> WideSums<G> {
             if lane_id() == 0 {
                 self.set_word(sum, k, self.word(sum, k).wrapping_add(total as u64));
             }
-            // -0.0 is nothing.
+            // -0.0 counts as nothing left.
             if bin == 0 || !warp_vote_any(FULL_MASK, any & !G::Format::SIGN != G::Format::ZERO) {
                 break;
             }
@@ -146,7 +147,7 @@ impl<G: Grid> WideSums<G> {
         }
     }
 
-    /// Notes which terms are not finite, and leaves zeros in their place.
+    /// Records which terms are not finite, and replaces them with zeros.
     #[inline(always)]
     fn note_specials(&self, sum: usize, terms: &mut [G::Format; TERMS]) {
         let mut found = 0;
@@ -166,7 +167,7 @@ impl<G: Grid> WideSums<G> {
         }
     }
 
-    /// Leaves as many bits in each bin as the distance to the next one has, and little more.
+    /// Leaves little more than `MANTISSA` bits, the distance to the next bin, in each bin.
     #[inline(always)]
     pub fn pass_carries(&self, sum: usize) {
         sync_warp(FULL_MASK);
@@ -180,7 +181,7 @@ impl<G: Grid> WideSums<G> {
             self.words.store(place, [kept(low), kept(high)]);
         }
         sync_warp(FULL_MASK);
-        // The last bin has none.
+        // The last slot has no next one.
         if slot + 1 < Self::SPECIALS / 2 {
             let [low, high] = self.words.load(place + 1);
             self.words.store(place + 1, [low.wrapping_add(carry as u64), high]);
@@ -191,7 +192,7 @@ impl<G: Grid> WideSums<G> {
     /// Adds a sum to a superaccumulator of limbs.
     #[inline(always)]
     pub fn end(&self, sum: usize, rest: &Rest<G>) {
-        /// Bins so far apart have no limb in common: each touches three.
+        /// Bins this far apart share no limb: each touches three.
         const APART: u32 = 8;
         const { assert!(APART as i32 * Self::MANTISSA >= 4 * 32) };
         sync_warp(FULL_MASK);

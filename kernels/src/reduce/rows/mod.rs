@@ -13,28 +13,28 @@ use crate::ops::builtin::*;
 use crate::ops::{Operator, constant, tree};
 use stage::{Stage, turned};
 
-/// Vectors of a block's rows: as many for each thread.
+/// Vectors of a block's rows.
 const VECTORS: usize = BLOCK * VECTORS_EACH;
 
-/// Vectors that a block's rows lie in, if there are gaps between them: one more for each thread, since each row may
-/// begin inside of one.
+/// Vectors that hold a block's rows if there are gaps between them. One more for each thread, since each row may begin
+/// inside a vector.
 pub const VECTORS_WITH_GAPS: usize = BLOCK * (VECTORS_EACH + 1);
 
-/// Lanes that fold a row of so many vectors, a power of two up to 32.
+/// Lanes that fold a row of `vectors` vectors, a power of two up to 32.
 pub const fn lanes_of_row(vectors: usize) -> usize {
     let lanes = vectors.div_ceil(VECTORS_EACH).next_power_of_two();
     if lanes < 32 { lanes } else { 32 }
 }
 
-/// Vectors that a row of `len` elements of `size` bytes lies in, at most; at least 2, as numbers are divided by it.
+/// The most vectors that a row of `len` elements of `size` bytes lies in. At least 2, since it is a divisor.
 pub const fn vectors_of_row(len: usize, size: usize) -> usize {
     let of_vector = 16 / size;
     let vectors = (len + of_vector - 1).div_ceil(of_vector);
     if vectors < 2 { 2 } else { vectors }
 }
 
-/// Rows that a block has room for, of `len` elements and with a pitch of `pitch`: a whole number for each group of
-/// `lanes` lanes, where there are so many.
+/// Rows of `len` elements that fit in a block, with a pitch of `pitch`. If enough fit, each group of `lanes` lanes has
+/// the same number.
 pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) -> usize {
     let groups = BLOCK / lanes;
     let room = match (pitch == len, len) {
@@ -68,23 +68,24 @@ pub struct RowArgs<T: Plain, R: Plain> {
     pub lanes: u32,
     /// Rows of a block.
     pub rows_of_block: u32,
-    /// Vectors that a row with gaps behind it takes in shared memory.
+    /// Vectors that a row takes in shared memory if there are gaps between rows.
     pub vectors_of_row: u32,
     /// A result for each row.
     pub output: GlobalMut<R>,
 }
 
-/// Reduces `rows` rows of `len` elements, each of which begins `pitch` elements behind the one before, to one output
-/// each. `lanes` are [`lanes_of_row`], and a block is for up to [`rows_of_block`] rows, which lie in `vectors_of_row`
-/// vectors each.
+/// Reduces `rows` rows of `len` elements, `pitch` elements apart, to one output each.
 ///
-/// - *All that a block reads is on its way at once*: four vectors in each thread, at multiples of 16 bytes wherever
-///   rows begin, neighbouring ones in neighbouring lanes however long rows are. They go to shared memory as they are.
-/// - *A row is cut out of them there*, by as few lanes as have four vectors of it each: the fewer, the fewer shuffles
-///   follow, and the order in which a row is folded is the same at each alignment.
+/// `lanes` are [`lanes_of_row`]. A block takes up to [`rows_of_block`] rows, which lie in `vectors_of_row` vectors
+/// each.
+///
+/// - *All loads of a block are in flight at once*: four vectors in each thread, at multiples of 16 bytes wherever rows
+///   begin, coalesced whatever the rows' length. They go to shared memory unchanged.
+/// - *Rows are cut out of shared memory*, by the fewest lanes that have up to four vectors of a row each. Fewer lanes
+///   need fewer shuffles, and the order in which a row is folded is the same at each alignment.
 ///
 /// # Safety
-/// The arguments are as said above, and the views have all elements that they name: accesses are not checked.
+/// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
@@ -114,7 +115,7 @@ pub unsafe fn rows<O: Operator<T>, T: Element>(
     let mut base = 0;
     while base < count {
         let row = base + group;
-        // Lanes behind the last row take part in the shuffles all the same.
+        // Lanes past the last row take part in the shuffles, too.
         let state = if row < count {
             let row = StagedRow { tile: &tile, start: stage.place(row, vectors_of_row), len, lane, log_of_lanes };
             if stage.is_aligned() { row.fold::<O, true>(operator) } else { row.fold::<O, false>(operator) }
@@ -129,10 +130,10 @@ pub unsafe fn rows<O: Operator<T>, T: Element>(
     }
 }
 
-/// A row in shared memory, and the lane of those that fold it.
+/// A row in shared memory, and one of the lanes that fold it.
 struct StagedRow<'a, T: Element> {
     tile: &'a SharedArray<T::Vector, { stage::ROOM }>,
-    /// Its first element.
+    /// The row's first element.
     start: u32,
     len: u32,
     lane: u32,
@@ -140,8 +141,8 @@ struct StagedRow<'a, T: Element> {
 }
 
 impl<T: Element> StagedRow<'_, T> {
-    /// What the lane folds: up to four vectors, each so many lanes behind the one before, and elements behind the last
-    /// whole vector.
+    /// The state of what the lane folds. The lane has up to four vectors, as far apart as the row has lanes, and
+    /// elements after the last whole vector.
     #[inline(always)]
     fn fold<O: Operator<T>, const ALIGNED: bool>(&self, operator: O) -> O::State {
         let Self { len, lane, log_of_lanes, .. } = *self;
@@ -170,7 +171,7 @@ impl<T: Element> StagedRow<'_, T> {
         while i < len {
             let at = (self.start + i) as usize;
             let place = turned(at / T::Vector::LEN) * T::Vector::LEN + at % T::Vector::LEN;
-            // SAFETY: inside of the row, and so of the array.
+            // SAFETY: the element is inside the row, and so inside the array.
             let element: T = unsafe { self.tile.load_element_unchecked(place) };
             state = O::combine(state, operator.lift(element, u64::from(i)));
             i += 1 << log_of_lanes;
@@ -183,7 +184,7 @@ impl<T: Element> StagedRow<'_, T> {
     fn vector<const ALIGNED: bool>(&self, k: u32) -> T::Vector {
         let at = self.start + k * T::Vector::LEN as u32;
         let (low, past) = ((at / T::Vector::LEN as u32) as usize, (at % T::Vector::LEN as u32) as usize);
-        // SAFETY: the vectors in which its first and its last element are.
+        // SAFETY: these are the vectors of its first and its last element.
         unsafe {
             if ALIGNED {
                 return self.tile.load_unchecked(turned(low));

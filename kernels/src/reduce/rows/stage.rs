@@ -1,28 +1,30 @@
-//! The rows of a block on their way to shared memory.
+//! Copies the rows of a block to shared memory.
 
 use cuda_std::prelude::*;
 
 use super::{BLOCK, VECTORS, VECTORS_EACH, VECTORS_WITH_GAPS};
 use crate::divisor::Divisor;
 
-/// Vectors that a block has room for, in whole lines: of rows without gaps one more than they have, as they may begin
-/// and end inside of one.
+/// A block's capacity in vectors, in whole lines. Rows without gaps need one vector more than they have, as they may
+/// begin and end inside one.
 pub(super) const ROOM: usize = VECTORS_WITH_GAPS;
 const _: () = assert!(ROOM > VECTORS && ROOM.is_multiple_of(8));
 
-/// Where vector `i` lies in shared memory: its line of eight, which are all banks, is turned by the line's number. So
-/// vectors of neighbouring rows are in different banks, where a row has fewer than a line and each lane the same vector
-/// of another row.
+/// The swizzled place of vector `i` in shared memory. Its line of eight, which covers all banks, is rotated by the
+/// line's number. So vectors of neighbouring rows are in different banks if a row is shorter than a line and each lane
+/// reads the same vector of another row.
 #[inline(always)]
 pub(super) fn turned(i: usize) -> usize {
     i / 8 * 8 + (i + i / 8) % 8
 }
 
-/// Rows, and how they lie in shared memory: as the aligned vectors that they lie in, all of them together if there is
-/// no gap between them, else each by itself.
+/// Rows, and their layout in shared memory.
+///
+/// The layout is the aligned vectors that hold them: of all rows together if there are no gaps between them, else of
+/// each row by itself.
 pub(super) struct Stage<'a, T> {
     input: &'a Global<'a, T>,
-    /// Where the first begins, and how many elements behind the start of a vector.
+    /// The first row's first element, and its distance from the start of a vector.
     begin: usize,
     past: u32,
     rows: u32,
@@ -43,19 +45,19 @@ impl<'a, T: Element> Stage<'a, T> {
         self.pitch == self.len as usize
     }
 
-    /// How many elements row `row` begins behind the start of a vector.
+    /// How many elements after the start of a vector row `row` begins.
     #[inline(always)]
     fn past(&self, row: u32) -> u32 {
         self.past.wrapping_add(row.wrapping_mul(self.pitch as u32)) % T::Vector::LEN as u32
     }
 
-    /// Whether all rows begin where vectors do.
+    /// Whether all rows begin at the start of a vector.
     #[inline(always)]
     pub fn is_aligned(&self) -> bool {
         self.past == 0 && self.pitch.is_multiple_of(T::Vector::LEN)
     }
 
-    /// Where row `row` begins in shared memory, in elements.
+    /// The first element of row `row` in shared memory.
     #[inline(always)]
     pub fn place(&self, row: u32, vectors_of_row: u32) -> u32 {
         if self.is_one_run() {
@@ -65,7 +67,7 @@ impl<'a, T: Element> Stage<'a, T> {
         }
     }
 
-    /// Writes the rows to shared memory. Everything is on its way before the first is there.
+    /// Writes the rows to shared memory. All loads are in flight before the first is stored.
     #[inline(always)]
     pub fn copy_to(&self, vectors_of_row: u32, tile: &SharedArray<T::Vector, ROOM>) {
         const { assert!(VECTORS_EACH == 4) };
@@ -85,7 +87,7 @@ impl<'a, T: Element> Stage<'a, T> {
         let vectors = [load(0), load(1), load(2), load(3), load(4)];
         let keep = |k: usize| {
             if places[k].is_there {
-                // SAFETY: of those that there is room for.
+                // SAFETY: the place is within the capacity.
                 unsafe { tile.store_unchecked(turned(nth(k) as usize), vectors[k]) };
             }
         };
@@ -96,13 +98,13 @@ impl<'a, T: Element> Stage<'a, T> {
         keep(4);
     }
 
-    /// The `nth` of the vectors that all rows lie in, if there is no gap between them.
+    /// The `nth` of the vectors that hold all rows, if there are no gaps between them.
     #[inline(always)]
     fn of_run(&self, nth: u32) -> Vector {
         self.vector(self.begin, self.past, self.rows * self.len, nth)
     }
 
-    /// The `nth` vector, if each row has so many.
+    /// The `nth` vector, if each row has `by_vectors` vectors.
     #[inline(always)]
     fn of_row(&self, by_vectors: Divisor, nth: u32) -> Vector {
         let (row, i) = by_vectors.divide_outside_of_loops(nth);
@@ -111,8 +113,8 @@ impl<'a, T: Element> Stage<'a, T> {
         Vector { is_there: vector.is_there && row < self.rows, ..vector }
     }
 
-    /// The `i`-th of the vectors that `len` elements from `begin` on lie in, which begin `past` elements behind the
-    /// first one's start.
+    /// Vector `i` of those that hold `len` elements from `begin` on. `begin` is `past` elements after the start of the
+    /// first vector.
     #[inline(always)]
     fn vector(&self, begin: usize, past: u32, len: u32, i: u32) -> Vector {
         let of_vector = T::Vector::LEN as u32;
@@ -128,16 +130,17 @@ impl<'a, T: Element> Stage<'a, T> {
     #[inline(always)]
     fn load(&self, vector: Vector) -> T::Vector {
         let Vector { is_there, start, from, to } = vector;
-        // SAFETY: if it is there these elements are the rows', which are inside of the view; and `start` is aligned.
+        // SAFETY: if the vector exists, these elements are the rows', which are inside the view; and `start` is
+        // aligned.
         unsafe { self.input.load_aligned_part_if_unchecked(is_there, start, from as usize, to as usize) }
     }
 }
 
-/// An aligned vector of the input, or one that is not there.
+/// An aligned vector of the input, which may not exist.
 #[derive(Clone, Copy)]
 struct Vector {
     is_there: bool,
-    /// Where it begins in the view, and which of its elements are the rows'.
+    /// Its first element in the view, and the range of its elements that belong to the rows.
     start: usize,
     from: u32,
     to: u32,

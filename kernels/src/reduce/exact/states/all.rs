@@ -13,7 +13,7 @@ use crate::reduce::exact::terms::{Summand, Terms};
 /// Threads of a block.
 pub const BLOCK: usize = 256;
 
-/// Adds each state of `from` to the state of the same number. A state has `words` words, of which the first `limbs` are
+/// Adds each state of `from` to the state of the same index. A state has `words` words, the first `limbs` of them
 /// limbs.
 #[kernel(block = BLOCK)]
 pub fn exact_states_merge(words: u32, limbs: u32, from: Global<i64>, states: GlobalMut<i64>) {

@@ -1,4 +1,4 @@
-//! Adds columns to states, one by each lane.
+//! Adds columns to states, one column by each lane.
 
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
@@ -13,7 +13,7 @@ use crate::reduce::exact::terms::{Elements, Summand, Terms, each};
 /// Threads of a block.
 pub const BLOCK: usize = 256;
 
-/// Elements of a column that a thread loads and adds at once.
+/// Elements of a column that a thread has in flight and adds together.
 pub const AT_ONCE: usize = 8;
 
 /// The arguments of [`exact_states_of_columns`](fn@exact_states_of_columns) and
@@ -30,22 +30,22 @@ pub struct StateColumnArgs<T: Plain> {
     pub pitch: usize,
     /// Elements from the start of a matrix to that of the next one.
     pub batch_pitch: usize,
-    /// Rows that lie side by side in a row of tiles.
+    /// Rows that are folded into one.
     pub folded: u32,
-    /// Rows of a part.
+    /// Rows of a split.
     pub rows_of_part: usize,
-    /// Tiles side by side.
+    /// Tiles across a row.
     pub tiles: u32,
-    /// Blocks that fold a column.
+    /// Blocks that share a column: its splits.
     pub parts: u32,
-    /// The sums that go on, one for each column.
+    /// The running sums, one for each column.
     pub states: GlobalMut<i64>,
 }
 
-/// Adds each column of `batches` matrices to the state of the same number.
+/// Adds each column of `batches` matrices to the state of the same index.
 ///
-/// A thread has one column, or each `folded`th row of it, of one part of `rows_of_part` rows. `tiles` blocks have all
-/// threads of a part, `tiles * parts` those of a matrix. Neighbouring threads load neighbouring elements.
+/// A thread has one column, or every `folded`th row of it, of one split of `rows_of_part` rows. `tiles` blocks hold all
+/// threads of a split, `tiles * parts` blocks those of a matrix. Neighbouring threads load neighbouring elements.
 ///
 /// # Safety
 /// The views have all elements that are named: accesses are not checked. `tiles`, `parts`, `folded` and `rows_of_part`
@@ -58,10 +58,10 @@ pub unsafe fn exact_states_of_columns<T: Summand>(
     add_columns(&input, matrix, States::<T::Grid>::new(states));
 }
 
-/// [`exact_states_of_columns`](fn@exact_states_of_columns) of terms that are `f64`, which need more registers.
+/// [`exact_states_of_columns`](fn@exact_states_of_columns) of `f64` terms, which need more registers.
 ///
 /// # Safety
-/// As there.
+/// As for [`exact_states_of_columns`](fn@exact_states_of_columns).
 #[kernel(instances = [f64], block = BLOCK, min_blocks = 3)]
 pub unsafe fn exact_states_of_columns_in_f64<T: Summand>(
     StateColumnArgs { input, rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts, states }: StateColumnArgs<T>,
@@ -106,9 +106,9 @@ fn add_columns<T: Summand>(input: &Global<T>, matrix: Matrix, states: States<'_,
         let mut items = [T::default(); AT_ONCE];
         each::<AT_ONCE>(|k| {
             let of_item = row + k * step;
-            // The first one again where there is no other: a load without a branch.
+            // Clamped to the first row, so that the loads need no predicate.
             let is_there = of_item < end;
-            // SAFETY: the row is one of the matrix, as is `row`, and the matrix is inside of the input.
+            // SAFETY: the row is one of the matrix, as is `row`, and the matrix is inside the input.
             let item = unsafe { input.load_unchecked(start + if is_there { of_item } else { row } * pitch) };
             items[k] = if is_there { item } else { T::default() };
         });

@@ -1,4 +1,4 @@
-//! Exact sums by one lane, which needs no other.
+//! Exact sums by a single lane.
 
 use exact_sum::{Binary, Bins, Window};
 
@@ -8,23 +8,23 @@ use crate::reduce::exact::rest::Special;
 use crate::reduce::exact::terms::each;
 use crate::reduce::exact::warp_sum::{largest_of, window_above};
 
-/// What a lane has summed, in a window of its own, of any terms.
+/// A lane's sum of any terms, in its own window.
 #[derive(Clone, Copy)]
 pub struct LaneSum<G: Grid> {
     window: Window<G::Format>,
     value: <G::Format as Format>::Value,
 }
 
-/// Takes what a lane's integer has no room for.
+/// Receives what does not fit in a lane's integer.
 pub trait Sink {
     /// Adds `value * 2^position`.
     fn add(&self, value: i128, position: u32);
-    /// Adds something that is not finite.
+    /// Counts a non-finite term.
     fn add_special(&self, special: Special);
 }
 
 impl<G: Grid> LaneSum<G> {
-    /// The sum of nothing, in the window of terms below `2^exponent`.
+    /// The sum 0, in the window of terms below `2^exponent`.
     #[inline(always)]
     pub fn in_window(exponent: i32) -> Self {
         Self { window: G::window(exponent), value: Value::ZERO }
@@ -42,10 +42,10 @@ impl<G: Grid> LaneSum<G> {
         }
     }
 
-    /// Adds terms in the window of the largest; what they leave goes to the windows below, and from there to the sink.
+    /// Adds terms in the window of the largest. What they leave goes to the windows below, and from there to the sink.
     #[inline(always)]
     fn take_any<const N: usize>(&mut self, mut left: [G::Format; N], sink: &impl Sink) {
-        /// Terms that are far below the window leave too much.
+        /// Terms far below the window leave too much.
         const NEAR: i32 = 8;
         if G::Format::exponent_above(largest_of(&left)) > Window::<G::Format>::HIGHEST {
             take_large::<G, N>(&mut left, sink);
@@ -73,8 +73,8 @@ impl<G: Grid> LaneSum<G> {
     }
 }
 
-/// Extracts terms that are in a window: their sum, in its units, and whether one has left something. What they have
-/// left is in their place.
+/// Extracts terms in a window. Returns their sum, in the window's units, and whether any left a residual. Residuals
+/// replace the terms.
 #[inline(always)]
 fn extract_all<G: Grid, const N: usize>(
     window: Window<G::Format>,
@@ -85,7 +85,7 @@ fn extract_all<G: Grid, const N: usize>(
     (Value::of(window.drain(bins.upper, bins.lower, N as u32)), bins.has_residual())
 }
 
-/// Adds to the sink the terms that no window has, and what is not finite; leaves zeros in their place.
+/// Adds to the sink the terms above all windows and the non-finite ones, and replaces both with zeros.
 #[inline(always)]
 fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], sink: &impl Sink) {
     let mut sum = 0_i64;

@@ -1,4 +1,4 @@
-//! Adds whole inputs and long rows to states, a row by one block or several.
+//! Adds whole inputs and long rows to states, with one block or several for each row.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::lane_id;
@@ -11,11 +11,11 @@ use crate::reduce::exact::rest::{MOST_WARPS, Rest, declare_rest, warp_id};
 use crate::reduce::exact::terms::{Elements, One, Summand};
 use crate::reduce::long_rows::Part;
 
-/// Adds each row of `len` elements, which begin `pitch` elements apart, to the state of the same number.
+/// Adds each row of `len` elements, `pitch` elements apart, to the state of the same index.
 ///
 /// # Safety
-/// As of [`long_rows`](fn@crate::reduce::long_rows::rows), but that there is a state for each row instead of an output,
-/// and no tile state. A block has at most 512 threads.
+/// As for [`long_rows`](fn@crate::reduce::long_rows::long_rows), but with a state for each row instead of an output,
+/// and no tile states. A block has at most 512 threads.
 #[kernel(instances = [f32, f64, f16, bf16], max_threads = crate::reduce::exact::long_rows::THREADS_AT_ONCE, min_blocks = 1)]
 pub unsafe fn exact_states_of_long_rows<T: Summand>(
     input: Global<T>,

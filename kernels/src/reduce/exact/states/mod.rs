@@ -1,8 +1,8 @@
-//! Exact sums that stay in global memory, to which one launch after another adds.
+//! Exact sums that stay in global memory, to which successive launches add.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
-//! | this one | a state's words, and how threads of any blocks add to them |
+//! | this one | a state's words, and additions to them by threads of any blocks |
 //! | [`long_rows`](mod@long_rows) | adds whole inputs and long rows |
 //! | [`rows`](mod@rows) | adds short rows |
 //! | [`columns`](mod@columns), [`lane_sum`] | adds columns, one by each thread |
@@ -31,35 +31,35 @@ pub const fn words_of_state<G: Grid>() -> usize {
     words::<G>() as usize + 1
 }
 
-/// Bits that a limb has between launches, its sign among them. Limbs are in units of `2^(32 k)`, so that several
-/// hundred additions fit before a carry is passed on.
+/// Bits of a limb between launches, including its sign. Limbs are in units of `2^(32 k)`, so several hundred additions
+/// fit before a carry.
 pub const LIMB_BITS: u32 = 40;
 
-// An addition to a limb is less than 2^39, and passes on less than its own magnitude and 2^40. A limb has room for what
-// all lanes of a device have added and not yet passed on.
+// An addition to a limb is less than 2^39, and carries less than its own magnitude and 2^40. A limb holds what all
+// lanes of a device have added and not yet carried.
 const _: () = {
     const LANES: i128 = 1 << 21;
     let (limb, addition, carry) = (1_i128 << (LIMB_BITS - 1), 1_i128 << 39, 1_i128 << LIMB_BITS);
     assert!(limb + LANES * (2 * addition + carry) < 1 << 63);
 };
 
-/// What a limb has beyond its bits, in units of `2^LIMB_BITS`: 0 of a limb between launches.
+/// A limb's excess beyond its bits, in units of `2^LIMB_BITS`; 0 between launches.
 #[inline(always)]
 pub const fn excess(limb: i64) -> i64 {
     (limb + (1 << (LIMB_BITS - 1))) >> LIMB_BITS
 }
 
-/// Adds to limb `k` of a state whose words begin at `first`, less than `2^39`, and passes the carry on.
+/// Adds `amount`, less than `2^39`, to limb `k` of a state whose words begin at `first`, and carries.
 ///
-/// A thread whose addition changes a limb's [`excess`] takes the difference out of the limb, and adds it to the limb
-/// above. So the excess of a limb is always what threads have not yet taken out, and 0 at the end of a launch, in
-/// whatever order they come. The number that the limbs stand for stays the same.
+/// A thread whose addition changes a limb's [`excess`] takes the difference out of the limb and adds it to the limb
+/// above. So a limb's excess is always what threads have not yet taken out, and is 0 at the end of a launch, in any
+/// order. The number that the limbs represent does not change.
 #[inline(always)]
 pub fn add_to_limb(states: &GlobalMut<i64>, first: usize, limbs: u32, k: u32, amount: i64) {
     let (mut k, mut amount) = (k, amount);
     while amount != 0 {
         let before = i64::fetch_add(states, first + k as usize, amount, Scope::Device);
-        // The last limb has room for all that is above it.
+        // The last limb holds everything above it.
         let carry = if k + 1 < limbs { excess(before + amount) - excess(before) } else { 0 };
         if carry != 0 {
             i64::fetch_add(states, first + k as usize, -(carry << LIMB_BITS), Scope::Device);
@@ -76,7 +76,7 @@ pub struct States<'a, G> {
 }
 
 impl<'a, G: Grid> States<'a, G> {
-    /// Those in a view, [`words_of_state`] for each.
+    /// The states in a view, of [`words_of_state`] words each.
     #[inline(always)]
     pub fn new(words: GlobalMut<'a, i64>) -> Self {
         Self { words, grid: PhantomData }
@@ -100,13 +100,13 @@ impl<'a, G: Grid> States<'a, G> {
         i64::fetch_add(&self.words, place, elements as i64, Scope::Device);
     }
 
-    /// Adds something that is not finite.
+    /// Counts a non-finite term.
     #[inline(always)]
     pub fn add_special(&self, state: usize, special: Special) {
         self.add_word(state, G::LIMBS + special as u32, 1);
     }
 
-    /// Adds `value * 2^position`, by one lane.
+    /// Adds `value * 2^position`, from one lane.
     #[inline(always)]
     pub fn add(&self, state: usize, value: i128, position: u32) {
         if value != 0 {
@@ -114,7 +114,7 @@ impl<'a, G: Grid> States<'a, G> {
         }
     }
 
-    /// Adds a piece and, if it says so, the limbs of this warp's rest. All lanes of the warp call this.
+    /// Adds a piece and, if it has limbs, those of this warp's rest. All lanes of the warp must call this.
     #[inline(always)]
     pub fn add_piece(&self, state: usize, piece: Piece, rest: Rest<G>) {
         let Piece { value, position, has_limbs, .. } = piece;
@@ -130,7 +130,7 @@ impl<'a, G: Grid> States<'a, G> {
     }
 }
 
-/// [`States::add`]. Out of line: lanes do so once in many elements, and at several places.
+/// [`States::add`]. Out of line, since lanes call it once in many elements, and from several places.
 #[inline(never)]
 fn add_integer<G: Grid>(states: GlobalMut<i64>, state: usize, value: [u64; 2], position: u32) {
     let value = (u128::from(value[0]) | u128::from(value[1]) << 64) as i128;
@@ -143,7 +143,7 @@ fn add_integer<G: Grid>(states: GlobalMut<i64>, state: usize, value: [u64; 2], p
     });
 }
 
-/// [`States::add_piece`] of one with limbs. Out of line: it is seldom needed.
+/// [`States::add_piece`] of a piece with limbs. Out of line, since it is seldom needed.
 #[cold]
 #[inline(never)]
 fn add_limbs<G: Grid>(states: GlobalMut<i64>, state: usize, value: [u64; 2], position: u32, rest: Rest<G>) {
@@ -161,7 +161,7 @@ fn add_limbs<G: Grid>(states: GlobalMut<i64>, state: usize, value: [u64; 2], pos
 mod tests {
     use super::*;
 
-    /// Lanes that come between an addition and its carry, in any order: what they have not passed on is all the excess.
+    /// Delays lanes between an addition and its carry, in any order: the excess is what they have not carried.
     #[test]
     fn excess_is_what_has_not_been_passed_on() {
         let (mut limb, mut all, mut passed) = (0_i64, 0_i128, 0_i128);

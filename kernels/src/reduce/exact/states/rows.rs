@@ -1,4 +1,4 @@
-//! Adds short rows to states, a row by a few lanes.
+//! Adds short rows to states, with a few lanes for each row.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, lane_id, sync_warp};
@@ -11,11 +11,11 @@ use crate::reduce::exact::rest::{Rest, declare_rest};
 use crate::reduce::exact::rows::{BLOCK, Rows, VECTORS, sum_items, sum_rows};
 use crate::reduce::exact::terms::{Elements, Summand};
 
-/// Adds each row to the state of the same number.
+/// Adds each row to the state of the same index.
 ///
 /// # Safety
-/// As of [`exact_rows`](fn@crate::reduce::exact::rows::exact_rows), but that there is a state for each row instead of
-/// an output.
+/// As for [`exact_rows`](fn@crate::reduce::exact::rows::exact_rows), but with a state for each row instead of an
+/// output.
 #[kernel(instances = [f32, f64, f16, bf16], block = BLOCK, min_blocks = 2)]
 pub unsafe fn exact_states_of_rows<T: Summand>(
     input: Global<T>,
@@ -34,7 +34,7 @@ pub unsafe fn exact_states_of_rows<T: Summand>(
         states.add(row, value, position);
         states.count(row, rows.len);
     };
-    // Two functions, as what only one of them needs is in the other's way.
+    // Two functions, since what only one of them needs slows the other.
     let again = match has_singles {
         0 => sum_rows::<Elements<T>, T, false>(&input, &rows, &put),
         _ => sum_rows::<Elements<T>, T, true>(&input, &rows, &put),
@@ -76,7 +76,7 @@ fn add_again<T: Summand>(
             if lane_id() == 0 {
                 states.count(row, len);
             }
-            // Before the words are another row's.
+            // Before another row overwrites the words.
             sync_warp(FULL_MASK);
             not_exact &= !rows.mask(group);
         }
