@@ -121,15 +121,15 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         [0, 1, 127, 4096, 8193, 100_000, if is_sanitized() { 150_001 } else { 1_000_003 }].into_iter().zip(38..)
     {
         let check = move |gpu: &Gpu| Ok(exact::check(gpu, len, &mut SmallRng::seed_from_u64(seed))?);
-        add(format!("exact sums of any data: {len} elements"), Box::new(check));
+        add(format!("exact sums, any data: {len} elements"), Box::new(check));
     }
     add("workspaces of exact sums are left clean".into(), Box::new(|gpu| Ok(exact::workspaces_are_left_clean(gpu)?)));
     for (rows, len) in [(70, 16), (37, 33), (19, 127), (7, 512), (5, 600), (1000, 250), (2, 40_000)] {
         let check = move |gpu: &Gpu| Ok(exact::rows_and_columns(gpu, rows, len, &mut SmallRng::seed_from_u64(39))?);
-        add(format!("exact sums of rows and columns: {rows}x{len} elements"), Box::new(check));
+        add(format!("exact row and column sums: {rows}x{len} elements"), Box::new(check));
     }
     add(
-        "exact sums of rows and columns: random sizes".into(),
+        "exact row and column sums: random sizes".into(),
         Box::new(|gpu| {
             let mut source = SmallRng::seed_from_u64(39);
             for _ in 0..if is_sanitized() { 3 } else { 100 } {
@@ -154,7 +154,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         }),
     );
     add(
-        "exact sums of columns".into(),
+        "exact column sums".into(),
         Box::new(|gpu| {
             let mut source = SmallRng::seed_from_u64(40);
             for (batches, rows, columns) in [
@@ -178,7 +178,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         }),
     );
     add(
-        "exact sums of segments".into(),
+        "exact segment sums".into(),
         Box::new(|gpu| {
             let mut source = SmallRng::seed_from_u64(41);
             for (count, most) in
