@@ -121,7 +121,7 @@ fn bins_of_long_columns_pass_carries() {
             columns: COLUMNS,
             pitch: COLUMNS,
             batch_pitch: 0,
-            abreast: 1,
+            folded_rows: 1,
             lanes: 2,
             tiles: 1,
             parts: 1,

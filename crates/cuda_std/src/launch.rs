@@ -126,7 +126,7 @@ impl<Args> Kernel<Args> {
     /// `Other` has the same slots as `Args`, with views in the same places, and the kernel treats the bits of `Other`'s
     /// elements as intended.
     #[doc(hidden)]
-    pub const unsafe fn taken_as<Other>(self) -> Kernel<Other> {
+    pub const unsafe fn reinterpret<Other>(self) -> Kernel<Other> {
         let Self { id, block, dynamic_shared, parameters, thread, .. } = self;
         Kernel { id, block, dynamic_shared, parameters, thread, args: PhantomData }
     }
@@ -178,9 +178,9 @@ impl<Args> AnyBlock<Args> {
     /// The same kernel with another argument type.
     ///
     /// # Safety
-    /// As for [`Kernel::taken_as`].
+    /// As for [`Kernel::reinterpret`].
     #[doc(hidden)]
-    pub const unsafe fn taken_as<Other>(self) -> AnyBlock<Other> {
+    pub const unsafe fn reinterpret<Other>(self) -> AnyBlock<Other> {
         let Self { id, parameters, thread, .. } = self;
         AnyBlock { id, parameters, thread, args: PhantomData }
     }

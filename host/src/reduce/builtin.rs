@@ -11,7 +11,7 @@ use kernels::reduce::{
     columns::columns,
     long_rows::{long_rows, long_rows_unaligned},
     rows::rows,
-    segments::{long_segments, places_of_partial, segments},
+    segments::{entries_per_partial, long_segments, segments},
 };
 
 use super::private::Token;
@@ -43,7 +43,7 @@ macro_rules! builtin {
                 }
                 fn segment_kernels(_: Token) -> SegmentKernels<$type, $output> {
                     // SAFETY: as above, by `SegmentKernels`; and the table names operators with the same bits.
-                    SegmentKernels::InOrder(unsafe { builtin!(segment_kernels, $by, $value, $element).taken_as() })
+                    SegmentKernels::InOrder(unsafe { builtin!(segment_kernels, $by, $value, $element).reinterpret() })
                 }
             }
         };
@@ -72,7 +72,7 @@ macro_rules! builtin {
             operator: Operator::<$element>::to_word($value),
             segments: segments::handle::<$by, $element>(),
             long_segments: long_segments::handle::<$by, $element>(),
-            places: places_of_partial(size_of::<<$by as Operator<$element>>::State>()),
+            places: entries_per_partial(size_of::<<$by as Operator<$element>>::State>()),
         }
     };
 }
@@ -110,46 +110,46 @@ builtin! {
     }
     Min, "the minimum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => Extreme(Extreme { flip: T::FLIP_OF_MIN }) in_any_order of <T as Compared>::By, to T;
+            => Extreme(Extreme { flip: T::FLIP_OF_MIN }) in_any_order of <T as CompareAs>::By, to T;
     }
     Max, "the maximum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => Extreme(Extreme { flip: T::FLIP_OF_MAX }) in_any_order of <T as Compared>::By, to T;
+            => Extreme(Extreme { flip: T::FLIP_OF_MAX }) in_any_order of <T as CompareAs>::By, to T;
     }
     MinMax, "the minimum and maximum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => BothExtremes(BothExtremes { flip: T::FLIP_OF_MAX }) in_any_order of <T as Compared>::By, to <T as Scalar>::Pair;
+            => BothExtremes(BothExtremes { flip: T::FLIP_OF_MAX }) in_any_order of <T as CompareAs>::By, to <T as Scalar>::Pair;
     }
     ArgMin, "the index of the minimum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => IndexOfExtreme(IndexOfExtreme { flip: T::FLIP_OF_MIN }) in_any_order of <T as Compared>::By, to u64;
+            => IndexOfExtreme(IndexOfExtreme { flip: T::FLIP_OF_MIN }) in_any_order of <T as CompareAs>::By, to u64;
     }
     ArgMax, "the index of the maximum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => IndexOfExtreme(IndexOfExtreme { flip: T::FLIP_OF_MAX }) in_any_order of <T as Compared>::By, to u64;
+            => IndexOfExtreme(IndexOfExtreme { flip: T::FLIP_OF_MAX }) in_any_order of <T as CompareAs>::By, to u64;
     }
     Any, "whether any is nonzero" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => AnyOrAll(AnyOrAll { is_all: false }) in_any_order of <T as Counted>::By, to u8;
+            => AnyOrAll(AnyOrAll { is_all: false }) in_any_order of <T as CountAs>::By, to u8;
     }
     All, "whether all are nonzero" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => AnyOrAll(AnyOrAll { is_all: true }) in_any_order of <T as Counted>::By, to u8;
+            => AnyOrAll(AnyOrAll { is_all: true }) in_any_order of <T as CountAs>::By, to u8;
     }
     CountNonzero, "the number of nonzero elements" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => Count(Count { threshold: 2, is_below: false }) in_any_order of <T as Counted>::By, to u64;
+            => Count(Count { threshold: 2, is_below: false }) in_any_order of <T as CountAs>::By, to u64;
     }
     CountNan, "the number of NaN" {
-        f32 f64 f16 bf16 => Count(Count { threshold: T::INFINITY_SHIFTED + 2, is_below: false }) in_any_order of <T as Counted>::By, to u64;
+        f32 f64 f16 bf16 => Count(Count { threshold: T::INFINITY_SHIFTED + 2, is_below: false }) in_any_order of <T as CountAs>::By, to u64;
     }
     CountFinite, "the number of finite elements" {
-        f32 f64 f16 bf16 => Count(Count { threshold: T::INFINITY_SHIFTED, is_below: true }) in_any_order of <T as Counted>::By, to u64;
+        f32 f64 f16 bf16 => Count(Count { threshold: T::INFINITY_SHIFTED, is_below: true }) in_any_order of <T as CountAs>::By, to u64;
     }
 }
 
 /// Elements that are compared as another type, with some bits flipped: see [`Extreme`].
-trait Compared {
+trait CompareAs {
     type By: Element;
     const FLIP_OF_MAX: u64;
     const FLIP_OF_MIN: u64;
@@ -157,7 +157,7 @@ trait Compared {
 
 macro_rules! compared {
     ($($type:ident as $by:ident, maximum $max:expr, minimum $min:expr;)*) => {$(
-        impl Compared for $type {
+        impl CompareAs for $type {
             type By = $by;
             const FLIP_OF_MAX: u64 = $max;
             const FLIP_OF_MIN: u64 = $min;
@@ -182,13 +182,13 @@ compared! {
 
 /// Elements that are counted as another type. An element's bits say whether it is 0, NaN or infinite, the same bits in
 /// all floats of one size.
-trait Counted {
+trait CountAs {
     type By: Element;
 }
 
 macro_rules! counted {
     ($($type:ident as $by:ident;)*) => {$(
-        impl Counted for $type {
+        impl CountAs for $type {
             type By = $by;
         }
     )*};

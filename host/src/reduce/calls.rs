@@ -65,7 +65,7 @@ impl Gpu {
         let (planned, input) = (O::plan(shape, Token)?, input.into());
         check_input(self, shape, input)?;
         let mut output = self.zeroed(shape.outputs())?;
-        let mut workspace = self.workspaces().take(self, planned.room())?;
+        let mut workspace = self.workspaces().take(self, planned.workspace_size())?;
         planned.start(self, shape, &mut workspace, input, output.view_mut())?;
         self.workspaces().put_back(workspace);
         Ok(output)

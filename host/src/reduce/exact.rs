@@ -19,7 +19,7 @@ use super::private::Token;
 use super::reducer::{Launches, Planned, check_elements, grid};
 use super::segments::ExactSegmentKernels;
 use super::shape::Kind;
-use super::workspace::{Room, Workspace};
+use super::workspace::{Workspace, WorkspaceSize};
 use super::{Reduction, SegmentKernels, Shape};
 use crate::{AnyBlock, Error, Gpu, Kernel, MULTIPROCESSORS, Transposition, View, ViewMut};
 
@@ -218,7 +218,7 @@ impl<T: Element> Exact<T> {
             }
             Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
                 let Some(kernel) = kernels.columns else { return Ok(()) };
-                let (count, Tiles { abreast, lanes, parts }) = (tiles.count(columns), tiles);
+                let (count, Tiles { folded_rows, lanes, parts }) = (tiles.count(columns), tiles);
                 let blocks = count.saturating_mul(parts as usize).saturating_mul(batches);
                 let grid = grid((blocks, 1), OPERATION)?;
                 let arguments = exact_columns::Args {
@@ -227,7 +227,7 @@ impl<T: Element> Exact<T> {
                     columns,
                     pitch,
                     batch_pitch,
-                    abreast,
+                    folded_rows,
                     lanes,
                     // At most the grid's blocks.
                     tiles: count as u32,
@@ -244,19 +244,19 @@ impl<T: Element> Exact<T> {
 }
 
 impl<T: Element, R: Plain> Launches<T, R> for Exact<T> {
-    fn room(&self) -> Room {
+    fn workspace_size(&self) -> WorkspaceSize {
         let words = self.kernels.words;
-        let room = match self.plan {
-            Plan::Nothing | Plan::Rows { .. } => Room::default(),
-            Plan::LongRows { rows, blocks, .. } => blocks.room(rows, self.kernels.boxes, words),
+        let size = match self.plan {
+            Plan::Nothing | Plan::Rows { .. } => WorkspaceSize::default(),
+            Plan::LongRows { rows, blocks, .. } => blocks.workspace_size(rows, self.kernels.boxes, words),
             Plan::Columns { batches, columns, tiles, .. } => {
                 let shared = if tiles.parts > 1 { batches } else { 0 };
-                let tickets = shared * if tiles.abreast == 1 { tiles.count(columns) } else { 1 };
-                Room { residues: shared * columns * words, tickets, ..Room::default() }
+                let tickets = shared * if tiles.folded_rows == 1 { tiles.count(columns) } else { 1 };
+                WorkspaceSize { residues: shared * columns * words, tickets, ..WorkspaceSize::default() }
             }
         };
         let copy = self.transposed.map_or(0, |(_, _, elements)| (elements * size_of::<T>()).div_ceil(size_of::<u64>()));
-        Room { copy, ..room }
+        WorkspaceSize { copy, ..size }
     }
 
     fn launch(

@@ -15,7 +15,7 @@ use super::plan::Blocks;
 use super::private::Token;
 use super::reducer::{check_elements, grid};
 use super::shape::Kind;
-use super::workspace::{Room, Workspace};
+use super::workspace::{Workspace, WorkspaceSize};
 use crate::{AnyBlock, Buffer, Error, Gpu, View, ViewMut};
 
 const OPERATION: &str = "reduce pairs";
@@ -137,7 +137,7 @@ impl Gpu {
         let (planned, x, y) = (PlannedPairs::new(O::pairs(Token), shape)?, x.into(), y.into());
         check_inputs(self, shape, x, y)?;
         let mut output = self.zeroed(shape.outputs())?;
-        let mut workspace = self.workspaces().take(self, planned.room())?;
+        let mut workspace = self.workspaces().take(self, planned.workspace_size())?;
         planned.start(self, &mut workspace, (x, y), output.view_mut())?;
         self.workspaces().put_back(workspace);
         Ok(output)
@@ -153,7 +153,7 @@ impl Gpu {
         shape: Shape,
     ) -> Result<PairReducer<T, O::Output>, Error> {
         let planned = PlannedPairs::new(O::pairs(Token), shape)?;
-        let workspace = Workspace::new(self, planned.room())?;
+        let workspace = Workspace::new(self, planned.workspace_size())?;
         Ok(PairReducer { gpu: self.clone(), planned, workspace })
     }
 }
@@ -226,12 +226,12 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         Ok(Self { kernel, shape, rows, len, pitch, blocks })
     }
 
-    fn room(&self) -> Room {
+    fn workspace_size(&self) -> WorkspaceSize {
         let (boxes, words) = match self.kernel {
             PairKernel::InOrder { boxes, .. } => (boxes, 0),
             PairKernel::Exact { boxes, words, .. } => (boxes, words),
         };
-        self.blocks.map_or(Room::default(), |blocks| blocks.room(self.rows, boxes, words))
+        self.blocks.map_or(WorkspaceSize::default(), |blocks| blocks.workspace_size(self.rows, boxes, words))
     }
 
     /// Starts it in a workspace with enough capacity.

@@ -17,7 +17,7 @@ use kernels::reduce::tuning::long_rows::{
 use kernels::reduce::{long_rows, rows};
 
 use super::shape::Kind;
-use super::workspace::Room;
+use super::workspace::WorkspaceSize;
 use crate::MULTIPROCESSORS;
 
 /// How a shape is launched.
@@ -44,7 +44,7 @@ pub(super) enum Plan {
         columns: usize,
         pitch: usize,
         batch_pitch: usize,
-        abreast: u32,
+        folded_rows: u32,
         lanes: u32,
         parts: u32,
         /// Matrices of which a block has a tile.
@@ -79,7 +79,7 @@ impl Plan {
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let in_flight = columns::rows_in_flight(size, size_of_state);
-                let (Tiles { abreast, lanes, parts }, batches_of_block) = if is_any_order {
+                let (Tiles { folded_rows, lanes, parts }, batches_of_block) = if is_any_order {
                     let at_once = AtOnce { rows: in_flight, blocks: SMALL_BLOCKS };
                     (Tiles::of(rows, columns, batches, size, at_once), 1)
                 } else {
@@ -87,30 +87,40 @@ impl Plan {
                 };
                 // A single batch does not use its pitch, which must not look misaligned.
                 let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
-                Self::Columns { batches, rows, columns, pitch, batch_pitch, abreast, lanes, parts, batches_of_block }
+                Self::Columns {
+                    batches,
+                    rows,
+                    columns,
+                    pitch,
+                    batch_pitch,
+                    folded_rows,
+                    lanes,
+                    parts,
+                    batches_of_block,
+                }
             }
         }
     }
 
     /// The memory in which blocks exchange states of type `S`.
-    pub(super) fn room<S: Plain>(&self) -> Room {
+    pub(super) fn workspace_size<S: Plain>(&self) -> WorkspaceSize {
         match *self {
             Self::LongRows { rows, blocks, .. } => {
-                blocks.room(blocks.rows_of_launch(rows), tile_state::tile_states_per_value::<S>(), 0)
+                blocks.workspace_size(blocks.rows_of_launch(rows), tile_state::tile_states_per_value::<S>(), 0)
             }
-            Self::Columns { batches, columns, abreast, lanes, parts, .. } if parts > 1 => {
-                let abreast = abreast as usize;
-                let tiles = tiles_of_columns(columns * abreast, lanes as usize);
-                Room {
+            Self::Columns { batches, columns, folded_rows, lanes, parts, .. } if parts > 1 => {
+                let folded_rows = folded_rows as usize;
+                let tiles = tiles_of_columns(columns * folded_rows, lanes as usize);
+                WorkspaceSize {
                     // An entry has 16 bytes.
                     partials: batches
-                        * columns::partials_of(columns, abreast, parts as usize)
+                        * columns::partials_of(columns, folded_rows, parts as usize)
                         * size_of::<S>().div_ceil(16),
-                    tickets: batches * columns::tickets_of(tiles, abreast),
-                    ..Room::default()
+                    tickets: batches * columns::tickets_of(tiles, folded_rows),
+                    ..WorkspaceSize::default()
                 }
             }
-            _ => Room::default(),
+            _ => WorkspaceSize::default(),
         }
     }
 
@@ -120,8 +130,8 @@ impl Plan {
             Self::Nothing => (0, 0),
             Self::LongRows { rows, blocks, .. } => blocks.grid(blocks.rows_of_launch(rows)),
             Self::Rows { rows, rows_of_block, .. } => (rows.div_ceil(rows_of_block as usize), 1),
-            Self::Columns { batches, columns, abreast, lanes, parts, batches_of_block, .. } => {
-                let tiles = tiles_of_columns(columns * abreast as usize, lanes as usize);
+            Self::Columns { batches, columns, folded_rows, lanes, parts, batches_of_block, .. } => {
+                let tiles = tiles_of_columns(columns * folded_rows as usize, lanes as usize);
                 (tiles * parts as usize * batches.div_ceil(batches_of_block), 1)
             }
         }
@@ -179,9 +189,13 @@ impl Blocks {
 
     /// The memory that blocks of shared rows need. Each state takes `boxes` tile states, each row a residue of `words`
     /// words.
-    pub(super) fn room(&self, rows: usize, boxes: usize, words: usize) -> Room {
+    pub(super) fn workspace_size(&self, rows: usize, boxes: usize, words: usize) -> WorkspaceSize {
         let shared = if self.parts > 1 { rows } else { 0 };
-        Room { tile_states: self.parts as usize * shared * boxes, residues: words * shared, ..Room::default() }
+        WorkspaceSize {
+            tile_states: self.parts as usize * shared * boxes,
+            residues: words * shared,
+            ..WorkspaceSize::default()
+        }
     }
 
     /// How many of `rows` rows a launch folds: all, unless blocks share a row and the grid would be too high.
@@ -215,7 +229,7 @@ pub(super) struct AtOnce {
 /// How blocks share a matrix's columns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tiles {
-    pub abreast: u32,
+    pub folded_rows: u32,
     pub lanes: u32,
     pub parts: u32,
 }
@@ -224,9 +238,9 @@ impl Tiles {
     /// The tiles of `batches` matrices of `rows` rows of `columns` elements of `size` bytes, for operators of any
     /// order.
     pub(super) fn of(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
-        let abreast = rows_abreast(rows, columns, batches, size, at_once);
-        let (lanes, parts) = blocks_of_columns(rows / abreast, columns * abreast, batches, at_once);
-        Self { abreast: abreast as u32, lanes: lanes as u32, parts: parts as u32 }
+        let folded_rows = rows_to_fold(rows, columns, batches, size, at_once);
+        let (lanes, parts) = blocks_of_columns(rows / folded_rows, columns * folded_rows, batches, at_once);
+        Self { folded_rows: folded_rows as u32, lanes: lanes as u32, parts: parts as u32 }
     }
 
     /// The tiles for an operator that keeps an order, and the matrices of which a block has a tile. The number of
@@ -234,7 +248,7 @@ impl Tiles {
     fn in_order(rows: usize, columns: usize, in_flight: usize) -> (Self, usize) {
         let order = Order::of(rows, in_flight);
         let lanes = order.lanes(columns.div_ceil(columns::COLUMNS).next_power_of_two());
-        let tiles = Self { abreast: 1, lanes: lanes as u32, parts: order.parts(rows) as u32 };
+        let tiles = Self { folded_rows: 1, lanes: lanes as u32, parts: order.parts(rows) as u32 };
         (tiles, order.batches_of_block(lanes))
     }
 
@@ -245,7 +259,7 @@ impl Tiles {
         let blocks = |tiles: &Self| tiles.count(columns).saturating_mul(tiles.parts as usize).saturating_mul(batches);
         let wider = |lanes: u32| {
             let tiles = Self { lanes, ..first };
-            let rounds = (rows / tiles.abreast as usize).div_ceil(columns::BLOCK / lanes as usize * at_once.rows);
+            let rounds = (rows / tiles.folded_rows as usize).div_ceil(columns::BLOCK / lanes as usize * at_once.rows);
             let parts = (at_once.blocks / (tiles.count(columns) * batches).max(1)).clamp(1, rounds.max(1));
             Self { parts: parts as u32, ..tiles }
         };
@@ -259,7 +273,7 @@ impl Tiles {
 
     /// The number of tiles of a matrix with `columns` columns.
     pub(super) fn count(self, columns: usize) -> usize {
-        tiles_of_columns(columns * self.abreast as usize, self.lanes as usize)
+        tiles_of_columns(columns * self.folded_rows as usize, self.lanes as usize)
     }
 }
 
@@ -271,7 +285,7 @@ impl Tiles {
 /// Folding takes another ticket, about 2 us. So rows are folded only if a block would otherwise have many partials to
 /// fold, or if there is enough to read. At the end one block folds a state of each of the columns: the more there is to
 /// read, the more columns are allowed.
-fn rows_abreast(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> usize {
+fn rows_to_fold(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> usize {
     let (lanes, parts) = blocks_of_columns(rows, columns, batches, at_once);
     let elements = rows.saturating_mul(columns).saturating_mul(batches);
     let is_much = elements >= at_once.blocks * columns::BLOCK * columns::COLUMNS * at_once.rows;
@@ -279,16 +293,18 @@ fn rows_abreast(rows: usize, columns: usize, batches: usize, size: usize, at_onc
         return 1;
     }
     let most = if is_much { MANY_COLUMNS.max(elements.saturating_mul(size) >> 17) } else { ENOUGH_COLUMNS };
-    let is_even =
-        |abreast: usize| (columns * abreast * size).is_multiple_of(LINE) && columns * abreast >= ENOUGH_COLUMNS;
-    let is_possible = |abreast: usize| {
-        columns * abreast <= most && blocks_of_columns(rows / abreast, columns * abreast, batches, at_once).1 > 1
+    let is_even = |folded_rows: usize| {
+        (columns * folded_rows * size).is_multiple_of(LINE) && columns * folded_rows >= ENOUGH_COLUMNS
     };
-    let mut abreast = 1;
-    while !is_even(abreast) && is_possible(2 * abreast) {
-        abreast *= 2;
+    let is_possible = |folded_rows: usize| {
+        columns * folded_rows <= most
+            && blocks_of_columns(rows / folded_rows, columns * folded_rows, batches, at_once).1 > 1
+    };
+    let mut folded_rows = 1;
+    while !is_even(folded_rows) && is_possible(2 * folded_rows) {
+        folded_rows *= 2;
     }
-    if (columns * abreast).is_multiple_of(columns::COLUMNS) { abreast } else { 1 }
+    if (columns * folded_rows).is_multiple_of(columns::COLUMNS) { folded_rows } else { 1 }
 }
 
 /// Lanes of a tile of columns, and blocks that share its rows.

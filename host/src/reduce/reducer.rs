@@ -7,7 +7,7 @@ use kernels::reduce::long_rows::LongRowArgs;
 use kernels::reduce::rows::{RowArgs, vectors_of_row};
 
 use super::plan::{Blocks, Elements, Plan, tiles_of_columns};
-use super::workspace::{Room, Workspace};
+use super::workspace::{Workspace, WorkspaceSize};
 use super::{Kernels, Shape};
 use crate::{Error, Gpu, View, ViewMut};
 
@@ -24,7 +24,7 @@ pub struct Reducer<T: Element, R: Plain> {
 
 impl<T: Element, R: Plain> Reducer<T, R> {
     pub(super) fn new(gpu: &Gpu, shape: Shape, planned: Planned<T, R>) -> Result<Self, Error> {
-        let workspace = Workspace::new(gpu, planned.room())?;
+        let workspace = Workspace::new(gpu, planned.workspace_size())?;
         Ok(Self { gpu: gpu.clone(), shape, planned, workspace })
     }
 
@@ -53,7 +53,7 @@ pub struct Planned<T, R>(Box<dyn Launches<T, R>>);
 
 /// What a [`Planned`] reduction needs, and its launch.
 pub(super) trait Launches<T, R>: Send + Sync {
-    fn room(&self) -> Room;
+    fn workspace_size(&self) -> WorkspaceSize;
 
     /// Launches it in a workspace with enough capacity. The views belong to this device and have the shape's elements
     /// and outputs.
@@ -71,8 +71,8 @@ impl<T: Element, R: Plain> Planned<T, R> {
         Self(Box::new(launches))
     }
 
-    pub(super) fn room(&self) -> Room {
-        self.0.room()
+    pub(super) fn workspace_size(&self) -> WorkspaceSize {
+        self.0.workspace_size()
     }
 
     /// Starts it in a workspace with enough capacity, if the views have the shape that it was planned for.
@@ -162,8 +162,8 @@ struct ByOperator<O: Operator<T>, T: Element> {
 }
 
 impl<O: Operator<E>, E: Element, T: Element, R: Plain> Launches<T, R> for ByOperator<O, E> {
-    fn room(&self) -> Room {
-        self.plan.room::<O::State>()
+    fn workspace_size(&self) -> WorkspaceSize {
+        self.plan.workspace_size::<O::State>()
     }
 
     fn launch(
@@ -206,9 +206,9 @@ impl<O: Operator<E>, E: Element, T: Element, R: Plain> Launches<T, R> for ByOper
                     RowArgs { operator, input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output };
                 gpu.launch(kernel, grid, arguments)
             }
-            Plan::Columns { rows, columns, pitch, batch_pitch, abreast, lanes, parts, .. } => {
+            Plan::Columns { rows, columns, pitch, batch_pitch, folded_rows, lanes, parts, .. } => {
                 // At most the grid's blocks.
-                let tiles = tiles_of_columns(columns * abreast as usize, lanes as usize) as u32;
+                let tiles = tiles_of_columns(columns * folded_rows as usize, lanes as usize) as u32;
                 let kernel = kernels.columns.ok_or(no_kernel(kernels.name, "columns"))?;
                 let partials = workspace.partials.view_mut().cast::<O::State>();
                 let tickets = workspace.tickets.view_mut();
@@ -219,7 +219,7 @@ impl<O: Operator<E>, E: Element, T: Element, R: Plain> Launches<T, R> for ByOper
                     columns,
                     pitch,
                     batch_pitch,
-                    abreast,
+                    folded_rows,
                     lanes,
                     tiles,
                     parts,
@@ -260,7 +260,7 @@ mod tests {
         numbers.chunks_mut(LEN).zip(1..).for_each(|(row, number)| row[LEN - 1] = f64::from(number));
         let input = gpu.upload(&numbers).unwrap();
         let mut output = gpu.zeroed(ROWS).unwrap();
-        let mut workspace = Workspace::new(&gpu, planned.room()).unwrap();
+        let mut workspace = Workspace::new(&gpu, planned.workspace_size()).unwrap();
         let shape = Shape::rows(ROWS, LEN);
         planned.start(&gpu, shape, &mut workspace, input.view(), output.view_mut()).unwrap();
         let found = gpu.download(&output).unwrap();

@@ -3,7 +3,7 @@
 use cuda_std::element::{Element, Plain};
 use kernels::reduce::exact::long_segments::{exact_long_segments, residues};
 use kernels::reduce::exact::segments::exact_segments;
-use kernels::reduce::segments::{self, LongSegmentArgs, NOTE_OF_FAULT, SegmentArgs};
+use kernels::reduce::segments::{self, FAULT, LongSegmentArgs, SegmentArgs};
 
 use super::Reduction;
 use super::private::Token;
@@ -25,7 +25,7 @@ pub struct OrderedSegmentKernels<T: Element, R: Plain> {
     pub(super) operator: u64,
     pub(super) segments: Kernel<SegmentArgs<'static, T, R>>,
     pub(super) long_segments: Kernel<LongSegmentArgs<'static, T, R>>,
-    /// The [entries](segments::places_of_partial) that a state takes.
+    /// The [entries](segments::entries_per_partial) that a state takes.
     pub(super) places: usize,
 }
 
@@ -45,11 +45,11 @@ impl<T: Element, R: Plain> OrderedSegmentKernels<T, R> {
     ///
     /// # Safety
     /// That operator does to elements of type `U`, bit for bit, what this one does to those of type `T`.
-    pub(super) unsafe fn taken_as<U: Element, S: Plain>(self) -> OrderedSegmentKernels<U, S> {
+    pub(super) unsafe fn reinterpret<U: Element, S: Plain>(self) -> OrderedSegmentKernels<U, S> {
         const { assert!(size_of::<T>() == size_of::<U>() && size_of::<R>() == size_of::<S>()) };
         let Self { operator, segments, long_segments, places } = self;
         // SAFETY: the views' elements and results keep their sizes and bits, and all else is unchanged.
-        let (segments, long_segments) = unsafe { (segments.taken_as(), long_segments.taken_as()) };
+        let (segments, long_segments) = unsafe { (segments.reinterpret(), long_segments.reinterpret()) };
         OrderedSegmentKernels { operator, segments, long_segments, places }
     }
 }
@@ -127,7 +127,7 @@ impl Gpu {
         }
         // An input that one warp folds has nothing to queue.
         let has_long = elements > segments::WARP_VECTORS * (16 / size);
-        let room = if has_long { segments::most_chunks(elements, size) } else { 0 };
+        let capacity = if has_long { segments::most_chunks(elements, size) } else { 0 };
         let (places, residues) = match &kernels {
             SegmentKernels::InOrder(kernels) => (kernels.places, 0),
             SegmentKernels::Exact(kernels) => (1, residues(elements, size) * kernels.words),
@@ -138,10 +138,10 @@ impl Gpu {
             kernels,
             segments,
             elements,
-            chunks: self.zeroed(room * segments::PLACES_OF_CHUNK)?,
+            chunks: self.zeroed(capacity * segments::ENTRIES_PER_CHUNK)?,
             notes: Buffer::workspace(&backend, 2)?,
-            partials: self.zeroed(room * places)?,
-            tickets: Buffer::workspace(&backend, 1 + room)?,
+            partials: self.zeroed(capacity * places)?,
+            tickets: Buffer::workspace(&backend, 1 + capacity)?,
             residues: Buffer::workspace(&backend, residues)?,
         })
     }
@@ -284,7 +284,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
     /// Some were not in order, or beyond their input (names the first such segment, and forgets it); or work has
     /// failed.
     pub fn check(&mut self) -> Result<(), Error> {
-        let fault = self.gpu.download(&self.notes)?[NOTE_OF_FAULT];
+        let fault = self.gpu.download(&self.notes)?[FAULT];
         if fault == 0 {
             return Ok(());
         }

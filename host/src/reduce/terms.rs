@@ -11,7 +11,7 @@ use super::Shape;
 use super::plan::Blocks;
 use super::reducer::{Launches, Planned, Reducer, check_elements, grid};
 use super::shape::Kind;
-use super::workspace::{Room, Workspace};
+use super::workspace::{Workspace, WorkspaceSize};
 use crate::{AnyBlock, Element, Error, Gpu, View, ViewMut};
 
 /// The kernel of an exact sum of custom terms, rounded to `R`.
@@ -82,8 +82,8 @@ struct OfTerms<T: Element, R: ResultFormat> {
 }
 
 impl<T: Element, R: ResultFormat> Launches<T, R> for OfTerms<T, R> {
-    fn room(&self) -> Room {
-        self.blocks.map_or(Room::default(), |blocks| blocks.room(self.rows, 1, self.words))
+    fn workspace_size(&self) -> WorkspaceSize {
+        self.blocks.map_or(WorkspaceSize::default(), |blocks| blocks.workspace_size(self.rows, 1, self.words))
     }
 
     fn launch(

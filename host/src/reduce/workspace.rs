@@ -6,7 +6,7 @@ use crate::{Buffer, Error, Gpu};
 
 /// How much of each kind of memory a reduction needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct WorkspaceSize {
     pub tile_states: usize,
     pub residues: usize,
     pub partials: usize,
@@ -30,7 +30,7 @@ pub(super) struct Workspace {
     pub(super) copy: Option<Buffer<u64>>,
 }
 
-impl Room {
+impl WorkspaceSize {
     /// The larger of both amounts of each kind, without copies.
     fn or(self, other: Self) -> Self {
         Self {
@@ -44,8 +44,8 @@ impl Room {
 }
 
 impl Workspace {
-    pub(super) fn new(gpu: &Gpu, room: Room) -> Result<Self, Error> {
-        let Room { tile_states, residues, partials, tickets, copy } = room;
+    pub(super) fn new(gpu: &Gpu, size: WorkspaceSize) -> Result<Self, Error> {
+        let WorkspaceSize { tile_states, residues, partials, tickets, copy } = size;
         let backend = gpu.backend();
         Ok(Self {
             tile_states: Buffer::workspace(&backend, tile_states)?,
@@ -57,8 +57,8 @@ impl Workspace {
     }
 
     /// The capacity, without a copy.
-    fn room(&self) -> Room {
-        Room {
+    fn workspace_size(&self) -> WorkspaceSize {
+        WorkspaceSize {
             tile_states: self.tile_states.len(),
             residues: self.residues.len(),
             partials: self.partials.len(),
@@ -74,7 +74,8 @@ fn copy_of(gpu: &Gpu, words: usize) -> Result<Option<Buffer<u64>>, Error> {
 }
 
 /// Enough for most reductions of a whole buffer.
-const ROOM_AT_FIRST: Room = Room { tile_states: 1024, residues: 16, partials: 4096, tickets: 64, copy: 0 };
+const INITIAL_SIZE: WorkspaceSize =
+    WorkspaceSize { tile_states: 1024, residues: 16, partials: 4096, tickets: 64, copy: 0 };
 
 /// Workspaces for the next blocking calls.
 #[derive(Default)]
@@ -82,17 +83,19 @@ pub(crate) struct Workspaces(Mutex<Vec<Workspace>>);
 
 impl Workspaces {
     /// Takes a workspace with at least this capacity, or makes one.
-    pub(super) fn take(&self, gpu: &Gpu, room: Room) -> Result<Workspace, Error> {
+    pub(super) fn take(&self, gpu: &Gpu, size: WorkspaceSize) -> Result<Workspace, Error> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = waiting.iter().position(|workspace| workspace.room().or(room) == workspace.room()) {
+        if let Some(at) =
+            waiting.iter().position(|workspace| workspace.workspace_size().or(size) == workspace.workspace_size())
+        {
             let workspace = waiting.swap_remove(at);
             drop(waiting);
-            return Ok(Workspace { copy: copy_of(gpu, room.copy)?, ..workspace });
+            return Ok(Workspace { copy: copy_of(gpu, size.copy)?, ..workspace });
         }
         // Too small for this call, and so for similar ones: a larger one replaces it.
-        let before = waiting.pop().map_or(ROOM_AT_FIRST, |workspace| workspace.room());
+        let before = waiting.pop().map_or(INITIAL_SIZE, |workspace| workspace.workspace_size());
         drop(waiting);
-        Workspace::new(gpu, Room { copy: room.copy, ..before.or(room) })
+        Workspace::new(gpu, WorkspaceSize { copy: size.copy, ..before.or(size) })
     }
 
     /// Keeps a workspace whose work ended without an error: after an error, tile states may not be empty, nor tickets

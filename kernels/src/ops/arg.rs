@@ -105,11 +105,11 @@ impl<T: Scalar> Operator<T> for IndexOfExtreme {
         flip_vector::<T>(vector, self.flip).visit(Gather { first, operator: Self { flip: 0 } })
     }
     #[inline(always)]
-    fn skim<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Found {
+    fn gather_partial<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Found {
         highest_of::<_, VECTORS>(|k| flip_vector::<T>(vectors[k], self.flip).visit(Highest), at)
     }
     #[inline(always)]
-    fn settle(self, state: Found, element: impl Fn(u64) -> T) -> Found {
+    fn resolve_index(self, state: Found, element: impl Fn(u64) -> T) -> Found {
         first_of_key(state, |i| key(element(i), self.flip))
     }
 }

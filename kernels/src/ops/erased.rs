@@ -39,8 +39,8 @@ struct Table<T: Element, S, U> {
     combine: fn(S, S) -> S,
     finish: fn(u64, S, u64) -> U,
     gather: fn(u64, &[T], At<'_>) -> S,
-    skim: fn(u64, &[T::Vector], At<'_>) -> S,
-    settle: fn(u64, S, &dyn Fn(u64) -> T) -> S,
+    gather_partial: fn(u64, &[T::Vector], At<'_>) -> S,
+    resolve_index: fn(u64, S, &dyn Fn(u64) -> T) -> S,
 }
 
 // SAFETY: the sizes are the types' own.
@@ -62,8 +62,8 @@ const fn table_of<O: Operator<T>, T: Element, B: Element, S: Plain, U: Plain>() 
         combine: combine::<O, T, S>,
         finish: finish::<O, T, S, U>,
         gather: gather::<O, T, B, S>,
-        skim: skim::<O, T, B, S>,
-        settle: settle::<O, T, B, S>,
+        gather_partial: gather_partial::<O, T, B, S>,
+        resolve_index: resolve_index::<O, T, B, S>,
     }
 }
 
@@ -96,17 +96,21 @@ fn gather<O: Operator<T>, T: Element, B: Element, S: Plain>(word: u64, elements:
     })
 }
 
-fn skim<O: Operator<T>, T: Element, B: Element, S: Plain>(word: u64, vectors: &[B::Vector], at: At<'_>) -> S {
+fn gather_partial<O: Operator<T>, T: Element, B: Element, S: Plain>(word: u64, vectors: &[B::Vector], at: At<'_>) -> S {
     let operator = O::from_word(word);
     same_bits(match vectors.len() {
-        1 => operator.skim(vectors_of::<T, B, 1>(vectors), at),
-        4 => operator.skim(vectors_of::<T, B, 4>(vectors), at),
-        len => unreachable!("no engine skims {len} vectors by the table"),
+        1 => operator.gather_partial(vectors_of::<T, B, 1>(vectors), at),
+        4 => operator.gather_partial(vectors_of::<T, B, 4>(vectors), at),
+        len => unreachable!("no engine takes {len} vectors by the table"),
     })
 }
 
-fn settle<O: Operator<T>, T: Element, B: Element, S: Plain>(word: u64, state: S, element: &dyn Fn(u64) -> B) -> S {
-    same_bits(O::from_word(word).settle(same_bits(state), |index| same_bits(element(index))))
+fn resolve_index<O: Operator<T>, T: Element, B: Element, S: Plain>(
+    word: u64,
+    state: S,
+    element: &dyn Fn(u64) -> B,
+) -> S {
+    same_bits(O::from_word(word).resolve_index(same_bits(state), |index| same_bits(element(index))))
 }
 
 fn elements_of<T: Element, B: Element, const LEN: usize>(elements: &[B]) -> [T; LEN] {
@@ -150,17 +154,17 @@ impl<T: Element, S: Plain, U: Plain> Operator<T> for Erased<S, U> {
             _ => (table::<T, S, U>().gather)(self.word, &elements, &at),
         }
     }
-    fn skim<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> S {
+    fn gather_partial<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> S {
         match VECTORS {
-            1 | 4 => (table::<T, S, U>().skim)(self.word, &vectors, &at),
+            1 | 4 => (table::<T, S, U>().gather_partial)(self.word, &vectors, &at),
             _ => tree::<_, VECTORS>(
                 |k| Operator::<T>::gather_vector(self, vectors[k], at(k)),
                 <Self as Operator<T>>::combine,
             ),
         }
     }
-    fn settle(self, state: S, element: impl Fn(u64) -> T) -> S {
-        (table::<T, S, U>().settle)(self.word, state, &element)
+    fn resolve_index(self, state: S, element: impl Fn(u64) -> T) -> S {
+        (table::<T, S, U>().resolve_index)(self.word, state, &element)
     }
 }
 

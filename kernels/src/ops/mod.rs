@@ -157,17 +157,21 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     /// The state of the vectors that a thread has loaded together. `at` gives the index of each vector's first element,
     /// in rising order.
     ///
-    /// The state's index may be partial: the right vector, but not yet the element. [`Operator::settle`] resolves it,
+    /// The state's index may be partial: the right vector, but not yet the element. [`Operator::resolve_index`] resolves it,
     /// for the one state left in a block. An operator that returns an index overrides both, since carrying each
     /// element's index costs more than comparing it.
     #[inline(always)]
-    fn skim<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Self::State {
+    fn gather_partial<const VECTORS: usize>(
+        self,
+        vectors: [T::Vector; VECTORS],
+        at: impl Fn(usize) -> u64,
+    ) -> Self::State {
         tree::<_, VECTORS>(|k| self.gather_vector(vectors[k], at(k)), Self::combine)
     }
 
     /// Resolves the state's partial index; `element` loads an element by its index.
     #[inline(always)]
-    fn settle(self, state: Self::State, element: impl Fn(u64) -> T) -> Self::State {
+    fn resolve_index(self, state: Self::State, element: impl Fn(u64) -> T) -> Self::State {
         let _ = element;
         state
     }

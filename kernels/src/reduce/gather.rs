@@ -15,13 +15,13 @@ pub fn gather_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
     tree::<_, VECTORS>(|k| operator.gather_vector(vectors[k], (first + k * stride) as u64), O::combine)
 }
 
-/// [`gather_vectors`] with a partial index, which [`Operator::settle`] resolves.
+/// [`gather_vectors`] with a partial index, which [`Operator::resolve_index`] resolves.
 #[inline(always)]
-pub fn skim_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
+pub fn gather_partial_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
     operator: O,
     vectors: [T::Vector; VECTORS],
     first: usize,
     stride: usize,
 ) -> O::State {
-    operator.skim(vectors, |k| (first + k * stride) as u64)
+    operator.gather_partial(vectors, |k| (first + k * stride) as u64)
 }

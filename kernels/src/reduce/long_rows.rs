@@ -67,7 +67,7 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
 ///
 /// # Safety
 /// The arguments are as described above, and the views have all elements that they name: accesses are not checked. The
-/// operator [resolves](Operator::settle) indices with elements of the row alone.
+/// operator [resolves](Operator::resolve_index) indices with elements of the row alone.
 #[kernel(
     instances = builtin_operators!,
     max_threads = MOST_THREADS,
@@ -186,8 +186,8 @@ fn fold_part<O: Operator<T>, T: Element, const VECTORS: usize>(
     let start = part.row * pitch;
     let of_thread = fold_run::<O, T, VECTORS, true>(operator, input, start, len, part.run(), is_aligned(start));
     part.launch_dependents_at_last();
-    let settle = |state| operator.settle(state, |i| element(start.wrapping_add(i as usize)));
-    part.finish::<O, T>(operator, of_thread, settle, len, tile_states, output);
+    let resolve_index = |state| operator.resolve_index(state, |i| element(start.wrapping_add(i as usize)));
+    part.finish::<O, T>(operator, of_thread, resolve_index, len, tile_states, output);
 }
 
 /// What a block folds: one split of a row.
@@ -245,7 +245,7 @@ impl Part {
         &self,
         operator: O,
         of_thread: O::State,
-        settle: impl Fn(O::State) -> O::State,
+        resolve_index: impl Fn(O::State) -> O::State,
         len: usize,
         tile_states: &GlobalMut<[u64; 2]>,
         output: &GlobalMut<O::Output>,
@@ -257,14 +257,14 @@ impl Part {
         let state = fold_warps::<O, T>(of_thread, warps, &warp_states);
         if parts == 1 {
             if thread == 0 {
-                output.store(row, operator.finish(settle(state), len as u64));
+                output.store(row, operator.finish(resolve_index(state), len as u64));
             }
             return;
         }
 
         let first = row * parts as usize;
         if thread == 0 {
-            tile_state::publish(tile_states, first + part as usize, settle(state));
+            tile_state::publish(tile_states, first + part as usize, resolve_index(state));
         }
         // The last split's block waits for the others, which started before it.
         if part + 1 < parts {

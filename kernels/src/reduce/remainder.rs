@@ -2,7 +2,7 @@
 
 use cuda_std::prelude::*;
 
-use super::gather::skim_vectors;
+use super::gather::gather_partial_vectors;
 use crate::ops::{Operator, anew};
 
 /// Elements of a row that a block folds after its tiles.
@@ -73,7 +73,7 @@ impl Remainder {
         let mut i = self.vector::<T>();
         // Not unrolled: short elements of several vectors would need too many registers.
         while i < self.end_of_vectors::<T>() {
-            state = O::combine(state, skim_vectors::<O, T, 1>(operator, [vectors[0]], lead + i, 0));
+            state = O::combine(state, gather_partial_vectors::<O, T, 1>(operator, [vectors[0]], lead + i, 0));
             let mut k = 1;
             while k < VECTORS {
                 vectors[k - 1] = vectors[k];

@@ -5,7 +5,7 @@ use core::ops::Range;
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
-use super::gather::skim_vectors;
+use super::gather::gather_partial_vectors;
 use super::remainder::{Remainder, stride, vectors_of_block};
 use crate::ops::{Operator, constant};
 
@@ -71,8 +71,9 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
                 )
             };
             issue_loads();
-            state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
-            state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, further, lead + i + tile, stride));
+            state = O::combine(state, gather_partial_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
+            state =
+                O::combine(state, gather_partial_vectors::<O, T, VECTORS>(operator, further, lead + i + tile, stride));
             i += 2 * tile;
         }
         if i >= end && remainder.is_empty() {
@@ -83,7 +84,7 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
         if !at_once && i < end {
             // SAFETY: the tile is inside the row.
             let vectors = unsafe { input.load_aligned_vectors_unchecked::<VECTORS>(start + i, stride) };
-            state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
+            state = O::combine(state, gather_partial_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
             i += tile;
         }
         // SAFETY: vectors that begin before the end of whole tiles are inside the row, and so is the remainder.
@@ -92,13 +93,13 @@ pub(super) fn fold_run<O: Operator<T>, T: Element, const VECTORS: usize, const A
         loaded = unsafe { remainder.load::<T, VECTORS>(input, true) };
         issue_loads();
         if at_once && i < end {
-            state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
+            state = O::combine(state, gather_partial_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
         }
     } else {
         while i < end {
             // SAFETY: the tile is inside the row.
             let vectors = unsafe { input.load_vectors_unchecked::<VECTORS>(start + i, stride) };
-            state = O::combine(state, skim_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
+            state = O::combine(state, gather_partial_vectors::<O, T, VECTORS>(operator, vectors, lead + i, stride));
             i += tile;
         }
         // SAFETY: as above.

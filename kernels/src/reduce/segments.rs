@@ -17,19 +17,19 @@ use crate::ops::{Operator, anew, constant};
 /// Entries of a chunk in the queue: segment and chunk number, then the segment's first element and length.
 ///
 /// The offsets are not read again, since their owner may have changed them by then.
-pub const PLACES_OF_CHUNK: usize = 2;
+pub const ENTRIES_PER_CHUNK: usize = 2;
 
 /// 16-byte entries that a chunk's state takes.
-pub const fn places_of_partial(size_of_state: usize) -> usize {
+pub const fn entries_per_partial(size_of_state: usize) -> usize {
     size_of_state.div_ceil(16)
 }
 
 /// The note in which [`segments`](fn@segments) counts the queued chunks.
-pub const NOTE_OF_CHUNKS: usize = 0;
+pub const CHUNK_COUNT: usize = 0;
 
 /// The note of segments with invalid offsets: 0 if there are none. Else the greatest `!segment`, and so the first such
 /// segment.
-pub const NOTE_OF_FAULT: usize = 1;
+pub const FAULT: usize = 1;
 
 /// The number of chunks of a long segment of `len` elements of `size` bytes. All but the last have the same number of
 /// whole tiles.
@@ -110,7 +110,7 @@ pub unsafe fn segments<O: Operator<T>, T: Element>(
         match Segment::of(&offsets, own, input.len()) {
             Some(good) => segment = good,
             None => {
-                atomic::Atomic::fetch_max(&notes, NOTE_OF_FAULT, !(own as u64), Scope::Device);
+                atomic::Atomic::fetch_max(&notes, FAULT, !(own as u64), Scope::Device);
             }
         }
     }
@@ -180,7 +180,7 @@ pub(super) fn queue_long<T: Element>(own: Segment, first: usize, chunks: &Global
         delta *= 2;
     }
     let (all, _) = warp_shuffle_idx(FULL_MASK, up_to_own, 31, 32);
-    let before = if lane == 0 { atomic::Atomic::fetch_add(notes, NOTE_OF_CHUNKS, all, Scope::Device) } else { 0 };
+    let before = if lane == 0 { atomic::Atomic::fetch_add(notes, CHUNK_COUNT, all, Scope::Device) } else { 0 };
     let (before, _) = warp_shuffle_idx(FULL_MASK, before, 0, 32);
     let own_first = before + up_to_own - own;
     while left != 0 {
@@ -191,8 +191,8 @@ pub(super) fn queue_long<T: Element>(own: Segment, first: usize, chunks: &Global
         let (len, _) = warp_shuffle_idx(FULL_MASK, len as u64, from, 32);
         let mut chunk = u64::from(lane);
         // Up to the capacity, which is exceeded only if offsets are not in order.
-        while chunk < count && place + chunk < (chunks.len() / PLACES_OF_CHUNK) as u64 {
-            let at = (place + chunk) as usize * PLACES_OF_CHUNK;
+        while chunk < count && place + chunk < (chunks.len() / ENTRIES_PER_CHUNK) as u64 {
+            let at = (place + chunk) as usize * ENTRIES_PER_CHUNK;
             chunks.store(at, [first as u64 + u64::from(from), chunk]);
             chunks.store(at + 1, [start, len]);
             chunk += 32;
@@ -223,7 +223,7 @@ pub struct LongSegmentArgs<T: Plain, R: Plain> {
 /// Reduces the segments that [`segments`](fn@segments) left in `chunks` to one output each. Blocks take chunks in turn.
 /// The last block to finish a chunk of a segment folds the states of all its chunks, in order.
 ///
-/// `partials` has [entries](places_of_partial) for each chunk, and `tickets` one for each chunk and one more, all 0.
+/// `partials` has [entries](entries_per_partial) for each chunk, and `tickets` one for each chunk and one more, all 0.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
@@ -242,15 +242,15 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
     let warp_states = shared_array![O::State; 32];
     let drawn = shared_array![u32; 1];
     let thread = thread::index_in_block::<BLOCK>();
-    let places = places_of_partial(size_of::<O::State>());
-    let queued = notes.load_volatile(NOTE_OF_CHUNKS) as usize;
+    let places = entries_per_partial(size_of::<O::State>());
+    let queued = notes.load_volatile(CHUNK_COUNT) as usize;
     // More chunks than the capacity: the offsets were not in order, which was reported.
-    let queued = if queued <= chunks.len() / PLACES_OF_CHUNK { queued } else { 0 };
+    let queued = if queued <= chunks.len() / ENTRIES_PER_CHUNK { queued } else { 0 };
 
     let mut at = thread::block_idx_x() as usize;
     while at < queued {
         let ([segment, part], [start, len]) =
-            (chunks.load(at * PLACES_OF_CHUNK), chunks.load(at * PLACES_OF_CHUNK + 1));
+            (chunks.load(at * ENTRIES_PER_CHUNK), chunks.load(at * ENTRIES_PER_CHUNK + 1));
         let (segment, part, start, len) = (segment as usize, part as usize, start as usize, len as usize);
         // A chunk of another launch's input, if two launches of one reducer overlap: the output is undefined, and the
         // elements may not exist here. The chunk counts as empty. Changing its start, too, takes registers, and so one
@@ -265,15 +265,15 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
         let state = fold_run::<O, T, VECTORS_IN_FLIGHT, false>(operator, &input, start, len, run, is_aligned);
         let state = fold_warps::<O, T>(state, (BLOCK / 32) as u32, &warp_states);
         // Checked, since a custom operator may ask for any element.
-        let settled = |state| operator.settle(state, |i| input.load(start.wrapping_add(i as usize)));
+        let resolved = |state| operator.resolve_index(state, |i| input.load(start.wrapping_add(i as usize)));
         if parts == 1 {
             if thread == 0 {
-                output.store(segment, operator.finish(settled(state), len as u64));
+                output.store(segment, operator.finish(resolved(state), len as u64));
             }
         } else {
             let first = at - part;
             if thread == 0 {
-                let [first, second, third, fourth] = settled(state).to_four_words();
+                let [first, second, third, fourth] = resolved(state).to_four_words();
                 partials.store_volatile(at * places, [first, second]);
                 if places > 1 {
                     partials.store_volatile(at * places + 1, [third, fourth]);
@@ -298,7 +298,7 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
         at += thread::grid_dim_x() as usize;
     }
     if is_last_block(&tickets, 0, thread::grid_dim_x(), &drawn) && thread == 0 {
-        notes.store(NOTE_OF_CHUNKS, 0);
+        notes.store(CHUNK_COUNT, 0);
     }
 }
 

@@ -102,7 +102,7 @@ fn blocks_of_few_rows_of_columns_let_the_next_grid_start() {
             columns: 256,
             pitch: 256,
             batch_pitch: 0,
-            abreast: 1,
+            folded_rows: 1,
             lanes: 64,
             tiles: 1,
             parts: 1,

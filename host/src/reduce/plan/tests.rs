@@ -76,21 +76,25 @@ fn columns_have_long_runs_where_there_are_many_and_few_partials_where_there_are_
 }
 
 #[test]
-fn rows_stand_abreast_where_blocks_share_them() {
-    let abreast = |rows: usize, columns: usize| {
+fn rows_are_folded_where_blocks_share_them() {
+    let folded_rows = |rows: usize, columns: usize| {
         let kind = Kind::Columns { batches: 1, rows, columns, pitch: columns, batch_pitch: rows * columns };
         match plan(kind, 4) {
-            Plan::Columns { abreast, .. } => abreast,
+            Plan::Columns { folded_rows, .. } => folded_rows,
             other => panic!("{other:?}"),
         }
     };
-    let of_many = [1, 2, 16, 100, 127, 256, 512, 1000].map(|columns| abreast(1 << 22, columns));
+    let of_many = [1, 2, 16, 100, 127, 256, 512, 1000].map(|columns| folded_rows(1 << 22, columns));
     assert_eq!(of_many, [1024, 512, 64, 16, 32, 4, 2, 4], "whole lines, and columns for many tiles");
-    assert_eq!(abreast(1 << 14, 127), 8, "many partials of little to read");
-    assert_eq!([abreast(1 << 20, 1024), abreast(1 << 20, 1056)], [1, 1], "whole lines");
-    assert_eq!(abreast(1 << 12, 256), 1, "few partials");
-    assert_eq!(abreast(16, 127), 1, "a block has all rows");
-    assert_eq!([abreast(1 << 20, 1001), abreast(1 << 20, 5001)], [16, 1], "a block folds all columns at the end");
+    assert_eq!(folded_rows(1 << 14, 127), 8, "many partials of little to read");
+    assert_eq!([folded_rows(1 << 20, 1024), folded_rows(1 << 20, 1056)], [1, 1], "whole lines");
+    assert_eq!(folded_rows(1 << 12, 256), 1, "few partials");
+    assert_eq!(folded_rows(16, 127), 1, "a block has all rows");
+    assert_eq!(
+        [folded_rows(1 << 20, 1001), folded_rows(1 << 20, 5001)],
+        [16, 1],
+        "a block folds all columns at the end"
+    );
 }
 
 #[test]
@@ -148,7 +152,7 @@ fn plans_of_columns_are_what_was_measured() {
     let tiles = |rows, columns, batches, size| {
         let kind = Kind::Columns { batches, rows, columns, pitch: columns, batch_pitch: rows * columns };
         match plan(kind, size) {
-            Plan::Columns { abreast, lanes, parts, .. } => (abreast, lanes, parts),
+            Plan::Columns { folded_rows, lanes, parts, .. } => (folded_rows, lanes, parts),
             other => panic!("{other:?}"),
         }
     };
@@ -176,7 +180,7 @@ fn an_order_depends_on_the_length_alone() {
                 let kind = Kind::Columns { batches, rows: len, columns, pitch: columns, batch_pitch: len * columns };
                 match in_order(kind, size) {
                     // Lanes do not affect the order.
-                    Plan::Columns { abreast, parts, .. } => (abreast, parts),
+                    Plan::Columns { folded_rows, parts, .. } => (folded_rows, parts),
                     other => panic!("{other:?}"),
                 }
             };

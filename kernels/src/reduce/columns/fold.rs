@@ -7,11 +7,11 @@ use super::place::{Place, four};
 use super::{BLOCK, COLUMNS, Scratch, rows_in_flight};
 use crate::ops::{Operator, constant};
 
-/// The folded rows that a block reduces, each named by the first of its `abreast` rows.
+/// The folded rows that a block reduces, each named by the first of its `folded_rows` rows.
 pub(super) struct Part<'a> {
     pub(super) begin: usize,
     pub(super) end: usize,
-    pub(super) abreast: usize,
+    pub(super) folded_rows: usize,
     pub(super) place: &'a Place,
 }
 
@@ -20,7 +20,7 @@ impl Part<'_> {
     #[inline(always)]
     pub(super) fn is_short(&self) -> bool {
         const FEW: usize = 16;
-        self.end - self.begin <= FEW * self.place.rows * self.abreast
+        self.end - self.begin <= FEW * self.place.rows * self.folded_rows
     }
 
     /// The states of this thread's elements; `load` loads those of one folded row.
@@ -31,10 +31,10 @@ impl Part<'_> {
         load: impl Fn(usize) -> [T; COLUMNS],
     ) -> [O::State; COLUMNS] {
         let rows = Rows {
-            first: self.begin + self.place.row * self.abreast,
+            first: self.begin + self.place.row * self.folded_rows,
             end: self.end,
-            step: self.place.rows * self.abreast,
-            beside: four(|c| self.place.row_abreast(c)),
+            step: self.place.rows * self.folded_rows,
+            beside: four(|c| self.place.folded_row(c)),
         };
         rows.fold::<O, T>(operator, load)
     }
@@ -53,7 +53,7 @@ impl Part<'_> {
         let is_left = |c: usize| self.place.row == 0 && self.place.column(c) < left;
         let loaded = four(|c| load(if is_left(c) { at[c] } else { 0 }));
         issue_loads();
-        let index = |c: usize| (self.end + self.place.row_abreast(c)) as u64;
+        let index = |c: usize| (self.end + self.place.folded_row(c)) as u64;
         four(|c| if is_left(c) { O::combine(states[c], operator.lift(loaded[c], index(c))) } else { states[c] })
     }
 }

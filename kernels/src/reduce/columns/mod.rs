@@ -21,17 +21,17 @@ use store::store_many_outputs;
 
 /// States that `parts` blocks exchange for a matrix of `columns` columns. Each block has one for each column; if rows
 /// are folded, there is another row of them.
-pub const fn partials_of(columns: usize, abreast: usize, parts: usize) -> usize {
-    columns * abreast * rows_of_partials(abreast, parts)
+pub const fn partials_of(columns: usize, folded_rows: usize, parts: usize) -> usize {
+    columns * folded_rows * rows_of_partials(folded_rows, parts)
 }
 
 /// Tickets of these blocks: one for each tile, and one more if rows are folded.
-pub const fn tickets_of(tiles: usize, abreast: usize) -> usize {
-    tiles + (abreast > 1) as usize
+pub const fn tickets_of(tiles: usize, folded_rows: usize) -> usize {
+    tiles + (folded_rows > 1) as usize
 }
 
-const fn rows_of_partials(abreast: usize, parts: usize) -> usize {
-    parts + (abreast > 1) as usize
+const fn rows_of_partials(folded_rows: usize, parts: usize) -> usize {
+    parts + (folded_rows > 1) as usize
 }
 
 /// The matrices whose columns are reduced; the fields are the kernel's parameters.
@@ -47,7 +47,7 @@ impl<T: Element> Matrices<'_, T> {
     /// Whether a thread's columns are one access of several elements. Holds in every row of every matrix or in none, so
     /// that all threads access memory in the same way.
     #[inline(always)]
-    fn are_wide(&self, abreast: usize) -> bool {
+    fn are_wide(&self, folded_rows: usize) -> bool {
         let &Self { input, columns, pitch, batch_pitch, .. } = self;
         let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
         let is_even = |columns: usize, pitch: usize| {
@@ -56,7 +56,7 @@ impl<T: Element> Matrices<'_, T> {
         // Accesses may cross into the next row if no gap separates the rows.
         input.is_aligned_to(0, access)
             && (batch_pitch * size_of::<T>()).is_multiple_of(access)
-            && (is_even(columns, pitch) || (pitch == columns && is_even(columns * abreast, pitch * abreast)))
+            && (is_even(columns, pitch) || (pitch == columns && is_even(columns * folded_rows, pitch * folded_rows)))
     }
 }
 
@@ -79,7 +79,7 @@ pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
     /// Elements from the start of a matrix to that of the next one.
     pub batch_pitch: usize,
     /// Rows that are folded into one.
-    pub abreast: u32,
+    pub folded_rows: u32,
     /// Threads in a row of threads.
     pub lanes: u32,
     /// Tiles across a row.
@@ -105,8 +105,8 @@ pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
 /// - *Accesses are coalesced*: a row of threads reads a contiguous segment of one row of the matrix, and no element is
 ///   read twice. If the alignment of all rows allows it, a thread's columns are contiguous and one access; if not, they
 ///   are a row of threads apart, so that each access of a warp is contiguous.
-/// - *Rows are folded* if one alone is no whole number of accesses, but `abreast` rows are: these are read as one row
-///   of `abreast` times the columns, and the states of a column's places in it are combined at the end.
+/// - *Rows are folded* if one alone is no whole number of accesses, but `folded_rows` rows are: these are read as one row
+///   of `folded_rows` times the columns, and the states of a column's places in it are combined at the end.
 /// - *Many rows are in flight* in each thread before the first is used.
 /// - *States are combined once*: those of threads over the same columns in shared memory, those of blocks as partials,
 ///   by the last of the blocks.
@@ -133,7 +133,7 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
         columns,
         pitch,
         batch_pitch,
-        abreast,
+        folded_rows,
         lanes,
         tiles,
         parts,
@@ -150,7 +150,7 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
     let (part, batch) = if parts == 1 { (0, block) } else { (block % parts, block / parts) };
     let (tile, part, batch) = (tile as usize, part as usize, batch as usize);
-    let (lanes, abreast) = (lanes as usize, abreast as usize);
+    let (lanes, folded_rows) = (lanes as usize, folded_rows as usize);
     let matrices = Matrices { input: &input, rows, columns, pitch, batch_pitch };
     if !constant!(O::ANY_ORDER) {
         let (partials, tickets, output) = (&partials, &tickets, &output);
@@ -160,16 +160,16 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
         unsafe { blocks.fold::<T>(&matrices, tile, part, batch, &scratch, &drawn) };
         return;
     }
-    let is_wide = matrices.are_wide(abreast);
+    let is_wide = matrices.are_wide(folded_rows);
     let thread = thread::index_in_block::<BLOCK>();
-    let place = Place::of_thread(thread, tile, lanes, columns, abreast, size_of::<T>(), is_wide);
+    let place = Place::of_thread(thread, tile, lanes, columns, folded_rows, size_of::<T>(), is_wide);
     let at = four(|c| place.offset(c, pitch));
-    let shift = abreast.trailing_zeros();
+    let shift = folded_rows.trailing_zeros();
     let up_to = |part: usize| ((rows >> shift) * part / parts as usize) << shift;
     let (begin, end) = if parts == 1 { (0, rows) } else { (up_to(part), up_to(part + 1)) };
 
     let start = batch * batch_pitch;
-    let part_of_rows = Part { begin, end, abreast, place: &place };
+    let part_of_rows = Part { begin, end, folded_rows, place: &place };
     if thread::grid_dim_x() <= FEW_BLOCKS && part_of_rows.is_short() {
         thread::launch_dependents();
     }
@@ -196,12 +196,12 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
         return;
     }
 
-    let first = batch * rows_of_partials(abreast, parts as usize);
+    let first = batch * rows_of_partials(folded_rows, parts as usize);
     let partials = Partials { states: &partials, first, columns: place.all };
     if place.row == 0 {
         place.each(|c| partials.store(part, place.column(c), states[c]));
     }
-    let ticket = batch * tickets_of(tiles as usize, abreast);
+    let ticket = batch * tickets_of(tiles as usize, folded_rows);
     if !is_last_block(&tickets, ticket + tile, parts, &drawn) {
         return;
     }
@@ -209,15 +209,15 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     let of_tile = lanes * COLUMNS;
     let finish = |column: usize, state| output.store(batch * columns + column, operator.finish(state, rows as u64));
     partials.fold::<O, T>(parts, tile * of_tile, of_tile, threads_over(of_tile), &scratch, |column, state| {
-        if abreast == 1 {
+        if folded_rows == 1 {
             finish(column, state);
         } else {
             partials.store(parts, column, state);
         }
     });
-    if abreast > 1 && is_last_block(&tickets, ticket + tiles as usize, tiles, &drawn) {
-        let of_rows_abreast = Partials { first: (first + parts) * abreast, columns, ..partials };
-        of_rows_abreast.fold::<O, T>(abreast, 0, columns, threads_over(columns), &scratch, finish);
+    if folded_rows > 1 && is_last_block(&tickets, ticket + tiles as usize, tiles, &drawn) {
+        let of_folded_rows = Partials { first: (first + parts) * folded_rows, columns, ..partials };
+        of_folded_rows.fold::<O, T>(folded_rows, 0, columns, threads_over(columns), &scratch, finish);
     }
 }
 

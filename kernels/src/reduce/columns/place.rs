@@ -23,7 +23,7 @@ pub(in crate::reduce) struct Place {
 impl Place {
     /// The place of a thread of the block.
     ///
-    /// A tile has rows of `columns` columns of `size` bytes, of which `abreast` are read as one. With wide accesses,
+    /// A tile has rows of `columns` columns of `size` bytes, of which `folded_rows` are read as one. With wide accesses,
     /// the columns of an access are contiguous.
     #[inline(always)]
     pub(in crate::reduce) fn of_thread(
@@ -31,7 +31,7 @@ impl Place {
         tile: usize,
         lanes: usize,
         columns: usize,
-        abreast: usize,
+        folded_rows: usize,
         size: usize,
         is_wide: bool,
     ) -> Self {
@@ -42,7 +42,7 @@ impl Place {
             (false, _) => (1, lanes, 2 * lanes),
         };
         let (row, rows) = (thread / lanes, BLOCK / lanes);
-        Self { row, rows, column: first + lane * each, second, third, all: columns * abreast, of_row: columns }
+        Self { row, rows, column: first + lane * each, second, third, all: columns * folded_rows, of_row: columns }
     }
 
     /// Whether each `together` of the thread's columns, two or all of them, are contiguous.
@@ -80,7 +80,7 @@ impl Place {
 
     /// The row of column `c` within the folded row. The host passes fewer than 2^32 columns if there are several.
     #[inline(always)]
-    pub(in crate::reduce) fn row_abreast(&self, c: usize) -> usize {
+    pub(in crate::reduce) fn folded_row(&self, c: usize) -> usize {
         if self.all == self.of_row { 0 } else { (self.column(c) as u32 / self.of_row as u32) as usize }
     }
 
@@ -88,7 +88,7 @@ impl Place {
     /// no such column, since a conditional load would be a branch.
     #[inline(always)]
     pub(in crate::reduce) fn offset(&self, c: usize, pitch: usize) -> usize {
-        let row = self.row_abreast(c);
+        let row = self.folded_row(c);
         if self.has(c) { row * pitch + (self.column(c) - row * self.of_row) } else { 0 }
     }
 }

@@ -11,7 +11,7 @@ use super::column_sums::{
     ColumnSums, NOT_SUMMED, Slots, Sparse, integer_and_position, load_slot, store_slot, window_of_column,
 };
 use super::column_tile::Tile;
-use super::columns_again::{Memory, sum_again};
+use super::columns_full_range::{Memory, sum_again};
 use super::format::Format;
 use super::grid::Grid;
 use super::residue::Residues;
@@ -47,7 +47,7 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Summand>(
     columns: usize,
     pitch: usize,
     batch_pitch: usize,
-    abreast: u32,
+    folded_rows: u32,
     lanes: u32,
     tiles: u32,
     parts: u32,
@@ -56,7 +56,7 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Summand>(
     finish: u32,
     output: GlobalMut<u8>,
 ) {
-    let matrix = Matrix { rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts };
+    let matrix = Matrix { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, parts };
     sum_columns::<O, T>(&input, &matrix, &residues, &tickets, Results::chosen(finish, output));
 }
 
@@ -70,7 +70,7 @@ struct Matrix {
     columns: usize,
     pitch: usize,
     batch_pitch: usize,
-    abreast: u32,
+    folded_rows: u32,
     lanes: u32,
     tiles: u32,
     parts: u32,
@@ -80,15 +80,15 @@ impl Matrix {
     /// The same, opaque to the compiler: recomputing derived values takes less than keeping them in registers.
     #[inline(always)]
     fn again(&self) -> Self {
-        let Self { abreast, lanes, tiles, parts, .. } = *self;
-        let [abreast, lanes, tiles, parts] = [abreast, lanes, tiles, parts].map(compute_now);
-        Self { abreast, lanes, tiles, parts, ..*self }
+        let Self { folded_rows, lanes, tiles, parts, .. } = *self;
+        let [folded_rows, lanes, tiles, parts] = [folded_rows, lanes, tiles, parts].map(compute_now);
+        Self { folded_rows, lanes, tiles, parts, ..*self }
     }
 
     /// The share of this block.
     #[inline(always)]
     fn share<T: Element>(&self, input: &Global<T>) -> Share {
-        let Self { rows, columns, pitch, batch_pitch, abreast, lanes, tiles, parts } = *self;
+        let Self { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, parts } = *self;
         // Divide only if needed, and in 32 bits: 64-bit divisions would take a block of a few rows as long as its rows.
         let block = thread::block_idx_x();
         let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
@@ -98,21 +98,21 @@ impl Matrix {
         let is_even = |columns: usize, pitch: usize| {
             columns.is_multiple_of(COLUMNS) && (pitch * size_of::<T>()).is_multiple_of(access)
         };
-        let at_once = abreast as usize;
+        let at_once = folded_rows as usize;
         // Accesses may cross into the next row if no gap separates the rows.
         let is_wide = input.is_aligned_to(0, access)
             && (batch_pitch * size_of::<T>()).is_multiple_of(access)
             && (is_even(columns, pitch) || (pitch == columns && is_even(columns * at_once, pitch * at_once)));
-        let shift = abreast.trailing_zeros();
+        let shift = folded_rows.trailing_zeros();
         let up_to = |part: u32| ((rows >> shift) * part as usize / parts as usize) << shift;
         let (begin, end) = if parts == 1 { (0, rows) } else { (up_to(part), up_to(part + 1)) };
         let left = if end < rows && part + 1 == parts { (rows - end) * columns } else { 0 };
         let start = batch as usize * batch_pitch;
-        Share { tile, batch, lanes, start, begin, end, columns, pitch, abreast, left, is_wide }
+        Share { tile, batch, lanes, start, begin, end, columns, pitch, folded_rows, left, is_wide }
     }
 }
 
-/// A block's share: rows `begin` to `end` of a batch, `abreast` folded into one, of the columns of its tile.
+/// A block's share: rows `begin` to `end` of a batch, `folded_rows` folded into one, of the columns of its tile.
 #[derive(Clone, Copy)]
 pub(super) struct Share {
     pub tile: u32,
@@ -124,7 +124,7 @@ pub(super) struct Share {
     pub end: usize,
     pub columns: usize,
     pub pitch: usize,
-    pub abreast: u32,
+    pub folded_rows: u32,
     /// Columns of the rows past the last folded row, if there are some and this block takes them.
     pub left: usize,
     pub is_wide: bool,
@@ -134,8 +134,8 @@ impl Share {
     /// The place of a thread of the block.
     #[inline(always)]
     pub fn place<T>(&self, thread: usize) -> Place {
-        let Self { tile, lanes, columns, abreast, is_wide, .. } = *self;
-        Place::of_thread(thread, tile as usize, lanes as usize, columns, abreast as usize, size_of::<T>(), is_wide)
+        let Self { tile, lanes, columns, folded_rows, is_wide, .. } = *self;
+        Place::of_thread(thread, tile as usize, lanes as usize, columns, folded_rows as usize, size_of::<T>(), is_wide)
     }
 
     /// The number of elements of column `c` of a place here.
@@ -147,19 +147,19 @@ impl Share {
     /// The least number of elements of a column.
     #[inline(always)]
     pub fn whole(&self) -> usize {
-        (self.end - self.begin) >> self.abreast.trailing_zeros()
+        (self.end - self.begin) >> self.folded_rows.trailing_zeros()
     }
 
     /// Where element `i` of column `c` of a place is in the input.
     #[inline(always)]
     pub fn element(&self, place: &Place, c: usize, i: usize) -> usize {
-        self.start + (self.begin + i * self.abreast as usize) * self.pitch + place.offset(c, self.pitch)
+        self.start + (self.begin + i * self.folded_rows as usize) * self.pitch + place.offset(c, self.pitch)
     }
 
     /// The output of a column, the same for all rows of a folded row.
     #[inline(always)]
     pub fn output(&self, column: usize) -> usize {
-        self.batch as usize * self.columns + if self.abreast == 1 { column } else { column % self.columns }
+        self.batch as usize * self.columns + if self.folded_rows == 1 { column } else { column % self.columns }
     }
 }
 
@@ -238,15 +238,16 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
         return;
     }
 
-    let Matrix { columns, abreast, tiles, .. } = matrix;
+    let Matrix { columns, folded_rows, tiles, .. } = matrix;
     let (tile, batch) = (share.tile as usize, share.batch as usize);
     // A folded row has columns in other tiles, too.
-    let (ticket, blocks) = if abreast == 1 { (batch * tiles as usize + tile, parts) } else { (batch, parts * tiles) };
+    let (ticket, blocks) =
+        if folded_rows == 1 { (batch * tiles as usize + tile, parts) } else { (batch, parts * tiles) };
     if !is_last_block(tickets, ticket, blocks, &drawn) {
         return;
     }
     let of_tile = share.lanes as usize * COLUMNS;
-    let (first, end) = if abreast == 1 { (tile * of_tile, (tile + 1) * of_tile) } else { (0, columns) };
+    let (first, end) = if folded_rows == 1 { (tile * of_tile, (tile + 1) * of_tile) } else { (0, columns) };
     let mut column = first + thread;
     while column < end && column < columns {
         let result = shared.finish(results.finish, batch * columns + column, rows as u64);
@@ -333,8 +334,8 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
     let (row, rows, whole) = (place.row as u32, place.rows as u32, share.whole() as u32);
     let mut left = if row < whole { (whole - row - 1) / rows + 1 } else { 0 };
     let mut tiles = whole.div_ceil(rows * ROWS as u32);
-    let distance = (rows * share.abreast) as usize * share.pitch;
-    let first_row = if left > 0 { row * share.abreast } else { 0 };
+    let distance = (rows * share.folded_rows) as usize * share.pitch;
+    let first_row = if left > 0 { row * share.folded_rows } else { 0 };
     let at = four(|c| place.offset(c, share.pitch));
     let mut first = share.start + (share.begin + first_row as usize) * share.pitch + at[0];
     // The distances of the thread's columns from its first.

@@ -20,11 +20,11 @@ pub(super) trait Formula {
 }
 
 /// The sum itself.
-pub(super) struct Itself;
+pub(super) struct SumValue;
 /// The sum over the number of its elements.
-pub(super) struct OverCount;
+pub(super) struct MeanValue;
 /// The root of the sum.
-pub(super) struct Root;
+pub(super) struct NormValue;
 
 /// A format of results.
 pub trait ResultFormat: Rounded + Plain {
@@ -121,7 +121,7 @@ macro_rules! half_results {
 
 half_results!(f16 bf16);
 
-impl Formula for Itself {
+impl Formula for SumValue {
     #[inline(always)]
     fn of_integer<R: ResultFormat, G: Grid>(value: i128, exponent: i32, _count: u64) -> R {
         let word = value as i64;
@@ -137,7 +137,7 @@ impl Formula for Itself {
     }
 }
 
-impl Formula for OverCount {
+impl Formula for MeanValue {
     #[inline(always)]
     fn of_integer<R: ResultFormat, G: Grid>(value: i128, exponent: i32, count: u64) -> R {
         // Ties are often exact: one in twenty means of 16 normally distributed numbers is a tie.
@@ -153,7 +153,7 @@ impl Formula for OverCount {
     }
 }
 
-impl Formula for Root {
+impl Formula for NormValue {
     #[inline(always)]
     fn of_integer<R: ResultFormat, G: Grid>(value: i128, exponent: i32, _count: u64) -> R {
         let quick = number_of::<R>(value, exponent).and_then(|sum| R::near(Float::sqrt(sum), || false));

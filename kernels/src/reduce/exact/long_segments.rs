@@ -16,7 +16,7 @@ use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::fold::is_last_block;
 use crate::reduce::long_rows::tile;
 use crate::reduce::run::Run;
-use crate::reduce::segments::{BLOCK, CHUNK_TILES, NOTE_OF_CHUNKS, PLACES_OF_CHUNK, chunks, tiles_of_chunk};
+use crate::reduce::segments::{BLOCK, CHUNK_COUNT, CHUNK_TILES, ENTRIES_PER_CHUNK, chunks, tiles_of_chunk};
 
 /// The least number of elements of a segment with several chunks.
 const fn least_shared(size: usize) -> usize {
@@ -58,14 +58,14 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
     let rest: Rest<GridOf<O, T>> = declare_rest!();
     const WARPS: u32 = (BLOCK / 32) as u32;
     let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id());
-    let queued = notes.load_volatile(NOTE_OF_CHUNKS) as usize;
+    let queued = notes.load_volatile(CHUNK_COUNT) as usize;
     // More chunks than the capacity: the offsets were not in order, which was reported.
-    let queued = if queued <= chunks.len() / PLACES_OF_CHUNK { queued } else { 0 };
+    let queued = if queued <= chunks.len() / ENTRIES_PER_CHUNK { queued } else { 0 };
 
     let mut at = thread::block_idx_x() as usize;
     while at < queued {
         let ([segment, part], [start, len]) =
-            (chunks.load(at * PLACES_OF_CHUNK), chunks.load(at * PLACES_OF_CHUNK + 1));
+            (chunks.load(at * ENTRIES_PER_CHUNK), chunks.load(at * ENTRIES_PER_CHUNK + 1));
         let (segment, start, len) = (segment as usize, start as usize, len as usize);
         // A chunk of another launch's input, if two launches overlap: its elements may not exist here.
         let is_inside = start <= input.len() && len <= input.len() - start;
@@ -120,7 +120,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
         at += thread::grid_dim_x() as usize;
     }
     if is_last_block(&tickets, 0, thread::grid_dim_x(), &drawn) && thread == 0 {
-        notes.store(NOTE_OF_CHUNKS, 0);
+        notes.store(CHUNK_COUNT, 0);
     }
 }
 

@@ -6,7 +6,7 @@
 //! | [`format`](mod@format) | the floats in which terms are extracted, the integers in which lanes sum |
 //! | [`grid`] | the fixed-point formats of sums |
 //! | [`warp_sum`] | a warp's sum, of any terms |
-//! | [`wide_sum`] | a warp's sums of terms of any exponents, in bins |
+//! | [`full_range_sum`] | a warp's sums of terms of any exponents, in bins |
 //! | [`rest`] | superaccumulators for what does not fit in lanes' integers |
 //! | [`pieces`] | combines the sums of lanes, warps and blocks |
 //! | [`result`] | what is computed from a sum (itself, the mean or the norm), and in which format |
@@ -14,7 +14,7 @@
 //! | [`custom`] | whole inputs and long rows of custom terms |
 //! | [`long_rows`](mod@long_rows) | whole inputs and long rows, of one input or two |
 //! | [`rows`] | short rows |
-//! | [`columns`](mod@columns), `columns_again` | columns; columns whose elements are in no window |
+//! | [`columns`](mod@columns), `columns_full_range` | columns; columns whose elements are in no window |
 //! | [`column_sums`], [`column_tile`] | a thread's sums of its columns; their elements |
 //! | [`residue`] | sums that blocks share, in global memory |
 //! | [`states`] | sums that stay in global memory, to which launches add |
@@ -25,10 +25,11 @@
 pub mod column_sums;
 pub mod column_tile;
 pub mod columns;
-mod columns_again;
+mod columns_full_range;
 pub mod custom;
 pub mod format;
 pub mod formula;
+pub mod full_range_sum;
 pub mod grid;
 pub mod long_rows;
 pub mod long_segments;
@@ -41,4 +42,3 @@ pub mod segments;
 pub mod states;
 pub mod terms;
 pub mod warp_sum;
-pub mod wide_sum;

@@ -6,7 +6,7 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, sync_warp};
 use exact_sum::{Leading, Outcome, Rounded, Specials, digit_of_long};
 
-use super::formula::{Formula, Itself, OverCount, ResultFormat, Root};
+use super::formula::{Formula, MeanValue, NormValue, ResultFormat, SumValue};
 use super::grid::Grid;
 use super::pieces::Piece;
 use super::rest::{Rest, Special};
@@ -63,11 +63,11 @@ impl<R: ResultFormat> Finish for SumIn<R> {
     type Unit = R;
     #[inline(always)]
     fn of_integer<G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64 {
-        Itself::of_integer::<R, G>(value, exponent, count).bits()
+        SumValue::of_integer::<R, G>(value, exponent, count).bits()
     }
     #[inline(always)]
     fn of_leading(self, leading: Leading, unit: i32, count: u64) -> u64 {
-        Itself::of_leading::<R>(leading, unit, count).bits()
+        SumValue::of_leading::<R>(leading, unit, count).bits()
     }
     #[inline(always)]
     fn infinity(self, is_negative: bool) -> u64 {
@@ -116,9 +116,9 @@ impl<K: Terms<Element: Summand>> Chosen<K> {
     #[inline(always)]
     fn integer_in<R: ResultFormat, G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64 {
         let result: R = match (self.is_derived(), K::DEGREE) {
-            (false, _) => Itself::of_integer::<R, G>(value, exponent, count),
-            (true, 1) => OverCount::of_integer::<R, G>(value, exponent, count),
-            _ => Root::of_integer::<R, G>(value, exponent, count),
+            (false, _) => SumValue::of_integer::<R, G>(value, exponent, count),
+            (true, 1) => MeanValue::of_integer::<R, G>(value, exponent, count),
+            _ => NormValue::of_integer::<R, G>(value, exponent, count),
         };
         result.bits()
     }
@@ -127,7 +127,7 @@ impl<K: Terms<Element: Summand>> Chosen<K> {
     #[inline(always)]
     pub fn of_integer_by_call<G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64 {
         if self.code == 0 {
-            return Itself::of_integer::<SumOf<K>, G>(value, exponent, count).bits();
+            return SumValue::of_integer::<SumOf<K>, G>(value, exponent, count).bits();
         }
         derived_of_integer::<K, G>(self, value, exponent, count)
     }
@@ -135,9 +135,9 @@ impl<K: Terms<Element: Summand>> Chosen<K> {
     #[inline(always)]
     fn leading_in<R: ResultFormat>(self, leading: Leading, unit: i32, count: u64) -> u64 {
         let result: R = match (self.is_derived(), K::DEGREE) {
-            (false, _) => Itself::of_leading(leading, unit, count),
-            (true, 1) => OverCount::of_leading(leading, unit, count),
-            _ => Root::of_leading(leading, unit, count),
+            (false, _) => SumValue::of_leading(leading, unit, count),
+            (true, 1) => MeanValue::of_leading(leading, unit, count),
+            _ => NormValue::of_leading(leading, unit, count),
         };
         result.bits()
     }

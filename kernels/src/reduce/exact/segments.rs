@@ -19,7 +19,7 @@ use super::rows::{GridOf, sum_by_warp};
 use super::terms::{Elements, Float, Inputs, One, Summand, Terms, each};
 use super::warp_sum::{extract, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Sum, SumOfSquares};
-use crate::reduce::segments::{BLOCK, NOTE_OF_FAULT, Segment, WARP_VECTORS, queue_long};
+use crate::reduce::segments::{BLOCK, FAULT, Segment, WARP_VECTORS, queue_long};
 
 /// 16-byte vectors of one segment that a lane sums together.
 const VECTORS: usize = 4;
@@ -70,7 +70,7 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Summand>(
         match Segment::of(&offsets, own, input.len()) {
             Some(good) => segment = good,
             None => {
-                u64::fetch_max(&notes, NOTE_OF_FAULT, !(own as u64), Scope::Device);
+                u64::fetch_max(&notes, FAULT, !(own as u64), Scope::Device);
             }
         }
     }

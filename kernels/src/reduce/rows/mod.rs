@@ -11,7 +11,7 @@ pub use super::tuning::rows::{BLOCK, VECTORS_EACH};
 use super::tuning::rows::{FEW_BLOCKS, ROWS_EACH};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, constant, tree};
-use stage::{Stage, turned};
+use stage::{Stage, swizzled};
 
 /// Vectors of a block's rows.
 const VECTORS: usize = BLOCK * VECTORS_EACH;
@@ -99,7 +99,7 @@ pub unsafe fn rows<O: Operator<T>, T: Element>(
     >,
 ) {
     let operator = O::from_word(operator);
-    let tile = shared_array![T::Vector; stage::ROOM];
+    let tile = shared_array![T::Vector; stage::CAPACITY];
     if thread::grid_dim_x() <= FEW_BLOCKS {
         thread::launch_dependents();
     }
@@ -132,7 +132,7 @@ pub unsafe fn rows<O: Operator<T>, T: Element>(
 
 /// A row in shared memory, and one of the lanes that fold it.
 struct StagedRow<'a, T: Element> {
-    tile: &'a SharedArray<T::Vector, { stage::ROOM }>,
+    tile: &'a SharedArray<T::Vector, { stage::CAPACITY }>,
     /// The row's first element.
     start: u32,
     len: u32,
@@ -170,7 +170,7 @@ impl<T: Element> StagedRow<'_, T> {
         let mut i = whole * of_vector + lane;
         while i < len {
             let at = (self.start + i) as usize;
-            let place = turned(at / T::Vector::LEN) * T::Vector::LEN + at % T::Vector::LEN;
+            let place = swizzled(at / T::Vector::LEN) * T::Vector::LEN + at % T::Vector::LEN;
             // SAFETY: the element is inside the row, and so inside the array.
             let element: T = unsafe { self.tile.load_element_unchecked(place) };
             state = O::combine(state, operator.lift(element, u64::from(i)));
@@ -187,10 +187,10 @@ impl<T: Element> StagedRow<'_, T> {
         // SAFETY: these are the vectors of its first and its last element.
         unsafe {
             if ALIGNED {
-                return self.tile.load_unchecked(turned(low));
+                return self.tile.load_unchecked(swizzled(low));
             }
             let high = low + usize::from(past > 0);
-            funnel_shift_vector(self.tile.load_unchecked(turned(low)), self.tile.load_unchecked(turned(high)), past)
+            funnel_shift_vector(self.tile.load_unchecked(swizzled(low)), self.tile.load_unchecked(swizzled(high)), past)
         }
     }
 }

@@ -7,14 +7,14 @@ use crate::divisor::Divisor;
 
 /// A block's capacity in vectors, in whole lines. Rows without gaps need one vector more than they have, as they may
 /// begin and end inside one.
-pub(super) const ROOM: usize = VECTORS_WITH_GAPS;
-const _: () = assert!(ROOM > VECTORS && ROOM.is_multiple_of(8));
+pub(super) const CAPACITY: usize = VECTORS_WITH_GAPS;
+const _: () = assert!(CAPACITY > VECTORS && CAPACITY.is_multiple_of(8));
 
 /// The swizzled place of vector `i` in shared memory. Its line of eight, which covers all banks, is rotated by the
 /// line's number. So vectors of neighbouring rows are in different banks if a row is shorter than a line and each lane
 /// reads the same vector of another row.
 #[inline(always)]
-pub(super) fn turned(i: usize) -> usize {
+pub(super) fn swizzled(i: usize) -> usize {
     i / 8 * 8 + (i + i / 8) % 8
 }
 
@@ -69,7 +69,7 @@ impl<'a, T: Element> Stage<'a, T> {
 
     /// Writes the rows to shared memory. All loads are in flight before the first is stored.
     #[inline(always)]
-    pub fn copy_to(&self, vectors_of_row: u32, tile: &SharedArray<T::Vector, ROOM>) {
+    pub fn copy_to(&self, vectors_of_row: u32, tile: &SharedArray<T::Vector, CAPACITY>) {
         const { assert!(VECTORS_EACH == 4) };
         if self.is_one_run() {
             self.copy(|nth| self.of_run(nth), tile);
@@ -80,7 +80,7 @@ impl<'a, T: Element> Stage<'a, T> {
     }
 
     #[inline(always)]
-    fn copy(&self, vector: impl Fn(u32) -> Vector, tile: &SharedArray<T::Vector, ROOM>) {
+    fn copy(&self, vector: impl Fn(u32) -> Vector, tile: &SharedArray<T::Vector, CAPACITY>) {
         let nth = |k: usize| thread::thread_idx_x() + (k * BLOCK) as u32;
         let places = [vector(nth(0)), vector(nth(1)), vector(nth(2)), vector(nth(3)), vector(nth(4))];
         let load = |k: usize| self.load(places[k]);
@@ -88,7 +88,7 @@ impl<'a, T: Element> Stage<'a, T> {
         let keep = |k: usize| {
             if places[k].is_there {
                 // SAFETY: the place is within the capacity.
-                unsafe { tile.store_unchecked(turned(nth(k) as usize), vectors[k]) };
+                unsafe { tile.store_unchecked(swizzled(nth(k) as usize), vectors[k]) };
             }
         };
         keep(0);

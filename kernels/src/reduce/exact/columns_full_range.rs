@@ -7,13 +7,13 @@ use cuda_std::warp::{FULL_MASK, lane_id, warp_vote_ballot};
 
 use super::column_sums::{NOT_SUMMED, Slots, load_slot};
 use super::columns::{Exponents, Share};
+use super::full_range_sum::{TERMS, WideSums};
 use super::grid::Grid;
 use super::pieces::Piece;
 use super::residue::Residues;
 use super::rest::{Rest, warp_id};
 use super::result::{Chosen, ExactOperator, Results, result_of};
 use super::terms::{Float, Summand, Terms, each};
-use super::wide_sum::{TERMS, WideSums};
 use crate::reduce::columns::{BLOCK, COLUMNS};
 
 /// Warps of a block.
@@ -79,7 +79,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
         let (place, c) = (share.place::<T>(index / COLUMNS), index % COLUMNS);
         let of_column = if own < all { share.elements(&place, c) } else { 0 };
         let at = share.start + share.begin * share.pitch + place.offset(c, share.pitch);
-        let (distance, step) = (share.abreast as usize * share.pitch, BLOCK >> columns_log);
+        let (distance, step) = (share.folded_rows as usize * share.pitch, BLOCK >> columns_log);
         let (mut begin, mut additions) = (0, 0);
         while begin < count {
             let row = (thread >> columns_log) + begin;
