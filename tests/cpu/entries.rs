@@ -168,7 +168,8 @@ fn built_entries() -> Vec<&'static str> {
 
 #[test]
 fn the_sources_list_the_entries_of_the_ptx() {
-    assert_eq!(entries(true), built_entries());
+    let how = "`INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu every_kernel_is_there` updates the list";
+    assert_eq!(entries(true), built_entries(), "{how}");
 }
 
 /// A program that uses the library has every kernel but the ladder's.

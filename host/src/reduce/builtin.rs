@@ -25,7 +25,9 @@ use crate::Error;
 /// For each type `T` the table names the operator of [`kernels`] that reduces its elements: that operator's value, the
 /// kernel's element type, and the output type.
 ///
-/// Elements and results have the sizes of the kernel's, and the kernel's bits are the operator's.
+/// The bits of `T` are taken as the kernel's element type, which has the same size, and the kernel's results as the output
+/// type; the kernel gives the bits that the operator gives. Each kernel operator and element type is listed in
+/// `kernels/src/ops/builtin.rs`.
 macro_rules! builtin {
     ($($operator:ident, $name:literal {
         $($($type:ident)+ => $by:ident($value:expr) $order:ident of $element:ty, to $output:ty;)*

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_begin_128_kib_apart_are_in_pieces() {
+    fn rows_that_begin_128_kib_apart_are_in_partitions() {
         let partitions = |columns: usize, size: usize| Strides::of_matrix(1000, columns).partitions(size);
         assert_eq!([8192, 12288, 16400, 20480].map(|columns| partitions(columns, 8)), [0; 4]);
         assert_eq!([16384, 32768, 49152, 65536, 131_072].map(|columns| partitions(columns, 8)), [1, 2, 1, 3, 0]);

@@ -28,7 +28,7 @@ pub(super) enum Waves {
     Many,
     /// All tiles run at once.
     One,
-    /// Fewer than one tile for each slot; they are small tiles.
+    /// Fewer than [`FEW_TILES`](kernels::transpose::tuning::FEW_TILES), which are small tiles.
     Partial,
 }
 

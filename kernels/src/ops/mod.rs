@@ -23,6 +23,16 @@
 //! Means and norms of integers are exact and rounded once, too.
 //!
 //! A custom operator is a type that implements [`Operator`]: the engines in [`crate::reduce`] accept any.
+//!
+//! # To add a built-in operator
+//!
+//! 1. Write its type and its [`Operator`] in the file of its family here, and list it above. If an operator below has
+//!    the same state, give that one another value instead: `docs/notes/operators.md` says which share their kernels.
+//! 2. List its instances in `builtin.rs`. The kernels of all shapes have them then.
+//! 3. Say in `host/src/reduce/builtin.rs` which instance reduces which type, and what it gives out; and give
+//!    `host/src/reduce/calls.rs` a call, if it is to have a method of its own.
+//! 4. Update the list of entries: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu every_kernel_is_there`.
+//! 5. Give `tests/support/src/reductions` its reference, and `bench/src/reduce/cases.rs` its name.
 
 mod arg;
 pub(crate) mod builtin;
@@ -157,9 +167,9 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     /// The state of the vectors that a thread has loaded together. `at` gives the index of each vector's first element,
     /// in rising order.
     ///
-    /// The state's index may be partial: the right vector, but not yet the element. [`Operator::resolve_index`] resolves it,
-    /// for the one state left in a block. An operator that returns an index overrides both, since carrying each
-    /// element's index costs more than comparing it.
+    /// The state's index may be partial: the right vector, but not yet the element. [`Operator::resolve_index`]
+    /// resolves it, for the one state left in a block. An operator that returns an index overrides both, since carrying
+    /// each element's index costs more than comparing it.
     #[inline(always)]
     fn gather_partial<const VECTORS: usize>(
         self,

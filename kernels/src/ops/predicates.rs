@@ -33,7 +33,8 @@ pub struct AnyOrAll {
 /// [`CountNonzero`], [`CountNan`] or [`CountFinite`]; of integers always [`CountNonzero`], whatever the fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
-    /// A float counts if the bits of its magnitude, shifted left by one, are at least this even number.
+    /// A float counts if the bits of its magnitude, shifted left by one, are at least this number. It is even, as such
+    /// bits are: bit 0 of the operator's word says `is_below`. The sign is not looked at.
     pub threshold: u64,
     /// Whether the elements below the threshold count instead.
     pub is_below: bool,

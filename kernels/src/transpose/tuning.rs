@@ -1,9 +1,9 @@
 //! The constants of the transposes that came from a measurement, for the kernels and for the host's plans.
 //!
 //! Each says its unit, what it decides, and the shape that it was measured at. Times are of an H200, unless a line says
-//! otherwise. `docs/notes/tiles.md`, `small-transposes.md`, `tall-skinny.md`, `short-segments.md` and `division.md` in
-//! that folder have the measurements. "No record" means that the value is older than those notes, or is a power of two
-//! that was kept.
+//! otherwise. `docs/notes/tiles.md`, and in that folder `small-transposes.md`, `unaligned-transposes.md`,
+//! `tall-skinny.md`, `short-segments.md` and `division.md` have the measurements. "No record" means that the value is
+//! older than those notes, or is a power of two that was kept.
 //!
 //! The number of an instance in a `#[kernel]` attribute is a literal that the compiler compares with its function here.
 

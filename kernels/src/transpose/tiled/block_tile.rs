@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_rows_take_turns() {
+    fn partitions_of_rows_take_turns() {
         assert_eq!(columns(0), [0, 1, 2, 3, 4]);
         assert_eq!([0, 1, 2, 3, 4].map(|nth| TileGrid::in_order(0, 1, 5).column(nth)), columns(0));
         assert_eq!(columns(1), [0, 4, 1, 5, 2, 6, 3, 7]);

@@ -108,11 +108,14 @@ pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
     aligned::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
 }
 
-/// [`tiles`](fn@tiles) for any side, pitch and address, and for long columns: by [sector-aligned](sector_aligned)
-/// tiles. The grid covers the [positions](sector_aligned::positions) of a row of the output.
+/// [`tiles`](fn@tiles) for any side, pitch and address, if there are many tiles: by [sector-aligned](sector_aligned)
+/// tiles. Neighbouring tiles overlap, so that each writes whole sectors: a tile of 64 x 64 `f32` writes 56 x 60, and a
+/// matrix of 8191 x 8193 has 147 x 137. The grid covers the [positions](sector_aligned::positions) of a row of the
+/// output.
 ///
 /// # Safety
-/// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
+/// The arguments are as described of [`tiles`](fn@tiles), and the views have every element that they name: accesses are
+/// unchecked.
 #[kernel(
     instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)]
         + [u32] x [4096 == tile_elements(4)] + [u64] x [2048 == tile_elements(8)],

@@ -2,8 +2,8 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`kernels`] | transposes by 16-byte accesses, with and without an epilogue |
-//! | [`narrow`] | transposes by 4-byte accesses: rows that begin anywhere |
+//! | [`kernels`] | large matrices: 16-byte accesses, aligned or sector-aligned, with and without an epilogue |
+//! | [`narrow`] | few or low tiles whose rows begin anywhere: accesses of 4 or 8 bytes |
 //! | [`interleaved`] | three axes reversed, of which one is short: tiles with interleaved rows |
 //! | [`in_place`] | square matrices, in place |
 //! | [`block_tile`] | a block's tile: where it lies in the matrix and in shared memory |
