@@ -35,8 +35,8 @@ pub enum Error {
 
     /// The program was built for the executor only.
     #[error(
-        "this program has no PTX of `{library}`: it was built with `WARPFOLD_ARCHS=none`, for the executor alone; build it without \
-         that variable to launch kernels on this device (sm_{device})"
+        "this program has no PTX of `{library}`: it was built with `WARPFOLD_ARCHS=none`, for the executor alone; \
+         build it without that variable to launch kernels on this device (sm_{device})"
     )]
     NoPtx {
         /// The crate of the kernels.
@@ -58,7 +58,8 @@ pub enum Error {
 
     /// Two libraries are of crates with the same name.
     #[error(
-        "two libraries of kernels are called `{library}`: a kernel is found by its crate's name, so give one of them another"
+        "two libraries of kernels are called `{library}`: a kernel is found by its crate's name, so give one of \
+         them another"
     )]
     DuplicateLibrary {
         /// The name.
@@ -102,7 +103,8 @@ pub enum Error {
 
     /// A shape has more elements than a `usize` holds.
     #[error(
-        "a matrix of {rows} x {columns} elements of {size} bytes, or as far apart as its pitch says, is larger than any memory"
+        "a matrix of {rows} x {columns} elements of {size} bytes, or as far apart as its pitch says, is larger than \
+         any memory"
     )]
     ShapeOverflow {
         /// Rows.
@@ -142,8 +144,8 @@ pub enum Error {
 
     /// A segment's offsets are invalid.
     #[error(
-        "the offsets of segment {segment} are not in order, or beyond the input: offsets are counted from 0, and each is \
-         at least the previous one and at most the input's length"
+        "the offsets of segment {segment} are not in order, or beyond the input: offsets are counted from 0, and each \
+         is at least the previous one and at most the input's length"
     )]
     Offsets {
         /// The first such segment.

@@ -69,8 +69,8 @@ pub fn newest_up_to(arch: Arch) -> Arch {
     USUAL.into_iter().rfind(|&usual| usual <= arch).unwrap_or(arch)
 }
 
-/// Bytes that an entry may spill (stores and loads together), that a function that it calls may spill, and that its stack
-/// frame may have.
+/// Bytes that an entry may spill (stores and loads together), that a function that it calls may spill, and that its
+/// stack frame may have.
 struct Tolerated {
     spilled: u32,
     spilled_in_calls: u32,
@@ -79,9 +79,9 @@ struct Tolerated {
 
 impl Tolerated {
     /// ptxas spills a few words even where registers are left, outside the loops. Columns have at most 64 registers a
-    /// thread and many loads in flight; segments at most 80, which is faster by up to 40 %. Exact sums have paths for data
-    /// that are rarely met, with arrays in the stack frame, and these paths spill: on sm_75, where sums over lanes are
-    /// shuffles, thousands of bytes.
+    /// thread and many loads in flight; segments at most 80, which is faster by up to 40 %. Exact sums have paths for
+    /// data that are rarely met, with arrays in the stack frame, and these paths spill: on sm_75, where sums over lanes
+    /// are shuffles, thousands of bytes.
     fn of(entry: &str, arch: Arch) -> Self {
         let (spilled, spilled_in_calls, stack) = match entry {
             _ if entry.starts_with("exact_") && arch == Arch::SM_75 => (13_000, 5_300, 1_024),

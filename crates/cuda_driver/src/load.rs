@@ -144,7 +144,7 @@ type Open = fn(&OsStr) -> Result<Library, libloading::Error>;
 
 /// Opens the library that the person who started the process chose.
 fn open(name: &OsStr) -> Result<Library, libloading::Error> {
-    // SAFETY: opening a library runs its initializers. That one was chosen by hand, as with LD_PRELOAD.
+    // SAFETY: opening a library runs its initializers. The user chose this library by hand, as with LD_PRELOAD.
     unsafe { Library::new(name) }
 }
 

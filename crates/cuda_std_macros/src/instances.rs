@@ -13,7 +13,7 @@ pub struct Attribute {
     pub block: Vec<Expr>,
     pub max_threads: Option<Expr>,
     pub min_blocks: Option<Expr>,
-    /// Whether the kernel waits for the one before it by itself, so that it may be launched while that one runs.
+    /// Whether the kernel waits for the one before it by itself, so that it may be launched while the other still runs.
     pub dependent_launch: bool,
     /// The maximum grid, in blocks along x, whose blocks read their parameters before they wait.
     pub prefetch_blocks: Option<Expr>,
@@ -92,7 +92,8 @@ impl Parse for Attribute {
             } else {
                 return Err(Error::new(
                     key.span(),
-                    "expected `instances`, `block`, `max_threads`, `min_blocks`, `erase`, `dependent_launch` or `prefetch_blocks`",
+                    "expected `instances`, `block`, `max_threads`, `min_blocks`, `erase`, `dependent_launch` or \
+                     `prefetch_blocks`",
                 ));
             }
             if !input.is_empty() {

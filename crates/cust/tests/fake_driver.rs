@@ -46,7 +46,7 @@ fn fake_driver() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
         let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libcust_fake_driver.so");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fakes/driver.rs");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fakes/driver/main.rs");
         let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
         let mut rustc = Command::new(rustc);
         rustc.args(["--edition=2024", "--crate-type=cdylib", "--crate-name=driver", "-Cpanic=abort", "-Adead_code"]);

@@ -25,8 +25,8 @@ use crate::Error;
 /// For each type `T` the table names the operator of [`kernels`] that reduces its elements: that operator's value, the
 /// kernel's element type, and the output type.
 ///
-/// The bits of `T` are taken as the kernel's element type, which has the same size, and the kernel's results as the output
-/// type; the kernel gives the bits that the operator gives. Each kernel operator and element type is listed in
+/// The bits of `T` are taken as the kernel's element type, which has the same size, and the kernel's results as the
+/// output type; the kernel gives the bits that the operator gives. Each kernel operator and element type is listed in
 /// `kernels/src/ops/builtin.rs`.
 macro_rules! builtin {
     ($($operator:ident, $name:literal {
@@ -120,7 +120,8 @@ builtin! {
     }
     MinMax, "the minimum and maximum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => BothExtremes(BothExtremes { flip: T::FLIP_OF_MAX }) in_any_order of <T as CompareAs>::By, to <T as Scalar>::Pair;
+            => BothExtremes(BothExtremes { flip: T::FLIP_OF_MAX })
+                in_any_order of <T as CompareAs>::By, to <T as Scalar>::Pair;
     }
     ArgMin, "the index of the minimum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
@@ -143,10 +144,12 @@ builtin! {
             => Count(Count { threshold: 2, is_below: false }) in_any_order of <T as CountAs>::By, to u64;
     }
     CountNan, "the number of NaN" {
-        f32 f64 f16 bf16 => Count(Count { threshold: T::INFINITY_SHIFTED + 2, is_below: false }) in_any_order of <T as CountAs>::By, to u64;
+        f32 f64 f16 bf16 => Count(Count { threshold: T::INFINITY_SHIFTED + 2, is_below: false })
+            in_any_order of <T as CountAs>::By, to u64;
     }
     CountFinite, "the number of finite elements" {
-        f32 f64 f16 bf16 => Count(Count { threshold: T::INFINITY_SHIFTED, is_below: true }) in_any_order of <T as CountAs>::By, to u64;
+        f32 f64 f16 bf16 => Count(Count { threshold: T::INFINITY_SHIFTED, is_below: true })
+            in_any_order of <T as CountAs>::By, to u64;
     }
 }
 

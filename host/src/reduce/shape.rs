@@ -136,8 +136,8 @@ impl Shape {
             return Ok(());
         }
         let expected = format!(
-            "and {own_rows} rows of {width} elements, that far apart, are none of a matrix of {rows} x {columns}: reduce its \
-             buffer, if its elements are meant as those of another shape"
+            "and {own_rows} rows of {width} elements, that far apart, are none of a matrix of {rows} x {columns}: \
+             reduce its buffer, if its elements are meant as those of another shape"
         );
         Err(Error::Shape { operation, what: "the distance of the rows", found: distance, expected })
     }

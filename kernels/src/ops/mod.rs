@@ -27,7 +27,8 @@
 //! # To add a built-in operator
 //!
 //! 1. Write its type and its [`Operator`] in the file of its family here, and list it above. If an operator below has
-//!    the same state, give that one another value instead: `docs/notes/operators.md` says which share their kernels.
+//!    the same state, give that operator another value instead: `docs/notes/operators.md` says which share their
+//!    kernels.
 //! 2. List its instances in `builtin.rs`. The kernels of all shapes have them then.
 //! 3. Say in `host/src/reduce/builtin.rs` which instance reduces which type, and what it gives out; and give
 //!    `host/src/reduce/calls.rs` a call, if it is to have a method of its own.

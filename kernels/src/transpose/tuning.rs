@@ -23,7 +23,7 @@ pub const FEW_TILES: usize = 2 * MULTIPROCESSORS;
 /// instances of [`blocks_in_one_wave`] and [`blocks_in_many_waves`]. Measured at 1024 x 1024 elements of 16 bytes.
 pub const TILES_IN_ONE_WAVE: usize = 8 * MULTIPROCESSORS;
 
-/// Blocks: what the packed kernels run at once, four on each multiprocessor. A small array is cut in about so many.
+/// Blocks: what the packed kernels run at once, four on each multiprocessor. A small array is cut in about as many.
 /// Measured at 1000003 x 127 elements of 2 to 8 bytes, see [`tall_skinny_allocation`].
 pub const PACKED_BLOCKS: usize = 4 * MULTIPROCESSORS;
 

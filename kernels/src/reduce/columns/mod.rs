@@ -105,8 +105,8 @@ pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
 /// - *Accesses are coalesced*: a row of threads reads a contiguous segment of one row of the matrix, and no element is
 ///   read twice. If the alignment of all rows allows it, a thread's columns are contiguous and one access; if not, they
 ///   are a row of threads apart, so that each access of a warp is contiguous.
-/// - *Rows are folded* if one alone is no whole number of accesses, but `folded_rows` rows are: these are read as one row
-///   of `folded_rows` times the columns, and the states of a column's places in it are combined at the end.
+/// - *Rows are folded* if one alone is no whole number of accesses, but `folded_rows` rows are: these are read as one
+///   row of `folded_rows` times the columns, and the states of a column's places in it are combined at the end.
 /// - *Many rows are in flight* in each thread before the first is used.
 /// - *States are combined once*: those of threads over the same columns in shared memory, those of blocks as partials,
 ///   by the last of the blocks.

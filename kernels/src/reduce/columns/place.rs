@@ -23,8 +23,8 @@ pub(in crate::reduce) struct Place {
 impl Place {
     /// The place of a thread of the block.
     ///
-    /// A tile has rows of `columns` columns of `size` bytes, of which `folded_rows` are read as one. With wide accesses,
-    /// the columns of an access are contiguous.
+    /// A tile has rows of `columns` columns of `size` bytes, of which `folded_rows` are read as one. With wide
+    /// accesses, the columns of an access are contiguous.
     #[inline(always)]
     pub(in crate::reduce) fn of_thread(
         thread: usize,

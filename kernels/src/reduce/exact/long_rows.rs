@@ -96,7 +96,12 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Summand>(
 ///
 /// # Safety
 /// As for [`exact_long_rows`](fn@exact_long_rows).
-#[kernel(instances = [SumOfSquares] x [f64], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS)]
+#[kernel(
+    instances = [SumOfSquares] x [f64],
+    max_threads = THREADS_OF_TWO_AT_ONCE,
+    min_blocks = 1,
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
+)]
 pub unsafe fn exact_long_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
     ExactLongRowArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output }: ExactLongRowArgs<T>,
 ) {
@@ -111,7 +116,12 @@ pub unsafe fn exact_long_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
 /// # Safety
 /// As for [`pairs`](fn@crate::reduce::pairs::pairs), and for [`exact_long_rows`](fn@exact_long_rows) with
 /// [`words_of_pairs_residue`].
-#[kernel(instances = [Dot] x [f32, f64, f16, bf16], max_threads = THREADS_OF_TWO_AT_ONCE, min_blocks = 1, dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS)]
+#[kernel(
+    instances = [Dot] x [f32, f64, f16, bf16],
+    max_threads = THREADS_OF_TWO_AT_ONCE,
+    min_blocks = 1,
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
+)]
 pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
     first: Global<T>,
     second: Global<T>,

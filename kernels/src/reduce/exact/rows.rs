@@ -75,7 +75,12 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
 ///
 /// # Safety
 /// As for [`exact_rows`](fn@exact_rows).
-#[kernel(instances = [SumOfSquares] x [f64], block = BLOCK, min_blocks = 4, dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS)]
+#[kernel(
+    instances = [SumOfSquares] x [f64],
+    block = BLOCK,
+    min_blocks = 4,
+    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
+)]
 pub unsafe fn exact_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
     ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output }: ExactRowArgs<T>,
 ) {

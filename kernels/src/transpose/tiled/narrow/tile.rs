@@ -41,7 +41,7 @@ impl Tile {
         Self { batch: batch as usize, rows, top: row as usize * height, left, columns: columns as u32, across, down }
     }
 
-    /// Whether the tile is inside of the matrix, with so many rows more above and below that no row of the output
+    /// Whether the tile is inside of the matrix, with enough rows above and below that no row of the output
     /// begins or ends in it.
     #[inline(always)]
     pub(in crate::transpose) fn is_inside<T: WordAccess>(&self) -> bool {

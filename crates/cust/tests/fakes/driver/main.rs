@@ -1,0 +1,295 @@
+//! A driver of two devices in the memory of the host, for the test `fake_driver`. It is stricter than a real one: an
+//! object can only be used while its own context is current.
+//!
+//! It lacks `cuOccupancyAvailableDynamicSMemPerBlock`.
+
+#![allow(clippy::missing_safety_doc, reason = "the driver's functions ask for what CUDA's documentation says")]
+
+mod memory;
+mod work;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_uint};
+use std::sync::Mutex;
+
+const INVALID_VALUE: u32 = 1;
+const NOT_INITIALIZED: u32 = 3;
+const INVALID_DEVICE: u32 = 101;
+const INVALID_CONTEXT: u32 = 201;
+const INVALID_PTX: u32 = 218;
+const UNSUPPORTED_PTX_VERSION: u32 = 222;
+const INVALID_HANDLE: u32 = 400;
+const NOT_FOUND: u32 = 500;
+const NOT_READY: u32 = 600;
+const CONTEXT_IS_DESTROYED: u32 = 709;
+const CAPTURE_UNMATCHED: u32 = 903;
+
+type Code = Result<(), u32>;
+
+/// A launch: the kernel's name and its arguments, each as 8 bytes.
+type Launch = (String, Vec<u64>);
+
+enum Object {
+    Module,
+    Function {
+        name: String,
+        module: u64,
+    },
+    Stream {
+        captured: Option<Vec<Launch>>,
+        flags: u32,
+    },
+    Event {
+        is_recorded: bool,
+    },
+    Graph(Vec<Launch>),
+    Executable(Vec<Launch>),
+    /// Memory, and whether it was allocated in the order of a stream.
+    Memory(Box<[u128]>, bool),
+}
+
+struct State {
+    is_initialized: bool,
+    /// How often each device's primary context is retained.
+    retained: [u64; 2],
+    /// Each with the device that it is on.
+    objects: BTreeMap<u64, (usize, Object)>,
+    last_handle: u64,
+    /// How often the legacy default stream was waited for.
+    waits: u64,
+}
+
+static STATE: Mutex<State> =
+    Mutex::new(State { is_initialized: false, retained: [0; 2], objects: BTreeMap::new(), last_handle: 1, waits: 0 });
+
+thread_local! {
+    static CURRENT: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The handle of a device's primary context.
+fn context_of(device: usize) -> u64 {
+    0xc0_0000 + device as u64
+}
+
+fn device_of(context: u64) -> usize {
+    (context - 0xc0_0000) as usize
+}
+
+impl State {
+    /// The device of the current context.
+    fn current(&self) -> Result<usize, u32> {
+        let context = CURRENT.with_borrow(|stack| stack.last().copied().unwrap_or(0));
+        if context == 0 {
+            return Err(INVALID_CONTEXT);
+        }
+        if self.retained[device_of(context)] == 0 { Err(CONTEXT_IS_DESTROYED) } else { Ok(device_of(context)) }
+    }
+
+    fn add(&mut self, object: Object) -> Result<u64, u32> {
+        let device = self.current()?;
+        self.last_handle += 1;
+        let handle = match &object {
+            Object::Memory(memory, _) => memory.as_ptr().addr() as u64,
+            _ => self.last_handle << 8,
+        };
+        self.objects.insert(handle, (device, object));
+        Ok(handle)
+    }
+
+    /// An object of the current context.
+    fn get(&mut self, handle: u64) -> Result<&mut Object, u32> {
+        let current = self.current()?;
+        match self.objects.get_mut(&handle) {
+            Some((device, object)) if *device == current => Ok(object),
+            _ => Err(INVALID_HANDLE),
+        }
+    }
+
+    fn remove(&mut self, handle: u64) -> Code {
+        self.get(handle)?;
+        self.objects.remove(&handle);
+        Ok(())
+    }
+
+    /// Checks that `bytes` bytes lie in one allocation.
+    fn check(&self, address: u64, bytes: usize) -> Code {
+        let (begin, (_, object)) = self.objects.range(..=address).next_back().ok_or(INVALID_VALUE)?;
+        match object {
+            Object::Memory(memory, _) if address + bytes as u64 <= begin + size_of_val(&**memory) as u64 => Ok(()),
+            _ => Err(INVALID_VALUE),
+        }
+    }
+
+    fn run(&self, (name, arguments): &Launch) -> Code {
+        let word = |address: u64, i: u64| std::ptr::with_exposed_provenance_mut::<u32>((address + 4 * i) as usize);
+        match (name.as_str(), arguments.as_slice()) {
+            // Sums of two slices.
+            ("add", &[a, length, b, other_length, out]) => {
+                for (address, length) in [(a, length), (b, other_length), (out, length)] {
+                    self.check(address, 4 * length as usize)?;
+                }
+                for i in 0..length {
+                    // SAFETY: the words lie in the allocations that were checked above.
+                    unsafe { *word(out, i) = *word(a, i) + *word(b, i) };
+                }
+                Ok(())
+            }
+            _ => Err(INVALID_VALUE),
+        }
+    }
+}
+
+fn with(work: impl FnOnce(&mut State) -> Code) -> u32 {
+    let mut state = STATE.lock().unwrap();
+    if !state.is_initialized {
+        return NOT_INITIALIZED;
+    }
+    work(&mut state).err().unwrap_or(0)
+}
+
+/// Objects that exist, retains of each device's primary context, waits for the legacy default stream, depth of this
+/// thread's stack of contexts.
+#[unsafe(no_mangle)]
+extern "system" fn fakeReport(report: &mut [u64; 5]) {
+    let state = STATE.lock().unwrap();
+    let objects = state.objects.values().filter(|(_, object)| !matches!(object, Object::Function { .. })).count();
+    let depth = CURRENT.with_borrow(|stack| stack.iter().filter(|context| **context != 0).count());
+    *report = [objects as u64, state.retained[0], state.retained[1], state.waits, depth as u64];
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuInit(flags: c_uint) -> u32 {
+    STATE.lock().unwrap().is_initialized = flags == 0;
+    if flags == 0 { 0 } else { INVALID_VALUE }
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuDriverGetVersion(version: &mut c_int) -> u32 {
+    *version = 12040;
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuDeviceGetCount(count: &mut c_int) -> u32 {
+    with(|_| {
+        *count = 2;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuDeviceGet(device: &mut c_int, ordinal: c_int) -> u32 {
+    with(|_| {
+        *device = ordinal;
+        if ordinal < 2 { Ok(()) } else { Err(INVALID_DEVICE) }
+    })
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "system" fn cuDeviceGetName(name: *mut u8, length: c_int, device: c_int) -> u32 {
+    let text = format!("Fake {device}\0");
+    if text.len() > length as usize {
+        return INVALID_VALUE;
+    }
+    // SAFETY: the caller gives `length` bytes, and the text has no more.
+    unsafe { name.copy_from(text.as_ptr(), text.len()) };
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuDeviceGetAttribute(value: &mut c_int, attribute: c_uint, _: c_int) -> u32 {
+    *value = attribute as c_int * 100;
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuDevicePrimaryCtxRetain(context: &mut u64, device: c_int) -> u32 {
+    with(|state| {
+        state.retained[device as usize] += 1;
+        *context = context_of(device as usize);
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> u32 {
+    with(|state| {
+        let count = &mut state.retained[device as usize];
+        *count = count.checked_sub(1).ok_or(INVALID_CONTEXT)?;
+        if *count == 0 {
+            state.objects.retain(|_, (of, _)| *of != device as usize);
+        }
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuDevicePrimaryCtxSetFlags_v2(_: c_int, _: c_uint) -> u32 {
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuDevicePrimaryCtxGetState(device: c_int, flags: &mut c_uint, is_active: &mut c_int) -> u32 {
+    with(|state| {
+        (*flags, *is_active) = (0, c_int::from(state.retained[device as usize] > 0));
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuCtxSetCurrent(context: u64) -> u32 {
+    CURRENT.with_borrow_mut(|stack| {
+        stack.pop();
+        stack.push(context);
+    });
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuCtxGetCurrent(context: &mut u64) -> u32 {
+    *context = CURRENT.with_borrow(|stack| stack.last().copied().unwrap_or(0));
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuCtxPushCurrent_v2(context: u64) -> u32 {
+    CURRENT.with_borrow_mut(|stack| stack.push(context));
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuCtxPopCurrent_v2(context: &mut u64) -> u32 {
+    match CURRENT.with_borrow_mut(Vec::pop) {
+        Some(popped) => {
+            *context = popped;
+            0
+        }
+        None => INVALID_CONTEXT,
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuCtxGetDevice(device: &mut c_int) -> u32 {
+    with(|state| {
+        *device = state.current()? as c_int;
+        Ok(())
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuCtxSynchronize() -> u32 {
+    with(|state| state.current().map(|_| ()))
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuMemGetInfo_v2(free: &mut usize, total: &mut usize) -> u32 {
+    (*free, *total) = (1 << 30, 1 << 31);
+    0
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuDeviceTotalMem_v2(bytes: &mut usize, _: c_int) -> u32 {
+    *bytes = 1 << 31;
+    0
+}
