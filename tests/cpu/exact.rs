@@ -139,10 +139,10 @@ fn bins_of_long_columns_pass_carries() {
     }
 }
 
-/// The sum of a whole input by `parts` blocks of one warp, with `tiles` tiles of 512 elements each, or one more.
+/// The sum of a whole input by `parts` blocks of one warp, which share tiles of 128 elements.
 fn by_warps(gpu: &Gpu, numbers: &[f32], parts: u32) -> f32 {
     let input = gpu.upload(numbers).unwrap();
-    let all = numbers.len().div_ceil(512) as u32;
+    let all = numbers.len().div_ceil(128) as u32;
     let mut boxes = gpu.zeroed::<[u64; 2]>(parts as usize).unwrap();
     let (mut residues, mut sum) = (gpu.zeroed(words_of_residue::<Sum, f32>()).unwrap(), gpu.zeroed::<u8>(4).unwrap());
     // SAFETY: the arguments describe one segment, the whole input, with its tile states and a residue.
@@ -176,19 +176,19 @@ fn lanes_take_more_elements_than_their_integers_have_room_for() {
     let gpu = Gpu::simt();
     // Just below a window's edge, all of one sign: the largest integers.
     let edge = 16.0 - 16.0 * f32::EPSILON / 2.0;
-    for (x, tiles) in [(edge, 31), (edge, 32), (-edge, 33), (1.0, 70), (-f32::MAX, 70), (f32::from_bits(1), 70)] {
+    for (x, steps) in [(edge, 31), (edge, 32), (-edge, 33), (1.0, 70), (-f32::MAX, 70), (f32::from_bits(1), 70)] {
         for parts in [1, 2] {
-            // Followed by less than a vector, and by part of a tile.
-            for more in [3, 103] {
-                let numbers = vec![x; (parts * tiles * 512) as usize + more];
-                let case = format!("{tiles} tiles of {x:e} and {more} more in {parts} parts");
+            // Followed by less than a vector, by part of a tile, and by more than one tile.
+            for more in [3, 103, 300] {
+                let numbers = vec![x; (parts * steps * 512) as usize + more];
+                let case = format!("{steps} steps of {x:e} and {more} more in {parts} parts");
                 assert_eq!(by_warps(&gpu, &numbers, parts), exact_sum_of(&numbers), "{case}");
             }
         }
     }
 }
 
-/// Each warp accumulates residuals in an integer of 64 bits: 512 tiles of the largest fill it.
+/// Each warp accumulates residuals in an integer of 64 bits: 512 steps of the largest fill it.
 #[test]
 fn what_elements_leave_fills_its_integer_up() {
     let gpu = Gpu::simt();

@@ -206,8 +206,8 @@ fn rows_of_a_matrix_and_columns_of_its_transpose_have_the_same_bits() {
 /// The sum of all numbers by `blocks` blocks of `threads` threads each.
 fn by_blocks(gpu: &Gpu, numbers: &[f32], blocks: u32, threads: u32) -> u32 {
     let input = gpu.upload(numbers).unwrap();
-    // A tile is four vectors of four elements per thread.
-    let tiles = numbers.len().div_ceil(threads as usize * 16) as u32;
+    // A tile is a vector of four elements per thread.
+    let tiles = numbers.len().div_ceil(threads as usize * 4) as u32;
     assert!(blocks <= tiles, "each block has a tile");
     let mut tile_states = gpu.zeroed::<[u64; 2]>(blocks as usize).unwrap();
     let mut residues = gpu.zeroed::<i64>(words_of_residue::<Sum, f32>()).unwrap();

@@ -90,7 +90,7 @@ fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<exact_states_of_long_rows::Args<'s
                 len,
                 pitch: 0,
                 parts: PARTS,
-                tiles: 1,
+                tiles: 4,
                 longer: 0,
                 states: state.view_mut(),
             };

@@ -154,7 +154,8 @@ pub(super) struct Elements {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Blocks {
     pub parts: u32,
-    /// Tiles of the shorter splits, and how many splits have one more.
+    /// Tiles of the shorter splits, and how many splits have one more. A tile has [`long_rows::VECTORS_IN_FLIGHT`]
+    /// vectors for each thread; that of an exact sum has one.
     pub tiles: u32,
     pub longer: u32,
     pub threads: u32,
@@ -177,12 +178,14 @@ impl Blocks {
         let vectors = len.div_ceil(16 / size);
         let alone = vectors.div_ceil(in_flight).next_power_of_two().max(32);
         let threads = if alone <= THREADS_ALONE { alone } else { THREADS };
-        let tiles = vectors.div_ceil(threads * in_flight).max(1);
-        Self::of(threads, tiles, tiles.min((threads_at_once / THREADS * MULTIPROCESSORS / rows).max(1)))
+        // A block has at least what its threads have in flight, and no more than a tile more than any other.
+        let steps = vectors.div_ceil(threads * in_flight).max(1);
+        let parts = steps.min((threads_at_once / THREADS * MULTIPROCESSORS / rows).max(1));
+        Self::of(threads, vectors.div_ceil(threads).max(1), parts)
     }
 
     fn of(threads: usize, tiles: usize, parts: usize) -> Self {
-        // Tile counts fit in a `u32`: a tile of a long row is at least 8 KiB.
+        // Tile counts fit in a `u32`: a tile of a long row is at least 4 KiB.
         let (tiles, longer) = ((tiles / parts) as u32, (tiles % parts) as u32);
         Self { parts: parts as u32, tiles, longer, threads: threads as u32 }
     }

@@ -198,10 +198,10 @@ fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
         for len in [1, 100, 8192, 8193, 16384, 16385, (1 << 20) + 3, (1 << 32) + 7] {
             let Blocks { parts, tiles, longer, threads } =
                 Blocks::exact(1, len, size, long_rows::VECTORS_IN_FLIGHT, 768);
-            let tile = threads as usize * long_rows::VECTORS_IN_FLIGHT * 16 / size;
             let all = tiles as usize * parts as usize + longer as usize;
-            assert_eq!(all, len.div_ceil(tile), "{len} of {size} bytes");
+            assert_eq!(all, len.div_ceil(threads as usize * 16 / size), "{len} of {size} bytes");
             assert!(longer < parts && tiles > 0 && threads.is_power_of_two());
+            assert!(parts == 1 || tiles as usize + 1 >= long_rows::VECTORS_IN_FLIGHT, "{len} of {size} bytes");
         }
     }
 }

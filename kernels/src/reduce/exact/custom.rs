@@ -111,7 +111,7 @@ pub struct TermArgs<T: Plain, R: Plain> {
     pub pitch: usize,
     /// Blocks that share a row: its splits.
     pub parts: u32,
-    /// Tiles of a split; the longer splits have one more.
+    /// Tiles of a split; the longer splits have one more. A tile has a vector for each thread of the block.
     pub tiles: u32,
     /// Longer splits, which come first.
     pub longer: u32,

@@ -54,7 +54,7 @@ pub struct ExactLongRowArgs<T: Plain> {
     pub pitch: usize,
     /// Blocks that share a row: its splits.
     pub parts: u32,
-    /// Tiles of a split; the longer splits have one more.
+    /// Tiles of a split; the longer splits have one more. A tile has a vector for each thread of the block.
     pub tiles: u32,
     /// Longer splits, which come first.
     pub longer: u32,
@@ -72,6 +72,9 @@ pub struct ExactLongRowArgs<T: Plain> {
 ///
 /// Blocks exchange sums in tile states. What does not fit there they add to `residues`, limb by limb: integers, whose
 /// order does not matter. Both are 0 before and after.
+///
+/// A block loads several tiles in one step, but it may have any number of them: so all blocks have the same work, but
+/// for one tile. In whole steps, 2^22 `f32` are two steps for some blocks and three for others.
 ///
 /// # Safety
 /// As for [`long_rows`](fn@crate::reduce::long_rows::long_rows), with [`boxes`] tile states for each split, and
@@ -256,7 +259,8 @@ impl Boxes<'_> {
 /// A bit that is 1 in every published piece: that of NaN, which limbs record.
 const IS_THERE: u64 = 1 << 12;
 
-/// The sum of consecutive tiles of the row of `len` elements from `start`, with `VECTORS` vectors of each thread.
+/// The sum of consecutive tiles of the row of `len` elements from `start`. A tile has a vector for each thread; a step
+/// takes `VECTORS` tiles.
 #[inline(always)]
 pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     inputs: I,
@@ -278,13 +282,13 @@ pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     }
 }
 
-/// How far a first window is above what its first elements need. Products vary more than elements, and a tile with a
+/// How far a first window is above what its first elements need. Products vary more than elements, and a step with a
 /// larger product takes long if there are two terms.
 const fn headroom_of<K: Terms>() -> i32 {
     if K::Grid::HAS_LOW { 4 } else { 0 }
 }
 
-/// [`sum_tiles`]. Tiles that do not fit the window are added `FEW` vectors at a time, which have `TERMS` terms.
+/// [`sum_tiles`]. Steps that do not fit the window are added `FEW` vectors at a time, which have `TERMS` terms.
 #[inline(always)]
 fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const TERMS: usize>(
     inputs: I,
@@ -295,18 +299,20 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
 ) -> WarpSum<K::Grid> {
     let vector = items_of_vector::<K>();
     // A warp's vectors are contiguous, so that the compiler knows the distances between a lane's vectors.
-    let (stride, tile) = (32 * vector, vectors_of_block::<K::Element>(VECTORS as u32));
+    let (stride, tile) = (32 * vector, vectors_of_block::<K::Element>(1));
+    let step = vectors_of_block::<K::Element>(VECTORS as u32);
     // Vectors begin after the lead, at a multiple of 16 bytes. The lead and the elements after the last whole vector
     // are singles, which are added last.
     let lead = inputs.lead(start, len);
     let (start, len) = (start + lead, len - lead);
     let whole = len / vector * vector;
     let (first, last) = (run.tiles.start * tile, run.tiles.end * tile);
-    let end = start + if last < whole { last } else { whole };
-    // Without the elements before the first aligned one, the last tile may not exist.
-    let mut left = (run.tiles.end - run.tiles.start) as u32;
-    left -= u32::from(left > 1 && last - tile >= whole);
-    let is_last_whole = first + left as usize * tile <= whole;
+    let last = if last < whole { last } else { whole };
+    let end = start + last;
+    let mut left = (run.tiles.end - run.tiles.start).div_ceil(VECTORS) as u32;
+    // Without the elements before the first aligned one, the last step may not exist.
+    left -= u32::from(left > 1 && first + (left - 1) as usize * step >= whole);
+    let is_last_whole = first + left as usize * step <= last;
     let mut i = start + first + (warp_id() * VECTORS * 32 + lane_id() as usize) * vector;
 
     const MOST: usize = 8;
@@ -319,37 +325,42 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
     // SAFETY: the item is inside the row.
     let single = if has_singles && is_single { unsafe { inputs.item(single) } } else { K::Item::default() };
     // SAFETY: whole vectors before `end` are inside the row, and begin after the lead.
-    let load_tile = |i| unsafe { inputs.load_before::<VECTORS>(i, stride, end) };
-    let mut vectors = load_tile(i);
+    let load_step = |i| unsafe { inputs.load_before::<VECTORS>(i, stride, end) };
+    // The step after the one at `i`, of `left`; any vectors after the last.
+    let load_next = |i, left, any| {
+        if left <= 1 {
+            any
+        } else if left > 2 || is_last_whole {
+            // SAFETY: a whole step is inside the row.
+            unsafe { inputs.load::<VECTORS>(i + step, stride) }
+        } else {
+            load_step(i + step)
+        }
+    };
+    let mut vectors = load_step(i);
+    let mut next = load_next(i, left, vectors);
     issue_loads();
     let mut sum = WarpSum::in_window(match K::WINDOW {
         Some(exponent) => exponent,
         None => window_above::<Float<K>>(largest_of_warp::<K, I, VECTORS>(&vectors)) + headroom_of::<K>(),
     });
     loop {
-        // Tiles whose elements are in the window, with the next tile in flight.
+        // Steps whose elements are in the window, with the next one's in flight.
         let is_taken = loop {
-            let next = if left <= 1 {
-                vectors
-            } else if left > 2 || is_last_whole {
-                // SAFETY: a whole tile is inside the row.
-                unsafe { inputs.load::<VECTORS>(i + tile, stride) }
-            } else {
-                load_tile(i + tile)
-            };
-            issue_loads();
             let is_taken = sum.take::<K, I, VECTORS>(vectors);
             if !is_taken || left <= 1 {
                 break is_taken;
             }
             vectors = next;
             left -= 1;
-            i += tile;
+            i += step;
+            next = load_next(i, left, vectors);
+            issue_loads();
         };
         if is_taken {
             break;
         }
-        // Other tiles, until one is in the window again. A separate loop, so that the first one has all registers.
+        // Other steps, until one is in the window again. A separate loop, so that the first one has all registers.
         let mut is_taken = false;
         while left > 0 && !is_taken {
             is_taken = true;
@@ -362,12 +373,14 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
                 k += 1;
             }
             left -= 1;
-            i += tile;
+            i += step;
         }
         if left == 0 {
             break;
         }
-        vectors = load_tile(i);
+        vectors = load_step(i);
+        next = load_next(i, left, vectors);
+        issue_loads();
     }
     if has_singles {
         sum.take_items::<K, 1, 2>([single], rest);

@@ -124,14 +124,15 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
     }
 }
 
-/// The tiles of chunk `part` of a segment of `len` elements of `size` bytes, and the number of its chunks. The last
-/// chunk also has the tile that is not whole.
+/// The tiles of a vector for each thread of chunk `part` of a segment of `len` elements of `size` bytes, and the number
+/// of its chunks. The last chunk also has what is left after whole tiles.
 #[inline(always)]
 fn run_of_chunk(part: usize, len: usize, size: usize) -> (Run, usize) {
     let (whole, all) = (len / tile(BLOCK, size), len.div_ceil(tile(BLOCK, size)));
     let (parts, of_chunk) = (chunks(len, size), tiles_of_chunk(whole));
     let is_last = part + 1 == parts;
-    (Run { tiles: part * of_chunk..if is_last { all } else { (part + 1) * of_chunk }, is_last }, parts)
+    let end = if is_last { all } else { (part + 1) * of_chunk };
+    (Run { tiles: part * of_chunk * VECTORS_IN_FLIGHT..end * VECTORS_IN_FLIGHT, is_last }, parts)
 }
 
 /// The sum of the blocks' sums of a segment's chunks, in the first warp. It has limbs if one of the sums has, or if
