@@ -146,12 +146,15 @@ fn shared_memory_is_never_reached_by_a_generic_address() {
 }
 
 /// `ptxas` does not report an array that LLVM puts in local memory as a spill, and it takes more time than the
-/// additions. Rare paths are separate functions.
+/// additions. Rare paths are separate functions. Squares of `f64` in long rows have two terms, whose sums are added
+/// there, after the loop.
 #[test]
 fn exact_sums_read_nothing_from_local_memory() {
-    let kernels = ["exact_long_rows_S", "exact_rows_", "exact_columns_", "exact_segments_"];
+    let kernels = ["exact_long_rows_", "exact_rows_", "exact_columns_", "exact_segments_"];
+    let is_checked =
+        |name: &str| kernels.iter().any(|start| name.starts_with(start)) && name != "exact_long_rows_SumOfSquares_f64";
     for (arch, module) in &KERNELS.modules {
-        for entry in module.entries().iter().filter(|entry| kernels.iter().any(|name| entry.name.starts_with(name))) {
+        for entry in module.entries().iter().filter(|entry| is_checked(&entry.name)) {
             assert_eq!(count(&entry.text, "ld.local"), 0, "{} {arch}", entry.name);
         }
     }

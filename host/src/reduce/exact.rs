@@ -5,12 +5,11 @@ use half::{bf16, f16};
 use kernels::ops::{InElementType, Mean, Norm, Sum, SumInF64, SumOfSquares};
 use kernels::reduce::exact::columns::{BLOCKS_AT_ONCE, exact_columns, rows_in_flight};
 use kernels::reduce::exact::long_rows::{
-    ExactLongRowArgs, THREADS_AT_ONCE, THREADS_OF_TWO_AT_ONCE, VECTORS_IN_FLIGHT, boxes, exact_long_rows,
-    exact_long_rows_of_two_terms, words_of_residue,
+    ExactLongRowArgs, VECTORS_IN_FLIGHT, boxes, exact_long_rows, words_of_residue,
 };
 use kernels::reduce::exact::long_segments::exact_long_segments;
 use kernels::reduce::exact::result::{DERIVED, IN_OTHER_FORMAT};
-use kernels::reduce::exact::rows::{self, ExactRowArgs, exact_rows, exact_rows_of_two_terms, least_lanes};
+use kernels::reduce::exact::rows::{self, ExactRowArgs, exact_rows, least_lanes};
 use kernels::reduce::exact::segments::exact_segments;
 use kernels::reduce::tuning::exact_rows::COALESCED;
 
@@ -25,8 +24,8 @@ use crate::{AnyBlock, Error, Gpu, Kernel, MULTIPROCESSORS, Transposition, View, 
 
 /// The kernels of exact sums of some terms.
 struct ExactKernels<T: Element> {
-    /// The kernel for long rows, and how many threads of it a multiprocessor runs at once.
-    long_rows: (AnyBlock<ExactLongRowArgs<'static, T>>, usize),
+    /// The kernel for long rows.
+    long_rows: AnyBlock<ExactLongRowArgs<'static, T>>,
     /// The kernel for short rows.
     rows: Kernel<ExactRowArgs<'static, T>>,
     /// The kernel for columns. Without one, columns are transposed.
@@ -40,15 +39,24 @@ struct ExactKernels<T: Element> {
 }
 
 macro_rules! exact_reductions {
-    ($($operator:ty: $terms:ident of $($type:ident)*, to $output:ident, $finish:expr, $kernels:ident;)*) => {$($(
+    ($($operator:ty: $terms:ident of $($type:ident)*, to $output:ident, $finish:expr, $columns:ident;)*) => {$($(
         impl Reduction<$type> for $operator {
             type Output = $output;
 
             fn plan(shape: Shape, _: Token) -> Result<Planned<$type, $output>, Error> {
                 let (words, boxes) = (words_of_residue::<$terms, $type>(), boxes::<$terms, $type>());
                 // SAFETY: no holder of the handles can launch them: only `Exact` does.
-                let (long_rows, rows, columns) = unsafe { exact_reductions!($kernels, $terms, $type) };
-                Exact::plan::<$output>(ExactKernels { long_rows, rows, columns, words, boxes, finish: $finish }, shape)
+                let kernels = unsafe {
+                    ExactKernels {
+                        long_rows: exact_long_rows::handle::<$terms, $type>(),
+                        rows: exact_rows::handle::<$terms, $type>(),
+                        columns: exact_reductions!($columns, $terms, $type),
+                        words,
+                        boxes,
+                        finish: $finish,
+                    }
+                };
+                Exact::plan::<$output>(kernels, shape)
             }
 
             fn segment_kernels(_: Token) -> SegmentKernels<$type, $output> {
@@ -65,40 +73,32 @@ macro_rules! exact_reductions {
             }
         }
     )*)*};
-    (one_term, $terms:ident, $type:ident) => {
-        (
-            (exact_long_rows::handle::<$terms, $type>(), THREADS_AT_ONCE),
-            exact_rows::handle::<$terms, $type>(),
-            Some(exact_columns::handle::<$terms, $type>()),
-        )
+    (columns, $terms:ident, $type:ident) => {
+        Some(exact_columns::handle::<$terms, $type>())
     };
-    (two_terms, $terms:ident, $type:ident) => {
-        (
-            (exact_long_rows_of_two_terms::handle::<$terms, $type>(), THREADS_OF_TWO_AT_ONCE),
-            exact_rows_of_two_terms::handle::<$terms, $type>(),
-            None,
-        )
+    (no_columns, $terms:ident, $type:ident) => {
+        None
     };
 }
 
 exact_reductions! {
-    Sum: Sum of f32 f16 bf16, to f32, 0, one_term;
-    Sum: Sum of f64, to f64, 0, one_term;
-    SumInF64: Sum of f32, to f64, IN_OTHER_FORMAT, one_term;
-    InElementType<Sum>: Sum of f16, to f16, IN_OTHER_FORMAT, one_term;
-    InElementType<Sum>: Sum of bf16, to bf16, IN_OTHER_FORMAT, one_term;
-    Mean: Sum of f32 f16 bf16, to f32, DERIVED, one_term;
-    Mean: Sum of f64, to f64, DERIVED, one_term;
-    InElementType<Mean>: Sum of f16, to f16, DERIVED | IN_OTHER_FORMAT, one_term;
-    InElementType<Mean>: Sum of bf16, to bf16, DERIVED | IN_OTHER_FORMAT, one_term;
-    SumOfSquares: SumOfSquares of f32 f16 bf16, to f32, 0, one_term;
-    SumOfSquares: SumOfSquares of f64, to f64, 0, two_terms;
-    InElementType<SumOfSquares>: SumOfSquares of f16, to f16, IN_OTHER_FORMAT, one_term;
-    InElementType<SumOfSquares>: SumOfSquares of bf16, to bf16, IN_OTHER_FORMAT, one_term;
-    Norm: SumOfSquares of f32 f16 bf16, to f32, DERIVED, one_term;
-    Norm: SumOfSquares of f64, to f64, DERIVED, two_terms;
-    InElementType<Norm>: SumOfSquares of f16, to f16, DERIVED | IN_OTHER_FORMAT, one_term;
-    InElementType<Norm>: SumOfSquares of bf16, to bf16, DERIVED | IN_OTHER_FORMAT, one_term;
+    Sum: Sum of f32 f16 bf16, to f32, 0, columns;
+    Sum: Sum of f64, to f64, 0, columns;
+    SumInF64: Sum of f32, to f64, IN_OTHER_FORMAT, columns;
+    InElementType<Sum>: Sum of f16, to f16, IN_OTHER_FORMAT, columns;
+    InElementType<Sum>: Sum of bf16, to bf16, IN_OTHER_FORMAT, columns;
+    Mean: Sum of f32 f16 bf16, to f32, DERIVED, columns;
+    Mean: Sum of f64, to f64, DERIVED, columns;
+    InElementType<Mean>: Sum of f16, to f16, DERIVED | IN_OTHER_FORMAT, columns;
+    InElementType<Mean>: Sum of bf16, to bf16, DERIVED | IN_OTHER_FORMAT, columns;
+    SumOfSquares: SumOfSquares of f32 f16 bf16, to f32, 0, columns;
+    SumOfSquares: SumOfSquares of f64, to f64, 0, no_columns;
+    InElementType<SumOfSquares>: SumOfSquares of f16, to f16, IN_OTHER_FORMAT, columns;
+    InElementType<SumOfSquares>: SumOfSquares of bf16, to bf16, IN_OTHER_FORMAT, columns;
+    Norm: SumOfSquares of f32 f16 bf16, to f32, DERIVED, columns;
+    Norm: SumOfSquares of f64, to f64, DERIVED, no_columns;
+    InElementType<Norm>: SumOfSquares of f16, to f16, DERIVED | IN_OTHER_FORMAT, columns;
+    InElementType<Norm>: SumOfSquares of bf16, to bf16, DERIVED | IN_OTHER_FORMAT, columns;
 }
 
 /// The operation's name, for messages.
@@ -140,7 +140,7 @@ enum Plan {
 
 impl Plan {
     /// The plan of short rows, or of long ones.
-    fn of_rows<T: Element>(kernels: &ExactKernels<T>, rows: usize, len: usize, pitch: usize) -> Self {
+    fn of_rows<T: Element>(rows: usize, len: usize, pitch: usize) -> Self {
         let size = size_of::<T>();
         if rows == 0 {
             Self::Nothing
@@ -149,12 +149,7 @@ impl Plan {
         } else {
             // Empty rows do not use the pitch, which may be beyond any address.
             let pitch = if len == 0 { 0 } else { pitch };
-            Self::LongRows {
-                rows,
-                len,
-                pitch,
-                blocks: Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT, kernels.long_rows.1),
-            }
+            Self::LongRows { rows, len, pitch, blocks: Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT) }
         }
     }
 }
@@ -165,8 +160,8 @@ impl<T: Element> Exact<T> {
         let size = size_of::<T>();
         let mut transposed = None;
         let plan = match shape.kind {
-            Kind::Rows { rows, len, pitch } => Plan::of_rows(&kernels, rows, len, pitch),
-            Kind::Columns { .. } if shape.elements_each() == 0 => Plan::of_rows(&kernels, shape.outputs(), 0, 0),
+            Kind::Rows { rows, len, pitch } => Plan::of_rows::<T>(rows, len, pitch),
+            Kind::Columns { .. } if shape.elements_each() == 0 => Plan::of_rows::<T>(shape.outputs(), 0, 0),
             Kind::Columns { .. } if shape.outputs() == 0 => Plan::Nothing,
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => match kernels.columns {
                 Some(_) => {
@@ -179,7 +174,7 @@ impl<T: Element> Exact<T> {
                 None => {
                     let turned = Transposition::new(rows, columns).batch(batches).with_input_pitch(pitch)?;
                     transposed = Some((turned, shape.elements().unwrap_or(usize::MAX), batches * rows * columns));
-                    Plan::of_rows(&kernels, batches * columns, rows, rows)
+                    Plan::of_rows::<T>(batches * columns, rows, rows)
                 }
             },
         };
@@ -203,7 +198,7 @@ impl<T: Element> Exact<T> {
                 let Blocks { parts, tiles, longer, threads } = blocks;
                 let arguments =
                     ExactLongRowArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output };
-                gpu.launch(kernels.long_rows.0.with_block(threads), grid(blocks.grid(rows), OPERATION)?, arguments)
+                gpu.launch(kernels.long_rows.with_block(threads), grid(blocks.grid(rows), OPERATION)?, arguments)
             }
             Plan::Rows { rows, len, pitch } => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);

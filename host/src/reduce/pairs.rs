@@ -4,9 +4,7 @@ use cuda_std::element::{Element, Plain};
 use cuda_std::tile_state;
 use half::{bf16, f16};
 use kernels::ops::{Dot, InElementType, Operator};
-use kernels::reduce::exact::long_rows::{
-    PAIRS_IN_FLIGHT, THREADS_OF_TWO_AT_ONCE, boxes_of_pairs, exact_pairs, words_of_pairs_residue,
-};
+use kernels::reduce::exact::long_rows::{PAIRS_IN_FLIGHT, boxes_of_pairs, exact_pairs, words_of_pairs_residue};
 use kernels::reduce::exact::result::IN_OTHER_FORMAT;
 use kernels::reduce::pairs::{self, PairArgs, VECTORS_IN_FLIGHT};
 
@@ -221,7 +219,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         let (size, pitch) = (size_of::<T>(), if len == 0 { 0 } else { pitch });
         let blocks = (rows > 0).then(|| match kernel {
             PairKernel::InOrder { .. } => Blocks::of_rows(rows, len, size, VECTORS_IN_FLIGHT),
-            PairKernel::Exact { .. } => Blocks::exact(rows, len, size, PAIRS_IN_FLIGHT, THREADS_OF_TWO_AT_ONCE),
+            PairKernel::Exact { .. } => Blocks::exact(rows, len, size, PAIRS_IN_FLIGHT),
         });
         Ok(Self { kernel, shape, rows, len, pitch, blocks })
     }

@@ -7,10 +7,9 @@
 use cuda_std::element::Plain;
 use cuda_std::tile_state;
 use kernels::reduce::columns::{self, in_order::Order};
-use kernels::reduce::exact::long_rows::THREADS_OF_TWO_AT_ONCE;
 use kernels::reduce::exact::rest::MOST_WARPS;
 use kernels::reduce::tuning::columns::{ENOUGH_COLUMNS, FEW_PARTIALS, LINE, MANY_COLUMNS, MANY_LANES};
-use kernels::reduce::tuning::exact_long_rows::{THREADS, THREADS_ALONE};
+use kernels::reduce::tuning::exact_long_rows;
 use kernels::reduce::tuning::long_rows::{
     LARGE_BLOCKS, MOST_THREADS, SMALL_BLOCKS, VECTORS_OF_A_SHORT_ROW, VERY_MANY_ROWS,
 };
@@ -171,16 +170,22 @@ impl Blocks {
         Self::of(threads, tiles, parts_of_row(tiles, rows))
     }
 
-    /// The blocks that sum rows exactly, at least one. A multiprocessor runs `threads_at_once` threads at once. The
-    /// blocks do not change the results.
-    pub(super) fn exact(rows: usize, len: usize, size: usize, in_flight: usize, threads_at_once: usize) -> Self {
-        const { assert!(THREADS_ALONE <= 32 * MOST_WARPS && THREADS_ALONE <= THREADS_OF_TWO_AT_ONCE) };
+    /// The blocks that sum rows exactly, at least one. They do not change the results.
+    pub(super) fn exact(rows: usize, len: usize, size: usize, in_flight: usize) -> Self {
+        use exact_long_rows::{MOST_THREADS, THREADS};
+        const { assert!(MOST_THREADS <= 32 * MOST_WARPS) };
         let vectors = len.div_ceil(16 / size);
+        let steps = |threads: usize| vectors.div_ceil(threads * in_flight).max(1);
         let alone = vectors.div_ceil(in_flight).next_power_of_two().max(32);
-        let threads = if alone <= THREADS_ALONE { alone } else { THREADS };
-        // A block has at least what its threads have in flight, and no more than a tile more than any other.
-        let steps = vectors.div_ceil(threads * in_flight).max(1);
-        let parts = steps.min((threads_at_once / THREADS * MULTIPROCESSORS / rows).max(1));
+        let threads = if alone <= MOST_THREADS {
+            alone
+        } else if rows == 1 && 2 * steps(THREADS) > 3 * MULTIPROCESSORS {
+            MOST_THREADS
+        } else {
+            THREADS
+        };
+        // A block has at least what its threads have in flight, and at most a tile more than any other.
+        let parts = steps(threads).min((MOST_THREADS / threads * MULTIPROCESSORS / rows).max(1));
         Self::of(threads, vectors.div_ceil(threads).max(1), parts)
     }
 

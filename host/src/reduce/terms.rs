@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use exact_sum::Binary;
 use kernels::reduce::exact::custom::{ExactTerm, TermArgs, words_of_residue};
 use kernels::reduce::exact::formula::ResultFormat;
-use kernels::reduce::exact::long_rows::{THREADS_AT_ONCE, VECTORS_IN_FLIGHT};
+use kernels::reduce::exact::long_rows::VECTORS_IN_FLIGHT;
 
 use super::Shape;
 use super::plan::Blocks;
@@ -62,8 +62,7 @@ impl Gpu {
         };
         // Empty rows do not use the pitch, which may be beyond any address.
         let pitch = if len == 0 { 0 } else { pitch };
-        let blocks =
-            (rows > 0).then(|| Blocks::exact(rows, len, size_of::<E::Element>(), VECTORS_IN_FLIGHT, THREADS_AT_ONCE));
+        let blocks = (rows > 0).then(|| Blocks::exact(rows, len, size_of::<E::Element>(), VECTORS_IN_FLIGHT));
         let planned = OfTerms { kernel: kernels.long_rows, words: words_of_residue::<E>(), rows, len, pitch, blocks };
         Reducer::new(self, shape, Planned::new(planned))
     }

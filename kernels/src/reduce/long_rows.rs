@@ -198,6 +198,8 @@ pub(super) struct Part {
     pub part: u32,
     parts: u32,
     tiles: Range<u32>,
+    /// Rounds of loads: tiles, or several tiles each.
+    rounds: u32,
 }
 
 impl Part {
@@ -210,14 +212,21 @@ impl Part {
         };
         let longer_before = if part < longer { part } else { longer };
         let first = part * tiles + longer_before;
-        Self { row, part, parts, tiles: first..first + tiles + u32::from(part < longer) }
+        let tiles = tiles + u32::from(part < longer);
+        Self { row, part, parts, tiles: first..first + tiles, rounds: tiles }
+    }
+
+    /// The same split, `tiles` of whose tiles are loaded in each round.
+    #[inline(always)]
+    pub fn with_tiles_at_once(self, tiles: u32) -> Self {
+        Self { rounds: (self.tiles.end - self.tiles.start).div_ceil(tiles), ..self }
     }
 
     /// Launches dependents now if this block's work is short: one round of loads or two. During longer work, the next
     /// grid's blocks would be in the way.
     #[inline(always)]
     pub fn launch_dependents(&self) {
-        if self.tiles.end - self.tiles.start <= 2 {
+        if self.rounds <= 2 {
             thread::launch_dependents();
         }
     }
@@ -227,8 +236,7 @@ impl Part {
     /// first.
     #[inline(always)]
     pub fn launch_dependents_at_last(&self) {
-        let tiles = self.tiles.end - self.tiles.start;
-        if tiles > 2 && tiles <= 32 {
+        if self.rounds > 2 && self.rounds <= 32 {
             thread::launch_dependents();
         }
     }

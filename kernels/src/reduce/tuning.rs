@@ -132,17 +132,12 @@ pub mod exact_long_rows {
     /// The same for each of two inputs.
     pub const PAIRS_IN_FLIGHT: usize = 2;
 
-    /// Threads that fit in a multiprocessor's registers.
-    pub const THREADS_AT_ONCE: usize = 768;
+    /// Threads of the largest block, and those that a multiprocessor runs at once: each has 128 registers. 768 threads
+    /// of 80 took a tenth longer for `f64` and for 2^22 `f32` (`docs/notes/exact-sums.md`).
+    pub const MOST_THREADS: usize = 512;
 
-    /// The same for kernels of two terms or two inputs.
-    pub const THREADS_OF_TWO_AT_ONCE: usize = 512;
-
-    /// Threads of a block if several share an input.
+    /// Threads of a block if there are few for each multiprocessor, or if several rows are summed.
     pub const THREADS: usize = 256;
-
-    /// Threads of the largest block that sums an input alone, with one tile for each thread.
-    pub const THREADS_ALONE: usize = 512;
 }
 
 /// Exact sums of short rows.

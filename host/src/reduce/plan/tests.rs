@@ -196,8 +196,7 @@ fn an_order_depends_on_the_length_alone() {
 fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
     for size in [2, 4, 8] {
         for len in [1, 100, 8192, 8193, 16384, 16385, (1 << 20) + 3, (1 << 32) + 7] {
-            let Blocks { parts, tiles, longer, threads } =
-                Blocks::exact(1, len, size, long_rows::VECTORS_IN_FLIGHT, 768);
+            let Blocks { parts, tiles, longer, threads } = Blocks::exact(1, len, size, long_rows::VECTORS_IN_FLIGHT);
             let all = tiles as usize * parts as usize + longer as usize;
             assert_eq!(all, len.div_ceil(threads as usize * 16 / size), "{len} of {size} bytes");
             assert!(longer < parts && tiles > 0 && threads.is_power_of_two());
@@ -208,6 +207,6 @@ fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
 
 #[test]
 fn long_inputs_fill_the_device_once() {
-    let parts = |len| Blocks::exact(1, len, 4, long_rows::VECTORS_IN_FLIGHT, 768).parts;
-    assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 20, 1 << 30].map(parts), [1, 1, 4, 256, 396]);
+    let parts = |len| Blocks::exact(1, len, 4, long_rows::VECTORS_IN_FLIGHT).parts;
+    assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 19, 1 << 20, 1 << 30].map(parts), [1, 1, 4, 128, 128, 132]);
 }

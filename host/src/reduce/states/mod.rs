@@ -8,7 +8,7 @@ use cuda_std::element::{Element, Plain};
 use exact_sum::{ExactSum, MAX_ELEMENTS, Specials, Summand, TooManyElements};
 use half::{bf16, f16};
 use kernels::ops::Sum;
-use kernels::reduce::exact::long_rows::{THREADS_AT_ONCE, VECTORS_IN_FLIGHT};
+use kernels::reduce::exact::long_rows::VECTORS_IN_FLIGHT;
 use kernels::reduce::exact::rest::Special;
 use kernels::reduce::exact::result::DERIVED;
 use kernels::reduce::exact::states::all::{BLOCK, exact_state_values, exact_states_merge};
@@ -264,7 +264,7 @@ impl<T: ExactElement> ExactSums<T> {
                 gpu.launch(kernels.rows, grid, arguments)
             }
             Kind::Rows { rows, len, pitch } => {
-                let blocks = Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT, THREADS_AT_ONCE);
+                let blocks = Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT);
                 let Blocks { parts, tiles, longer, threads } = blocks;
                 let arguments = exact_states_of_long_rows::Args { input, len, pitch, parts, tiles, longer, states };
                 gpu.launch(kernels.long_rows.with_block(threads), grid(blocks.grid(rows), OPERATION)?, arguments)

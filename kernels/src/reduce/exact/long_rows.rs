@@ -8,6 +8,7 @@ use cuda_std::tile_state;
 use cuda_std::warp::{FULL_MASK, lane_id, sync_warp, warp_vote_any};
 use half::{bf16, f16};
 
+use super::format::Format;
 use super::grid::Grid;
 use super::pieces::{Piece, PiecesOfWarps, add, fold_block, fold_pieces};
 use super::rest::{MOST_WARPS, Rest, declare_rest, warp_id, words};
@@ -18,9 +19,7 @@ use crate::ops::{Dot, Sum, SumOfSquares};
 use crate::reduce::long_rows::Part;
 use crate::reduce::remainder::vectors_of_block;
 use crate::reduce::run::Run;
-pub use crate::reduce::tuning::exact_long_rows::{
-    PAIRS_IN_FLIGHT, THREADS_AT_ONCE, THREADS_OF_TWO_AT_ONCE, VECTORS_IN_FLIGHT,
-};
+pub use crate::reduce::tuning::exact_long_rows::{MOST_THREADS, PAIRS_IN_FLIGHT, VECTORS_IN_FLIGHT};
 
 /// Tile states of a split of a row.
 pub const fn boxes<O: ExactOperator<T>, T: Summand>() -> usize {
@@ -42,8 +41,7 @@ pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Summand>() -> us
     words::<<O::Terms as Terms>::Grid>() as usize
 }
 
-/// The arguments of [`exact_long_rows`](fn@exact_long_rows) and
-/// [`exact_long_rows_of_two_terms`](fn@exact_long_rows_of_two_terms).
+/// The arguments of [`exact_long_rows`](fn@exact_long_rows).
 #[arguments]
 pub struct ExactLongRowArgs<T: Plain> {
     /// The elements.
@@ -78,34 +76,14 @@ pub struct ExactLongRowArgs<T: Plain> {
 ///
 /// # Safety
 /// As for [`long_rows`](fn@crate::reduce::long_rows::long_rows), with [`boxes`] tile states for each split, and
-/// [`words_of_residue`] words of `residues` for each row, if there is more than one split. A block has at most 512
-/// threads.
+/// [`words_of_residue`] words of `residues` for each row, if there is more than one split.
 #[kernel(
-    instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
-    max_threads = THREADS_AT_ONCE,
+    instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
+    max_threads = MOST_THREADS,
     min_blocks = 1,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Summand>(
-    ExactLongRowArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output }: ExactLongRowArgs<T>,
-) {
-    let part = Part::of_block(parts, tiles, longer);
-    let shared = Shared { tile_states: &tile_states, residues: &residues };
-    let results = Results::chosen(finish, output);
-    sum_part::<O::Terms, _, Chosen<O::Terms>, VECTORS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
-}
-
-/// [`exact_long_rows`](fn@exact_long_rows) of elements with two terms, which need more registers.
-///
-/// # Safety
-/// As for [`exact_long_rows`](fn@exact_long_rows).
-#[kernel(
-    instances = [SumOfSquares] x [f64],
-    max_threads = THREADS_OF_TWO_AT_ONCE,
-    min_blocks = 1,
-    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
-)]
-pub unsafe fn exact_long_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
     ExactLongRowArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output }: ExactLongRowArgs<T>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
@@ -121,7 +99,7 @@ pub unsafe fn exact_long_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
 /// [`words_of_pairs_residue`].
 #[kernel(
     instances = [Dot] x [f32, f64, f16, bf16],
-    max_threads = THREADS_OF_TWO_AT_ONCE,
+    max_threads = MOST_THREADS,
     min_blocks = 1,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
@@ -166,6 +144,7 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
     let pieces = shared_array!([u64; 2]; 2 * MOST_WARPS);
     let rest: Rest<K::Grid> = declare_rest!();
     let rest = rest.begin();
+    let part = part.with_tiles_at_once(VECTORS as u32);
     part.launch_dependents();
     let start = part.row * pitch;
     let run = part.run();
@@ -282,10 +261,10 @@ pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     }
 }
 
-/// How far a first window is above what its first elements need. Products vary more than elements, and a step with a
-/// larger product takes long if there are two terms.
+/// How far a first window is above what its first elements need. Later elements may be larger, products above all, and
+/// a step with such an element takes long. Terms of `f64` have bits to spare at the lower end.
 const fn headroom_of<K: Terms>() -> i32 {
-    if K::Grid::HAS_LOW { 4 } else { 0 }
+    if <Float<K> as Format>::HAS_BELOW { 0 } else { 4 }
 }
 
 /// [`sum_tiles`]. Steps that do not fit the window are added `FEW` vectors at a time, which have `TERMS` terms.
@@ -326,19 +305,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
     let single = if has_singles && is_single { unsafe { inputs.item(single) } } else { K::Item::default() };
     // SAFETY: whole vectors before `end` are inside the row, and begin after the lead.
     let load_step = |i| unsafe { inputs.load_before::<VECTORS>(i, stride, end) };
-    // The step after the one at `i`, of `left`; any vectors after the last.
-    let load_next = |i, left, any| {
-        if left <= 1 {
-            any
-        } else if left > 2 || is_last_whole {
-            // SAFETY: a whole step is inside the row.
-            unsafe { inputs.load::<VECTORS>(i + step, stride) }
-        } else {
-            load_step(i + step)
-        }
-    };
     let mut vectors = load_step(i);
-    let mut next = load_next(i, left, vectors);
     issue_loads();
     let mut sum = WarpSum::in_window(match K::WINDOW {
         Some(exponent) => exponent,
@@ -347,6 +314,15 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
     loop {
         // Steps whose elements are in the window, with the next one's in flight.
         let is_taken = loop {
+            let next = if left <= 1 {
+                vectors
+            } else if left > 2 || is_last_whole {
+                // SAFETY: a whole step is inside the row.
+                unsafe { inputs.load::<VECTORS>(i + step, stride) }
+            } else {
+                load_step(i + step)
+            };
+            issue_loads();
             let is_taken = sum.take::<K, I, VECTORS>(vectors);
             if !is_taken || left <= 1 {
                 break is_taken;
@@ -354,8 +330,6 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
             vectors = next;
             left -= 1;
             i += step;
-            next = load_next(i, left, vectors);
-            issue_loads();
         };
         if is_taken {
             break;
@@ -379,8 +353,6 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
             break;
         }
         vectors = load_step(i);
-        next = load_next(i, left, vectors);
-        issue_loads();
     }
     if has_singles {
         sum.take_items::<K, 1, 2>([single], rest);

@@ -23,7 +23,7 @@ pub const fn least_lanes(size: usize) -> u32 {
     (16 / size) as u32
 }
 
-/// The arguments of [`exact_rows`](fn@exact_rows) and [`exact_rows_of_two_terms`](fn@exact_rows_of_two_terms).
+/// The arguments of [`exact_rows`](fn@exact_rows).
 #[arguments]
 pub struct ExactRowArgs<T: Plain> {
     /// The elements.
@@ -58,9 +58,9 @@ pub struct ExactRowArgs<T: Plain> {
 /// `has_singles` is not 0 if a row may have elements outside whole vectors, or not begin at a multiple of 16 bytes:
 /// then a row has [`least_lanes`].
 #[kernel(
-    instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
+    instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
-    min_blocks = 8,
+    min_blocks = blocks_at_once::<O, T>(),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
@@ -71,22 +71,9 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
     sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_rest!(), results);
 }
 
-/// [`exact_rows`](fn@exact_rows) of elements with two terms, which need more registers.
-///
-/// # Safety
-/// As for [`exact_rows`](fn@exact_rows).
-#[kernel(
-    instances = [SumOfSquares] x [f64],
-    block = BLOCK,
-    min_blocks = 4,
-    dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
-)]
-pub unsafe fn exact_rows_of_two_terms<O: ExactOperator<T>, T: Summand>(
-    ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output }: ExactRowArgs<T>,
-) {
-    let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
-    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
-    sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_rest!(), results);
+/// Blocks for each multiprocessor, for `min_blocks`: elements with two terms need twice the registers.
+pub const fn blocks_at_once<O: ExactOperator<T>, T: Summand>() -> usize {
+    if GridOf::<O, T>::HAS_LOW { 4 } else { 8 }
 }
 
 /// Writes the results of a warp's rows.

@@ -15,10 +15,10 @@ use crate::reduce::long_rows::Part;
 ///
 /// # Safety
 /// As for [`long_rows`](fn@crate::reduce::long_rows::long_rows), but with a state for each row instead of an output,
-/// and no tile states. A block has at most 512 threads.
+/// and no tile states.
 #[kernel(
     instances = [f32, f64, f16, bf16],
-    max_threads = crate::reduce::exact::long_rows::THREADS_AT_ONCE,
+    max_threads = crate::reduce::exact::long_rows::MOST_THREADS,
     min_blocks = 1
 )]
 pub unsafe fn exact_states_of_long_rows<T: Summand>(
