@@ -251,7 +251,7 @@ pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     // The number of vectors added together where terms do not fit the window: as many as have registers for their
     // terms.
     if const { terms::<K>(items_of_vector::<K>()) == 8 } {
-        sum_run::<K, I, VECTORS, 1, 8>(inputs, start, len, run, rest)
+        sum_run::<K, I, VECTORS, 2, 16>(inputs, start, len, run, rest)
     } else if const { terms::<K>(items_of_vector::<K>()) == 2 } {
         sum_run::<K, I, VECTORS, 4, 8>(inputs, start, len, run, rest)
     } else if const { size_of::<Float<K>>() == 4 } {
