@@ -143,7 +143,7 @@ fn bins_of_long_columns_pass_carries() {
 fn by_warps(gpu: &Gpu, numbers: &[f32], parts: u32) -> f32 {
     let input = gpu.upload(numbers).unwrap();
     let all = numbers.len().div_ceil(128) as u32;
-    let mut boxes = gpu.zeroed::<[u64; 2]>(parts as usize).unwrap();
+    let mut tile_states = gpu.zeroed::<[u64; 2]>(parts as usize).unwrap();
     let (mut residues, mut sum) = (gpu.zeroed(words_of_residue::<Sum, f32>()).unwrap(), gpu.zeroed::<u8>(4).unwrap());
     // SAFETY: the arguments describe one segment, the whole input, with its tile states and a residue.
     let kernel = unsafe { exact_long_rows::handle::<Sum, f32>() }.with_block(32);
@@ -154,14 +154,14 @@ fn by_warps(gpu: &Gpu, numbers: &[f32], parts: u32) -> f32 {
         parts,
         tiles: all / parts,
         longer: all % parts,
-        tile_states: boxes.view_mut(),
+        tile_states: tile_states.view_mut(),
         residues: residues.view_mut(),
         finish: 0,
         output: sum.view_mut(),
     };
     gpu.launch(kernel, (parts, 1), arguments).unwrap();
     assert!(gpu.download(&residues).unwrap().iter().all(|&limb| limb == 0));
-    assert!(gpu.download(&boxes).unwrap().iter().all(|&words| words == [0, 0]));
+    assert!(gpu.download(&tile_states).unwrap().iter().all(|&words| words == [0, 0]));
     f32::from_le_bytes(gpu.download(&sum).unwrap().try_into().unwrap())
 }
 

@@ -5,7 +5,7 @@ use half::{bf16, f16};
 use kernels::ops::{InElementType, Mean, Norm, Sum, SumInF64, SumOfSquares};
 use kernels::reduce::exact::columns::{BLOCKS_AT_ONCE, exact_columns, rows_in_flight};
 use kernels::reduce::exact::long_rows::{
-    ExactLongRowArgs, VECTORS_IN_FLIGHT, boxes, exact_long_rows, words_of_residue,
+    ExactLongRowArgs, VECTORS_IN_FLIGHT, exact_long_rows, states_per_split, words_of_residue,
 };
 use kernels::reduce::exact::long_segments::exact_long_segments;
 use kernels::reduce::exact::result::{DERIVED, IN_OTHER_FORMAT};
@@ -33,7 +33,7 @@ struct ExactKernels<T: Element> {
     /// Words of a residue.
     words: usize,
     /// Tile states of a split of a row.
-    boxes: usize,
+    states_per_split: usize,
     /// Selects the result computed from the sums.
     finish: u32,
 }
@@ -44,15 +44,14 @@ macro_rules! exact_reductions {
             type Output = $output;
 
             fn plan(shape: Shape, _: Token) -> Result<Planned<$type, $output>, Error> {
-                let (words, boxes) = (words_of_residue::<$terms, $type>(), boxes::<$terms, $type>());
                 // SAFETY: no holder of the handles can launch them: only `Exact` does.
                 let kernels = unsafe {
                     ExactKernels {
                         long_rows: exact_long_rows::handle::<$terms, $type>(),
                         rows: exact_rows::handle::<$terms, $type>(),
                         columns: exact_reductions!($columns, $terms, $type),
-                        words,
-                        boxes,
+                        words: words_of_residue::<$terms, $type>(),
+                        states_per_split: states_per_split::<$terms, $type>(),
                         finish: $finish,
                     }
                 };
@@ -243,7 +242,7 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T> {
         let words = self.kernels.words;
         let size = match self.plan {
             Plan::Nothing | Plan::Rows { .. } => WorkspaceSize::default(),
-            Plan::LongRows { rows, blocks, .. } => blocks.workspace_size(rows, self.kernels.boxes, words),
+            Plan::LongRows { rows, blocks, .. } => blocks.workspace_size(rows, self.kernels.states_per_split, words),
             Plan::Columns { batches, columns, tiles, .. } => {
                 let shared = if tiles.parts > 1 { batches } else { 0 };
                 let tickets = shared * if tiles.folded_rows == 1 { tiles.count(columns) } else { 1 };

@@ -4,7 +4,9 @@ use cuda_std::element::{Element, Plain};
 use cuda_std::tile_state;
 use half::{bf16, f16};
 use kernels::ops::{Dot, InElementType, Operator};
-use kernels::reduce::exact::long_rows::{PAIRS_IN_FLIGHT, boxes_of_pairs, exact_pairs, words_of_pairs_residue};
+use kernels::reduce::exact::long_rows::{
+    PAIRS_IN_FLIGHT, exact_pairs, states_per_split_of_pairs, words_of_pairs_residue,
+};
 use kernels::reduce::exact::result::IN_OTHER_FORMAT;
 use kernels::reduce::pairs::{self, PairArgs, VECTORS_IN_FLIGHT};
 
@@ -32,10 +34,10 @@ pub trait PairReduction<T: Element>: Sized {
 /// The kernel of an operator on pairs, and the memory that its blocks share.
 #[doc(hidden)]
 pub enum PairKernel<T: Element, R: Plain> {
-    /// Combines states, each of which takes `boxes` tile states.
-    InOrder { kernel: AnyBlock<PairArgs<'static, T, R>>, boxes: usize },
+    /// Combines states, each of which takes `states_per_split` tile states.
+    InOrder { kernel: AnyBlock<PairArgs<'static, T, R>>, states_per_split: usize },
     /// Sums exactly: `words` are those of a residue, and `finish` selects the result.
-    Exact { kernel: AnyBlock<exact_pairs::Args<'static, T>>, boxes: usize, words: usize, finish: u32 },
+    Exact { kernel: AnyBlock<exact_pairs::Args<'static, T>>, states_per_split: usize, words: usize, finish: u32 },
 }
 
 macro_rules! dots {
@@ -44,9 +46,9 @@ macro_rules! dots {
             type Output = <Dot as Operator<$type>>::Output;
 
             fn pairs(_: Token) -> PairKernel<$type, Self::Output> {
-                let boxes = tile_state::tile_states_per_value::<<Dot as Operator<$type>>::State>();
+                let states_per_split = tile_state::tile_states_per_value::<<Dot as Operator<$type>>::State>();
                 // SAFETY: no holder of the handle can launch it: only the plans below do, with what they have checked.
-                PairKernel::InOrder { kernel: unsafe { pairs::pairs::handle::<Self, $type>() }, boxes }
+                PairKernel::InOrder { kernel: unsafe { pairs::pairs::handle::<Self, $type>() }, states_per_split }
             }
         }
     )*};
@@ -58,10 +60,11 @@ macro_rules! exact_dots {
             type Output = $output;
 
             fn pairs(_: Token) -> PairKernel<$type, $output> {
-                let (boxes, words) = (boxes_of_pairs::<Dot, $type>(), words_of_pairs_residue::<Dot, $type>());
+                let states_per_split = states_per_split_of_pairs::<Dot, $type>();
+                let words = words_of_pairs_residue::<Dot, $type>();
                 // SAFETY: as above.
                 let kernel = unsafe { exact_pairs::handle::<Dot, $type>() };
-                PairKernel::Exact { kernel, boxes, words, finish: $finish }
+                PairKernel::Exact { kernel, states_per_split, words, finish: $finish }
             }
         }
     )*};
@@ -225,11 +228,11 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
     }
 
     fn workspace_size(&self) -> WorkspaceSize {
-        let (boxes, words) = match self.kernel {
-            PairKernel::InOrder { boxes, .. } => (boxes, 0),
-            PairKernel::Exact { boxes, words, .. } => (boxes, words),
+        let (states_per_split, words) = match self.kernel {
+            PairKernel::InOrder { states_per_split, .. } => (states_per_split, 0),
+            PairKernel::Exact { states_per_split, words, .. } => (states_per_split, words),
         };
-        self.blocks.map_or(WorkspaceSize::default(), |blocks| blocks.workspace_size(self.rows, boxes, words))
+        self.blocks.map_or(WorkspaceSize::default(), |blocks| blocks.workspace_size(self.rows, states_per_split, words))
     }
 
     /// Starts it in a workspace with enough capacity.

@@ -7,7 +7,7 @@
 use cuda_std::element::Plain;
 use cuda_std::tile_state;
 use kernels::reduce::columns::{self, in_order::Order};
-use kernels::reduce::exact::rest::MOST_WARPS;
+use kernels::reduce::exact::superaccumulator::MOST_WARPS;
 use kernels::reduce::tuning::columns::{ENOUGH_COLUMNS, FEW_PARTIALS, LINE, MANY_COLUMNS, MANY_LANES};
 use kernels::reduce::tuning::exact_long_rows;
 use kernels::reduce::tuning::long_rows::{
@@ -195,12 +195,12 @@ impl Blocks {
         Self { parts: parts as u32, tiles, longer, threads: threads as u32 }
     }
 
-    /// The memory that blocks of shared rows need. Each state takes `boxes` tile states, each row a residue of `words`
-    /// words.
-    pub(super) fn workspace_size(&self, rows: usize, boxes: usize, words: usize) -> WorkspaceSize {
+    /// The memory that blocks of shared rows need. Each state takes `states_per_split` tile states, each row a residue
+    /// of `words` words.
+    pub(super) fn workspace_size(&self, rows: usize, states_per_split: usize, words: usize) -> WorkspaceSize {
         let shared = if self.parts > 1 { rows } else { 0 };
         WorkspaceSize {
-            tile_states: self.parts as usize * shared * boxes,
+            tile_states: self.parts as usize * shared * states_per_split,
             residues: words * shared,
             ..WorkspaceSize::default()
         }

@@ -21,7 +21,7 @@ fn starts_next(kernel: &KernelProfile) -> bool {
 fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
     let elements = |vectors_of_thread: usize| tiles * 32 * vectors_of_thread * 4;
     let mut largest = gpu.zeroed::<f32>(1).unwrap();
-    let mut boxes = gpu.zeroed::<[u64; 2]>(1).unwrap();
+    let mut states_per_split = gpu.zeroed::<[u64; 2]>(1).unwrap();
     let len = elements(long_rows::VECTORS_IN_FLIGHT);
     let ones = gpu.upload(&vec![1.0_f32; len]).unwrap();
     // SAFETY: the arguments describe one segment, the whole input, folded by one block of one warp.
@@ -34,7 +34,7 @@ fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
         parts: 1,
         tiles: tiles as u32,
         longer: 0,
-        tile_states: boxes.view_mut(),
+        tile_states: states_per_split.view_mut(),
         output: largest.view_mut(),
     };
     let of_one = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
@@ -53,7 +53,7 @@ fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
         parts: 1,
         tiles: tiles as u32,
         longer: 0,
-        tile_states: boxes.view_mut(),
+        tile_states: states_per_split.view_mut(),
         output: output.view_mut(),
     };
     let of_two = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();

@@ -9,15 +9,13 @@ use exact_sum::{ExactSum, MAX_ELEMENTS, Specials, Summand, TooManyElements};
 use half::{bf16, f16};
 use kernels::ops::Sum;
 use kernels::reduce::exact::long_rows::VECTORS_IN_FLIGHT;
-use kernels::reduce::exact::rest::Special;
 use kernels::reduce::exact::result::DERIVED;
 use kernels::reduce::exact::states::all::{BLOCK, exact_state_values, exact_states_merge};
-use kernels::reduce::exact::states::columns::{
-    StateColumnArgs, exact_states_of_columns, exact_states_of_columns_in_f64,
-};
+use kernels::reduce::exact::states::columns::{StateColumnArgs, exact_states_of_columns};
 use kernels::reduce::exact::states::long_rows::exact_states_of_long_rows;
 use kernels::reduce::exact::states::rows::exact_states_of_rows;
 use kernels::reduce::exact::states::words_of_state;
+use kernels::reduce::exact::superaccumulator::Special;
 use kernels::reduce::exact::terms;
 
 use columns::Columns;
@@ -54,7 +52,7 @@ pub struct StateKernels<T: ExactElement> {
 }
 
 macro_rules! exact_elements {
-    ($($type:ident to $sum:ident, $columns:ident;)*) => {$(
+    ($($type:ident to $sum:ident;)*) => {$(
         impl ExactElement for $type {
             fn states(_: Token) -> StateKernels<Self> {
                 // SAFETY: no holder of the handles can launch them: only `ExactSums` does, with what it has checked.
@@ -62,7 +60,7 @@ macro_rules! exact_elements {
                     (
                         exact_states_of_long_rows::handle::<Self>(),
                         exact_states_of_rows::handle::<Self>(),
-                        $columns::handle::<Self>(),
+                        exact_states_of_columns::handle::<Self>(),
                     )
                 };
                 // The sums of `f16` and `bf16` are sums of `f32`.
@@ -75,10 +73,10 @@ macro_rules! exact_elements {
 }
 
 exact_elements! {
-    f16 to f32, exact_states_of_columns;
-    bf16 to f32, exact_states_of_columns;
-    f32 to f32, exact_states_of_columns;
-    f64 to f64, exact_states_of_columns_in_f64;
+    f16 to f32;
+    bf16 to f32;
+    f32 to f32;
+    f64 to f64;
 }
 
 /// Words of a state besides its limbs.

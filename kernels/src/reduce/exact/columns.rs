@@ -15,8 +15,8 @@ use super::columns_full_range::{Memory, sum_again};
 use super::format::Format;
 use super::grid::Grid;
 use super::residue::Residues;
-use super::rest::{Rest, declare_rest};
 use super::result::{Chosen, ExactOperator, Results};
+use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use super::terms::{Float, Summand, Terms, each};
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::columns::place::{Place, four, load_wide};
@@ -173,7 +173,7 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
 ) {
     let slots: Slots = shared_array!([u64; 2]; BLOCK * COLUMNS);
     let exponents: Exponents = shared_array!(u32; BLOCK * COLUMNS);
-    let rest: Rest<GridOf<O, T>> = declare_rest!();
+    let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
     let drawn = shared_array!(u32; 1);
     let sums = sum_rows_of_block::<O, T>(input, &matrix.share(input), slots, exponents);
 
@@ -231,7 +231,7 @@ fn sum_columns<O: ExactOperator<T>, T: Summand>(
         }
     }
     if thread::sync_threads_or(is_again.into()) != 0 {
-        let memory = Memory { slots, list: exponents, rest };
+        let memory = Memory { slots, list: exponents, superacc };
         sum_again::<O, T>(*input, share, memory, rows, if parts > 1 { Some(*residues) } else { None }, results);
     }
     if parts == 1 {
@@ -345,7 +345,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
         let distance = compute_wide_now(distance);
         let mut tile = Tile::<T, ROWS>::zeros();
         if left >= ROWS as u32 {
-            // Opaque, so that the two cases share no first load: a shared one is waited for before the rest.
+            // Opaque, so that the two cases share no first load: a shared one is waited for before the others.
             let first = compute_wide_now(first);
             each::<ROWS>(|k| tile.set_row(k, load(first + k * distance, at)));
         } else {

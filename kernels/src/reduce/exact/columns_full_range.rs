@@ -9,10 +9,10 @@ use super::column_sums::{NOT_SUMMED, Slots, load_slot};
 use super::columns::{Exponents, Share};
 use super::full_range_sum::{TERMS, WideSums};
 use super::grid::Grid;
-use super::pieces::Piece;
+use super::partial::Partial;
 use super::residue::Residues;
-use super::rest::{Rest, warp_id};
 use super::result::{Chosen, ExactOperator, Results, result_of};
+use super::superaccumulator::{Superaccumulator, warp_id};
 use super::terms::{Float, Summand, Terms, each};
 use crate::reduce::columns::{BLOCK, COLUMNS};
 
@@ -38,7 +38,7 @@ pub(super) struct Memory<G: Grid> {
     pub slots: Slots,
     /// The indices of these columns.
     pub list: Exponents,
-    pub rest: Rest<G>,
+    pub superacc: Superaccumulator<G>,
 }
 
 /// Sums a block's share of the columns not yet summed, of any elements.
@@ -59,7 +59,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
     results: Results<'_, Chosen<O::Terms>>,
 ) {
     const { assert!(!<O::Terms as Terms>::HAS_LOW) };
-    let Memory { slots, list, rest } = memory;
+    let Memory { slots, list, superacc } = memory;
     // Columns are padded by one element, so that they are in different banks.
     let staged = shared_array!(T; CHUNK + WARPS);
     let all = list_columns(&memory, share.lanes as usize);
@@ -108,8 +108,8 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
             }
             begin += rows;
         }
-        let rest = rest.at(warp).begin();
-        sums.end(warp, &rest);
+        let superacc = superacc.at(warp).begin();
+        sums.end(warp, &superacc);
         if together > 1 {
             thread::sync_threads();
         }
@@ -118,13 +118,13 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
             let index = list.load(column) as usize;
             let place = share.place::<T>(index / COLUMNS);
             let to = share.output(place.column(index % COLUMNS));
-            rest.replace(|word| rest.sum_of(warp, 1, together, word));
+            superacc.replace(|word| superacc.sum_of(warp, 1, together, word));
             if let Some(residues) = &residues {
                 let residues = Residues::<GridOf<O, T>>::new(residues);
-                Rest::<GridOf<O, T>>::each_word(|word| residues.add_word(to, word, rest.word(word)));
+                Superaccumulator::<GridOf<O, T>>::each_word(|word| residues.add_word(to, word, superacc.word(word)));
             } else {
-                let piece = Piece { has_limbs: true, ..Piece::ZERO };
-                let value = result_of(results.finish, piece, rest, rows_of_matrix as u64);
+                let partial = Partial { has_limbs: true, ..Partial::ZERO };
+                let value = result_of(results.finish, partial, superacc, rows_of_matrix as u64);
                 if lane_id() == 0 {
                     results.store(to, value);
                 }

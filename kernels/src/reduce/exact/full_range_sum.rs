@@ -8,7 +8,7 @@ use exact_sum::{Binary, digit};
 use super::column_sums::Slots;
 use super::format::{Format, Value};
 use super::grid::Grid;
-use super::rest::{Rest, Special};
+use super::superaccumulator::{Special, Superaccumulator};
 use super::terms::each;
 use super::warp_sum::largest_of;
 
@@ -191,7 +191,7 @@ impl<G: Grid> WideSums<G> {
 
     /// Adds a sum to a superaccumulator of limbs.
     #[inline(always)]
-    pub fn end(&self, sum: usize, rest: &Rest<G>) {
+    pub fn end(&self, sum: usize, superacc: &Superaccumulator<G>) {
         /// Bins this far apart share no limb: each touches three.
         const APART: u32 = 8;
         const { assert!(APART as i32 * Self::MANTISSA >= 4 * 32) };
@@ -204,7 +204,7 @@ impl<G: Grid> WideSums<G> {
                 each::<3>(|j| {
                     let k = position / 32 + j as u32;
                     if value != 0 && k < G::LIMBS {
-                        rest.add_to(k, digit(value, position, k));
+                        superacc.add_to(k, digit(value, position, k));
                     }
                 });
                 bin += 32;
@@ -214,7 +214,7 @@ impl<G: Grid> WideSums<G> {
         }
         let specials = self.word(sum, Self::SPECIALS);
         for special in [Special::Nan, Special::Infinity, Special::NegativeInfinity] {
-            rest.add_special(special, specials >> special as u32 & 1 == 1);
+            superacc.add_special(special, specials >> special as u32 & 1 == 1);
         }
         sync_warp(FULL_MASK);
     }

@@ -4,7 +4,7 @@ use cuda_std::prelude::*;
 use exact_sum::{Binary, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Window};
 
 use super::format::Format;
-use super::rest::{MOST_WARPS, OTHER_WORDS, SharedWords};
+use super::superaccumulator::{MOST_WARPS, OTHER_WORDS, SharedWords};
 
 /// A unit of which all terms are multiples, and limbs that hold all of their sums.
 pub trait Grid: Copy + 'static {
@@ -51,7 +51,10 @@ macro_rules! grids {
     (pairs) => {
         true
     };
-    ($($(#[$doc:meta])* $name:ident: $format:ident, $unit:literal, below $top:literal, $limbs:expr $(, $low:ident)?;)*) => {$(
+    ($(
+        $(#[$doc:meta])*
+        $name:ident: $format:ident, $unit:literal, below $top:literal, $limbs:expr $(, $low:ident)?;
+    )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
         pub struct $name;
@@ -64,8 +67,8 @@ macro_rules! grids {
             type Words = SharedArray<i64, { MOST_WARPS * ($limbs + OTHER_WORDS) }>;
         }
 
-        // Limbs hold any 128-bit integer, its sign included, in units of the highest window, and of long pieces, whose
-        // units are up to 2^48 of that.
+        // Limbs hold any 128-bit integer, its sign included, in units of the highest window, and of long partials,
+        // whose units are up to 2^48 of that.
         const _: () = {
             let shift = if <$format as Format>::HAS_BELOW { 0 } else { 48 };
             assert!(($top - <$name as Grid>::LOWEST + shift) / 32 + 4 < $limbs as i32);

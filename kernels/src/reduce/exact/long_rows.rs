@@ -10,9 +10,9 @@ use half::{bf16, f16};
 
 use super::format::Format;
 use super::grid::Grid;
-use super::pieces::{Piece, PiecesOfWarps, add, fold_block, fold_pieces};
-use super::rest::{MOST_WARPS, Rest, declare_rest, warp_id, words};
+use super::partial::{Partial, WarpPartials, add, fold_block, fold_partials};
 use super::result::{Chosen, ExactOperator, ExactPairOperator, Finish, Results, result_of_both};
+use super::superaccumulator::{MOST_WARPS, Superaccumulator, declare_superaccumulator, warp_id, words};
 use super::terms::{Float, Inputs, One, Summand, Terms, Two};
 use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Dot, Sum, SumOfSquares};
@@ -22,13 +22,13 @@ use crate::reduce::run::Run;
 pub use crate::reduce::tuning::exact_long_rows::{MOST_THREADS, PAIRS_IN_FLIGHT, VECTORS_IN_FLIGHT};
 
 /// Tile states of a split of a row.
-pub const fn boxes<O: ExactOperator<T>, T: Summand>() -> usize {
-    boxes_of_part::<O::Terms>()
+pub const fn states_per_split<O: ExactOperator<T>, T: Summand>() -> usize {
+    states_of_split::<O::Terms>()
 }
 
-/// [`boxes`] for two inputs.
-pub const fn boxes_of_pairs<O: ExactPairOperator<T>, T: Summand>() -> usize {
-    boxes_of_part::<O::Terms>()
+/// [`states_per_split`] for two inputs.
+pub const fn states_per_split_of_pairs<O: ExactPairOperator<T>, T: Summand>() -> usize {
+    states_of_split::<O::Terms>()
 }
 
 /// Words of a row's residue: limbs, and counts of non-finite terms.
@@ -75,8 +75,8 @@ pub struct ExactLongRowArgs<T: Plain> {
 /// for one tile. In whole steps, 2^22 `f32` are two steps for some blocks and three for others.
 ///
 /// # Safety
-/// As for [`long_rows`](fn@crate::reduce::long_rows::long_rows), with [`boxes`] tile states for each split, and
-/// [`words_of_residue`] words of `residues` for each row, if there is more than one split.
+/// As for [`long_rows`](fn@crate::reduce::long_rows::long_rows), with [`states_per_split`] tile states for each split,
+/// and [`words_of_residue`] words of `residues` for each row, if there is more than one split.
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     max_threads = MOST_THREADS,
@@ -84,7 +84,18 @@ pub struct ExactLongRowArgs<T: Plain> {
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Summand>(
-    ExactLongRowArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output }: ExactLongRowArgs<T>,
+    ExactLongRowArgs {
+        input,
+        len,
+        pitch,
+        parts,
+        tiles,
+        longer,
+        tile_states,
+        residues,
+        finish,
+        output,
+    }: ExactLongRowArgs<T>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
     let shared = Shared { tile_states: &tile_states, residues: &residues };
@@ -141,33 +152,34 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
     results: Results<'_, F>,
 ) {
     let Shared { tile_states, residues } = shared;
-    let pieces = shared_array!([u64; 2]; 2 * MOST_WARPS);
-    let rest: Rest<K::Grid> = declare_rest!();
-    let rest = rest.begin();
+    let partials = shared_array!([u64; 2]; 2 * MOST_WARPS);
+    let superacc: Superaccumulator<K::Grid> = declare_superaccumulator!();
+    let superacc = superacc.begin();
     let part = part.with_tiles_at_once(VECTORS as u32);
     part.launch_dependents();
     let start = part.row * pitch;
     let run = part.run();
-    let sum = sum_tiles::<K, I, VECTORS>(inputs, start, len, run, &rest);
+    let sum = sum_tiles::<K, I, VECTORS>(inputs, start, len, run, &superacc);
     part.launch_dependents_at_last();
     let [of_first, of_low] = sum.of_both();
-    let mut piece = fold_block(of_first, pieces, &rest);
-    let mut low = Piece::ZERO;
+    let mut partial = fold_block(of_first, partials, &superacc);
+    let mut low = Partial::ZERO;
     if K::Grid::HAS_LOW {
-        low = fold_block(of_low, shared_array!([u64; 2]; 2 * MOST_WARPS), &rest);
-        piece.has_limbs |= low.has_limbs;
+        low = fold_block(of_low, shared_array!([u64; 2]; 2 * MOST_WARPS), &superacc);
+        partial.has_limbs |= low.has_limbs;
     }
     let (warp, warps) = (warp_id(), thread::block_dim_x() / 32);
     let mut others_have_limbs = false;
     let first_word = part.row * words::<K::Grid>() as usize;
     if parts > 1 {
-        let boxes = Boxes { tile_states, first: part.row * parts as usize, step: boxes_of_part::<K>() };
+        let states_per_split =
+            SplitStates { tile_states, first: part.row * parts as usize, step: states_of_split::<K>() };
         // The last split's block waits for the others, which started before it.
         if part.part + 1 < parts {
             if warp == 0 {
-                if piece.has_limbs {
-                    Rest::<K::Grid>::each_word(|k| {
-                        let word = rest.sum(warps, k);
+                if partial.has_limbs {
+                    Superaccumulator::<K::Grid>::each_word(|k| {
+                        let word = superacc.sum(warps, k);
                         if word != 0 {
                             i64::fetch_add(residues, first_word + k as usize, word, Scope::Device);
                         }
@@ -176,27 +188,41 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
                     atomic::fence(Scope::Device);
                 }
                 if lane_id() == 0 {
-                    boxes.post(part.part, 0, piece);
+                    states_per_split.post(part.part, 0, partial);
                     if K::Grid::HAS_LOW {
-                        boxes.post(part.part, 1, low);
+                        states_per_split.post(part.part, 1, low);
                     }
                 }
             }
             return;
         }
         // This block's limbs stay where they are.
-        let keeps_limbs = piece.has_limbs;
-        let own = |piece| Piece { has_limbs: false, ..piece };
-        piece = sum_parts(own(piece), parts - 1, &boxes, 0, shared_array!([u64; 2]; 2 * MOST_WARPS), &rest);
+        let keeps_limbs = partial.has_limbs;
+        let own = |partial| Partial { has_limbs: false, ..partial };
+        partial = sum_parts(
+            own(partial),
+            parts - 1,
+            &states_per_split,
+            0,
+            shared_array!([u64; 2]; 2 * MOST_WARPS),
+            &superacc,
+        );
         if K::Grid::HAS_LOW {
-            low = sum_parts(own(low), parts - 1, &boxes, 1, shared_array!([u64; 2]; 2 * MOST_WARPS), &rest);
+            low = sum_parts(
+                own(low),
+                parts - 1,
+                &states_per_split,
+                1,
+                shared_array!([u64; 2]; 2 * MOST_WARPS),
+                &superacc,
+            );
         }
-        others_have_limbs = piece.has_limbs | low.has_limbs;
-        piece.has_limbs = others_have_limbs | keeps_limbs;
+        others_have_limbs = partial.has_limbs | low.has_limbs;
+        partial.has_limbs = others_have_limbs | keeps_limbs;
     }
     if warp == 0 {
-        if piece.has_limbs {
-            rest.gather(warps, |k| {
+        if partial.has_limbs {
+            superacc.gather(warps, |k| {
                 let place = first_word + k as usize;
                 let word = if others_have_limbs { residues.load_volatile(place) } else { 0 };
                 if others_have_limbs {
@@ -205,20 +231,20 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
                 word
             });
         }
-        let result = result_of_both(results.finish, piece, low, rest, len as u64);
+        let result = result_of_both(results.finish, partial, low, superacc, len as u64);
         if lane_id() == 0 {
             results.store(part.row, result);
         }
     }
 }
 
-/// Tile states of each split of a row: one for each piece.
-const fn boxes_of_part<K: Terms>() -> usize {
+/// Tile states of each split of a row: one for each partial.
+const fn states_of_split<K: Terms>() -> usize {
     if K::Grid::HAS_LOW { 2 } else { 1 }
 }
 
 /// The tile states of a row's splits.
-struct Boxes<'a> {
+struct SplitStates<'a> {
     tile_states: &'a GlobalMut<'a, [u64; 2]>,
     /// The index of the first split, counted over all rows.
     first: usize,
@@ -226,16 +252,16 @@ struct Boxes<'a> {
     step: usize,
 }
 
-impl Boxes<'_> {
-    /// Publishes a piece of a split in one of the split's tile states.
+impl SplitStates<'_> {
+    /// Publishes a partial of a split in one of the split's tile states.
     #[inline(always)]
-    fn post(&self, part: u32, which: usize, piece: Piece) {
-        let (bits, place) = (piece.to_bits(), (self.first + part as usize) * self.step + which);
+    fn post(&self, part: u32, which: usize, partial: Partial) {
+        let (bits, place) = (partial.to_bits(), (self.first + part as usize) * self.step + which);
         tile_state::publish_tagged(self.tile_states, place, (bits >> 64) as u64, bits as u64 | IS_THERE);
     }
 }
 
-/// A bit that is 1 in every published piece: that of NaN, which limbs record.
+/// A bit that is 1 in every published partial: that of NaN, which limbs record.
 const IS_THERE: u64 = 1 << 12;
 
 /// The sum of consecutive tiles of the row of `len` elements from `start`. A tile has a vector for each thread; a step
@@ -246,18 +272,18 @@ pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     start: usize,
     len: usize,
     run: Run,
-    rest: &Rest<K::Grid>,
+    superacc: &Superaccumulator<K::Grid>,
 ) -> WarpSum<K::Grid> {
     // The number of vectors added together where terms do not fit the window: as many as have registers for their
     // terms.
     if const { terms::<K>(items_of_vector::<K>()) == 8 } {
-        sum_run::<K, I, VECTORS, 2, 16>(inputs, start, len, run, rest)
+        sum_run::<K, I, VECTORS, 2, 16>(inputs, start, len, run, superacc)
     } else if const { terms::<K>(items_of_vector::<K>()) == 2 } {
-        sum_run::<K, I, VECTORS, 4, 8>(inputs, start, len, run, rest)
+        sum_run::<K, I, VECTORS, 4, 8>(inputs, start, len, run, superacc)
     } else if const { size_of::<Float<K>>() == 4 } {
-        sum_run::<K, I, VECTORS, 4, 16>(inputs, start, len, run, rest)
+        sum_run::<K, I, VECTORS, 4, 16>(inputs, start, len, run, superacc)
     } else {
-        sum_run::<K, I, VECTORS, 2, 8>(inputs, start, len, run, rest)
+        sum_run::<K, I, VECTORS, 2, 8>(inputs, start, len, run, superacc)
     }
 }
 
@@ -274,7 +300,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
     start: usize,
     len: usize,
     run: Run,
-    rest: &Rest<K::Grid>,
+    superacc: &Superaccumulator<K::Grid>,
 ) -> WarpSum<K::Grid> {
     let vector = items_of_vector::<K>();
     // A warp's vectors are contiguous, so that the compiler knows the distances between a lane's vectors.
@@ -343,7 +369,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
                 k = keep_rolled(k);
                 // SAFETY: as above.
                 let few = unsafe { inputs.load_before::<FEW>(i + k as usize * FEW * stride, stride, end) };
-                is_taken &= sum.take_any::<K, I, FEW, TERMS>(few, rest);
+                is_taken &= sum.take_any::<K, I, FEW, TERMS>(few, superacc);
                 k += 1;
             }
             left -= 1;
@@ -355,35 +381,35 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
         vectors = load_step(i);
     }
     if has_singles {
-        sum.take_items::<K, 1, 2>([single], rest);
+        sum.take_items::<K, 1, 2>([single], superacc);
     }
     sum
 }
 
-/// The sum of the first warp's piece and of the other blocks' pieces of the row, in the first warp. It has limbs if one
-/// of the pieces has, or if some of it went to the rest. All threads must call this.
+/// The sum of the first warp's partial and of the other blocks' partials of the row, in the first warp. It has limbs if
+/// one of the partials has, or if some of it went to the superaccumulator. All threads must call this.
 ///
-/// The other warps wait for the blocks while the first one still computes its piece.
+/// The other warps wait for the blocks while the first one still computes its partial.
 #[inline(always)]
 fn sum_parts<G: Grid>(
-    own: Piece,
+    own: Partial,
     others: u32,
-    boxes: &Boxes<'_>,
+    states_per_split: &SplitStates<'_>,
     which: usize,
-    pieces: PiecesOfWarps,
-    rest: &Rest<G>,
-) -> Piece {
+    partials: WarpPartials,
+    superacc: &Superaccumulator<G>,
+) -> Partial {
     let (thread, threads) = (thread::thread_idx_x(), thread::block_dim_x());
-    let mut sum = if thread == 0 { own } else { Piece::ZERO };
+    let mut sum = if thread == 0 { own } else { Partial::ZERO };
     let waiting = if threads > 32 { threads - 32 } else { threads };
     let mut i = thread.wrapping_sub(threads - waiting);
     while warp_vote_any(FULL_MASK, i < others) {
         let has_one = i < others;
-        let place = (boxes.first + if has_one { i as usize } else { 0 }) * boxes.step + which;
-        let (high, low) = tile_state::wait_tagged_by_warp(boxes.tile_states, place, has_one);
+        let place = (states_per_split.first + if has_one { i as usize } else { 0 }) * states_per_split.step + which;
+        let (high, low) = tile_state::wait_tagged_by_warp(states_per_split.tile_states, place, has_one);
         let bits = u128::from(high) << 64 | u128::from(low & !IS_THERE);
-        let of_part = if has_one { Piece::from_bits(bits) } else { Piece::ZERO };
-        sum = add(sum, of_part, rest);
+        let of_part = if has_one { Partial::from_bits(bits) } else { Partial::ZERO };
+        sum = add(sum, of_part, superacc);
         i += waiting;
     }
     if warp_vote_any(FULL_MASK, sum.has_limbs) {
@@ -391,5 +417,5 @@ fn sum_parts<G: Grid>(
         atomic::fence(Scope::Device);
         sync_warp(FULL_MASK);
     }
-    fold_pieces(sum, pieces, rest)
+    fold_partials(sum, partials, superacc)
 }

@@ -7,10 +7,10 @@ use half::{bf16, f16};
 
 use super::grid::Grid;
 use super::long_rows::{VECTORS_IN_FLIGHT, sum_tiles};
-use super::pieces::{Piece, PiecesOfWarps, add, fold_block, fold_pieces};
-use super::rest::{MOST_WARPS, Rest, declare_rest, warp_id, words};
+use super::partial::{Partial, WarpPartials, add, fold_block, fold_partials};
 use super::result::{Chosen, ExactOperator, Results, result_of};
 use super::rows::GridOf;
+use super::superaccumulator::{MOST_WARPS, Superaccumulator, declare_superaccumulator, warp_id, words};
 use super::terms::{One, Summand};
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::fold::is_last_block;
@@ -52,10 +52,10 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
     finish: u32,
     output: GlobalMut<u8>,
 ) {
-    let pieces = shared_array!([u64; 2]; 2 * MOST_WARPS);
+    let warp_partials = shared_array!([u64; 2]; 2 * MOST_WARPS);
     let drawn = shared_array![u32; 1];
     let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
-    let rest: Rest<GridOf<O, T>> = declare_rest!();
+    let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
     const WARPS: u32 = (BLOCK / 32) as u32;
     let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id());
     let queued = notes.load_volatile(CHUNK_COUNT) as usize;
@@ -73,35 +73,35 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
         let start = if is_inside { start } else { 0 };
         let (run, parts) = run_of_chunk(part, len, size_of::<T>());
 
-        let rest = rest.begin();
-        let sum = sum_tiles::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), start, len, run, &rest);
-        let mut piece = fold_block(sum.with_low_in_limbs(&rest).of_lanes(), pieces, &rest);
+        let superacc = superacc.begin();
+        let sum = sum_tiles::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), start, len, run, &superacc);
+        let mut partial = fold_block(sum.with_low_in_limbs(&superacc).of_lanes(), warp_partials, &superacc);
         let mut is_whole = parts == 1;
         let mut others_have_limbs = false;
         let first_word = start / least_shared(size_of::<T>()) * words::<GridOf<O, T>>() as usize;
         if !is_whole {
-            if warp == 0 && piece.has_limbs {
-                Rest::<GridOf<O, T>>::each_word(|k| {
-                    let word = rest.sum(WARPS, k);
+            if warp == 0 && partial.has_limbs {
+                Superaccumulator::<GridOf<O, T>>::each_word(|k| {
+                    let word = superacc.sum(WARPS, k);
                     if word != 0 {
                         i64::fetch_add(&residues, first_word + k as usize, word, Scope::Device);
                     }
                 });
             }
             if thread == 0 {
-                let bits = piece.to_bits();
+                let bits = partial.to_bits();
                 partials.store_volatile(at, [bits as u64, (bits >> 64) as u64]);
             }
             let first = at - part;
             if is_last_block(&tickets, 1 + first, parts as u32, &drawn) {
-                piece = sum_chunks(parts as u32, first, &partials, pieces, &rest.begin());
-                others_have_limbs = piece.has_limbs;
+                partial = sum_chunks(parts as u32, first, &partials, warp_partials, &superacc.begin());
+                others_have_limbs = partial.has_limbs;
                 is_whole = true;
             }
         }
         if is_whole && warp == 0 {
-            if piece.has_limbs {
-                rest.gather(WARPS, |k| {
+            if partial.has_limbs {
+                superacc.gather(WARPS, |k| {
                     let place = first_word + k as usize;
                     let word = if others_have_limbs { residues.load_volatile(place) } else { 0 };
                     if others_have_limbs {
@@ -110,7 +110,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
                     word
                 });
             }
-            let result = result_of(results.finish, piece, rest, len as u64);
+            let result = result_of(results.finish, partial, superacc, len as u64);
             if lane_id() == 0 {
                 results.store(segment, result);
             }
@@ -136,21 +136,21 @@ fn run_of_chunk(part: usize, len: usize, size: usize) -> (Run, usize) {
 }
 
 /// The sum of the blocks' sums of a segment's chunks, in the first warp. It has limbs if one of the sums has, or if
-/// some of it went to the rest. All threads must call this.
+/// some of it went to the superaccumulator. All threads must call this.
 #[inline(always)]
 fn sum_chunks<G: Grid>(
     parts: u32,
     first: usize,
     partials: &GlobalMut<[u64; 2]>,
-    pieces: PiecesOfWarps,
-    rest: &Rest<G>,
-) -> Piece {
-    let (mut sum, mut i) = (Piece::ZERO, thread::thread_idx_x());
+    warp_partials: WarpPartials,
+    superacc: &Superaccumulator<G>,
+) -> Partial {
+    let (mut sum, mut i) = (Partial::ZERO, thread::thread_idx_x());
     while warp_vote_any(FULL_MASK, i < parts) {
         // The other blocks wrote these during this launch: L1 may be stale.
         let [low, high] = if i < parts { partials.load_volatile(first + i as usize) } else { [0; 2] };
-        sum = add(sum, Piece::from_bits(u128::from(low) | u128::from(high) << 64), rest);
+        sum = add(sum, Partial::from_bits(u128::from(low) | u128::from(high) << 64), superacc);
         i += BLOCK as u32;
     }
-    fold_pieces(sum, pieces, rest)
+    fold_partials(sum, warp_partials, superacc)
 }

@@ -7,8 +7,8 @@
 //! | [`grid`] | the fixed-point formats of sums |
 //! | [`warp_sum`] | a warp's sum, of any terms |
 //! | [`full_range_sum`] | a warp's sums of terms of any exponents, in bins |
-//! | [`rest`] | superaccumulators for what does not fit in lanes' integers |
-//! | [`pieces`] | combines the sums of lanes, warps and blocks |
+//! | [`superaccumulator`] | superaccumulators for what does not fit in lanes' integers |
+//! | [`partial`] | combines the sums of lanes, warps and blocks |
 //! | [`result`] | what is computed from a sum (itself, the mean or the norm), and in which format |
 //! | [`formula`] | the computation, rounded once |
 //! | [`custom`] | whole inputs and long rows of custom terms |
@@ -33,12 +33,12 @@ pub mod full_range_sum;
 pub mod grid;
 pub mod long_rows;
 pub mod long_segments;
-pub mod pieces;
+pub mod partial;
 pub mod residue;
-pub mod rest;
 pub mod result;
 pub mod rows;
 pub mod segments;
 pub mod states;
+pub mod superaccumulator;
 pub mod terms;
 pub mod warp_sum;

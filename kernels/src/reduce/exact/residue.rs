@@ -7,8 +7,8 @@ use cuda_std::prelude::*;
 use exact_sum::{Leading, Specials, digit_of_long};
 
 use super::grid::Grid;
-use super::rest::{Special, words};
 use super::result::{Finish, result_of_limbs};
+use super::superaccumulator::{Special, words};
 use super::terms::each;
 
 /// An array of superaccumulators in global memory; 0 before a launch and after it.

@@ -8,8 +8,8 @@ use exact_sum::{Leading, Outcome, Rounded, Specials, digit_of_long};
 
 use super::formula::{Formula, MeanValue, NormValue, ResultFormat, SumValue};
 use super::grid::Grid;
-use super::pieces::Piece;
-use super::rest::{Rest, Special};
+use super::partial::Partial;
+use super::superaccumulator::{Special, Superaccumulator};
 use super::terms::{Elements, Products, Squares, Summand, Terms};
 use crate::ops::{Dot, Sum, SumOfSquares};
 use crate::reduce::columns::COLUMNS;
@@ -290,42 +290,48 @@ impl<T: Summand> ExactPairOperator<T> for Dot {
     type Terms = Products<T>;
 }
 
-/// The result of `count` elements whose sum is a piece and, if it has limbs, those of this warp's rest. All lanes of
-/// the warp must call this, with the same piece.
+/// The result of `count` elements whose sum is a partial and, if it has limbs, those of this warp's superaccumulator.
+/// All lanes of the warp must call this, with the same partial.
 #[inline(always)]
-pub fn result_of<F: Finish, G: Grid>(finish: F, piece: Piece, rest: Rest<G>, count: u64) -> u64 {
-    if piece.has_limbs {
-        of_limbs(finish, piece, rest, count)
+pub fn result_of<F: Finish, G: Grid>(finish: F, partial: Partial, superacc: Superaccumulator<G>, count: u64) -> u64 {
+    if partial.has_limbs {
+        of_limbs(finish, partial, superacc, count)
     } else {
-        finish.of_integer::<G>(piece.value, G::UNIT + piece.position as i32, count)
+        finish.of_integer::<G>(partial.value, G::UNIT + partial.position as i32, count)
     }
 }
 
-/// The result of `count` elements whose sum is two pieces and perhaps limbs. The pieces are of first and of second
-/// terms; if the first has limbs, they are those of this warp's rest. All lanes of the warp must call this, with the
-/// same pieces.
+/// The result of `count` elements whose sum is two partials and perhaps limbs. The partials are of first and of second
+/// terms; if the first has limbs, they are those of this warp's superaccumulator. All lanes of the warp must call this,
+/// with the same partials.
 #[inline(always)]
-pub fn result_of_both<F: Finish, G: Grid>(finish: F, piece: Piece, low: Piece, rest: Rest<G>, count: u64) -> u64 {
+pub fn result_of_both<F: Finish, G: Grid>(
+    finish: F,
+    partial: Partial,
+    low: Partial,
+    superacc: Superaccumulator<G>,
+    count: u64,
+) -> u64 {
     if !G::HAS_LOW {
-        return result_of(finish, piece, rest, count);
+        return result_of(finish, partial, superacc, count);
     }
-    let both = Leading::of_two((piece.value, piece.position), (low.value, low.position));
+    let both = Leading::of_two((partial.value, partial.position), (low.value, low.position));
     match both {
-        Some(leading) if !piece.has_limbs => finish.of_leading(leading, G::UNIT, count),
+        Some(leading) if !partial.has_limbs => finish.of_leading(leading, G::UNIT, count),
         _ => {
             sync_warp(FULL_MASK);
-            rest.add(|k| digit_of_long(low.value, low.position, k));
-            of_limbs(finish, piece, rest, count)
+            superacc.add(|k| digit_of_long(low.value, low.position, k));
+            of_limbs(finish, partial, superacc, count)
         }
     }
 }
 
-/// The result of the sum of a piece and of limbs. Out of line, since it is not often needed.
+/// The result of the sum of a partial and of limbs. Out of line, since it is not often needed.
 #[cold]
 #[inline(never)]
-fn of_limbs<F: Finish, G: Grid>(finish: F, piece: Piece, rest: Rest<G>, count: u64) -> u64 {
+fn of_limbs<F: Finish, G: Grid>(finish: F, partial: Partial, superacc: Superaccumulator<G>, count: u64) -> u64 {
     sync_warp(FULL_MASK);
-    rest.add(|k| digit_of_long(piece.value, piece.position, k));
+    superacc.add(|k| digit_of_long(partial.value, partial.position, k));
     sync_warp(FULL_MASK);
     let mut specials = Specials::NONE;
     for (special, found) in [
@@ -333,9 +339,9 @@ fn of_limbs<F: Finish, G: Grid>(finish: F, piece: Piece, rest: Rest<G>, count: u
         (Special::Infinity, Specials::infinity(false)),
         (Special::NegativeInfinity, Specials::infinity(true)),
     ] {
-        specials = if rest.word(G::LIMBS + special as u32) == 0 { specials } else { specials.or(found) };
+        specials = if superacc.word(G::LIMBS + special as u32) == 0 { specials } else { specials.or(found) };
     }
-    result_of_limbs::<F, G>(finish, specials, rest.leading(), count)
+    result_of_limbs::<F, G>(finish, specials, superacc.leading(), count)
 }
 
 /// The result of `count` elements whose sum has these highest bits, in the grid's units, if they are finite.

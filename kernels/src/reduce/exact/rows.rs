@@ -9,9 +9,9 @@ use half::{bf16, f16};
 
 use super::format::{Format, Value};
 use super::grid::Grid;
-use super::pieces::fold_warp;
-use super::rest::{Rest, declare_rest};
+use super::partial::fold_warp;
 use super::result::{Chosen, ExactOperator, Finish, Results, result_of};
+use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use super::terms::{Float, Inputs, One, Summand, Terms, each};
 use super::warp_sum::{WarpSum, extract_both, items_of_vector, largest, terms, window_above};
 use crate::ops::{Sum, SumOfSquares};
@@ -68,7 +68,7 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
 ) {
     let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
-    sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_rest!(), results);
+    sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_superaccumulator!(), results);
 }
 
 /// Blocks for each multiprocessor, for `min_blocks`: elements with two terms need twice the registers.
@@ -82,7 +82,7 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Summand>(
     input: &Global<T>,
     rows: Rows,
     has_singles: bool,
-    rest: Rest<GridOf<O, T>>,
+    superacc: Superaccumulator<GridOf<O, T>>,
     results: Results<'_, Chosen<O::Terms>>,
 ) {
     let put = |row: usize, [first, low]: [(i128, u32); 2]| {
@@ -101,7 +101,7 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Summand>(
     };
     if again.map(|of_set| of_set != 0).contains(&true) {
         let Rows { rows, len, pitch, lanes_log, vectors_log, .. } = rows;
-        sum_again::<O, T>(*input, rows, len, pitch, lanes_log, vectors_log, again, rest, results);
+        sum_again::<O, T>(*input, rows, len, pitch, lanes_log, vectors_log, again, superacc, results);
     }
 }
 
@@ -320,7 +320,7 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
     lanes_log: u32,
     vectors_log: u32,
     again: [u32; VECTORS],
-    rest: Rest<GridOf<O, T>>,
+    superacc: Superaccumulator<GridOf<O, T>>,
     results: Results<'_, Chosen<O::Terms>>,
 ) {
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
@@ -331,7 +331,7 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
             let group = not_exact.trailing_zeros() >> rows.lanes_log;
             let row = rows.row(k, group);
             let (start, len) = rows.place_of(row);
-            let result = sum_by_warp::<O, T, _>(&input, start, len, rest, results.finish);
+            let result = sum_by_warp::<O, T, _>(&input, start, len, superacc, results.finish);
             if lane_id() == 0 {
                 results.store(row, result);
             }
@@ -343,24 +343,24 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
     }
 }
 
-/// The result of any `len` elements from `start` on, by all lanes of a warp. Two uses of a warp's rest need a barrier
-/// of the warp between them.
+/// The result of any `len` elements from `start` on, by all lanes of a warp. Two uses of a warp's superaccumulator need
+/// a barrier of the warp between them.
 #[inline(always)]
 pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand, F: Finish>(
     input: &Global<T>,
     start: usize,
     len: usize,
-    rest: Rest<GridOf<O, T>>,
+    superacc: Superaccumulator<GridOf<O, T>>,
     finish: F,
 ) -> u64 {
     // Four terms of each lane at a time.
     let sum = if <O::Terms as Terms>::HAS_LOW {
-        sum_items::<O, T, 2>(input, start, len, &rest.begin())
+        sum_items::<O, T, 2>(input, start, len, &superacc.begin())
     } else {
-        sum_items::<O, T, 4>(input, start, len, &rest.begin())
+        sum_items::<O, T, 4>(input, start, len, &superacc.begin())
     };
-    let piece = fold_warp(sum.of_lanes(), &rest);
-    result_of(finish, piece, rest, len as u64)
+    let partial = fold_warp(sum.of_lanes(), &superacc);
+    result_of(finish, partial, superacc, len as u64)
 }
 
 /// The sum of `len` elements from `start` on. Each lane takes `N` at a time, with at most four terms.
@@ -369,7 +369,7 @@ pub(super) fn sum_items<O: ExactOperator<T>, T: Summand, const N: usize>(
     input: &Global<T>,
     start: usize,
     len: usize,
-    rest: &Rest<GridOf<O, T>>,
+    superacc: &Superaccumulator<GridOf<O, T>>,
 ) -> WarpSum<GridOf<O, T>> {
     let mut sum = WarpSum::in_window(<O::Terms as Terms>::WINDOW.unwrap_or(GridOf::<O, T>::LOWEST));
     let mut first = 0;
@@ -382,7 +382,7 @@ pub(super) fn sum_items<O: ExactOperator<T>, T: Summand, const N: usize>(
                 items[k] = unsafe { input.load_unchecked(start + i) };
             }
         });
-        sum.take_items::<O::Terms, N, 4>(items, rest);
+        sum.take_items::<O::Terms, N, 4>(items, superacc);
         first += 32 * N;
     }
     sum

@@ -13,9 +13,9 @@ use half::{bf16, f16};
 
 use super::format::{Format, Value};
 use super::grid::Grid;
-use super::rest::{Rest, declare_rest};
 use super::result::{Chosen, ExactOperator, Finish, Results};
 use super::rows::{GridOf, sum_by_warp};
+use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use super::terms::{Elements, Float, Inputs, One, Summand, Terms, each};
 use super::warp_sum::{extract, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Sum, SumOfSquares};
@@ -58,7 +58,7 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Summand>(
     finish: u32,
     output: GlobalMut<u8>,
 ) {
-    let rest: Rest<GridOf<O, T>> = declare_rest!();
+    let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
     let results = Results::chosen(finish, output);
     let (thread, lane) = (thread::index_in_block::<BLOCK>(), lane_id());
     let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread / 32;
@@ -82,7 +82,7 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Summand>(
     let again = sum_segments::<O, T>(&input, owned, own, results);
     let again = warp_vote_ballot(FULL_MASK, again);
     if again != 0 {
-        sum_again::<O, T>(input, start, owned.len, again, first, rest, results);
+        sum_again::<O, T>(input, start, owned.len, again, first, superacc, results);
     }
     queue_long::<T>(Segment { start, len }, first, &chunks, &notes);
 }
@@ -328,7 +328,7 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
     len: u32,
     again: u32,
     first: usize,
-    rest: Rest<GridOf<O, T>>,
+    superacc: Superaccumulator<GridOf<O, T>>,
     results: Results<'_, Chosen<O::Terms>>,
 ) {
     let mut left = again;
@@ -337,7 +337,7 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
         left &= left - 1;
         let start = warp_shuffle_idx(FULL_MASK, start as u64, owner, 32).0 as usize;
         let len = warp_shuffle_idx(FULL_MASK, len, owner, 32).0 as usize;
-        let result = sum_by_warp::<O, T, _>(&input, start, len, rest, results.finish);
+        let result = sum_by_warp::<O, T, _>(&input, start, len, superacc, results.finish);
         if lane_id() == 0 {
             results.store(first + owner as usize, result);
         }

@@ -10,7 +10,7 @@ use half::{bf16, f16};
 
 use super::formula::ResultFormat;
 use super::grid::{DoubleProducts, Doubles, Grid, SingleProducts, Singles};
-use super::rest::Special;
+use super::superaccumulator::Special;
 use crate::reduce::run::elements_to_alignment;
 
 /// The terms of a sum: one or two of each item. An item is an element, or a pair of two inputs' elements.

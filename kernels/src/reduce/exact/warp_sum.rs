@@ -5,15 +5,15 @@ use exact_sum::{Accumulator, Binary, Bins, Window};
 
 use super::format::{Format, Value};
 use super::grid::Grid;
-use super::pieces::add_lanes_to_rest;
-use super::rest::{IN_LIMBS, Rest, Special};
+use super::partial::add_lanes_to_superacc;
+use super::superaccumulator::{IN_LIMBS, Special, Superaccumulator};
 use super::terms::{Beyond, Float, Inputs, Terms, each};
 
 /// The exact sum of the terms that a warp's lanes have taken.
 ///
 /// A lane adds its terms as two integers, in a [window](Window) that all lanes of the warp share. What does not fit in
-/// the integers goes to the warp's [`Rest`], which every function takes. All lanes of the warp must call each function,
-/// and have taken equally many terms.
+/// the integers goes to the warp's [`Superaccumulator`], which every function takes. All lanes of the warp must call
+/// each function, and have taken equally many terms.
 #[derive(Clone, Copy)]
 pub struct WarpSum<G: Grid> {
     /// The terms taken since the accumulator was last full.
@@ -23,8 +23,8 @@ pub struct WarpSum<G: Grid> {
     /// The same for second terms, if any, in a window one bin lower.
     own_low: Accumulator<G::Format>,
     low: ValueOf<G>,
-    /// See [`WarpSum::in_rest`].
-    in_rest: u32,
+    /// See [`WarpSum::in_superacc`].
+    in_superacc: u32,
 }
 
 /// The integers in which lanes sum.
@@ -94,7 +94,7 @@ impl<G: Grid> WarpSum<G> {
         let window = G::window(exponent);
         let own = Accumulator::in_window(window.exponent());
         let own_low = Accumulator::in_window(G::window_of_low(window).exponent());
-        Self { own, value: Value::ZERO, own_low, low: Value::ZERO, in_rest: 0 }
+        Self { own, value: Value::ZERO, own_low, low: Value::ZERO, in_superacc: 0 }
     }
 
     /// The same sum, with empty bins.
@@ -136,10 +136,11 @@ impl<G: Grid> WarpSum<G> {
         true
     }
 
-    /// Which parts of the rest hold some of the sum: [`IN_LIMBS`], [`IN_BELOW`](super::rest::IN_BELOW).
+    /// Which parts of the superaccumulator hold some of the sum: [`IN_LIMBS`],
+    /// [`IN_BELOW`](super::superaccumulator::IN_BELOW).
     #[inline(always)]
-    pub fn in_rest(&self) -> u32 {
-        self.in_rest
+    pub fn in_superacc(&self) -> u32 {
+        self.in_superacc
     }
 
     /// Adds any terms of `vectors`, `TERMS` in all. Returns whether [`WarpSum::take`] would have added them.
@@ -147,14 +148,14 @@ impl<G: Grid> WarpSum<G> {
     pub fn take_any<K: Terms<Grid = G>, I: Inputs<K>, const N: usize, const TERMS: usize>(
         &mut self,
         vectors: [I::Vectors; N],
-        rest: &Rest<G>,
+        superacc: &Superaccumulator<G>,
     ) -> bool {
         let mut all = [Float::<K>::default(); TERMS];
         let (mut is_plain, items) = (true, items_of_vector::<K>());
         each::<N>(|k| {
-            I::each(vectors[k], |i, item| is_plain &= self.split::<K, TERMS>(item, k * items + i, &mut all, rest));
+            I::each(vectors[k], |i, item| is_plain &= self.split::<K, TERMS>(item, k * items + i, &mut all, superacc));
         });
-        self.take_terms(all, K::WINDOW.is_some(), rest) & is_plain
+        self.take_terms(all, K::WINDOW.is_some(), superacc) & is_plain
     }
 
     /// Adds any items, with at most `TERMS` terms.
@@ -162,13 +163,13 @@ impl<G: Grid> WarpSum<G> {
     pub fn take_items<K: Terms<Grid = G>, const N: usize, const TERMS: usize>(
         &mut self,
         items: [K::Item; N],
-        rest: &Rest<G>,
+        superacc: &Superaccumulator<G>,
     ) {
         let mut all = [Float::<K>::default(); TERMS];
         each::<N>(|k| {
-            self.split::<K, TERMS>(items[k], k, &mut all, rest);
+            self.split::<K, TERMS>(items[k], k, &mut all, superacc);
         });
-        self.take_terms(all, K::WINDOW.is_some(), rest);
+        self.take_terms(all, K::WINDOW.is_some(), superacc);
     }
 
     /// Writes the terms of item `i` to their places, and adds what is beyond terms to limbs. Returns whether nothing
@@ -179,7 +180,7 @@ impl<G: Grid> WarpSum<G> {
         item: K::Item,
         i: usize,
         all: &mut [Float<K>; TERMS],
-        rest: &Rest<G>,
+        superacc: &Superaccumulator<G>,
     ) -> bool {
         if !K::HAS_LOW {
             all[i] = K::term(item);
@@ -199,11 +200,11 @@ impl<G: Grid> WarpSum<G> {
             Some(Beyond::Special(found)) => special = Some(found),
             None => {}
         }
-        add_lanes_to_rest(integer.0, integer.1, *rest);
+        add_lanes_to_superacc(integer.0, integer.1, *superacc);
         for of in [Special::Nan, Special::Infinity, Special::NegativeInfinity] {
-            rest.add_special(of, special == Some(of));
+            superacc.add_special(of, special == Some(of));
         }
-        self.in_rest |= IN_LIMBS;
+        self.in_superacc |= IN_LIMBS;
         false
     }
 
@@ -211,14 +212,19 @@ impl<G: Grid> WarpSum<G> {
     /// nothing is left: twice for `f32` within `2^40` of each other, at most seven times for any. Returns whether all
     /// were in the current window, and left nothing.
     #[inline(always)]
-    pub fn take_terms<const N: usize>(&mut self, mut left: [G::Format; N], keeps_window: bool, rest: &Rest<G>) -> bool {
+    pub fn take_terms<const N: usize>(
+        &mut self,
+        mut left: [G::Format; N],
+        keeps_window: bool,
+        superacc: &Superaccumulator<G>,
+    ) -> bool {
         *self = self.drained();
         let mut largest = largest_of(&left);
         let mut is_exact = true;
         let highest = Window::<G::Format>::HIGHEST;
         if warp_vote_any(FULL_MASK, G::Format::exponent_above(largest) > highest) {
-            take_large(&mut left, rest);
-            self.in_rest |= IN_LIMBS;
+            take_large(&mut left, superacc);
+            self.in_superacc |= IN_LIMBS;
             largest = largest_of(&left);
             is_exact = false;
         }
@@ -232,8 +238,8 @@ impl<G: Grid> WarpSum<G> {
         }
         let is_full = warp_vote_any(FULL_MASK, self.value.is_full() | self.low.is_full());
         if is_full || exponent != before.exponent() {
-            self.end_in_limbs(rest);
-            *self = Self { in_rest: IN_LIMBS, ..Self::in_window(exponent) };
+            self.end_in_limbs(superacc);
+            *self = Self { in_superacc: IN_LIMBS, ..Self::in_window(exponent) };
             is_exact = false;
         }
 
@@ -245,7 +251,7 @@ impl<G: Grid> WarpSum<G> {
             window = G::below(window);
             let value;
             (value, has_residual) = extract_all::<G, N>(window, &mut left);
-            self.in_rest |= rest.add_below(value.sum_of_lanes().wide() as i64, G::position(window));
+            self.in_superacc |= superacc.add_below(value.sum_of_lanes().wide() as i64, G::position(window));
         }
         // Second terms are always below the window here, and have their own elsewhere.
         let mut is_expected = G::HAS_LOW;
@@ -256,42 +262,42 @@ impl<G: Grid> WarpSum<G> {
             let value;
             (value, has_residual) = extract_all::<G, N>(window, &mut left);
             let (sum, position) = (value.sum_of_lanes(), G::position(window));
-            rest.add(|k| sum.digit(position, k));
-            self.in_rest |= IN_LIMBS;
+            superacc.add(|k| sum.digit(position, k));
+            self.in_superacc |= IN_LIMBS;
         }
         is_exact
     }
 
     /// Adds the lanes' sums to limbs.
     #[inline(always)]
-    pub fn end_in_limbs(self, rest: &Rest<G>) {
-        self.with_low_in_limbs(rest);
+    pub fn end_in_limbs(self, superacc: &Superaccumulator<G>) {
+        self.with_low_in_limbs(superacc);
         let sum = self.end().sum_of_lanes();
-        rest.add(|k| sum.digit(self.position(), k));
-        rest.add_below_to_limbs(G::position(G::below(self.own.window())));
+        superacc.add(|k| sum.digit(self.position(), k));
+        superacc.add_below_to_limbs(G::position(G::below(self.own.window())));
     }
 
     /// The same sum without that of second terms, which goes to limbs.
     #[inline(always)]
-    pub fn with_low_in_limbs(self, rest: &Rest<G>) -> Self {
+    pub fn with_low_in_limbs(self, superacc: &Superaccumulator<G>) -> Self {
         if !G::HAS_LOW {
             return self;
         }
         let low = self.end_of_low().sum_of_lanes();
         let position = G::position(self.own_low.window());
-        rest.add(|k| low.digit(position, k));
-        let (own_low, in_rest) = (self.own_low.cleared(), self.in_rest | IN_LIMBS);
-        Self { own_low, low: Value::ZERO, in_rest, ..self }
+        superacc.add(|k| low.digit(position, k));
+        let (own_low, in_superacc) = (self.own_low.cleared(), self.in_superacc | IN_LIMBS);
+        Self { own_low, low: Value::ZERO, in_superacc, ..self }
     }
 
     /// The lanes' sums of first terms.
     #[inline(always)]
     pub fn of_lanes(self) -> OfLanes<G> {
-        OfLanes { value: self.end(), position: self.position(), in_rest: self.in_rest }
+        OfLanes { value: self.end(), position: self.position(), in_superacc: self.in_superacc }
     }
 
     /// The lanes' sums of first and of second terms. The lowest bits of the first move to the second, as sums of many
-    /// squares would have too many bits for a [`Piece`](super::pieces::Piece).
+    /// squares would have too many bits for a [`Partial`](super::partial::Partial).
     #[inline(always)]
     pub fn of_both(self) -> [OfLanes<G>; 2] {
         const MOVED: u32 = 32;
@@ -301,7 +307,7 @@ impl<G: Grid> WarpSum<G> {
         }
         let (value, position) = (first.value.wide(), G::position(self.own_low.window()));
         let moved = (value & ((1 << MOVED) - 1)) << (first.position - position);
-        let low = OfLanes { value: self.end_of_low().plus(Value::of(moved)), position, in_rest: 0 };
+        let low = OfLanes { value: self.end_of_low().plus(Value::of(moved)), position, in_superacc: 0 };
         [OfLanes { value: Value::of(value >> MOVED), position: first.position + MOVED, ..first }, low]
     }
 
@@ -331,8 +337,8 @@ pub struct OfLanes<G: Grid> {
     pub value: ValueOf<G>,
     /// The unit is the grid's times `2^position`.
     pub position: u32,
-    /// See [`WarpSum::in_rest`].
-    pub in_rest: u32,
+    /// See [`WarpSum::in_superacc`].
+    pub in_superacc: u32,
 }
 
 /// Items of a vector.
@@ -367,7 +373,7 @@ pub(super) fn largest_of<F: Format, const N: usize>(terms: &[F; N]) -> u32 {
 
 /// Adds to limbs the terms above all windows, records which are not finite, and replaces both with zeros.
 #[inline(always)]
-pub(super) fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], rest: &Rest<G>) {
+pub(super) fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], superacc: &Superaccumulator<G>) {
     let (mut sum, mut has_nan, mut has_infinity, mut has_negative_infinity) = (0_i64, false, false, false);
     each::<N>(|i| {
         let term = terms[i];
@@ -382,8 +388,8 @@ pub(super) fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], re
     });
     // At most 58 bits and a sign.
     let sum: i64 = sum.sum_of_lanes();
-    rest.add(|k| sum.digit((G::Format::LARGE - G::UNIT) as u32, k));
-    rest.add_special(Special::Nan, has_nan);
-    rest.add_special(Special::Infinity, has_infinity);
-    rest.add_special(Special::NegativeInfinity, has_negative_infinity);
+    superacc.add(|k| sum.digit((G::Format::LARGE - G::UNIT) as u32, k));
+    superacc.add_special(Special::Nan, has_nan);
+    superacc.add_special(Special::Infinity, has_infinity);
+    superacc.add_special(Special::NegativeInfinity, has_negative_infinity);
 }

@@ -6,8 +6,8 @@ use cuda_std::prelude::*;
 use super::{add_to_limb, words_of_state};
 use crate::ops::Sum;
 use crate::reduce::exact::residue::finish_words;
-use crate::reduce::exact::rest::words;
 use crate::reduce::exact::result::{Chosen, ExactOperator, Results};
+use crate::reduce::exact::superaccumulator::words;
 use crate::reduce::exact::terms::{Summand, Terms};
 
 /// Threads of a block.

@@ -7,7 +7,7 @@ use half::{bf16, f16};
 use super::States;
 use super::lane_sum::{LaneSum, Sink};
 use crate::reduce::exact::grid::Grid;
-use crate::reduce::exact::rest::Special;
+use crate::reduce::exact::superaccumulator::Special;
 use crate::reduce::exact::terms::{Elements, Summand, Terms, each};
 
 /// Threads of a block.
@@ -50,21 +50,20 @@ pub struct StateColumnArgs<T: Plain> {
 /// # Safety
 /// The views have all elements that are named: accesses are not checked. `tiles`, `parts`, `folded` and `rows_of_part`
 /// are not 0.
-#[kernel(instances = [f32, f16, bf16], block = BLOCK, min_blocks = 4)]
+#[kernel(instances = [f32, f64, f16, bf16], block = BLOCK, min_blocks = if size_of::<T>() == 8 { 3 } else { 4 })]
 pub unsafe fn exact_states_of_columns<T: Summand>(
-    StateColumnArgs { input, rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts, states }: StateColumnArgs<T>,
-) {
-    let matrix = Matrix { rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts };
-    add_columns(&input, matrix, States::<T::Grid>::new(states));
-}
-
-/// [`exact_states_of_columns`](fn@exact_states_of_columns) of `f64` terms, which need more registers.
-///
-/// # Safety
-/// As for [`exact_states_of_columns`](fn@exact_states_of_columns).
-#[kernel(instances = [f64], block = BLOCK, min_blocks = 3)]
-pub unsafe fn exact_states_of_columns_in_f64<T: Summand>(
-    StateColumnArgs { input, rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts, states }: StateColumnArgs<T>,
+    StateColumnArgs {
+        input,
+        rows,
+        columns,
+        pitch,
+        batch_pitch,
+        folded,
+        rows_of_part,
+        tiles,
+        parts,
+        states,
+    }: StateColumnArgs<T>,
 ) {
     let matrix = Matrix { rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts };
     add_columns(&input, matrix, States::<T::Grid>::new(states));
@@ -87,8 +86,8 @@ struct Matrix {
 fn add_columns<T: Summand>(input: &Global<T>, matrix: Matrix, states: States<'_, T::Grid>) {
     let Matrix { rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts } = matrix;
     let block = thread::block_idx_x();
-    let (tile, rest) = (block % tiles, block / tiles);
-    let (part, batch) = ((rest % parts) as usize, (rest / parts) as usize);
+    let (tile, superacc) = (block % tiles, block / tiles);
+    let (part, batch) = ((superacc % parts) as usize, (superacc / parts) as usize);
     let place = tile as usize * BLOCK + thread::index_in_block::<BLOCK>();
     let step = folded as usize;
     if place >= columns * step {

@@ -4,7 +4,7 @@ use exact_sum::{Binary, Bins, Window};
 
 use crate::reduce::exact::format::{Format, Value};
 use crate::reduce::exact::grid::Grid;
-use crate::reduce::exact::rest::Special;
+use crate::reduce::exact::superaccumulator::Special;
 use crate::reduce::exact::terms::each;
 use crate::reduce::exact::warp_sum::{largest_of, window_above};
 

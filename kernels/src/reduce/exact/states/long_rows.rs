@@ -6,8 +6,8 @@ use half::{bf16, f16};
 
 use super::States;
 use crate::reduce::exact::long_rows::{VECTORS_IN_FLIGHT, sum_tiles};
-use crate::reduce::exact::pieces::fold_block;
-use crate::reduce::exact::rest::{MOST_WARPS, Rest, declare_rest, warp_id};
+use crate::reduce::exact::partial::fold_block;
+use crate::reduce::exact::superaccumulator::{MOST_WARPS, Superaccumulator, declare_superaccumulator, warp_id};
 use crate::reduce::exact::terms::{Elements, One, Summand};
 use crate::reduce::long_rows::Part;
 
@@ -31,18 +31,18 @@ pub unsafe fn exact_states_of_long_rows<T: Summand>(
     states: GlobalMut<i64>,
 ) {
     let part = Part::of_block(parts, tiles, longer);
-    let pieces = shared_array!([u64; 2]; 2 * MOST_WARPS);
-    let rest: Rest<T::Grid> = declare_rest!();
-    let rest = rest.begin();
+    let partials = shared_array!([u64; 2]; 2 * MOST_WARPS);
+    let superacc: Superaccumulator<T::Grid> = declare_superaccumulator!();
+    let superacc = superacc.begin();
     let start = part.row * pitch;
-    let sum = sum_tiles::<Elements<T>, _, VECTORS_IN_FLIGHT>(One(&input), start, len, part.run(), &rest);
-    let piece = fold_block(sum.of_lanes(), pieces, &rest);
+    let sum = sum_tiles::<Elements<T>, _, VECTORS_IN_FLIGHT>(One(&input), start, len, part.run(), &superacc);
+    let partial = fold_block(sum.of_lanes(), partials, &superacc);
     if warp_id() == 0 {
         let states = States::new(states);
-        if piece.has_limbs {
-            rest.gather(thread::block_dim_x() / 32, |_| 0);
+        if partial.has_limbs {
+            superacc.gather(thread::block_dim_x() / 32, |_| 0);
         }
-        states.add_piece(part.row, piece, rest);
+        states.add_partial(part.row, partial, superacc);
         if part.part == 0 && lane_id() == 0 {
             states.count(part.row, len);
         }

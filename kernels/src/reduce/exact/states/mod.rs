@@ -22,8 +22,8 @@ use cuda_std::warp::{FULL_MASK, sync_warp};
 use exact_sum::digit_of_long;
 
 use super::grid::Grid;
-use super::pieces::Piece;
-use super::rest::{Rest, Special, words};
+use super::partial::Partial;
+use super::superaccumulator::{Special, Superaccumulator, words};
 use super::terms::each;
 
 /// Words of a state: limbs, a word for each [`Special`], and the number of elements.
@@ -114,14 +114,15 @@ impl<'a, G: Grid> States<'a, G> {
         }
     }
 
-    /// Adds a piece and, if it has limbs, those of this warp's rest. All lanes of the warp must call this.
+    /// Adds a partial and, if it has limbs, those of this warp's superaccumulator. All lanes of the warp must call
+    /// this.
     #[inline(always)]
-    pub fn add_piece(&self, state: usize, piece: Piece, rest: Rest<G>) {
-        let Piece { value, position, has_limbs, .. } = piece;
+    pub fn add_partial(&self, state: usize, partial: Partial, superacc: Superaccumulator<G>) {
+        let Partial { value, position, has_limbs, .. } = partial;
         if has_limbs {
-            add_limbs::<G>(self.words, state, [value as u64, (value >> 64) as u64], position, rest);
+            add_limbs::<G>(self.words, state, [value as u64, (value >> 64) as u64], position, superacc);
         } else {
-            Rest::<G>::each_word(|k| {
+            Superaccumulator::<G>::each_word(|k| {
                 if k < G::LIMBS {
                     self.add_word(state, k, digit_of_long(value, position, k));
                 }
@@ -143,18 +144,24 @@ fn add_integer<G: Grid>(states: GlobalMut<i64>, state: usize, value: [u64; 2], p
     });
 }
 
-/// [`States::add_piece`] of a piece with limbs. Out of line, since it is seldom needed.
+/// [`States::add_partial`] of a partial with limbs. Out of line, since it is seldom needed.
 #[cold]
 #[inline(never)]
-fn add_limbs<G: Grid>(states: GlobalMut<i64>, state: usize, value: [u64; 2], position: u32, rest: Rest<G>) {
+fn add_limbs<G: Grid>(
+    states: GlobalMut<i64>,
+    state: usize,
+    value: [u64; 2],
+    position: u32,
+    superacc: Superaccumulator<G>,
+) {
     let value = (u128::from(value[0]) | u128::from(value[1]) << 64) as i128;
     sync_warp(FULL_MASK);
-    rest.add(|k| digit_of_long(value, position, k));
+    superacc.add(|k| digit_of_long(value, position, k));
     sync_warp(FULL_MASK);
-    // A launch adds more to the limbs of a rest than one addition to a state may have.
-    rest.pass_carries();
+    // A launch adds more to the limbs of a superaccumulator than one addition to a state may have.
+    superacc.pass_carries();
     let states = States::<G>::new(states);
-    Rest::<G>::each_word(|k| states.add_word(state, k, rest.word(k)));
+    Superaccumulator::<G>::each_word(|k| states.add_word(state, k, superacc.word(k)));
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@ use half::{bf16, f16};
 
 use super::States;
 use crate::ops::Sum;
-use crate::reduce::exact::pieces::fold_warp;
-use crate::reduce::exact::rest::{Rest, declare_rest};
+use crate::reduce::exact::partial::fold_warp;
 use crate::reduce::exact::rows::{BLOCK, Rows, VECTORS, sum_items, sum_rows};
+use crate::reduce::exact::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use crate::reduce::exact::terms::{Elements, Summand};
 
 /// Adds each row to the state of the same index.
@@ -27,7 +27,7 @@ pub unsafe fn exact_states_of_rows<T: Summand>(
     has_singles: u32,
     states: GlobalMut<i64>,
 ) {
-    let rest: Rest<T::Grid> = declare_rest!();
+    let superacc: Superaccumulator<T::Grid> = declare_superaccumulator!();
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
     let put = |row: usize, [(value, position), _]: [(i128, u32); 2]| {
         let states = States::<T::Grid>::new(states);
@@ -41,7 +41,7 @@ pub unsafe fn exact_states_of_rows<T: Summand>(
     };
     if again.map(|of_set| of_set != 0).contains(&true) {
         let Rows { rows, len, pitch, lanes_log, vectors_log, .. } = rows;
-        add_again::<T>(input, rows, len, pitch, lanes_log, vectors_log, again, rest, states);
+        add_again::<T>(input, rows, len, pitch, lanes_log, vectors_log, again, superacc, states);
     }
 }
 
@@ -57,7 +57,7 @@ fn add_again<T: Summand>(
     lanes_log: u32,
     vectors_log: u32,
     again: [u32; VECTORS],
-    rest: Rest<T::Grid>,
+    superacc: Superaccumulator<T::Grid>,
     states: GlobalMut<i64>,
 ) {
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
@@ -69,10 +69,10 @@ fn add_again<T: Summand>(
             let group = not_exact.trailing_zeros() >> rows.lanes_log;
             let row = rows.row(k, group);
             let (start, len) = rows.place_of(row);
-            let rest = rest.begin();
-            let sum = sum_items::<Sum, T, 4>(&input, start, len, &rest);
-            let piece = fold_warp(sum.of_lanes(), &rest);
-            states.add_piece(row, piece, rest);
+            let superacc = superacc.begin();
+            let sum = sum_items::<Sum, T, 4>(&input, start, len, &superacc);
+            let partial = fold_warp(sum.of_lanes(), &superacc);
+            states.add_partial(row, partial, superacc);
             if lane_id() == 0 {
                 states.count(row, len);
             }

@@ -54,7 +54,7 @@ pub fn warp_id() -> usize {
 
 /// Words in shared memory.
 pub trait SharedWords: Copy {
-    /// For [`declare_rest`].
+    /// For [`declare_superaccumulator`].
     #[doc(hidden)]
     fn declare<const ID: u64>() -> Self;
     /// The word at a place.
@@ -78,32 +78,34 @@ impl<const LEN: usize> SharedWords for SharedArray<i64, LEN> {
     }
 }
 
-/// The [`Rest`] of each warp of a block, in shared memory that is declared here.
-macro_rules! declare_rest {
+/// The [`Superaccumulator`] of each warp of a block, in shared memory that is declared here.
+macro_rules! declare_superaccumulator {
     () => {
-        $crate::reduce::exact::rest::Rest::of_words($crate::reduce::exact::rest::SharedWords::declare::<
-            { cuda_std::shared::array_id(file!(), line!(), column!()) },
-        >())
+        $crate::reduce::exact::superaccumulator::Superaccumulator::of_words(
+            $crate::reduce::exact::superaccumulator::SharedWords::declare::<
+                { cuda_std::shared::array_id(file!(), line!(), column!()) },
+            >(),
+        )
     };
 }
-pub(crate) use declare_rest;
+pub(crate) use declare_superaccumulator;
 
 /// What does not fit in the integers of a warp's lanes. Each lane adds to its own limbs, so that no two collide.
 #[derive(Clone, Copy)]
-pub struct Rest<G: Grid> {
+pub struct Superaccumulator<G: Grid> {
     words: G::Words,
     /// The superaccumulator's index: the warp's, if it has only one.
     slot: usize,
     grid: PhantomData<G>,
 }
 
-impl<G: Grid> Rest<G> {
+impl<G: Grid> Superaccumulator<G> {
     /// Words of a warp.
     const OF_WARP: usize = G::LIMBS as usize + OTHER_WORDS;
     /// The word for the sum of what windows leave to the windows below them.
     const BELOW: usize = Self::OF_WARP - 1;
 
-    /// For [`declare_rest`].
+    /// For [`declare_superaccumulator`].
     #[doc(hidden)]
     #[inline(always)]
     pub fn of_words(words: G::Words) -> Self {

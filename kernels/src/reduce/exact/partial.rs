@@ -1,0 +1,300 @@
+//! Combines the sums of lanes, warps and blocks: integers, each with its position.
+
+use cuda_std::prelude::*;
+use cuda_std::warp::{
+    FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_shuffle_idx, warp_vote_all, warp_vote_any, warp_vote_ballot,
+};
+use exact_sum::{Binary, Compact, digit_of_long};
+
+use super::format::{Format, MOST_PARTS, Value};
+use super::grid::Grid;
+use super::superaccumulator::{IN_BELOW, IN_LIMBS, MOST_WARPS, Superaccumulator, warp_id};
+use super::terms::each;
+use super::warp_sum::OfLanes;
+
+/// An integer and its position in two words, which hold most sums.
+pub type Partial = Compact<112>;
+
+/// Two words for each warp, twice.
+pub type WarpPartials = SharedArray<[u64; 2], { 2 * MOST_WARPS }>;
+
+/// The integers in which lanes sum.
+type ValueOf<G> = <<G as Grid>::Format as Format>::Value;
+
+/// Whether sums of lanes may have more bits than a partial.
+const fn is_long<G: Grid>() -> bool {
+    size_of::<ValueOf<G>>() > 8
+}
+
+/// The sum over a block's threads, in the first warp. All threads must call this.
+#[inline(always)]
+pub fn fold_block<G: Grid>(sum: OfLanes<G>, partials: WarpPartials, superacc: &Superaccumulator<G>) -> Partial {
+    let (warps, warp, lane) = (thread::block_dim_x() / 32, warp_id(), lane_id());
+    if warps == 1 {
+        return fold_warp(sum, superacc);
+    }
+    let mut words = add_lanes::<ValueOf<G>>(split(sum.value));
+    if lane == 0 {
+        let tag = tag_of(sum);
+        if is_long::<G>() {
+            let [a, b, c, d, e, f] = words;
+            partials.store(2 * warp, [two(a, b), two(c, d)]);
+            partials.store(2 * warp + 1, [two(e, f), tag.into()]);
+        } else {
+            let [low, middle, high, ..] = words;
+            partials.store(warp, [two(low, middle), two(high, tag)]);
+        }
+    }
+    thread::sync_threads();
+    if warp > 0 {
+        return Partial::ZERO;
+    }
+    let position = sum.position;
+    let mut tag = position;
+    words = [0; MOST_PARTS];
+    if lane < warps {
+        if is_long::<G>() {
+            let ([a, b], [c, of_warp]) = (partials.load(2 * lane as usize), partials.load(2 * lane as usize + 1));
+            words = [a as u32, (a >> 32) as u32, b as u32, (b >> 32) as u32, c as u32, (c >> 32) as u32];
+            tag = of_warp as u32;
+        } else {
+            let [first, second] = partials.load(lane as usize);
+            words = [first as u32, (first >> 32) as u32, second as u32, 0, 0, 0];
+            tag = (second >> 32) as u32;
+        }
+    }
+    fold_parts(words, tag, lane as usize, position, superacc)
+}
+
+#[inline(always)]
+fn two(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+/// The sum over the lanes of a warp.
+#[inline(always)]
+pub fn fold_warp<G: Grid>(sum: OfLanes<G>, superacc: &Superaccumulator<G>) -> Partial {
+    let (parts, position) = (add_lanes::<ValueOf<G>>(split(sum.value)), sum.position);
+    // In one lane only, so that the sum counts once.
+    let (parts, tag) = if lane_id() == 0 { (parts, tag_of(sum)) } else { ([0; MOST_PARTS], position) };
+    fold_parts(parts, tag, warp_id(), position, superacc)
+}
+
+/// The 12-bit position of a sum, and bits for what of the sum is in the superaccumulator.
+#[inline(always)]
+fn tag_of<G: Grid>(sum: OfLanes<G>) -> u32 {
+    sum.position | sum.in_superacc << IN_SUPERACC
+}
+
+const IN_SUPERACC: u32 = 16;
+
+/// The sum of warps' sums. Each lane has one, with its tag and its warp's index. Mostly all have the same position, and
+/// nothing in the superaccumulator.
+#[inline(always)]
+fn fold_parts<G: Grid>(
+    parts: [u32; MOST_PARTS],
+    tag: u32,
+    of_warp: usize,
+    position: u32,
+    superacc: &Superaccumulator<G>,
+) -> Partial {
+    if warp_vote_all(FULL_MASK, tag == position) {
+        let value = ValueOf::<G>::join(add_lanes::<ValueOf<G>>(parts));
+        return compact(value, position, false, lane_id() == 0, superacc);
+    }
+    sync_warp(FULL_MASK);
+    let in_superacc = tag >> IN_SUPERACC;
+    let below = if in_superacc & IN_BELOW != 0 { superacc.below(of_warp) } else { 0 };
+    let position = tag & ((1 << IN_SUPERACC) - 1);
+    let partial = compact(ValueOf::<G>::join(parts), position, in_superacc & IN_LIMBS != 0, true, superacc);
+    fold_lanes(with_below(partial, below, superacc), superacc)
+}
+
+/// A partial of a value. What does not fit goes to the superaccumulator, if the value `is_mine` and no other lane adds
+/// it.
+#[inline(always)]
+fn compact<G: Grid>(
+    value: i128,
+    position: u32,
+    has_limbs: bool,
+    is_mine: bool,
+    superacc: &Superaccumulator<G>,
+) -> Partial {
+    let of = |value, position| Partial { value, position, has_limbs, ..Partial::ZERO };
+    if !is_long::<G>() {
+        return of(value, position);
+    }
+    // Drops trailing zeros, as far as the sum over many blocks then fits. Shifts are multiples of 16, mostly the same
+    // in all blocks, so that the blocks' partials have one position.
+    const STEP: u32 = 16;
+    const ENOUGH: u32 = 98;
+    let (bits, zeros) = (128 - (value ^ (value >> 127)).leading_zeros(), value.trailing_zeros());
+    let needed = bits.saturating_sub(ENOUGH).next_multiple_of(STEP);
+    let needed = if needed < STEP { STEP } else { needed };
+    let places = if needed <= zeros { needed } else { zeros & !(STEP - 1) };
+    let (value, position) = (value >> places, position + places);
+    if warp_vote_all(FULL_MASK, Partial::fits(value)) {
+        return of(value, position);
+    }
+    Partial::from_bits(compact_any([value as u64, (value >> 64) as u64], position, has_limbs, is_mine, *superacc))
+}
+
+/// [`compact`] of a value with too many bits. Out of line, since most data have none.
+#[cold]
+#[inline(never)]
+fn compact_any<G: Grid>(
+    value: [u64; 2],
+    position: u32,
+    has_limbs: bool,
+    is_mine: bool,
+    superacc: Superaccumulator<G>,
+) -> u128 {
+    let value = (u128::from(value[0]) | u128::from(value[1]) << 64) as i128;
+    let bits = 129 - (value ^ (value >> 127)).leading_zeros();
+    let excess = bits.saturating_sub(112);
+    let low = value & ((1 << excess) - 1);
+    let is_cut = warp_vote_any(FULL_MASK, low != 0);
+    if is_cut {
+        add_lanes_to_superacc(if is_mine { low } else { 0 }, position, superacc);
+    }
+    let (value, position) = (value >> excess, position + excess);
+    Partial { value, position, has_limbs: has_limbs | is_cut, ..Partial::ZERO }.to_bits()
+}
+
+/// The sum of a warp's partial and of what it has in the window below.
+#[inline(always)]
+fn with_below<G: Grid>(partial: Partial, below: i64, superacc: &Superaccumulator<G>) -> Partial {
+    /// How far down the window below is, unless that is the lowest.
+    const BELOW: u32 = 2 * <f32 as Binary>::MANTISSA;
+    if !G::Format::HAS_BELOW || !warp_vote_any(FULL_MASK, below != 0) {
+        return partial;
+    }
+    add(
+        partial,
+        Partial { value: below.into(), position: partial.position.saturating_sub(BELOW), ..Partial::ZERO },
+        superacc,
+    )
+}
+
+#[inline(always)]
+fn split<V: Value>(value: V) -> [u32; MOST_PARTS] {
+    let mut parts = [0; MOST_PARTS];
+    each::<MOST_PARTS>(|k| parts[k] = if k < V::PARTS { value.part(k) } else { 0 });
+    parts
+}
+
+#[inline(always)]
+fn add_lanes<V: Value>(mut parts: [u32; MOST_PARTS]) -> [u32; MOST_PARTS] {
+    each::<MOST_PARTS>(|k| {
+        if k < V::PARTS {
+            parts[k] = u32::reduce_add(FULL_MASK, parts[k]);
+        }
+    });
+    parts
+}
+
+/// The sum of the partials of a block's lanes, in the first warp. All threads must call this, with a barrier between
+/// two uses of `partials`.
+#[inline(always)]
+pub fn fold_partials<G: Grid>(partial: Partial, partials: WarpPartials, superacc: &Superaccumulator<G>) -> Partial {
+    let (warps, warp, lane) = (thread::block_dim_x() / 32, warp_id(), lane_id());
+    let partial = fold_lanes(partial, superacc);
+    if warps == 1 {
+        return partial;
+    }
+    if lane == 0 {
+        let bits = partial.to_bits();
+        partials.store(warp, [bits as u64, (bits >> 64) as u64]);
+    }
+    thread::sync_threads();
+    if warp > 0 {
+        return Partial::ZERO;
+    }
+    let [low, high] = if lane < warps { partials.load(lane as usize) } else { [0; 2] };
+    fold_lanes(Partial::from_bits(u128::from(low) | u128::from(high) << 64), superacc)
+}
+
+/// The sum of the lanes' partials, in all lanes. What does not fit in a partial goes to the superaccumulator.
+#[inline(always)]
+fn fold_lanes<G: Grid>(partial: Partial, superacc: &Superaccumulator<G>) -> Partial {
+    let is_nothing = partial.value == 0;
+    let highest = u32::reduce_max(FULL_MASK, if is_nothing { 0 } else { partial.position });
+    let is_at = partial.position == highest;
+    let all = |has_room: bool| warp_vote_all(FULL_MASK, (is_nothing | (is_at & has_room)) & !partial.has_limbs);
+    let of = |value| Partial { value, position: highest, ..Partial::ZERO };
+    if is_long::<G>() {
+        // The sum of 32 has five more bits.
+        if all(Compact::<106>::fits(partial.value)) {
+            return of(partial.value.sum_of_lanes());
+        }
+    } else {
+        let word = partial.value as i64;
+        if all(i128::from(word) == partial.value) {
+            return of(i64::join(add_lanes::<i64>(split(word))));
+        }
+    }
+    Partial::from_bits(fold_any(partial.to_bits(), *superacc))
+}
+
+/// [`fold_lanes`] of any partials. Out of line, since sums of most warps are in units of one window.
+#[cold]
+#[inline(never)]
+fn fold_any<G: Grid>(bits: u128, superacc: Superaccumulator<G>) -> u128 {
+    let partial = Partial::from_bits(bits);
+    let is_nothing = partial.value == 0;
+    let has_limbs = warp_vote_any(FULL_MASK, partial.has_limbs);
+    let lowest = u32::reduce_min(FULL_MASK, if is_nothing { u32::MAX } else { partial.position });
+    // The sum of 32 has five more bits.
+    let shifted = Compact::<106>::shifted(partial.value, if is_nothing { 0 } else { partial.position - lowest });
+    let of = |value, position, has_limbs| Partial { value, position, has_limbs, ..Partial::ZERO };
+    if warp_vote_all(FULL_MASK, shifted.is_some()) {
+        let position = if lowest == u32::MAX { 0 } else { lowest };
+        return of(shifted.unwrap_or(0).sum_of_lanes(), position, has_limbs).to_bits();
+    }
+    add_lanes_to_superacc(partial.value, partial.position, superacc);
+    of(0, 0, true).to_bits()
+}
+
+/// The sum of two partials of a lane. What does not fit goes to the superaccumulator. All lanes of the warp must call
+/// this.
+#[inline(always)]
+pub fn add<G: Grid>(a: Partial, b: Partial, superacc: &Superaccumulator<G>) -> Partial {
+    if !warp_vote_any(FULL_MASK, a != Partial::ZERO) {
+        return b;
+    }
+    Partial::from_bits(add_any(a.to_bits(), b.to_bits(), *superacc))
+}
+
+/// [`add`] of any two. Out of line, since a lane seldom has two partials, or something in the window below.
+#[cold]
+#[inline(never)]
+fn add_any<G: Grid>(a: u128, b: u128, superacc: Superaccumulator<G>) -> u128 {
+    let (sum, left) = Partial::from_bits(a).combine(Partial::from_bits(b));
+    if !warp_vote_any(FULL_MASK, left.is_some()) {
+        return sum.to_bits();
+    }
+    let (value, position) = left.unwrap_or((0, 0));
+    add_lanes_to_superacc(value, position, superacc);
+    Partial { has_limbs: true, ..sum }.to_bits()
+}
+
+/// Adds the lanes' integers to the superaccumulator. Out of line, since it is rarely needed.
+#[inline(always)]
+pub fn add_lanes_to_superacc<G: Grid>(value: i128, position: u32, superacc: Superaccumulator<G>) {
+    add_words_to_superacc([value as u64, (value >> 64) as u64], position, superacc);
+}
+
+#[cold]
+#[inline(never)]
+fn add_words_to_superacc<G: Grid>(words: [u64; 2], position: u32, superacc: Superaccumulator<G>) {
+    // Mostly, few lanes have something.
+    let mut left = warp_vote_ballot(FULL_MASK, words[0] | words[1] != 0);
+    while left != 0 {
+        let lane = left.trailing_zeros();
+        left &= left - 1;
+        let [low, high] = words.map(|word| warp_shuffle_idx(FULL_MASK, word, lane, 32).0);
+        let position = warp_shuffle_idx(FULL_MASK, position, lane, 32).0;
+        let value = (u128::from(low) | u128::from(high) << 64) as i128;
+        superacc.add(|k| digit_of_long(value, position, k));
+    }
+}
