@@ -39,7 +39,7 @@ pub const fn residues(len: usize, size: usize) -> usize {
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
-    min_blocks = 3,
+    min_blocks = 2,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
