@@ -60,7 +60,7 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
     fn at_once(&self) -> (usize, usize) {
         let (warps, blocks) = match self {
             Self::InOrder(_) => (64, 4),
-            Self::Exact(_) => (32, 2),
+            Self::Exact(_) => (32, 3),
         };
         (warps * MULTIPROCESSORS, blocks * MULTIPROCESSORS)
     }

@@ -28,6 +28,12 @@ pub const fn residues(len: usize, size: usize) -> usize {
     if len < least_shared(size) { 0 } else { len / least_shared(size) + 1 }
 }
 
+/// Blocks for each multiprocessor, for `min_blocks`. With two, sums of elements with two terms take 5 to 15 % less time,
+/// others up to 10 % more.
+pub const fn blocks_at_once<O: ExactOperator<T>, T: Summand>() -> usize {
+    if GridOf::<O, T>::HAS_LOW { 2 } else { 3 }
+}
+
 /// [`long_segments`](fn@crate::reduce::segments::long_segments) with exact sums, of the chunks that
 /// [`exact_segments`](fn@super::segments::exact_segments) has queued.
 ///
@@ -39,7 +45,7 @@ pub const fn residues(len: usize, size: usize) -> usize {
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
-    min_blocks = 2,
+    min_blocks = blocks_at_once::<O, T>(),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
