@@ -8,7 +8,7 @@ use warpfold::occupancy::Multiprocessor;
 use warpfold::{DeviceInfo, Error, Gpu};
 
 use crate::cells::csv_field;
-use crate::cli::{Format, Output};
+use crate::options::{Format, Output};
 use crate::outcome::{Outcome, finish};
 
 /// The device, as reports describe it.

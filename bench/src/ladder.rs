@@ -1,10 +1,10 @@
 //! `bench ladder`: every rung, checked and timed.
 
 use anyhow::Context;
+use clap::{Args, ValueEnum};
 use warpfold::ladder::{ControlFlowRung, LadderElement, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, Profile};
 
-use crate::cli::{Family, Numbers, Output, Sides, Uses};
 use crate::data;
 use crate::device::Device;
 use crate::element::{ElementType, Number, with_ladder_type};
@@ -12,9 +12,34 @@ use crate::inputs::Inputs;
 use crate::measure::{Plan, copy_ceiling, progress};
 use crate::memory::{Need, bytes_of};
 use crate::number;
+use crate::options::{Numbers, Output, Sides, Uses};
 use crate::outcome::{Missing, Outcome};
 use crate::reduce::{Extent, Operator, expected as expected_exactly, expected_by_rung, first_wrong};
 use crate::report::{Measured, Place, Report, Scale, Section};
+
+#[derive(Debug, Args)]
+pub struct LadderArguments {
+    /// The ladder [default: all]
+    #[arg(value_enum)]
+    pub family: Option<Family>,
+    /// Only this rung, by its name in the tables
+    #[arg(long, value_name = "NAME")]
+    pub rung: Option<String>,
+    #[command(flatten)]
+    pub numbers: Numbers,
+    #[command(flatten)]
+    pub sides: Sides,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Family {
+    /// Sums, in global and in shared memory
+    Reduce,
+    /// Transposes of a matrix of f32
+    Transpose,
+    /// Branches, loops and barriers
+    ControlFlow,
+}
 
 /// What to run; everything, if nothing is named.
 #[derive(Debug, Default)]

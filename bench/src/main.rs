@@ -17,6 +17,7 @@ mod memory;
 mod npy;
 mod number;
 mod occupancy;
+mod options;
 mod outcome;
 mod plot;
 mod profile;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use warpfold::{Error, Gpu};
 
-use crate::cli::Output;
 use crate::interrupt;
+use crate::options::Output;
 use crate::ranges::{self, Range};
 
 /// The duration of a sample on a GPU.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use clap::Args;
 use comfy_table::Cell;
 use cuda_builder::{Arch, Module, ptxas};
 use kernels::ladder::transpose::vectorized;
@@ -15,10 +16,35 @@ use warpfold::ptx::KERNELS;
 use warpfold::{Gpu, KernelId};
 
 use crate::cells::{or_dash, right};
-use crate::cli::{Format, OccupancyArguments, Output};
 use crate::loads;
+use crate::options::{Format, Output};
 use crate::outcome::{Outcome, finish};
 use crate::table::{Columns, Layout};
+
+#[derive(Debug, Args)]
+pub struct OccupancyArguments {
+    /// The kernel, by its name in the ladders: `unroll_last_warp`, or with a type `unroll_last_warp_f32`
+    pub kernel: String,
+    /// For this architecture, without a device: sm_75, sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120
+    #[arg(long)]
+    pub arch: Option<Arch>,
+    /// The folder of the kernels' PTX, as `cargo xtask build-ptx` writes it, instead of the PTX built into this program
+    #[arg(long, value_name = "FOLDER", requires = "arch")]
+    pub ptx: Option<PathBuf>,
+    /// The latency of a load from memory in nanoseconds: some 500 to 800 on current GPUs [default: 600]
+    #[arg(long, value_parser = latency)]
+    pub latency_ns: Option<f64>,
+}
+
+/// A latency in nanoseconds.
+fn latency(text: &str) -> Result<f64, String> {
+    let latency: f64 = text.parse().map_err(|_| "a latency is a number of nanoseconds")?;
+    if latency > 0.0 && latency <= 1e9 {
+        Ok(latency)
+    } else {
+        Err("a latency is more than 0 nanoseconds, and at most 1e9, a second".to_owned())
+    }
+}
 
 /// One kernel with one block size.
 #[derive(Debug, Serialize)]

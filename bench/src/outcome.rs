@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use warpfold::Error;
 
-use crate::cli::Output;
 use crate::interrupt;
 use crate::number::counted;
+use crate::options::Output;
 use crate::plot::{self, Chart};
 
 /// A kind of failure. Its value is the exit code, which `--help` documents.

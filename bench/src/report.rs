@@ -7,11 +7,11 @@ use serde::Serialize;
 use warpfold::Profile;
 
 use crate::cells::{bandwidth, or_dash, right, time, verdict};
-use crate::cli::{Format, Output};
 use crate::counters::{self, CountersRow};
 use crate::device::Device;
 use crate::measure::Timing;
 use crate::number::Results;
+use crate::options::{Format, Output};
 use crate::outcome::{Outcome, finish};
 use crate::plot::{self, Bar, Bars, Chart};
 use crate::table::{Columns, Layout};

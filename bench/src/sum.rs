@@ -7,7 +7,6 @@ use warpfold::ladder::{self, LadderElement, ReduceRung};
 use warpfold::ops::Sum;
 use warpfold::{Gpu, Reduction};
 
-use crate::cli::{Numbers, Output, refuse_unused};
 use crate::data;
 use crate::device::Device;
 use crate::element::{Number, with_ladder_type, with_type};
@@ -16,6 +15,7 @@ use crate::measure::{Plan, Timing, copy_ceiling};
 use crate::memory::{Need, bytes_of};
 use crate::npy::{self, Array};
 use crate::number::Results;
+use crate::options::{Numbers, Output, refuse_unused};
 use crate::outcome::Outcome;
 use crate::reduce::{Extent, FileArguments, Operator, bytes_expected, expected, expected_by_rung, first_wrong};
 use crate::report::{Measured, Place, Report, Scale, Section};

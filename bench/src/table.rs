@@ -5,7 +5,7 @@ use std::io;
 
 use comfy_table::{Cell, ContentArrangement, Table, presets};
 
-use crate::cli::{Format, Output};
+use crate::options::{Format, Output};
 
 /// The width of a line if standard output is not a terminal.
 const WIDTH: usize = 100;

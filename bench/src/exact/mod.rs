@@ -12,9 +12,9 @@ use serde::Serialize;
 use warpfold::Gpu;
 
 use crate::cells::{csv_field, or_dash, right, verdict};
-use crate::cli::{Format, Output};
 use crate::device::Device;
 use crate::number::Value;
+use crate::options::{Format, Output};
 use crate::outcome::{Outcome, finish};
 use crate::table::{Columns, Layout};
 use hashes::Hashed;

@@ -12,10 +12,10 @@ use serde::Serialize;
 use warpfold::{Counters, Dim3, Gpu, KernelProfile};
 
 use crate::cells::right;
-use crate::cli::{Format, Numbers, Output, Sides};
 use crate::counters::{self, CountersRow};
 use crate::measure::Plan;
 use crate::number::counted;
+use crate::options::{Format, Numbers, Output, Sides};
 use crate::outcome::{Missing, Outcome, finish};
 use crate::table::{Columns, Layout};
 use advice::Advice;

@@ -4,12 +4,12 @@ use anyhow::bail;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Buffer, Gpu, Profile};
 
-use crate::cli::{Numbers, Sides, Uses};
 use crate::data;
 use crate::element::{Number, with_ladder_type, with_type};
 use crate::ladder::check_matrix;
 use crate::measure::Plan;
 use crate::memory::{Need, bytes_of};
+use crate::options::{Numbers, Sides, Uses};
 
 /// A kernel, or a library call that launches several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

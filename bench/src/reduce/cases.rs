@@ -9,9 +9,9 @@ use serde::Serialize;
 use warpfold::{Error, Shape};
 
 use super::file::FileArguments;
-use crate::cli::count;
 use crate::element::ElementType;
 use crate::exact::Kind;
+use crate::options::count;
 
 /// `bench reduce`.
 #[derive(Debug, Args)]

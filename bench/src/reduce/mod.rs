@@ -26,11 +26,11 @@ use peers::Peers;
 use run::Job;
 use table::{Report, Row, Section};
 
-use crate::cli::{Output, refuse_unused};
 use crate::device::Device;
 use crate::element::ElementType;
 use crate::measure::{Plan, if_there_is_memory, progress};
 use crate::npy::{self, Array};
+use crate::options::{Output, refuse_unused};
 use crate::outcome::{Missing, Outcome, finish};
 
 pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::Result<Outcome> {

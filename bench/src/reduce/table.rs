@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use super::cases::{Axis, Case, Extent, name_of};
 use crate::cells::{bandwidth, csv_field, or_dash, time, times, verdict};
-use crate::cli::{Format, Output};
 use crate::device::Device;
 use crate::exact::Kind;
 use crate::measure::Timing;
 use crate::number::Results;
+use crate::options::{Format, Output};
 use crate::outcome::chain;
 use crate::plot::{self, Bar, Bars, Chart, Line, Lines};
 use crate::table::{Columns, Layout};

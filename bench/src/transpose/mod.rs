@@ -5,13 +5,15 @@ mod peers;
 mod sweep;
 mod table;
 
+use std::path::PathBuf;
+
 use anyhow::{bail, ensure};
+use clap::Args;
 use warpfold::ladder::TransposeRung;
 use warpfold::{Error, Gpu};
 
 pub use sweep::SweepArguments;
 
-use crate::cli::{Output, TransposeArguments};
 use crate::data;
 use crate::device::Device;
 use crate::element::ElementType;
@@ -19,8 +21,29 @@ use crate::ladder::check_matrix;
 use crate::measure::{Plan, copy_ceiling};
 use crate::npy::{self, Array};
 use crate::number::counted;
+use crate::options::{Output, Sides};
 use crate::outcome::Outcome;
 use crate::report::{Measured, Place, Report, Scale, Section};
+
+#[derive(Debug, Args)]
+pub struct TransposeArguments {
+    /// Transposes the array in this NumPy file (.npy: f32, C order, two axes, or one with --rows and --cols)
+    #[arg(long, value_name = "FILE.npy")]
+    pub input: Option<PathBuf>,
+    /// Writes the transpose to this NumPy file
+    #[arg(long, value_name = "FILE.npy")]
+    pub output: Option<PathBuf>,
+    /// Replaces the output file if it exists
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    #[command(flatten)]
+    pub sides: Sides,
+    /// Transposes with this rung of the ladder instead of the library's own kernel
+    #[arg(long, value_name = "NAME")]
+    pub rung: Option<String>,
+    #[command(flatten)]
+    pub sweep: SweepArguments,
+}
 
 pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow::Result<Outcome> {
     if arguments.sweep.is_given() {

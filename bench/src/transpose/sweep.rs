@@ -16,11 +16,11 @@ use warpfold::{Buffer, Error, Gpu, Plain, ScaledElement, Scaling, Transposition}
 use super::kind::{FACTOR, Kind};
 use super::peers::Peers;
 use super::table::{Report, Row};
-use crate::cli::{Output, count, refuse_unused};
 use crate::device::Device;
 use crate::measure::{Plan, progress};
 use crate::memory::{self, Need, bytes_of};
 use crate::number::counted;
+use crate::options::{Output, count, refuse_unused};
 use crate::outcome::{Missing, Outcome, finish, without};
 
 /// The cases, if there is more than one matrix of f32.

@@ -1,0 +1,247 @@
+//! Options that several commands have.
+
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use warpfold::ladder::BLOCKS;
+use warpfold::{Error, Gpu, Schedule, SimtOptions};
+
+use crate::element::ElementType;
+use crate::plot::PlotFile;
+
+#[derive(Debug, Args)]
+pub struct DeviceChoice {
+    /// The device: `cuda:N`, or `simt` for the executor [default: the first CUDA device, else the executor]
+    #[arg(long, global = true, value_name = "cuda:N|simt")]
+    pub device: Option<DeviceName>,
+    /// Checks every launch for races and other mistakes, in the executor
+    #[arg(long, global = true)]
+    pub check: bool,
+    /// Runs lanes in a random order, in the executor; a seed gives the same order in every run
+    #[arg(long, global = true, value_name = "seed=N", value_parser = schedule)]
+    pub schedule: Option<Schedule>,
+}
+
+/// The value of `--device`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceName {
+    Cuda(u32),
+    Simt,
+}
+
+impl FromStr for DeviceName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        match name {
+            "simt" => Ok(Self::Simt),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => name
+                .strip_prefix("cuda:")
+                .and_then(|ordinal| ordinal.parse().ok())
+                .map(Self::Cuda)
+                .ok_or_else(|| "a device is `simt`, or `cuda:N` with N from 0 on".to_owned()),
+        }
+    }
+}
+
+impl DeviceChoice {
+    /// Opens the device.
+    pub fn open(&self) -> anyhow::Result<Gpu> {
+        if self.check || self.schedule.is_some() {
+            return self.executor();
+        }
+        match self.device {
+            Some(DeviceName::Simt) => self.executor(),
+            Some(DeviceName::Cuda(ordinal)) => Ok(Gpu::new(ordinal)?),
+            None => match Gpu::new(0) {
+                Err(Error::NoDriver(_) | Error::NoDevice { .. }) => self.executor(),
+                other => Ok(other?),
+            },
+        }
+    }
+
+    /// Opens the executor, for commands that only it supports.
+    pub fn executor(&self) -> anyhow::Result<Gpu> {
+        if let Some(DeviceName::Cuda(ordinal)) = self.device {
+            anyhow::bail!("only the executor checks, counts and orders lanes: leave out `--device cuda:{ordinal}`");
+        }
+        Ok(Gpu::simt_with(SimtOptions { checks: self.check, schedule: self.schedule.unwrap_or_default() }))
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Output {
+    /// The format of the results
+    #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// Shows all columns of a table, not only those that fit the terminal (100 characters if there is none)
+    #[arg(long, global = true)]
+    pub wide: bool,
+    /// The number of times each kernel is timed, if it takes less than half a second; the median counts [default: 25 on
+    /// a GPU, 1 in the executor]
+    #[arg(long, global = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub samples: Option<u32>,
+    /// Also draws the bandwidths (for ladders in the executor, the counters) to this file, as SVG or PNG; an existing
+    /// file is replaced
+    #[arg(long, global = true, value_name = "FILE.svg|FILE.png")]
+    pub plot: Option<PlotFile>,
+    /// Opens an NVTX range for each measured kernel, for a profiler (nsys, or ncu with its own --nvtx)
+    #[arg(long, global = true)]
+    pub nvtx: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// An aligned table
+    Table,
+    /// One JSON document
+    Json,
+    /// Comma-separated values with a header
+    Csv,
+    /// A table for a Markdown document
+    Markdown,
+}
+
+/// The input of a reduction.
+#[derive(Debug, Args)]
+pub struct Numbers {
+    /// The number of elements: `1000000` or `2^24` [default: 2^24 on a GPU, 2^19 in the executor]
+    #[arg(long, value_parser = count)]
+    pub n: Option<usize>,
+    /// The element type; the ladders have f32, f64, i32 and i64 [default: f32]
+    #[arg(long, value_enum)]
+    pub dtype: Option<ElementType>,
+    /// The block size in threads, for kernels with a choice: 64, 128, 256, 512 or 1024 [default: 256]
+    #[arg(long, value_parser = block)]
+    pub block: Option<usize>,
+}
+
+impl Numbers {
+    /// The number of elements: as requested, or a default that the device handles quickly.
+    pub fn n(&self, gpu: &Gpu) -> usize {
+        self.n.unwrap_or(if gpu.is_cuda() { 1 << 24 } else { 1 << 19 })
+    }
+
+    pub fn dtype(&self) -> ElementType {
+        self.dtype.unwrap_or(ElementType::F32)
+    }
+
+    pub fn block(&self) -> usize {
+        self.block.unwrap_or(256)
+    }
+}
+
+/// The input of a transpose.
+#[derive(Debug, Args)]
+pub struct Sides {
+    /// Rows of the matrix [default: 4096 on a GPU, 1024 in the executor]
+    #[arg(long, value_parser = count)]
+    pub rows: Option<usize>,
+    /// Columns of the matrix [default: 4096 on a GPU, 1024 in the executor]
+    #[arg(long, value_parser = count)]
+    pub cols: Option<usize>,
+}
+
+impl Sides {
+    /// Rows and columns: as requested, or a default that the device handles quickly.
+    pub fn get(&self, gpu: &Gpu) -> (usize, usize) {
+        let side = if gpu.is_cuda() { 4096 } else { 1024 };
+        (self.rows.unwrap_or(side), self.cols.unwrap_or(side))
+    }
+}
+
+/// Refuses the first given option of `options`, which would have no effect.
+pub fn refuse_unused(options: &[(&str, bool)], why: &str) -> anyhow::Result<()> {
+    match options.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => anyhow::bail!("{option} has no effect here: {why}; leave it out"),
+        None => Ok(()),
+    }
+}
+
+/// The sizes that a command uses.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Uses {
+    pub numbers: bool,
+    pub dtype: bool,
+    pub block: bool,
+    pub sides: bool,
+}
+
+impl Uses {
+    /// Refuses sizes that nothing uses.
+    pub fn check(self, numbers: &Numbers, sides: &Sides) -> anyhow::Result<()> {
+        let Numbers { n, dtype, block } = numbers;
+        let Sides { rows, cols } = sides;
+        refuse_unused(&[("--n", n.is_some() && !self.numbers)], "none of the kernels takes numbers in a row")?;
+        refuse_unused(&[("--dtype", dtype.is_some() && !self.dtype)], "none of the kernels has a choice of type")?;
+        refuse_unused(&[("--block", block.is_some() && !self.block)], "none of the kernels has a choice of block")?;
+        let sides = [("--rows", rows.is_some() && !self.sides), ("--cols", cols.is_some() && !self.sides)];
+        refuse_unused(&sides, "none of the kernels takes a matrix")
+    }
+}
+
+/// A block size for which kernels with a choice have an instance.
+fn block(text: &str) -> Result<usize, String> {
+    let found = text.parse().ok().filter(|block| BLOCKS.contains(block));
+    found.ok_or_else(|| {
+        format!(
+            "there is no block of `{text}` threads: choose from {}",
+            BLOCKS.map(|block| block.to_string()).join(", ")
+        )
+    })
+}
+
+/// A schedule of lanes: `seed=7`.
+fn schedule(text: &str) -> Result<Schedule, String> {
+    let seed = text.strip_prefix("seed=").and_then(|seed| seed.parse().ok());
+    seed.map(Schedule::Seed).ok_or_else(|| "a schedule is `seed=N`, with a whole number N from 0 on".to_owned())
+}
+
+/// A count: `4096`, `4_096` or `2^12`.
+pub fn count(text: &str) -> Result<usize, String> {
+    let digits = text.replace('_', "");
+    let value = match digits.split_once('^') {
+        Some((base, exponent)) => match (base.parse::<usize>(), exponent.parse::<u32>()) {
+            (Ok(base), Ok(exponent)) => Some(base.checked_pow(exponent).ok_or("too large for this machine")?),
+            _ => None,
+        },
+        None if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Some(digits.parse().map_err(|_| "too large for this machine")?)
+        }
+        None => None,
+    };
+    value.ok_or_else(|| "a count is a whole number from 0 on, such as 1000000 or 2^24".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts() {
+        assert_eq!(count("4096"), Ok(4096));
+        assert_eq!(count("1_000"), Ok(1000));
+        assert_eq!(count("2^24"), Ok(1 << 24));
+        for wrong in ["", "-1", "1.5", "2^", "^3", "2^64", "99999999999999999999", "x"] {
+            assert!(count(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn schedules() {
+        assert_eq!(schedule("seed=7"), Ok(Schedule::Seed(7)));
+        for wrong in ["7", "seed=", "seed=x", "seed=-1"] {
+            assert!(schedule(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn devices() {
+        assert_eq!("simt".parse(), Ok(DeviceName::Simt));
+        assert_eq!("cuda:3".parse(), Ok(DeviceName::Cuda(3)));
+        for wrong in ["cuda:", "cuda:x", "cuda:-1", "gpu"] {
+            assert!(wrong.parse::<DeviceName>().is_err(), "{wrong}");
+        }
+    }
+}
