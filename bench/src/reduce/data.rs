@@ -4,7 +4,9 @@ use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use super::cases::{Data, Extent};
+use super::cases::Data;
+
+use super::extent::Extent;
 use crate::element::{ElementType, Number};
 use crate::exact::{Kind, OfBits, Random, vectors};
 use crate::memory;

@@ -2,8 +2,10 @@
 
 use warpfold::exact::{ExactDot, ExactSum};
 
-use super::cases::{Axis, Extent, Operator};
-use super::expected::in_parallel;
+use super::cases::Operator;
+
+use super::extent::{Axis, Extent};
+use super::parallel::in_parallel;
 use super::tally::Expected;
 use crate::element::{Format, Number, Wide};
 use crate::number::Value;

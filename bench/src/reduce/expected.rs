@@ -1,9 +1,9 @@
 //! What the CPU makes of an array: each result, by as many threads as there are processors.
 
-use rayon::prelude::*;
-
-use super::cases::{Axis, Extent, Operator};
+use super::cases::Operator;
 use super::exact;
+use super::extent::{Axis, Extent};
+use super::parallel::in_parallel;
 pub use super::tally::Expected;
 use super::tally::Tally;
 use crate::element::{Number, Wide};
@@ -96,14 +96,6 @@ pub fn first_wrong<T: Number>(found: &[T], expected: &[Expected]) -> Option<Stri
     let mut pairs = found.iter().map(|found| found.value()).zip(expected).enumerate();
     let (i, (found, expected)) = pairs.find(|(_, (found, expected))| !expected.is(*found))?;
     Some(format!("result {i} is {found}, should be {}", expected.value))
-}
-
-/// `work` for each number below `count`, by as many threads as there are processors. Of a `dyn Fn`, so that it is
-/// compiled once, not for each type of element.
-pub(super) fn in_parallel<R: Send>(count: usize, work: &(dyn Fn(usize) -> R + Sync)) -> anyhow::Result<Vec<R>> {
-    let mut all = memory::list(count)?;
-    (0..count).into_par_iter().map(work).collect_into_vec(&mut all);
-    Ok(all)
 }
 
 /// Of some numbers, by as many threads as there are processors.

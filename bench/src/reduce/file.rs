@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, ensure};
 use clap::Args;
 
-use super::cases::Extent;
+use super::extent::Extent;
 use crate::npy::{self, Array};
 use crate::number::counted;
 use crate::outcome::Outcome;

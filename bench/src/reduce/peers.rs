@@ -7,7 +7,9 @@ use anyhow::{Context, bail};
 use libloading::Library;
 use warpfold::{Buffer, Error, Gpu, View};
 
-use super::cases::{Axis, Case, Extent, Operator, name_of};
+use super::cases::{Case, Operator, name_of};
+
+use super::extent::{Axis, Extent};
 use crate::measure::{Plan, Timing};
 use crate::pytorch::PyTorch;
 

@@ -10,9 +10,11 @@ use warpfold::ops::{
 };
 use warpfold::{Error, Gpu, PairReduction, Reduction};
 
-use super::cases::{Axis, Case, Data, Operator, name_of};
+use super::cases::{Case, Data, Operator, name_of};
+
 use super::data::{numbers, numbers_of_kind, skewed_offsets};
 use super::expected::{bytes_expected, expected, expected_dot, first_wrong};
+use super::extent::Axis;
 use super::peers::Peers;
 use super::table::Row;
 use crate::element::{ElementType, Number};

@@ -6,7 +6,9 @@ use comfy_table::{Cell, Table};
 use plotters::style::RGBColor;
 use serde::Serialize;
 
-use super::cases::{Axis, Case, Extent, name_of};
+use super::cases::{Case, name_of};
+
+use super::extent::{Axis, Extent};
 use crate::cells::{bandwidth, csv_field, or_dash, time, times, verdict};
 use crate::device::Device;
 use crate::exact::Kind;

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use warpfold::{Buffer, Error, Gpu, Plain};
 
-use super::sweep::Shape;
+use super::shape::Shape;
 
 /// The operation on the matrices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]

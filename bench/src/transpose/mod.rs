@@ -1,7 +1,9 @@
 //! `bench transpose`: one matrix of f32, from a file too, or many shapes of every size.
 
+mod case;
 mod kind;
 mod peers;
+mod shape;
 mod sweep;
 mod table;
 

@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use libloading::Library;
 use warpfold::{Buffer, Error, Gpu, Plain};
 
+use super::case::Case;
 use super::kind::{FACTOR, Kind};
-use super::sweep::Case;
 use crate::measure::{Plan, Timing};
 use crate::pytorch::PyTorch;
 

@@ -1,26 +1,24 @@
 //! `bench transpose` over shapes and element sizes, beside a copy, cuBLAS and PyTorch.
 
-use std::fmt;
 use std::io;
 use std::path::Path;
-use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use rayon::prelude::*;
-use serde::Serialize;
 use warpfold::num_complex::Complex64;
-use warpfold::{Buffer, Error, Gpu, Plain, ScaledElement, Scaling, Transposition};
+use warpfold::{Buffer, Error, Gpu, Plain, ScaledElement, Scaling};
 
+use super::case::Case;
 use super::kind::{FACTOR, Kind};
 use super::peers::Peers;
+use super::shape::Shape;
 use super::table::{Report, Row};
 use crate::device::Device;
 use crate::measure::{Plan, progress};
 use crate::memory::{self, Need, bytes_of};
-use crate::number::counted;
-use crate::options::{Output, count, refuse_unused};
+use crate::options::{Output, refuse_unused};
 use crate::outcome::{Missing, Outcome, finish, without};
 
 /// The cases, if there is more than one matrix of f32.
@@ -63,63 +61,6 @@ impl SweepArguments {
         let is_named = self.all || !self.table.is_empty() || self.peers.is_some();
         is_named || !(self.shape.is_empty() && self.size.is_empty() && self.kind.is_empty())
     }
-}
-
-/// Matrices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Shape {
-    pub batch: usize,
-    pub rows: usize,
-    pub columns: usize,
-}
-
-impl Shape {
-    const fn of(rows: usize, columns: usize) -> Self {
-        Self { batch: 1, rows, columns }
-    }
-
-    pub fn elements(&self) -> usize {
-        self.batch * self.rows * self.columns
-    }
-
-    pub const fn transposition(&self) -> Transposition {
-        Transposition::new(self.rows, self.columns).batch(self.batch)
-    }
-}
-
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { batch, rows, columns } = self;
-        if *batch == 1 { write!(f, "{rows} x {columns}") } else { write!(f, "{batch} x {rows} x {columns}") }
-    }
-}
-
-impl FromStr for Shape {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let sides = text.split('x').map(count).collect::<Result<Vec<_>, _>>()?;
-        let (batch, rows, columns) = match sides[..] {
-            [rows, columns] => (1, rows, columns),
-            [batch, rows, columns] => (batch, rows, columns),
-            _ => return Err("a shape is ROWSxCOLUMNS, or COUNTxROWSxCOLUMNS".to_owned()),
-        };
-        // The largest element has 16 bytes.
-        let bytes = sides.iter().try_fold(32_usize, |bytes, &side| bytes.checked_mul(side));
-        match bytes {
-            None => Err("too large for this machine".to_owned()),
-            Some(0) => Err("no side is 0".to_owned()),
-            Some(_) => Ok(Self { batch, rows, columns }),
-        }
-    }
-}
-
-/// A shape, an element's size, and an operation.
-#[derive(Clone, Copy, Debug)]
-pub struct Case {
-    pub kind: Kind,
-    pub shape: Shape,
-    pub size: usize,
 }
 
 /// A table of `docs/benchmarks`.
@@ -358,35 +299,9 @@ fn measure<T: Plain>(
     Ok(Row::new(case, wrong, timing, copy, geam, pytorch))
 }
 
-impl fmt::Display for Case {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{} of {}", self.shape, self.kind.suffix(), counted(self.size, "byte", "bytes"))
-    }
-}
-
-impl Case {
-    pub fn question(&self) -> serde_json::Value {
-        let Shape { batch, rows, columns } = self.shape;
-        let (kind, size) = (self.kind, self.size);
-        serde_json::json!({
-            "op": "transpose", "kind": kind, "size": size, "batch": batch, "rows": rows, "columns": columns,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shapes_are_read_as_they_are_written() {
-        let shape = |text: &str| text.parse::<Shape>().unwrap();
-        assert_eq!(shape("3x5"), Shape::of(3, 5));
-        assert_eq!(shape("2^3x4x5").to_string(), "8 x 4 x 5");
-        for wrong in ["", "3", "3x", "3x0", "1x2x3x4", "2^40x2^40", "axb"] {
-            assert!(wrong.parse::<Shape>().is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn the_tables_have_cases_that_fit() {

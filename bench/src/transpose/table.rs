@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use comfy_table::Cell;
 use serde::Serialize;
 
+use super::case::Case;
 use super::kind::Kind;
-use super::sweep::Case;
 use crate::cells::{bandwidth, csv_field, or_dash, right, time, times, verdict};
 use crate::device::Device;
 use crate::measure::Timing;
