@@ -7,7 +7,7 @@
 use cuda_std::element::Plain;
 use cuda_std::tile_state;
 use kernels::reduce::columns::{self, in_order::Order};
-use kernels::reduce::exact::superaccumulator::MOST_WARPS;
+use kernels::reduce::exact::superaccumulator_words::MOST_WARPS;
 use kernels::reduce::tuning::columns::{ENOUGH_COLUMNS, FEW_PARTIALS, LINE, MANY_COLUMNS, MANY_LANES};
 use kernels::reduce::tuning::exact_long_rows;
 use kernels::reduce::tuning::long_rows::{

@@ -15,7 +15,7 @@ use kernels::reduce::exact::states::columns::{StateColumnArgs, exact_states_of_c
 use kernels::reduce::exact::states::long_rows::exact_states_of_long_rows;
 use kernels::reduce::exact::states::rows::exact_states_of_rows;
 use kernels::reduce::exact::states::words_of_state;
-use kernels::reduce::exact::superaccumulator::Special;
+use kernels::reduce::exact::superaccumulator_words::Special;
 use kernels::reduce::exact::terms;
 
 use columns::Columns;

@@ -6,7 +6,8 @@ use exact_sum::{Binary, Bins, Window};
 use super::column_tile::Tile;
 use super::format::Format;
 use super::grid::Grid;
-use super::terms::{Float, Terms, each};
+use super::terms::{Float, Terms};
+use super::unrolled::each;
 use super::warp_sum::{extract, terms};
 use crate::reduce::columns::{BLOCK, COLUMNS};
 

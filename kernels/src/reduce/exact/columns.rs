@@ -7,6 +7,7 @@ use cuda_std::warp::{FULL_MASK, warp_vote_all, warp_vote_any};
 use exact_sum::Window;
 use half::{bf16, f16};
 
+use super::column_share::{Exponents, Matrix, Share};
 use super::column_sums::{
     ColumnSums, NOT_SUMMED, Slots, Sparse, integer_and_position, load_slot, store_slot, window_of_column,
 };
@@ -17,7 +18,8 @@ use super::grid::Grid;
 use super::residue::Residues;
 use super::result::{Chosen, ExactOperator, Results};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
-use super::terms::{Float, Summand, Terms, each};
+use super::terms::{Float, Summand, Terms};
+use super::unrolled::each;
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::columns::place::{Place, four, load_wide};
 use crate::reduce::columns::{BLOCK, COLUMNS, FEW_BLOCKS};
@@ -62,106 +64,6 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Summand>(
 
 /// The grid of the terms.
 type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
-
-/// The kernel's parameters: what is summed, and how it is divided.
-#[derive(Clone, Copy)]
-struct Matrix {
-    rows: usize,
-    columns: usize,
-    pitch: usize,
-    batch_pitch: usize,
-    folded_rows: u32,
-    lanes: u32,
-    tiles: u32,
-    parts: u32,
-}
-
-impl Matrix {
-    /// The same, opaque to the compiler: recomputing derived values takes less than keeping them in registers.
-    #[inline(always)]
-    fn again(&self) -> Self {
-        let Self { folded_rows, lanes, tiles, parts, .. } = *self;
-        let [folded_rows, lanes, tiles, parts] = [folded_rows, lanes, tiles, parts].map(compute_now);
-        Self { folded_rows, lanes, tiles, parts, ..*self }
-    }
-
-    /// The share of this block.
-    #[inline(always)]
-    fn share<T: Element>(&self, input: &Global<T>) -> Share {
-        let Self { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, parts } = *self;
-        // Divide only if needed, and in 32 bits: 64-bit divisions would take a block of a few rows as long as its rows.
-        let block = thread::block_idx_x();
-        let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
-        let (part, batch) = if parts == 1 { (0, block) } else { (block % parts, block / parts) };
-        // In every row of every matrix, or in none: so all threads use the same access.
-        let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
-        let is_even = |columns: usize, pitch: usize| {
-            columns.is_multiple_of(COLUMNS) && (pitch * size_of::<T>()).is_multiple_of(access)
-        };
-        let at_once = folded_rows as usize;
-        // Accesses may cross into the next row if no gap separates the rows.
-        let is_wide = input.is_aligned_to(0, access)
-            && (batch_pitch * size_of::<T>()).is_multiple_of(access)
-            && (is_even(columns, pitch) || (pitch == columns && is_even(columns * at_once, pitch * at_once)));
-        let shift = folded_rows.trailing_zeros();
-        let up_to = |part: u32| ((rows >> shift) * part as usize / parts as usize) << shift;
-        let (begin, end) = if parts == 1 { (0, rows) } else { (up_to(part), up_to(part + 1)) };
-        let left = if end < rows && part + 1 == parts { (rows - end) * columns } else { 0 };
-        let start = batch as usize * batch_pitch;
-        Share { tile, batch, lanes, start, begin, end, columns, pitch, folded_rows, left, is_wide }
-    }
-}
-
-/// A block's share: rows `begin` to `end` of a batch, `folded_rows` folded into one, of the columns of its tile.
-#[derive(Clone, Copy)]
-pub(super) struct Share {
-    pub tile: u32,
-    pub batch: u32,
-    pub lanes: u32,
-    /// The first element of the batch.
-    pub start: usize,
-    pub begin: usize,
-    pub end: usize,
-    pub columns: usize,
-    pub pitch: usize,
-    pub folded_rows: u32,
-    /// Columns of the rows past the last folded row, if there are some and this block takes them.
-    pub left: usize,
-    pub is_wide: bool,
-}
-
-impl Share {
-    /// The place of a thread of the block.
-    #[inline(always)]
-    pub fn place<T>(&self, thread: usize) -> Place {
-        let Self { tile, lanes, columns, folded_rows, is_wide, .. } = *self;
-        Place::of_thread(thread, tile as usize, lanes as usize, columns, folded_rows as usize, size_of::<T>(), is_wide)
-    }
-
-    /// The number of elements of column `c` of a place here.
-    #[inline(always)]
-    pub fn elements(&self, place: &Place, c: usize) -> usize {
-        self.whole() + usize::from(place.column(c) < self.left)
-    }
-
-    /// The least number of elements of a column.
-    #[inline(always)]
-    pub fn whole(&self) -> usize {
-        (self.end - self.begin) >> self.folded_rows.trailing_zeros()
-    }
-
-    /// Where element `i` of column `c` of a place is in the input.
-    #[inline(always)]
-    pub fn element(&self, place: &Place, c: usize, i: usize) -> usize {
-        self.start + (self.begin + i * self.folded_rows as usize) * self.pitch + place.offset(c, self.pitch)
-    }
-
-    /// The output of a column, the same for all rows of a folded row.
-    #[inline(always)]
-    pub fn output(&self, column: usize) -> usize {
-        self.batch as usize * self.columns + if self.folded_rows == 1 { column } else { column % self.columns }
-    }
-}
 
 #[inline(always)]
 fn sum_columns<O: ExactOperator<T>, T: Summand>(
@@ -289,9 +191,6 @@ fn sum_rows_of_block<O: ExactOperator<T>, T: Summand>(
         sum_rows_of::<O, T>(input, share, &place, slots, exponents, load)
     }
 }
-
-/// Windows of columns: their exponents, as `u32`.
-pub(super) type Exponents = SharedArray<u32, { BLOCK * COLUMNS }>;
 
 /// The window of a column: its own, if elements have no common one.
 #[inline(always)]

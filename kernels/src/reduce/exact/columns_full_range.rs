@@ -5,15 +5,16 @@ use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, lane_id, warp_vote_ballot};
 
+use super::column_share::{Exponents, Share};
 use super::column_sums::{NOT_SUMMED, Slots, load_slot};
-use super::columns::{Exponents, Share};
 use super::full_range_sum::{TERMS, WideSums};
 use super::grid::Grid;
 use super::partial::Partial;
 use super::residue::Residues;
 use super::result::{Chosen, ExactOperator, Results, result_of};
 use super::superaccumulator::{Superaccumulator, warp_id};
-use super::terms::{Float, Summand, Terms, each};
+use super::terms::{Float, Summand, Terms};
+use super::unrolled::each;
 use crate::reduce::columns::{BLOCK, COLUMNS};
 
 /// Warps of a block.

@@ -8,8 +8,9 @@ use exact_sum::{Binary, digit};
 use super::column_sums::Slots;
 use super::format::{Format, Value};
 use super::grid::Grid;
-use super::superaccumulator::{Special, Superaccumulator};
-use super::terms::each;
+use super::superaccumulator::Superaccumulator;
+use super::superaccumulator_words::Special;
+use super::unrolled::each;
 use super::warp_sum::largest_of;
 
 /// Terms that a lane adds together.

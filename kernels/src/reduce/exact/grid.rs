@@ -4,7 +4,7 @@ use cuda_std::prelude::*;
 use exact_sum::{Binary, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Window};
 
 use super::format::Format;
-use super::superaccumulator::{MOST_WARPS, OTHER_WORDS, SharedWords};
+use super::superaccumulator_words::{MOST_WARPS, OTHER_WORDS, SharedWords};
 
 /// A unit of which all terms are multiples, and limbs that hold all of their sums.
 pub trait Grid: Copy + 'static {

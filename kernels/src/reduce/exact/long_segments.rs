@@ -10,7 +10,8 @@ use super::long_rows::{VECTORS_IN_FLIGHT, sum_tiles};
 use super::partial::{Partial, WarpPartials, add, fold_block, fold_partials};
 use super::result::{Chosen, ExactOperator, Results, result_of};
 use super::rows::GridOf;
-use super::superaccumulator::{MOST_WARPS, Superaccumulator, declare_superaccumulator, warp_id, words};
+use super::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id, words};
+use super::superaccumulator_words::MOST_WARPS;
 use super::terms::{One, Summand};
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::fold::is_last_block;
@@ -28,8 +29,8 @@ pub const fn residues(len: usize, size: usize) -> usize {
     if len < least_shared(size) { 0 } else { len / least_shared(size) + 1 }
 }
 
-/// Blocks for each multiprocessor, for `min_blocks`. With two, sums of elements with two terms take 5 to 15 % less time,
-/// others up to 10 % more.
+/// Blocks for each multiprocessor, for `min_blocks`. With two, sums of elements with two terms take 5 to 15 % less
+/// time, others up to 10 % more.
 pub const fn blocks_at_once<O: ExactOperator<T>, T: Summand>() -> usize {
     if GridOf::<O, T>::HAS_LOW { 2 } else { 3 }
 }

@@ -8,6 +8,7 @@
 //! | [`warp_sum`] | a warp's sum, of any terms |
 //! | [`full_range_sum`] | a warp's sums of terms of any exponents, in bins |
 //! | [`superaccumulator`] | superaccumulators for what does not fit in lanes' integers |
+//! | [`superaccumulator_words`] | their words in shared memory |
 //! | [`partial`] | combines the sums of lanes, warps and blocks |
 //! | [`result`] | what is computed from a sum (itself, the mean or the norm), and in which format |
 //! | [`formula`] | the computation, rounded once |
@@ -15,6 +16,7 @@
 //! | [`long_rows`](mod@long_rows) | whole inputs and long rows, of one input or two |
 //! | [`rows`] | short rows |
 //! | [`columns`](mod@columns), `columns_full_range` | columns; columns whose elements are in no window |
+//! | `column_share` | a block's share of a matrix |
 //! | [`column_sums`], [`column_tile`] | a thread's sums of its columns; their elements |
 //! | [`residue`] | sums that blocks share, in global memory |
 //! | [`states`] | sums that stay in global memory, to which launches add |
@@ -22,6 +24,7 @@
 //!
 //! The arithmetic is that of the crate `exact_sum`.
 
+mod column_share;
 pub mod column_sums;
 pub mod column_tile;
 pub mod columns;
@@ -40,5 +43,7 @@ pub mod rows;
 pub mod segments;
 pub mod states;
 pub mod superaccumulator;
+pub mod superaccumulator_words;
 pub mod terms;
+mod unrolled;
 pub mod warp_sum;

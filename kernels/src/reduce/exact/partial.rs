@@ -8,9 +8,9 @@ use exact_sum::{Binary, Compact, digit_of_long};
 
 use super::format::{Format, MOST_PARTS, Value};
 use super::grid::Grid;
-use super::superaccumulator::{IN_BELOW, IN_LIMBS, MOST_WARPS, Superaccumulator, warp_id};
-use super::terms::each;
-use super::warp_sum::OfLanes;
+use super::superaccumulator::{IN_BELOW, IN_LIMBS, Superaccumulator, warp_id};
+use super::superaccumulator_words::MOST_WARPS;
+use super::unrolled::each;
 
 /// An integer and its position in two words, which hold most sums.
 pub type Partial = Compact<112>;
@@ -20,6 +20,17 @@ pub type WarpPartials = SharedArray<[u64; 2], { 2 * MOST_WARPS }>;
 
 /// The integers in which lanes sum.
 type ValueOf<G> = <<G as Grid>::Format as Format>::Value;
+
+/// The sums of a warp's lanes: an integer each, in units of one power of two.
+#[derive(Clone, Copy)]
+pub struct OfLanes<G: Grid> {
+    /// This lane's sum.
+    pub value: ValueOf<G>,
+    /// The unit is the grid's times `2^position`.
+    pub position: u32,
+    /// See [`WarpSum::in_superacc`](super::warp_sum::WarpSum::in_superacc).
+    pub in_superacc: u32,
+}
 
 /// Whether sums of lanes may have more bits than a partial.
 const fn is_long<G: Grid>() -> bool {

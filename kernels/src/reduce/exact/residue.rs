@@ -8,8 +8,9 @@ use exact_sum::{Leading, Specials, digit_of_long};
 
 use super::grid::Grid;
 use super::result::{Finish, result_of_limbs};
-use super::superaccumulator::{Special, words};
-use super::terms::each;
+use super::superaccumulator::words;
+use super::superaccumulator_words::Special;
+use super::unrolled::each;
 
 /// An array of superaccumulators in global memory; 0 before a launch and after it.
 #[derive(Clone, Copy)]

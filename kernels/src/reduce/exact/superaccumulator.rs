@@ -9,28 +9,8 @@ use exact_sum::Leading;
 
 use super::format::{Format, Value};
 use super::grid::Grid;
-use super::terms::each;
-
-/// Warps of the largest block.
-pub const MOST_WARPS: usize = 16;
-
-/// The kinds of non-finite terms, counted in the words after the limbs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Special {
-    /// NaN.
-    Nan,
-    /// Infinity.
-    Infinity,
-    /// Minus infinity.
-    NegativeInfinity,
-}
-
-/// A word for each [`Special`].
-const SPECIALS: usize = 3;
-
-/// Words of a warp besides its limbs. There is one for each [`Special`], and one for the sum of what windows leave to
-/// the ones below.
-pub const OTHER_WORDS: usize = SPECIALS + 1;
+use super::superaccumulator_words::{MOST_WARPS, OTHER_WORDS, SPECIALS, SharedWords, Special};
+use super::unrolled::each;
 
 /// Set if a sum has something in limbs.
 pub const IN_LIMBS: u32 = 1;
@@ -52,37 +32,11 @@ pub fn warp_id() -> usize {
     thread::thread_idx_x() as usize / 32 % MOST_WARPS
 }
 
-/// Words in shared memory.
-pub trait SharedWords: Copy {
-    /// For [`declare_superaccumulator`].
-    #[doc(hidden)]
-    fn declare<const ID: u64>() -> Self;
-    /// The word at a place.
-    fn load(&self, i: usize) -> i64;
-    /// Writes the word at a place.
-    fn store(&self, i: usize, word: i64);
-}
-
-impl<const LEN: usize> SharedWords for SharedArray<i64, LEN> {
-    #[inline(always)]
-    fn declare<const ID: u64>() -> Self {
-        Self::declare::<ID>()
-    }
-    #[inline(always)]
-    fn load(&self, i: usize) -> i64 {
-        self.load(i)
-    }
-    #[inline(always)]
-    fn store(&self, i: usize, word: i64) {
-        self.store(i, word);
-    }
-}
-
 /// The [`Superaccumulator`] of each warp of a block, in shared memory that is declared here.
 macro_rules! declare_superaccumulator {
     () => {
         $crate::reduce::exact::superaccumulator::Superaccumulator::of_words(
-            $crate::reduce::exact::superaccumulator::SharedWords::declare::<
+            $crate::reduce::exact::superaccumulator_words::SharedWords::declare::<
                 { cuda_std::shared::array_id(file!(), line!(), column!()) },
             >(),
         )

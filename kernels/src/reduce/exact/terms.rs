@@ -10,7 +10,8 @@ use half::{bf16, f16};
 
 use super::formula::ResultFormat;
 use super::grid::{DoubleProducts, Doubles, Grid, SingleProducts, Singles};
-use super::superaccumulator::Special;
+use super::superaccumulator_words::Special;
+use super::unrolled::each;
 use crate::reduce::run::elements_to_alignment;
 
 /// The terms of a sum: one or two of each item. An item is an element, or a pair of two inputs' elements.
@@ -251,21 +252,6 @@ impl<T: Summand> Terms for Products<T> {
     fn beyond([a, b]: [T; 2]) -> Option<Beyond> {
         a.beyond(b)
     }
-}
-
-/// Calls a function with each number below `N`, which is at most 16. Not a loop: the compiler may not unroll it, and
-/// then what its counter indexes lies in local memory.
-#[inline(always)]
-pub fn each<const N: usize>(mut with: impl FnMut(usize)) {
-    const { assert!(N <= 16) };
-    macro_rules! each {
-        ($($k:literal)*) => {$(
-            if N > $k {
-                with($k);
-            }
-        )*};
-    }
-    each!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
 }
 
 /// One input, or two whose elements at the same places form pairs.

@@ -5,9 +5,11 @@ use exact_sum::{Accumulator, Binary, Bins, Window};
 
 use super::format::{Format, Value};
 use super::grid::Grid;
-use super::partial::add_lanes_to_superacc;
-use super::superaccumulator::{IN_LIMBS, Special, Superaccumulator};
-use super::terms::{Beyond, Float, Inputs, Terms, each};
+use super::partial::{OfLanes, add_lanes_to_superacc};
+use super::superaccumulator::{IN_LIMBS, Superaccumulator};
+use super::superaccumulator_words::Special;
+use super::terms::{Beyond, Float, Inputs, Terms};
+use super::unrolled::each;
 
 /// The exact sum of the terms that a warp's lanes have taken.
 ///
@@ -328,17 +330,6 @@ impl<G: Grid> WarpSum<G> {
     pub fn position(&self) -> u32 {
         G::position(self.own.window())
     }
-}
-
-/// The sums of a warp's lanes: an integer each, in units of one power of two.
-#[derive(Clone, Copy)]
-pub struct OfLanes<G: Grid> {
-    /// This lane's sum.
-    pub value: ValueOf<G>,
-    /// The unit is the grid's times `2^position`.
-    pub position: u32,
-    /// See [`WarpSum::in_superacc`].
-    pub in_superacc: u32,
 }
 
 /// Items of a vector.

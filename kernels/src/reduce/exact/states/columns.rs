@@ -7,8 +7,9 @@ use half::{bf16, f16};
 use super::States;
 use super::lane_sum::{LaneSum, Sink};
 use crate::reduce::exact::grid::Grid;
-use crate::reduce::exact::superaccumulator::Special;
-use crate::reduce::exact::terms::{Elements, Summand, Terms, each};
+use crate::reduce::exact::superaccumulator_words::Special;
+use crate::reduce::exact::terms::{Elements, Summand, Terms};
+use crate::reduce::exact::unrolled::each;
 
 /// Threads of a block.
 pub const BLOCK: usize = 256;

@@ -7,7 +7,8 @@ use half::{bf16, f16};
 use super::States;
 use crate::reduce::exact::long_rows::{VECTORS_IN_FLIGHT, sum_tiles};
 use crate::reduce::exact::partial::fold_block;
-use crate::reduce::exact::superaccumulator::{MOST_WARPS, Superaccumulator, declare_superaccumulator, warp_id};
+use crate::reduce::exact::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id};
+use crate::reduce::exact::superaccumulator_words::MOST_WARPS;
 use crate::reduce::exact::terms::{Elements, One, Summand};
 use crate::reduce::long_rows::Part;
 

@@ -23,8 +23,9 @@ use exact_sum::digit_of_long;
 
 use super::grid::Grid;
 use super::partial::Partial;
-use super::superaccumulator::{Special, Superaccumulator, words};
-use super::terms::each;
+use super::superaccumulator::{Superaccumulator, words};
+use super::superaccumulator_words::Special;
+use super::unrolled::each;
 
 /// Words of a state: limbs, a word for each [`Special`], and the number of elements.
 pub const fn words_of_state<G: Grid>() -> usize {

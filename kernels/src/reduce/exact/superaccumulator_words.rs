@@ -1,0 +1,50 @@
+//! The words of a superaccumulator in shared memory.
+
+use cuda_std::prelude::*;
+
+/// Warps of the largest block.
+pub const MOST_WARPS: usize = 16;
+
+/// The kinds of non-finite terms, counted in the words after the limbs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Special {
+    /// NaN.
+    Nan,
+    /// Infinity.
+    Infinity,
+    /// Minus infinity.
+    NegativeInfinity,
+}
+
+/// A word for each [`Special`].
+pub const SPECIALS: usize = 3;
+
+/// Words of a warp besides its limbs. There is one for each [`Special`], and one for the sum of what windows leave to
+/// the ones below.
+pub const OTHER_WORDS: usize = SPECIALS + 1;
+
+/// Words in shared memory.
+pub trait SharedWords: Copy {
+    /// For `declare_superaccumulator!`.
+    #[doc(hidden)]
+    fn declare<const ID: u64>() -> Self;
+    /// The word at a place.
+    fn load(&self, i: usize) -> i64;
+    /// Writes the word at a place.
+    fn store(&self, i: usize, word: i64);
+}
+
+impl<const LEN: usize> SharedWords for SharedArray<i64, LEN> {
+    #[inline(always)]
+    fn declare<const ID: u64>() -> Self {
+        Self::declare::<ID>()
+    }
+    #[inline(always)]
+    fn load(&self, i: usize) -> i64 {
+        self.load(i)
+    }
+    #[inline(always)]
+    fn store(&self, i: usize, word: i64) {
+        self.store(i, word);
+    }
+}
