@@ -17,8 +17,7 @@ pub const BLOCK: usize = 256;
 /// Elements of a column that a thread has in flight and adds together.
 pub const AT_ONCE: usize = 8;
 
-/// The arguments of [`exact_states_of_columns`](fn@exact_states_of_columns) and
-/// [`exact_states_of_columns_in_f64`](fn@exact_states_of_columns_in_f64).
+/// The arguments of [`exact_states_of_columns`](fn@exact_states_of_columns).
 #[arguments]
 pub struct StateColumnArgs<T: Plain> {
     /// The elements.
