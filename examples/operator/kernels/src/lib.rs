@@ -63,7 +63,7 @@ impl ExactTerm for Magnitude {
 ///
 /// # Safety
 /// The arguments are those that `warpfold::reduce::TermKernels` launches it with: nothing here checks them.
-#[kernel(max_threads = 768, min_blocks = 1, dependent_launch)]
+#[kernel(max_threads = 512, min_blocks = 1, dependent_launch)]
 pub unsafe fn sum_of_magnitudes(args: TermArgs<f32, f32>) {
     // SAFETY: the arguments are the engine's.
     unsafe { sum_terms::<Magnitude, _>(args) };
