@@ -75,7 +75,7 @@ macro_rules! kernels {
     ($($name:ident of $term:ident, $element:ident to $output:ident;)*) => {$(
         /// # Safety
         /// As for [`sum_terms`].
-        #[kernel(max_threads = 768, min_blocks = 1, dependent_launch)]
+        #[kernel(max_threads = 512, min_blocks = 1, dependent_launch)]
         unsafe fn $name(args: TermArgs<$element, $output>) {
             // SAFETY: the arguments are those of the engine.
             unsafe { sum_terms::<$term, _>(args) };
