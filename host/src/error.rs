@@ -2,18 +2,27 @@
 
 use cuda_driver::DriverVersion;
 
+/// What to do without a GPU, for messages.
+#[cfg(feature = "simt")]
+const WITHOUT_A_GPU: &str = "to run on the CPU, use `Gpu::simt()` or `Gpu::first_or_simt()`";
+
+/// What to do without a GPU, for messages.
+#[cfg(not(feature = "simt"))]
+const WITHOUT_A_GPU: &str =
+    "to run on the CPU, enable the feature `simt` of `warpfold`, and use `Gpu::first_or_simt()`";
+
 /// Why a call did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// This machine has no CUDA driver.
-    #[error(transparent)]
+    #[error("{0}; {WITHOUT_A_GPU}")]
     NoDriver(#[from] cuda_driver::LoadError),
 
     /// The driver is older than the kernel's PTX.
     #[error(
-        "the CUDA driver is {have}, and kernel `{kernel}` needs at least {need}: install a newer driver, or run on the \
-         CPU with `Gpu::simt()`"
+        "the CUDA driver is {have}, and kernel `{kernel}` needs at least {need}: install a newer driver; \
+         {WITHOUT_A_GPU}"
     )]
     DriverTooOld {
         /// The driver's CUDA version.
@@ -25,7 +34,7 @@ pub enum Error {
     },
 
     /// There is no such device.
-    #[error("there is no CUDA device {ordinal}: {}", devices_found(*count))]
+    #[error("there is no CUDA device {ordinal}: {}; {WITHOUT_A_GPU}", devices_found(*count))]
     NoDevice {
         /// The requested number.
         ordinal: u32,
@@ -43,6 +52,17 @@ pub enum Error {
         library: String,
         /// The device's compute capability, without its dot.
         device: u32,
+    },
+
+    /// A byte of the embedded PTX is not as it was written.
+    #[error(
+        "the kernels of `{library}` in this program are damaged ({what}): get its sources again, and build it anew"
+    )]
+    DamagedKernels {
+        /// The crate of the kernels.
+        library: String,
+        /// What is wrong.
+        what: &'static str,
     },
 
     /// The device is older than every PTX that the kernel was built for.
@@ -211,6 +231,7 @@ pub enum Error {
     },
 
     /// A kernel requested something that only the host can do.
+    #[cfg(feature = "simt")]
     #[error(
         "{operation}: called inside a kernel, which cannot wait for other work; call it before the launch, or after"
     )]
@@ -222,7 +243,7 @@ pub enum Error {
     /// A kernel stopped itself: an access outside of a view, a failed check, a panic.
     #[error(
         "a kernel trapped before `{operation}` was done: an index outside of a view, or another failed check. The \
-         executor (`Gpu::simt()`) says which kernel, thread and line. This device's context is lost"
+         executor (`Gpu::simt()`, by the feature `simt`) says which kernel, thread and line. This device's context is lost"
     )]
     Trap {
         /// The call that reported the trap, which may be later than the launch.
@@ -230,14 +251,17 @@ pub enum Error {
     },
 
     /// The executor found a fault in a kernel.
+    #[cfg(feature = "simt")]
     #[error(transparent)]
     Fault(Box<simt::Fault>),
 
     /// This library does not read the counters of a CUDA device.
+    #[cfg(feature = "simt")]
     #[error("only the executor (`Gpu::simt()`) counts what kernels do; on a CUDA device Nsight Compute (`ncu`) does")]
     NoCounters,
 
     /// An error occurred under one order of the lanes.
+    #[cfg(feature = "simt")]
     #[error("with the lanes in the order of seed {seed}: {error}")]
     Schedule {
         /// The seed: [`crate::Schedule::Seed`] with it gives the same order.
@@ -258,6 +282,7 @@ pub enum Error {
     },
 }
 
+#[cfg(feature = "simt")]
 impl From<simt::Fault> for Error {
     fn from(fault: simt::Fault) -> Self {
         match fault {

@@ -40,6 +40,7 @@ pub mod ptx;
 mod recording;
 pub mod reduce;
 mod transpose;
+#[cfg(feature = "simt")]
 mod watch;
 
 pub use reduce::{ExactElement, ExactSums, PairReducer, PairReduction, Reducer, Reduction, SegmentReducer, Shape};
@@ -59,10 +60,12 @@ pub use kernels::ops;
 pub use matrix::Matrix;
 pub use num_complex;
 pub use recording::Recording;
+#[cfg(feature = "simt")]
 pub use simt::{
     AtomicTraffic, Check, Counters, Fault, Finding, Findings, GlobalTraffic, KernelProfile, Line, Profile, Schedule,
     SharedTraffic, ThreadEvent,
 };
+#[cfg(feature = "simt")]
 pub use watch::{SimtOptions, under_schedules};
 
 /// Grids are planned for this device, whichever runs them: the computation and its order depend on the shape alone.
