@@ -30,7 +30,16 @@ const PARTS: usize = 2;
 ///
 /// Both parts print the same warnings, so the second part's messages are shown only if it fails. If an option is given
 /// twice, the compiler uses the last.
+///
+/// The compiler hashes cargo's `-C metadata=...` into all symbols, and orders functions by such hashes. Cargo's depends
+/// on the folder of the checkout and of the toolchain; a package's name and version do not, so that the same sources
+/// give the same PTX anywhere.
 const IN_PARTS: &str = r#"#!/bin/sh
+for argument; do
+    shift
+    case $argument in metadata=*) argument="metadata=$CARGO_PKG_NAME-$CARGO_PKG_VERSION" ;; esac
+    set -- "$@" "$argument"
+done
 if [ -z "$CARGO_PRIMARY_PACKAGE" ]; then exec "$@"; fi
 CUDA_BUILDER_PART=1/2 "$@" --emit=asm="$CUDA_BUILDER_SECOND_PTX" -Ztemps-dir="$CUDA_BUILDER_SECOND" \
     2> "$CUDA_BUILDER_SECOND/messages" &
