@@ -3,7 +3,7 @@
 //! ```
 //! use warpfold::Gpu;
 //!
-//! // The first CUDA device, or the SIMT executor on this machine's cores: the calls are the same, and so are the bits.
+//! // The first CUDA device, or the SIMT executor on this machine's cores (feature `simt`). `Gpu::new(0)` is a device.
 //! let gpu = Gpu::first_or_simt()?;
 //!
 //! let x = gpu.upload(&[1.5_f32, 2.5, 3.0])?;
@@ -16,12 +16,31 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
-//! Without a GPU, kernels can be examined: [`Gpu::profile`] counts their memory accesses, and [`Gpu::simt`] checks them
-//! for races and other errors.
+//! # Installation
+//! `cargo add warpfold` is all: any stable Rust from 1.88 on, no CUDA toolkit, no compiler for kernels. The package has
+//! the kernels as PTX for compute capability 7.5, 8.0 and 9.0, which newer devices run, too; the driver, from CUDA 11.8
+//! on, compiles a kernel when it is first used. Linux and Windows, 64 bits. Without a driver the program starts, and
+//! [`Gpu::new`] is an error.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `simt` | the executor, which runs the kernels on the CPU: [`Gpu::simt`], [`Gpu::first_or_simt`], [`Gpu::profile`] |
+//! | `build-kernels` | compiles the kernels from source in place of the prebuilt ones |
+//! | `ladder` | the module `ladder`, the teaching kernels by name; includes `build-kernels` |
+//!
+//! None is on by default. `build-kernels` needs rustc 1.95 or later with `rustup component add rust-src`, and compiles
+//! for the architectures in the environment variable `WARPFOLD_ARCHS` (`sm_80,sm_90`). Without that feature the
+//! variable's only value is `none`: the program then has no PTX, and runs in the executor alone.
+//!
+//! # Choosing a backend
+//! [`Gpu::new`] is a CUDA device. [`Gpu::first_or_simt`] is the first device, or the executor on a machine without one.
+//! [`Gpu::simt`] is the executor with checks, for tests: it finds races and other errors of kernels, and
+//! [`Gpu::profile`] counts their memory accesses. All give the same bits.
 //!
 //! [`Gpu::launch`] launches custom kernels, written with `cuda_std` and built by `cuda_builder`, with checked
-//! arguments. The feature `ladder`, off by default, adds the module `ladder`: the teaching kernels by name.
+//! arguments.
 //!
+//! # Errors
 //! Nothing here panics or is undefined for any argument: what cannot be done is an [`Error`] that names it. Functions
 //! whose requirements cannot be checked are in [`interop`], and unsafe.
 

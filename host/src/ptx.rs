@@ -174,7 +174,8 @@ mod tests {
 
     #[test]
     fn a_driver_that_is_too_old_is_named_with_what_it_should_be() {
-        let check = |major, minor| check_driver(DriverVersion { major, minor }, kernel("a"), ".version 7.8\n");
+        let kernel = KernelId { library: "k", entry: "a" };
+        let check = |major, minor| check_driver(DriverVersion { major, minor }, kernel, ".version 7.8\n");
         let message = check(11, 7).unwrap_err().to_string();
         assert!(message.contains("11.7") && message.contains("11.8") && message.contains("`a`"), "{message}");
         assert!(check(11, 8).is_ok() && check(13, 0).is_ok());
