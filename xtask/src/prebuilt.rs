@@ -153,6 +153,26 @@ mod tests {
         assert!(differences(&now, &archive[1..]).is_err());
     }
 
+    /// The packages that the library needs with these features, with its build script's.
+    fn needed(features: &str) -> String {
+        let mut cargo = workspace::cargo();
+        cargo.current_dir(workspace::root()).args(["tree", "--locked", "--package", "warpfold"]);
+        cargo.args(["--edges", "normal,build", "--prefix", "none", "--format", "{p}", "--features", features]);
+        String::from_utf8(workspace::output(&mut cargo).unwrap().stdout).unwrap()
+    }
+
+    #[test]
+    fn a_user_builds_no_executor_and_no_kernels_unless_asked() {
+        let has = |tree: &str, name: &str| tree.lines().any(|line| line.starts_with(&format!("{name} v")));
+        let (plain, executor, builder) = (needed(""), needed("simt"), needed("build-kernels"));
+        assert!(has(&plain, "ptx_archive") && has(&plain, "cust"), "{plain}");
+        for name in ["simt", "corosensei", "cuda_builder"] {
+            assert!(!has(&plain, name), "{name}: {plain}");
+        }
+        assert!(has(&executor, "simt") && !has(&executor, "cuda_builder"), "{executor}");
+        assert!(has(&builder, "cuda_builder") && !has(&builder, "simt"), "{builder}");
+    }
+
     #[test]
     fn the_first_changed_source_is_named() {
         let dir = std::env::temp_dir().join(format!("warpfold-sources-{}", std::process::id()));
