@@ -48,6 +48,10 @@ CUDA_BUILDER_PART=0/2 "$@" || exit $?
 wait $second || { cat "$CUDA_BUILDER_SECOND/messages" >&2; exit 1; }
 "#;
 
+/// Cargo compiles dependencies again only if their flags change, not if [`IN_PARTS`] does. A change of the metadata
+/// that it passes needs another number here.
+const METADATA_CFG: &str = "--cfg=cuda_builder_metadata=\"1\"";
+
 /// One compilation's result.
 pub(crate) struct Output {
     /// The PTX of each part.
@@ -74,7 +78,7 @@ pub(crate) fn compile(
     let second = target_dir.join(format!("{variant}.1"));
     fs::create_dir_all(&second).map_err(|source| BuildError::io("create", &second, source))?;
 
-    let mut rustflags = vec![format!("-Ctarget-cpu={arch}")];
+    let mut rustflags = vec![format!("-Ctarget-cpu={arch}"), METADATA_CFG.to_owned()];
     rustflags.extend(RUSTFLAGS.map(str::to_owned));
     for at_least in Arch::ALL.into_iter().filter(|&at_least| at_least <= arch) {
         rustflags.push(format!("--cfg=cuda_arch_at_least=\"{}\"", at_least.number()));
