@@ -1,5 +1,7 @@
 //! The one error type of the library.
 
+use std::fmt;
+
 use cuda_driver::DriverVersion;
 
 /// What to do without a GPU, for messages.
@@ -12,7 +14,9 @@ const WITHOUT_A_GPU: &str =
     "to run on the CPU, enable the feature `simt` of `warpfold`, and use `Gpu::first_or_simt()`";
 
 /// Why a call did not do what was asked.
-#[derive(Debug, thiserror::Error)]
+///
+/// `Debug` shows the message, too: it is what a program prints whose `main` returns the error.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// This machine has no CUDA driver.
@@ -282,6 +286,12 @@ pub enum Error {
     },
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 #[cfg(feature = "simt")]
 impl From<simt::Fault> for Error {
     fn from(fault: simt::Fault) -> Self {
@@ -299,5 +309,18 @@ fn devices_found(count: u32) -> String {
         0 => "the driver found none".to_owned(),
         1 => "there is one, 0".to_owned(),
         _ => format!("there are {count}, 0 to {}", count - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_a_gpu_is_told_what_to_do() {
+        let error = Error::NoDevice { ordinal: 0, count: 0 };
+        let message = "there is no CUDA device 0: the driver found none; to run on the CPU, ";
+        assert!(error.to_string().starts_with(message) && error.to_string().contains("first_or_simt"), "{error}");
+        assert_eq!(format!("{error:?}"), error.to_string());
     }
 }

@@ -26,6 +26,7 @@
 //! |---|---|
 //! | `simt` | the executor, which runs the kernels on the CPU: [`Gpu::simt`], [`Gpu::first_or_simt`], [`Gpu::profile`] |
 //! | `build-kernels` | compiles the kernels from source in place of the prebuilt ones |
+//! | `serde` | exact sums ([`exact`]) are serialized by `serde` |
 //! | `ladder` | the module `ladder`, the teaching kernels by name; includes `build-kernels` |
 //!
 //! None is on by default. `build-kernels` needs rustc 1.95 or later with `rustup component add rust-src`, and compiles
@@ -43,6 +44,9 @@
 //! # Errors
 //! Nothing here panics or is undefined for any argument: what cannot be done is an [`Error`] that names it. Functions
 //! whose requirements cannot be checked are in [`interop`], and unsafe.
+
+// Some links are to what the feature `simt` adds.
+#![cfg_attr(not(feature = "simt"), allow(rustdoc::broken_intra_doc_links))]
 
 mod argument;
 mod backend;
