@@ -247,7 +247,8 @@ pub enum Error {
     /// A kernel stopped itself: an access outside of a view, a failed check, a panic.
     #[error(
         "a kernel trapped before `{operation}` was done: an index outside of a view, or another failed check. The \
-         executor (`Gpu::simt()`, by the feature `simt`) says which kernel, thread and line. This device's context is lost"
+         executor (`Gpu::simt()`, by the feature `simt`) says which kernel, thread and line. This device's context is \
+         lost"
     )]
     Trap {
         /// The call that reported the trap, which may be later than the launch.

@@ -41,8 +41,8 @@ const NEIGHBOURS: usize = 3;
 /// Packs texts. The bytes depend only on the texts.
 ///
 /// # Errors
-/// If two texts have the same name and architecture, a text is empty or longer than 64 MiB, or a name is longer than 255
-/// bytes.
+/// If two texts have the same name and architecture, a text is empty or longer than 64 MiB, or a name is longer than
+/// 255 bytes.
 pub fn pack(texts: &[Text<'_>], effort: Effort) -> io::Result<Vec<u8>> {
     let archs: BTreeSet<u32> = texts.iter().map(|text| text.arch).collect();
     let archs: Vec<u32> = archs.into_iter().rev().collect();
