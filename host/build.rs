@@ -1,9 +1,14 @@
-//! Compiles the kernels to PTX and embeds it.
+//! Embeds the kernels' PTX: the package's prebuilt archive, or, with the feature `build-kernels`, what it compiles.
 
+#[cfg(not(feature = "build-kernels"))]
+#[path = "build/sources.rs"]
+mod sources;
+
+use std::env;
 use std::error::Error;
+use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
-
-use cuda_builder::{Arch, CudaBuilder};
 
 fn main() -> ExitCode {
     match embed() {
@@ -22,7 +27,29 @@ fn main() -> ExitCode {
 /// the kernels to the executor.
 const ARCHS: &str = "WARPFOLD_ARCHS";
 
+/// What to do about an old archive.
+#[cfg(not(feature = "build-kernels"))]
+const REMEDY: &str = "enable warpfold's feature `build-kernels`, which compiles the kernels from source (that needs \
+                      rustc 1.95 or later and `rustup component add rust-src`), or set WARPFOLD_ARCHS=none to do \
+                      without a GPU";
+
 fn embed() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-env-changed={ARCHS}");
+    println!("cargo::rerun-if-env-changed=DOCS_RS");
+    println!("cargo::rerun-if-changed=build.rs");
+    let archs = env::var(ARCHS).unwrap_or_default();
+    // docs.rs has no network and no rust-src, and nobody runs its programs.
+    if archs.trim() == "none" || env::var_os("DOCS_RS").is_some() {
+        return write("&[]");
+    }
+    kernels(&archs)
+}
+
+/// Compiles the kernels.
+#[cfg(feature = "build-kernels")]
+fn kernels(_: &str) -> Result<(), Box<dyn Error>> {
+    use cuda_builder::{Arch, CudaBuilder};
+
     let usual = [Arch::SM_75, Arch::SM_80, Arch::SM_90];
     let mut builder = CudaBuilder::new("../kernels").archs(usual).archs_from(ARCHS)?;
     if cfg!(feature = "ladder") {
@@ -31,4 +58,44 @@ fn embed() -> Result<(), Box<dyn Error>> {
     let built = builder.build()?;
     built.rerun_if_changed();
     Ok(built.embed("kernels.rs")?)
+}
+
+/// Embeds the archive, unless this is a checkout whose kernels have changed since.
+#[cfg(not(feature = "build-kernels"))]
+fn kernels(archs: &str) -> Result<(), Box<dyn Error>> {
+    if !archs.is_empty() {
+        println!(
+            "cargo::warning={ARCHS}={archs} has no effect: the prebuilt kernels are for sm_75, sm_80 and sm_90; the \
+             feature `build-kernels` compiles others"
+        );
+    }
+    let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    let archive = package.join(sources::ARCHIVE);
+    for file in [sources::ARCHIVE, sources::SOURCES] {
+        println!("cargo::rerun-if-changed={file}");
+    }
+    let Ok(listed) = fs::read_to_string(package.join(sources::SOURCES)) else {
+        return Err(format!("there are no prebuilt kernels in `{}`: {REMEDY}", package.display()).into());
+    };
+    let contents = fs::read(&archive).map_err(|error| format!("cannot read `{}`: {error}", archive.display()))?;
+    let expected = listed.lines().find_map(|line| line.strip_prefix("archive "));
+    if expected != Some(&format!("{:016x}", sources::digest(&contents))) {
+        return Err(format!("`{}` is damaged: get the package again, or {REMEDY}", archive.display()).into());
+    }
+    // A package from a registry comes without the sources of its kernels.
+    let root = package.parent().unwrap_or(&package);
+    if ["kernels/Cargo.toml", "crates/cuda_std/Cargo.toml"].iter().all(|file| root.join(file).exists()) {
+        sources::files(&listed).for_each(|file| println!("cargo::rerun-if-changed=../{file}"));
+        println!("cargo::rerun-if-changed=../Cargo.lock");
+        if let Some(changed) = sources::difference(root, &listed) {
+            return Err(format!("the prebuilt kernels are older than {changed}: {REMEDY}").into());
+        }
+    }
+    write(&format!("include_bytes!({:?})", archive.display().to_string()))
+}
+
+/// Writes the expression of the archive's bytes, for `include_library!`.
+fn write(expression: &str) -> Result<(), Box<dyn Error>> {
+    let out_dir = env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?;
+    Ok(fs::write(PathBuf::from(out_dir).join("kernels.rs"), expression)?)
 }

@@ -114,7 +114,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
             let resources = match arguments.arch {
                 Some(arch) => assembled(&entry, ptx, arch, threads_per_block)?,
                 None => {
-                    let entry = KERNELS.entries().find(|own| *own == entry).context("the kernel is a built-in one")?;
+                    let entry = KERNELS.entries()?.find(|own| *own == entry).context("the kernel is a built-in one")?;
                     let id = KernelId { library: KERNELS.name(), entry };
                     gpu.kernel_occupancy(id, threads_per_block)?.context("a CUDA device knows its kernels")?.resources
                 }
@@ -186,7 +186,7 @@ impl Kernels {
     /// on such a device, or the built-in PTX.
     fn of(given: Option<&Path>, compute: u32) -> anyhow::Result<Self> {
         let Some(root) = given else {
-            let entries: Vec<String> = KERNELS.entries().map(str::to_owned).collect();
+            let entries: Vec<String> = KERNELS.entries()?.map(str::to_owned).collect();
             ensure!(
                 !entries.is_empty(),
                 "this program was built without PTX (WARPFOLD_ARCHS=none): name a folder by --ptx"
@@ -204,9 +204,7 @@ impl Kernels {
 
     fn ptx(&self, entry: &str) -> anyhow::Result<String> {
         match &self.folder {
-            None => {
-                KERNELS.ptx(entry, self.compute).with_context(|| format!("no PTX of `{entry}` for sm_{}", self.compute))
-            }
+            None => Ok(KERNELS.ptx(entry, self.compute)?),
             Some(folder) => {
                 let file = folder.join(format!("{entry}.ptx"));
                 fs::read_to_string(&file).with_context(|| format!("cannot read `{}`", file.display()))

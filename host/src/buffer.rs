@@ -272,7 +272,7 @@ impl Gpu {
         elements.try_reserve_exact(buffer.len).map_err(|_| Error::OutOfMemory {
             operation: "download",
             requested: buffer.memory.bytes(),
-            free: crate::backend::executor::free_host_memory(),
+            free: crate::backend::host_memory::free_bytes(),
             device: "the host".to_owned(),
         })?;
         if !buffer.is_empty() {

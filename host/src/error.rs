@@ -1,19 +1,32 @@
 //! The one error type of the library.
 
+use std::fmt;
+
 use cuda_driver::DriverVersion;
 
+/// What to do without a GPU, for messages.
+#[cfg(feature = "simt")]
+const WITHOUT_A_GPU: &str = "to run on the CPU, use `Gpu::simt()` or `Gpu::first_or_simt()`";
+
+/// What to do without a GPU, for messages.
+#[cfg(not(feature = "simt"))]
+const WITHOUT_A_GPU: &str =
+    "to run on the CPU, enable the feature `simt` of `warpfold`, and use `Gpu::first_or_simt()`";
+
 /// Why a call did not do what was asked.
-#[derive(Debug, thiserror::Error)]
+///
+/// `Debug` shows the message, too: it is what a program prints whose `main` returns the error.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// This machine has no CUDA driver.
-    #[error(transparent)]
+    #[error("{0}; {WITHOUT_A_GPU}")]
     NoDriver(#[from] cuda_driver::LoadError),
 
     /// The driver is older than the kernel's PTX.
     #[error(
-        "the CUDA driver is {have}, and kernel `{kernel}` needs at least {need}: install a newer driver, or run on the \
-         CPU with `Gpu::simt()`"
+        "the CUDA driver is {have}, and kernel `{kernel}` needs at least {need}: install a newer driver; \
+         {WITHOUT_A_GPU}"
     )]
     DriverTooOld {
         /// The driver's CUDA version.
@@ -25,7 +38,7 @@ pub enum Error {
     },
 
     /// There is no such device.
-    #[error("there is no CUDA device {ordinal}: {}", devices_found(*count))]
+    #[error("there is no CUDA device {ordinal}: {}; {WITHOUT_A_GPU}", devices_found(*count))]
     NoDevice {
         /// The requested number.
         ordinal: u32,
@@ -43,6 +56,17 @@ pub enum Error {
         library: String,
         /// The device's compute capability, without its dot.
         device: u32,
+    },
+
+    /// A byte of the embedded PTX is not as it was written.
+    #[error(
+        "the kernels of `{library}` in this program are damaged ({what}): get its sources again, and build it anew"
+    )]
+    DamagedKernels {
+        /// The crate of the kernels.
+        library: String,
+        /// What is wrong.
+        what: &'static str,
     },
 
     /// The device is older than every PTX that the kernel was built for.
@@ -211,6 +235,7 @@ pub enum Error {
     },
 
     /// A kernel requested something that only the host can do.
+    #[cfg(feature = "simt")]
     #[error(
         "{operation}: called inside a kernel, which cannot wait for other work; call it before the launch, or after"
     )]
@@ -222,7 +247,8 @@ pub enum Error {
     /// A kernel stopped itself: an access outside of a view, a failed check, a panic.
     #[error(
         "a kernel trapped before `{operation}` was done: an index outside of a view, or another failed check. The \
-         executor (`Gpu::simt()`) says which kernel, thread and line. This device's context is lost"
+         executor (`Gpu::simt()`, by the feature `simt`) says which kernel, thread and line. This device's context is \
+         lost"
     )]
     Trap {
         /// The call that reported the trap, which may be later than the launch.
@@ -230,14 +256,17 @@ pub enum Error {
     },
 
     /// The executor found a fault in a kernel.
+    #[cfg(feature = "simt")]
     #[error(transparent)]
     Fault(Box<simt::Fault>),
 
     /// This library does not read the counters of a CUDA device.
+    #[cfg(feature = "simt")]
     #[error("only the executor (`Gpu::simt()`) counts what kernels do; on a CUDA device Nsight Compute (`ncu`) does")]
     NoCounters,
 
     /// An error occurred under one order of the lanes.
+    #[cfg(feature = "simt")]
     #[error("with the lanes in the order of seed {seed}: {error}")]
     Schedule {
         /// The seed: [`crate::Schedule::Seed`] with it gives the same order.
@@ -258,6 +287,13 @@ pub enum Error {
     },
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(feature = "simt")]
 impl From<simt::Fault> for Error {
     fn from(fault: simt::Fault) -> Self {
         match fault {
@@ -274,5 +310,18 @@ fn devices_found(count: u32) -> String {
         0 => "the driver found none".to_owned(),
         1 => "there is one, 0".to_owned(),
         _ => format!("there are {count}, 0 to {}", count - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_without_a_gpu_is_told_what_to_do() {
+        let error = Error::NoDevice { ordinal: 0, count: 0 };
+        let message = "there is no CUDA device 0: the driver found none; to run on the CPU, ";
+        assert!(error.to_string().starts_with(message) && error.to_string().contains("first_or_simt"), "{error}");
+        assert_eq!(format!("{error:?}"), error.to_string());
     }
 }

@@ -9,10 +9,12 @@ use cuda_std::launch::{Dim3, Kernel, KernelId, Parameters};
 
 use crate::argument::{Host, Slots};
 use crate::backend::cuda::CudaDevice;
+#[cfg(feature = "simt")]
 use crate::backend::executor::Executor;
 use crate::backend::{Backend, Call, KernelOccupancy, Memory};
 use crate::ptx::{self, Library};
 use crate::reduce::Workspaces;
+#[cfg(feature = "simt")]
 use crate::watch::SimtOptions;
 use crate::{DeviceInfo, Error};
 
@@ -63,11 +65,13 @@ impl Gpu {
     /// The executor, on this machine's cores, with checks.
     ///
     /// It checks every launch for races and other errors ([`SimtOptions::checks`]). Use it for tests.
+    #[cfg(feature = "simt")]
     pub fn simt() -> Self {
         Self::simt_with(SimtOptions::default())
     }
 
     /// The executor with checks on or off, and lanes in a chosen order.
+    #[cfg(feature = "simt")]
     pub fn simt_with(options: SimtOptions) -> Self {
         Self::on(Arc::new(Executor::new(options)))
     }
@@ -76,6 +80,7 @@ impl Gpu {
     ///
     /// # Errors
     /// A device exists and cannot be used.
+    #[cfg(feature = "simt")]
     pub fn first_or_simt() -> Result<Self, Error> {
         Self::first_or_simt_with_libraries(&[])
     }
@@ -84,6 +89,7 @@ impl Gpu {
     ///
     /// # Errors
     /// A device exists and cannot be used.
+    #[cfg(feature = "simt")]
     pub fn first_or_simt_with_libraries(libraries: &[&'static Library]) -> Result<Self, Error> {
         match Self::with_libraries(0, libraries) {
             Err(Error::NoDriver(_) | Error::NoDevice { .. }) => {

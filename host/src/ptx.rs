@@ -1,20 +1,22 @@
 //! PTX embedded in a program, found by kernel and device.
 
+use std::fmt;
+use std::sync::OnceLock;
+
 use cuda_driver::DriverVersion;
+use ptx_archive::{Archive, Damaged};
 
 use crate::{Error, KernelId};
 
-/// The PTX of one kernel crate: each entry is its own module, for one or more architectures.
+/// The PTX of one kernel crate: each entry is its own module, for one or more architectures. An entry is unpacked when
+/// it is used.
 ///
 /// [`include_library!`](crate::include_library) makes one of what a build script has embedded.
-#[derive(Debug)]
 pub struct Library {
     name: &'static str,
-    archs: &'static [(u32, &'static [Entry])],
+    bytes: &'static [u8],
+    archive: OnceLock<Result<Archive<'static>, Damaged>>,
 }
-
-/// An entry's name and its PTX, compressed by raw DEFLATE.
-pub type Entry = (&'static str, &'static [u8]);
 
 /// The [`Library`](crate::ptx::Library) of a kernel crate, from the file of that name that `cuda_builder`'s `embed` has
 /// written in the build script.
@@ -31,9 +33,9 @@ pub type Entry = (&'static str, &'static [u8]);
 macro_rules! include_library {
     ($crate_name:literal) => {{
         let name: &str = $crate_name;
-        let archs: &[(u32, &[$crate::ptx::Entry])] = include!(concat!(env!("OUT_DIR"), "/", $crate_name, ".rs"));
+        let archive: &[u8] = include!(concat!(env!("OUT_DIR"), "/", $crate_name, ".rs"));
         // SAFETY: the build script has written the file, by `cuda_builder`, of the crate of that name.
-        unsafe { $crate::interop::library(name, archs) }
+        unsafe { $crate::interop::library(name, archive) }
     }};
 }
 
@@ -42,8 +44,8 @@ pub static KERNELS: Library = include_library!("kernels");
 
 impl Library {
     /// The library of the crate `name`, as [`crate::interop::library`] says.
-    pub(crate) const fn new(name: &'static str, archs: &'static [(u32, &'static [Entry])]) -> Self {
-        Self { name, archs }
+    pub(crate) const fn new(name: &'static str, bytes: &'static [u8]) -> Self {
+        Self { name, bytes, archive: OnceLock::new() }
     }
 
     /// The crate's name.
@@ -51,34 +53,46 @@ impl Library {
         self.name
     }
 
-    /// The entries' names, for the newest architecture.
-    pub fn entries(&self) -> impl Iterator<Item = &'static str> {
-        self.archs.first().into_iter().flat_map(|(_, entries)| entries.iter().map(|(name, _)| *name))
+    /// The entries' names, sorted.
+    ///
+    /// # Errors
+    /// [`Error::DamagedKernels`].
+    pub fn entries(&self) -> Result<impl Iterator<Item = &'static str>, Error> {
+        Ok(self.archive()?.into_iter().flat_map(|archive| archive.names().iter().copied()))
     }
 
-    /// The newest PTX of an entry that a device of this compute capability (90 for `sm_90`) accepts, if any.
-    pub fn ptx(&self, entry: &str, compute: u32) -> Option<String> {
-        let (_, entries) = self.archs.iter().find(|(arch, _)| *arch <= compute)?;
-        entries.binary_search_by_key(&entry, |(name, _)| name).ok().and_then(|i| unpack(entries[i].1))
-    }
-
-    /// The newest PTX of a kernel that a device of this compute capability accepts.
-    pub(crate) fn find(&self, kernel: KernelId, compute: u32) -> Result<String, Error> {
-        let Some((oldest, _)) = self.archs.last() else {
-            return Err(Error::NoPtx { library: kernel.library.to_owned(), device: compute });
+    /// The newest PTX of an entry that a device of this compute capability (90 for `sm_90`) accepts.
+    ///
+    /// # Errors
+    /// The library has no such entry, or none for a device that old, or it is damaged.
+    pub fn ptx(&self, entry: &str, compute: u32) -> Result<String, Error> {
+        let no_ptx = || Error::NoPtx { library: self.name.to_owned(), device: compute };
+        let archive = self.archive()?.ok_or_else(no_ptx)?;
+        let oldest = *archive.archs().last().ok_or_else(no_ptx)?;
+        let Some(&arch) = archive.archs().iter().find(|arch| **arch <= compute) else {
+            return Err(Error::UnsupportedDevice { kernel: entry.to_owned(), device: compute, oldest });
         };
-        let oldest = *oldest;
-        if compute < oldest {
-            return Err(Error::UnsupportedDevice { kernel: kernel.entry.to_owned(), device: compute, oldest });
+        let unknown = || Error::UnknownKernel { entry: entry.to_owned(), library: self.name.to_owned() };
+        archive.unpack(entry, arch).map_err(|damaged| self.damaged(damaged))?.ok_or_else(unknown)
+    }
+
+    /// The archive; none if the program was built without one.
+    fn archive(&self) -> Result<Option<&Archive<'static>>, Error> {
+        if self.bytes.is_empty() {
+            return Ok(None);
         }
-        self.ptx(kernel.entry, compute)
-            .ok_or_else(|| Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() })
+        self.archive.get_or_init(|| Archive::parse(self.bytes)).as_ref().map(Some).map_err(|&error| self.damaged(error))
+    }
+
+    fn damaged(&self, Damaged { what }: Damaged) -> Error {
+        Error::DamagedKernels { library: self.name.to_owned(), what }
     }
 }
 
-/// The text of a compressed entry; none for bytes that `cuda_builder` has not compressed.
-fn unpack(packed: &[u8]) -> Option<String> {
-    String::from_utf8(miniz_oxide::inflate::decompress_to_vec(packed).ok()?).ok()
+impl fmt::Debug for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Library").field("name", &self.name).field("bytes", &self.bytes.len()).finish_non_exhaustive()
+    }
 }
 
 /// Checks that a driver can read a kernel's PTX.
@@ -106,39 +120,62 @@ pub(crate) fn cuda_version(ptx: &str) -> Option<DriverVersion> {
 
 #[cfg(test)]
 mod tests {
+    use ptx_archive::{Effort, Text};
+
     use super::*;
 
-    /// Each a stored block, the plainest form of DEFLATE: a byte for "last", length and its complement, the bytes.
-    static LIBRARY: Library = Library::new(
-        "k",
-        &[
-            (90, &[("a", b"\x01\x05\0\xfa\xffnew a"), ("b", b"\x01\x05\0\xfa\xffnew b")]),
-            (75, &[("a", b"\x01\x05\0\xfa\xffold a")]),
-        ],
-    );
+    /// A library of `a`, for two architectures, and `b`, for the newer one.
+    fn packed() -> Vec<u8> {
+        let text = |name, arch, ptx| Text { name, arch, ptx };
+        let texts = [text("a", 90, "new a"), text("a", 75, "old a"), text("b", 90, "new b")];
+        ptx_archive::pack(&texts, Effort::Small).unwrap()
+    }
 
-    fn kernel(entry: &'static str) -> KernelId {
-        KernelId { library: "k", entry }
+    fn library(bytes: Vec<u8>) -> Library {
+        Library::new("k", bytes.leak())
     }
 
     #[test]
     fn the_newest_that_the_device_takes() {
-        assert_eq!(LIBRARY.find(kernel("a"), 100).unwrap(), "new a");
-        assert_eq!(LIBRARY.find(kernel("b"), 90).unwrap(), "new b");
-        assert_eq!(LIBRARY.find(kernel("a"), 89).unwrap(), "old a");
+        let library = library(packed());
+        assert_eq!(library.ptx("a", 100).unwrap(), "new a");
+        assert_eq!(library.ptx("b", 90).unwrap(), "new b");
+        assert_eq!(library.ptx("a", 89).unwrap(), "old a");
+        assert_eq!(library.entries().unwrap().collect::<Vec<_>>(), ["a", "b"]);
     }
 
     #[test]
     fn what_is_not_there_is_named() {
-        assert!(LIBRARY.find(kernel("a"), 70).unwrap_err().to_string().contains("sm_75"));
-        assert!(LIBRARY.find(kernel("c"), 90).unwrap_err().to_string().contains("`c`"));
-        let error = Library::new("k", &[]).find(kernel("a"), 90).unwrap_err();
-        assert!(matches!(error, Error::NoPtx { .. }), "{error}");
+        let full = library(packed());
+        assert!(full.ptx("a", 70).unwrap_err().to_string().contains("sm_75"));
+        assert!(full.ptx("c", 90).unwrap_err().to_string().contains("`c`"));
+        assert!(matches!(full.ptx("b", 80), Err(Error::UnknownKernel { .. })));
+        for bytes in [Vec::new(), ptx_archive::pack(&[], Effort::Fast).unwrap()] {
+            let empty = library(bytes);
+            assert!(matches!(empty.ptx("a", 90), Err(Error::NoPtx { .. })));
+            assert_eq!(empty.entries().unwrap().count(), 0);
+        }
+    }
+
+    #[test]
+    fn a_flipped_byte_anywhere_is_an_error() {
+        let bytes = packed();
+        for at in 0..bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0xFF;
+            let library = library(flipped);
+            let all = [("a", 90), ("a", 75), ("b", 90)].map(|(entry, compute)| library.ptx(entry, compute));
+            assert!(all.iter().any(|ptx| matches!(ptx, Err(Error::DamagedKernels { .. }))), "byte {at}: {all:?}");
+            for (ptx, right) in all.iter().zip(["new a", "old a", "new b"]) {
+                assert!(ptx.as_ref().is_ok_and(|ptx| ptx == right) || ptx.is_err(), "byte {at}: {ptx:?}");
+            }
+        }
     }
 
     #[test]
     fn a_driver_that_is_too_old_is_named_with_what_it_should_be() {
-        let check = |major, minor| check_driver(DriverVersion { major, minor }, kernel("a"), ".version 7.8\n");
+        let kernel = KernelId { library: "k", entry: "a" };
+        let check = |major, minor| check_driver(DriverVersion { major, minor }, kernel, ".version 7.8\n");
         let message = check(11, 7).unwrap_err().to_string();
         assert!(message.contains("11.7") && message.contains("11.8") && message.contains("`a`"), "{message}");
         assert!(check(11, 8).is_ok() && check(13, 0).is_ok());
@@ -147,9 +184,9 @@ mod tests {
     #[test]
     fn a_module_says_which_driver_it_needs() {
         // No entries if the library was built without PTX.
-        for (_, entries) in KERNELS.archs {
-            for (name, packed) in *entries {
-                assert!(unpack(packed).is_some_and(|ptx| cuda_version(&ptx).is_some()), "{name}");
+        for name in KERNELS.entries().unwrap() {
+            for compute in [75, 80, 90] {
+                assert!(cuda_version(&KERNELS.ptx(name, compute).unwrap()).is_some(), "{name}");
             }
         }
         assert_eq!(cuda_version(".version 6.3\n"), Some(DriverVersion { major: 10, minor: 0 }));

@@ -106,6 +106,7 @@ impl Gpu {
 
     /// [`Gpu::record`] without generics: compiled once.
     fn record_once(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Recording, Error> {
+        #[cfg(feature = "simt")]
         if simt::lane::is_running() {
             // Lanes take turns on one thread.
             return Err(Error::InsideKernel { operation: "record" });

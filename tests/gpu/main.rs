@@ -359,8 +359,8 @@ fn occupancies(gpu: &Gpu) -> Result<(), Failed> {
     {
         return Err(format!("the table has {known:?}, the device is {own:?}").into());
     }
-    for entry in KERNELS.entries() {
-        let ptx = KERNELS.ptx(entry, own.compute).ok_or("an entry without PTX")?;
+    for entry in KERNELS.entries()? {
+        let ptx = KERNELS.ptx(entry, own.compute)?;
         let fixed: Option<u32> = ptx.lines().find_map(|line| {
             line.strip_prefix(".reqntid ")?.split(", ").map(str::parse::<u32>).product::<Result<u32, _>>().ok()
         });

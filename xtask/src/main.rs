@@ -4,6 +4,7 @@ mod backend;
 mod build_ptx;
 mod bundle;
 mod mutants;
+mod prebuilt;
 mod progress;
 mod ptxas;
 mod setup;
@@ -32,6 +33,7 @@ use crate::backend::{ARCHS, Backend};
   cargo xtask test                       all tests
   cargo xtask test --test cpu reductions   some of them
   cargo xtask build-ptx --verify         the kernels' PTX, assembled for three architectures
+  cargo xtask build-ptx --pack           the library's prebuilt kernels, for a release
   cargo xtask soundness                  Miri and valgrind over the tests that they can run
   cargo xtask bundle                     a folder to carry to a CUDA machine without Rust
   cargo xtask tables h100 target/tables  docs/benchmarks/h100.md, from what `./run.sh tables` measured there"
@@ -57,6 +59,9 @@ enum Task {
         /// Also assembles every entry, and fails on an error or a register spill
         #[arg(long)]
         verify: bool,
+        /// Renews the library's prebuilt kernels, host/prebuilt; with --verify, compares them with the sources instead
+        #[arg(long, conflicts_with = "arch")]
+        pack: bool,
     },
     /// Runs the benchmark with the following arguments
     #[command(disable_help_flag = true)]
@@ -114,7 +119,8 @@ cannot be installed is named in the last lines.")]
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Task::Setup { ptxas } => setup::run(ptxas).map(|()| 0),
-        Task::BuildPtx { arch, verify } => build_ptx::run(&arch, verify).map(|()| 0),
+        Task::BuildPtx { pack: true, verify, .. } => prebuilt::run(verify).map(|()| 0),
+        Task::BuildPtx { arch, verify, .. } => build_ptx::run(&arch, verify).map(|()| 0),
         Task::Bench { arguments } => bench(&arguments),
         Task::Test { all, arguments } => test(all, &arguments),
         Task::Bundle { arch } => progress::while_saying("building the bundle", || bundle::run(&arch)).map(|()| 0),

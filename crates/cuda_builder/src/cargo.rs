@@ -30,7 +30,16 @@ const PARTS: usize = 2;
 ///
 /// Both parts print the same warnings, so the second part's messages are shown only if it fails. If an option is given
 /// twice, the compiler uses the last.
+///
+/// The compiler hashes cargo's `-C metadata=...` into all symbols, and orders functions by such hashes. Cargo's depends
+/// on the folder of the checkout and of the toolchain; a package's name and version do not, so that the same sources
+/// give the same PTX anywhere.
 const IN_PARTS: &str = r#"#!/bin/sh
+for argument; do
+    shift
+    case $argument in metadata=*) argument="metadata=$CARGO_PKG_NAME-$CARGO_PKG_VERSION" ;; esac
+    set -- "$@" "$argument"
+done
 if [ -z "$CARGO_PRIMARY_PACKAGE" ]; then exec "$@"; fi
 CUDA_BUILDER_PART=1/2 "$@" --emit=asm="$CUDA_BUILDER_SECOND_PTX" -Ztemps-dir="$CUDA_BUILDER_SECOND" \
     2> "$CUDA_BUILDER_SECOND/messages" &
@@ -38,6 +47,10 @@ second=$!
 CUDA_BUILDER_PART=0/2 "$@" || exit $?
 wait $second || { cat "$CUDA_BUILDER_SECOND/messages" >&2; exit 1; }
 "#;
+
+/// Cargo compiles dependencies again only if their flags change, not if [`IN_PARTS`] does. A change of the metadata
+/// that it passes needs another number here.
+const METADATA_CFG: &str = "--cfg=cuda_builder_metadata=\"1\"";
 
 /// One compilation's result.
 pub(crate) struct Output {
@@ -65,7 +78,7 @@ pub(crate) fn compile(
     let second = target_dir.join(format!("{variant}.1"));
     fs::create_dir_all(&second).map_err(|source| BuildError::io("create", &second, source))?;
 
-    let mut rustflags = vec![format!("-Ctarget-cpu={arch}")];
+    let mut rustflags = vec![format!("-Ctarget-cpu={arch}"), METADATA_CFG.to_owned()];
     rustflags.extend(RUSTFLAGS.map(str::to_owned));
     for at_least in Arch::ALL.into_iter().filter(|&at_least| at_least <= arch) {
         rustflags.push(format!("--cfg=cuda_arch_at_least=\"{}\"", at_least.number()));

@@ -70,6 +70,10 @@ pub enum BuildError {
     #[error("OUT_DIR is not set: `embed` is for build scripts")]
     NotABuildScript,
 
+    /// The PTX cannot be packed.
+    #[error("cannot pack the PTX: {0}")]
+    Pack(io::Error),
+
     /// A file operation failed.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {

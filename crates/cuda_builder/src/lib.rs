@@ -31,14 +31,16 @@ pub mod ptxas;
 mod stamp;
 pub mod toolchain;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use ptx_archive::Text;
+
 pub use arch::{Arch, UnknownArch};
 pub use error::BuildError;
 pub use ptx::Module;
+pub use ptx_archive::Effort;
 pub use toolchain::DeviceToolchain;
 
 /// A build of one kernel crate.
@@ -213,42 +215,38 @@ impl Built {
         Ok(files)
     }
 
-    /// From a build script, writes a Rust expression with the PTX of every entry to `OUT_DIR`. The file `my_kernels.rs`
-    /// is the input of `warpfold::include_library!("my_kernels")`, which makes a library of the crate with that name.
-    /// The type of the expression is `&[(u32, &[(&str, &[u8])])]`: for each architecture's number, newest first, the
-    /// names and PTX of the entries, sorted by name.
+    /// From a build script, writes the PTX of every entry to `OUT_DIR`, as an [archive](ptx_archive), and a Rust
+    /// expression of its bytes, a `&[u8; N]`, to a file there. The file `my_kernels.rs` is the input of
+    /// `warpfold::include_library!("my_kernels")`, which makes a library of the crate with that name.
     ///
     /// Each entry is a separate module, so that the driver compiles only the kernels that a program launches, on first
-    /// use. It is compressed (raw DEFLATE) to about a tenth.
+    /// use.
     ///
     /// # Errors
     /// If called outside a build script, or if a file cannot be written.
     pub fn embed(&self, file_name: &str) -> Result<(), BuildError> {
         let out_dir = std::env::var_os("OUT_DIR").map(PathBuf::from).ok_or(BuildError::NotABuildScript)?;
-        let ptx_dir = out_dir.join("ptx");
-        let mut modules: Vec<_> = self.modules.iter().collect();
-        modules.sort_by_key(|(arch, _)| std::cmp::Reverse(*arch));
-        let mut source = String::from("&[");
-        for (arch, module) in modules {
-            let mut entries: Vec<_> = module.entries().iter().collect();
-            entries.sort_unstable_by_key(|entry| entry.name.as_str());
-            let _ = write!(source, "\n    ({}, &[", arch.number());
-            for entry in entries {
-                let file = ptx_dir.join(arch.to_string()).join(format!("{}.ptx.deflate", entry.name));
-                let packed = miniz_oxide::deflate::compress_to_vec(module.of_entry(entry).as_bytes(), PACKING_EFFORT);
-                write(&file, &packed)?;
-                let _ =
-                    write!(source, "\n        ({:?}, include_bytes!({:?})),", entry.name, file.display().to_string());
-            }
-            source.push_str("\n    ]),");
-        }
-        source.push_str("\n]\n");
-        write(&out_dir.join(file_name), source.as_bytes())
+        let archive = out_dir.join(file_name).with_extension("ptx-archive");
+        write(&archive, &self.pack(Effort::Fast)?)?;
+        let name = archive.display().to_string();
+        write(&out_dir.join(file_name), format!("include_bytes!({name:?})\n").as_bytes())
+    }
+
+    /// The PTX of every entry as an [archive](ptx_archive).
+    ///
+    /// # Errors
+    /// If an entry is larger than an archive's limits.
+    pub fn pack(&self, effort: Effort) -> Result<Vec<u8>, BuildError> {
+        let modules: Vec<_> = self
+            .modules
+            .iter()
+            .flat_map(|(arch, module)| module.entries().iter().map(move |entry| (arch, entry, module.of_entry(entry))))
+            .collect();
+        let texts: Vec<Text<'_>> =
+            modules.iter().map(|(arch, entry, ptx)| Text { name: &entry.name, arch: arch.number(), ptx }).collect();
+        ptx_archive::pack(&texts, effort).map_err(BuildError::Pack)
     }
 }
-
-/// Higher levels take longer and make the text little shorter.
-const PACKING_EFFORT: u8 = 4;
 
 /// Writes a file if its contents differ, so that a timestamp does not cause another build.
 fn write(file: &Path, contents: &[u8]) -> Result<(), BuildError> {

@@ -15,7 +15,7 @@ use crate::version::DriverVersion;
 pub enum LoadError {
     /// No driver library could be opened.
     #[error(
-        "found no CUDA driver ({}); install the NVIDIA driver, or run on the CPU with `Gpu::simt()`",
+        "found no CUDA driver ({}); install the NVIDIA driver",
         join(.tried)
     )]
     NoDriver {
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "found no CUDA driver (libcuda.so.1: no such file; libcuda.so: no such file); install \
-             the NVIDIA driver, or run on the CPU with `Gpu::simt()`"
+             the NVIDIA driver"
         );
     }
 

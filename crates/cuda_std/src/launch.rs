@@ -8,11 +8,17 @@
 //! A launch passes each argument as one or two 64-bit *slots*: the bits of a scalar, or a view's address and length.
 //! CUDA and the executor get the same slots.
 
+#[cfg(not(feature = "simt"))]
+mod dim;
+
 use core::fmt;
 use core::marker::PhantomData;
 
+#[cfg(feature = "simt")]
 pub use simt::Dim3;
 
+#[cfg(not(feature = "simt"))]
+pub use self::dim::Dim3;
 use crate::arguments::Side;
 use crate::element::{Element, Plain};
 use crate::erase::{Erase, Sizes};
@@ -420,6 +426,51 @@ pub unsafe trait Instance {
     const PARAMETERS: &'static [NamedParameter];
     /// Runs one thread of the instance on the CPU, from the slots of its arguments.
     const THREAD: unsafe fn(&[u64]);
+}
+
+/// For the expansion of `#[kernel]`: the code that runs a kernel on the CPU, and where there is no executor nothing of
+/// it. So a kernel's instances are compiled for the CPU only if the feature `simt` of this crate is on.
+#[cfg(feature = "simt")]
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __for_executor {
+    ($($code:tt)*) => { $($code)* };
+}
+
+/// For the expansion of `#[kernel]`: the code that runs a kernel on the CPU, and where there is no executor nothing of
+/// it. So a kernel's instances are compiled for the CPU only if the feature `simt` of this crate is on.
+#[cfg(not(feature = "simt"))]
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __for_executor {
+    ($($code:tt)*) => {};
+}
+
+/// For the expansion of `#[kernel]`: the given function where there is an executor, else one that panics.
+#[cfg(feature = "simt")]
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __thread {
+    ($thread:expr) => {
+        $thread
+    };
+}
+
+/// For the expansion of `#[kernel]`: the given function where there is an executor, else one that panics.
+#[cfg(not(feature = "simt"))]
+#[macro_export]
+#[doc(hidden)]
+macro_rules! __thread {
+    ($thread:expr) => {
+        $crate::launch::no_executor
+    };
+}
+
+/// Stands in for the function that runs one thread of a kernel, where no executor could call it.
+#[cfg(not(feature = "simt"))]
+#[doc(hidden)]
+pub fn no_executor(_slots: &[u64]) {
+    panic!("there is no executor: enable the feature `simt` of `cuda_std`, or of `warpfold`");
 }
 
 /// A kernel that is compiled once per sizes of its element, state and output: see [`crate::erase`].

@@ -1,8 +1,8 @@
 //! The device standard library: threads, warps, memory and atomics, for kernels that run on a GPU and on the CPU.
 //!
 //! A kernel written against this crate compiles twice from one source. For `nvptx64-nvidia-cuda` each function here is
-//! an instruction or two; for the CPU each is a call into the executor ([`simt`]). Only the private module `backend`
-//! knows the target.
+//! an instruction or two; for the CPU each is a call into the executor, the crate `simt`. Only the private module
+//! `backend` knows the target.
 //!
 //! | module | contents |
 //! |---|---|
@@ -22,7 +22,8 @@
 //!
 //! On the CPU the threads of a block share an OS thread, so the initialiser of a `thread_local!` or a `LazyLock` must
 //! not synchronise with other threads (barriers, shuffles, votes, tile states): see "What a kernel must know" in
-//! [`simt`].
+//! `simt`'s docs. The executor is behind the feature `simt`, which `warpfold`'s feature `simt` enables: without it,
+//! kernels compile for the CPU, and nothing runs them there.
 //!
 //! Names follow Rust-CUDA's `cuda_std` where it has them, so that a kernel within the common subset compiles unchanged.
 //!

@@ -379,17 +379,18 @@ impl Kernel<'_> {
         let call = self.call(quote!(::<#erase<S, U>, T>));
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
-            struct ErasedKernel;
+            ::cuda_std::__for_executor! {
+                struct ErasedKernel;
 
-            #[cfg(not(target_arch = "nvptx64"))]
-            impl ::cuda_std::launch::ErasedKernel for ErasedKernel {
-                unsafe fn thread<T, S, U>(slots: &[u64])
-                where
-                    T: ::cuda_std::element::Element,
-                    S: ::cuda_std::element::Plain,
-                    U: ::cuda_std::element::Plain,
-                {
-                    #call
+                impl ::cuda_std::launch::ErasedKernel for ErasedKernel {
+                    unsafe fn thread<T, S, U>(slots: &[u64])
+                    where
+                        T: ::cuda_std::element::Element,
+                        S: ::cuda_std::element::Plain,
+                        U: ::cuda_std::element::Plain,
+                    {
+                        #call
+                    }
                 }
             }
         }
@@ -425,12 +426,14 @@ impl Kernel<'_> {
             None if arguments.is_empty() => self.call(quote!()),
             None => self.call(quote!(::<#(#arguments),*>)),
         };
-        quote! {{
-            unsafe fn thread(slots: &[u64]) {
-                #call
-            }
-            thread
-        }}
+        quote! {
+            ::cuda_std::__thread!({
+                unsafe fn thread(slots: &[u64]) {
+                    #call
+                }
+                thread
+            })
+        }
     }
 
     /// The instance's implementation of `Instance`, by which the handle finds it.

@@ -1,8 +1,7 @@
 //! A CUDA device as a backend, through `cust`.
 
-use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use cuda_driver::{
@@ -17,6 +16,8 @@ use cust::graph::{CaptureMode, GraphExec};
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 
+use crate::backend::limits::Limits;
+use crate::backend::loads::Loads;
 use crate::backend::{Backend, Call, KernelOccupancy, Recorded};
 use crate::occupancy::{Multiprocessor, Resources};
 use crate::ptx::{self, Library};
@@ -33,10 +34,10 @@ pub(crate) struct CudaDevice {
 
 /// What all handles of a device share: its primary context, and what is loaded in it.
 struct Shared {
-    kernels: Mutex<HashMap<KernelId, Loaded>>,
+    kernels: Loads<KernelId, Loaded>,
     device: Device,
     compute: u32,
-    limits: simt::Limits,
+    limits: Limits,
     driver: &'static Driver,
     /// Whether the driver can record dependent launches, too.
     can_launch_early: bool,
@@ -117,7 +118,7 @@ impl CudaDevice {
         let ask = |attribute| attribute_of(device, attribute);
         let compute =
             10 * ask(DeviceAttribute::ComputeCapabilityMajor)? + ask(DeviceAttribute::ComputeCapabilityMinor)?;
-        let limits = simt::Limits {
+        let limits = Limits {
             threads_per_block: ask(DeviceAttribute::MaxThreadsPerBlock)?,
             block: (
                 ask(DeviceAttribute::MaxBlockDimX)?,
@@ -135,7 +136,7 @@ impl CudaDevice {
         };
         let can_launch_early = driver.version() >= EARLY_LAUNCHES;
         let shared =
-            Shared { kernels: Mutex::default(), device, compute, limits, driver, can_launch_early, libraries, context };
+            Shared { kernels: Loads::default(), device, compute, limits, driver, can_launch_early, libraries, context };
         Ok(Self { stream, is_recorder: false, shared: Arc::new(shared) })
     }
 
@@ -163,22 +164,20 @@ impl CudaDevice {
 impl Shared {
     /// The kernel, loaded when first used.
     fn kernel(&self, kernel: KernelId) -> Result<Loaded, Error> {
-        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(loaded) = kernels.get(&kernel) {
-            return Ok(loaded.clone());
-        }
+        self.kernels.get(kernel, || self.load(kernel))
+    }
+
+    fn load(&self, kernel: KernelId) -> Result<Loaded, Error> {
         let library = self.libraries.iter().find(|library| library.name() == kernel.library);
         let unknown = || Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() };
-        let text = library.ok_or_else(unknown)?.find(kernel, self.compute)?;
+        let text = library.ok_or_else(unknown)?.ptx(kernel.entry, self.compute)?;
         // The driver's own error for PTX that is too new names no versions.
         ptx::check_driver(self.driver.version(), kernel, &text)?;
         let module = Arc::new(Module::from_ptx(&text, &[]).map_err(failed("compile a kernel's PTX"))?);
         let function = module.get_function(kernel.entry).map_err(failed("find a kernel in its module"))?.to_raw();
         // Only a kernel whose PTX has the wait may be a dependent launch.
         let is_early = text.contains("griddepcontrol.wait") && self.can_launch_early;
-        let loaded = Loaded { function, is_early, _module: module };
-        kernels.insert(kernel, loaded.clone());
-        Ok(loaded)
+        Ok(Loaded { function, is_early, _module: module })
     }
 }
 
@@ -283,7 +282,7 @@ impl Backend for CudaDevice {
     }
 
     unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error> {
-        call.as_simt_launch(self.shared.limits).check().map_err(Error::from)?;
+        self.shared.limits.check(call)?;
         self.enter()?;
         let Loaded { function, is_early, .. } = self.shared.kernel(call.kernel)?;
         let mut arguments: Vec<*mut c_void> =
@@ -388,6 +387,7 @@ impl Backend for CudaDevice {
         Some(self.stream.as_inner().cast())
     }
 
+    #[cfg(feature = "simt")]
     fn profile(&self, _: &mut dyn FnMut() -> Result<(), Error>) -> Result<simt::Profile, Error> {
         Err(Error::NoCounters)
     }

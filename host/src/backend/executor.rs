@@ -6,11 +6,12 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use std::{fs, mem, ptr, thread};
+use std::{mem, ptr, thread};
 
 use cuda_std::launch::NamedParameter;
 use simt::Profile;
 
+use crate::backend::host_memory::{free_bytes, meminfo};
 use crate::backend::{Backend, Call, KernelOccupancy, Recorded};
 use crate::watch::SimtOptions;
 use crate::{DeviceInfo, Dim3, Error, KernelId};
@@ -102,16 +103,10 @@ fn cores() -> u32 {
     thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
-/// Free bytes of the host's memory; `usize::MAX` if it does not say.
-pub(crate) fn free_host_memory() -> usize {
-    meminfo("MemAvailable").unwrap_or(usize::MAX)
-}
-
-/// A line of `/proc/meminfo`, in bytes. Without one, no limit is known.
-fn meminfo(key: &str) -> Option<usize> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok().map(|kib| kib * 1024)
+/// The executor's form of a launch.
+fn launch_of<'a>(call: &Call<'a>) -> simt::Launch<'a> {
+    let Call { kernel, grid, block, dynamic_shared, .. } = *call;
+    simt::Launch { dynamic_shared, ..simt::Launch::new(kernel.entry, grid, block) }
 }
 
 impl Backend for Executor {
@@ -135,12 +130,12 @@ impl Backend for Executor {
     }
 
     fn free_memory(&self) -> Result<usize, Error> {
-        Ok(free_host_memory())
+        Ok(free_bytes())
     }
 
     fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
         self.refuse_to_record(operation)?;
-        let free = free_host_memory();
+        let free = free_bytes();
         let refusal = || Error::OutOfMemory { operation, requested: bytes, free, device: Self::name() };
         // Linux would hand out more than is free, and end the process when it is used.
         if bytes > free {
@@ -188,7 +183,7 @@ impl Backend for Executor {
 
     unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error> {
         let Call { kernel, grid, block, dynamic_shared, slots, parameters, thread } = *call;
-        call.as_simt_launch(simt::Limits::default()).check().map_err(Error::from)?;
+        launch_of(call).check().map_err(Error::from)?;
         // SAFETY: as promised by the caller.
         unsafe {
             self.step(Step::Launch { kernel, grid, block, dynamic_shared, slots: slots.to_vec(), parameters, thread })
@@ -294,7 +289,7 @@ impl Shared {
             watch: if checks { simt::Watch::CHECKS } else { simt::Watch::NOTHING },
             schedule,
             arguments: &arguments,
-            ..call.as_simt_launch(simt::Limits::default())
+            ..launch_of(call)
         };
         let device = ptr::from_ref(self).addr();
         if OpenProfile::is_open(device) {

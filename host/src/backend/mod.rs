@@ -1,7 +1,11 @@
 //! The two backends that run kernels, behind one interface: memory, copies, launches, time.
 
 pub(crate) mod cuda;
+#[cfg(feature = "simt")]
 pub(crate) mod executor;
+pub(crate) mod host_memory;
+mod limits;
+mod loads;
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -89,6 +93,7 @@ pub trait Backend: Send + Sync + Any {
     fn stream(&self) -> Option<*mut c_void>;
 
     /// Counts what lanes do in all that this thread starts in `work`. Only the executor does.
+    #[cfg(feature = "simt")]
     fn profile(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<simt::Profile, Error>;
 
     /// How long the device takes for what `work` starts, by the device's clock if it has one.
@@ -114,6 +119,7 @@ pub struct KernelOccupancy {
 }
 
 /// A launch, checked as far as its types allow.
+#[cfg_attr(not(feature = "simt"), expect(dead_code, reason = "only the executor reads the last two"))]
 pub struct Call<'a> {
     /// The kernel.
     pub kernel: KernelId,
@@ -129,14 +135,6 @@ pub struct Call<'a> {
     pub parameters: &'static [NamedParameter],
     /// Runs one thread on the CPU.
     pub thread: unsafe fn(&[u64]),
-}
-
-impl Call<'_> {
-    /// The launch for the executor, whose checks of a launch serve both backends.
-    fn as_simt_launch(&self, limits: simt::Limits) -> simt::Launch<'_> {
-        let Self { kernel, grid, block, dynamic_shared, .. } = *self;
-        simt::Launch { dynamic_shared, limits, ..simt::Launch::new(kernel.entry, grid, block) }
-    }
 }
 
 /// Memory of a backend. A clone is the same memory, which is freed with the last of them.

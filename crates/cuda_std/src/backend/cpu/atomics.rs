@@ -3,8 +3,7 @@
 use core::mem::size_of;
 use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-use simt::lane::{self, Access};
-
+use super::lane::{self, Access};
 use crate::atomic::Scope;
 
 /// Executes an atomic operation, in the order that the executor's hooks see.

@@ -4,8 +4,7 @@
 use core::mem::{size_of, transmute_copy};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use simt::lane::{self, Access, Space};
-
+use super::lane::{self, Access, Space};
 use crate::element::{Plain, VectorType};
 use crate::global::L2Prefetch;
 

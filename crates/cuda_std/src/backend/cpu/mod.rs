@@ -1,7 +1,12 @@
 //! The primitives on the CPU: calls into the executor.
+//!
+//! Without the feature `simt` there is no executor, and `lane` stands in for its functions: kernels compile, and nothing
+//! runs them.
 
 mod atomics;
 mod global;
+#[cfg(not(feature = "simt"))]
+mod lane;
 mod numbers;
 mod shared;
 mod table;
@@ -10,10 +15,12 @@ use core::sync::atomic::{Ordering, fence};
 use std::format;
 use std::panic::Location;
 
-use simt::lane::{self, Barrier, Shuffle, Vote};
+#[cfg(feature = "simt")]
+use simt::lane;
 
 pub(crate) use self::atomics::*;
 pub(crate) use self::global::*;
+use self::lane::{Barrier, Shuffle, Vote};
 pub(crate) use self::numbers::*;
 pub(crate) use self::shared::*;
 pub(crate) use self::table::*;
@@ -51,7 +58,7 @@ pub(crate) fn u16x2_out_of_range(a: u32, b: u32) -> ! {
 
 pub(crate) mod index {
     //! Special registers.
-    use simt::lane;
+    use super::lane;
 
     macro_rules! registers {
         ($($name:ident = $dim:ident.$axis:ident),* $(,)?) => {$(

@@ -2,10 +2,8 @@
 
 use core::mem::size_of;
 
-use simt::lane::{self, Access, Space};
-
 use super::global::access;
-
+use super::lane::{self, Access, Space};
 use crate::element::Plain;
 
 /// The address of shared memory.

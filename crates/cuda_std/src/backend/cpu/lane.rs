@@ -1,0 +1,107 @@
+//! The executor's functions where there is no executor. They behave as its own outside of a launch: accesses are not
+//! recorded, and what needs a lane panics.
+
+use std::panic::Location;
+use std::string::String;
+
+use crate::launch::Dim3;
+
+#[derive(Clone, Copy)]
+pub(crate) enum Space {
+    Global,
+    Shared,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Access {
+    Load,
+    Store,
+    Atomic,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Barrier {
+    Sync,
+    Count,
+    And,
+    Or,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Shuffle {
+    Down,
+    Up,
+    Idx,
+    Xor,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Vote {
+    All,
+    Any,
+    Ballot,
+    ReduceAdd,
+    ReduceMin,
+    ReduceMax,
+    ReduceMinSigned,
+    ReduceMaxSigned,
+    ReduceAnd,
+    ReduceOr,
+    ReduceXor,
+}
+
+#[cold]
+#[track_caller]
+fn no_lane() -> ! {
+    panic!("a kernel's function was called outside of a kernel: no lane is running")
+}
+
+#[track_caller]
+pub(crate) fn fault(message: String) -> ! {
+    panic!("{message}")
+}
+
+pub(crate) fn access(_: Space, _: Access, _address: usize, _bytes: usize) {}
+
+pub(crate) fn unaligned_load(_address: usize, _bytes: usize) {}
+
+pub(crate) fn atomic<R>(
+    _: Access,
+    _address: usize,
+    _bytes: usize,
+    _is_of_block: bool,
+    operation: impl FnOnce() -> R,
+    _counts: impl FnOnce(&R) -> bool,
+) -> R {
+    operation()
+}
+
+pub(crate) fn fence(_is_of_block: bool, _is_sequential: bool) {}
+
+pub(crate) fn launch_dependents() {}
+
+macro_rules! of_a_lane {
+    ($($name:ident($($argument:ty),*) -> $result:ty;)*) => {$(
+        #[track_caller]
+        pub(crate) fn $name($(_: $argument),*) -> $result {
+            no_lane()
+        }
+    )*};
+}
+
+of_a_lane! {
+    thread_idx() -> Dim3;
+    block_idx() -> Dim3;
+    block_dim() -> Dim3;
+    grid_dim() -> Dim3;
+    lane_id() -> u32;
+    barrier(Barrier, bool) -> u32;
+    sync_warp(u32) -> ();
+    shuffle_at(&'static Location<'static>, Shuffle, u32, u64, u32, u32) -> (u64, bool);
+    vote(Vote, u32, u32) -> u32;
+    active_mask() -> u32;
+    shared_array(u64, usize, usize) -> *mut u8;
+    dynamic_shared() -> (*mut u8, usize);
+    spin(u32) -> ();
+    end_spin(u32) -> ();
+}

@@ -1,0 +1,120 @@
+//! The index of an archive, as bytes.
+
+use crate::{Damaged, MAX_LEN};
+
+/// The beginning of each archive, with the version of the format.
+pub const MAGIC: &[u8; 8] = b"PTXPACK\x01";
+
+/// A text's record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The text that has to be unpacked before.
+    pub needs: Option<u32>,
+    /// Bytes of the text; 0 if it does not exist.
+    pub len: u32,
+    /// Bytes of the packed text.
+    pub packed: u32,
+    /// The checksum of the packed text.
+    pub checksum: u32,
+}
+
+impl Record {
+    /// The record of a text that does not exist.
+    #[cfg(feature = "pack")]
+    pub const ABSENT: Self = Self { needs: None, len: 0, packed: 0, checksum: 0 };
+}
+
+/// The index: for each name a record for each architecture.
+#[derive(Debug)]
+pub struct Index<'a> {
+    /// Architectures, newest first.
+    pub archs: Vec<u32>,
+    /// Names, sorted.
+    pub names: Vec<&'a str>,
+    /// The records of the first name, then those of the second one, and so on.
+    pub records: Vec<Record>,
+}
+
+/// Stands for no text.
+const NONE: u32 = u32::MAX;
+
+impl<'a> Index<'a> {
+    /// The header and the index as bytes; `None` if a number or a name is too long for the format.
+    #[cfg(feature = "pack")]
+    pub fn to_bytes(&self) -> Option<Vec<u8>> {
+        let mut index = vec![u8::try_from(self.archs.len()).ok()?];
+        self.archs.iter().for_each(|arch| index.extend(arch.to_le_bytes()));
+        index.extend(u32::try_from(self.names.len()).ok()?.to_le_bytes());
+        let mut records = self.records.chunks(self.archs.len().max(1));
+        for name in &self.names {
+            index.push(u8::try_from(name.len()).ok()?);
+            index.extend(name.as_bytes());
+            for Record { needs, len, packed, checksum } in records.next()? {
+                [needs.unwrap_or(NONE), *len, *packed, *checksum].iter().for_each(|n| index.extend(n.to_le_bytes()));
+            }
+        }
+        let len = u32::try_from(index.len()).ok()?.to_le_bytes();
+        Some([&MAGIC[..], &len, &checksum(&len, &index).to_le_bytes(), &index].concat())
+    }
+
+    /// Reads header and index; returns the bytes after them, too.
+    pub fn parse(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), Damaged> {
+        let mut header = Bytes(bytes);
+        if header.take(MAGIC.len())? != MAGIC {
+            return Err(Damaged { what: "it does not begin as one" });
+        }
+        let len = header.number()?;
+        let expected = header.number()?;
+        let mut index = Bytes(header.take(len as usize)?);
+        if checksum(&len.to_le_bytes(), index.0) != expected {
+            return Err(Damaged { what: "the index has another checksum" });
+        }
+        let archs = (0..index.byte()?).map(|_| index.number()).collect::<Result<Vec<_>, _>>()?;
+        let count = index.number()?;
+        let (mut names, mut records) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let len = index.byte()?;
+            let name = index.take(len.into())?;
+            names.push(str::from_utf8(name).map_err(|_| Damaged { what: "a name is not text" })?);
+            for _ in &archs {
+                let [needs, len, packed, checksum] =
+                    [index.number()?, index.number()?, index.number()?, index.number()?];
+                if len as usize > MAX_LEN {
+                    return Err(Damaged { what: "a text is too long" });
+                }
+                records.push(Record { needs: (needs != NONE).then_some(needs), len, packed, checksum });
+            }
+        }
+        if !index.0.is_empty() {
+            return Err(Damaged { what: "the index is too long" });
+        }
+        Ok((Self { archs, names, records }, header.0))
+    }
+}
+
+fn checksum(len: &[u8], index: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(len);
+    hasher.update(index);
+    hasher.finalize()
+}
+
+/// Bytes that are read from the front.
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(Damaged { what: "it ends too soon" })?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn byte(&mut self) -> Result<u8, Damaged> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    fn number(&mut self) -> Result<u32, Damaged> {
+        let bytes = self.take(4)?;
+        Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
+    }
+}

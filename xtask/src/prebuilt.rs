@@ -1,0 +1,200 @@
+//! `cargo xtask build-ptx --pack`: the archive of prebuilt kernels in `host/prebuilt`.
+
+// What `host/build.rs` checks of it.
+#[path = "../../host/build/sources.rs"]
+mod sources;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, bail};
+use cuda_builder::{Built, CudaBuilder, DeviceToolchain, Effort};
+use ptx_archive::Archive;
+
+use crate::build_ptx::USUAL;
+use crate::{progress, setup, workspace};
+
+/// Renews the archive. With `verify`, compares it with the sources instead, and fails if it is not what they give.
+pub fn run(verify: bool) -> anyhow::Result<()> {
+    setup::run(false)?;
+    let root = workspace::root();
+    let builder = CudaBuilder::new(root.join("kernels")).archs(USUAL);
+    let builder = builder.target_dir(workspace::target().join("cuda-builder"));
+    let built = progress::while_saying("compiling the kernels to PTX", || builder.build())?;
+    let host = root.join("host");
+    let (archive, listed) = (host.join(sources::ARCHIVE), host.join(sources::SOURCES));
+    if verify {
+        return compare(root, &built, &archive, &listed);
+    }
+    let bytes = progress::while_saying("packing the PTX", || built.pack(Effort::Small))?;
+    fs::create_dir_all(host.join("prebuilt"))?;
+    fs::write(&archive, &bytes).with_context(|| format!("cannot write `{}`", archive.display()))?;
+    fs::write(&listed, list(root, &built, &bytes)?)?;
+    let texts =
+        built.modules.iter().flat_map(|(_, module)| module.entries().iter().map(|entry| module.of_entry(entry)));
+    let (count, raw) = texts.fold((0, 0), |(count, raw), text| (count + 1, raw + text.len()));
+    println!("{}: {count} entries, {} bytes of {raw}", archive.display(), bytes.len());
+    Ok(())
+}
+
+/// Fails unless the archive and its list are what the sources give.
+fn compare(root: &Path, built: &Built, archive: &Path, listed: &Path) -> anyhow::Result<()> {
+    let bytes = fs::read(archive).with_context(|| format!("cannot read `{}`", archive.display()))?;
+    let found = fs::read_to_string(listed).with_context(|| format!("cannot read `{}`", listed.display()))?;
+    let different = differences(built, &bytes)?;
+    if !different.is_empty() {
+        let changed = sources::difference(root, &found);
+        let since = changed.map_or_else(String::new, |file| format!(" ({file} has changed since)"));
+        bail!("the archive is not what the sources give{since}:\n  {}", different.join("\n  "));
+    }
+    if found != list(root, built, &bytes)? {
+        let what = sources::difference(root, &found).unwrap_or_else(|| "one of its lines".to_owned());
+        bail!("the archive has the right kernels, but `{}` is old: {what} differs", listed.display());
+    }
+    println!(
+        "{} is what {} source files give: {} bytes",
+        archive.display(),
+        sources::files(&found).count(),
+        bytes.len()
+    );
+    Ok(())
+}
+
+/// The kernels whose PTX differs from the archive's, or that only one of the two has.
+fn differences(built: &Built, bytes: &[u8]) -> anyhow::Result<Vec<String>> {
+    let archive = Archive::parse(bytes)?;
+    let mut different = Vec::new();
+    let mut known = BTreeSet::new();
+    for (arch, module) in &built.modules {
+        for entry in module.entries() {
+            known.insert((entry.name.as_str(), arch.number()));
+            match archive.unpack(&entry.name, arch.number())? {
+                None => different.push(format!("`{}` for {arch} is not in it", entry.name)),
+                Some(ptx) if ptx != module.of_entry(entry) => {
+                    different.push(format!("`{}` for {arch} differs", entry.name));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    for &name in archive.names() {
+        for &arch in archive.archs() {
+            if !known.contains(&(name, arch)) && archive.unpack(name, arch)?.is_some() {
+                different.push(format!("`{name}` for sm_{arch} is no longer in the sources"));
+            }
+        }
+    }
+    Ok(different)
+}
+
+/// The parts of the builder that decide what the PTX is; the compiler does not read them for the device.
+const BUILDER: [&str; 3] = ["arch.rs", "cargo.rs", "ptx.rs"];
+
+/// What the PTX was built from, as `host/build/sources.rs` describes it.
+fn list(root: &Path, built: &Built, archive: &[u8]) -> anyhow::Result<String> {
+    let mut text = format!("archive {:016x}\n", sources::digest(archive));
+    let _ = writeln!(text, "compiler {}", DeviceToolchain::find()?.full_version);
+    for package in packages()? {
+        let _ = writeln!(text, "package {package}");
+    }
+    // The manifest of the workspace and its lock file have much else, too: `package` lines stand for them.
+    let is_own = |file: &&Path| !matches!(file.to_str(), Some("Cargo.toml" | "Cargo.lock"));
+    let builder = BUILDER.map(|file| root.join("crates/cuda_builder/src").join(file));
+    let files = built.sources.iter().chain(&builder).filter_map(|file| file.strip_prefix(root).ok());
+    let mut files: Vec<&Path> = files.filter(is_own).chain([Path::new("rust-toolchain.toml")]).collect();
+    files.sort_unstable();
+    files.dedup();
+    for file in files {
+        let contents = fs::read(root.join(file)).with_context(|| format!("cannot read `{}`", file.display()))?;
+        let _ = writeln!(text, "file {:016x} {}", sources::digest(&contents), file.display());
+    }
+    Ok(text)
+}
+
+/// The packages from registries that the kernels use on the device, `name version` each.
+fn packages() -> anyhow::Result<BTreeSet<String>> {
+    let mut cargo = workspace::cargo();
+    cargo.current_dir(workspace::root()).args(["tree", "--locked", "--package", "kernels", "--edges", "normal"]);
+    cargo.args(["--target", "nvptx64-nvidia-cuda", "--prefix", "none", "--format", "{p}"]);
+    let tree = String::from_utf8(workspace::output(&mut cargo)?.stdout)?;
+    let package = |line: &str| {
+        let (name, rest) = line.split_once(" v")?;
+        let version = rest.split(' ').next()?;
+        // A package of the workspace has its folder in parentheses.
+        (!line.contains("(/")).then(|| format!("{name} {version}"))
+    };
+    Ok(tree.lines().filter_map(package).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use cuda_builder::{Arch, Module};
+
+    use super::*;
+
+    fn built(entries: &[(&str, &str)]) -> Built {
+        let entry = |(name, body): &(&str, &str)| format!(".visible .entry {name}()\n{{\n{body}\n}}\n");
+        let text: String = entries.iter().map(entry).collect();
+        let module = Module::parse(&format!(".version 7.8\n.target sm_90\n.address_size 64\n{text}"));
+        Built { library: "k".to_owned(), modules: vec![(Arch::SM_90, module)], sources: Vec::new() }
+    }
+
+    #[test]
+    fn kernels_that_differ_are_named() {
+        let archive = built(&[("add", "ret;"), ("mul", "ret;"), ("sub", "ret;")]).pack(Effort::Small).unwrap();
+        let now = built(&[("add", "ret;"), ("div", "ret;"), ("mul", "exit;")]);
+        assert_eq!(
+            differences(&now, &archive).unwrap(),
+            ["`div` for sm_90 is not in it", "`mul` for sm_90 differs", "`sub` for sm_90 is no longer in the sources"]
+        );
+        assert!(differences(&now, &now.pack(Effort::Fast).unwrap()).unwrap().is_empty());
+        assert!(differences(&now, &archive[1..]).is_err());
+    }
+
+    /// The packages that the library needs with these features, with its build script's.
+    fn needed(features: &str) -> String {
+        let mut cargo = workspace::cargo();
+        cargo.current_dir(workspace::root()).args(["tree", "--locked", "--package", "warpfold"]);
+        cargo.args(["--edges", "normal,build", "--prefix", "none", "--format", "{p}", "--features", features]);
+        String::from_utf8(workspace::output(&mut cargo).unwrap().stdout).unwrap()
+    }
+
+    #[test]
+    fn a_user_builds_no_executor_and_no_kernels_unless_asked() {
+        let has = |tree: &str, name: &str| tree.lines().any(|line| line.starts_with(&format!("{name} v")));
+        let (plain, executor, builder) = (needed(""), needed("simt"), needed("build-kernels"));
+        assert!(has(&plain, "ptx_archive") && has(&plain, "cust"), "{plain}");
+        for name in ["simt", "corosensei", "cuda_builder"] {
+            assert!(!has(&plain, name), "{name}: {plain}");
+        }
+        assert!(has(&executor, "simt") && !has(&executor, "cuda_builder"), "{executor}");
+        assert!(has(&builder, "cuda_builder") && !has(&builder, "simt"), "{builder}");
+    }
+
+    #[test]
+    fn the_first_changed_source_is_named() {
+        let dir = std::env::temp_dir().join(format!("warpfold-sources-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("a.rs"), "fn a() {}\n").unwrap();
+        fs::write(dir.join("Cargo.lock"), "[[package]]\nname = \"half\"\nversion = \"2.7.1\"\n").unwrap();
+        let file = format!("file {:016x} a.rs\n", sources::digest(b"fn a() {}\n"));
+        let listed = format!("archive 0\ncompiler rustc 1.95.0\npackage half 2.7.1\n{file}");
+        let found = sources::difference(&dir, &listed);
+        // As git checks it out on Windows.
+        fs::write(dir.join("a.rs"), "fn a() {}\r\n").unwrap();
+        let with_returns = sources::difference(&dir, &listed);
+        fs::write(dir.join("a.rs"), "fn b() {}\n").unwrap();
+        let changed = sources::difference(&dir, &listed);
+        fs::remove_file(dir.join("a.rs")).unwrap();
+        let missing = sources::difference(&dir, &listed);
+        let newer = sources::difference(&dir, "package half 2.8.0\n");
+        let files: Vec<&str> = sources::files(&listed).collect();
+        fs::remove_dir_all(&dir).unwrap();
+        assert_eq!((found, with_returns), (None, None));
+        assert_eq!((changed.as_deref(), missing.as_deref()), (Some("a.rs"), Some("a.rs")));
+        assert_eq!(newer.as_deref(), Some("`half` in Cargo.lock"));
+        assert_eq!(files, ["a.rs"]);
+    }
+}
