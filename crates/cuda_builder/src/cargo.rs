@@ -31,7 +31,13 @@ const PARTS: usize = 2;
 /// Both parts print the same warnings, so the second part's messages are shown only if it fails. If an option is given
 /// twice, the compiler uses the last.
 const IN_PARTS: &str = r#"#!/bin/sh
-if [ -z "$CARGO_PRIMARY_PACKAGE" ]; then exec "$@"; fi
+if [ -z "$CARGO_PRIMARY_PACKAGE" ]; then
+    case " $* " in
+        *" --crate-name core "* | *" --crate-name compiler_builtins "*) exec "$@" ;;
+        *" --target nvptx64-nvidia-cuda "*) exec "$@" -Zcross-crate-inline-threshold=always ;;
+        *) exec "$@" ;;
+    esac
+fi
 CUDA_BUILDER_PART=1/2 "$@" --emit=asm="$CUDA_BUILDER_SECOND_PTX" -Ztemps-dir="$CUDA_BUILDER_SECOND" \
     2> "$CUDA_BUILDER_SECOND/messages" &
 second=$!

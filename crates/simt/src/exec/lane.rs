@@ -7,7 +7,7 @@ use std::panic::Location;
 
 use super::listener::Listener;
 use super::operation::Operation;
-pub use super::operation::{Barrier, Shuffle, Vote};
+pub use super::operation::{Barrier, Match, Shuffle, Vote};
 use super::shared::{AllocationError, Declaration};
 use super::{context, hooks, park};
 use crate::dim::Dim3;
@@ -168,6 +168,13 @@ pub fn vote(kind: Vote, mask: u32, value: u32) -> u32 {
     park::wait(Operation::Vote(kind), mask, u64::from(value), 0, 32, Location::caller()).0 as u32
 }
 
+/// Returns the lanes of `mask` that the kind selects by comparing their values.
+#[track_caller]
+#[inline(always)]
+pub fn matching(kind: Match, mask: u32, value: u64) -> u32 {
+    park::wait(Operation::Match(kind), mask, value, 0, 32, Location::caller()).0 as u32
+}
+
 /// The active lanes: those of the warp that call this before any of them waits for a lane that does not call it.
 #[track_caller]
 #[inline(always)]
@@ -205,6 +212,13 @@ pub fn dynamic_shared() -> (*mut u8, usize) {
 #[cold]
 pub fn fault(message: String) -> ! {
     park::fault(message, Location::caller())
+}
+
+/// Lets every other lane of the block run that can, before this one goes on (`nanosleep`). Ends the launch with a fault
+/// if an earlier block has one. A loop that sleeps until something happens that never does never ends, as on a GPU.
+#[track_caller]
+pub fn sleep() {
+    park::sleep(Location::caller());
 }
 
 /// A kernel calls this in each round, counted from 0, of a loop that waits for an earlier block to write something.

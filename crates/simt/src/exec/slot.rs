@@ -17,6 +17,8 @@ pub(crate) enum State {
     Waiting,
     /// Can be resumed: its operation is complete, or it has yielded to other lanes.
     Ready,
+    /// Lets all other lanes run first.
+    Asleep,
     Exited,
 }
 
@@ -64,6 +66,12 @@ impl Slot {
     /// Whether the lane has not started or can be resumed.
     pub fn can_run(&self) -> bool {
         matches!(self.state.get(), State::NotStarted | State::Ready)
+    }
+
+    /// Whether the lane has started and not exited.
+    #[inline]
+    pub fn is_on_a_fibre(&self) -> bool {
+        matches!(self.state.get(), State::Waiting | State::Ready | State::Asleep)
     }
 
     /// Whether the lane waits for lanes of its warp.
