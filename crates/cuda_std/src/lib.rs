@@ -42,7 +42,14 @@
 #![no_std]
 #![cfg_attr(
     target_arch = "nvptx64",
-    feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx, allow_internal_unstable),
+    feature(
+        abi_ptx,
+        abi_unadjusted,
+        allow_internal_unstable,
+        asm_experimental_arch,
+        link_llvm_intrinsics,
+        stdarch_nvptx
+    ),
     allow(internal_features)
 )]
 
@@ -60,12 +67,21 @@ pub mod global;
 pub mod hint;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
+pub mod mem;
+pub mod misc;
+mod pieces;
 pub mod shared;
 pub mod thread;
 pub mod tile_state;
+mod uvec;
 pub mod warp;
 
-pub use cuda_std_macros::{arguments, kernel};
+pub use bytemuck;
+pub use core::{assert_eq, assert_ne};
+pub use cuda_std_macros::{Plain, address_space, arguments, externally_visible, gpu_only, kernel};
+pub use float::{FloatExt, GpuFloat};
+pub use half::{self, bf16, f16};
+pub use num_complex;
 
 /// The items that nearly every kernel needs, in one `use`.
 pub mod prelude {

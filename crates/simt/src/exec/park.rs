@@ -69,6 +69,7 @@ fn park(
         slot.operand.set(operand);
         slot.width.set(width);
         slot.location.set(location);
+        slot.waits.update(|waits| waits.wrapping_add(1));
         slot.state.set(State::Waiting);
         context.switches.update(|switches| switches.wrapping_add(1));
         context.unwinding.set(false);

@@ -37,6 +37,8 @@ pub(crate) struct Slot {
     pub width: Cell<u32>,
     pub result: Cell<(u64, bool)>,
     pub location: Cell<&'static Location<'static>>,
+    /// The number of operations that the lane has waited at; it wraps.
+    pub waits: Cell<u32>,
     /// The lane has spun for at least [`ROUNDS`](super::deadlock::ROUNDS) rounds.
     pub spins: Cell<bool>,
     /// The block's count of switches when the lane last checked whether the block waits.
@@ -58,6 +60,7 @@ impl Slot {
             width: Cell::new(32),
             result: Cell::new((0, false)),
             location: Cell::new(Location::caller()),
+            waits: Cell::new(0),
             spins: Cell::new(false),
             switches: Cell::new(0),
         }
