@@ -30,6 +30,7 @@ pub mod ptx;
 pub mod ptxas;
 mod stamp;
 pub mod toolchain;
+mod variables;
 
 use std::fmt::Write as _;
 use std::fs;

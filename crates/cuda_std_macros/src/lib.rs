@@ -139,7 +139,8 @@ pub fn address_space(attribute: TokenStream, item: TokenStream) -> TokenStream {
     tokens_or_error(expanded)
 }
 
-/// Makes a struct plain data: `cuda_std::element::Plain`, which buffers and shared memory hold.
+/// Makes a struct plain data (`cuda_std::element::Plain`), which buffers and shared memory hold, by making it
+/// `bytemuck::Pod`: arrays of it are plain, too.
 ///
 /// It has `#[repr(C)]` or `#[repr(transparent)]`, no generic parameters, plain fields and no padding; anything else
 /// does not compile.

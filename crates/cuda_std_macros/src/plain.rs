@@ -1,4 +1,4 @@
-//! `#[derive(Plain)]`.
+//! `#[derive(Plain)]`: makes a struct `bytemuck::Pod`, and so plain, as arrays of it are.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -25,14 +25,16 @@ pub fn plain(item: &DeriveInput) -> Result<TokenStream> {
     );
     Ok(quote! {
         const _: () = {
-            const fn size_of_plain<T: ::cuda_std::element::Plain>() -> usize {
+            const fn size_of_plain<T: ::cuda_std::bytemuck::Pod>() -> usize {
                 ::core::mem::size_of::<T>()
             }
             assert!(::core::mem::size_of::<#name>() == 0 #(+ size_of_plain::<#types>())*, #padding);
         };
 
+        // SAFETY: zeros are values of all fields, which are plain.
+        unsafe impl ::cuda_std::bytemuck::Zeroable for #name {}
         // SAFETY: a struct of plain fields and, as just asserted, nothing else.
-        unsafe impl ::cuda_std::element::Plain for #name {}
+        unsafe impl ::cuda_std::bytemuck::Pod for #name {}
     })
 }
 

@@ -11,6 +11,8 @@ use cuda_std::warp::{
 };
 use cuda_std::{bits, float, warp as warps};
 
+pub mod rust_cuda;
+
 /// The number of words that [`indices()`] writes for each thread.
 pub const INDEX_WORDS: usize = 14;
 

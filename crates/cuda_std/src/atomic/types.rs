@@ -54,17 +54,33 @@ fn order_of_store(ordering: Ordering, scope: Scope) -> Order {
 }
 
 macro_rules! from_bits {
-    (f32, $bits:expr) => { f32::from_bits($bits) };
-    (f64, $bits:expr) => { f64::from_bits($bits) };
-    ($type:ident, $bits:expr) => { $bits as $type };
+    (f32, $bits:expr) => {
+        f32::from_bits($bits)
+    };
+    (f64, $bits:expr) => {
+        f64::from_bits($bits)
+    };
+    ($type:ident, $bits:expr) => {
+        $bits as $type
+    };
 }
 
 macro_rules! to_bits {
-    (f32, $value:expr) => { f32::to_bits($value) };
-    (f64, $value:expr) => { f64::to_bits($value) };
-    (i32, $value:expr) => { $value as u32 };
-    (i64, $value:expr) => { $value as u64 };
-    ($type:ident, $value:expr) => { $value };
+    (f32, $value:expr) => {
+        f32::to_bits($value)
+    };
+    (f64, $value:expr) => {
+        f64::to_bits($value)
+    };
+    (i32, $value:expr) => {
+        $value as u32
+    };
+    (i64, $value:expr) => {
+        $value as u64
+    };
+    ($type:ident, $value:expr) => {
+        $value
+    };
 }
 
 /// The type and what any number can do.
@@ -204,17 +220,31 @@ macro_rules! atomic {
 
 /// The operand as the backend takes it: a number, its bits, or its negation.
 macro_rules! operand {
-    (number, $type:ident, $value:expr) => { $value };
-    (negation, f32, $value:expr) => { -$value };
-    (negation, f64, $value:expr) => { -$value };
-    (negation, $type:ident, $value:expr) => { $value.wrapping_neg() };
-    (bits, $type:ident, $value:expr) => { to_bits!($type, $value) };
+    (number, $type:ident, $value:expr) => {
+        $value
+    };
+    (negation, f32, $value:expr) => {
+        -$value
+    };
+    (negation, f64, $value:expr) => {
+        -$value
+    };
+    (negation, $type:ident, $value:expr) => {
+        $value.wrapping_neg()
+    };
+    (bits, $type:ident, $value:expr) => {
+        to_bits!($type, $value)
+    };
 }
 
 /// The number that the backend returns.
 macro_rules! result {
-    (bits, $type:ident, $before:expr) => { from_bits!($type, $before) };
-    ($kind:ident, $type:ident, $before:expr) => { $before };
+    (bits, $type:ident, $before:expr) => {
+        from_bits!($type, $before)
+    };
+    ($kind:ident, $type:ident, $before:expr) => {
+        $before
+    };
 }
 
 /// Methods that replace the number by a function of it and an operand.

@@ -28,8 +28,7 @@ fn hooked<T, R>(
         Order::Release => Ordering::Release,
         Order::AcquireRelease => Ordering::AcqRel,
     };
-    let result =
-        lane::atomic(access, pointer.addr(), size_of::<T>(), is_of_block, || operation(ordering), |_| true);
+    let result = lane::atomic(access, pointer.addr(), size_of::<T>(), is_of_block, || operation(ordering), |_| true);
     if order.acquires() {
         lane::fence(is_of_block, false);
     }

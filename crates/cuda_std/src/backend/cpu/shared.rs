@@ -85,12 +85,7 @@ pub(crate) unsafe fn shared_load_at<T: Plain>(location: SourceLocation, base: Sh
 ///
 /// # Safety
 /// As for [`shared_peek`].
-pub(crate) unsafe fn shared_store_at<T: Plain>(
-    location: SourceLocation,
-    base: SharedAddress,
-    offset: usize,
-    value: T,
-) {
+pub(crate) unsafe fn shared_store_at<T: Plain>(location: SourceLocation, base: SharedAddress, offset: usize, value: T) {
     if std::thread::panicking() {
         return;
     }

@@ -6,34 +6,35 @@ use crate::atomic::{Order, Scope};
 
 /// One `asm!` for each order and scope, of which a constant order and scope leave one.
 macro_rules! ordered {
-    ($instruction:literal, $order:expr, $scope:expr, [$($name:ident $orders:literal),*], $rest:literal, $($operand:tt)*) => {
+    ($instruction:literal, $order:expr, $scope:expr, [$($name:ident $orders:literal),*], $rest:literal, $operands:tt) => {
         match ($order, $scope) {
             $(
                 (Order::$name, Scope::Block) => {
-                    asm!(concat!($instruction, ".", $orders, ".cta.", $rest), $($operand)*)
+                    ordered!(@ concat!($instruction, ".", $orders, ".cta.", $rest), $operands)
                 }
                 (Order::$name, Scope::Device) => {
-                    asm!(concat!($instruction, ".", $orders, ".gpu.", $rest), $($operand)*)
+                    ordered!(@ concat!($instruction, ".", $orders, ".gpu.", $rest), $operands)
                 }
                 (Order::$name, Scope::System) => {
-                    asm!(concat!($instruction, ".", $orders, ".sys.", $rest), $($operand)*)
+                    ordered!(@ concat!($instruction, ".", $orders, ".sys.", $rest), $operands)
                 }
             )*
             #[allow(unreachable_patterns)]
             _ => super::trap(),
         }
     };
+    (@ $template:expr, ($($operand:tt)*)) => { asm!($template, $($operand)*) };
 }
 
 macro_rules! atom {
-    ($order:expr, $scope:expr, $rest:literal, $($operand:tt)*) => {
+    ($order:expr, $scope:expr, $rest:literal, $operands:tt) => {
         ordered!(
             "atom",
             $order,
             $scope,
             [Relaxed "relaxed", Acquire "acquire", Release "release", AcquireRelease "acq_rel"],
             $rest,
-            $($operand)*
+            $operands
         )
     };
 }
@@ -50,7 +51,7 @@ macro_rules! atomics {
             unsafe {
                 atom!(
                     order, scope, $op,
-                    out($reg) before, in(reg64) pointer, in($reg) operand, options(nostack)
+                    (out($reg) before, in(reg64) pointer, in($reg) operand, options(nostack))
                 );
             }
             before
@@ -102,7 +103,7 @@ macro_rules! compare_and_swaps {
             unsafe {
                 atom!(
                     order, scope, $op,
-                    out($reg) before, in(reg64) pointer, in($reg) expected, in($reg) new, options(nostack)
+                    (out($reg) before, in(reg64) pointer, in($reg) expected, in($reg) new, options(nostack))
                 );
             }
             before
@@ -130,7 +131,7 @@ macro_rules! loads_and_stores {
             unsafe {
                 ordered!(
                     "ld", order, scope, [Relaxed "relaxed", Acquire "acquire"], $load_op,
-                    out($reg) value, in(reg64) pointer, options(nostack)
+                    (out($reg) value, in(reg64) pointer, options(nostack))
                 );
             }
             value
@@ -146,7 +147,7 @@ macro_rules! loads_and_stores {
             unsafe {
                 ordered!(
                     "st", order, scope, [Relaxed "relaxed", Release "release"], $store_op,
-                    in(reg64) pointer, in($reg) value, options(nostack)
+                    (in(reg64) pointer, in($reg) value, options(nostack))
                 );
             }
         }
