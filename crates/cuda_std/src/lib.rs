@@ -8,23 +8,25 @@
 //! |---|---|
 //! | [`arguments`](mod@arguments) | the argument types of a launch, for the kernel and for the host |
 //! | [`thread`] | thread, block and grid indices; block barriers; fences |
-//! | [`warp`] | shuffles, votes, reductions by `redux`, warp barriers |
+//! | [`warp`] | shuffles, votes, matches, reductions by `redux`, warp barriers |
 //! | [`global`] | views of global memory, which know their length |
 //! | [`shared`] | shared arrays, with length and element type in their type |
 //! | [`atomic`] | atomic operations with a scope |
 //! | [`tile_state`] | publishing a value to another block of the grid (decoupled look-back) |
 //! | [`element`] | the types that memory holds, and their 16-byte vectors |
 //! | [`erase`] | on the CPU, one compilation of a kernel for many of its instances |
-//! | [`float`] | hardware conversions of `f16` and `bf16` |
+//! | [`float`] | hardware conversions of `f16` and `bf16`; functions of floats |
 //! | [`bits`] | byte permutes, funnel shifts, packed integer instructions |
 //! | [`hint`] | compiler hints: keep a loop rolled, compute a value here |
+//! | [`mem`], [`misc`] | the size of dynamic shared memory; a clock |
 //! | [`launch`] | (CPU only) the typed kernel handle that the host crate launches |
 //!
 //! On the CPU the threads of a block share an OS thread, so the initialiser of a `thread_local!` or a `LazyLock` must
 //! not synchronise with other threads (barriers, shuffles, votes, tile states): see "What a kernel must know" in
 //! [`simt`].
 //!
-//! Names follow Rust-CUDA's `cuda_std` where it has them, so that a kernel within the common subset compiles unchanged.
+//! Names follow Rust-CUDA's `cuda_std`, so that most of its kernels compile unchanged: [`rust_cuda`] says which do not,
+//! and how to port them.
 //!
 //! ```
 //! use cuda_std::prelude::*;
@@ -70,6 +72,7 @@ pub mod launch;
 pub mod mem;
 pub mod misc;
 mod pieces;
+pub mod rust_cuda;
 pub mod shared;
 pub mod thread;
 pub mod tile_state;

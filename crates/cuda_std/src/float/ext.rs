@@ -20,7 +20,8 @@ pub trait FloatExt: Copy + Sealed {
     fn inv_complementary_error_function(self) -> Self;
     /// The complementary error function times e to the power of the number's square.
     fn scaled_complementary_error_function(self) -> Self;
-    /// A fraction from 0.5 to 1 and an exponent: the number is `fraction * 2^exponent`.
+    /// A fraction from 0.5 to 1 and an exponent: the number is `fraction * 2^exponent`. Zeros, infinities and NaN are
+    /// their own fractions.
     fn frexp(self) -> (Self, i32);
     /// The exponent of the number's leading bit.
     fn unbiased_exp(self) -> i32;
@@ -59,7 +60,7 @@ pub trait FloatExt: Copy + Sealed {
 macro_rules! float_ext {
     (
         $type:ident: $($by_libm:ident = $libm:ident),*; $($of_order:ident = $libm_of_order:ident),*;
-        $frexp:ident, $ilogb:ident, $scalbn:ident, $cbrt:ident
+        $ilogb:ident, $scalbn:ident, $cbrt:ident
     ) => {
         impl FloatExt for $type {
             $(
@@ -97,7 +98,12 @@ macro_rules! float_ext {
             }
             #[inline]
             fn frexp(self) -> (Self, i32) {
-                libm::$frexp(self)
+                // `libm`'s is recursive, and the driver cannot size a stack for that. This is as exact.
+                if self == 0.0 || !self.is_finite() {
+                    return (self, 0);
+                }
+                let exponent = libm::$ilogb(self) + 1;
+                (libm::$scalbn(self, -exponent), exponent)
             }
             #[inline]
             fn unbiased_exp(self) -> i32 {
@@ -138,10 +144,36 @@ macro_rules! float_ext {
 
 float_ext! {
     f32: error_function = erff, complementary_error_function = erfcf, j0 = j0f, j1 = j1f, y0 = y0f, y1 = y1f,
-    gamma = tgammaf, log_gamma = lgammaf, log1p = log1pf; jn = jnf, yn = ynf; frexpf, ilogbf, scalbnf, cbrtf
+    gamma = tgammaf, log_gamma = lgammaf, log1p = log1pf; jn = jnf, yn = ynf; ilogbf, scalbnf, cbrtf
 }
 
 float_ext! {
     f64: error_function = erf, complementary_error_function = erfc, j0 = j0, j1 = j1, y0 = y0, y1 = y1,
-    gamma = tgamma, log_gamma = lgamma, log1p = log1p; jn = jn, yn = yn; frexp, ilogb, scalbn, cbrt
+    gamma = tgamma, log_gamma = lgamma, log1p = log1p; jn = jn, yn = yn; ilogb, scalbn, cbrt
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_its_fraction_times_a_power_of_two() {
+        for x in [1.0, -0.75, 1e300, -3e-320, f64::MIN_POSITIVE, f64::MAX, 5e-324] {
+            let (fraction, exponent) = FloatExt::frexp(x);
+            assert_eq!((fraction, exponent), libm::frexp(x));
+            assert!((0.5..1.0).contains(&fraction.abs()) && FloatExt::ldexp(fraction, exponent) == x);
+        }
+        for x in [0.5_f32, f32::MAX, 1e-45, -7.0] {
+            assert_eq!(FloatExt::frexp(x), libm::frexpf(x));
+        }
+        assert_eq!(FloatExt::frexp(-0.0_f64).0.to_bits(), (-0.0_f64).to_bits());
+        assert_eq!(FloatExt::frexp(f32::NEG_INFINITY), (f32::NEG_INFINITY, 0));
+        assert!(FloatExt::frexp(f64::NAN).0.is_nan());
+    }
+
+    #[test]
+    fn saturated_numbers_are_from_0_to_1() {
+        let saturated = [-1.0_f32, -0.0, 0.25, 1.0, 7.0, f32::INFINITY, f32::NAN].map(FloatExt::saturate);
+        assert_eq!(saturated, [0.0, 0.0, 0.25, 1.0, 1.0, 1.0, 0.0]);
+    }
 }
