@@ -1,5 +1,8 @@
 //! The kernels of Rust-CUDA's kinds in the executor, with all of its checks.
 
+use std::collections::BTreeSet;
+
+use cuda_builder::{Arch, CudaBuilder, ptx::Module};
 use test_kernels::rust_cuda as k;
 use test_support::rust_cuda::{FLOAT_RUNS, RUNS};
 use warpfold::{Check, Error, Gpu, Schedule, SimtOptions};
@@ -98,4 +101,91 @@ fn an_index_past_the_end_of_shared_memory_is_named() {
     let arguments = k::shared::reverse_array_dynamic::Args { d: d.view_mut(), n: 40 };
     let message = failure(gpu.launch(kernel, 1, arguments));
     assert!(message.contains("index 32 of dynamic shared memory of length 32"), "{message}");
+}
+
+/// The PTX of the kernels, for the oldest architecture and for one with all instructions.
+fn modules() -> Vec<(Arch, Module)> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/kernels");
+    CudaBuilder::new(folder).archs([Arch::SM_75, Arch::SM_90]).build().expect("the kernels build").modules
+}
+
+/// What an entry's instructions begin with, up to the types of their operands.
+fn instructions(module: &Module, entry: &str) -> BTreeSet<String> {
+    let entry = module.entries().iter().find(|other| other.name == entry).expect("the entry exists");
+    let first_word = |line: &str| line.split_whitespace().find(|word| !word.starts_with('@')).map(str::to_owned);
+    entry.text.lines().filter_map(first_word).map(|word| word.trim_end_matches(';').to_owned()).collect()
+}
+
+#[test]
+fn functions_are_the_instructions_that_their_docs_name() {
+    let of_any = [
+        ("warp_match_any", "match.any.sync.b32 match.any.sync.b64"),
+        ("warp_match_all", "match.all.sync.b32 match.all.sync.b64"),
+        ("warp_shuffle", "shfl.sync.bfly.b32 shfl.sync.down.b32 shfl.sync.up.b32 shfl.sync.idx.b32"),
+        ("warp_functions", "bar.warp.sync activemask.b32"),
+        ("thread_sync", "bar.sync bar.red.popc.u32 bar.red.and.pred bar.red.or.pred membar.gl membar.sys"),
+        ("nanosleep_lock", "nanosleep.u32 atom.acquire.gpu.cas.b32 st.release.gpu.b32"),
+        (
+            "atomic_float_sums",
+            "atom.relaxed.gpu.add.f32 atom.relaxed.sys.add.f32 atom.acq_rel.cta.add.f32 atom.relaxed.gpu.add.f64 \
+             membar.sys atom.acq_rel.sys.add.f64 atom.release.cta.add.f64",
+        ),
+        (
+            "atomic_integers",
+            "atom.relaxed.gpu.add.u32 atom.acquire.sys.add.u32 atom.release.gpu.min.s32 atom.acq_rel.gpu.max.s32 \
+             atom.relaxed.gpu.and.b32 atom.relaxed.gpu.or.b32 atom.relaxed.cta.add.s32 atom.relaxed.gpu.min.s64 \
+             atom.relaxed.gpu.max.s64 atom.relaxed.gpu.exch.b64 atom.acq_rel.gpu.cas.b32 ld.relaxed.gpu.b32",
+        ),
+        ("static_shared_memory", "ld.shared.b32 st.shared.b32"),
+        ("reverse_array_dynamic", "ld.shared.b64 st.shared.b64"),
+        ("float_approximations", "sin.approx.f32 cos.approx.f32 ex2.approx.f32 lg2.approx.f32 rsqrt.approx.f32"),
+        ("asserts", "trap;"),
+    ];
+    let from_sm_80 = [
+        ("warp_reduce", "redux.sync.add.s32 redux.sync.min.u32 redux.sync.max.s32 redux.sync.xor.b32"),
+        ("float_approximations", "tanh.approx.f32"),
+    ];
+    for (arch, module) in modules() {
+        let has = |(entry, expected): (&str, &str), wanted: bool| {
+            let found = instructions(&module, entry);
+            for instruction in expected.split_whitespace() {
+                assert_eq!(
+                    found.contains(instruction.trim_end_matches(';')),
+                    wanted,
+                    "{instruction} in {entry} {arch}"
+                );
+            }
+        };
+        of_any.into_iter().for_each(|one| has(one, true));
+        from_sm_80.into_iter().for_each(|one| has(one, arch >= Arch::SM_80));
+        has(("warp_reduce", "shfl.sync.idx.b32"), arch < Arch::SM_80);
+        // A place in shared memory is no pointer: no generic access is left of it.
+        has(("static_shared_memory", "cvta.shared.u64 ld.b32 st.b32"), false);
+    }
+}
+
+/// An entry takes along only the functions that it calls, and the tables of other crates that these read.
+#[test]
+fn entries_have_what_they_use_and_no_more() {
+    for (arch, module) in modules() {
+        assert_eq!(module.unresolved_call(), None, "{arch}");
+        assert!(module.text().contains(".visible .func"), "{arch}: the visible function is in the module");
+        let (mut with_libm, mut kinds) = (Vec::new(), 0);
+        for entry in module.entries() {
+            let text = module.of_entry(entry);
+            assert!(!text.contains(".extern .global"), "{} {arch}", entry.name);
+            if text.contains("libm") || text.len() > 40_000 {
+                with_libm.push(entry.name.as_str());
+            }
+            kinds += usize::from(!entry.text.is_empty());
+            assert_eq!(text.contains("CRC32_TABLE"), entry.name == "checksum_by_a_crate", "{} {arch}", entry.name);
+        }
+        let of_floats = |name: &&str| name.starts_with("float_functions_") || name.starts_with("float_extensions_");
+        assert_eq!(with_libm.iter().filter(|name| of_floats(name)).count(), 4, "{arch}: {with_libm:?}");
+        assert!(
+            with_libm.iter().all(|name| of_floats(&name) || *name == "log10" || *name == "render"),
+            "{with_libm:?}"
+        );
+        assert!(kinds > 100, "{kinds} entries");
+    }
 }

@@ -22,7 +22,7 @@ pub trait FloatApprox: Copy + Sealed {
     fn rsqrt_approx(self) -> Self;
     /// The reciprocal (`rcp.approx`).
     fn recip_approx(self) -> Self;
-    /// The hyperbolic tangent; a relative error of about 2^-11 (`tanh.approx`).
+    /// The hyperbolic tangent; a relative error of about 2^-11 (`tanh.approx`, from sm_80 on).
     fn tanh_approx(self) -> Self;
     /// The tangent: a quotient of sine and cosine.
     fn tan_approx(self) -> Self;

@@ -30,7 +30,19 @@ unary! {
     sqrt_approx: f32, reg32, "sqrt.approx.f32";
     rsqrt_approx: f32, reg32, "rsqrt.approx.f32";
     recip_approx: f32, reg32, "rcp.approx.f32";
+}
+
+#[cfg(cuda_arch_at_least = "80")]
+unary! {
     tanh_approx: f32, reg32, "tanh.approx.f32";
+}
+
+/// The PTX of sm_75 has no instruction for it.
+#[cfg(not(cuda_arch_at_least = "80"))]
+#[inline(always)]
+pub(crate) fn tanh_approx(x: f32) -> f32 {
+    const TWO_LOG2_E: f32 = 2.0 * core::f32::consts::LOG2_E;
+    1.0 - 2.0 * recip_approx(1.0 + exp2_approx(TWO_LOG2_E * x))
 }
 
 macro_rules! multiply_adds {
