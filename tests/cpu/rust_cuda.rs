@@ -93,6 +93,18 @@ fn races_by_places_are_found() {
 }
 
 #[test]
+fn an_atomic_of_a_block_that_all_blocks_use_is_found() {
+    let gpu = Gpu::simt();
+    let mut counter = gpu.zeroed::<u32>(1).unwrap();
+    let kernel = k::atomics::too_narrow_a_scope::handle().with_block(32);
+    let arguments = k::atomics::too_narrow_a_scope::Args { counter: counter.view_mut() };
+    let error = gpu.launch(kernel, 2, arguments).expect_err("the scope is too narrow");
+    let Error::Fault(fault) = &error else { panic!("{error}") };
+    assert!(fault.findings().is_some_and(|findings| findings.has(Check::Scope)), "{error}");
+    assert!(error.to_string().contains("tests/kernels/src/rust_cuda/atomics.rs"), "{error}");
+}
+
+#[test]
 fn an_index_past_the_end_of_shared_memory_is_named() {
     let gpu = Gpu::simt();
     let mut d = gpu.zeroed::<f64>(40).unwrap();

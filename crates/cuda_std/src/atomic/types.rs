@@ -164,35 +164,24 @@ macro_rules! atomic {
             #[inline(always)]
             #[track_caller]
             pub fn swap(&self, value: $type, ordering: Ordering) -> $type {
-                self.update(
-                    |_| value,
-                    |pointer| {
-                        let order = order_of(ordering, Scope::$scope);
-                        // SAFETY: as for `load`.
-                        let bits =
-                            unsafe { backend::$exchange(pointer.cast(), to_bits!($type, value), order, Scope::$scope) };
-                        from_bits!($type, bits)
-                    },
-                )
+                let pointer = self.value.get();
+                if backend::is_private(pointer) {
+                    return self.update_private(|_| value);
+                }
+                let (order, bits) = (order_of(ordering, Scope::$scope), to_bits!($type, value));
+                // SAFETY: as for `load`.
+                let bits = unsafe { backend::$exchange(pointer.cast(), bits, order, Scope::$scope) };
+                from_bits!($type, bits)
             }
 
-            /// Updates the number by `shared`, or, where no other thread can see it, by `alone`. Returns the number
-            /// before that.
+            /// Updates the number, which is in this thread's local memory, and returns the one before that.
             #[inline(always)]
-            #[track_caller]
-            fn update(
-                &self,
-                alone: impl FnOnce($type) -> $type,
-                shared: impl FnOnce(*mut $type) -> $type,
-            ) -> $type {
+            fn update_private(&self, after: impl FnOnce($type) -> $type) -> $type {
                 let pointer = self.value.get();
-                if !backend::is_private(pointer) {
-                    return shared(pointer);
-                }
-                // SAFETY: the address of a living number in this thread's local memory.
+                // SAFETY: the address of a living number, which no other thread can access.
                 unsafe {
                     let before = pointer.read();
-                    pointer.write(alone(before));
+                    pointer.write(after(before));
                     before
                 }
             }
@@ -256,18 +245,15 @@ macro_rules! methods {
             #[inline(always)]
             #[track_caller]
             pub fn $method(&self, value: $type, ordering: Ordering) -> $type {
-                let $value = value;
-                self.update(
-                    |$before| $after,
-                    |pointer| {
-                        let order = order_of(ordering, Scope::$scope);
-                        let operand = operand!($operand, $type, value);
-                        // SAFETY: the address of a living number, not in local memory, and accessed only by atomic
-                        // operations.
-                        let before = unsafe { backend::$backend(pointer.cast(), operand, order, Scope::$scope) };
-                        result!($operand, $type, before)
-                    },
-                )
+                let pointer = self.value.get();
+                if backend::is_private(pointer) {
+                    let $value = value;
+                    return self.update_private(|$before| $after);
+                }
+                let (order, operand) = (order_of(ordering, Scope::$scope), operand!($operand, $type, value));
+                // SAFETY: the address of a living number, not in local memory, and accessed only by atomic operations.
+                let before = unsafe { backend::$backend(pointer.cast(), operand, order, Scope::$scope) };
+                result!($operand, $type, before)
             }
         )*}
     };
@@ -310,15 +296,15 @@ macro_rules! integers {
                 success: Ordering,
                 _failure: Ordering,
             ) -> Result<$type, $type> {
-                let before = self.update(
-                    |before| if before == current { new } else { before },
-                    |pointer| {
-                        let order = order_of(success, Scope::$scope);
-                        // SAFETY: the address of a living number, not in local memory, and accessed only by atomic
-                        // operations.
-                        unsafe { backend::$cas(pointer, current, new, order, Scope::$scope) }
-                    },
-                );
+                let pointer = self.value.get();
+                let before = if backend::is_private(pointer) {
+                    self.update_private(|before| if before == current { new } else { before })
+                } else {
+                    let order = order_of(success, Scope::$scope);
+                    // SAFETY: the address of a living number, not in local memory, and accessed only by atomic
+                    // operations.
+                    unsafe { backend::$cas(pointer, current, new, order, Scope::$scope) }
+                };
                 if before == current { Ok(before) } else { Err(before) }
             }
         }

@@ -31,7 +31,7 @@ macro_rules! values {
 }
 
 values! {
-    u32, 1, |value| u64::from(value);
+    u32, 1, u64::from;
     i32, 1, |value| u64::from(value as u32);
     f32, 1, |value: f32| u64::from(value.to_bits());
     u64, 2, |value| value;

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 
 use cuda_std::atomic::{
     AtomicF32, AtomicF64, AtomicI32, AtomicI64, AtomicU32, AtomicU64, BlockAtomicF32, BlockAtomicF64, BlockAtomicI32,
-    BlockAtomicU64, SystemAtomicF32, SystemAtomicF64, SystemAtomicI64, SystemAtomicU32,
+    BlockAtomicU32, BlockAtomicU64, SystemAtomicF32, SystemAtomicF64, SystemAtomicI64, SystemAtomicU32,
 };
 use cuda_std::prelude::*;
 
@@ -112,4 +112,10 @@ pub fn atomics_of_views(numbers: Global<u32>, counts: GlobalMut<u32>) {
         let remainder = numbers.load(i) as usize % counts.len();
         let _ = AtomicU32::of(&counts, remainder).fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// An atomic of a block, which all blocks use.
+#[kernel]
+pub fn too_narrow_a_scope(counter: GlobalMut<u32>) {
+    let _ = BlockAtomicU32::of(&counter, 0).fetch_add(1, Ordering::Relaxed);
 }

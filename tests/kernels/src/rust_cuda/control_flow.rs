@@ -62,6 +62,7 @@ of_each! {
         }
     }
     /// 1 for a positive even number.
+    #[allow(clippy::collapsible_if)]
     fn if_if(x) {
         let mut y = 0;
         if x > 0 {
@@ -72,6 +73,7 @@ of_each! {
         y
     }
     /// Returns from the first branch.
+    #[allow(clippy::needless_late_init)]
     fn if_return_else(x) {
         let y;
         if x > 0 {
