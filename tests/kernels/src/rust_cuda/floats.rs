@@ -30,7 +30,7 @@ pub unsafe fn signum(input: &[f32], output: *mut f32) {
     }
 }
 
-/// Floats that [`of_float`] returns.
+/// Results of the functions of `GpuFloat`, for each element.
 pub const FUNCTIONS: usize = 43;
 
 /// Every function of [`GpuFloat`], of one float and another.
@@ -84,7 +84,7 @@ fn of_float<T: GpuFloat + core::ops::Add<Output = T>>(x: T, y: T) -> [T; FUNCTIO
     ]
 }
 
-/// Special functions that [`of_special`] returns.
+/// Results of the functions of `FloatExt`, for each element.
 pub const SPECIAL: usize = 26;
 
 /// Every function of [`FloatExt`]. Integers as floats.
